@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vegasmodel.fields import rules
+from vegasmodel.fields import checked, rules
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import (
     ENOUGH_PRECISION,
@@ -333,7 +333,7 @@ def run_often(scenario: Scenario, runs: int | None) -> Scenario:
     """A copy of the scenario with ``runs`` runs; the scenario itself if ``runs`` is ``None``."""
     if runs is None:
         return scenario
-    rules.of(Run, "runs").check(runs, "runs")
+    checked.of(Run, "runs").check(runs, "runs")
     return scenario.replace({"run.runs": runs})
 
 

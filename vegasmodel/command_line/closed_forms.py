@@ -14,7 +14,7 @@ import click
 
 from vegasmodel import stacks
 from vegasmodel.command_line import inputs
-from vegasmodel.fields import rules
+from vegasmodel.fields import checked, rules
 from vegasmodel.fields.units import FieldError, format_time, parse
 from vegasmodel.status import Status
 
@@ -56,7 +56,7 @@ def equilibrium(
     from vegasmodel import equilibrium as forms
     from vegasmodel.scenario import Flow
 
-    rules.of(Flow, "variant").check(variant, "--variant")
+    checked.of(Flow, "variant").check(variant, "--variant")
     c, _ = parse_capacity(capacity, packet_size)
     x = values(over_estimate, "over_estimate", "--over-estimate")
     thresholds = spread(values(alpha, "alpha", "--alpha"), x.size, "--alpha")
@@ -208,9 +208,9 @@ def rd(
         rules.Quantity("fraction", high=1e9).check(value, name)
     if rate + delay == 0:
         raise FieldError("--rate-flows", rate, "more than 0 where --delay-flows is 0")
-    rules.of(RateDelay, "k").check(k, "--k")
+    checked.of(RateDelay, "k").check(k, "--k")
     c, size = parse_capacity(capacity, packet_size)
-    buffer_packets = rules.of(Link, "buffer").packets(buffer, "--buffer", size, c, math.nan)
+    buffer_packets = checked.of(Link, "buffer").packets(buffer, "--buffer", size, c, math.nan)
     part = parse(delay_buffer, "fraction", field="--delay-buffer", high=1.0)
     (wanted,) = spread(values(alpha, "alpha", "--alpha"), 1, "--alpha")
     S_R, S_D = forms.service_rates(rate, delay, c, k)
@@ -248,8 +248,8 @@ def parse_capacity(capacity: str, packet_size: str) -> tuple[float, float]:
     """``--capacity`` in packets of ``--packet-size`` per second, and ``--packet-size`` in bytes."""
     from vegasmodel.scenario import Link, Scenario
 
-    size = rules.of(Scenario, "packet_size").read(packet_size, "--packet-size", 1.0)
-    return rules.of(Link, "capacity").read(capacity, "--capacity", size), size
+    size = checked.of(Scenario, "packet_size").read(packet_size, "--packet-size", 1.0)
+    return checked.of(Link, "capacity").read(capacity, "--capacity", size), size
 
 
 def values(text: str, field: str, option: str) -> Any:
@@ -265,7 +265,7 @@ def values(text: str, field: str, option: str) -> Any:
     parts = text.split(",")
     if len(parts) > 100_000:
         raise FieldError(option, len(parts), "at most 100000 values")
-    rule = rules.of(Flow, field)
+    rule = checked.of(Flow, field)
     read = getattr(rule, "plain", rule).read  # a command line has only plain values
     places = [f"{option}[{i}]" for i in range(len(parts))] if len(parts) > 1 else [option]
     return np.array([read(part, at, 1.0) for part, at in zip(parts, places, strict=True)])

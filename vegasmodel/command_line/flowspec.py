@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from vegasmodel.fields import rules
+from vegasmodel.fields import checked
 from vegasmodel.fields.units import FieldError
 from vegasmodel.scenario import Flow, Link, Scenario
 
@@ -53,10 +53,10 @@ def scenario_from_options(
         if seen[name] > 1:
             table["name"] = f"{name}-{seen[name]}"
     # Read each option under its own name first, so that an error names the option.
-    size = rules.of(Scenario, "packet_size").read(packet_size, "--packet-size", 1.0)
+    size = checked.of(Scenario, "packet_size").read(packet_size, "--packet-size", 1.0)
     for key, value in (("capacity", capacity), ("buffer", buffer), ("loss", loss)):
-        rules.of(Link, key).read(value, f"--{key}", size)
-    rules.of(Flow, "rtt").plain.read(rtt, "--rtt", size)
+        checked.of(Link, key).read(value, f"--{key}", size)
+    checked.of(Flow, "rtt").plain.read(rtt, "--rtt", size)
     link = {"capacity": capacity, "buffer": buffer, "loss": loss}
     return Scenario.from_dict(
         {"name": "ratio", "packet_size": packet_size, "link": [link], "flow": tables}

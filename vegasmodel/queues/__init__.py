@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from vegasmodel.fields import rules
+from vegasmodel.fields import checked
 from vegasmodel.fields.rules import Choice
 from vegasmodel.fields.units import FieldError
 from vegasmodel.queues.droptail import DropTail
@@ -29,7 +29,7 @@ class QueueRule:
             allowed = f'a table such as {{ discipline = "droptail" }}; in Python one of {kinds}'
             raise FieldError(where, value, allowed)
         Choice(tuple(_QUEUES)).check(value.get("discipline"), f"{where}.discipline")
-        return rules.read(_QUEUES[value["discipline"]], value, where, packet_size)
+        return checked.read(_QUEUES[value["discipline"]], value, where, packet_size)
 
     def check(self, value: Any, where: str) -> None:
         """Raise ``FieldError`` unless the value is a ``DropTail``, ``Red`` or ``RateDelay``."""
@@ -38,7 +38,7 @@ class QueueRule:
 
     def write(self, value: Any) -> dict[str, Any]:
         """The queue as a table of a scenario file, with the key ``discipline`` first."""
-        return {"discipline": value.discipline} | rules.write_table(value)
+        return {"discipline": value.discipline} | checked.write_table(value)
 
 
 def __dir__() -> list[str]:

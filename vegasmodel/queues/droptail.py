@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from vegasmodel.fields.rules import Checked, Choice
-from vegasmodel.fields.rules import declare as field
+from vegasmodel.fields.checked import Checked
+from vegasmodel.fields.checked import declare as field
+from vegasmodel.fields.rules import Choice
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vegasmodel.fields.rules import Checked, Choice, OrText, Quantity
-from vegasmodel.fields.rules import declare as field
+from vegasmodel.fields.checked import Checked
+from vegasmodel.fields.checked import declare as field
+from vegasmodel.fields.rules import Choice, OrText, Quantity
 
 Floats = NDArray[np.float64]
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from vegasmodel.fields.rules import Boolean, Checked, Choice, OrText, Quantity, known
-from vegasmodel.fields.rules import declare as field
+from vegasmodel.fields.checked import Checked
+from vegasmodel.fields.checked import declare as field
+from vegasmodel.fields.rules import Boolean, Choice, OrText, Quantity, known
 from vegasmodel.fields.units import FieldError
 
 

@@ -6,7 +6,8 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from vegasmodel.fields.rules import evolve, nearest
+from vegasmodel.fields.checked import evolve
+from vegasmodel.fields.rules import nearest
 from vegasmodel.fields.units import FieldError
 
 __all__ = ["replaced"]

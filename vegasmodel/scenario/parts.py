@@ -14,21 +14,9 @@ from typing import Any, ClassVar, Literal
 
 from vegasmodel import laws
 from vegasmodel.fields import rules
-from vegasmodel.fields.rules import (
-    Boolean,
-    Checked,
-    Choice,
-    Integer,
-    OneOf,
-    OrText,
-    Quantity,
-    Shown,
-    Table,
-    Tables,
-    Text,
-    Texts,
-)
-from vegasmodel.fields.rules import declare as field
+from vegasmodel.fields.checked import Checked, OneOf, Shown, Table, Tables
+from vegasmodel.fields.checked import declare as field
+from vegasmodel.fields.rules import Boolean, Choice, Integer, OrText, Quantity, Text, Texts
 from vegasmodel.fields.units import FieldError, write
 from vegasmodel.queues import DropTail, Queue, QueueRule
 from vegasmodel.scenario.special_rules import BufferRule, LawRule, PacketNumbers

@@ -19,9 +19,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from vegasmodel.fields import rules, toml_file
-from vegasmodel.fields.rules import Checked, OrText, Quantity, Table, Tables, Text
-from vegasmodel.fields.rules import declare as field
+from vegasmodel.fields import checked, rules, toml_file
+from vegasmodel.fields.checked import Checked, Table, Tables
+from vegasmodel.fields.checked import declare as field
+from vegasmodel.fields.rules import OrText, Quantity, Text
 from vegasmodel.fields.units import FieldError, format_rate, format_time, write
 from vegasmodel.queues import Red
 from vegasmodel.scenario.changes import replaced
@@ -66,7 +67,7 @@ class Scenario(Checked):
     @classmethod
     def from_dict(cls, table: Mapping[str, Any]) -> Scenario:
         """Make a scenario from a dictionary with the keys of a scenario file, values as text."""
-        return rules.read(cls, table, "", None)
+        return checked.read(cls, table, "", None)
 
     def __repr__(self) -> str:
         """One line with links and groups; ``to_toml`` writes everything."""
@@ -219,9 +220,9 @@ class Scenario(Checked):
         """
         links, flows = self._given
         own = {"name": self.name, "packet_size": write(self.packet_size, "bytes")}
-        table = own | rules.write_table(self)
-        table["link"] = [rules.write_table(link) for link in links]
-        table["flow"] = [rules.write_table(group) for group in flows]
+        table = own | checked.write_table(self)
+        table["link"] = [checked.write_table(link) for link in links]
+        table["flow"] = [checked.write_table(group) for group in flows]
         return toml_file.write(table)
 
     def to_dict(self) -> dict[str, Any]:
@@ -321,10 +322,10 @@ def _numbers(scenario: Scenario) -> None:
     """
     size = scenario.packet_size
     links = tuple(
-        rules.resolve(link, f"link[{i}]", {}, size) for i, link in enumerate(scenario.links)
+        checked.resolve(link, f"link[{i}]", {}, size) for i, link in enumerate(scenario.links)
     )
     flows = tuple(
-        rules.resolve(group, f"flow[{i}]", {"access": size}, scenario.size_of(group))
+        checked.resolve(group, f"flow[{i}]", {"access": size}, scenario.size_of(group))
         for i, group in enumerate(scenario.flows)
     )
     object.__setattr__(scenario, "links", links)
@@ -347,7 +348,7 @@ def _buffers(scenario: Scenario) -> None:
             ]
             if not rtts:
                 raise FieldError(where, text, "a number of packets: no flow crosses this link")
-            rule = rules.of(type(link), "buffer")
+            rule = checked.of(type(link), "buffer")
             mean = math.fsum(rtts) / len(rtts)
             packets = rule.packets(text, where, scenario.packet_size, link.capacity, mean)
             links[i] = dataclasses.replace(link, buffer=packets)

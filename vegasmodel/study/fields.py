@@ -19,7 +19,8 @@ from typing import Any
 
 from vegasmodel import laws
 from vegasmodel.fields import rules
-from vegasmodel.fields.rules import Integer, OneOf, Quantity, Unresolved
+from vegasmodel.fields.checked import OneOf
+from vegasmodel.fields.rules import Integer, Quantity, Unresolved
 from vegasmodel.fields.units import KINDS, FieldError
 from vegasmodel.scenario import Flow, Link, Run, Scenario
 

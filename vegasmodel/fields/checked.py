@@ -1,0 +1,299 @@
+"""Dataclasses whose fields have rules: read from a TOML table, checked, changed and written.
+
+The parts of a scenario are such dataclasses, and each of their fields declares its rule. ``read``
+makes a dataclass from a TOML table. ``check`` tests one that was made in Python.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, Self, TypeVar, cast
+
+from vegasmodel.fields.rules import Quantity, Rule, Unresolved, nearest
+from vegasmodel.fields.units import FieldError
+
+T = TypeVar("T")
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """The rule for a field that is a TOML table in a file and a dataclass in Python."""
+
+    cls: type[Any]
+
+    def read(self, value: object, where: str, packet_size: float | None) -> Any:
+        """Read the keys of the table by the dataclass's rules."""
+        return read(self.cls, value, where, packet_size)
+
+    def check(self, value: Any, where: str) -> None:
+        """Check the class of the value; its ``__post_init__`` has checked its fields."""
+        if not isinstance(value, self.cls):
+            raise FieldError(where, value, f"a {self.cls.__name__}")
+
+    def write(self, value: Any) -> Any:
+        """The TOML table: the fields whose value is not the default."""
+        return write_table(value)
+
+
+@dataclasses.dataclass(frozen=True)
+class Tables:
+    """The rule for a list of TOML tables, which becomes a tuple of dataclasses in Python."""
+
+    cls: type[Any]
+
+    def read(self, value: object, where: str, packet_size: float | None) -> tuple[Any, ...]:
+        """Read a list of tables, one dataclass per table.
+
+        An error names the table's place, from 0.
+        """
+        if not isinstance(value, Sequence) or isinstance(value, str):
+            raise FieldError(where, value, "a list of tables")
+        return tuple(
+            row if isinstance(row, self.cls) else read(self.cls, row, f"{where}[{i}]", packet_size)
+            for i, row in enumerate(value)
+        )
+
+    def check(self, value: Any, where: str) -> None:
+        """Check the class of each entry."""
+        if not isinstance(value, tuple) or not all(isinstance(row, self.cls) for row in value):
+            raise FieldError(where, value, f"a list of {self.cls.__name__}")
+
+    def write(self, value: Any) -> list[Any]:
+        """A list of tables."""
+        return [write_table(row) for row in value]
+
+
+@dataclasses.dataclass(frozen=True)
+class OneOf:
+    """The rule for a field that takes values of several forms.
+
+    ``plain`` is the rule for a number, ``word`` a fixed word, and ``table`` the rule for a table.
+    ``tagged`` is for tables with a single key, such as ``{ pareto = {...} }``: it maps that key to
+    the rule for its value.
+    """
+
+    plain: Rule | None = None
+    word: str | None = None
+    table: Table | None = None
+    tagged: Mapping[str, Rule] = dataclasses.field(default_factory=dict)
+
+    def read(self, value: object, where: str, packet_size: float | None) -> Any:
+        """Read the value by the rule for its form: a number, a word or a table."""
+        if isinstance(value, Mapping):
+            if self.table is not None:
+                return self.table.read(value, where, packet_size)
+            for key, rule in self.tagged.items():
+                if tuple(value) == (key,):
+                    return rule.read(value[key], _join(where, key), packet_size)
+        elif self._is_word(value):
+            return value
+        elif self.plain is not None:
+            return self.plain.read(value, where, packet_size)
+        raise FieldError(where, value, self._allowed())
+
+    def check(self, value: Any, where: str) -> None:
+        """Accept a value if the rule of any form accepts it."""
+        if self._is_word(value):
+            return
+        if isinstance(value, (int, float)) and self.plain is not None:
+            self.plain.check(value, where)
+            return
+        for rule in (*self.tagged.values(), *([self.table] if self.table else [])):
+            try:
+                rule.check(value, where)
+            except FieldError:
+                continue
+            return
+        raise FieldError(where, value, self._allowed())
+
+    def write(self, value: Any) -> Any:
+        """Write the value by the rule of the form that it has."""
+        if self.plain is not None and isinstance(value, (int, float, Unresolved)):
+            return self.plain.write(value)
+        if self.table is not None and isinstance(value, self.table.cls):
+            return self.table.write(value)
+        for key, rule in self.tagged.items():
+            if isinstance(rule, Table) and isinstance(value, rule.cls):
+                return {key: rule.write(value)}
+        return value
+
+    def _is_word(self, value: Any) -> bool:
+        return self.word is not None and value == self.word
+
+    def _allowed(self) -> str:
+        forms = [f'"{self.word}"'] if self.word else []
+        if self.plain is not None:
+            forms.append("a plain value")
+        if self.table is not None:
+            keys = ", ".join(f"{f.name} = ..." for f in dataclasses.fields(self.table.cls))
+            forms.append(f"{{ {keys} }}")
+        forms += [f"{{ {key} = ... }}" for key in self.tagged]
+        return " or ".join(forms)
+
+
+def declare(rule: Rule, default: Any = dataclasses.MISSING, *, key: str | None = None) -> Any:
+    """Declare a dataclass field with its rule; ``key`` is its name in the file if that differs.
+
+    A field without a default is required: its rule refuses ``None``, which it then holds.
+    """
+    required = default is dataclasses.MISSING
+    about = {"rule": rule, "key": key, "required": required}
+    return dataclasses.field(default=None if required else default, metadata=about)
+
+
+def of(cls: type[Any], field: str) -> Any:
+    """The rule of a field of a dataclass."""
+    return cls.__dataclass_fields__[field].metadata["rule"]
+
+
+def check(instance: Any) -> None:
+    """Check every field of a dataclass against its rule.  ``None`` means: not given.
+
+    NumPy's numbers and arrays become Python's numbers and lists.  A field given as text, list or
+    table is then read as if it came from a file.
+    """
+    for field in dataclasses.fields(instance):
+        value = getattr(instance, field.name)
+        about = field.metadata
+        if "rule" not in about:
+            continue
+        if value is None and field.default is None and not about["required"]:
+            continue
+        rule, name = about["rule"], about["key"] or field.name
+        if hasattr(value, "tolist") or isinstance(value, (list, tuple, dict)):
+            value = _plain(value)
+            object.__setattr__(instance, field.name, value)
+        if isinstance(value, (str, list, Mapping)):
+            value = rule.read(value, name, None)
+            object.__setattr__(instance, field.name, value)
+        if not isinstance(value, Unresolved):
+            rule.check(value, name)
+        if type(value) is int and isinstance(getattr(rule, "plain", rule), Quantity):
+            object.__setattr__(instance, field.name, float(value))  # 60 as 60.0: one fingerprint
+
+
+def _plain(value: Any) -> Any:
+    """The value with Python's numbers and lists in place of NumPy's, also in a list or a table."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if isinstance(value, tuple):
+        return tuple(map(_plain, value))
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    return value
+
+
+def resolve(part: T, where: str, sizes: Mapping[str, float], size: float) -> T:
+    """A copy of the dataclass in which text with units has become numbers where possible.
+
+    Such text is stored as ``Unresolved`` if its unit needs a packet size.  The packet size is
+    ``size`` bytes, or ``sizes[field]`` for the fields in ``sizes``.
+    """
+    changes: dict[str, Any] = {}
+    for field in dataclasses.fields(cast("Any", part)):
+        value, key = getattr(part, field.name), field.metadata.get("key") or field.name
+        if isinstance(value, Unresolved):
+            place, of = _join(where, key), sizes.get(field.name, size)
+            number = field.metadata["rule"].read(str(value), place, of)
+            changes |= {} if isinstance(number, Unresolved) else {field.name: number}
+        elif isinstance(value, Checked):
+            settled = resolve(value, _join(where, key), {}, size)
+            if settled is not value:
+                changes[field.name] = settled
+    return evolve(part, changes, where) if changes else part
+
+
+def evolve(part: T, changes: Mapping[str, Any], where: str = "") -> T:
+    """A copy of the dataclass with these changes.
+
+    Fields that the caller had left out, so that a default was computed, get their defaults again.
+    """
+    unset = dict.fromkeys(getattr(part, "_filled", ()))
+    try:
+        return cast("T", dataclasses.replace(cast("Any", part), **(unset | dict(changes))))
+    except FieldError as error:  # the field is named without its place
+        raise error.of(_join(where, error.field)) from None
+
+
+def write_table(instance: Any) -> dict[str, Any]:
+    """The dataclass as a TOML table; ``read`` turns the table back into the dataclass.
+
+    Fields that hold their default are left out.
+    """
+    table = {}
+    filled = getattr(instance, "_filled", ())
+    for field in dataclasses.fields(instance):
+        value = getattr(instance, field.name)
+        if value is None or field.name in filled or value == field.default:
+            continue
+        table[field.metadata["key"] or field.name] = field.metadata["rule"].write(value)
+    return table
+
+
+def read(cls: type[T], table: object, where: str, packet_size: float | None, **given: Any) -> T:
+    """A dataclass from a TOML table.  A ``FieldError`` names an unknown or a missing key.
+
+    ``given`` holds the values of fields that the caller has already read.
+    """
+    if not isinstance(table, Mapping):
+        raise FieldError(where, table, "a table")
+    fields = {f.metadata.get("key") or f.name: f for f in dataclasses.fields(cast("Any", cls))}
+    for key in table:
+        if key not in fields:
+            raise FieldError(
+                _join(where, key), table[key], f"no such key{nearest(key, list(fields))}"
+            )
+    values = dict(given)
+    for key, field in fields.items():
+        if field.name in given:
+            continue
+        if key in table:
+            rule = cast("Rule", field.metadata["rule"])
+            values[field.name] = rule.read(_plain(table[key]), _join(where, key), packet_size)
+        elif field.metadata["required"]:
+            raise FieldError(_join(where, key), None, "this key is required")
+    try:
+        return cls(**values)
+    except FieldError as error:  # of __post_init__, which does not know the part's place
+        raise error.of(_join(where, error.field)) from None
+
+
+def _join(where: str, key: str) -> str:
+    key = key if key.isprintable() and len(key) <= 60 else ascii(key)[:60]
+    return f"{where}.{key}" if where else key
+
+
+class Checked:
+    """Base class of dataclasses whose fields are checked against their rules on creation."""
+
+    def __new__(cls, *_: object, **given: object) -> Self:
+        """Raise ``FieldError`` for an unknown argument; the error names the most similar field."""
+        known = [field.name for field in dataclasses.fields(cast("Any", cls))]
+        for name, value in given.items():
+            if name not in known:
+                allowed = f"{cls.__name__} has no such argument{nearest(name, known)}"
+                raise FieldError(name, value, allowed)
+        return super().__new__(cls)
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+class Shown(Checked):
+    """A checked dataclass whose ``repr`` is the call that makes it.
+
+    The call has values with units, and leaves out defaults.
+    """
+
+    def __repr__(self) -> str:
+        said = []
+        for field in dataclasses.fields(cast("Any", self)):
+            value = getattr(self, field.name)
+            if value != field.default and field.name not in getattr(self, "_filled", ()):
+                number = isinstance(value, (float, Unresolved))
+                shown = field.metadata["rule"].write(value) if number else value
+                said.append(f"{field.name}={shown!r}")
+        return f"{type(self).__name__}({', '.join(said)})"
