@@ -12,6 +12,10 @@ truth, as a mean over cases, and the least of a case.  ``certain`` is the part o
 ``enough-runs`` holds.  Of these, ``right`` is the part in which no flow is off by more than 10 %.
 ``error`` is the largest error of a flow, over the mean throughput, as a mean over answers.
 
+The line after it tells how many whole runs the mean of a case would need for intervals of 10 %, if
+the standard deviation s of a flow's throughput over runs were known: (1.96 s / 0.1)^2, s being a
+part of the mean, for the flow that needs most.  It is computed from the 40 runs.
+
 The second table compares the assumption ``phase-effects`` with the truth: the difference between
 those 40 runs and 24 whole runs with the opposite choice of random waits.  There is an effect if a
 flow's two means differ by more than 10 % of the mean throughput.  The cost is that of the
@@ -30,7 +34,7 @@ from benchmarks.cost_beside_ns2 import case
 from vegasmodel import scatter
 from vegasmodel.engines.rounds import answers, phases
 from vegasmodel.engines.rounds.run import run
-from vegasmodel.metrics import Floats
+from vegasmodel.metrics import ENOUGH_PRECISION, Floats
 from vegasmodel.scenario import Scenario
 
 SEED = 90117
@@ -58,17 +62,25 @@ def rates(scenario: Scenario, runs: int) -> Floats:
     return np.array([answers.throughput(one) for one in made])
 
 
+def needed(found: Floats) -> float:
+    """Runs after which each flow's mean is certain to 10 %, if the scatter is known."""
+    mean = found.mean(axis=0)
+    s = found.std(axis=0, ddof=1) / np.maximum(mean, 0.1 * mean.mean())
+    return max(1.0, float(np.ceil((1.96 * s.max() / ENOUGH_PRECISION) ** 2)))
+
+
 def seeded(scenario: Scenario, seed: int) -> Scenario:
     """The scenario with another seed."""
     return dataclasses.replace(scenario, run=dataclasses.replace(scenario.run, seed=seed))
 
 
-def judged(scenario: Scenario) -> list[Answered]:
-    """The answers to one scenario, each beside the truth."""
+def judged(scenario: Scenario) -> tuple[list[Answered], float]:
+    """The answers to one scenario, each beside the truth; and how many runs it would need."""
     from scipy.special import stdtrit
 
     base = seeded(scenario, 1000)
-    truth, is_effect = rates(base, RUNS).mean(axis=0), False
+    whole = rates(base, RUNS)
+    truth, is_effect = whole.mean(axis=0), False
     if phases.possible(scenario):
         other = rates(phases.otherwise(base), OTHER_RUNS).mean(axis=0)
         is_effect = bool(np.any(np.abs(other - truth) > phases.DIFFERENT * truth.mean()))
@@ -91,7 +103,7 @@ def judged(scenario: Scenario) -> list[Answered]:
                 is_effect,
             )
         )
-    return found
+    return found, needed(whole)
 
 
 def row(name: str, cases: list[list[Answered]]) -> str:
@@ -115,15 +127,24 @@ def main() -> None:
     options = parser.parse_args()
     kinds: dict[str, list[list[Answered]]] = {}
     able: list[Answered] = []
+    runs: list[float] = []
     for i in range(options.cases):
         kind, scenario = case(i, options.seed)
         if scenario.by_chance:
-            kinds.setdefault(kind, []).append(judged(scenario))
-            able += kinds[kind][-1] if phases.possible(scenario) else []
+            found, least = judged(scenario)
+            kinds.setdefault(kind, []).append(found)
+            runs.append(least)
+            able += found if phases.possible(scenario) else []
     print("| kind | cases | runs | cost | coverage | least | certain | right | error |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
-    for kind, found in [*kinds.items(), ("all", [one for some in kinds.values() for one in some])]:
-        print(row(kind.replace("_", " "), found))
+    for kind, cases in [*kinds.items(), ("all", [one for some in kinds.values() for one in some])]:
+        print(row(kind.replace("_", " "), cases))
+    counts = np.array(runs)
+    print(
+        f"\nruns for 10 %, scatter known: median {np.median(counts):.0f}, one in "
+        f"{np.mean(counts == 1):.0%} of the cases, more than {scatter.MAX_RUNS} in "
+        f"{np.mean(counts > scatter.MAX_RUNS):.0%}"
+    )
     print("\n| phase effects | answers | said: yes | not known | no |")
     print("| --- | ---: | ---: | ---: | ---: |")
     for is_effect, name in ((True, "yes"), (False, "no")):

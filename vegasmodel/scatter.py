@@ -41,8 +41,8 @@ def hopeless(rates: Floats) -> bool:
 
 
 def enough(rates: Floats) -> bool:
-    """Whether no further run is needed: the means are certain, or ``MAX_RUNS`` are too few."""
-    return certain(rates) or hopeless(rates) or len(rates) >= MAX_RUNS
+    """Whether no further run is needed: the means are certain, or there are ``MAX_RUNS`` runs."""
+    return certain(rates) or len(rates) >= MAX_RUNS
 
 
 def half_suffices(pieces: Floats) -> bool:

@@ -30,7 +30,6 @@ def test_runs_end_where_five_would_not_be_enough(part: float) -> None:
     assert np.std(rates, ddof=1) == pytest.approx(s)
     assert not scatter.certain(rates)
     assert scatter.hopeless(rates) is (part > 1.0)
-    assert scatter.enough(rates) is (part > 1.0)
     assert not scatter.hopeless(rates[:2])
 
 

@@ -243,8 +243,7 @@ class Run(Shown):
     The default ``warmup`` is 200 s, or a third of the duration if that is less.
 
     With ``runs = None``, packet-level simulators run once.  If the scenario is random, ``fluid``
-    then makes a fixed number of runs, and ``rounds`` makes more until its means are precise enough
-    or a limit is reached.
+    and ``rounds`` make 3 to 5 runs, until their means are precise enough.
     """
 
     duration: OrText[float] = field(_POSITIVE_TIME, 600.0)

@@ -263,7 +263,8 @@ def _wanted(
         return n + 1
     if enough and enough([_prediction(one.scenario, [one]) for one in outcomes]):
         return n
-    return n if scatter.enough(_rates(outcomes)) else n + 1
+    rates = _rates(outcomes)
+    return n if scatter.enough(rates) or scatter.hopeless(rates) else n + 1
 
 
 def _rates(outcomes: list[Totals]) -> Floats:
