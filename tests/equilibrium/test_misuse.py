@@ -39,8 +39,16 @@ CYCLE = {"capacity": 1080.0, "rtt": 0.08, "buffer": 20.0}
 
 # function, valid arguments, and changes to them that it must refuse
 CASES = [
-    (secular.solve, {"alpha": 1.0, "x": 0.0, "c": 1.0}, {"variant": "reno"}),
-    (arrivals.arrive, {"alpha": [1.0], "capacity": 1.0}, {"variant": "ns3"}),
+    (
+        secular.solve,
+        {"alpha": 1.0, "x": 0.0, "c": 1.0},
+        {"variant": "reno", "alpha": "one", "x": object(), "c": {}},
+    ),
+    (
+        arrivals.arrive,
+        {"alpha": [1.0], "capacity": 1.0},
+        {"variant": "ns3", "alpha": "one", "capacity": {}, "rtt": "1 s", "over_estimate": "no"},
+    ),
     (
         arrivals.bonald,
         {"n": 2, "alpha": 1.0, "capacity": 1.0},
@@ -161,6 +169,7 @@ CASES = [
          "response": -1.0},
     ),
     (minicycle.throughput, CYCLE, {"form": "print"}),
+    (minicycle.hypotheses, CYCLE, {"max_window": "64 pkt"}),
     (
         minicycle.first_window,
         CYCLE,

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vegasmodel.equilibrium import secular
-from vegasmodel.equilibrium._checks import VARIANTS, count, numbers, ordered, positive, word
+from vegasmodel.equilibrium._checks import VARIANTS, count, floats, numbers, ordered, positive, word
 from vegasmodel.stacks import dead_zone, find
 
 Floats = NDArray[np.float64]
@@ -79,16 +79,16 @@ def arrive(
     ``each(x, windows, delay)`` is called after each arrival with the flows present.
     """
     word("variant", variant, VARIANTS)
-    lower, upper = (np.asarray(alpha, dtype=np.float64),) * 2
+    lower, upper = (floats("alpha", alpha),) * 2
     if beta is not None:
         lower, upper = dead_zone(*ordered(numbers("alpha", alpha), numbers("beta", beta)), variant)
     if rtt is None and (find(variant).backlog_over_base or np.any(upper > lower)):
         raise ValueError("arrivals need rtt where beta is above alpha or the variant is linux")
-    d = np.zeros(1) if rtt is None else np.asarray(rtt, dtype=np.float64)
+    d = np.zeros(1) if rtt is None else floats("rtt", rtt)
     given = np.full(1, math.nan)
     if over_estimate is not None:
-        given = np.asarray(over_estimate, dtype=np.float64)
-    c = np.asarray(capacity, dtype=np.float64)
+        given = floats("over_estimate", over_estimate)
+    c = floats("capacity", capacity)
     lower, upper, d, given, _ = np.broadcast_arrays(
         *(np.atleast_1d(a) for a in (lower, upper, d, given)), c[..., None]
     )

@@ -433,6 +433,7 @@ def hypotheses(
         beta=beta, losers=losers, variant=variant, response=response,
         n_vegas=n_vegas, n_reno=n_reno,
     )  # fmt: skip
+    numbers("max_window", max_window, above=True, infinite=True)
     peak = float(max(c.window_vegas.max(), c.window_reno.max()))
     both = float(c.loss_rate_vegas) > 0
     losing = [float(c.window_reno[-1])] + ([float(c.window_vegas[-1])] if both else [])

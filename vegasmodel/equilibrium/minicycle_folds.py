@@ -34,7 +34,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vegasmodel.equilibrium import minicycle, minicycle_start
-from vegasmodel.equilibrium._checks import VARIANTS, numbers, positive, word
+from vegasmodel.equilibrium._checks import VARIANTS, floats, numbers, positive, word
 from vegasmodel.equilibrium.continuation import follow
 from vegasmodel.equilibrium.minicycle_derived import loss_limited_window
 from vegasmodel.equilibrium.minicycle_start import Variant
@@ -98,8 +98,9 @@ def cycles(
     n_V, n_R = float(numbers("n_vegas", n_vegas, 1.0)), float(numbers("n_reno", n_reno, 1.0))
     edge, _ = minicycle_start.edges(np.array(A), np.array(A), variant, np.array(n_V), np.array(M))
     behind = 1.0 - lag * (n_V + n_R)  # of the queue that Vegas sees, to B
-    low = max(float(buffers[0]), 1e-3 - min(behind, 0.0))
-    if not low < float(buffers[1]) < math.inf:
+    ends = floats("buffers", buffers).ravel().tolist()
+    low = max([*ends[:1], 1e-3 - min(behind, 0.0)])
+    if len(ends) != 2 or not low < ends[1] < math.inf:
         raise FieldError("buffers", buffers, "(least, greatest), greatest above least and finite")
 
     def seen(B: float) -> float:
@@ -130,7 +131,7 @@ def cycles(
     if first < 1.0:
         raise FieldError("buffers", buffers, "a least buffer below B_th, the upper fold")
     branch = follow(
-        equation, [first], low, (low, float(buffers[1])), slopes=slopes, scale=[1.0, unit],
+        equation, [first], low, (low, ends[1]), slopes=slopes, scale=[1.0, unit],
         step=step,
     )  # fmt: skip
     p = np.clip(branch.x[:, 0], 0.0, 1.0)
