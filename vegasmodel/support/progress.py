@@ -18,15 +18,16 @@ PATIENCE = 1.0  # s before anything is shown
 
 
 class Series:
-    """Simulator runs of equal length, one after another, which make one answer.
+    """Simulator runs, one after another, which make one answer.
 
     ``wanted`` is the number of runs that are needed, as far as is known yet.
     """
 
     def __init__(self) -> None:
         self.wanted = 1
-        self.length = 0.0  # simulated seconds of a run
-        self.over = 0.0  # simulated seconds of the runs that are over
+        self.length = 0.0  # simulated seconds of the present run, and of those to come
+        self.ended = 0  # number of the runs that are over
+        self.over = 0.0  # simulated seconds of these
         self.clock: Callable[[], float] | None = None  # of the present run
         self.compiling: Callable[[], bool] = lambda: False
 
@@ -34,6 +35,11 @@ class Series:
     def simulated(self) -> float:
         """Simulated seconds of all runs so far."""
         return self.over + (self.clock() if self.clock else 0.0)
+
+    @property
+    def total(self) -> float:
+        """Simulated seconds of all runs that are needed, as far as is known yet."""
+        return self.over + max(self.wanted - self.ended, 0) * self.length
 
 
 _series: list[Series] = []
@@ -68,7 +74,7 @@ def running(
     try:
         yield
     finally:
-        mine.clock, mine.over = None, mine.over + length
+        mine.clock, mine.ended, mine.over = None, mine.ended + 1, mine.over + length
 
 
 def line(seconds: float) -> str:
@@ -78,7 +84,7 @@ def line(seconds: float) -> str:
     now = _series[-1]
     if now.compiling():
         return f"compiling, once after an install (15 to 45 s): {seconds:.0f} s"
-    return f"simulated {now.simulated:.0f} of {now.wanted * now.length:.0f} s: {seconds:.0f} s"
+    return f"simulated {now.simulated:.0f} of {now.total:.0f} s: {seconds:.0f} s"
 
 
 @contextmanager
