@@ -49,6 +49,7 @@ class Round(NamedTuple):
     length: float  # packets sent in it
     opens: bool  # no loss is being repaired
     exact: bool  # an ablation: no rounding
+    acked: float = 1.0  # packets that its last ACK acknowledges
 
 
 class PacketRules(NamedTuple):

@@ -66,7 +66,7 @@ def upon_round(f: Window, over: Round) -> None:
     """
     if f.whole_window:
         if over.opens:
-            decide_whole(f)
+            decide_whole(f, over.acked)
         return
     if over.rtt <= 0.0:
         return
@@ -106,23 +106,29 @@ def decide(f: Window, diff: float, delta: float) -> None:
         f.growth = 1.0 / f.cwnd if delta < f.alpha else 0.0
 
 
-def count_ack(f: Window, packets: float) -> None:
-    """Linux: count an ACK towards the next packet of the window, as Reno's growth does."""
+def count_acked(f: Window, packets: float, acked: float) -> None:
+    """Linux: count ``acked`` packets towards the next packet of the window, as Reno's growth does.
+
+    ``packets`` is the window.
+    """
     if f.cwnd_cnt >= packets:  # from a larger window
         f.cwnd_cnt = 0.0
         f.cwnd += 1.0
-    f.cwnd_cnt += 1.0
-    if f.cwnd_cnt >= packets:
-        f.cwnd_cnt -= packets
-        f.cwnd += 1.0
+    f.cwnd_cnt += acked
+    more = np.floor(f.cwnd_cnt / packets)
+    f.cwnd_cnt -= more * packets
+    f.cwnd += more
 
 
-def decide_whole(f: Window) -> None:
-    """Decide as Linux does: change the window by a whole packet, on the round's least RTT."""
+def decide_whole(f: Window, acked: float) -> None:
+    """Decide as Linux does: change the window by a whole packet, on the round's least RTT.
+
+    The ACK that ends the round acknowledges ``acked`` packets.
+    """
     packets = cwnd_packets(f)
     if f.rtt_count <= 2.0:  # too few samples: like Reno
         if f.cwnd >= f.ssthresh:
-            count_ack(f, packets)
+            count_acked(f, packets, acked)
         return
     # integers: microseconds, one added so that none is 0; it settles the many ties at rest
     rtt, base = np.floor(f.rtt_min * 1e6 + SLACK) + 1.0, np.floor(f.base * 1e6 + SLACK) + 1.0

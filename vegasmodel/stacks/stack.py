@@ -58,6 +58,8 @@ class Mechanisms:
 
     # ACKs, where a flow's receiver delays them
     ack_pause: float = 0.1  # an ACK waits for a second packet,
+    adapts_ack_pause: bool = False  # ... longer if the second one did not come in time
+    quick_acks: float = 0.0  # so many at first do not wait, nor after a long silence
     counts_packets: bool = False  # and windows grow by packets, not by ACKs
 
     # the handshake
@@ -101,7 +103,6 @@ class Stack(Mechanisms):
     header: float = 0.0  # bytes that the other laws' packets are longer
     always_sack: bool = False  # the sender knows which packets are missing, whatever the law
     first_rto: float = 6.0
-    quick_acks: float = 0.0  # so many at first do not wait
     handshake: bool = False
     syn_is_ack: bool = False  # its packets are as long as an ACK, else as ``header``
 

@@ -5,14 +5,26 @@ packet is missing, it acknowledges each packet at once. With delayed ACKs, packe
 in pairs, and a window that grows by some amount at each ACK grows half as fast.
 ``Sender.delack_packets`` is the number of packets that have arrived and whose ACK still waits. All
 times in this module are those at which an ACK reaches the sender.
+
+Linux adapts the pause (``adapts_ack_pause``). It counts the pause in clock ticks, from 40 to 200
+ms. The pause doubles whenever it ends without a second packet (tcp_delack_timer_handler), and falls
+back to 40 ms while packets follow each other within 20 ms (tcp_event_data_recv). So the receiver of
+a slow flow waits as long as the flow's packets take to come in pairs. After a silence longer than
+its own retransmission timeout the receiver acknowledges the next 16 packets at once.
 """
 
 # mypy: disable-error-code="no-any-return"
 from __future__ import annotations
 
+import numpy as np
+
 from vegasmodel.engines.rounds.acks import acknowledge
 from vegasmodel.engines.rounds.state import Parcel, Sender, jit
+from vegasmodel.engines.rounds.timer import JIFFY, MIN_RTO, expiry
 from vegasmodel.laws.packets import NEVER
+
+LONGEST_PAUSE = 0.2  # seconds; TCP_DELACK_MAX
+SETTLES = 8.0  # packets at equal gaps after which the pause hardly changes
 
 
 @jit
@@ -28,13 +40,72 @@ def delack_expiry(f: Sender) -> float:
 
 
 @jit
+def _receiver_rto(f: Sender) -> float:
+    """The receiver's retransmission timeout in ticks; only the handshake gave it an RTT sample."""
+    return np.ceil((f.receiver_rtt + max(2.0 * f.receiver_rtt, MIN_RTO)) / JIFFY)
+
+
+@jit
+def hear(f: Sender, packets: float, begin: float, end: float) -> None:
+    """Adapt the pause to ``packets`` packets that arrive in order, evenly from ``begin`` to ``end``.
+
+    The first of them arrives at ``begin``: tcp_event_data_recv.
+    """
+    if not f.delayed_ack or not f.adapts_ack_pause or packets <= 0.0:
+        return
+    least = np.round(f.ack_pause / JIFFY)
+    step = (end - begin) / max(packets - 1.0, 1.0)
+    for k in range(int(min(packets, SETTLES))):
+        at = begin + k * step
+        gap = np.floor(at / JIFFY) - np.floor(f.heard_at / JIFFY)
+        f.heard_at = at
+        if f.ack_ticks == 0.0:
+            f.ack_ticks = least
+        elif gap <= np.floor(0.5 * least):
+            f.ack_ticks = np.floor(0.5 * f.ack_ticks) + np.floor(0.5 * least)
+        elif gap < f.ack_ticks:
+            f.ack_ticks = min(np.floor(0.5 * f.ack_ticks) + gap, _receiver_rto(f))
+        elif gap > _receiver_rto(f):
+            f.quick_acks_left = max(f.quick_acks_left, f.quick_acks)  # tcp_incr_quickack
+    f.heard_at = end
+
+
+@jit
+def use_quick_acks(f: Sender, acks: float) -> None:
+    """Count ACKs that were sent at once; the last of them resets the pause (tcp_event_ack_sent)."""
+    if not f.delayed_ack:
+        return
+    if f.adapts_ack_pause and 0.0 < f.quick_acks_left <= acks:
+        f.ack_ticks = np.round(f.ack_pause / JIFFY)
+    f.quick_acks_left -= acks
+
+
+@jit
+def pause_ended(f: Sender) -> None:
+    """Double Linux's pause, since it has ended without a second packet."""
+    if f.adapts_ack_pause:
+        f.ack_ticks = min(2.0 * f.ack_ticks, _receiver_rto(f))
+
+
+@jit
+def _set_delack_timer(f: Sender, now: float) -> None:
+    """Set when the ACK of a packet that has arrived at ``now`` is sent at the latest."""
+    f.delack_pause, f.delack_expires = f.ack_pause, now + f.ack_pause
+    if f.adapts_ack_pause:  # tcp_send_delayed_ack
+        pause = min(f.ack_ticks * JIFFY, max(f.receiver_rtt, f.ack_pause), LONGEST_PAUSE)
+        f.delack_expires = expiry(now, pause)
+        f.delack_pause = f.delack_expires - now
+
+
+@jit
 def delay_ack(f: Sender, p: Parcel, now: float) -> float:
     """Hold back the ACK of a packet that has arrived; returns when it would have arrived.
 
     If a second packet follows before the delayed ACK is sent, the RTT sample is that of the second.
     """
     end = acknowledge(f, p, 1.0, now, 0.0)
-    f.delack_packets, f.delack_expires = 1.0, end + f.ack_pause
+    f.delack_packets = 1.0
+    _set_delack_timer(f, end)
     f.received, f.received_at = f.acked + 1.0, p.sent_at
     return end
 

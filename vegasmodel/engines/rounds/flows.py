@@ -100,6 +100,7 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     record[waits], record["wait_ends"] = scenario.jitter(group), 1e300
     record["delack_expires"] = 1e300
     record["delayed_ack"], record["quick_acks_left"] = group.delayed_ack, runs.quick_acks
+    record["receiver_rtt"] = record["rtt"]
     given_up = 2.0 * sum(link.delay for link in scenario.path(group))
     record["noise"] = group.delay_noise
     record["slack"] = member.rtt - scenario.transmission(group) - given_up

@@ -244,11 +244,8 @@ def _take_due_samples(
 
 
 @jit
-def _handshake(net: Net, f: Sender) -> float:
-    """Seconds that the handshake takes.  Its SYN crosses the queues as a small packet.
-
-    In ns-2 2.35 the SYN is packet 0, without data.
-    """
+def _rtt_of_small(net: Net, f: Sender) -> float:
+    """The RTT in seconds of a packet of the handshake, which crosses the queues now."""
     rtt = f.rtt
     for e in range(f.hop, f.hop + f.hops):
         h = net.hops[e]
@@ -256,8 +253,19 @@ def _handshake(net: Net, f: Sender) -> float:
         if h.data:
             rtt += link.queue / link.capacity
             rtt -= (h.work - f.syn) / link.capacity
-            if e == f.hop:
-                enqueue_handshake(link, f.syn)
+    return rtt
+
+
+@jit
+def _handshake(net: Net, f: Sender) -> float:
+    """Seconds that the handshake takes.  Its SYN crosses the queues as a small packet.
+
+    In ns-2 2.35 the SYN is packet 0, without data.
+    """
+    rtt = _rtt_of_small(net, f)
+    first = net.hops[f.hop]
+    if first.data:
+        enqueue_handshake(net.links[first.link], f.syn)
     syn_acknowledged(f, f.time, rtt)
     return rtt
 
@@ -273,6 +281,7 @@ def _restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
     if f.next == 0.0:  # the clock of ns-2's Vegas begins
         f.round_start = now
     if f.event == CONNECTED and f.third_ack:  # its last ACK goes ahead of the data
+        f.receiver_rtt = _rtt_of_small(net, f)  # from the SYN-ACK to this ACK
         enqueue_handshake(net.links[net.hops[f.hop].link], f.syn)
     f.event, f.first, f.spread, f.retransmit = DATA, f.next, 0.0, -1.0
     f.burst = min(np.floor(window(f)), f.size - f.next)

@@ -158,12 +158,15 @@ def decide_per_ack(f: Sender) -> None:
 
 
 @jit
-def end_round(f: Sender, now: float, outstanding: float) -> None:
-    """End a round trip with ``outstanding`` packets in flight; the law makes its decision."""
+def end_round(f: Sender, now: float, outstanding: float, acked: float) -> None:
+    """End a round trip with ``outstanding`` packets in flight; the law makes its decision.
+
+    The ACK that ends the round trip acknowledges ``acked`` packets.
+    """
     rtt = f.rtt_sum / f.rtt_count if f.rtt_count > 0.0 else now - f.round_start
     length = f.next - f.round_end  # packets sent in this round
     exact = (f.without & WITHOUT_ROUNDING) != 0
-    _laws_round(f, Round(rtt, outstanding, length, f.phase == OPEN, exact))
+    _laws_round(f, Round(rtt, outstanding, length, f.phase == OPEN, exact, acked))
     f.round_end, f.round_start = f.next, now
     f.rtt_sum, f.rtt_count, f.rtt_min = 0.0, 0.0, NEVER
 

@@ -23,6 +23,7 @@ from vegasmodel.engines.rounds.acks import (
     usable_window,
     waits_first,
 )
+from vegasmodel.engines.rounds.delayed_ack import hear
 from vegasmodel.engines.rounds.laws import (
     acks_to_change,
     cut,
@@ -335,6 +336,7 @@ def acks_fill_hole(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
     end = now + max(p.back - now, 0.0) * acks / p.count
     first, again, before = p.first, min(f.resent, f.next), f.acked
     acknowledge(f, p, acks, now, acks if f.timestamps else 0.0)
+    hear(f, acks, end, end)
     f.delivered += fill_holes(f, holes, first, acks, p.sent_at)
     end += _sack_seconds(f, holes)
     f.next = max(f.next, f.acked)
@@ -399,7 +401,7 @@ def _check_at_filled(f: Sender, holes: Floats, end: float, again: float) -> None
     deflate(f)
     restart_timer(f, end)
     if f.acked > f.round_end:
-        end_round(f, end, f.next - f.acked + 1.0)
+        end_round(f, end, f.next - f.acked + 1.0, 1.0)
     grow(f, 1.0)
     if f.acked > again:  # the ACK speaks for a packet that was sent once: a sample
         sample = end - (holes[0, 3] if f.holes > 0 else f.received_at)

@@ -24,8 +24,11 @@ from vegasmodel.engines.rounds.bictcp import sample
 from vegasmodel.engines.rounds.delayed_ack import (
     delack_expiry,
     delay_ack,
+    hear,
     packets_per_ack,
+    pause_ended,
     sample_single,
+    use_quick_acks,
 )
 from vegasmodel.engines.rounds.laws import (
     acks_to_change,
@@ -85,6 +88,8 @@ def _new_acks(f: Sender, p: Parcel, now: float, step: float) -> float:
     """
     untimed = max(f.resent, f.untimed)
     once = not f.overdue_checks or f.acked >= untimed
+    first = now + max(p.back - now, 0.0) / p.count
+    hear(f, 1.0, first, first)
     each, ready = packets_per_ack(f), portion(p, now, step)
     if f.delack_packets + ready < each:
         return delay_ack(f, p, now)
@@ -98,18 +103,19 @@ def _new_acks(f: Sender, p: Parcel, now: float, step: float) -> float:
     if decides:
         acks = 1.0
         if not f.decides_late:  # the kernel counts the sample of the ACK on which it decides
-            first = max(p.back - now, 0.0) * (each - f.delack_packets) / p.count
-            end_round(f, now + first, in_flight(f) - each + 1.0)
+            until = max(p.back - now, 0.0) * (each - f.delack_packets) / p.count
+            end_round(f, now + until, in_flight(f) - each + 1.0, each)
     elif f.round_end > f.acked:
         acks = min(acks, np.ceil((f.round_end - f.acked - each + 1.0) / each))
     if not once:
         acks = min(acks, np.ceil((untimed - f.acked) / each))
     alone = in_flight(f) <= each
     f.received_at = p.sent_at
-    end = acknowledge(f, p, acks * each - f.delack_packets, now, acks if once else 0.0)
+    packets = acks * each - f.delack_packets
+    end = acknowledge(f, p, packets, now, acks if once else 0.0)
     f.received = f.acked + acks * each
-    if f.delayed_ack:
-        f.quick_acks_left -= acks
+    hear(f, packets - 1.0, end if packets <= 2.0 else first + (end - first) / (packets - 1.0), end)
+    use_quick_acks(f, acks)
     _advance_window(f, acks, each, now, end, decides, alone)
     return end
 
@@ -121,7 +127,7 @@ def _single_ack(f: Sender, at: float, delay: float) -> float:
     _before_new_data(f)
     decides = f.rounds and f.acked >= f.round_end
     if decides and not f.decides_late:
-        end_round(f, at, in_flight(f))
+        end_round(f, at, in_flight(f), 1.0)
     if once:
         sample_single(f, delay)
     _advance_window(f, 1.0, 1.0, at, at, decides, in_flight(f) <= 1.0)
@@ -144,7 +150,7 @@ def _advance_window(
         if f.recovery != HOLE_BY_HOLE or f.acked >= f.recover:
             f.phase = OPEN
     if decides and f.decides_late:
-        end_round(f, end, in_flight(f))
+        end_round(f, end, in_flight(f), packets)
     if (f.without & WITHOUT_ROUNDS) != 0 and f.overdue_checks:
         decide_per_ack(f)
     if f.bictcp:
@@ -205,7 +211,8 @@ def _next_wait_end(f: Sender) -> float:
 def _end_first_wait(f: Sender, holes: Floats, now: float) -> None:
     """End the wait that is over first: the sender then sends, or the receiver's ACK arrives."""
     if delack_expiry(f) <= f.wait_ends:
-        f.time = _single_ack(f, max(now, f.delack_expires), f.ack_pause)
+        f.time = _single_ack(f, max(now, f.delack_expires), f.delack_pause)
+        pause_ended(f)
     else:
         end_wait(f, holes, now)
 
@@ -312,7 +319,8 @@ def _parcel_arrives(f: Sender, p: Parcel, holes: Floats, now: float, step: float
         f.time = acknowledge(f, p, extra, now, 0.0)
     elif p.first != f.acked + f.delack_packets and f.delack_packets > 0.0:
         f.time = _single_ack(f, first, 0.0)  # what comes out of order is answered at once,
-        f.dupacks = -1.0  # ... and the first such ACK speaks for what was held
+        if not f.rack:  # else every packet that SACK reports counts (tcp_rack_reo_wnd)
+            f.dupacks = -1.0  # ... and the first such ACK speaks for what was held
     elif p.first != f.acked + f.delack_packets:
         f.time = duplicate_acks(f, p, holes, now, step)
     elif f.holes > 0:

@@ -58,6 +58,9 @@ CUBIC = Kinds(
     (),
     _words("cnt last_max origin_point reno_cwnd reno_acks last_cwnd train_samples hystart_found"),
 )  # fmt: skip
+ACKS = Kinds(
+    instants=("heard_at",), spans=_words("delack_pause receiver_rtt"), plain=("ack_ticks",)
+)  # of a receiver in Linux that delays them
 TIMER = Kinds(
     ("timed",), ("deadline", "timed_at"), ("rto",), (), _words("srtt rttvar backoff timer_kind")
 )
@@ -76,7 +79,9 @@ WAY = Kinds(
 )
 
 
-_SENDER, _ROUND, _CUBIC, _TIMER = (fields(FLOW, kinds) for kinds in (SENDER, ROUND, CUBIC, TIMER))
+_SENDER, _ROUND, _CUBIC, _ACKS, _TIMER = (
+    fields(FLOW, kinds) for kinds in (SENDER, ROUND, CUBIC, ACKS, TIMER)
+)
 _PARCEL, _STOP, _QUEUE = fields(PARCEL, WAY), fields(HOP, STOP), fields(LINK, QUEUE)
 
 # of each record what no future hangs on: what was given, is counted only, or says where things lie
@@ -221,6 +226,8 @@ def _write_sender(out: Floats, n: int, f: Sender, flows: Memory, i: int, now: No
     if f.bictcp:
         n = write(out, n, flows, i, _CUBIC, f.acked, now)
         n = put(out, n, (now.time - f.epoch_start) * now.capacity)
+    if f.delayed_ack and f.adapts_ack_pause:
+        n = write(out, n, flows, i, _ACKS, f.acked, now)
     if f.timestamps:
         n = write(out, n, flows, i, _TIMER, f.acked, now)
     return n

@@ -149,7 +149,12 @@ class Sender(Mechanisms):
     # a receiver that delays its ACKs
     quick_acks_left: float  # so many more ACKs do not wait
     delack_packets: float  # packets whose ACK waits, 0 or 1,
-    delack_expires: float  # ... at most until then
+    delack_expires: float  # ... at most until then,
+    delack_pause: float  # ... which is so many seconds
+    # ... and adapts its pause to the gaps between packets (Linux)
+    ack_ticks: float  # ticks of the pause, icsk_ack.ato; 0: no packet has come
+    heard_at: float  # when the last packet came in order
+    receiver_rtt: float  # seconds: the RTT of the handshake as the receiver measures it
     # the stretch of sending that ends at ``time``
     time: float
     event: int
