@@ -145,6 +145,7 @@ def acknowledge(f: Sender, p: Parcel, packets: float, now: float, samples: float
     share = p.rtt_sum * part
     f.rtt_last = p.rtt_sum / p.count
     f.latest = max(f.latest, p.sent_at)
+    f.late = p.late
     if samples > 0.0:
         f.rtt_sum += share if samples == packets else share * samples / packets
         f.rtt_count += samples

@@ -116,13 +116,14 @@ def send_burst(net: Net, f: Sender, at: float) -> bool:
 
     The packets follow one another over the access link.  If another flow's event comes first, the
     rest of the burst is sent after it, so packets of other flows may arrive in between.  Linux's
-    kernel hands a burst to the link at once.  Returns False if the run fails.
+    kernel hands a burst to the link at once, unless each packet waits a random time below TCP
+    (netem_enqueue).  Returns False if the run fails.
     """
     h = net.hops[f.hop]
     f.event = DATA
     fits = True
     while f.burst > 0.0 and fits:
-        if not f.bursts_at_once and due(net, f.hop, at) > next_other_event(net, f.hop):
+        if (not f.bursts_at_once or f.queue_wait > 0.0) and due(net, f.hop, at) > next_other_event(net, f.hop):
             f.event, f.time = REST, at
             schedule(net, f.hop, at)
             return True
@@ -139,6 +140,8 @@ def send_burst(net: Net, f: Sender, at: float) -> bool:
         f.first += packets
         f.burst -= packets
         at += packets * f.gap
+        if f.queue_wait > 0.0:  # the first has waited ``late``; none overtakes
+            at = max(at, f.left_at - f.late + f.queue_wait * np.random.random())
     return fits
 
 
@@ -283,7 +286,7 @@ def _restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
     if f.event == CONNECTED and f.third_ack:  # its last ACK goes ahead of the data
         f.receiver_rtt = _rtt_of_small(net, f)  # from the SYN-ACK to this ACK
         enqueue_handshake(net.links[net.hops[f.hop].link], f.syn)
-    f.event, f.first, f.spread, f.retransmit = DATA, f.next, 0.0, -1.0
+    f.event, f.first, f.spread, f.retransmit, f.late = DATA, f.next, 0.0, -1.0, 0.0
     f.burst = min(np.floor(window(f)), f.size - f.next)
     arm(f, now)
     if f.jitter > 0.0:

@@ -41,7 +41,7 @@ def _words(text: str) -> tuple[str, ...]:
 SENDER = Kinds(
     _words("next high received first retransmit recover resent probed"),
     _words("received_at latest changed since awaits_since time left_at wait_ends delack_expires"),
-    _words("rtt_last mean_rtt rtt_deviation min_rtt base"),
+    _words("rtt_last mean_rtt rtt_deviation min_rtt base late"),
     ("rate",),
     _words(
         "cwnd memory cwnd_cnt ssthresh dupacks inflated pipe recover_in_flight prr_delivered "
@@ -75,7 +75,7 @@ QUEUE = Kinds(
     ),
 )  # fmt: skip
 WAY = Kinds(
-    instants=("back", "sent_at"), spans=("rtt_sum", "rtt_min"), plain=_words("count lost marked")
+    instants=("back", "sent_at"), spans=("rtt_sum", "rtt_min", "late"), plain=_words("count lost marked")
 )
 
 

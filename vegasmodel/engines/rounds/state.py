@@ -160,6 +160,7 @@ class Sender(Mechanisms):
     event: int
     left_at: float  # when the burst under way set out,
     burst_part: float  # ... and so many of its packets are taken at once
+    late: float  # seconds that its first packet has waited below TCP (``queue_wait``)
     since_queue: float
     first: float  # sequence number of its first packet
     spread: float  # packets sent evenly over it
@@ -223,6 +224,7 @@ class Parcel:
     rtt_sum: float
     rtt_min: float
     marked: int
+    late: float  # seconds that the sender's random wait below TCP delays its ACK
 
 
 class Hop:

@@ -193,6 +193,7 @@ def _forward(
     """
     h = net.hops[e]
     f = net.flows[h.flow]
+    late = 0.0
     if net.links[h.link].partner >= 0:  # in order, however the shares of the classes change
         back = max(back, h.latest)
         h.latest = back
@@ -205,6 +206,8 @@ def _forward(
             _enlarge(net, f, home)
         ring = net.rings[home.ring : home.ring + home.room]
         done = push(f, ring, back, first, count, lost, rtt_sum, rtt_min, marked, sent_at)
+        if f.queue_wait > 0.0 and done > 0:
+            ring[around(f.head + f.count - 1, ring)].late = late
         if f.awaits_parcels:
             f.awaits_parcels, f.event, f.time = 0, DATA, f.awaits_since
             f.first, f.spread, f.burst, f.retransmit = f.next, 0.0, 0.0, -1.0
