@@ -11,21 +11,51 @@ import pytest
 
 from tests.helpers import exact
 from vegasmodel.engines.rounds.answers import answer
+from vegasmodel.engines.rounds.delayed_ack import hear, pause_ended
+from vegasmodel.engines.rounds.flows import mechanisms
+from vegasmodel.engines.rounds.state import FLOW
+from vegasmodel.laws import find
 from vegasmodel.scenario import Flow, Link, Run, Scenario
+from vegasmodel.stacks import STACKS
 
 T = 0.2
 ROOMY = Link(1000.0)
 
 
-@pytest.mark.parametrize(("variant", "pause"), [("ns2", 0.1), ("linux", 0.04)])
+@pytest.mark.parametrize(("variant", "pause"), [("ns2", 0.1), ("linux", 0.2)])
 def test_the_ack_of_a_single_packet_waits(variant: str, pause: float) -> None:
     """A window of one packet: one packet per T plus the ACK's delay.
 
-    Linux sends first ACKs at once.
+    Linux sends first ACKs at once.  Later it doubles the pause each time, up to 200 ms
+    (tcp_delack_timer_handler).
     """
     flow = exact("reno", T, variant=variant, max_window=1.0, delayed_ack=True)
     found = answer(Scenario((ROOMY,), (flow,), run=Run(200.0, 50.0)))
     assert found.throughput[0] == pytest.approx(1.0 / (T + pause), rel=0.01)
+
+
+def test_linux_adapts_the_pause_of_an_ack() -> None:
+    """By hand from tcp_event_data_recv and tcp_delack_timer_handler, in ticks of 4 ms."""
+    record = np.zeros(1, FLOW)
+    mechanisms(find("reno"), STACKS["linux"], record)
+    f = record[0]
+    f["delayed_ack"], f["receiver_rtt"] = True, 0.05  # RTO: 0.05 + 0.2 s, 63 ticks
+
+    def after(gap: float) -> float:
+        now = float(f["heard_at"]) + gap
+        hear(f, 1.0, now, now)
+        return float(f["ack_ticks"])
+
+    assert after(1.002) == 10.0
+    for doubled in (20.0, 40.0, 63.0):
+        pause_ended(f)
+        assert f["ack_ticks"] == doubled
+    assert after(0.1) == 31.0 + 25.0
+    assert [after(0.008) for _ in range(6)] == [33.0, 21.0, 15.0, 12.0, 11.0, 10.0]
+    assert after(0.1) == 10.0  # longer than the pause: no matter
+    assert f["quick_acks_left"] == 0.0
+    assert after(0.3) == 10.0
+    assert f["quick_acks_left"] == 16.0
 
 
 def test_pairs_are_answered_at_once() -> None:

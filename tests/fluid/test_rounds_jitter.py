@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.helpers import exact
 from vegasmodel import predict
 from vegasmodel.engines.rounds import phases
 from vegasmodel.engines.rounds.answers import answer
@@ -76,6 +77,26 @@ def test_a_wait_delays_and_loses_nothing_where_there_is_room() -> None:
     # the mean of a uniform draw up to ``wait`` comes on top of every round trip
     assert found.throughput[0] == pytest.approx(1.0 / (0.043 + 0.5 * wait), rel=0.02)
     assert found.loss_rate[0] == 0.0
+
+
+def test_below_linux_each_packet_of_a_burst_waits_for_itself() -> None:
+    """netem_enqueue: those that leave together find one place in the buffer and one beyond it.
+
+    Ten packets are sent at once, and none overtakes another.  So each leaves at the latest time
+    that is due so far, and of those that leave at the same time two find room.  The first does not
+    wait in ``rounds``, since the ACK that released it has.
+    """
+    rng, n = np.random.default_rng(1), 4000
+    leave = np.maximum.accumulate(rng.uniform(size=(n, 9)), axis=1)
+    together = [np.unique(row, return_counts=True)[1] for row in leave]
+    kept = 1.0 + np.mean([np.minimum(some, 2).sum() for some in together])
+    flow = exact("reno", 0.1, variant="linux", send_jitter=1e-3, initial_window=10.0)
+    link = Link(1e7, buffer=1.0)
+    lost = []
+    for seed in range(60):
+        runs = Run(0.15, 0.0, runs=1, seed=seed)
+        lost.append(run(Scenario((link,), (flow,), ack_size=66.0, run=runs)).flows["lost"][0])
+    assert np.mean(lost) == pytest.approx(10.0 - kept, abs=4.0 * np.std(lost) / np.sqrt(len(lost)))
 
 
 def test_draws_are_the_seeds() -> None:

@@ -103,8 +103,38 @@ def test_vegas_leaves_the_count_of_acks_alone() -> None:
     flow["cwnd"], flow["ssthresh"], flow["base"], flow["rtt_min"] = 3.0, 2.0, 0.03, 0.24
     for count, window in ((1.0, 3.0), (3.0, 2.0), (1.0, 3.0)):
         flow["rtt_count"] = count
-        rule(decide_whole)(flow)
+        rule(decide_whole)(flow, 1.0)
         assert flow["cwnd"] == window
+
+
+def test_vegas_counts_packets_where_an_ack_speaks_for_two() -> None:
+    """tcp_cong_avoid_ai adds ``acked``: a window of 4 grows after two round trips, not four."""
+    record = np.zeros(1, FLOW)
+    mechanisms(find("vegas"), STACKS["linux"], record)
+    flow = record[0]
+    flow["cwnd"], flow["ssthresh"], flow["rtt_count"] = 4.0, 2.0, 2.0
+    for window in (4.0, 5.0, 5.0, 5.0, 6.0):
+        rule(decide_whole)(flow, 2.0)
+        assert flow["cwnd"] == window
+
+
+@pytest.mark.parametrize("name", ["vegas-reno 1/4", "vegas-reno 1/6", "vegas-reno 1/8"])
+def test_vegas_beside_reno_with_delayed_acks(name: str) -> None:
+    """Measured starts.  A slow Vegas gets few ACKs, and grows like Reno where they are two."""
+    linux = reference.stored(reference.FOLDER / "linux")
+    scenario = next(s for s in linux if s.name == name)
+    found, rates = reference.lookup(scenario), []
+    assert found is not None
+    assert found.throughput is not None
+    once = dataclasses.replace(scenario.run, runs=3, start_jitter=0.0)
+    for k in range(scenario.run.times):
+        flows = tuple(
+            dataclasses.replace(group, start=float(start))
+            for group, start in zip(scenario.flows, starts_of(scenario, k), strict=True)
+        )
+        rates.append(answer(dataclasses.replace(scenario, flows=flows, run=once)).throughput)
+    errors = np.mean(rates, axis=0) - found.throughput
+    assert np.abs(errors).max() < 0.01 * scenario.links[0].capacity
 
 
 @pytest.mark.parametrize("name", ["vegas_vegas_2M_40ms_a10b10", "vegas_vegas_2M_320ms_a3b3"])

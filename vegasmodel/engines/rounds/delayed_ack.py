@@ -47,9 +47,9 @@ def _receiver_rto(f: Sender) -> float:
 
 @jit
 def hear(f: Sender, packets: float, begin: float, end: float) -> None:
-    """Adapt the pause to ``packets`` packets that arrive in order, evenly from ``begin`` to ``end``.
+    """Adapt the pause to ``packets`` packets that arrive in order: tcp_event_data_recv.
 
-    The first of them arrives at ``begin``: tcp_event_data_recv.
+    The first of them arrives at ``begin``, the last at ``end``, the others evenly between.
     """
     if not f.delayed_ack or not f.adapts_ack_pause or packets <= 0.0:
         return

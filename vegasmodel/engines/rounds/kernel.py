@@ -121,9 +121,9 @@ def send_burst(net: Net, f: Sender, at: float) -> bool:
     """
     h = net.hops[f.hop]
     f.event = DATA
-    fits = True
+    fits, spread_out = True, not f.bursts_at_once or f.queue_wait > 0.0
     while f.burst > 0.0 and fits:
-        if (not f.bursts_at_once or f.queue_wait > 0.0) and due(net, f.hop, at) > next_other_event(net, f.hop):
+        if spread_out and due(net, f.hop, at) > next_other_event(net, f.hop):
             f.event, f.time = REST, at
             schedule(net, f.hop, at)
             return True

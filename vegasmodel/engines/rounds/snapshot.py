@@ -75,7 +75,9 @@ QUEUE = Kinds(
     ),
 )  # fmt: skip
 WAY = Kinds(
-    instants=("back", "sent_at"), spans=("rtt_sum", "rtt_min", "late"), plain=_words("count lost marked")
+    instants=("back", "sent_at"),
+    spans=("rtt_sum", "rtt_min", "late"),
+    plain=_words("count lost marked"),
 )
 
 
