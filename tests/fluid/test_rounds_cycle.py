@@ -136,7 +136,8 @@ def names(*parts: Kinds) -> list[str]:
             "flow",
             FLOW,
             [
-                *names(snapshot.SENDER, snapshot.ROUND, snapshot.CUBIC, snapshot.TIMER),
+                *names(snapshot.SENDER, snapshot.ROUND, snapshot.CUBIC, snapshot.ACKS),
+                *names(snapshot.TIMER),
                 "round_end",
                 "epoch_start",
             ],
