@@ -23,6 +23,7 @@ from vegasmodel.engines.rounds.acks import (
     usable_window,
     waits_first,
 )
+from vegasmodel.engines.rounds.bictcp import sample
 from vegasmodel.engines.rounds.delayed_ack import hear
 from vegasmodel.engines.rounds.laws import (
     acks_to_change,
@@ -228,6 +229,8 @@ def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
     acknowledge(f, p, acks, now, acks if f.scoreboard else 0.0)
     f.delivered += fill_holes(f, holes, first, acks, p.sent_at)
     end += _sack_seconds(f, holes)
+    if f.bictcp:
+        sample(f, f.rtt_last, end, f.acked, acks)
     f.dupacks += acks
     later = p.sent_at - holes[0, 2]
     enough = dupack_threshold(f, later)
@@ -340,6 +343,8 @@ def acks_fill_hole(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
     f.delivered += fill_holes(f, holes, first, acks, p.sent_at)
     end += _sack_seconds(f, holes)
     f.next = max(f.next, f.acked)
+    if f.bictcp:
+        sample(f, f.rtt_last, end, f.acked, acks)
     if f.overdue_checks:
         _check_at_filled(f, holes, end, again)
         return end
