@@ -262,9 +262,9 @@ def _candidates(
     left: Floats,
     right: Floats,
 ) -> Floats:
-    """Values of the sum of squared rates, among which its least or greatest value lies.
+    """Values of the sum of squared rates; one of them is the sum's least or greatest value.
 
-    They are taken at the ends of all intervals in which the derivative of the sum may change sign.
+    They are the sums at the ends of all intervals in which the sum's derivative may change sign.
     """
     values = [value(path, left), value(path, right)]
     for _ in range(_HALVINGS):

@@ -295,7 +295,10 @@ def spread_all(
     alpha: Row, x: Row, rtt: Row, linux: bool, c: float, top: float, g: float,
     first: int, n: int, rates: Any, work: Any,
 ) -> float:  # fmt: skip
-    """Write the rates of all flows; returns the relative residual (sum of the rates - c) / c."""
+    """Write the rates of all flows to ``rates``.
+
+    Returns the relative error (sum of the rates - c) / c, where c is the link's capacity.
+    """
     if n <= CHUNK:
         high, low = spread(alpha, x, rtt, linux, top, g, rates, first, first + n)
         high, error = two_sum(high, -c)

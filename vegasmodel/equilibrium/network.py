@@ -60,7 +60,7 @@ class Certificate:
 
     @property
     def holds(self) -> bool:
-        """Whether the residual is below 1e-10."""
+        """Whether all four optimality conditions hold with an error below 1e-10."""
         return self.residual < ACCURATE
 
 

@@ -23,7 +23,7 @@ class Table:
     cls: type[Any]
 
     def read(self, value: object, where: str, packet_size: float | None) -> Any:
-        """Read the keys of the table by the dataclass's rules."""
+        """Read a TOML table; each key follows the rule of its field in the dataclass."""
         return read(self.cls, value, where, packet_size)
 
     def check(self, value: Any, where: str) -> None:

@@ -49,7 +49,10 @@ def installed() -> Mapping[str, tuple[EntryPoint, ...]]:
 
 
 def load(name: str) -> None:
-    """Import the module that registers the law.  Raises ``FieldError`` with the fault."""
+    """Import the installed module that registers the law ``name``.
+
+    Raises ``FieldError`` with the fault.
+    """
     entry, *others = installed()[name]
     if others:
         packages = ", ".join(each.value for each in (entry, *others))

@@ -37,7 +37,7 @@ def record(
 
 
 def to_trace(scenario: Scenario, output: Output, *, engine: str, source: str) -> Trace:
-    """The trace of one run; its intervals lie between successive samples."""
+    """The trace of one run of ns-2, with one interval between any two successive samples."""
     samples = output.samples
     edges = samples.time
     step = np.diff(edges)[:, None]

@@ -51,8 +51,8 @@ def _line(word: str, *numbers: float) -> str:
 def _link(scenario: Scenario, link: Link, reverse: int, *, shaped: bool) -> str:
     """The input line for one direction of a link.
 
-    If only ACKs cross this direction (not ``shaped``), its queue is unlimited, as in our driver of
-    ns-2.
+    If only ACKs cross the link in this direction, ``shaped`` is false.  The queue is then
+    unlimited, as it is in the package's runs of ns-2.
     """
     bits = link.capacity * scenario.packet_size * 8
     limit = int(min(link.buffer, UNLIMITED)) if shaped else UNLIMITED

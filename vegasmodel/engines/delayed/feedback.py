@@ -115,11 +115,13 @@ def run(
     ``packets`` have the meanings that they have in ``continuous.run``.  ``step`` is the length of
     an integration step divided by the shortest round trip, and no step is longer than the shortest
     time to or from the queue.  The error falls with the square of ``step`` where the motion is
-    smooth.  If a flow's time to the
-    queue is shorter than a step it counts as one step, because only the differences between flows
-    matter.  The run begins at the equilibrium ``begin``, which may be that of a slightly different
-    scenario, or else with an empty network.  Raises ``ValueError`` where the model has no equation
-    for the scenario (``unsupported`` gives the reason) or would take too long.
+    smooth.
+
+    If a flow's time to the queue is shorter than a step it counts as one step, because only the
+    differences between flows matter.  The run begins at the equilibrium ``begin``, which may be
+    that of a slightly different scenario, or else with an empty network.  Raises ``ValueError``
+    where the model has no equation for the scenario (``unsupported`` gives the reason) or would
+    take too long.
     """
     reason = unsupported(scenario)
     if reason is not None:

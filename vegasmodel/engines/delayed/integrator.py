@@ -182,12 +182,16 @@ def integrate(
 ) -> Solution:
     """Solve the delay equation y' = f(t, y, z) from ``span[0]`` to ``span[1]``.
 
-    z are the states at delayed times t - tau.  ``history`` gives the states before the start: a
-    function phi(t) or a constant state.  ``start`` is y(t_0) if it differs from phi(t_0).  ``lags``
-    are the delays tau in seconds: numbers, or functions ``tau(t, y, past)`` for which t - tau grows
-    with t.  ``keep`` is the length of the past that is kept: no delay may be longer.  ``sample``
-    holds times in any order at which the solution is wanted.  Wrong arguments raise ``ValueError``;
-    ``Solution.status`` reports a later failure.
+    Here y is the state at time t, and z holds the states at the delayed times t - tau.
+
+    - ``history`` gives the states before the start: a function of time or a constant state.
+    - ``lags`` are the delays tau in seconds: numbers, or functions ``tau(t, y, past)`` for which
+      t - tau grows with t.
+    - ``start`` is the state at ``span[0]``, if it differs from that of ``history``.
+    - ``sample`` holds the times, in any order, at which the solution is wanted.
+    - ``keep`` is the length of the past that is kept, in seconds.  No delay may be longer.
+
+    Wrong arguments raise ``ValueError``; ``Solution.status`` reports a later failure.
     """
     t, end = float(span[0]), float(span[1])
     if not end > t:

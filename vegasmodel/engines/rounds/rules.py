@@ -42,7 +42,7 @@ def rule(function: _Function) -> Any:
 
 
 def _link(k: int, own: Any, rest: Any, arguments: int) -> Any:
-    """A compiled function of a sender that calls ``own`` if its law is number k, else ``rest``."""
+    """A compiled function that calls ``own`` if the sender's law has number k, else ``rest``."""
     if arguments == 1:
         return jit(lambda f: own(f) if f.rules == k else rest(f))
     return jit(lambda f, a: own(f, a) if f.rules == k else rest(f, a))

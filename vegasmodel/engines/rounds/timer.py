@@ -72,7 +72,8 @@ def arm(f: Sender, now: float) -> None:
 def syn_lost(f: Sender) -> float:
     """Seconds until the sender sends a lost SYN again.
 
-    In ns-2 its first window is then one packet (``bugfix_ss_``).
+    In ns-2 the loss of the SYN also reduces the sender's first window to one packet
+    (``bugfix_ss_``).
     """
     pause = INITIAL_RTO * f.backoff
     f.backoff *= 2.0
