@@ -157,9 +157,8 @@ EXPLANATIONS = MappingProxyType(
             | _RECOVERY
             | _without("fifo-queue", "window-not-limited", "one-ack-a-packet"),
             "mean-field fixed point; uniqueness proved in vegasmodel/equilibrium/red.py",
-            "the largest errors beside ns-2: if RED drops packets, 11 % of the mean queue and 29 % "
-            "of the rates of Vegas and of the loss-based flows; if RED marks them, 32 % and 41 % "
-            "(vegasmodel/equilibrium/red.py)",
+            "mean errors beside ns-2: if RED drops packets, 6 % of the mean queue and 9 % of the "
+            "laws' rates; if RED marks them, 19 % and 26 % (python -m benchmarks.accuracy_red)",
         ),
         "random-loss": Explanation(
             "flows that share a link which loses packets at random",

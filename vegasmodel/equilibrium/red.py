@@ -10,9 +10,10 @@ The equilibrium is a mean: if the control loop is unstable, the queue oscillates
 may differ. ``alpha`` is the number of packets that a Vegas flow keeps queued. A real flow may keep
 any number between its two thresholds.
 
-The model was compared with ns-2 2.35 for 2 to 30 flows, with RED's thresholds 5 and 15 packets and
-alpha = 1.5. The error of the mean queue is at most 11 % if RED drops packets, and 32 % if it marks
-them. The error of the rates of each kind of flow is at most 29 % with drops and 41 % with marks.
+The model was compared with ns-2 on 40 random cases (``python -m benchmarks.accuracy_red``). If RED
+drops packets, the mean queue has an error of 6 % (12 % at most), and the rates of the two laws have
+one of 9 % (18 % at most). If RED marks packets, the errors are 19 % (157 % at most) and 26 % (104 %
+at most); the worst case has 3 Vegas flows and a Reno flow at thresholds of 3 and 9 packets.
 """
 
 from __future__ import annotations
