@@ -118,15 +118,22 @@ def test_vegas_counts_packets_where_an_ack_speaks_for_two() -> None:
         assert flow["cwnd"] == window
 
 
-@pytest.mark.parametrize("name", ["vegas-reno 1/4", "vegas-reno 1/6"])
-def test_vegas_beside_reno_with_delayed_acks(name: str) -> None:
-    """Measured starts.  A slow Vegas gets few ACKs, and grows like Reno where they are two."""
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [("vegas-reno 1/4", 0.01), ("vegas-reno 1/6", 0.01), ("cubic-cubic 1/26", 0.03)],
+)
+def test_shares_with_measured_starts(name: str, error: float) -> None:
+    """Runs of scripts/kernel/jittered.py.
+
+    With delayed ACKs a slow Vegas gets few ACKs, and grows like Reno where they are two.  CUBIC
+    measures its least RTT in recoveries, too.
+    """
     linux = reference.stored(reference.FOLDER / "linux")
     scenario = next(s for s in linux if s.name == name)
     found, rates = reference.lookup(scenario), []
     assert found is not None
     assert found.throughput is not None
-    once = dataclasses.replace(scenario.run, runs=3, start_jitter=0.0)
+    once = dataclasses.replace(scenario.run, runs=4, start_jitter=0.0)
     for k in range(scenario.run.times):
         flows = tuple(
             dataclasses.replace(group, start=float(start))
@@ -134,7 +141,7 @@ def test_vegas_beside_reno_with_delayed_acks(name: str) -> None:
         )
         rates.append(answer(dataclasses.replace(scenario, flows=flows, run=once)).throughput)
     errors = np.mean(rates, axis=0) - found.throughput
-    assert np.abs(errors).max() < 0.01 * scenario.links[0].capacity
+    assert np.abs(errors).max() < error * scenario.links[0].capacity
 
 
 @pytest.mark.parametrize("name", ["vegas_vegas_2M_40ms_a10b10", "vegas_vegas_2M_320ms_a3b3"])
