@@ -36,6 +36,7 @@ LINUX = Stack(
     tail_probe=True,  # tcp_schedule_loss_probe
     ack_pause=0.04,  # TCP_ATO_MIN
     adapts_ack_pause=True,  # tcp_event_data_recv, tcp_delack_timer_handler
+    late_duplicates=0.001,  # tcp_comp_sack_delay_ns
     counts_packets=True,  # tcp_slow_start, tcp_cong_avoid_ai
     waits_in_queue=True,  # netem at the sender (docs/linux.md)
     quick_acks=16.0,  # TCP_MAX_QUICKACKS

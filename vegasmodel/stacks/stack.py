@@ -59,6 +59,7 @@ class Mechanisms:
     # ACKs, where a flow's receiver delays them
     ack_pause: float = 0.1  # an ACK waits for a second packet,
     adapts_ack_pause: bool = False  # ... longer if the second one did not come in time
+    late_duplicates: float = 0.0  # seconds that it holds duplicate ACKs after the third
     quick_acks: float = 0.0  # so many at first do not wait, nor after a long silence
     counts_packets: bool = False  # and windows grow by packets, not by ACKs
 

@@ -23,6 +23,7 @@ from vegasmodel.engines.rounds.state import Parcel, Sender, jit
 from vegasmodel.engines.rounds.timer import JIFFY, MIN_RTO, expiry
 from vegasmodel.laws.packets import NEVER
 
+DUPLICATES_AT_ONCE = 3.0  # TCP_FASTRETRANS_THRESH
 LONGEST_PAUSE = 0.2  # seconds; TCP_DELACK_MAX
 SETTLES = 8.0  # packets at equal gaps after which the pause hardly changes
 
@@ -108,6 +109,23 @@ def delay_ack(f: Sender, p: Parcel, now: float) -> float:
     _set_delack_timer(f, end)
     f.received, f.received_at = f.acked + 1.0, p.sent_at
     return end
+
+
+@jit
+def hold_duplicate(f: Sender, acks: float) -> float:
+    """Seconds that Linux's receiver holds duplicate ACKs, here ``acks``, to combine their reports.
+
+    It sends the first three at once, for each missing packet: __tcp_ack_snd_check.  It never holds
+    them for more than a twentieth of the RTT.
+    """
+    if not f.delayed_ack or f.quick_acks_left > 0.0 or f.late_duplicates == 0.0:
+        return 0.0
+    if f.dups_for != f.acked:
+        f.dups_for, f.dups_sent = f.acked, 0.0
+    if f.dups_sent < DUPLICATES_AT_ONCE:
+        f.dups_sent += acks
+        return 0.0
+    return min(f.late_duplicates, 0.05 * f.receiver_rtt)
 
 
 @jit

@@ -24,7 +24,7 @@ from vegasmodel.engines.rounds.acks import (
     waits_first,
 )
 from vegasmodel.engines.rounds.bictcp import sample
-from vegasmodel.engines.rounds.delayed_ack import hear
+from vegasmodel.engines.rounds.delayed_ack import hear, hold_duplicate
 from vegasmodel.engines.rounds.laws import (
     acks_to_change,
     cut,
@@ -228,7 +228,7 @@ def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
     first = p.first
     acknowledge(f, p, acks, now, acks if f.scoreboard else 0.0)
     f.delivered += fill_holes(f, holes, first, acks, p.sent_at)
-    end += _sack_seconds(f, holes)
+    end += _sack_seconds(f, holes) + hold_duplicate(f, acks)
     if f.bictcp:
         sample(f, f.rtt_last, end, f.acked, acks)
     f.dupacks += acks

@@ -59,8 +59,9 @@ CUBIC = Kinds(
     _words("cnt last_max origin_point reno_cwnd reno_acks last_cwnd train_samples hystart_found"),
 )  # fmt: skip
 ACKS = Kinds(
-    instants=("heard_at",), spans=_words("delack_pause receiver_rtt"), plain=("ack_ticks",)
-)  # of a receiver in Linux that delays them
+    ("dups_for",), ("heard_at",), _words("delack_pause receiver_rtt"), (),
+    _words("ack_ticks dups_sent"),
+)  # fmt: skip  # of a receiver in Linux that delays them
 TIMER = Kinds(
     ("timed",), ("deadline", "timed_at"), ("rto",), (), _words("srtt rttvar backoff timer_kind")
 )

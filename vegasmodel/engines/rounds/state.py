@@ -151,6 +151,8 @@ class Sender(Mechanisms):
     delack_packets: float  # packets whose ACK waits, 0 or 1,
     delack_expires: float  # ... at most until then,
     delack_pause: float  # ... which is so many seconds
+    dups_sent: float  # duplicate ACKs that it has sent at once,
+    dups_for: float  # ... for this missing packet
     # ... and adapts its pause to the gaps between packets (Linux)
     ack_ticks: float  # ticks of the pause, icsk_ack.ato; 0: no packet has come
     heard_at: float  # when the last packet came in order
