@@ -13,21 +13,22 @@ RATE_ERROR = 1e-12  # ... and of the rates in it, of the capacity
 def delay(flows: Table[Sender], now: LinkState, c: float) -> float:
     """The queueing delay s at which the flows' rates add up to the capacity, equation (S1).
 
-    Newton's method does not overshoot if s starts below the solution.
+    Newton's method solves 1/R(s) = 1/c for the sum R of the rates.  1/R is a concave function of s,
+    so the method does not overshoot.  If all RTTs are equal, 1/R is linear and one step is enough.
     """
     s = now.delay
     for _ in range(50):
-        f, slope = -c, 0.0
+        total, slope = 0.0, 0.0
         for i in range(flows.shape[0]):
             flow = flows[i]
             if flow.active:
                 per = 1.0 / (flow.rtt + s)
                 rate = (flow.in_flight - flow.undetected) * per
-                f += rate
+                total += rate
                 slope -= rate * per
-        if slope == 0.0 or (s == 0.0 and f <= 0.0):
+        if slope == 0.0 or (s == 0.0 and total <= c):
             return 0.0
-        new = max(s - f / slope, 0.0)
+        new = max(s - (total / c) * (total - c) / slope, 0.0)
         if abs(new - s) <= DELAY_ERROR * (new + 1e-6):
             return new
         s = new
