@@ -8,7 +8,7 @@ import math
 import operator
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -58,41 +58,6 @@ def calls_wrong(rows):  # type: ignore[no-untyped-def]
     return wrong(rows[0])
 
 
-class Pair(NamedTuple):
-    """What a part gets by its address."""
-
-    numbers: np.ndarray
-    scale: float
-
-
-@whole
-def extremes(pair, flags):  # type: ignore[no-untyped-def]
-    least, most, last = math.inf, 0, -1
-    for k in range(pair.numbers.shape[0] - 1, -1, -2):
-        if not flags[k]:
-            continue
-        least, most, last = min(least, pair.numbers[k]), max(most, k, 1), k
-    return least * pair.scale, most, last
-
-
-@whole
-def first_above(pair, limit):  # type: ignore[no-untyped-def]
-    for k in range(pair.numbers.size):
-        if pair.numbers[k] > limit:
-            return k
-    return None
-
-
-@whole
-def places(numbers, flags, table):  # type: ignore[no-untyped-def]
-    pair = Pair(numbers, 2.0)
-    k = first_above(pair, 1.0)
-    table[1, 2] = table[0, -1] / 0.0 + min(math.nan, 1.0, table[1, 1])
-    found = -1 if k is None else k
-    nobody = first_above(pair, 9.0)
-    return extremes(pair, flags), extremes(Pair(numbers[1:], 3.0), flags), found, nobody is None
-
-
 def rows() -> np.ndarray:
     made = np.zeros(2, ROW)
     made["length"] = 2.7, 1e-3
@@ -110,18 +75,6 @@ def test_answers_are_those_of_plain_python_bit_for_bit() -> None:
     np.random.set_state(state)  # noqa: NPY002
     assert top(mine, 7) == expected
     assert mine["calls"].tolist() == theirs["calls"].tolist() == [8, 1]
-
-
-def test_short_code_does_what_plain_python_does() -> None:
-    numbers, flags = np.array([3.5, -1.0, 2.0, 0.5, -4.0, 7.0]), np.arange(6) % 3 > 0
-    tables = [np.arange(6.0).reshape(2, 3) for _ in range(2)]
-    plain: dict[str, Any] = {"math": math, "np": np, "Pair": Pair}
-    for function in (extremes, first_above, places):
-        plain[function.__name__] = type(function.py_func)(function.py_func.__code__, plain)
-    with np.errstate(all="ignore"):
-        expected = plain["places"](numbers, flags, tables[0])
-    assert places(numbers, flags, tables[1]) == expected
-    assert np.array_equal(*tables, equal_nan=True)
 
 
 def test_python_may_call_a_part_too() -> None:

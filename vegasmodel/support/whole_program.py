@@ -26,14 +26,13 @@ from numba.core import ir, sigutils, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, _LowerResult
 from numba.core.compiler_lock import global_compiler_lock
-from numba.core.compiler_machinery import FunctionPass, PassManager, register_pass
+from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.funcdesc import PythonFunctionDescriptor
 from numba.core.itanium_mangler import mangle
-from numba.core.lowering import Lower
 from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import (
-    BaseNativeLowering,
     IRLegalization,
+    NativeLowering,
     NoPythonBackend,
     NopythonTypeInference,
     PreLowerStripPhis,
@@ -42,12 +41,10 @@ from numba.core.types.misc import unliteral
 from numba.core.typing.templates import ConcreteTemplate
 from numba.core.untyped_passes import FixupArgs, IRProcessing, ReconstructSSA, TranslateByteCode
 
-from vegasmodel.support.short_code import CompiledPart, PartCode, ShortCode, signature_of_extreme
-
 __all__ = ["WholeProgram"]
 
 _NO_VARIABLE = frozenset((str, int, bool, NoneType, ir.Loc, BuiltinFunctionType))
-SMALL = 100  # LLVM instructions; a smaller function is inlined wherever it is called
+SMALL = 250  # LLVM instructions; a smaller function is inlined wherever it is called
 
 
 class WholeProgram(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
@@ -281,29 +278,6 @@ def _listed(context: Any, function: Any, arguments: Any) -> Any:
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class _ConstantIndices(FunctionPass):  # type: ignore[misc]
-    """Marks an index that is a plain integer, as in ``shape[0]``, so that Numba knows its value."""
-
-    _name = "whole_program_constant_indices"
-
-    def __init__(self) -> None:
-        super().__init__()
-
-    def run_pass(self, state: Any) -> Any:
-        for block in state.func_ir.blocks.values():
-            numbers = dict[str, int]()
-            for statement in block.find_insts(ir.Assign):
-                value = statement.value
-                if isinstance(value, ir.Const) and isinstance(value.value, int):
-                    numbers[statement.target.name] = value.value
-                elif getattr(value, "op", "") == "getitem" and value.index.name in numbers:
-                    number = numbers[value.index.name]
-                    marked = ir.Expr.static_getitem(value.value, number, value.index, value.loc)
-                    statement.value = marked
-        return True
-
-
-@register_pass(mutates_CFG=True, analysis_only=False)
 class _Typing(NopythonTypeInference):  # type: ignore[misc]
     """Numba's type inference, except that it finds an operator's signature once for the same types.
 
@@ -314,20 +288,17 @@ class _Typing(NopythonTypeInference):  # type: ignore[misc]
     _known: dict[tuple[Any, ...], Any] = {}  # noqa: RUF012 - one for all functions
 
     def run_pass(self, state: Any) -> Any:
-        plain, short = state.typingctx, _lowering(state) is ShortCode
+        plain = state.typingctx
 
         def resolve(function: Any, arguments: Any, named: Any) -> Any:
             if named or not isinstance(function, types.Function | BuiltinFunctionType):
                 return plain.resolve_function_type(function, arguments, named)
-            key = (function, short, *arguments)
+            key = (function, *arguments)
             if key not in self._known:
-                found = signature_of_extreme(plain, function, arguments) if short else None
                 scalars = all(isinstance(kind, (types.Number, types.Boolean)) for kind in arguments)
                 listed = scalars and isinstance(function, types.Function)
-                self._known[key] = (
-                    found
-                    or (listed and _listed(plain, function, arguments))
-                    or plain.resolve_function_type(function, arguments, named)
+                self._known[key] = (listed and _listed(plain, function, arguments)) or (
+                    plain.resolve_function_type(function, arguments, named)
                 )
             return self._known[key]
 
@@ -339,31 +310,23 @@ class _Typing(NopythonTypeInference):  # type: ignore[misc]
             state.typingctx = plain
 
 
-def _lowering(state: Any, short: type[ShortCode] = ShortCode) -> type[Lower]:
-    """What translates the function to LLVM's language."""
-    return Lower if state.targetctx.enable_nrt else short
-
-
 @register_pass(mutates_CFG=True, analysis_only=False)
-class _LowerWhole(BaseNativeLowering):  # type: ignore[misc]
+class _LowerWhole(NativeLowering):  # type: ignore[misc]
     """Numba's last pass for a ``WholeProgram``: translate it to machine code."""
 
     _name = "whole_program_lowering"
-    lowering_class: Any = Lower
 
     def run_pass(self, state: Any) -> Any:
-        self.lowering_class = _lowering(state)
         state.library = _Whole(state.targetctx.codegen(), state.func_id.func_qualname)
         state.library.enable_object_caching()
         return super().run_pass(state)
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class _LowerPart(BaseNativeLowering):  # type: ignore[misc]
+class _LowerPart(NativeLowering):  # type: ignore[misc]
     """Numba's last pass for a ``Part``: translate it to LLVM's language only."""
 
     _name = "whole_program_part"
-    lowering_class: Any = Lower
 
     def run_pass(self, state: Any) -> Any:
         context, flags = state.targetctx, state.flags
@@ -379,16 +342,13 @@ class _LowerPart(BaseNativeLowering):  # type: ignore[misc]
             abi_tags=[flags.get_mangle_string()],
         )
         with context.push_code_library(library):
-            lowering = _lowering(state, PartCode)
-            lower = lowering(context, library, description, state.func_ir, metadata=state.metadata)
+            lower = self.lowering_class(
+                context, library, description, state.func_ir, metadata=state.metadata
+            )
             lower.lower()
-        key: Any = object()  # instead of the function that Python would call
-        if lowering is PartCode:
-            key = CompiledPart(description, library, lower.raises)
-            context.insert_func_defn([(key.call, key, description.argtypes)])
-        else:
-            context.insert_user_function(key, description, [library])
-        state["cr"] = _LowerResult(description, lower.call_helper, cfunc=key, env=lower.env)
+        name = object()  # a key instead of the function that Python would call
+        context.insert_user_function(name, description, [library])
+        state["cr"] = _LowerResult(description, lower.call_helper, cfunc=name, env=lower.env)
         return True
 
 
@@ -414,7 +374,6 @@ class _WholePasses(CompilerBase):  # type: ignore[misc]
             FixupArgs,
             IRProcessing,
             ReconstructSSA,
-            _ConstantIndices,
             _Typing,
             PreLowerStripPhis,
             IRLegalization,
