@@ -179,8 +179,8 @@ over alpha.
 
 **Which hypothesis is wrong.** `tsang` says that no minimum RTT in its study is wrong.  But the two
 connections start together, and the first packet of the longer one waits behind that of the other.
-So the connection with the longer delay over-estimates its baseRTT.  With this over-estimate and
-equal backlogs, it would win by equation (6) of `boutremans`.
+So the connection with the longer delay over-estimates its baseRTT.  If both then kept equal
+backlogs, the longer one would get more, by equation (6) of `boutremans`.
 
 **Linux.** Linux divides by baseRTT where the papers divide by RTT: it keeps W (RTT -
 baseRTT)/baseRTT at alpha, where W is the window.  So a connection's rate W/RTT is alpha/(RTT -

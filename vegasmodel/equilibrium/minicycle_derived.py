@@ -56,7 +56,8 @@ class Edge:
     def queue(self, v: Floats) -> Floats:
         """The queue at which the sum ``v`` of the Vegas windows is on this edge.
 
-        It is infinite if ``v`` is too small for any queue.
+        The longer the queue, the nearer ``v`` comes to ``shift``.  At or below ``shift`` no finite
+        queue has it, and the result is infinite.
         """
         above = v > self.shift
         return np.where(above, self.pull / np.where(above, v - self.shift, 1.0), np.inf)
