@@ -55,11 +55,13 @@ def run_engine(
 
     A run may take ``timeout`` seconds (default: ``packets.engine.patience``).  With ``brief`` it
     records no round-trip times, and only two samples over time.  Raises ``FieldError`` for an
-    unknown engine.
+    unknown engine or a wrong time limit.
     """
     rules.Choice(ENGINES).check(engine, "engine")
     from vegasmodel.packets import ns2, ns3
+    from vegasmodel.packets.engine import time_limit
 
+    timeout = time_limit(scenario, timeout)
     run = ns3.run if engine == "ns3" else ns2.run
     if brief:
         return run(scenario, interval=scenario.run.duration, rtts=False, timeout=timeout)
