@@ -101,8 +101,7 @@ does not have the paper's router.  Two classes of CBQ (class-based queueing) wit
 robin stand in for its queues.
 
 The table has the *relative fairness*, the throughput of a Vegas flow over that of a NewReno flow,
-and the part of their packets that the flows lose.  A row is for a number of NewReno flows per Vegas
-flow:
+and the loss rates of both.  The first column has the number of NewReno flows per Vegas flow:
 
 {table(["NewReno per Vegas", "relative fairness", "NewReno's loss", "Vegas's loss"], cells)}
 

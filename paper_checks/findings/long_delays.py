@@ -153,8 +153,9 @@ smaller:
 | `rounds`, Linux's Vegas | {lose[LINUX]} | |
 
 **What survives.** The numbers of `tsang` are confirmed, and so is its conclusion for alpha < beta.
-By the rule that the paper prints, the connection with the longer delay loses in all {lose[RULE]}
-cases.  If this connection has the first packet at the router, it loses in {swapped} of {len(real)}.
+By the window rule that the paper prints, the connection with the longer delay loses in all
+{lose[RULE]} cases.  In these simulations the other connection has the first packet at the router.
+If the longer connection has it, the longer one loses in {swapped} of {len(real)} cases.
 With alpha = beta both get the same, as the paper says.
 
 The window rule that `tsang` prints does not round the backlog.  ns-2's Vegas rounds the backlog to
@@ -177,10 +178,10 @@ The reason: ns-2 rounds the backlog, which makes a window stop at a backlog of a
 of alpha.  Then slow start ends at another time, and the backlog of the longer connection may jump
 over alpha.
 
-**Which hypothesis is wrong.** `tsang` says that no minimum RTT in its study is wrong.  But the two
+**Which hypothesis is wrong.** `tsang` says that every connection knows its true minimum RTT.  But the two
 connections start together, and the first packet of the longer one waits behind that of the other.
-So the connection with the longer delay over-estimates its baseRTT.  If both then kept equal
-backlogs, the longer one would get more, by equation (6) of `boutremans`.
+So the connection with the longer delay over-estimates its baseRTT.  By equation (6) of `boutremans`, with equal backlogs, it
+would then get more than the other.
 
 **Linux.** Linux divides by baseRTT where the papers divide by RTT: it keeps W (RTT -
 baseRTT)/baseRTT at alpha, where W is the window.  So a connection's rate W/RTT is alpha/(RTT -

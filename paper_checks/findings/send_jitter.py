@@ -394,14 +394,15 @@ ns-2, and for the mean of `rounds`:
 **What survives.** Without waits, {len(stood)} of the {len(answers)} conclusions hold in ns-2.  Of
 these {len(kept)} survive.
 
-A conclusion may survive although its numbers change, because the criteria are wide.  For example,
-Reno's throughput over Vegas's at a buffer of 7 packets is {buffers.still[1]:.2f} without waits and
-{buffers.waits[1]:.2f} with waits.  So without waits Vegas gets more, and with waits Reno does.
+A conclusion may survive although waits change its numbers.  For example, one conclusion says that
+Vegas gets more than Reno at a buffer of 4 packets, and less at 50.  It survives.  But at a buffer
+of 7 packets, Vegas gets more without waits (Reno's throughput over Vegas's is
+{buffers.still[1]:.2f}), and Reno gets more with waits ({buffers.waits[1]:.2f}).
 
-Another example of wide criteria has two Vegas flows, of which the second also crosses a link of 1
-ms.  The first flow's throughput over the second's is {vegas.still[0]:.2f} without waits, and
-{vegas.waits[0]:.2f} with waits.  So the second flow, which has the longer round trip, gets more.
-The paper's conclusion survives, because it says only that the longer flow does not get less.
+Another example has two Vegas flows, of which the second also crosses a link of 1 ms, and so has the
+longer round trip.  The paper concludes that this flow does not get less.  In fact it gets more:
+the first flow's throughput over the second's is {vegas.still[0]:.2f} without waits, and
+{vegas.waits[0]:.2f} with waits.  So the conclusion survives.
 
 **What does not survive.** {len(lost)} of the papers' conclusions that hold without waits do not
 hold with waits: those with "no" in the last column of the table.
@@ -415,8 +416,8 @@ and for two SACK flows:
 If the additional link has a delay of 13 ms, the flow with the longer round trip gets less without
 waits, and more with waits.  `rounds` agrees: with waits it has ratios of {reno.rounds[1]:.2f}
 (Reno) and {sack.rounds[1]:.2f} (SACK).  With 208 ms the waits
-increase Reno's ratio and reduce SACK's.  `evaluation` calls the bias almost linear in the ratio of
-the round trips, but its size depends on the waits.
+increase Reno's ratio and reduce SACK's.  So the size of this bias depends on the waits; by
+`evaluation` it is almost linear in the ratio of the round trips.
 
 **What does not hold even without waits.** {len(never)} conclusions do not hold in ns-2 2.35 without
 waits; see their records.

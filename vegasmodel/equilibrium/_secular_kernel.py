@@ -33,13 +33,12 @@ CHUNK = 4096  # partial sums: the order of additions, so the bits, do not depend
 WIDTH = 6  # partial sums of a chunk
 LIMIT = 220  # passes: quadratic steps, halvings of the exponent range in the worst case
 ROUGH_LIMIT = 60
-# The solver finds the root of an equation by iteration, in two stages. In the first stage it adds
-# the rates of the flows as plain floats. This stage ends when a step changes the root by at most
-# the fraction ROUGH_STEP of its value. In the second stage it adds the rates with twice as many
-# digits. It ends when a step changes the root by at most the fraction LAST_STEP of its value. There
-# are two kinds of steps. A quadratic step leaves an error of about the square of this fraction, a
-# cubic step leaves about its cube. So each constant has two values: the first is for quadratic
-# steps, the second for cubic steps.
+# The solver finds the root of an equation by iteration, in two stages. The first stage adds the
+# rates of the flows as plain floats. It ends when a step changes the root by a fraction of at most
+# ROUGH_STEP. The second stage adds the rates with twice as many digits, and ends when a step
+# changes the root by a fraction of at most LAST_STEP. Each constant has two values, the first for
+# quadratic and the second for cubic steps: if a step changes the root by a fraction d, it leaves an
+# error of about d^2 or d^3.
 ROUGH_STEP = (3e-5, 1e-2)
 LAST_STEP = (3e-9, 1e-6)
 UNIT = 2.0**-53

@@ -38,9 +38,9 @@ _AGENTS = {
     "cubic": "Agent/TCP/Linux",  # whose congestion control is that of Linux 2.6
 }
 # ns-2 serves the two classes of Rate-Delay services by weighted round robin. _ROUND is the number
-# of packets in one round. ns-2 serves whole packets, so a short round distorts the shares. A class
-# that should get 1/13 of the link got 23 % too much with 1 packet per round, and 0.3 % too much
-# with 16 packets (measured).
+# of packets in one round. ns-2 serves whole packets only, so the shares of the classes are inexact,
+# and the more so the shorter a round is. With rounds of 16 packets, a class that should get 1/13 of
+# the link got 0.3 % too much (measured).
 _ROUND = 16
 _KINDS = {"droptail": "DropTail", "red": "RED", "rd": "CBQ/WRR"}
 

@@ -165,8 +165,8 @@ def records(scenario: Scenario, starts: Floats | None, seed: int) -> NDArray[Any
         flows[end - len(some) : end] = some
     # Packets of two flows may reach a queue at the same instant. ns-2 then handles first the packet
     # that was put on its wire first, which is the packet with the longer wire. So the flows are
-    # sorted, and those with longer RTTs come first. The other keys make the result independent of
-    # the order of the flows in the scenario.
+    # sorted by RTT, the longest first. Flows of the same RTT are sorted by start, law and
+    # thresholds, so that their order in the scenario file does not matter.
     keys = (*(flows[key] for key in ("stop", "beta", "alpha")), np.array(places), flows["start"])
     flows = flows[np.lexsort((*keys, -flows["rtt"]))]
     # every ns-2 agent's clock began at a time of its own (boot_time_)

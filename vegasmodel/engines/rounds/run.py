@@ -187,11 +187,11 @@ class Simulation:
         most = np.minimum(room, 4.0 * flows["size"][way.hops["flow"]] + 256.0).astype(np.int64)
         way.hops["most"], way.hops["room"] = most, np.minimum(most, _FIRST_ROOM)
         way.hops["ring"] = np.cumsum(way.hops["room"]) - way.hops["room"]
-        # The groups of packets on their way to a queue are stored in a ring buffer. A full ring
-        # moves to a new place of twice the size, until it can hold ``most`` groups. Its old places
-        # are not used again. So a ring needs less than 3 ``most`` places in all. The array is
-        # created as bytes, because the zeros of a byte array take up no memory before they are
-        # used. An array of records would take up all its memory at once.
+        # The groups of packets on their way to a queue are stored in a ring buffer. A ring that is
+        # full is copied to a new place of twice the size, and its old place is not used again. A
+        # ring never holds more than ``most`` groups, so all its places together have room for less
+        # than 3 ``most``. The array is created as bytes, because the zeros of a byte array take up
+        # no memory before they are used. An array of records would take up all its memory at once.
         rings = np.zeros(3 * int(most.sum()) * PARCEL.itemsize, np.uint8).view(PARCEL)
         free = np.array([way.hops["room"].sum()])
         tree = np.zeros(2 * len(way.hops), np.int64)
