@@ -178,10 +178,10 @@ The reason: ns-2 rounds the backlog, which makes a window stop at a backlog of a
 of alpha.  Then slow start ends at another time, and the backlog of the longer connection may jump
 over alpha.
 
-**Which hypothesis is wrong.** `tsang` says that every connection knows its true minimum RTT.  But the two
-connections start together, and the first packet of the longer one waits behind that of the other.
-So the connection with the longer delay over-estimates its baseRTT.  By equation (6) of `boutremans`, with equal backlogs, it
-would then get more than the other.
+**Which hypothesis is wrong.** `tsang` says that every connection knows its true minimum RTT.  But
+the two connections start together, and the first packet of the longer one waits behind that of the
+other.  So the connection with the longer delay over-estimates its baseRTT.  By equation (6) of
+`boutremans`, with equal backlogs, it would then get more than the other.
 
 **Linux.** Linux divides by baseRTT where the papers divide by RTT: it keeps W (RTT -
 baseRTT)/baseRTT at alpha, where W is the window.  So a connection's rate W/RTT is alpha/(RTT -

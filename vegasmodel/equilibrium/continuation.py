@@ -5,10 +5,10 @@ such a curve. The method is pseudo-arclength continuation (Keller 1977). It make
 tangent of the branch. Then it returns to the branch within the plane perpendicular to the tangent.
 So p may first rise and then fall.
 
-A fold is a point at which p turns back: the tangent's component along p changes its sign. A search
-by Brent's method finds this point. If F has a corner, the sign may change in a jump, which the
-method also finds. At a corner where the branch turns by more than a right angle, the branch ends
-with the status ``LOST``. The angle depends on the argument ``scale``.
+A fold is a point at which p turns back: the tangent's component along p changes its sign. Brent's
+method finds this point. It also finds a fold at a corner of F, where the sign changes in a jump. At
+a corner where the branch turns by more than a right angle, the branch ends with the status
+``LOST``. (This angle depends on the argument ``scale``, by which x and p are divided.)
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ is the number of packets per ACK. After a loss the source recovers as its law do
 * Recovery. Tahoe has none: it continues with slow start. Reno repairs one loss; a second loss in
   the window means a timeout. NewReno and Vegas repair one loss per round trip. SACK repairs all
   losses in one round trip.
-* Timeout. It also follows if a retransmission is lost. It doubles the coarse timer until an RTT is
-  measured again. Then slow start runs to half the window. In Vegas a fast retransmit doubles the
-  coarse timer, too.
+* Timeout. A lost retransmission also leads to a timeout. Each timeout doubles the coarse timer
+  until an RTT is measured again, and is followed by slow start up to half the window. In Vegas a
+  fast retransmit doubles the coarse timer, too.
 * Growth. A loss-based source grows by 1/w at each ACK, so slightly less than one packet per round
   trip. Vegas does not grow in the round trip after a recovery.
 

@@ -15,9 +15,9 @@ of ns-2 includes the packet in transmission. So a run of ns-2 with the limit L c
 ``buffer = L - 1``.
 
 If the buffer is larger than some value B_th, Vegas stops growing before the overflow. In ns-2 Vegas
-reacts to the queue about two mini-cycles late. So there it still grows at the overflow in buffers a
-few packets larger than B_th. Just above B_th a queue that is one packet longer changes Vegas's
-window by many packets, so the model is far off.
+reacts to the queue about two mini-cycles late. So in ns-2 the buffer must be a few packets larger
+than B_th before Vegas stops growing in time. Just above B_th, one packet more or less in the queue
+changes Vegas's window by many packets, so the model is far off.
 
 Source: De Vendictis and Baiocchi, "Modeling a mixed TCP Vegas and TCP Reno scenario" (2002), here
 called `devendictis`.

@@ -3,8 +3,9 @@
 A queue of q packets at the capacity c causes the queueing delay q/c, and RED's loss probability
 p(q). Delay and loss determine the rate of each flow. At the equilibrium the rates add up to c.
 There is at most one equilibrium, and this module decides whether there is one (``equilibria`` has
-the proof). The answer is certified by two points on RED's curve p(q). At one of them the flows ask
-for more than c, at the other for less, by more than rounding errors.
+the proof). The answer lies between two points on RED's curve p(q). At one of them the flows ask for
+more than c, at the other for less, and both differences exceed the rounding errors. So the answer
+is certain.
 
 The equilibrium is a mean: if the control loop is unstable, the queue oscillates, and its average
 may differ. ``alpha`` is the number of packets that a Vegas flow keeps queued. A real flow may keep

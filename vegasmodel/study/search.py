@@ -3,8 +3,8 @@
 The model is evaluated at many values of the field. The difference ``achieved - wanted`` has a root
 between two neighbouring values if it changes its sign there. This root is then computed. If the
 difference comes near zero and moves away again, it may touch zero or cross it twice, so more values
-are tried there. Two roots between neighbouring values are missed if the difference shows no such
-approach.
+are tried there. Two roots that lie between two values are missed if the difference is not near zero
+at these values.
 """
 
 from __future__ import annotations

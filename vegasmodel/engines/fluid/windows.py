@@ -16,11 +16,11 @@ contains 1 if the backlog is below alpha, -1 if it is above beta, and 0 in betwe
 the window can slide: it keeps the backlog at the threshold while the queue changes (Filippov's
 solution of a discontinuous equation).
 
-A step of length h solves (W1) and (W2) together by the trapezoidal rule for 1/(T_i + s). For a
-given s at the end of the step, each window there has a closed form. So a step solves one monotone
-equation for the one unknown s, for any number of flows. Sliding and the steady state of Vegas are
-exact; the error of other motions falls with h^2. Steps end where the kind of motion changes, so the
-state at a later time is a smooth function of the state at an earlier time.
+A step of length h solves (W1) and (W2) together, with the trapezoidal rule for 1/(T_i + s). The
+only unknown is s at the end of the step, because each window at that time is an explicit function
+of s. So a step solves one monotone equation, for any number of flows. Sliding and the steady state
+of Vegas are exact; the error of other motions falls with h^2. Steps end where the kind of motion
+changes, so the state at a later time is a smooth function of the state at an earlier time.
 
 Sources: ``boutremans`` 3.1, ``devendictis`` (5).
 """

@@ -1,11 +1,11 @@
 """Moves groups of packets through each queue on a flow's path and back to the sender.
 
 The packets of a group arrive at a queue evenly over an interval, or all at its end. At the end of
-the interval the simulator knows which packets are lost and when the others leave. The group is
-handed to the next queue only when its last packet has left this queue. By then the clock of the
-next queue must not have passed the time at which the first packet arrives there. Two rules ensure
-this. An interval lasts at most ``Sender.longest_stretch`` seconds, and the clock of the next queue
-runs ``Queue.shift`` seconds late.
+the interval the simulator knows which packets are lost and when the others leave. A group is handed
+to the next queue only when its last packet has left this queue. By then the first packet may
+already have arrived at the next queue. So the clock of the next queue is late by ``Queue.shift``
+seconds, and an interval lasts at most ``Sender.longest_stretch`` seconds: then the next queue has
+not yet passed the time of this arrival.
 """
 
 # mypy: disable-error-code="no-any-return"
