@@ -9,8 +9,8 @@ times in this module are those at which an ACK reaches the sender.
 Linux adapts the pause (``adapts_ack_pause``). It counts the pause in clock ticks, from 40 to 200
 ms. The pause doubles whenever it ends without a second packet (tcp_delack_timer_handler), and falls
 back to 40 ms while packets follow each other within 20 ms (tcp_event_data_recv). So for a slow flow
-the pause grows until the second packet comes in time, or up to 200 ms. After a silence longer than its own
-retransmission timeout the receiver acknowledges the next 16 packets at once.
+the pause grows until the second packet comes in time, or up to 200 ms. After a silence longer than
+its own retransmission timeout the receiver acknowledges the next 16 packets at once.
 """
 
 # mypy: disable-error-code="no-any-return"
