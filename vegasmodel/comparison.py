@@ -247,7 +247,7 @@ def model_errors(model: Prediction, measured: Prediction) -> dict[str, float | N
     """The errors of one prediction against a measurement; ``None`` for a figure that either lacks.
 
     - ``throughput_nrmse``: root mean square error of the flows' throughputs, divided by the mean
-      measured throughput (``metrics.nrmse``);
+      measured throughput (``metrics.nrmse``), over the flows that are active when it is measured;
     - ``ratio``: each pair of groups has a ratio of throughputs, with the error
       ln(model's ratio / measured ratio); this is the error that is largest in magnitude;
     - ``base_rtt``: baseRTT, the smallest RTT that a Vegas sender has measured, may exceed the RTT
@@ -256,7 +256,8 @@ def model_errors(model: Prediction, measured: Prediction) -> dict[str, float | N
     """
     throughput = None
     if model.throughput is not None and measured.throughput is not None:
-        throughput = nrmse(model.throughput, measured.throughput)
+        known = np.isfinite(measured.throughput)
+        throughput = nrmse(model.throughput[known], measured.throughput[known])
     return {
         "throughput_nrmse": throughput,
         "ratio": log_ratio_error(model.ratios, measured.ratios),

@@ -112,7 +112,7 @@ COLUMNS = MappingProxyType(
         "load": "the part of the first link's capacity that the flows use",
         "Jain": "Jain's fairness index over the flows: 1 if all get "
         "the same, 1/n if one of n gets all",
-        "share": "the group's part of all bits delivered",
+        "share": "the group's part of all bits delivered from warm-up to end",
         "±": "the standard error of the mean over the runs",
         "throughput NRMSE": "root mean square error over the flows, "
         "divided by their mean measured throughput",

@@ -22,12 +22,17 @@ def jain(throughput: ArrayLike) -> float:
 
 
 def jains(throughput: ArrayLike) -> Floats:
-    """Jain's fairness index over the last axis: ``[..., n] -> [...]``."""
+    """Jain's fairness index over the last axis: ``[..., n] -> [...]``.
+
+    A flow whose throughput is NaN, because it is active at no time that counts, is left out.
+    """
     b = np.asarray(throughput, dtype=np.float64)
+    known = ~np.isnan(b)
+    b = np.where(known, b, 0.0)
     top = b.max(axis=-1, initial=0.0, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
         b = b / top  # no overflow, no underflow
-        index: Floats = b.sum(axis=-1) ** 2 / (b.shape[-1] * (b**2).sum(axis=-1))
+        index: Floats = b.sum(axis=-1) ** 2 / (known.sum(axis=-1) * (b**2).sum(axis=-1))
     return index
 
 
@@ -45,9 +50,22 @@ def delivered(rates: ArrayLike) -> Floats:
 def group_means(
     throughput: ArrayLike, groups: Sequence[int], names: Sequence[str]
 ) -> dict[str, float]:
-    """The mean throughput of the members of each group, by the group's name."""
+    """The mean throughput of the members of each group, by the group's name.
+
+    A flow whose throughput is NaN, because it is active at no time that counts, is left out.  NaN
+    for a group without other flows.
+    """
     b, member = np.asarray(throughput, dtype=np.float64), np.asarray(groups)
-    return {name: float(b[member == i].mean()) for i, name in enumerate(names)}
+    return {name: float(known_mean(b[member == i])) for i, name in enumerate(names)}
+
+
+def known_mean(values: ArrayLike) -> Floats:
+    """The mean over the first axis of the values that are not NaN; NaN if all of them are."""
+    b = np.asarray(values, dtype=np.float64)
+    known = ~np.isnan(b)
+    with np.errstate(invalid="ignore"):
+        mean: Floats = np.where(known, b, 0.0).sum(axis=0) / known.sum(axis=0)
+    return mean
 
 
 def group_ratios(means: Mapping[str, float]) -> dict[str, float | None]:

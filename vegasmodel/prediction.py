@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vegasmodel.metrics import Floats, delivered, group_means, group_ratios, jain
 from vegasmodel.scenario import Scenario
@@ -50,6 +51,7 @@ class Prediction:
     loss_rate: Floats | None = None
     acks: Floats | None = None
     retransmits: Floats | None = None
+    delivered: Floats | None = None  # packets from warm-up to end; else throughput x active time
     queue_mean: Floats | None = None  # [n_links] packets
     utilization_links: Floats | None = None  # [n_links]; computed from the throughputs if None
     assumptions: tuple[Assumption, ...] = ()
@@ -115,17 +117,36 @@ class Prediction:
         """Throughput of each flow in bits per second, headers included."""
         if self.throughput is None:
             return None
+        bits: Floats = self.throughput * self._packet_bits
+        return bits
+
+    @property
+    def _packet_bits(self) -> Floats:
+        """The size of one data packet of each flow, in bits."""
         sizes = [self.scenario.size_of(member.flow) for member in self.scenario.members]
-        bits: Floats = self.throughput * (8.0 * np.array(sizes))
+        return 8.0 * np.array(sizes)
+
+    @cached_property
+    def delivered_bps(self) -> Floats | None:
+        """The bits that each flow delivers from warm-up to end, divided by that time.
+
+        That is less than ``throughput_bps`` for a flow that is active in a part of that time only.
+        """
+        if self.throughput is None or self.throughput_bps is None:
+            return None
+        if self.delivered is None:
+            return delivered(self.throughput_bps) * active_part(self.scenario)
+        span = self.scenario.run.duration - self.scenario.run.warmup
+        bits: Floats = self.delivered * self._packet_bits / span
         return bits
 
     @cached_property
     def group_bps(self) -> dict[str, float]:
-        """Bits per second of each group, all its flows together."""
-        if self.throughput_bps is None:
+        """Bits per second of each group, all its flows together, from warm-up to end."""
+        if self.delivered_bps is None:
             return {}
         groups = np.array([member.group for member in self.scenario.members])
-        bits = delivered(self.throughput_bps)
+        bits = self.delivered_bps
         return {
             group.name: float(bits[groups == i].sum())
             for i, group in enumerate(self.scenario.flows)
@@ -133,9 +154,10 @@ class Prediction:
 
     @cached_property
     def shares(self) -> dict[str, float | None]:
-        """Each group's share of all bits delivered; ``None`` if there are none.
+        """Each group's share of all bits delivered from warm-up to end; ``None`` if there are none.
 
-        It is 0 for a group that is never active between warm-up and end.
+        A group that is active for half of that time delivers half as many bits as its throughput
+        lets expect.  The share of a group that is never active in that time is 0.
         """
         total = sum(self.group_bps.values())
         return {name: bps / total if total > 0 else None for name, bps in self.group_bps.items()}
@@ -151,17 +173,16 @@ class Prediction:
 
         It is computed from the throughputs unless the model gives it.
         """
-        if self.utilization_links is not None or self.throughput is None:
+        if self.utilization_links is not None or self.delivered_bps is None:
             return self.utilization_links
         used = np.zeros(len(self.scenario.links))
         index = {link.name: i for i, link in enumerate(self.scenario.links)}
-        for member, rate in zip(self.scenario.members, delivered(self.throughput), strict=True):
+        for member, bits in zip(self.scenario.members, self.delivered_bps, strict=True):
             if member.flow.direction == "forward":
-                size = self.scenario.size_of(member.flow) / self.scenario.packet_size
                 for link in self.scenario.path(member.flow):
-                    used[index[link.name]] += rate * size
+                    used[index[link.name]] += bits
         capacity: Floats = np.array([link.capacity for link in self.scenario.links])
-        return used / capacity
+        return used / (8.0 * self.scenario.packet_size * capacity)
 
     def __repr__(self) -> str:
         """One line: the model, the mean rate of each group's flows, how many assumptions fail."""
@@ -197,7 +218,7 @@ class Prediction:
         """
         import pandas as pd
 
-        bits = None if self.throughput_bps is None else delivered(self.throughput_bps)
+        bits = self.delivered_bps
         total_bits = np.nan if bits is None else bits.sum()
         rows = []
         for i, flow in enumerate(self._flow(i) for i in range(len(self.names))):
@@ -269,6 +290,24 @@ class Prediction:
             "acks": _entry(self.acks, i),
             "retransmits": _entry(self.retransmits, i),
         }
+
+
+def active_part(scenario: Scenario) -> Floats:
+    """The part of the time from warm-up to end that lies between each flow's start and its stop.
+
+    An array with one entry per flow, from 0 to 1.
+    """
+    begin, end = scenario.run.warmup, scenario.run.duration
+    spans = [min(m.stop, end) - max(m.start, begin) for m in scenario.members]
+    part: Floats = np.maximum(spans, 0.0) / (end - begin)
+    return part
+
+
+def silent(scenario: Scenario) -> NDArray[np.bool_]:
+    """Flows that may send nothing from warm-up to end, so that they have no throughput, [flow]."""
+    ended = np.array([m.flow.size != math.inf for m in scenario.members])
+    never: NDArray[np.bool_] = active_part(scenario) == 0.0
+    return ended | never
 
 
 def _entry(values: Floats | None, i: int) -> float | None:

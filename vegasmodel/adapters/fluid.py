@@ -20,7 +20,7 @@ from vegasmodel.engines.fluid.run import run as simulate
 from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import left_out_of_laws, stack
-from vegasmodel.prediction import Assumption, Prediction
+from vegasmodel.prediction import Assumption, Prediction, active_part
 from vegasmodel.scatter import enough_runs, insensitive, standard_error
 from vegasmodel.scenario import DropTail, Red, Scenario
 
@@ -111,7 +111,7 @@ def _of_chance(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
     chance = run.by_chance or scenario.run.start_jitter > 0.0
     link, members = scenario.links[0], scenario.members
     losers = [i for i, m in enumerate(members) if not find(m.flow.law).delay_based]
-    idle = 1.0 - float(np.nansum(run.throughput)) / link.capacity
+    idle = 1.0 - float(np.nansum(run.throughput * active_part(scenario))) / link.capacity
     trains = isinstance(link.queue, DropTail) and len(losers) > 1 and bool(run.losses[losers].any())
     return [
         insensitive(scenario, rates),

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.fields.rules import Quantity
+from vegasmodel.metrics import known_mean
 from vegasmodel.packets import run_output
 from vegasmodel.packets.run_output import Output
 from vegasmodel.prediction import Assumption, Prediction
@@ -143,13 +144,14 @@ def run(
     return Prediction(
         model,
         scenario,
-        throughput=mean["throughput"],
+        throughput=known_mean(throughputs),
         throughput_se=spread,
         base_rtt=mean["base_rtt"],
         rtt_mean=mean["rtt_mean"],
         loss_rate=mean["loss_rate"],
         acks=mean["acks"],
         retransmits=mean["retransmits"],
+        delivered=mean["acks"],
         queue_mean=mean["queue_mean"],
         utilization_links=mean["utilization"],
         assumptions=assumptions,
@@ -210,7 +212,7 @@ def _measure(scenario: Scenario, output: Output) -> dict[str, Floats]:
     active = np.fmin(t1, output.finished) - t0
     dropped, drops_links = _drops(scenario, output)
     with np.errstate(divide="ignore", invalid="ignore"):
-        throughput = np.where(active > 0, acks / active, 0.0)
+        throughput = np.where(active > 0, acks / active, np.nan)
         loss_rate = np.where(sent > 0, dropped / sent, np.nan)
     (l0, l1), (d0, d1) = output.links.time, output.links.value
     bits = np.array([8 * scenario.packet_size * link.capacity for link in scenario.links])

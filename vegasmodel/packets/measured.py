@@ -24,7 +24,7 @@ def to_prediction(
 
     ``throughput``: the number of packets delivered for the first time, divided by the flow's active
     time within ``warmup .. duration``.  A flow is active from its start to its stop, or to its last
-    packet if its size is finite.
+    packet if its size is finite.  It is NaN for a flow that is not active within that time.
 
     ``base_rtt``, for Vegas only: the source's own value at the end if the trace has it.  Otherwise
     it is the smallest RTT since the flow's start, because that is the value which a source uses.
@@ -47,7 +47,8 @@ def to_prediction(
     spans = _spans(trace, scenario, order)
     weights = _weights(trace, spans, order)
     packets = (weights * (delivered * np.diff(trace.edges)[:, None])[:, order]).T
-    throughput = np.nansum(packets, axis=1) / (spans[:, 1] - spans[:, 0])
+    with np.errstate(invalid="ignore"):  # 0 packets in no time are no rate
+        throughput = np.nansum(packets, axis=1) / (spans[:, 1] - spans[:, 0])
     loss, how = _loss(trace, order, weights, np.nansum(packets, axis=1))
     return Prediction(
         model,
@@ -58,6 +59,7 @@ def to_prediction(
         loss_rate=loss,
         acks=_total(trace.known("acks"), order, weights),
         retransmits=_total(trace.known("retransmits"), order, weights),
+        delivered=np.nansum(packets, axis=1),
         queue_mean=_queue(trace, scenario),
         assumptions=(*pairing.assumptions(), *sizes, *_doubts(trace)),
         extra={
@@ -74,14 +76,21 @@ def _doubts(trace: Trace) -> tuple[Assumption, ...]:
 
 
 def _spans(trace: Trace, scenario: Scenario, order: list[int]) -> Floats:
-    """``[flow, 2]``: begin and end, s, of each flow's active time within warmup .. duration."""
+    """``[flow, 2]``: begin and end, s, of each flow's active time within warmup .. duration.
+
+    The two are equal for a flow that is not active in it.
+    """
     run, edges = scenario.run, trace.edges
     last = trace.get("last")
     spans = np.empty((len(order), 2))
     for k, member in enumerate(scenario.members):
         low = max(run.warmup, member.start, float(edges[0]))
         high = min(run.duration, member.stop, float(edges[-1]))
-        if last is not None and member.flow.size != math.inf and last[order[k]] > low:
+        ended = last is not None and member.flow.size != math.inf and last[order[k]] <= low
+        if ended or min(run.duration, member.stop) <= max(run.warmup, member.start):
+            spans[k] = low, low
+            continue
+        if last is not None and member.flow.size != math.inf:
             high = min(high, float(last[order[k]]))
         if not high > low:
             raise FieldError(

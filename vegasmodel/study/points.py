@@ -22,9 +22,9 @@ from vegasmodel.adapters.common import NOBODY_SENDS
 from vegasmodel.engines.fluid import run as fluid_run
 from vegasmodel.fields.rules import nearest
 from vegasmodel.fields.units import FieldError
-from vegasmodel.metrics import Floats, delivered, jains, relative_uncertainty
+from vegasmodel.metrics import Floats, delivered, jains, known_mean, relative_uncertainty
 from vegasmodel.packets.engine import EngineFailed
-from vegasmodel.prediction import Prediction
+from vegasmodel.prediction import Prediction, active_part, silent
 from vegasmodel.scenario import Scenario
 from vegasmodel.study.fields import Field, put
 
@@ -209,7 +209,7 @@ def predictions(
             return FAILED, str(error)
         if not found.applicable or found.throughput is None:
             return NO_ANSWER, found.reason or "no throughput"
-        if np.any(~np.isfinite(found.throughput) & ~_silent(scenario)):
+        if np.any(~np.isfinite(found.throughput) & ~silent(scenario)):
             return FAILED, "the throughputs are not numbers"
         return found
 
@@ -217,13 +217,6 @@ def predictions(
         with ThreadPoolExecutor(beside) as pool:
             return list(pool.map(one, scenarios))
     return [one(scenario) for scenario in scenarios]
-
-
-def _silent(scenario: Scenario) -> NDArray[np.bool_]:
-    """Flows that may send nothing after the warm-up, so that they have no throughput, [flow]."""
-    begin, end = scenario.run.warmup, scenario.run.duration
-    ends = [m.flow.size != math.inf or m.stop <= begin or m.start >= end for m in scenario.members]
-    return np.array(ends)
 
 
 def _blank(points: Points, n: int) -> dict[str, Any]:
@@ -245,7 +238,7 @@ def collected(points: Points, found: Sequence[Prediction | tuple[int, str]]) -> 
         groups = np.array([member.group for member in answer.scenario.members])
         scenario, count = answer.scenario, np.bincount(groups)
         bits = np.asarray(answer.throughput) * _bits(scenario)
-        share = _parts(bits)
+        share = _parts(np.asarray(answer.delivered_bps))
         values = {name: getattr(answer, name) for name in PER_FLOW if name not in DERIVED}
         for name, value in {**values, "share": share, "throughput_bps": bits}.items():
             if value is not None:
@@ -294,6 +287,7 @@ def _of_arrays(
     bad: NDArray[np.bool_],
     why: str,
     bits: Floats,
+    active: Floats,
     capacity: Floats,
     **known: Any,
 ) -> Figures:
@@ -301,6 +295,7 @@ def _of_arrays(
 
     - ``known``: results that are known, by their names in ``Figures``.
     - ``bits`` [point or 1, flow]: the size of a packet in bits.
+    - ``active`` [point or 1, flow]: ``prediction.active_part``.
     - ``capacity`` [point]: pkt/s.
     - ``bad`` [point]: True at points without an answer; ``why`` is the reason.
     """
@@ -309,11 +304,11 @@ def _of_arrays(
     table |= known
     rates = table["throughput"]
     table["throughput_bps"] = rates * bits
-    table["share"] = _parts(table["throughput_bps"])
+    table["share"] = _parts(table["throughput_bps"] * active)
     table["queueing_delay"] = table["queue_mean"] / capacity[:, None]
     groups = np.array([member.group for member in scenario.members])
     for g in range(len(scenario.flows)):
-        table["group_mean"][:, g] = rates[:, groups == g].mean(axis=1)
+        table["group_mean"][:, g] = known_mean(rates[:, groups == g].T)
         table["group_share"][:, g] = table["share"][:, groups == g].sum(axis=1)
     table["jain"] = jains(rates)
     table["status"][bad] = np.where(table["status"][bad] == OK, NO_ANSWER, table["status"][bad])
@@ -379,7 +374,7 @@ def _by_arrays(points: Points) -> Figures | None:
     rates = per_flow("vegas", "reno")
     figures = _of_arrays(
         points, ~np.isfinite(rates[:, 0]), "the equations have no periodic solution",
-        _bits(scenario)[None],
+        _bits(scenario)[None], active_part(scenario)[None],
         np.broadcast_to(values.get("capacity", scenario.links[0].capacity), n),
         throughput=rates,
         loss_rate=per_flow("loss_rate_vegas", "loss_rate_reno"),
@@ -426,15 +421,16 @@ def _fluid(points: Points, scenarios: Sequence[Scenario | str], threads: int | N
     silent = ok & np.isnan(rates).all(axis=1)
     used = [each.flow.direction == "forward" for each in points.scenario.members]
     capacity = full(np.array([[each.links[0].capacity] for each in known]))
+    active = full(np.array([active_part(each) for each in known]))
     figures = _of_arrays(
         points, ~ok | silent, "the integration ended early: overflow that no window can yield to",
-        full(np.array([_bits(each) for each in known])),
+        full(np.array([_bits(each) for each in known])), active,
         capacity[:, 0],
         throughput=rates,
         rtt_mean=full(found.rtt_mean),
         base_rtt=full(found.base_rtt),
         queue_mean=queue,
-        utilization=(rates * used).sum(axis=1, keepdims=True) / capacity,
+        utilization=(delivered(rates) * active * used).sum(axis=1, keepdims=True) / capacity,
         status=status,
     )  # fmt: skip
     reasons = [

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from vegasmodel.metrics import Floats
-from vegasmodel.prediction import Prediction
+from vegasmodel.prediction import Prediction, silent
 from vegasmodel.predictor import MODELS
 from vegasmodel.scenario import Link, Scenario
 
@@ -82,6 +82,7 @@ def check(prediction: Prediction) -> None:
     """Raise ``AssertionError`` unless the prediction satisfies these statements.
 
     - It has a finite throughput of at least 0 for every flow, or a reason why there is no answer.
+      A flow that is not active between warm-up and end has none.
     - No link carries more than its capacity, apart from how packets are counted (``counting``).
     - Each baseRTT is positive, and each loss rate lies between 0 and 1.
     """
@@ -92,8 +93,9 @@ def check(prediction: Prediction) -> None:
     assert prediction.throughput is not None
     rates = prediction.throughput
     assert rates.shape == (len(prediction.scenario.members),), "one throughput a flow"
-    assert np.all(np.isfinite(rates)), "throughputs are finite"
-    assert np.all(rates >= 0.0), "throughputs are at least 0"
+    known = np.isfinite(rates)
+    assert np.all(known | (np.isnan(rates) & silent(prediction.scenario))), "throughputs are finite"
+    assert np.all(rates[known] >= 0.0), "throughputs are at least 0"
     if prediction.model not in NOT_CONSERVED and prediction.utilization is not None:
         most = 1.0 + SUM_TOLERANCE + counting(prediction)
         carried = np.nan_to_num(prediction.utilization)

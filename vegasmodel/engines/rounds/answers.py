@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from vegasmodel import scatter
 from vegasmodel.engines.rounds.flows import MAX_ARRIVALS
 from vegasmodel.engines.rounds.run import Totals, run
-from vegasmodel.metrics import Floats
+from vegasmodel.metrics import Floats, known_mean
 from vegasmodel.placement import left_out_of_laws, work
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Scenario
@@ -227,7 +227,7 @@ def _prediction(scenario: Scenario, outcomes: list[Totals], seconds: float = 0.0
     return Prediction(
         "rounds",
         scenario,
-        np.full(len(scenario.members), np.nan) if failed else np.mean(rates, axis=0),
+        np.full(len(scenario.members), np.nan) if failed else known_mean(rates),
         throughput_se=scatter.standard_error(rates) if len(rates) > 1 else None,
         assumptions=(
             *_assumptions(scenario, rates, acks_lost, chance=chance),
@@ -294,8 +294,8 @@ def _means(scenario: Scenario, outcomes: list[Totals]) -> dict[str, Any]:
         mean: Floats = counts.mean(axis=0)
         return mean
 
-    load = np.zeros(len(names))
-    for member, packets in zip(scenario.members, counted("delivered"), strict=True):
+    load, delivered = np.zeros(len(names)), counted("delivered")
+    for member, packets in zip(scenario.members, delivered, strict=True):
         if member.flow.direction == "forward":
             for link in scenario.path(member.flow):
                 carried = packets * work(scenario, member.flow)
@@ -306,6 +306,7 @@ def _means(scenario: Scenario, outcomes: list[Totals]) -> dict[str, Any]:
         "loss_rate": loss.mean(axis=0),
         "acks": counted("acks"),
         "retransmits": counted("retransmits"),
+        "delivered": None if any(o.status != Status.DONE for o in outcomes) else delivered,
         "utilization_links": load,
         "queue_mean": np.mean(np.array(areas) / spans[:, None], axis=0),
     }
