@@ -29,8 +29,8 @@ ASSUMPTIONS = MappingProxyType(
         "fast-retransmit": "losses are recovered without a timeout",
         "fifo-queue": "one first-in-first-out queue, so all flows see one queueing delay",
         "infinite-buffer": "the buffer holds what the flows keep queued",
-        "insensitive-to-starts": "the answer hardly depends on the start times; of one run it is "
-        "not known",
+        "insensitive-to-starts": "the answer hardly depends on the start times; not known of one "
+        "run, or of runs that all start at the same times (`start_jitter`)",
         "large-bandwidth-delay": "the windows are large enough for the cycle to form",
         "long-lived-flows": "every flow has data to send until the end of the run",
         "losses-are-random-only": "the buffer never overflows",

@@ -59,17 +59,25 @@ def half_suffices(pieces: Floats) -> bool:
 
 
 def insensitive(scenario: Scenario, rates: Floats) -> Assumption:
-    """Whether the rates of runs with different starts agree; one run does not tell."""
-    if len(rates) == 1:
-        return Assumption("insensitive-to-starts", None, "one run, so no other starts were tried")
+    """Whether the rates [runs, flows] of runs with different starts agree.
+
+    It is not known of one run, and of runs that agree but all start at the same times.
+    """
+    name, n = "insensitive-to-starts", len(rates)
+    if n == 1:
+        return Assumption(name, None, "one run, so no other starts were tried")
     mean, deviation = rates.mean(axis=0), rates.std(axis=0, ddof=1)
     spreads = np.nan_to_num(np.where(mean > 0, deviation / np.maximum(mean, 1e-300), 0))
     most = int(spreads.argmax())
     detail = (
-        f"coefficient of variation over {len(rates)} starts: {spreads[most]:.3f} "
+        f"coefficient of variation over {n} runs: {spreads[most]:.3f} "
         f"for {scenario.members[most].name}, the largest"
     )
-    return Assumption("insensitive-to-starts", bool(spreads[most] <= STEADY), detail)
+    if spreads[most] > STEADY:
+        return Assumption(name, False, detail)
+    if scenario.run.start_jitter > 0.0 or scenario.random_arrivals:
+        return Assumption(name, True, detail)
+    return Assumption(name, None, f"{detail}; all runs start at the same times (`start_jitter`)")
 
 
 def enough_runs(scenario: Scenario, rates: Floats, *, chance: bool) -> Assumption:

@@ -22,6 +22,13 @@ def _pair(**more: float) -> Scenario:
     return Scenario((Link(500.0, buffer=20.0),), flows, run=Run(60.0, 20.0))
 
 
+def _locking(*more: Flow, runs: int | None = None) -> Scenario:
+    """Two SACK sources that lock into phases if they do not wait, and further flows."""
+    flows = tuple(Flow("sack", rtt, name=f"{rtt}", variant="ns2") for rtt in (0.043, 0.099))
+    run = Run(100.0, 50.0, runs=runs)
+    return Scenario((Link(1065.0, buffer=45.0),), (*flows, *more), run=run)
+
+
 @pytest.mark.parametrize("part", [0.98, 1.02])
 def test_runs_end_where_five_would_not_be_enough(part: float) -> None:
     """Of five runs with standard deviation s, the interval is T_4 s / sqrt(5) to either side."""
@@ -69,11 +76,56 @@ def test_runs_are_whole_where_flows_come_or_go_or_their_number_is_given() -> Non
 
 def test_chance_may_hide_a_phase_effect() -> None:
     """The answers of two SACK sources differ; with a wide interval it is not known."""
-    flows = tuple(Flow("sack", rtt, name=f"{rtt}", variant="ns2") for rtt in (0.043, 0.099))
-    asked = Scenario((Link(1065.0, buffer=45.0),), flows, run=Run(100.0, 50.0))
+    asked = _locking()
     found = answer(asked)
     assert phases.effects(asked, found).holds is False
     unsure = dataclasses.replace(found, throughput_se=np.asarray(found.throughput))
     note = phases.effects(asked, unsure)
     assert note.holds is None
     assert "chance may be the reason" in note.detail
+
+
+def test_a_flow_that_sends_at_no_time_that_counts_hides_no_phase_effect() -> None:
+    """A Vegas source beside the two stops before the warm-up ends."""
+    asked = _locking(Flow("vegas", 0.05, variant="ns2", stop=20.0))
+    note = phases.effects(asked, answer(asked))
+    assert note.holds is False
+    assert "vegas 0;" in note.detail
+
+
+def test_a_single_run_that_chance_decides_tells_of_no_phase_effect() -> None:
+    """With ``runs = 1`` the scatter is not known, so no difference is more than chance."""
+    asked = _locking(runs=1)
+    assert phases.effects(asked, answer(asked)).holds is None
+
+
+def test_a_comparison_that_fails_tells_of_no_phase_effect(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = _pair()
+    found = answer(asked)
+    failed = dataclasses.replace(
+        found, throughput=np.full(2, np.nan), extra=found.extra | {"status": "too many events"}
+    )
+    monkeypatch.setattr(phases, "answer", lambda *_, **__: failed)
+    note = phases.effects(asked, found)
+    assert note.holds is None
+    assert "too many events" in note.detail
+
+
+def test_runs_that_all_start_alike_do_not_tell_what_other_starts_would_give() -> None:
+    """Of two Vegas sources of Linux the later one gets nearly all, whichever of them it is."""
+    shares = []
+    for starts in ((0.0, 1.0), (1.0, 0.0)):
+        flows = tuple(
+            Flow("vegas", 0.04, name=name, variant="linux", start=start)
+            for name, start in zip("ab", starts, strict=True)
+        )
+        asked = Scenario((Link(1000.0),), flows, run=Run(90.0, 30.0))
+        found = answer(asked)
+        shares.append(found.shares["a"])
+        held = {a.name: a.holds for a in found.assumptions}
+        assert held["insensitive-to-starts"] is None
+    assert shares[0] < 0.1
+    assert shares[1] > 0.9
+    drawn = dataclasses.replace(asked, run=dataclasses.replace(asked.run, start_jitter=2.0, runs=4))
+    held = {a.name: a.holds for a in answer(drawn).assumptions}
+    assert held["insensitive-to-starts"] is False

@@ -16,10 +16,11 @@ import numpy as np
 
 from vegasmodel.engines.rounds.answers import answer, halved
 from vegasmodel.laws import find
-from vegasmodel.metrics import Floats
+from vegasmodel.metrics import Floats, delivered
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scatter import standard_error
 from vegasmodel.scenario import DropTail, Scenario
+from vegasmodel.status import Status
 
 DIFFERENT = 0.1  # of the mean throughput: by so much two answers differ
 GROUPS_SHOWN = 6  # groups whose throughputs are written out
@@ -55,19 +56,27 @@ def otherwise(scenario: Scenario) -> Scenario:
     return dataclasses.replace(scenario, flows=flows)
 
 
+def _error(one: Prediction) -> Floats | float:
+    """The standard error of the throughputs, [n_flows]; infinite if chance decides a single run."""
+    if one.throughput_se is not None:
+        return one.throughput_se
+    unsure = any(a.name == "enough-runs" and a.holds is None for a in one.assumptions)
+    return math.inf if unsure else 0.0
+
+
 def _differ(found: Prediction, changed: Floats, error: Floats | float) -> bool | None:
     """Whether throughputs [n_flows] differ from those of ``found``; None if chance may be why.
 
     They differ if one of them is further away than ``DIFFERENT`` of the mean and than twice the
-    standard error of the difference; ``error`` is that of ``changed``.
+    standard error of the difference; ``error`` is that of ``changed``.  Flows without a throughput,
+    which send at no time that counts, are left out.
     """
     mean = np.asarray(found.throughput)
-    known = 0.0 if found.throughput_se is None else found.throughput_se
     distance = np.abs(changed - mean)
-    far = distance > DIFFERENT * mean.mean()
+    far = distance > DIFFERENT * np.nanmean(mean)
     if not np.any(far):
         return False
-    return True if np.any(far & (distance > 2.0 * np.hypot(known, error))) else None
+    return True if np.any(far & (distance > 2.0 * np.hypot(_error(found), error))) else None
 
 
 def effects(scenario: Scenario, found: Prediction) -> Assumption:
@@ -76,14 +85,16 @@ def effects(scenario: Scenario, found: Prediction) -> Assumption:
     Of the other answer one run suffices, unless chance has a part in it from the beginning.  It
     measures half as long if runs of ``found`` do.  If chance has a part, there are at least two
     runs, and more only while the answers differ and chance may be the reason.  If that remains so,
-    it is not known whether there is an effect.
+    or if ``found`` is a single run in which chance has a part, it is not known whether there is an
+    effect.
     """
     if not possible(scenario) or found.throughput is None:
         return Assumption("phase-effects", True)
 
     def decided(single: Sequence[Prediction]) -> bool:
         rates = np.array([one.throughput for one in single])
-        return _differ(found, rates.mean(axis=0), standard_error(rates)) is not None
+        differ = _differ(found, rates.mean(axis=0), standard_error(rates))
+        return differ is not None or bool(np.isinf(_error(found)).any())
 
     asked = otherwise(scenario)
     asked = dataclasses.replace(asked, run=dataclasses.replace(asked.run, runs=None))
@@ -92,8 +103,10 @@ def effects(scenario: Scenario, found: Prediction) -> Assumption:
     else:
         half = min(found.extra["durations"]) < scenario.run.duration
         other = answer(halved(asked) if half else asked, runs=1)
-    if other.throughput is None:
-        return Assumption("phase-effects", None, f"no answer to compare with: {other.reason}")
+    status = other.extra.get("status", Status.DONE.reason)
+    if other.throughput is None or status != Status.DONE.reason:
+        why = other.reason or f"the simulation ended early: {status}"
+        return Assumption("phase-effects", None, f"no answer to compare with: {why}")
     mean, changed = np.asarray(found.throughput), np.asarray(other.throughput)
     differ = _differ(found, changed, 0.0 if other.throughput_se is None else other.throughput_se)
     if differ is False:
@@ -110,8 +123,8 @@ def effects(scenario: Scenario, found: Prediction) -> Assumption:
 
 def _written(scenario: Scenario, rates: Floats) -> str:
     """The mean throughput of each group as text, for example "vegas 120, reno 380"."""
-    groups = np.array([member.group for member in scenario.members])
+    groups, sent = np.array([member.group for member in scenario.members]), delivered(rates)
     parts = [
-        f"{group.name} {rates[groups == i].mean():.4g}" for i, group in enumerate(scenario.flows)
+        f"{group.name} {sent[groups == i].mean():.4g}" for i, group in enumerate(scenario.flows)
     ]
     return ", ".join(parts[:GROUPS_SHOWN]) + (", ..." if len(parts) > GROUPS_SHOWN else "")
