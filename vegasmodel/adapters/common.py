@@ -63,7 +63,7 @@ def laws_within(scenario: Scenario, laws: Iterable[str]) -> str | None:
 
 
 def left_out(scenario: Scenario, *, random_loss: bool = False) -> list[Assumption]:
-    """The assumptions that the scenario lacks features which no closed form contains.
+    """The assumptions that the scenario has none of the features that all closed forms lack.
 
     There is one assumption for each such feature; it holds if the scenario does not have the
     feature.  ``random_loss``: whether the model's equations contain random loss.

@@ -101,7 +101,7 @@ def _of_hosts(scenario: Scenario, losses: Floats) -> list[Assumption]:
 
 
 def _of_chance(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
-    """The assumptions about chance: how runs scatter, and which bursts no equation has.
+    """The assumptions on chance: there are enough runs, and bursts do not matter.
 
     Where windows do not fill the link, their packets pass the queue in trains.  Trains of several
     loss-based flows may meet and overflow a buffer that is empty in the equations.  After a timeout
@@ -148,7 +148,7 @@ def _base_kept(scenario: Scenario, run: ContinuousRun) -> Assumption:
 
 
 def _unknown(scenario: Scenario) -> list[Assumption]:
-    """The assumptions about what the equations lack of laws, TCP implementations and queues."""
+    """The assumptions that details which the equations leave out do not matter."""
     lacking = left_out_of_laws(scenario)
     rows = (
         *([("whole-laws", False, lacking)] if lacking else ()),

@@ -441,9 +441,10 @@ def _fluid(points: Points, scenarios: Sequence[Scenario | str], threads: int | N
 
 
 def _stands(points: Points, values: dict[str, Any], i: int) -> bool:
-    """Whether ``values``, the values that vary, are all that differs at point i.
+    """Whether the scenario of point i differs from the given one in ``values`` only.
 
-    Another value may differ, too: a buffer of ``"1 BDP"`` changes with the RTT.
+    ``values`` are those that vary. Others may change with them: a buffer of ``"1 BDP"`` does with
+    the RTT.
     """
     try:
         made, base = points.at(i), points.scenario

@@ -75,7 +75,7 @@ def average(cases: Batch, losers: int, step: float, chunk: int | None) -> tuple[
 
 
 def _put(places: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """A function put(values, some) that writes ``some`` to the ``places`` of the last axis."""
+    """A function that copies ``some`` into an array, at the indices ``places`` of its last axis."""
 
     def put(values: np.ndarray, some: np.ndarray) -> np.ndarray:
         values[..., places] = some

@@ -168,11 +168,11 @@ def empty_tally(n: int) -> Tally:
 def limits(scenario: Scenario, packets: bool) -> tuple[float, float]:
     """Capacity in pkt/s, and the queueing delay in seconds at which the buffer overflows.
 
-    ``devendictis`` 3: a packet is lost when the windows of Vegas and Reno together reach mu
-    T + B + 1, where mu T is the bandwidth-delay product and B the buffer.  With ``packets`` only
-    the whole part of a growing window W counts, on average W - 1/2.  If this average is drawn as a
-    line, it is half a packet below W when the packet is lost, so the queue is then at B + 1/2
-    instead of B + 1.
+    ``devendictis`` 3: a packet is lost when the windows of Vegas and Reno together reach mu T + B +
+    1, where mu T is the bandwidth-delay product and B the buffer.  With ``packets`` a sender uses
+    only the whole part of its window W, which is W - 1/2 on average while W grows. The equations
+    contain this average. So they reach a queue of B + 1/2, and not of B + 1, when the packet is
+    lost.
     """
     link = scenario.links[0]
     return link.capacity, (link.buffer + (0.5 if packets else 1.0)) / link.capacity

@@ -155,11 +155,11 @@ def horizon(
 ) -> tuple[float, float, float]:
     """The usual length of the next step, the longest allowed, and the time that it may not pass.
 
-    That time is ``until`` or the end of a fast recovery.  A step's error comes only from the change
-    of the queueing delay s within it, so where s changes slowly a step may be longer than usual.
-    It may last until the round trip T + s has changed by a given fraction, where T is the
-    propagation delay.  While Vegas slides on a threshold, it may last until s - x has, where x is
-    Vegas's over-estimate of T.
+    The last of these is ``until`` or the end of a fast recovery. A step's error comes only from the
+    change of the queueing delay s within it, so where s changes slowly a step may be longer than
+    usual. T is the propagation delay, and x Vegas's over-estimate of it. The step may last until
+    the round trip T + s has changed by a given fraction. While Vegas slides on a threshold, it may
+    last until s - x has changed by a given fraction.
     """
     s, shortest, scale, slow = y.clock[1], np.inf, np.inf, False
     for i in range(on.size):

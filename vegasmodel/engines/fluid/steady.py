@@ -82,8 +82,8 @@ class _Motion:
     def apart(self, one: _State, later: _State) -> float:
         """The largest difference between two states; infinite if it exceeds ``CLOSE``.
 
-        It is also infinite if a random number was drawn from one state to the other.  The time
-        since a flow's last loss counts only if the flow has lost a packet between the two states.
+        It is also infinite if a random number was drawn in the time between the two states. The
+        time since a flow's last loss counts only if the flow has lost a packet in this time.
         """
         if later.draws > one.draws:
             return math.inf

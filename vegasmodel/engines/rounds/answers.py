@@ -178,9 +178,10 @@ def answer(
     that has expired), the answer is the mean over several runs, with its standard error.  The
     scenario states their number.  If it does not, there are 3 to 5 runs: until the 95 % interval
     (Student's t) of every throughput is at most 10 % to either side, or would be wider even after 5
-    runs that scatter like these.  The runs after the first measure only half as long if that half
-    of the first run had its throughputs (``scatter.half_suffices``).  ``extra["durations"]`` has
-    the length of each run, in seconds.  ``runs`` asks for so many whole runs.
+    runs that scatter like these.  The runs after the first measure only half as long if the first
+    half of the first run had the throughputs of the whole (``scatter.half_suffices``).
+    ``extra["durations"]`` has the length of each run, in seconds.  ``runs`` asks for so many whole
+    runs.
 
     ``enough`` takes a list with one prediction for each run so far.  Once it returns True after two
     runs or more, no further random run is made.  ``parts``, ``synchronised`` and ``without`` are

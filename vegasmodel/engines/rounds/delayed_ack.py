@@ -73,7 +73,10 @@ def hear(f: Sender, packets: float, begin: float, end: float) -> None:
 
 @jit
 def use_quick_acks(f: Sender, acks: float) -> None:
-    """Count ACKs that were sent at once; the last of them resets the pause (tcp_event_ack_sent)."""
+    """Count ACKs that Linux's receiver sends at once after a silence (tcp_event_ack_sent).
+
+    After the last of them the receiver delays ACKs again, first by its shortest pause.
+    """
     if not f.delayed_ack:
         return
     if f.adapts_ack_pause and 0.0 < f.quick_acks_left <= acks:
@@ -100,7 +103,7 @@ def _set_delack_timer(f: Sender, now: float) -> None:
 
 @jit
 def delay_ack(f: Sender, p: Parcel, now: float) -> float:
-    """Hold back the ACK of a packet that has arrived; returns when it would have arrived.
+    """Hold back the ACK of a packet that has arrived; returns when it would have come.
 
     If a second packet follows before the delayed ACK is sent, the RTT sample is that of the second.
     """

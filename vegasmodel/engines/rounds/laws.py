@@ -268,7 +268,10 @@ def cut_overdue(f: Sender, sent_at: float, now: float) -> bool:
 
 @jit
 def deflate(f: Sender) -> None:
-    """Undo, at a new ACK, what more than three duplicate ACKs added to ns-2's Vegas's window."""
+    """Take back, at a new ACK, what duplicate ACKs have added to the window.
+
+    This is for ns-2's Vegas, after more than three duplicate ACKs.
+    """
     if f.dupacks > 3.0 and f.cwnd > f.deflated:
         f.cwnd, f.ssthresh = f.deflated, 2.0
     f.dupacks = 0.0
@@ -312,7 +315,7 @@ def enter_cwr(f: Sender) -> None:
 
 @jit
 def in_cwr(f: Sender) -> bool:
-    """Whether a mark (ECN) has cut the window and no packet sent after the cut is acknowledged."""
+    """Whether a mark (ECN) cut the window, and no packet sent after that is acknowledged yet."""
     return f.echoed == 1 and f.acked <= f.recover
 
 

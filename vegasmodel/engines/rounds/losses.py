@@ -271,9 +271,9 @@ def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
 def _send_new_data(f: Sender, now: float, acks: float) -> None:
     """Send what the window allows when the third or a later duplicate ACK arrives (RFC 5681 3.2).
 
-    In ns-2, ``recv`` calls ``send_much`` for this at its end (tcp-reno.cc).  Upon the third
-    duplicate that comes after the fast retransmit.  The window is then half of what it was plus
-    three, so it allows a new packet if four were in flight.
+    In ns-2, ``recv`` calls ``send_much`` for this at its end (tcp-reno.cc). The third duplicate ACK
+    causes the fast retransmit first. The window is then half of the old window plus three packets,
+    so it allows a new packet if four were in flight.
     """
     free = usable_window(f, now)
     if f.recovery == HOLE_BY_HOLE and not f.overdue_checks:

@@ -82,11 +82,10 @@ def _differ(found: Prediction, changed: Floats, error: Floats | float) -> bool |
 def effects(scenario: Scenario, found: Prediction) -> Assumption:
     """Compare the answer ``found`` with the answer for the opposite choice of random waits.
 
-    Of the other answer one run suffices, unless chance has a part in it from the beginning.  It
-    measures half as long if runs of ``found`` do.  If chance has a part, there are at least two
-    runs, and more only while the answers differ and chance may be the reason.  If that remains so,
-    or if ``found`` is a single run in which chance has a part, it is not known whether there is an
-    effect.
+    If the other scenario is not random, it is run once, and for half the time if ``found`` has such
+    runs. If it is random, it is run at least twice, and again as long as the answers differ and
+    chance may be the reason.  In two cases it is unknown whether there is an effect: if chance may
+    be the reason even after the last run, and if ``found`` is a single run of a random scenario.
     """
     if not possible(scenario) or found.throughput is None:
         return Assumption("phase-effects", True)

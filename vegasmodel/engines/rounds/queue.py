@@ -303,7 +303,7 @@ def waiting(links: Table[Queue], k: int, queue: float, work: float) -> float:
 
 @jit
 def drop(link: Queue, work: float) -> None:
-    """Take a dropped packet of size ``work`` out of the queue again, in which it was counted."""
+    """Take a dropped packet, of size ``work``, out of the queue; it was counted there before."""
     if link.mixed:
         remove_last(link, work)
         count(link, link.queue - work)

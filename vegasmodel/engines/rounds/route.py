@@ -142,7 +142,7 @@ def _acks_alone(scenario: Scenario, link: Link, key: Key) -> bool:
 
 
 def _room(scenario: Scenario, link: Link, key: Key) -> float:
-    """How many packets can wait at a queue: a whole number, as ns-2's driver hands over."""
+    """How many packets can wait at a queue, rounded to a whole number as in the driver of ns-2."""
     if _acks_alone(scenario, link, key):
         return math.inf
     limit = np.floor(link.buffer)
@@ -353,9 +353,9 @@ def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
 
     Row k is for times between 2^(k-1) and 2^k seconds.  It holds the capacity, the time
     ``instant``, and each hop's delay to the next queue.  Two moments closer than ``instant`` count
-    as one, as they do in ns-2.  All roundings are magnified: they exceed the simulator's own
-    rounding errors, but not a difference in the fourth digit of RTTs.  The table is empty if there
-    are several links.
+    as one, as they do in ns-2.  The table holds larger roundings than ns-2's, so that they exceed
+    the simulator's own rounding errors. But they are smaller than a difference in the fourth digit
+    of two RTTs.  The table is empty if there are several links.
     """
     if way.data_queues > 1 or not link_stack(scenario).scheduled_ties:
         return np.zeros((0, 2))

@@ -109,12 +109,12 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
     - ACKs are delayed, so that packets leave in pairs.
     - A single interval would fill the buffer.
 
-    The bound is higher near losses if senders wait at random before they send, because they do so
-    for single ACKs (``wait.py``).  It is not raised where even then an interval would hold several
-    packets.
+    If senders wait at random before they send, the bound is higher near losses, because such a wait
+    begins at a single ACK (``wait.py``). It stays low if intervals would hold several packets even
+    with the higher bound.
 
-    Otherwise intervals suffice.  Where an interval holds several packets, it is long while no loss
-    is near.  It is shorter near a loss, where single packets decide how many are lost and whether a
+    In all other cases intervals suffice. An interval of several packets is long while no loss is
+    near, and shorter near a loss. There single packets decide how many are lost, and whether a
     timeout follows.
     """
     members = scenario.members

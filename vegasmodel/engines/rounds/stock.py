@@ -88,7 +88,7 @@ def front_packets(link: Queue) -> float:
 
 @jit
 def fluid(link: Queue) -> float:
-    """How many packets the link still has to send; of the one in transmission, the part left."""
+    """How many packets the link still has to send, with the unsent part of the one on the link."""
     packets = 0.0
     for k in range(link.rows):
         row = (link.oldest + k) % link.stock.shape[0]

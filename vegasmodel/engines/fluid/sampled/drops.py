@@ -97,7 +97,7 @@ def drop_at_random(flows: Table[Sender], now: LinkState, link: Bottleneck, packe
 
 @jit
 def grown_ago(flow: Sender, packets: float) -> float:
-    """Seconds before the step's end at which the window was smaller by some ``packets``."""
+    """How many seconds before the step's end the window was smaller by ``packets``."""
     return flow.still + packets * flow.interval if flow.interval < NEVER else NEVER
 
 
@@ -119,11 +119,12 @@ def overflow_of_bursts(flow: Sender, now: LinkState, link: Bottleneck) -> None:
 
 @jit
 def admit_alone(flows: Table[Sender], i: int, now: LinkState, link: Bottleneck) -> None:
-    """Put the only packet of a sender that has woken into the queue, or leave it to ``overflow``.
+    """Put the single packet of a sender after a timeout into the queue, if it finds room.
 
-    It arrives at a random moment of a transmission.  The last place of the buffer is free from a
-    departure to the arrival that this departure clocks out.  If the packet takes this place, it is
-    the other flow's packet that finds the buffer full.
+    The packet arrives at a random moment between two departures. A departure frees a place, until
+    the packet that this departure clocks out arrives and takes it. If the single packet comes
+    before that one, it takes the place, and the other flow's packet is lost. If it comes later, it
+    may be lost itself (``overflow``).
     """
     free = link.room - link.capacity * now.delay
     if draw(now) <= free:

@@ -19,7 +19,7 @@ def sample_delay(flows: Table[Sender], now: LinkState, h: float, c: float) -> fl
     packets follow one another at the link's rate, as one train (Jacobson 1988, self-clocking).
     Where a window grows, an ACK releases two packets.  Each additional packet delays the rest of
     the train by one transmission, so a packet waits for half of a round trip's additional packets
-    on average.  Those of its own flow's slow start are in ``queue.burst``.
+    on average.  The function ``queue.burst`` counts the additional packets of slow start.
     """
     s, arrivals, growth = now.delay, 0.0, 0.0
     for i in range(flows.shape[0]):
