@@ -7,10 +7,11 @@ BETA = 0.7  # factor on the window at a loss
 ALPHA = 3.0 * (1.0 - BETA) / (1.0 + BETA)  # of an AIMD(alpha, beta) that is fair to Reno
 
 
-# W_max is the window at the last loss, and the window towards which CUBIC grows first. With fast
-# convergence (RFC 9438 4.7), a loss at a window W below the old W_max sets W_max to W (1 + beta)/2
-# instead of W, where beta is the factor by which a loss multiplies the window. The function `drift`
-# needs to know whether W_max was reduced in this way. If it was, it is stored with a minus sign.
+# W_max is the window at the last loss, and the window towards which CUBIC grows first. If a loss
+# comes at a window W below the old W_max, fast convergence (RFC 9438 4.7) sets W_max to less than
+# W: to W (1 + beta)/2, where beta is the factor by which a loss multiplies the window. The function
+# `drift` needs to know whether W_max was reduced in this way. If it was, it is stored with a minus
+# sign.
 def remember(f: Source) -> float:
     """The window at a loss, W_max, which the cubic function returns to; less by fast convergence.
 

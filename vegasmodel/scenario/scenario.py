@@ -268,9 +268,9 @@ def load(path: str | Path) -> Scenario:
 def _settle(scenario: Scenario) -> None:
     """Check that links, groups and run fit together: names, times, paths, propagation delays.
 
-    Also turns text that needs a packet size into numbers, turns a buffer given as a time or as a
-    bandwidth-delay product into packets, and fills in the links' default delays, which depend on
-    the RTTs of the flows that cross them.  Raises ``FieldError`` if no network could have this
+    Also turns text that needs a packet size into numbers, and buffers given as a time or as a
+    bandwidth-delay product into packets. Fills in the links' default delays, which depend on the
+    RTTs of the flows that cross them.  Raises ``FieldError`` if no network could have this
     combination of values.
     """
     if not scenario.links:

@@ -52,9 +52,9 @@ def agreement(one: Basins, other: Basins, tolerance: float | None = None) -> Agr
     ``one`` and ``other`` come from two models or simulators.  The throughputs of both are grouped
     into outcomes together, and no step depends on which of the two a start comes from:
 
-    - An outcome whose range of throughputs is wider than twice the tolerance is divided into up to
-      four parts with about equal numbers of starts, by the throughput of the flow that varies
-      most.  Starts with nearly the same throughput stay together, because its last digits may
+    - If the throughputs in an outcome differ by more than twice the tolerance, the outcome is
+      divided into up to four parts, by the throughput of the flow that varies most. The parts have
+      about equal numbers of starts.  Starts with nearly the same throughput stay together, because its last digits may
       depend on the model.
     - Outcomes in which fewer than five starts are expected are merged.  If many starts are in such
       outcomes, they are merged into several.

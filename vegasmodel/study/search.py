@@ -311,8 +311,8 @@ def counted(scenario: Scenario, where: Field, model: str) -> bool:
     """Whether only whole numbers make sense for the field in this model.
 
     This is so for a number of flows and for a first window.  In a model that simulates single
-    packets it is also so for every number of packets, and for Vegas's thresholds if the flow's TCP
-    implementation rounds the backlog before it compares it with them.
+    packets it is also so for every number of packets. It is so for Vegas's thresholds if the flow's
+    TCP implementation compares them with a rounded backlog.
     """
     if isinstance(where.plain, Integer) or where.key == "initial_window":
         return True
