@@ -211,8 +211,8 @@ for that of `devendictis`, where B is the buffer.
 
 An alpha of 3 packets is fair in ns-2 at a buffer of {three[0]:.0f} packets on the link of
 `evaluation`, and of {three[1]:.0f} packets on that of `devendictis`.  `evaluation` finds the
-defaults alpha = 1, beta = 3 fair at "about 8".  If the buffer is unknown or large, no fixed alpha
-is fair.
+defaults alpha = 1, beta = 3 fair at a buffer of "about 8" packets.  If the buffer is unknown or
+large, no fixed alpha is fair.
 
 **Which hypothesis is wrong.** `devendictis` assumes that both sources lose a packet when the
 buffer overflows (hypothesis 5).  But at that moment Vegas's window is constant.  Each packet that

@@ -10,11 +10,10 @@ backlog. So at a given gap its rate lies between two bounds:
 In the paper ``boutremans`` phi_i = 1/(Delta - x_i). Both bounds fall as g grows.
 
 At a given gap, the sum of squares is least if all rates are as near to one level as their bounds
-allow. It is greatest if every rate except one is at a bound. Either way only g is left to vary. The
-derivative of the sum of squares by g is known (``_least_squares``, ``_most_squares``). Its factors
-are monotone in g, so their values at the ends of an interval of g bound the derivative inside. An
-interval in which the derivative may change its sign is halved, down to the width of rounding
-errors.
+allow. It is greatest if every rate except one is at a bound. In both cases only g remains to be
+found. ``_least_squares`` and ``_most_squares`` give bounds of the derivative of the sum of squares
+over an interval of g. If these show that the derivative keeps its sign, the extremum is at an end
+of the interval. Otherwise the interval is halved, until it is as narrow as rounding errors.
 """
 
 from __future__ import annotations

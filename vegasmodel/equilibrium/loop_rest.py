@@ -9,8 +9,8 @@ that the flow sets:
     W = (m/(kappa p))^(1/2)     growth and losses balance (Misra, Gong and Towsley, for m = 1)
     W = e (T + s)/(s - x)       the backlog is e (``boutremans`` (4))
 
-In Linux the second one is W = e (T + x)/(s - x), because Linux computes the backlog otherwise. The
-queueing delay s follows from the sum over the flows, which fill the link:
+In Linux the second one is W = e (T + x)/(s - x), because Linux computes the backlog in another way.
+The queueing delay s follows from the sum over the flows, which fill the link:
 
     sum (1 - p) W/(T + s) = c
 

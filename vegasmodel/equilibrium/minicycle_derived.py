@@ -9,9 +9,9 @@ then by the paper's equation (7)
 
     V = h + X/q,   X = A M,   A = n_V threshold
 
-with h = A in the paper and in ns-2. In Linux h = 0, because Linux computes the backlog otherwise.
-The threshold alpha gives the lower curve V(q), and beta the upper one. Vegas grows below the lower
-curve and holds its window between the two. On the upper curve it shrinks as q grows.
+with h = A in the paper and in ns-2. In Linux h = 0, because Linux computes the backlog in another
+way. The threshold alpha gives the lower curve V(q), and beta the upper one. Vegas grows below the
+lower curve and holds its window between the two. On the upper curve it shrinks as q grows.
 
 The paper sums over whole mini-cycles 1..N. Here i and N are real numbers. For a function f that is
 piecewise linear, with kinks at whole i, the sum is
@@ -271,10 +271,10 @@ def _lagging_window(path: Path, least: Floats) -> Floats:
     """The sum V of the Vegas windows at a loss, if Vegas's backlog then still exceeds beta.
 
     As Reno fills the queue, Vegas's backlog rises above beta.  Vegas then shrinks by at most one
-    packet per flow and round trip, so the next loss may come while the backlog is still above
-    beta.  From one loss to the next V must return to the same value; this equation is solved for
-    V.  There are two bounds.  A cycle that begins with ``least`` ends with more.  A cycle that
-    begins with the window that Vegas would have if it never shrank ends with less.
+    packet per flow and round trip, so the next loss may come while the backlog is still above beta.
+    From one loss to the next V must return to the same value; this equation is solved for V.  There
+    are two bounds.  A cycle that begins with ``least`` ends with a larger V. A cycle that begins
+    with the window that Vegas would have if it never shrank ends with a smaller V.
     """
     from scipy.optimize import elementwise  # heavy, and rarely needed
 

@@ -235,8 +235,8 @@ def _layout(space: Grid, model: str) -> Layout:
 def _summary(values: NDArray[Any]) -> list[Any]:
     """A short list that identifies an array of values.
 
-    Up to 1000 values are listed as text.  Of more, the list has the first, the last, the number of
-    values and a hash.
+    Up to 1000 values are listed as text. For a longer array, the list has the first and the last
+    value, the number of values and a hash.
     """
     import hashlib
 

@@ -194,7 +194,7 @@ def _window_after_loss(f: Sender) -> float:
 
 @jit
 def dupack_threshold(f: Sender, later: float) -> float:
-    """The number of duplicate ACKs that signal a loss: 3, or fewer in Linux if time has passed.
+    """The number of duplicate ACKs that signal a loss: 3, or sometimes fewer in Linux.
 
     The packet that caused the duplicate ACK was sent ``later`` seconds after the missing one.  If
     that is at least the time that Linux allows for reordering (RACK, RFC 8985), the duplicates so

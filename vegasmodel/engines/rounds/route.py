@@ -159,9 +159,9 @@ def finite_buffers(links: Iterable[Link]) -> list[int]:
 
 
 def _stops(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[tuple[int, bool]]:
-    """The queues that a flow crosses in turn: each one's index, and whether data cross it.
+    """The queues that a flow crosses in turn: the index of each, and whether data cross it.
 
-    The flow's ACKs cross the others, on the way back.
+    If the data do not cross a queue, the flow's ACKs do, on the way back.
     """
     group, path = member.flow, scenario.path(member.flow)
     stops = [(queues[_key(link, group.direction, group)], True) for link in path]
