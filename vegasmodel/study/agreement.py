@@ -54,8 +54,8 @@ def agreement(one: Basins, other: Basins, tolerance: float | None = None) -> Agr
 
     - If the throughputs in an outcome differ by more than twice the tolerance, the outcome is
       divided into up to four parts, by the throughput of the flow that varies most. The parts have
-      about equal numbers of starts.  Starts with nearly the same throughput stay together, because its last digits may
-      depend on the model.
+      about equal numbers of starts.  Starts with nearly the same throughput stay together, because
+      its last digits may depend on the model.
     - Outcomes in which fewer than five starts are expected are merged.  If many starts are in such
       outcomes, they are merged into several.
 
