@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,25 @@ def test_numpy_numbers_are_numbers() -> None:
     table = {"link": [link_table], "flow": [flow_table]}
     assert type(vm.Scenario.from_dict(table).flows[0].count) is int
     assert type(vm.Drop("reno", (np.int64(3),)).packets[0]) is int  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", [Fraction, np.longdouble])
+def test_every_real_number_becomes_a_float(kind: Callable[[int], Any]) -> None:
+    """A ``Fraction`` stayed one: its TOML was no number, and it had no fingerprint."""
+    made = vm.Scenario([vm.Link(kind(100))], [vm.Flow("vegas", kind(1))])
+    assert type(made.links[0].capacity) is type(made.flows[0].rtt) is float
+    assert vm.Scenario.from_toml(made.to_toml()) == made
+    assert made.fingerprint() == vm.Scenario([vm.Link(100)], [vm.Flow("vegas", 1)]).fingerprint()
+
+
+def test_a_number_too_large_for_a_float_is_one_line() -> None:
+    large = 10**400
+    with pytest.raises(vm.FieldError, match="^buffer"):
+        vm.Link(100, buffer=large)
+    with pytest.raises(vm.FieldError, match="^rtt"):
+        vm.Flow("vegas", large)
+    with pytest.raises(vm.FieldError, match="^alpha"):
+        vm.equilibrium.queueing_delay([large], [0.0], 100.0)
 
 
 def test_arguments_may_be_numpy_numbers() -> None:

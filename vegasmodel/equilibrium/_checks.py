@@ -57,7 +57,7 @@ def floats(name: str, value: ArrayLike) -> Floats:
     """The value as float64.  Raises ``FieldError`` for anything but numbers."""
     try:
         return np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise FieldError(name, value, "a number or an array of numbers") from None
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any, Self, TypeVar, cast
 
 from vegasmodel.fields.rules import Quantity, Rule, Unresolved, nearest
@@ -96,7 +97,7 @@ class OneOf:
         """Accept a value if the rule of any form accepts it."""
         if self._is_word(value):
             return
-        if isinstance(value, (int, float)) and self.plain is not None:
+        if isinstance(value, Real) and self.plain is not None:
             self.plain.check(value, where)
             return
         for rule in (*self.tagged.values(), *([self.table] if self.table else [])):
@@ -169,7 +170,8 @@ def check(instance: Any) -> None:
             object.__setattr__(instance, field.name, value)
         if not isinstance(value, Unresolved):
             rule.check(value, name)
-        if type(value) is int and isinstance(getattr(rule, "plain", rule), Quantity):
+        quantity = isinstance(getattr(rule, "plain", rule), Quantity)
+        if quantity and type(value) is not float and isinstance(value, Real):
             object.__setattr__(instance, field.name, float(value))  # 60 as 60.0: one fingerprint
 
 

@@ -42,6 +42,16 @@ def known(*values: object) -> bool:
     return not any(isinstance(value, Unresolved) for value in values)
 
 
+def real(value: Any) -> float:
+    """The value as a float; NaN if it is no real number, or too large for a float."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.nan
+
+
 class Rule(Protocol):
     """How a field's value is read from a scenario file, checked, and written to one."""
 
@@ -85,13 +95,13 @@ class Quantity:
         )
 
     def check(self, value: Any, where: str) -> None:
-        """Check the range; the value is a float in the package's unit."""
-        number = isinstance(value, (float, int, numbers.Real)) and not isinstance(value, bool)
-        finite = number and (math.isfinite(value) or (self.infinite and value == math.inf))
+        """Check the range; the value is a real number in the package's unit."""
+        number = real(value)
+        finite = math.isfinite(number) or (self.infinite and number == math.inf)
         if (
             not finite
-            or not self.low <= value <= self.high
-            or (self.low_open and value == self.low)
+            or not self.low <= number <= self.high
+            or (self.low_open and number == self.low)
         ):
             upper = f" and at most {self.high:g}" if math.isfinite(self.high) else ""
             bound = "more than" if self.low_open else "at least"

@@ -186,7 +186,7 @@ def row(values: ArrayLike, where: str) -> Floats:
     """The values as a row of floats.  Raises ``FieldError`` for anything but numbers in a row."""
     try:
         found = np.atleast_1d(np.asarray(values, dtype=np.float64))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise FieldError(where, values, "numbers") from None
     if found.ndim != 1:
         raise FieldError(where, values, "numbers in one row")
