@@ -251,12 +251,19 @@ def test_a_solution_whose_runs_scatter_is_doubtful(
     assert asked[-1] == ("ns2", 2), "ns-2 runs as often as rounds did"
 
 
-def test_the_error_of_a_figure_is_that_of_its_linear_form() -> None:
-    """If runs scatter little, the derivatives give the error of a value (the delta method)."""
+@pytest.mark.parametrize("counted", [False, True])
+def test_the_error_of_a_figure_is_that_of_its_linear_form(*, counted: bool) -> None:
+    """If runs scatter little, the derivatives give the error of a value (the delta method).
+
+    Simulators also count the packets that were ``delivered``.
+    """
     rng = np.random.default_rng(3)
     runs = np.array([300.0, 700.0]) + rng.multivariate_normal([0, 0], [[9, -4], [-4, 16]], 400)
-    found = vm.Prediction("rounds", mixed(), runs.mean(axis=0), extra={"throughput_runs": runs})
-    a, b = runs.mean(axis=0)
+    a, b = mean = runs.mean(axis=0)
+    packets = 400.0 * mean if counted else None
+    found = vm.Prediction(
+        "rounds", mixed(), mean, delivered=packets, extra={"throughput_runs": runs}
+    )
     slopes = {
         "share:vegas=0.3": np.array([b, -a]) / (a + b) ** 2,
         "ratio:vegas/reno=1": np.array([1 / b, -a / b**2]),
@@ -330,3 +337,6 @@ def test_ranges_are_ranges() -> None:
         assert 0 <= span.low < span.high < math.inf
     with pytest.raises(FieldError, match="lower end first"):
         ranges.of_field(base, fields.find(base, "link.buffer"), (9.0, 3.0))
+    assert ranges.Range(1.4, 5.6, log=False).values(50, whole=True).tolist() == [2, 3, 4, 5]
+    with pytest.raises(FieldError, match=r"^between: '1.4:1.6' .* a range with a whole number"):
+        vm.design(base, "link.buffer", "share:vegas=0.3", "rounds", between=(1.4, 1.6))

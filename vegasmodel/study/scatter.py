@@ -57,14 +57,20 @@ def standard_error(aim: Target, found: Prediction | None) -> float | None:
     n = len(rates)
     if found is None or n < 2 or aim.kind == "delay":
         return None
-    without = [
-        dataclasses.replace(found, throughput=rate, utilization_links=None)
-        for rate in (rates.sum(axis=0) - rates) / (n - 1)
-    ]
+    without = [_with_rates(found, rate) for rate in (rates.sum(axis=0) - rates) / (n - 1)]
     figure = aim.of(points.collected(Points(found.scenario, (), ()), without), found.scenario)
     # (3.5) of Efron
     error = math.sqrt((n - 1) / n * float(np.sum((figure - figure.mean()) ** 2)))
     return error if math.isfinite(error) else None
+
+
+def _with_rates(found: Prediction, rates: Floats) -> Prediction:
+    """The prediction with other throughputs ``rates`` [flow], in the same active times."""
+    packets, mean = found.delivered, np.asarray(found.throughput)
+    if packets is not None:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            packets = np.where(mean > 0, packets * rates / mean, packets)
+    return dataclasses.replace(found, throughput=rates, delivered=packets, utilization_links=None)
 
 
 def half_interval(error: float, n: int) -> float:
