@@ -52,6 +52,14 @@ def test_whole_windows_come_to_rest_where_the_closed_form_has_equilibria() -> No
     assert [p.model for p, _ in sets(pair())] == ["bands"]
 
 
+def test_a_flow_that_has_stopped_hides_no_outcome() -> None:
+    """It has no throughput.  The two that stay keep 1 to 3 packets queued, as without it."""
+    more = [*pair().flows, vm.Flow("vegas", "60 ms", name="gone", stop="5 s", send_jitter=0)]
+    found = basins(vm.Scenario(pair().links, more, run=pair().run), "rounds", starts=4)
+    assert sum(each.starts for each in found.outcomes) == found.answered == 4
+    assert not found.throughput[:, 2].any()
+
+
 def test_either_of_two_like_flows_is_the_later_one_half_of_the_time() -> None:
     """The later flow over-estimates its baseRTT; the random starts decide which flow is later."""
     case = pair("alpha = 2\nbeta = 2\nstart = { first = '0 s', every = '2 s' }")

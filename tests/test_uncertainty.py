@@ -108,6 +108,8 @@ def test_where_a_flow_gets_nothing_no_slope_is_a_number():
     found = vm.sensitivity(starved, "minicycle", ["link.capacity"])
     assert np.isnan(found.slopes[1]).all()
     assert found.smooth == (False,)
+    ratio = vm.uncertainty(starved, "minicycle", {"capacity": "5 %"}).to_json()["ratios"]
+    assert ratio["reno/vegas"] == {"value": 0.0, "sd": None, "parts": {"capacity": None}}
 
 
 def test_what_has_no_error_is_refused():

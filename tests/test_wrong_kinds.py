@@ -56,11 +56,13 @@ def test_every_real_number_becomes_a_float(kind: Callable[[int], Any]) -> None:
 
 def test_a_number_too_large_for_a_float_is_one_line() -> None:
     large = 10**400
-    with pytest.raises(vm.FieldError, match="^buffer"):
+    with pytest.raises(vm.FieldError, match=r"^buffer"):
         vm.Link(100, buffer=large)
-    with pytest.raises(vm.FieldError, match="^rtt"):
+    with pytest.raises(vm.FieldError, match=r"^rtt"):
         vm.Flow("vegas", large)
-    with pytest.raises(vm.FieldError, match="^alpha"):
+    with pytest.raises(vm.FieldError, match=r"^link.buffer"):
+        vm.sweep(SCENARIO, {"link.buffer": [large]}, "minicycle")
+    with pytest.raises(vm.FieldError, match=r"^alpha"):
         vm.equilibrium.queueing_delay([large], [0.0], 100.0)
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from vegasmodel import predictor
 from vegasmodel.fields.rules import Quantity
 from vegasmodel.fields.units import FieldError
-from vegasmodel.metrics import Floats
+from vegasmodel.metrics import Floats, delivered
 from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario, expect
 from vegasmodel.study import points
@@ -72,7 +72,7 @@ class Basins:
     model: str
     tolerance: float
     starts: tuple[Start, ...]
-    throughput: Floats  # [start, flow] pkt/s; NaN where there is no answer
+    throughput: Floats  # [start, flow] pkt/s; NaN: no answer; 0: active at no time that counts
     outcome: NDArray[np.intp]  # [start] index into ``outcomes``; -1 where there is no answer
     outcomes: tuple[Outcome, ...]  # most starts first
     reasons: tuple[str, ...]  # why there is no answer, each once
@@ -152,7 +152,7 @@ def basins(
     rates = np.full((starts, len(scenario.members)), np.nan)
     for k, answer in enumerate(found):
         if isinstance(answer, Prediction) and answer.throughput is not None:
-            rates[k] = answer.throughput
+            rates[k] = delivered(answer.throughput)
     reasons = dict.fromkeys(a[1] for a in found if not isinstance(a, Prediction))
     outcome = grouped(rates, tolerance)
     each = outcomes(rates, outcome)

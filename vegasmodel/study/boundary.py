@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ import numpy as np
 from vegasmodel.adapters.stability import place
 from vegasmodel.equilibrium import hopf
 from vegasmodel.equilibrium.stability import Loop
-from vegasmodel.fields.rules import Integer, listed
+from vegasmodel.fields.rules import Integer, listed, real
 from vegasmodel.fields.units import FieldError
 from vegasmodel.scenario import Scenario, expect
 from vegasmodel.study import fields
@@ -106,9 +105,9 @@ def stability_boundary(
 
 def _range(field: Field, ends: tuple[float, float]) -> tuple[float, float]:
     two = listed(ends, f"over {field.name}", "two numbers")
-    if len(two) != 2 or not all(isinstance(end, Real) for end in two):
+    low, high = map(real, two) if len(two) == 2 else (math.nan, math.nan)
+    if math.isnan(low + high):
         raise FieldError(f"over {field.name}", ends, "two numbers, (LOW, HIGH)")
-    low, high = map(float, two)
     if not field.number or isinstance(field.plain, Integer):
         raise FieldError("over", field.name, "a field of numbers that need not be whole")
     if not 0.0 < low < high < math.inf:

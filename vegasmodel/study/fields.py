@@ -13,6 +13,7 @@ If alpha = beta in the scenario, a change of ``alpha`` changes ``beta`` too.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -90,9 +91,10 @@ class Field:
 
     def check(self, value: Any) -> Any:
         """The value as a Python number.  Raises ``FieldError`` if the field may not hold it."""
-        if self.number and not isinstance(value, bool) and hasattr(value, "__float__"):
+        number = rules.real(value)
+        if self.number and not math.isnan(number):
             whole = isinstance(self.plain, Integer)
-            value = int(value) if whole and float(value).is_integer() else float(value)
+            value = int(value) if whole and number.is_integer() else number
         self.plain.check(value, self.name)
         return value
 

@@ -48,7 +48,9 @@ class Range:
 
     def rounded(self, values: Floats, whole: bool) -> Floats:
         """The values, sorted, clipped to the range and without repeats; if ``whole``, rounded."""
-        return np.unique(np.clip(np.rint(values) if whole else values, self.low, self.high))
+        if whole:
+            return np.unique(np.clip(np.rint(values), math.ceil(self.low), math.floor(self.high)))
+        return np.unique(np.clip(values, self.low, self.high))
 
 
 def of_field(scenario: Scenario, field: Field, between: tuple[float, float] | None = None) -> Range:

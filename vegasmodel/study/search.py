@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from vegasmodel import comparison
 from vegasmodel.engines.fluid.run import papers_only
 from vegasmodel.fields.rules import Integer
+from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario
@@ -55,6 +56,9 @@ class Search:
         self.scenario, self.field, self.aim, self.model = scenario, where, aim, model
         self.within, self.range = within, span
         self.whole = counted(scenario, where, model)
+        if self.whole and math.ceil(span.low) > math.floor(span.high):
+            ends = f"{span.low:g}:{span.high:g}"
+            raise FieldError("between", ends, f"a range with a whole number, for {model}")
         self.x: Floats = np.empty(0)
         self.y: Floats = np.empty(0)  # achieved - wanted
         self.rough: set[float] = set()  # values at which only the side of the target is known

@@ -155,7 +155,7 @@ def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float
         variance = (row * sds) ** 2
         total = float(variance.sum())
         ratios[name] = (math.nan, math.nan) if value is None else (value, value * math.sqrt(total))
-        parts[name] = variance / total if total > 0.0 else np.zeros(len(inputs))
+        parts[name] = np.zeros(len(inputs)) if total == 0.0 else variance / total
     return Uncertainty(model, tuple(errors), sds, ratios, parts, all(smooth))
 
 
