@@ -135,7 +135,8 @@ next source starts 2 s later, so this source finds a shorter queue than in theor
 
 The larger alpha is, the longer the queue grows after the arrival of a Vegas source.  So in ns-2
 the ratio of the last source's rate to the first one's depends on alpha; in theory it does not.
-With {SLOWLY:g} s between arrivals the ratio by `rounds` is nearer to that of the exact recursion.
+With {SLOWLY:g} s between arrivals instead of 2 s, the ratio by `rounds` is nearer to that of the
+exact recursion.
 
 **For users.** If sources know their true baseRTT, those that start late do not get more (the
 records of figure 7 in `vegasmodel paper boutremans` show this).  A larger alpha reduces the

@@ -136,9 +136,9 @@ single such flow gets {single[SETTINGS[0]]} pkt/s in the three runs, less than a
 If half of the NewReno flows are marked so, each loses more than a quarter of its throughput.
 
 In two other settings a single NewReno flow that is marked as Vegas gains.  In the router with
-traffic one way the Vegas flows leave room in their queue, and it gets {single[SETTINGS[1]]} pkt/s
-in the three runs.  CBQ (class-based queueing) does not count flows, so with CBQ each
-such flow gains, even if ten of the 20 NewReno flows are marked so.
+traffic one way the Vegas flows leave room in their queue, and the NewReno flow gets
+{single[SETTINGS[1]]} pkt/s in the three runs.  CBQ (class-based queueing) does not count flows, so
+with CBQ each such flow gains, even if ten of the 20 NewReno flows are marked so.
 
 A Vegas flow that is marked as NewReno loses in all three settings, as `podlesny` says: it starves
 in the long queue.

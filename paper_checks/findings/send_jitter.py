@@ -370,7 +370,7 @@ def _text(answers: Sequence[Answer]) -> str:
     ]
     head = ["X, ms", "Reno, no waits", "Reno, waits", "SACK, no waits", "SACK, waits"]
     buffers, vegas = one("Vegas outperforms Reno at a buffer of 4"), one("two Vegas")
-    return f"""Loss-based sources at a drop-tail queue lock into phases: the source whose packets
+    return f"""Loss-based sources at a drop-tail queue show phase effects: the source whose packets
 arrive just after a departure finds a free place, and the others lose.  This pattern can last for
 minutes (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", 1992).  Real
 hosts wait at random before they send, which breaks such patterns.  In none of the five papers do

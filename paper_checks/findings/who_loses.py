@@ -147,9 +147,9 @@ Vegas keeps its window constant up to a backlog of alpha + 1/2.  With this thres
 alpha, the error at buffers of 20 and 30 is {gain[0]:.0%} smaller.
 
 The second change of the model of `devendictis` is that only the growing source, Reno, loses a
-packet at an overflow. At buffers of 20 and 30 this removes {gain[1]:.0%} of the remaining error.
-At a buffer of 10 packets the error is large with and without these changes, because there one
-packet more or less in the queue changes Vegas's window by many packets.
+packet at an overflow. At buffers of 20 and 30 this removes {gain[1]:.0%} of the error
+that the first change leaves.  At a buffer of 10 packets the error is large with and without these
+changes, because there one packet more or less in the queue changes Vegas's window by many packets.
 
 **For users.** Vegas's decrease factor matters only if the buffer has a few packets.  With a larger
 buffer Vegas never loses, so the factor is never used."""

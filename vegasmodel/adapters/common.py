@@ -63,7 +63,7 @@ def laws_within(scenario: Scenario, laws: Iterable[str]) -> str | None:
 
 
 def left_out(scenario: Scenario, *, random_loss: bool = False) -> list[Assumption]:
-    """The assumptions that the scenario has none of the features that all closed forms lack.
+    """Assumptions on features that no closed form contains.
 
     There is one assumption for each such feature; it holds if the scenario does not have the
     feature.  ``random_loss``: whether the model's equations contain random loss.
@@ -224,7 +224,7 @@ def settles(scenario: Scenario) -> Assumption:
 
 
 def _trips_after_loss(scenario: Scenario, group: Flow, window: float) -> float:
-    """Round trips in which a window that a loss has halved grows back, by one packet each.
+    """How many round trips a halved window needs to grow back, by one packet in each.
 
     Random losses of probability p hold the mean window near sqrt(3/(2p)) (Mathis et al. 1997).  The
     result is 0 if nothing is lost, if the receiver's window ends the growth, and for laws that do

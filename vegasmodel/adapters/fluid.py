@@ -148,7 +148,7 @@ def _base_kept(scenario: Scenario, run: ContinuousRun) -> Assumption:
 
 
 def _unknown(scenario: Scenario) -> list[Assumption]:
-    """The assumptions that details which the equations leave out do not matter."""
+    """The assumptions on details that the equations leave out."""
     lacking = left_out_of_laws(scenario)
     rows = (
         *([("whole-laws", False, lacking)] if lacking else ()),

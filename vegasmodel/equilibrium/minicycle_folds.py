@@ -7,9 +7,9 @@ multiplies its window by a factor lambda below 1. In the second, Vegas has stopp
 the overflow, and loses nothing.
 
 To connect the two forms, suppose that a fraction p of the overflows cuts Vegas. Then an overflow
-multiplies Vegas's window by lambda^p on average (geometric mean). V(p) is the window at which a
-Vegas source that never stops growing meets the next overflow. E is the window at which its backlog
-equals its threshold, if B packets queue. Then
+multiplies Vegas's window by lambda^p on average (geometric mean). V(p) is Vegas's window at the
+next overflow, if Vegas never stops growing before. E is the window at which its backlog equals its
+threshold, if B packets queue. Then
 
     p = 1 where V < E,    p = 0 where V > E,    any p from 0 to 1 where V = E.
 

@@ -4,7 +4,7 @@ Flow i has the window W_i, the propagation delay d_i and the over-estimate x_i o
 link has the capacity c. The queueing delay Delta solves sum_i W_i/(d_i + Delta) = c; it is 0 if the
 windows do not fill the link. Each flow computes its backlog
 
-    Diff_i = W_i - W_i (d_i + x_i)/(d_i + Delta)                          left of (3)
+    Diff_i = W_i - W_i (d_i + x_i)/(d_i + Delta)  (left side of (3))
 
 (In ``linux`` it is larger by the factor 1 + (Delta - x_i)/(d_i + x_i).) The window grows if Diff_i
 is below alpha, shrinks if Diff_i is above beta, and holds in between. Units: packets, seconds,

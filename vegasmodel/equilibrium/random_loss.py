@@ -281,9 +281,10 @@ def share(
 
     Each flow sees RTT = rtt + q, and q is the least delay at which the rates fit the link.  The
     rates fall as q grows, so q is unique.  If they are too large even with a full buffer, the
-    buffer overflows: all flows then see that additional loss probability at which their rates fit
-    the link.  A single flow queues only behind its own packets (``throughput``), and q is 0.  The
-    model is a mean field: flows see each other's mean queue, but not each other's bursts.
+    buffer overflows: all flows then see an additional loss probability, just large enough that
+    their rates fit the link.  A single flow queues only behind its own packets (``throughput``),
+    and q is 0.  The model is a mean field: flows see each other's mean queue, but not each other's
+    bursts.
     """
     _link(p, capacity, buffer, method)
     if not flows:

@@ -30,7 +30,7 @@ def alone(windows: Floats, trips: Floats, backlog: Floats) -> float:
 
 
 def together(windows: Floats, trips: Floats, c: Floats) -> float:
-    """Upper bound, s, of the time that flows need if they start together in an empty network.
+    """Upper bound, s, of the time until the windows of flows that start together are at rest.
 
     Slow start may give the whole link of capacity c to any of them.  So a window may have to fall
     from c RTT, or rise from nothing, to its window at rest.

@@ -51,7 +51,7 @@ class Loop:
     - ``slope``: gamma_i, how strongly a Vegas window on its threshold falls as the queueing delay s
       grows: (T + x)/(s - x), or (T + s)/(s - x) in Linux, with the propagation delay T and its
       over-estimate x.  It is 0 for other windows.
-    - ``climb``: m_i, packets per round trip by which a window grows that losses limit; else 0.
+    - ``climb``: m_i, the growth of a window that losses limit, packets per round trip; else 0.
     - ``loss``: p, the loss probability.  ``steep``: dp/dv, per packet of RED's average queue v.
     - ``pole``: K, 1/s, the speed at which v follows the queue (inf: at once).
     - ``marks``: True if RED marks packets with the probability p and drops none.

@@ -10,8 +10,8 @@ ALPHA = 3.0 * (1.0 - BETA) / (1.0 + BETA)  # of an AIMD(alpha, beta) that is fai
 # W_max is the window at the last loss, and the window towards which CUBIC grows first. If a loss
 # comes at a window W below the old W_max, fast convergence (RFC 9438 4.7) sets W_max to less than
 # W: to W (1 + beta)/2, where beta is the factor by which a loss multiplies the window. The function
-# `drift` needs to know whether W_max was reduced in this way. If it was, it is stored with a minus
-# sign.
+# `drift` needs to know whether W_max was reduced in this way. So a reduced W_max is stored with a
+# minus sign.
 def remember(f: Source) -> float:
     """The window at a loss, W_max, which the cubic function returns to; less by fast convergence.
 
@@ -29,10 +29,10 @@ def remember(f: Source) -> float:
 def drift(f: Source) -> float:
     """Growth in packets per round trip: the window aimed at, less the window.
 
-    The window aimed at is that for a round trip later: the cubic function's value, or the window
-    that Reno would have if that is larger, but at most 1.5 times the window.  Recovery takes the
-    first round trip after a loss, and the time t of the cubic function counts from the end of that
-    round trip.
+    The window aimed at is the larger of two windows, both for a time one round trip ahead: the
+    cubic function's value, and the window that Reno would have. It is at most 1.5 times the present
+    window.  Recovery takes the first round trip after a loss, and the time t of the cubic function
+    counts from the end of that round trip.
     """
     if f.memory == 0.0:  # slow start has ended without a loss
         return 1.0

@@ -47,9 +47,9 @@ _PAPERS = (
     Setting(_NEWRENO, "partial_window_deflation_", "0", "no deflation on a partial ACK (2002)"),
 )
 
-# This setting of RED is optional. With it, RED may drop two packets in a row, as Floyd and Jacobson
-# published it in 1993. By ns-2's default ("true") RED lets 1/p packets pass after each drop, where
-# p is the drop probability.
+# If RED's parameter wait_ is false, RED may drop two packets in a row, as Floyd and Jacobson
+# published it in 1993. By default wait_ is true: then RED lets 1/p packets pass after each drop,
+# where p is the drop probability. The two sets below do not change wait_.
 UNSPACED = Setting(
     "Queue/RED", "wait_", "false", "drops by p/(1 - count p) from the first packet on"
 )

@@ -49,9 +49,9 @@ class Field:
 
     @property
     def plain(self) -> Any:
-        """The rule that checks a value of the field that is a number or a word.
+        """The rule for those values of the field that are numbers or words.
 
-        If the field may also be a table, that has another rule.
+        If the field may also be a table, a table has another rule.
         """
         return self.rule.plain if isinstance(self.rule, OneOf) else self.rule
 

@@ -18,7 +18,7 @@ NOT_CONSERVED = ("arrivals-bonald",)  # a printed closed form whose rates do not
 
 
 def counting(prediction: Prediction) -> Floats:
-    """By which part of its capacity the count of packets may exceed that of each link, [n_links].
+    """How far a link's count of packets may exceed its capacity, as a part of it: [n_links].
 
     The counts are those in a time T at a link of capacity c.  Three things add packets:
 

@@ -41,7 +41,7 @@ def obstacle(scenario: Scenario) -> str | None:
 
 
 def left_out(scenario: Scenario) -> tuple[Assumption, ...]:
-    """Assumptions that the scenario uses no feature that this simulator lacks.
+    """The assumptions on features that this simulator lacks.
 
     There is one for each such feature: some rules of the laws, slow access links, and forced drops.
     """

@@ -1,4 +1,4 @@
-"""Counts the packets that wait in a queue if packets have different sizes.
+"""Counts the waiting packets of a queue, if packets have different sizes.
 
 A buffer is limited to a number of packets, whatever their sizes. The queue is first in, first out.
 Each row of ``stock`` describes neighbouring packets of one size by the sum of their sizes. A row is
