@@ -24,8 +24,9 @@ def remember(f: Source) -> float:
 # the window at the last loss, and C a constant. K is the time after which W(t) reaches W_max, so K
 # = cbrt((W_max - W_epoch)/C), where W_epoch is the window right after the loss. The sender aims at
 # W(t + RTT), the target one round trip ahead (4.2). The sender also computes W_est, the window that
-# a Reno flow would have then (4.3), and aims at the larger of the two. W_est begins at W_epoch. In
-# each round trip it grows by ALPHA packets, or by 1 packet once it is above the window at the loss.
+# a Reno flow would have at that time (4.3), and aims at the larger of the two. W_est begins at
+# W_epoch. In each round trip W_est grows by ALPHA = 0.53 packets, or by 1 packet once it is above
+# the window at the loss.
 def drift(f: Source) -> float:
     """Growth in packets per round trip: the window aimed at, less the window.
 

@@ -59,9 +59,9 @@ class Law:
     cut: Rule | None = None  # the window after a loss, in place of ``decrease``
     remember: Rule | None = None  # the memory after a loss, default the window at it
     # ``per_ack`` says how the packet simulator moves the window. With "drift" it asks the function
-    # `drift` for the packets per round trip. With "one a window" it adds 1/W packets at each ACK,
-    # as implementations of Reno do. With "thresholds" it compares the backlog with alpha and beta,
-    # as Vegas does.
+    # `drift` by how many packets the window grows per round trip. With "one a window" it adds 1/W
+    # packets at each ACK, as implementations of Reno do. With "thresholds" it compares the backlog
+    # with alpha and beta, as Vegas does.
     per_ack: PerAck = "drift"
     packets: PacketRules | None = None  # the rules of that, of a law of the package
     once_a_round: bool = False  # decides once a round trip, on what it measured in it

@@ -39,8 +39,8 @@ MAX_NAME = 500  # characters of a flow's or link's name: an array of names is as
 LARGEST = 1e12  # packets, packets per second or seconds
 KEY = b"vegasmodel.trace"
 # These limits bound the memory that pyarrow uses for the metadata of a Parquet file. pyarrow
-# allocates this memory before it checks anything. Without limits a malicious file of a few bytes
-# could claim a list of a million entries.
+# allocates this memory before it checks anything. Without limits, a malicious file of a few bytes
+# could claim that a list has a million entries.
 LIMITS = {"thrift_container_size_limit": 10_000, "thrift_string_size_limit": 4 * MAX_METADATA}
 
 Floats = NDArray[np.float64]

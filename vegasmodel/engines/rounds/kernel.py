@@ -131,9 +131,9 @@ def send_burst(net: Net, f: Sender, at: float) -> bool:
         _foresee(net.links, h.link, at)
         advance(net.links, h.link, at)
         # The RTT of a packet counts from its time stamp. Linux stamps each packet when the packet
-        # leaves the sender (tcp_transmit_skb). So its RTTs do not include the wait in the sender's
-        # own queue. ns-2 stamps all packets of a burst when the burst begins, so its RTTs include
-        # this wait.
+        # leaves the sender (tcp_transmit_skb). So RTTs in Linux do not include the wait in the
+        # sender's own queue. ns-2 stamps all packets of a burst when the burst begins, so RTTs in
+        # ns-2 include this wait.
         sent_at = at if f.stamps_departure else f.left_at
         took = f.rtt + (at - sent_at)
         fits = arrive_at_once(net, f.hop, at, f.first, packets, 0.0, took, took, 0, sent_at)
