@@ -209,7 +209,7 @@ def limit_cycle(
     If ``losers`` or ``packets`` is given (as in ``engines.fluid.continuous.run``), windows are
     adjusted continuously for every variant, which then matters only for the thresholds.
 
-    Whole packets have no Floquet multipliers.  ``rounds`` therefore reports the multipliers of
+    A motion of whole packets has no Floquet multipliers. So ``rounds`` reports the multipliers of
     ``fluid`` with continuous adjustment, if both find a fixed point or both a periodic motion.
 
     ``longest``, in round trips: for ``fluid``, the longest wait for an overflow or for rest; for

@@ -241,7 +241,7 @@ def _trips_after_loss(scenario: Scenario, group: Flow, window: float) -> float:
 def losses_end_growth(scenario: Scenario) -> Assumption:
     """The simulators' assumption that a loss ends the growth of every loss-based window.
 
-    With an infinite drop-tail buffer packets are lost only if the link loses them at random.
+    It does not hold if no link on a flow's path ever loses a packet, as with an infinite buffer.
     """
     endless = [
         group.name

@@ -159,7 +159,7 @@ def sweep(
 
     xarray.open_zarr reads the folder, with labels and units.  If the command is interrupted, the
     same command continues where it stopped.  The variable status marks points without an answer.
-    --plot draws shares: as lines over one field, as a map of the first group's over two.
+    --plot draws lines of all shares for one field, and a map of the first group's share for two.
 
     Example: vegasmodel sweep mixed.toml --over link.buffer=5:60:5 --over flow.rtt=20ms:200ms:20ms
     --model minicycle --out map.zarr

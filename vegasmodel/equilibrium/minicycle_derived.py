@@ -56,8 +56,8 @@ class Edge:
     def queue(self, v: Floats) -> Floats:
         """The queue at which the sum ``v`` of the Vegas windows is on this edge.
 
-        The longer the queue, the nearer ``v`` comes to ``shift``.  At or below ``shift`` no finite
-        queue has it, and the result is infinite.
+        The longer the queue, the nearer ``v`` comes to ``shift``.  If ``v`` is at or below
+        ``shift``, no finite queue gives this sum, and the result is infinite.
         """
         above = v > self.shift
         return np.where(above, self.pull / np.where(above, v - self.shift, 1.0), np.inf)

@@ -136,7 +136,8 @@ class OneOf:
 def declare(rule: Rule, default: Any = dataclasses.MISSING, *, key: str | None = None) -> Any:
     """Declare a dataclass field with its rule; ``key`` is its name in the file if that differs.
 
-    A field without a default is required: its rule refuses ``None``, which it then holds.
+    A field without a default is required: if it is not given, it holds ``None``, which its rule
+    refuses.
     """
     required = default is dataclasses.MISSING
     about = {"rule": rule, "key": key, "required": required}

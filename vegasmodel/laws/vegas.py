@@ -148,7 +148,8 @@ def decide_whole(f: Window, acked: float) -> None:
 def upon_each(f: Window, exact: bool) -> None:
     """Decide at every ACK, by the last RTT, how far the next ACKs move the window.
 
-    This is for runs in which ns-2's Vegas shall not decide once per round trip, as it really does.
+    ns-2's Vegas really decides once per round trip. This function is for runs without that, which
+    measure its effect.
     """
     if f.cwnd < f.ssthresh or f.base > 1e9:
         return

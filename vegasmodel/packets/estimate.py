@@ -52,8 +52,8 @@ def estimate(trace: Trace, over_base: Collection[str] | None = None) -> Estimate
     ``rtt`` is a flow's round-trip time with an empty queue; all flows are assumed to share one
     queue.  ``base_rtt`` is the smallest RTT that the source has measured, which Vegas uses instead
     of ``rtt``.  ``over_base`` names the flows whose Vegas takes W (RTT - baseRTT) / baseRTT as its
-    backlog, as Linux does, not W (RTT - baseRTT) / RTT.  By default these are all flows or none, as
-    the TCP implementation that wrote the trace does it.
+    backlog, as Linux does, not W (RTT - baseRTT) / RTT.  By default these are all flows if Linux's
+    TCP wrote the trace, else none.
 
     The text ``how`` of each estimate says how reliable it is:
 

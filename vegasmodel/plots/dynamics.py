@@ -34,10 +34,10 @@ CYCLE_SAMPLING = 0.5  # over the shortest RTT: samples this far apart show every
 def windows(data: xr.Dataset, *, cycles: int = 5, most: int = 8) -> Figure:
     """Windows over time, and the queues below them, of at most ``most`` flows and links.
 
-    ``data`` is the result of ``simulate``.  Of more than ``most`` flows, evenly spaced ones are
-    drawn, with the first and the last; so it is with links.  A second column enlarges the last
-    ``cycles`` cycles, each from one loss to the next, with a line at each loss.  It is drawn only
-    if there are enough losses and samples are at most half the shortest RTT apart.
+    ``data`` is the result of ``simulate``.  If there are more than ``most`` flows, the first, the
+    last and evenly spaced ones between them are drawn. The same holds for links.  A second column
+    enlarges the last ``cycles`` cycles, each from one loss to the next, with a line at each loss.
+    It is drawn only if there are enough losses and samples are at most half the shortest RTT apart.
     """
     simulated(data, "data")
     Integer(0).check(cycles, "cycles")

@@ -112,7 +112,8 @@ def _cuts(along: Floats, near: float) -> Floats:
     """The rates at which to divide a range of rates into up to ``BINS`` parts.
 
     Each cut is near a quantile, at the place with the fewest rates within ``near`` of it.  If these
-    are half a part or more, there is no cut, so a rate that many starts share is never divided.
+    rates belong to half a part or more, there is no cut. So starts with the same rate stay
+    together.
     """
     rates, n = np.sort(along), along.size
     middle = 0.5 * (rates[1:] + rates[:-1])

@@ -127,7 +127,7 @@ def basins(
 ) -> Basins:
     """The outcomes of ``scenario`` by ``model``, and the share of starts that lead to each.
 
-    ``model`` is a model of ``predict``, or ``ns2``.  The number ``starts`` of starts is drawn with
+    ``model`` is a model of ``predict``, or ``ns2``.  ``starts`` random starts are drawn with
     ``seed``; they are the same for every model.  A start differs from the scenario as follows.
 
     - Each flow starts later, by a uniform draw up to ``phase`` seconds (default: the longest RTT).

@@ -78,10 +78,10 @@ def limit_cycles(
 ) -> LimitCycles:
     """The steady states of ``scenario``, and the share of starts that lead to each.
 
-    ``limit_cycle`` explains ``model``, ``losers``, ``packets`` and ``longest``.  The number
-    ``starts`` of starts is drawn as in ``basins``, which explains ``seed``, ``phase`` (s),
-    ``windows`` (packets) and ``order``.  The shares hold for starts drawn in this way, and for no
-    others.  A steady state is found only if some start leads to it, so an unstable one never is.
+    ``limit_cycle`` explains ``model``, ``losers``, ``packets`` and ``longest``.  ``starts`` random
+    starts are drawn as in ``basins``, which explains ``seed``, ``phase`` (s), ``windows`` (packets)
+    and ``order``.  The shares hold for starts drawn in this way, and for no others.  A steady state
+    is found only if some start leads to it, so an unstable one never is.
 
     A steady state is of one of three kinds: a fixed point, a periodic motion, or averages of a
     motion that does not repeat.  Two are close if their kind is equal, the logarithms of their

@@ -134,7 +134,7 @@ def sensitivity(scenario: Scenario, model: str, names: list[str]) -> Sensitivity
 
 
 def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float]) -> Uncertainty:
-    """The uncertainty of a closed form's throughput ratios that errors of fields cause.
+    """How uncertain a closed form's throughput ratios are, if fields have errors.
 
     ``errors``: the fields' standard deviations, as in ``{"rtt": "5 %", "flow.reno.rtt": "2 ms"}``.
     Each is a fraction of the value or an amount in the field's unit; a plain number is a fraction.

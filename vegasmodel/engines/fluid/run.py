@@ -42,7 +42,7 @@ _MECHANISMS = (
 
 
 def papers_only(scenario: Scenario) -> bool:
-    """Whether all flows run TCP as in the papers: windows are real numbers that always change.
+    """Whether all flows run TCP as in the papers: windows are real and change at every instant.
 
     ns-2 and Linux decide once a round trip instead, and send whole packets.
     """
@@ -137,7 +137,8 @@ def sound(scenario: Scenario) -> None:
 def by_chance(scenario: Scenario) -> bool:
     """Whether two runs of this model would differ by chance, as ``Scenario.by_chance`` says.
 
-    Senders' random waits do not count if all flows run TCP as in the papers: it ignores them.
+    If all flows run TCP as in the papers, senders' random waits do not count: this model then
+    ignores them.
     """
     if papers_only(scenario):
         scenario = scenario.replace({"flow.send_jitter": 0.0})

@@ -60,9 +60,9 @@ def _hystart_reset(f: Sender, now: float) -> None:
 def sample(f: Sender, rtt: float, now: float, acked: float, samples: float) -> None:
     """Read ``samples`` RTTs from ACKs up to packet ``acked``: the kernel's cubictcp_acked.
 
-    If the RTTs rise, its algorithm HyStart may end slow start. In a recovery SACK reports the
-    arrival of packets behind a missing one. Their RTTs count, too, so the least RTT may be measured
-    in a recovery, when the queue is short (tcp_clean_rtx_queue).
+    If the RTTs rise, HyStart may end slow start. In a recovery SACK reports the arrival of packets
+    behind a missing one. Their RTTs count, too, so the least RTT may be measured in a recovery,
+    when the queue is short (tcp_clean_rtx_queue).
     """
     if now - f.epoch_start < AFTER_LOSS and f.epoch_start < NEVER:
         return

@@ -81,8 +81,8 @@ def _per_ack(f: Sender) -> float:
 def _acks_to_change(f: Sender) -> float:
     """The number of ACKs until a user's law is called again.
 
-    It is called when the window reaches a whole number of packets.  Unless it decides only once per
-    round trip, it is also called ``CALLS_PER_WINDOW`` times in a window of ACKs.
+    The law is called when the window reaches a whole number of packets. A law that does not decide
+    once per round trip is also called ``CALLS_PER_WINDOW`` times in a window of ACKs.
     """
     step = _per_ack(f)
     left = cwnd_packets(f) + 1.0 - f.cwnd if step > 0.0 else f.cwnd - cwnd_packets(f) + SLACK

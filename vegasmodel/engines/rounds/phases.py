@@ -27,11 +27,11 @@ GROUPS_SHOWN = 6  # groups whose throughputs are written out
 
 
 def possible(scenario: Scenario) -> bool:
-    """Whether flows can lock into phases at a drop-tail queue, so that one flow always loses.
+    """Whether phase effects are possible at a drop-tail queue: the same flow then always loses.
 
     The queue must be able to overflow.  Several sources must react to loss, or one of them must
     share the link with a flow of another RTT.  One loss-based source beside Vegas sources of the
-    same RTT does not lock, since only it loses.
+    same RTT shows no phase effects, since it alone loses packets.
     """
     crossed = [link for group in scenario.flows for link in scenario.path(group)]
     spills = any(isinstance(k.queue, DropTail) and not k.never_full for k in crossed)
@@ -67,9 +67,9 @@ def _error(one: Prediction) -> Floats | float:
 def _differ(found: Prediction, changed: Floats, error: Floats | float) -> bool | None:
     """Whether throughputs [n_flows] differ from those of ``found``; None if chance may be why.
 
-    They differ if one of them is further away than ``DIFFERENT`` of the mean and than twice the
-    standard error of the difference; ``error`` is that of ``changed``.  Flows without a throughput,
-    which send at no time that counts, are left out.
+    They differ if the difference of one of them exceeds both the fraction ``DIFFERENT`` of the mean
+    and twice its standard error. ``error`` is the standard error of ``changed``.  Flows without a
+    throughput, which send at no time that counts, are left out.
     """
     mean = np.asarray(found.throughput)
     distance = np.abs(changed - mean)

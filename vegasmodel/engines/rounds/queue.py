@@ -98,7 +98,7 @@ def _serve(link: Queue, now: float, capacity: float) -> None:
 
 @jit
 def _serve_sizes(link: Queue, work: float, span: float, busy: float, capacity: float) -> float:
-    """Keep the stock of a queue with packets of several sizes: what has come, and ``work`` sent.
+    """Add what has come to a queue with packets of several sizes; remove the ``work`` sent.
 
     Returns the work in the queue, in packets of its own size, integrated over the ``span`` seconds.
     """

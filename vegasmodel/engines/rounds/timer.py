@@ -116,8 +116,8 @@ def arm_reordering_timer(f: Sender, now: float, left: float) -> None:
 def back_off(f: Sender) -> None:
     """Double the timeout after it has expired, up to 64 times its first value.
 
-    With ``floor_before_backoff`` it is doubled up to its greatest value in seconds.  From 16 times
-    on, the coarse timer discards its mean RTT, as in BSD.
+    With ``floor_before_backoff`` it is doubled up to its greatest value in seconds.  Once the
+    timeout is 16 times its first value, the coarse timer discards its mean RTT, as in BSD.
     """
     if f.backoff < 64.0 or (f.floor_before_backoff and timeout(f) < f.longest_rto):
         f.backoff *= 2.0

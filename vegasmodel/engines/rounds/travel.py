@@ -87,7 +87,7 @@ def next_other_event(net: Net, e: int) -> float:
 def _enlarge(net: Net, holder: Sender | Hop, h: Hop) -> None:
     """Give hop ``h`` twice the room for its packets, if its ring of records is full and may grow.
 
-    Rings that are no longer than needed lie close together, so they stay in the processor's cache.
+    Rings begin small, because small rings lie close together and stay in the processor's cache.
     """
     room, place = min(2 * h.room, h.most), net.free[0]
     if room == h.room or place + room > net.rings.shape[0]:
