@@ -79,6 +79,65 @@ def test_a_feature_that_the_equations_lack_is_named(
     assert name in [a.name for a in p.assumptions if a.holds is False]
 
 
+@pytest.mark.parametrize(
+    ("flow", "link", "why"),
+    [
+        ({"decrease": 1.0}, {"queue": RED}, "a loss does not reduce the window of vegas"),
+        ({}, {"queue": RED, "buffer": "0 pkt"}, "no packet can wait"),
+    ],
+)
+def test_red_without_a_mean_queue_leaves_the_other_models_their_answers(
+    flow: dict[str, Any], link: dict[str, Any], why: str
+) -> None:
+    """``predict_all`` raised an error that named no field of the file."""
+    case = scenario({**VEGAS, **flow}, RENO, **{"buffer": "20 pkt", **link})
+    red, other = predict_all(case, ["red", "minicycle"])
+    assert why in str(red.reason)
+    assert other.applicable
+    marks = {**link, "queue": {**RED, "ecn": True}, "buffer": "20 pkt"}
+    assert vm.predict(scenario({**VEGAS, **flow}, RENO, **marks), "red").applicable
+
+
+@pytest.mark.parametrize(
+    ("flow", "loss", "why"),
+    [
+        (RENO, 1.0, "loses every packet"),
+        # ns-2 rounds the backlog, so with alpha = 0.5 a window holds while nothing waits
+        ({**VEGAS, "alpha": 0.5, "variant": "ns2"}, 0.0, "no packet of it waits"),
+    ],
+)
+def test_where_nothing_can_rest_stability_says_so(
+    flow: dict[str, Any], loss: float, why: str
+) -> None:
+    found = vm.stability(scenario(flow, buffer="20 pkt", queue=RED, loss=loss))
+    assert not found.applicable
+    assert why in str(found.reason)
+
+
+def test_linux_is_not_the_papers_equation_under_random_loss_either() -> None:
+    for variant, holds in (("ns2", True), ("linux", False)):
+        case = scenario({**VEGAS, "variant": variant}, buffer="20 pkt", loss=0.01)
+        found = vm.predict(case, "random-loss").assumptions
+        assert [a.holds for a in found if a.name == "paper-equation"] == [holds]
+
+
+def test_only_flows_of_the_delay_class_need_its_buffer() -> None:
+    """One Vegas of five keeps 3 packets in the D queue of 5; the others are marked as class R."""
+    flows = [{**VEGAS, "name": "d"}, {**VEGAS, "name": "r", "count": 4, "class": "rate"}]
+    case = scenario(*flows, buffer="50 pkt", queue={"discipline": "rd"})
+    held = {a.name: a.holds for a in vm.predict(case, "rate-delay").assumptions}
+    assert held["delay-buffer-large-enough"] is True
+    assert held["proper-marking"] is False
+
+
+@pytest.mark.parametrize(("variant", "holds"), [("paper", True), ("ns2", False)])
+def test_the_packet_in_transmission_takes_a_place_of_ns2s_buffer(variant: str, holds: bool) -> None:
+    """19 packets can wait at ns-2's limit of 20, and 20 at the papers'."""
+    flow = {"law": "vegas", "alpha": 19.4, "beta": 19.4, "variant": variant}
+    found = vm.predict(scenario(flow, buffer="20 pkt"), "equilibrium").assumptions
+    assert [a.holds for a in found if a.name == "infinite-buffer"] == [holds]
+
+
 def test_two_queues_are_not_one() -> None:
     answer = vm.predict(HOME["rate-delay"], "minicycle")
     assert not answer.applicable

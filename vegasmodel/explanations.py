@@ -32,6 +32,7 @@ _SETTLES = {"settles-in-time": "windows reach the steady state within the warm-u
 _WHOLE = {"whole-thresholds": "alpha and beta are whole numbers where backlogs are"}
 _BURSTS = {"buffer-holds-bursts": "a buffer of 12 packets or more: bursts do not overflow it"}
 _RECOVERY = {"recovery-as-taken": "a loss costs what the model says, whichever law recovers"}
+_PAPER_EQUATION = "Vegas divides by RTT, as in the papers and ns-2; Linux divides by baseRTT"
 _CLOSED = "python -m paper_checks.models compares it with ns-2 on the papers' own scenarios"
 
 
@@ -107,7 +108,7 @@ EXPLANATIONS = MappingProxyType(
             {
                 "one-arrival-at-a-time": "the queue has settled before the next flow comes",
                 "base-rtt-measured": "baseRTT is what the flow measured, not given",
-                "paper-equation": "the papers' window rule, not ns-2's or Linux's",
+                "paper-equation": _PAPER_EQUATION,
                 "rates-fill-the-link": "the rates add up to the capacity; they seldom do",
             }
             | _ALONE
@@ -152,7 +153,7 @@ EXPLANATIONS = MappingProxyType(
                 "steady-queue": "the queue swings little about its mean",
                 "stable-queue": "the loop about the fixed point is stable under feedback delay",
                 "single-threshold": "alpha = beta; else the middle of the band is taken",
-                "paper-equation": "the papers' window rule, not ns-2's or Linux's",
+                "paper-equation": _PAPER_EQUATION,
             }
             | _RECOVERY
             | _without("fifo-queue", "window-not-limited", "one-ack-a-packet"),
@@ -169,6 +170,7 @@ EXPLANATIONS = MappingProxyType(
             {
                 "losses-are-random-only": "the buffer never overflows",
                 "mean-field": "every flow sees the mean queue",
+                "paper-equation": _PAPER_EQUATION,
             }
             | _without("window-not-limited", "one-ack-a-packet", "no-random-loss"),
             "Mathis 1997; Padhye, Firoiu, Towsley and Kurose 1998; rounds between losses",

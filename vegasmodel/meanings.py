@@ -45,7 +45,8 @@ ASSUMPTIONS = MappingProxyType(
         "one-cycle": "every cycle is like the one before",
         "one-source-of-each-kind": "one Vegas and one loss-based flow",
         "own-law-grows": "the window of a user-defined law grows beyond one packet",
-        "paper-equation": "the papers' window rule, not ns-2's or Linux's",
+        "paper-equation": "Vegas divides by RTT, as in the papers and ns-2; Linux divides by "
+        "baseRTT",
         "proper-marking": "loss-based flows are in class R, Vegas in class D",
         "quasi-static": "a flow's own first packets do not change the baseRTT that it measures",
         "rates-fill-the-link": "the rates add up to the capacity; they seldom do",

@@ -272,6 +272,17 @@ def whole_thresholds(scenario: Scenario) -> Assumption:
     return Assumption("whole-thresholds", not said, detail)
 
 
+def paper_equation(scenario: Scenario) -> Assumption:
+    """The assumption that Vegas computes its backlog as W (RTT - baseRTT)/RTT, with the window W.
+
+    The papers and ns-2 do so; Linux divides by baseRTT.
+    """
+    vegas = [g for g in scenario.flows if g.keeps_backlog]
+    linux = any(stack(scenario, g).backlog_over_base for g in vegas)
+    detail = "Linux divides by baseRTT; the equations divide by RTT" if linux else ""
+    return Assumption("paper-equation", not linux, detail)
+
+
 def plain_queue(link: Link) -> Assumption:
     """The closed forms' assumption that the queue is first in, first out and drop-tail."""
     holds = isinstance(link.queue, DropTail)

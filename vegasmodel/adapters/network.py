@@ -13,9 +13,10 @@ from vegasmodel.adapters.common import column, laws_within, left_out, plain_queu
 from vegasmodel.adapters.secular import threshold
 from vegasmodel.equilibrium import network, secular
 from vegasmodel.metrics import Floats
+from vegasmodel.placement import link_stack
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Scenario
-from vegasmodel.stacks import STACKS, dead_zone
+from vegasmodel.stacks import STACKS, dead_zone, waiting_room
 from vegasmodel.status import Status
 
 NAME = "network"
@@ -118,7 +119,8 @@ def _fits(scenario: Scenario, x: Floats, rests: list[rest.Rest], queue: Floats) 
             scenario, lambda f: max(float(dead_zone(f.alpha, f.beta, f.variant)[1]), f.gamma)
         )
         return rest.fits(scenario, x, rests, edge, float(queue[0]))
-    if any(q > link.buffer for q, link in zip(queue, scenario.links, strict=True)):
+    limits = [link.buffer for link in scenario.links]
+    if np.any(queue > waiting_room(limits, link_stack(scenario).name)):
         return Assumption("infinite-buffer", False, "a link's queue exceeds its buffer")
     if all(link.never_full for link in scenario.links):
         return Assumption("infinite-buffer", True)

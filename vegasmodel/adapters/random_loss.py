@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.adapters.common import left_out, one_link, plain_queue
+from vegasmodel.adapters.common import left_out, one_link, paper_equation, plain_queue
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Flow, Scenario
 from vegasmodel.status import Status
@@ -53,7 +53,12 @@ def answer(scenario: Scenario) -> Prediction:
         share.rates,
         rtt_mean=rtt + share.queueing,
         loss_rate=np.full(rtt.size, share.loss),
-        assumptions=(*_hypotheses(scenario, share.regime), plain_queue(link), *_rest(scenario)),
+        assumptions=(
+            *_hypotheses(scenario, share.regime),
+            paper_equation(scenario),
+            plain_queue(link),
+            *_rest(scenario),
+        ),
     )
 
 

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from vegasmodel.adapters.common import left_out, one_link
+from vegasmodel.adapters.common import column, left_out, one_link
 from vegasmodel.equilibrium import rate_delay
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.queues.rate_delay import split
@@ -41,9 +41,9 @@ def answer(scenario: Scenario) -> Prediction:
 def _hypotheses(
     scenario: Scenario, queue: RateDelay, delayed: np.ndarray[tuple[int], np.dtype[np.bool_]]
 ) -> list[Assumption]:
-    low = [m.flow.keeps_backlog for m in scenario.members]
-    marked = all(keeps == bool(d) for keeps, d in zip(low, delayed, strict=True))
-    wanted = sum(m.flow.alpha for m in scenario.members if m.flow.keeps_backlog)
+    low = np.array([m.flow.keeps_backlog for m in scenario.members])
+    marked = bool(np.all(low == delayed))
+    wanted = float(column(scenario, lambda flow: flow.alpha)[low & delayed].sum())
     room = float(split(scenario.links[0].buffer, queue.delay_buffer)[1])
     fits = math.isinf(room) or room >= wanted
     return [

@@ -9,11 +9,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vegasmodel.adapters.common import column, left_out, one_link, one_recovery, rtts
+from vegasmodel.adapters.common import (
+    column,
+    left_out,
+    one_link,
+    one_recovery,
+    paper_equation,
+    rtts,
+)
 from vegasmodel.laws import find
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Red, Scenario
-from vegasmodel.stacks import STACKS, dead_zone
+from vegasmodel.stacks import dead_zone
 
 if TYPE_CHECKING:
     from vegasmodel.equilibrium.red import Curve, Equilibrium, Flows
@@ -30,6 +37,8 @@ def answer(scenario: Scenario) -> Prediction:
         reason = "the equations do not have the law tahoe"
     if not isinstance(queue, Red):
         reason = "the link does not drop or mark early (queue discipline red)"
+    if reason is None and isinstance(queue, Red):
+        reason = _undefined(scenario, queue)
     if reason is not None or not isinstance(queue, Red):
         return Prediction.not_applicable(NAME, scenario, reason or "")
     from vegasmodel.equilibrium import red  # only for a link that needs it
@@ -50,7 +59,7 @@ def answer(scenario: Scenario) -> Prediction:
         rtt=rtts(scenario),
         alpha=column(scenario, lambda f: (f.alpha + f.beta) / 2),
         over_estimate=np.array([0.0 if x == "measured" else float(x) for x in given]),
-        decrease=column(scenario, lambda f: f.decrease),
+        decrease=None if queue.ecn else column(scenario, lambda f: f.decrease),
         max_window=column(scenario, lambda f: f.max_window),
         ack_every=column(scenario, lambda f: 2.0 if f.delayed_ack else 1.0),
     )
@@ -76,21 +85,26 @@ def answer(scenario: Scenario) -> Prediction:
     )
 
 
+def _undefined(scenario: Scenario, queue: Red) -> str | None:
+    """Why the equations have no value for this buffer or these windows; ``None`` if they have."""
+    if scenario.links[0].buffer == 0.0:
+        return "no packet can wait in a buffer of 0, so there is no mean queue"
+    uncut = [g.name for g in scenario.flows if g.decrease == 1.0]
+    if uncut and not queue.ecn:  # a mark halves every window
+        return f"a loss does not reduce the window of {uncut[0]} (decrease = 1)"
+    return None
+
+
 def _hypotheses(scenario: Scenario, kind: str) -> list[Assumption]:
     smooth = kind not in ("at-threshold", "at-buffer")
     vegas = [g for g in scenario.flows if g.keeps_backlog]
     one = not any(np.ptp(dead_zone(g.alpha, g.beta, g.variant)) for g in vegas)
-    linux = any(STACKS[g.variant].backlog_over_base for g in vegas)
     return [
         Assumption(
             "steady-queue", smooth, "" if smooth else f"the queue oscillates about a jump ({kind})"
         ),
         Assumption("single-threshold", one, "" if one else "the middle of the band is taken"),
-        Assumption(
-            "paper-equation",
-            not linux,
-            "Linux divides by baseRTT; the equations here divide by RTT" if linux else "",
-        ),
+        paper_equation(scenario),
         one_recovery(scenario, "a loss halves the window, as Reno's", ["reno"]),
     ]
 

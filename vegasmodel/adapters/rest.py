@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 from vegasmodel.adapters.common import rtts
 from vegasmodel.equilibrium import settling
 from vegasmodel.metrics import Floats
+from vegasmodel.placement import link_stack
 from vegasmodel.prediction import Assumption
 from vegasmodel.scenario import Scenario
+from vegasmodel.stacks import waiting_room
 
 Mask = NDArray[np.bool_]
 
@@ -110,8 +112,9 @@ def fits(
     name, link = "infinite-buffer", scenario.links[0]
     if link.never_full:
         return Assumption(name, True)
-    if queue > link.buffer:
-        detail = f"the equations want a queue of {queue:.4g} pkt, the buffer holds {link.buffer:g}"
+    room = float(waiting_room(link.buffer, link_stack(scenario).name))
+    if queue > room:
+        detail = f"the equations want a queue of {queue:.4g} pkt, the buffer holds {room:g}"
         return Assumption(name, False, detail)
     if rests is None:
         return Assumption(name, None, "not worked out for so many arrivals")
@@ -125,8 +128,8 @@ def fits(
             top = settling.first_peak(backlog[new], rtt[new], c)
         worst = max(worst, c * top)
     detail = f"before others give way the queue may reach {worst:.4g} pkt, the buffer holds "
-    late = worst > link.buffer
-    return Assumption(name, None if late else True, f"{detail}{link.buffer:g}" if late else "")
+    late = worst > room
+    return Assumption(name, None if late else True, f"{detail}{room:g}" if late else "")
 
 
 def _late(rest: float, what: str) -> Assumption:

@@ -13,7 +13,15 @@ import math
 import numpy as np
 
 from vegasmodel.adapters import rest
-from vegasmodel.adapters.common import column, laws_within, left_out, one_link, plain_queue, rtts
+from vegasmodel.adapters.common import (
+    column,
+    laws_within,
+    left_out,
+    one_link,
+    paper_equation,
+    plain_queue,
+    rtts,
+)
 from vegasmodel.equilibrium import arrivals as arrival_order
 from vegasmodel.equilibrium import bands as threshold_bands
 from vegasmodel.equilibrium import secular, settling
@@ -197,7 +205,8 @@ def arrivals_bonald(scenario: Scenario) -> Prediction:
         base_rtt=rtts(scenario) + x,
         assumptions=(
             _spaced(scenario),
-            *_papers_vegas(scenario),
+            _measured(scenario),
+            paper_equation(scenario),
             _fits(scenario, x, None, c * delay),
             *_hypotheses(scenario),
             _fills(scenario, float(rates.sum())),
@@ -357,25 +366,14 @@ def _said(assumption: Assumption) -> Assumption:
     return Assumption(assumption.name, assumption.holds) if assumption.holds else assumption
 
 
-def _papers_vegas(scenario: Scenario) -> list[Assumption]:
-    """Two assumptions of Bonald's closed form.
-
-    One is that flows measure their baseRTTs.  The other is that they follow the papers' equation,
-    in which the backlog is W (RTT - baseRTT)/RTT; Linux divides by baseRTT.
-    """
-    rows = [
+def _measured(scenario: Scenario) -> Assumption:
+    return _said(
         Assumption(
             "base-rtt-measured",
             all(g.over_estimate == "measured" for g in scenario.flows),
             "the closed form has its own over-estimates; the given ones are not used",
-        ),
-        Assumption(
-            "paper-equation",
-            all(not STACKS[g.variant].backlog_over_base for g in scenario.flows),
-            "Linux divides by baseRTT; the closed form is that of division by RTT",
-        ),
-    ]
-    return [_said(row) for row in rows]
+        )
+    )
 
 
 def _fills(scenario: Scenario, total: float) -> Assumption:

@@ -49,9 +49,12 @@ class Edge:
     pull: Floats
 
     def window(self, q: Floats) -> Floats:
-        """The sum of the Vegas windows on this edge, if ``q`` packets are queued, by (7)."""
-        with np.errstate(divide="ignore", over="ignore"):
-            return self.shift + self.pull / q
+        """The sum of the Vegas windows on this edge, if ``q`` packets are queued, by (7).
+
+        If the edge is a backlog of 0 packets (``pull`` 0), it is 0 for every queue.
+        """
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            return self.shift + np.where(self.pull > 0.0, self.pull / q, 0.0)
 
     def queue(self, v: Floats) -> Floats:
         """The queue at which the sum ``v`` of the Vegas windows is on this edge.
