@@ -2,11 +2,12 @@
 
     python -m benchmarks.accuracy_cubic
 
-Random cases with ns-2's variant at a drop-tail link: CUBIC alone, and CUBIC against one source of
-another law.  Capacities are 200 to 3000 packets per second, RTTs 30 to 200 ms, buffers 12 to 80
-packets.  ns-2 is run anew with Agent/TCP/Linux, which is CUBIC of Linux 2.6 with the scenario's
-factor.  Starts are jittered by up to 0.5 s; the models draw their own starts.  Each family is run
-with senders that wait up to a transmission time before they send (``send_jitter``), and without.
+The cases are random, at a drop-tail link, with the variant ``ns2``: CUBIC alone, and CUBIC against
+one source of another law. Capacities are 200 to 3000 packets per second, RTTs 30 to 200 ms, buffers
+12 to 80 packets. ns-2 is run anew with Agent/TCP/Linux: this is CUBIC of Linux 2.6, with the
+scenario's factor for a loss.  Starts are jittered by up to 0.5 s; the models draw their own starts.
+Each family is run with senders that wait up to a transmission time before they send
+(``send_jitter``), and without.
 
 ``--engine ns3`` measures the same networks with ns-3's TcpCubic and senders that wait, in 2 runs
 of 80 s.  The simulators then follow the variant ``linux``.  It agrees with ns-3 in three points:
@@ -14,9 +15,9 @@ windows are whole packets, every law recovers by SACK, and the buffer's limit do
 packet in transmission.  ns-3's Vegas rounds its backlog up and Linux's rounds it down, so ns-3 gets
 thresholds larger by 1.
 
-The error is the model's CUBIC share of the throughput minus the measured one; for CUBIC alone, it
-is that of the utilization.  The output is each case's rates, then the table of ``docs/ns2.md`` or
-``docs/ns3.md``.
+The error is CUBIC's share of the throughput in the model, minus the measured share. For CUBIC alone
+it is the error of the utilization. The output has the rates of each case, and then the table of
+``docs/ns2.md`` or ``docs/ns3.md``.
 """
 
 from __future__ import annotations

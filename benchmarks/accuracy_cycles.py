@@ -2,7 +2,7 @@
 
     python -m benchmarks.accuracy_cycles [--cases N] [--seed S]
 
-Random cases of one to five sources of any law at a drop-tail buffer, with one RTT or several, in
+A random case has one to five sources of any law at a drop-tail buffer, with one RTT or several, in
 the variant ns2 or linux.  For each kind of answer the table has the number of cases and the largest
 error of a flow's throughput, divided by the capacity.  A case takes about 3 CPU seconds.
 """

@@ -8,9 +8,9 @@ kinds: ``waits`` adds nothing else, in ``delayed`` receivers delay their ACKs, `
 of 0.1 to 3 ms to the propagation delay, and ``small`` has buffers of 2 to 8 packets.  ns-2 runs 5
 times with starts jittered by up to 0.5 s.  A model runs as often, with its own random draws.
 
-For each kind the table has the NRMSE of the throughputs (mean and worst over the cases), the part
-of it that exceeds twice the standard error of ns-2's mean, and the error of the same model if the
-feature is left out of its scenario ("untold").
+For each kind the table has the NRMSE of the throughputs, as the mean over the cases and the worst.
+It also has the part of it that exceeds twice the standard error of ns-2's mean. The column "untold"
+has the error of the model if its scenario lacks the feature.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Measures what a default answer of ``rounds`` says about its own uncertainty, and how rightly.
+"""Tests whether a default answer of ``rounds`` is right about its own uncertainty.
 
     python -m benchmarks.accuracy_intervals [--seed 90117] [--cases 80]
 
@@ -12,9 +12,9 @@ truth, as a mean over cases, and the least of a case.  ``certain`` is the part o
 ``enough-runs`` holds.  Of these, ``right`` is the part in which no flow is off by more than 10 %.
 ``error`` is the largest error of a flow, over the mean throughput, as a mean over answers.
 
-The line after it tells how many whole runs the mean of a case would need for intervals of 10 %, if
-the standard deviation s of a flow's throughput over runs were known: (1.96 s / 0.1)^2, s being a
-part of the mean, for the flow that needs most.  It is computed from the 40 runs.
+The line after it tells how many whole runs the mean of a case would need for intervals of 10 %. Let
+s be the standard deviation of a flow's throughput over the 40 runs, divided by the mean. If s were
+known in advance, (1.96 s / 0.1)^2 runs would be needed. The line is for the flow that needs most.
 
 The second table compares the assumption ``phase-effects`` with the truth: the difference between
 those 40 runs and 24 whole runs with the opposite choice of random waits.  There is an effect if a

@@ -2,9 +2,10 @@
 
     python benchmarks/fluid.py [--quick]
 
-The others are fixed Euler steps of 0.01 ms over Python lists (written here) and, if installed,
-ns-2.  Times are CPU seconds of a second, warm call, which a busy machine hardly disturbs.  The rate
-of a batch is the work divided by the CPU time per core; the rate by wall time stands beside it.
+One other program is written here: it makes fixed Euler steps of 0.01 ms over Python lists. The
+other one is ns-2, if it is installed. Times are CPU seconds of a second call, when the code is
+compiled; a busy machine hardly disturbs them. The rate of a batch is the work divided by the CPU
+time per core. The rate by wall time stands beside it.
 """
 
 from __future__ import annotations

@@ -266,8 +266,7 @@ def model_errors(model: Prediction, measured: Prediction) -> dict[str, float | N
 
 
 def _base_rtt_error(model: Prediction, measured: Prediction) -> float | None:
-    """The error of an excess: by how much a Vegas sender's baseRTT exceeds the RTT of the empty
-    path.
+    """The error of the excess of Vegas senders' baseRTTs over the RTT of the empty path.
 
     It is the root mean square error over the senders, divided by the mean measured excess (NRMSE).
     It is ``None`` if either side has no baseRTT.

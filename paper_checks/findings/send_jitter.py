@@ -1,4 +1,4 @@
-"""Whether the papers' conclusions survive senders that wait, so that phases do not lock."""
+"""Whether the papers' conclusions survive if senders wait, which prevents phase effects."""
 
 from __future__ import annotations
 

@@ -20,13 +20,12 @@ def remember(f: Source) -> float:
     return f.window if f.window >= abs(f.memory) else -0.5 * (1.0 + BETA) * f.window
 
 
-# RFC 9438 (1), (2): t seconds after a loss CUBIC's target is W(t) = C (t - K)^3 + W_max. W_max is
-# the window at the last loss, and C a constant. K is the time after which W(t) reaches W_max, so K
-# = cbrt((W_max - W_epoch)/C), where W_epoch is the window right after the loss. The sender aims at
-# W(t + RTT), the target one round trip ahead (4.2). The sender also computes W_est, the window that
-# a Reno flow would have at that time (4.3), and aims at the larger of the two. W_est begins at
-# W_epoch. In each round trip W_est grows by ALPHA = 0.53 packets, or by 1 packet once it is above
-# the window at the loss.
+# RFC 9438 (1), (2): t seconds after a loss CUBIC's target is W(t) = C (t - K)^3 + W_max, with a
+# constant C. W_max is the window at the loss, and W_epoch the window right after it. W(t) reaches
+# W_max again after the time K = cbrt((W_max - W_epoch)/C). The sender aims at W(t + RTT), the
+# target one round trip ahead (4.2), or at W_est if that is larger. W_est is the window that a Reno
+# flow would have at that time (4.3). It begins at W_epoch, and grows by ALPHA = 0.53 packets per
+# round trip, or by 1 packet once it is above the window at the loss.
 def drift(f: Source) -> float:
     """Growth in packets per round trip: the window aimed at, less the window.
 

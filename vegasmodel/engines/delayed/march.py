@@ -306,10 +306,10 @@ def move(p: Flows, y: Senders, i: int, acks: float, g0: float, g1: float, tossed
     """
     W, cap, floor = y.window[i], p.max_window[i], p.min_window[i]
     # Random loss and RED drop packets although the buffer has room. In this step the sender learns
-    # of `tossed` such drops on average. One drop multiplies the window W by `decrease`, so W falls
-    # by (1 - decrease) W. The model spreads the drops evenly over time, so W falls exponentially:
-    # all together multiply it by exp(-(1 - decrease) tossed) (Misra, Gong and Towsley 2000). Half
-    # of this cut is made before the window grows in this step, half after it.
+    # of `tossed` such drops on average. One drop takes the fraction 1 - decrease of the window W.
+    # The model replaces the drops by many small cuts, evenly spread over time, which multiply W by
+    # exp(-(1 - decrease) tossed) in all (Misra, Gong and Towsley 2000). Half of this cut is made
+    # before the window grows in this step, half after it.
     yields = np.exp(-0.5 * (1.0 - p.decrease[i]) * tossed)
     if y.in_slow_start[i]:
         y.expected[i] += tossed

@@ -190,9 +190,9 @@ class Simulation:
         # The groups of packets on their way to a queue are stored in a ring buffer. A ring that is
         # full is copied to a new place of twice the size, or of the size ``most`` if that is less.
         # Its old place is not used again. The last place of a ring holds at most ``most`` groups,
-        # and the old ones together less than 2 ``most``. The array is created as bytes, because the
-        # zeros of a byte array take up no memory before they are used. An array of records would
-        # take up all its memory at once.
+        # and the old ones together less than 2 ``most``. So 3 ``most`` records are enough for a
+        # ring. The array is created as bytes, because the zeros of a byte array take up no memory
+        # before they are used. An array of records would take up all its memory at once.
         rings = np.zeros(3 * int(most.sum()) * PARCEL.itemsize, np.uint8).view(PARCEL)
         free = np.array([way.hops["room"].sum()])
         tree = np.zeros(2 * len(way.hops), np.int64)
