@@ -244,12 +244,11 @@ def _course(path: Path, V_N: Floats) -> Course:
 
     # Reno fills the queue q. So V, the sum of the n_V Vegas windows, should fall along the curve V
     # = h + X/q (the paper's equation (17); h and X are constants). But each Vegas window falls by
-    # at most one packet per round trip. So V may lag behind the curve. Let the lag begin with the
-    # values V_b of V and q_c of q, and let it last t round trips. In each of them V falls by n_V
-    # packets, and the sum of the n_R Reno windows grows by n_R packets, so q grows by n_R - n_V
-    # packets. The lag ends when V is on the curve again: (V_b - n_V t - h) (q_c + (n_R - n_V) t) =
-    # X. It ends earlier if the buffer becomes full (q = B), or if Vegas has reached its smallest
-    # window.
+    # at most one packet per round trip. So V may lag behind the curve. When the lag begins, let V
+    # be V_b and q be q_c; let the lag last t round trips. In each of them V falls by n_V packets,
+    # and the sum of the n_R Reno windows grows by n_R packets, so q grows by n_R - n_V packets. The
+    # lag ends when V is on the curve again: (V_b - n_V t - h) (q_c + (n_R - n_V) t) = X. It ends
+    # earlier if the buffer becomes full (q = B), or if Vegas has reached its smallest window.
     more = (n_R > n_V) & (q_c < B)
     surplus = np.where(more, n_R - n_V, 1.0)
     lag = np.maximum((V_b - upper.shift) / n_V - q_c / surplus, 0.0)
