@@ -118,7 +118,7 @@ def test_sliding_is_the_limit_of_ever_steeper_laws():
     state.over_estimate[:] = 0.0
     windows_march.march(
         flows, state, 1080.0, math.inf, 0, 3.0, 0.02, False, False, tally, np.empty(0),
-        np.empty((0, 5)),
+        np.empty((5, 0)), windows_march.workspace(2, 0),
     )  # fmt: skip
     smoothed = [smooth(w) for w in (0.4, 0.04, 0.004)]
     errors = [np.abs(y - state.window).max() for y in smoothed]
@@ -158,16 +158,16 @@ def test_cycles_that_are_left_out_look_like_those_that_are_computed(rtts):
     answer = continuous.run(s, sample=0.37)
     flows, (c, s_max) = continuous.flows_of(s), continuous.limits(s, packets=False)
     state, tally = continuous.fresh(flows)
-    record = np.full((answer.time.size, 5), np.nan)
+    record = np.full((5, answer.time.size), np.nan)
     for end in (200.0, 300.0):
         windows_march.march(
             flows, state, c, s_max, 0, end, continuous.STEP, False, False, tally,
-            answer.time, record,
+            answer.time, record, windows_march.workspace(2, 0),
         )  # fmt: skip
     assert tally.losses.sum() > 20
-    np.testing.assert_allclose(answer.window[1:], record[1:, :2], rtol=1e-6)
-    np.testing.assert_allclose(answer.queue[1:, 0], c * record[1:, 2], atol=1e-5)
-    np.testing.assert_array_equal(answer.lost[1:], record[1:, 3:])
+    np.testing.assert_allclose(answer.window[1:], record[:2, 1:].T, rtol=1e-6)
+    np.testing.assert_allclose(answer.queue[1:, 0], c * record[2, 1:], atol=1e-5)
+    np.testing.assert_array_equal(answer.lost[1:], record[3:, 1:].T)
 
 
 @settings(deadline=None, max_examples=15, derandomize=True)

@@ -38,7 +38,7 @@ def dead_zone(alpha: ArrayLike, beta: ArrayLike, variant: str) -> tuple[Floats, 
     a, b = np.asarray(alpha, dtype=np.float64), np.asarray(beta, dtype=np.float64)
     if a.shape != b.shape:
         a, b = np.broadcast_arrays(a, b)
-    if np.any(b < a):
+    if (b < a).any():
         raise ValueError("beta is below alpha: the window never rests")
     return np.maximum(a - stack.below_alpha, 0.0), b + stack.above_beta
 

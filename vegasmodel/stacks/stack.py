@@ -112,6 +112,10 @@ class Stack(Mechanisms):
     marks_up_to: float = math.inf  # drop probability of RED up to which packets are marked
     scheduled_ties: bool = False  # events of one instant in the order in which they were scheduled
 
+    def dead_zone(self, alpha: float, beta: float) -> tuple[float, float]:
+        """The backlogs, packets, between which the window of one Vegas source rests."""
+        return max(alpha - self.below_alpha, 0.0), beta + self.above_beta
+
     def implements(self, law: str) -> bool:
         """Whether this TCP implementation has code for sources of that law."""
         return self.laws is None or law in self.laws

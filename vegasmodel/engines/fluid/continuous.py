@@ -14,19 +14,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from vegasmodel.engines.fluid.records import Flows, State, Tally
 from vegasmodel.fields.rules import Choice
 from vegasmodel.laws import foreign
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import DropTail, Red
-from vegasmodel.stacks import STACKS, dead_zone
+from vegasmodel.stacks import STACKS
 from vegasmodel.status import Status
 
 if TYPE_CHECKING:
-    from vegasmodel.engines.fluid.records import Flows, State, Tally
     from vegasmodel.scenario import Flow, Scenario
 
 LOSERS = ("growing", "all", "loss-based")
@@ -67,24 +67,21 @@ def unsupported(
     ``random_loss`` and ``red``, and ``run.py`` sets all three flags.
     """
     queues = DropTail | Red if red else DropTail
+    link, flows = scenario.links[0], scenario.flows
     reasons = {
         "more than one link": len(scenario.links) > 1,
-        "a queue other than drop-tail": not isinstance(scenario.links[0].queue, queues),
-        "random loss": scenario.links[0].loss > 0 and not random_loss,
-        "forced drops": bool(scenario.links[0].drops),
+        "a queue other than drop-tail": not isinstance(link.queue, queues),
+        "random loss": link.loss > 0 and not random_loss,
+        "forced drops": bool(link.drops),
+        "reverse traffic": any(f.direction == "reverse" for f in flows),
+        "flows of finite size": any(f.size != math.inf or f.arrivals != "once" for f in flows),
+        "noise on the delay": any(f.delay_noise > 0 for f in flows),
+        "packets of different sizes": any(
+            scenario.size_of(f) != scenario.packet_size for f in flows
+        ),
     }
-    for flow in scenario.flows:
-        reasons |= {
-            "reverse traffic": reasons.get("reverse traffic") or flow.direction == "reverse",
-            "flows of finite size": reasons.get("flows of finite size")
-            or flow.size != math.inf
-            or flow.arrivals != "once",
-            "noise on the delay": reasons.get("noise on the delay") or flow.delay_noise > 0,
-            "packets of different sizes": reasons.get("packets of different sizes")
-            or scenario.size_of(flow) != scenario.packet_size,
-        }
-    if not any_law and foreign(group.law for group in scenario.flows):
-        names = sorted({group.law for group in scenario.flows if foreign((group.law,))})
+    if not any_law and foreign(group.law for group in flows):
+        names = sorted({group.law for group in flows if foreign((group.law,))})
         reasons[f"thresholds of the law {', '.join(names)}"] = True
     found = [reason for reason, present in reasons.items() if present]
     return f"the continuous fluid has no {', no '.join(found)}" if found else None
@@ -97,8 +94,7 @@ def thresholds(flow: Flow) -> tuple[float, float]:
     """
     if not flow.keeps_backlog:
         return math.inf, math.inf
-    lower, upper = dead_zone(flow.alpha, flow.beta, flow.variant)
-    return float(lower), float(upper)
+    return STACKS[flow.variant].dead_zone(flow.alpha, flow.beta)
 
 
 def flows_of(scenario: Scenario, packets: bool = False) -> Flows:
@@ -107,52 +103,43 @@ def flows_of(scenario: Scenario, packets: bool = False) -> Flows:
     With ``packets`` the window of a loss-based source stays constant for a round trip after a loss,
     during fast recovery.
     """
-    from vegasmodel.engines.fluid.records import Flows
+    groups = [_group(group, packets) for group in scenario.flows]
+    rows = [(m.rtt, *groups[m.group], m.start, m.stop) for m in scenario.members]
+    flows = Flows(*np.array(rows, dtype=np.float64).T.copy())
+    return flows._replace(**{name: getattr(flows, name) != 0.0 for name in BOOLEAN})
 
-    rows = []
-    for member in scenario.members:
-        flow = member.flow
-        vegas = flow.keeps_backlog
-        lower, upper = thresholds(flow)
-        # Vegas doubles every other round trip (devendictis 2), in Linux every one
-        rounds = float(STACKS[flow.variant].doubling) if vegas else 1.0
-        per_round = 1.5 if flow.delayed_ack and not vegas else 2.0
-        fixed = vegas and not isinstance(flow.over_estimate, str)
-        floor = STACKS[flow.variant].least_window
-        first = floor if flow.initial_window is None else flow.initial_window
-        rows.append(
-            (
-                member.rtt,
-                vegas,
-                vegas and STACKS[flow.variant].backlog_over_base,
-                lower,
-                upper,
-                flow.gamma if vegas else math.inf,
-                math.log(per_round) / rounds,
-                0.5 if flow.delayed_ack and not vegas else 1.0,
-                flow.decrease,
-                floor,
-                flow.max_window,
-                min(first, flow.max_window),
-                1.0 if packets and not vegas else 0.0,
-                vegas and not fixed,
-                flow.over_estimate if fixed else 0.0,
-                member.start,
-                member.stop,
-            )
-        )
-    kinds = [np.bool_ if name in BOOLEAN else np.float64 for name in Flows._fields]
-    columns: list[Any] = [
-        np.array(column, dtype=kind)
-        for column, kind in zip(zip(*rows, strict=True), kinds, strict=True)
-    ]
-    return Flows(*columns)
+
+def _group(flow: Flow, packets: bool) -> tuple[float, ...]:
+    """What all flows of a group share: the fields of ``Flows`` from ``keeps_backlog`` on.
+
+    ``start`` and ``stop`` are not among them.
+    """
+    stack = STACKS[flow.variant]
+    vegas = flow.keeps_backlog
+    late = flow.delayed_ack and not vegas
+    # Vegas doubles every other round trip (devendictis 2), in Linux every one
+    rounds = float(stack.doubling) if vegas else 1.0
+    fixed = 0.0 if isinstance(flow.over_estimate, str) else flow.over_estimate
+    first = stack.least_window if flow.initial_window is None else flow.initial_window
+    return (
+        vegas,
+        vegas and stack.backlog_over_base,
+        *thresholds(flow),
+        flow.gamma if vegas else math.inf,
+        math.log(1.5 if late else 2.0) / rounds,
+        0.5 if late else 1.0,
+        flow.decrease,
+        stack.least_window,
+        flow.max_window,
+        min(first, flow.max_window),
+        1.0 if packets and not vegas else 0.0,
+        vegas and isinstance(flow.over_estimate, str),
+        fixed if vegas else 0.0,
+    )
 
 
 def fresh(flows: Flows) -> tuple[State, Tally]:
     """The state before any flow starts, and integrals over time that are zero."""
-    from vegasmodel.engines.fluid.records import State
-
     n = flows.rtt.size
     state = State(np.zeros(n), np.full(n, np.inf), np.zeros(n, np.bool_), np.zeros(n), np.zeros(2))
     return state, empty_tally(n)
@@ -160,8 +147,6 @@ def fresh(flows: Flows) -> tuple[State, Tally]:
 
 def empty_tally(n: int) -> Tally:
     """Integrals over time for n flows, all at zero."""
-    from vegasmodel.engines.fluid.records import Tally
-
     return Tally(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2))
 
 
@@ -231,30 +216,35 @@ def run(
     state, before = fresh(flows)
     after = empty_tally(n)
     time: Floats = np.arange(math.floor(duration / spacing * (1 + 1e-12)) + 1.0) * spacing
-    record = np.full((time.size, 2 * n + 1), np.nan)
-    record[0] = 0.0
+    record = np.full((2 * n + 1, time.size), np.nan)
+    record[:, 0] = 0.0
+    arrays = windows_march.workspace(n)
     code: int = Status.DONE
     for end, tally in ((warmup, before), (duration, after)):
         if code == Status.DONE:
             code = windows_march.march(
                 flows, state, c, s_max, LOSERS.index(losers), end, step, False, True,
-                tally, time, record,
+                tally, time, record, arrays,
             )  # fmt: skip
-    record[np.searchsorted(time, warmup) :, n + 1 :] += before.losses
+    window, delay, lost = record[:n], record[n], record[n + 1 :]
+    measured = lost[:, time.searchsorted(warmup) :]
+    measured += before.losses[:, None]
     with np.errstate(invalid="ignore", divide="ignore"):
         throughput, rtt_mean = after.delivered / after.active, after.window / after.delivered
     if code != Status.DONE:
         throughput, rtt_mean = np.full(n, np.nan), np.full(n, np.nan)
-    rtt = flows.rtt + record[:, n : n + 1]
+    rtt = flows.rtt[:, None] + delay
+    base_rtt = flows.rtt + state.over_estimate
+    base_rtt[~flows.keeps_backlog] = np.nan
     return ContinuousRun(
         time=time,
-        window=record[:, :n],
-        rate=record[:, :n] / rtt,
-        rtt=rtt,
-        queue=c * record[:, n : n + 1],
-        lost=record[:, n + 1 :],
+        window=window.T,
+        rate=(window / rtt).T,
+        rtt=rtt.T,
+        queue=c * delay[:, None],
+        lost=lost.T,
         throughput=throughput,
-        base_rtt=np.where(flows.keeps_backlog, flows.rtt + state.over_estimate, np.nan),
+        base_rtt=base_rtt,
         rtt_mean=rtt_mean,
         queue_mean=after.queue[:1] / after.queue[1] if code == Status.DONE else np.array([np.nan]),
         losses=after.losses.astype(np.float64),

@@ -73,13 +73,14 @@ class _Motion:
             self.all_started = max(self.all_started, float(flows.stop[~stays].max()))
         self.state, self.tally = fresh(self.flows)
         self.n = flows.rtt.size
-        self._nowhere = np.empty((0, 2 * self.n + 1))
+        self._nowhere = np.empty((2 * self.n + 1, 0))
+        self._arrays = windows_march.workspace(self.n, 0)
 
     def integrate(self, state: State, end: float, *, until_loss: bool, tally: Tally) -> int:
         """Advance the state to time ``end`` or, with ``until_loss``, to just after an overflow."""
         code: int = self._march(
             self.flows, state, self.c, self.s_max, self._losers, end, self._step,
-            until_loss, False, tally, np.empty(0), self._nowhere,
+            until_loss, False, tally, np.empty(0), self._nowhere, self._arrays,
         )  # fmt: skip
         return code
 

@@ -7,6 +7,7 @@ is a fraction of the shortest round trip.
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from vegasmodel.engines.fluid.events import PROBE, SLACK, changed, horizon, time
 from vegasmodel.engines.fluid.records import Flows, State, Tally
 from vegasmodel.engines.fluid.repeats import TRAIL, record_instant, replay, skip_cycles
 from vegasmodel.engines.fluid.tally import record_samples, tally_step, zero_tally
-from vegasmodel.engines.fluid.windows import UP, delay_after, try_step
+from vegasmodel.engines.fluid.windows import REST, UP, delay_after, try_step
 from vegasmodel.engines.tables import jit, making
 from vegasmodel.metrics import Floats
 from vegasmodel.status import Status
@@ -112,52 +113,53 @@ def accept(
     return ended
 
 
-def workspace(window: Floats, losses: np.ndarray, trail: int) -> Workspace:
-    """New arrays in which a simulation works, with room for ``trail`` instants of a cycle."""
-    n = window.size
+def workspace(n: int, trail: int = TRAIL) -> Workspace:
+    """New arrays in which ``n`` flows are simulated, with room for ``trail`` instants of a cycle.
+
+    One simulation after another may use them.
+    """
     mark = State(np.zeros(n), np.zeros(n), np.zeros(n, np.bool_), np.zeros(n), np.zeros(2))
     before = Tally(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2))
     return Workspace(
-        window > 0.0, np.empty(n), np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64), mark,
-        before, losses.copy(), np.empty((trail, n + 2)),
+        np.zeros(n, np.bool_), np.empty(n), np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64),
+        mark, before, np.zeros(n, np.int64), np.empty((trail, n + 2)),
     )  # fmt: skip
 
 
 _workspace = making(workspace)  # for compiled code; Python makes its arrays without
 
 
+@jit
+def _begin(y: State, on: np.ndarray, last: np.ndarray, mark: State) -> None:
+    """Forget an earlier simulation in the same arrays: nothing moves, no state equals ``mark``."""
+    for i in range(on.size):
+        on[i], mark.window[i] = y.window[i] > 0.0, 0.0
+    for i in range(last.size):
+        last[i] = REST
+
+
+@functools.partial(jit, negative_indices=False)
 def march(
     p: Flows, y: State, c: float, s_max: float, losers: int, end: float,
     fraction: float, stop_at_loss: bool, skip: bool, out: Tally, grid: Floats, record: Floats,
+    workspace: Workspace,
 ) -> int:  # fmt: skip
     """Simulate up to time ``end``, or to the first overflow if ``stop_at_loss``.
 
     Returns DONE, OVERFLOW, or STUCK if an overflow found no window that could be cut.  ``fraction``
     is the step's length over the shortest round trip.  With ``skip``, whole cycles are skipped once
-    they repeat, unless the samples need a cycle of more than ``TRAIL`` steps.  Row k of ``record``
-    receives the windows, the delay and the losses at time ``grid[k]``; windows and delay are
-    interpolated linearly within a step.
+    they repeat, unless the samples need a cycle of more steps than ``workspace`` has room for.
+    Column k of ``record`` receives the windows, the delay and the losses at time ``grid[k]``;
+    windows and delay are interpolated linearly within a step.
     """
-    arrays = workspace(y.window, out.losses, TRAIL if skip and grid.size > 0 else 0)
-    return march_in(
-        p, y, c, s_max, losers, end, fraction, stop_at_loss, skip, out, grid, record, arrays
-    )
-
-
-@jit
-def march_in(
-    p: Flows, y: State, c: float, s_max: float, losers: int, end: float,
-    fraction: float, stop_at_loss: bool, skip: bool, out: Tally, grid: Floats, record: Floats,
-    workspace: Workspace,
-) -> int:  # fmt: skip
-    """The same as ``march``, with working arrays that the caller provides."""
     k = 0
     while k < grid.size and grid[k] < y.clock[0]:
         k += 1
     on, new, moves, last, mark, before, earlier, trail = workspace
+    _begin(y, on, last, mark)
     due = start_and_stop(p, y, on)
     set_delay(p, y, on, c)
-    m = 1 + TRAIL  # instants in the trail; more than it holds: not the whole cycle is there
+    m = 1 + trail.shape[0]  # instants in the trail; if more than it holds, some are missing
     stalls = 0  # short steps in a row that brought another event at once
     jumped = True  # then a short step shows how all moves on
     trend, mean, length = (0.0, 0.0), 0.0, 0.0  # of the last step: the delay's slope and its length
@@ -223,7 +225,7 @@ def average_many(
     and losses of each flow, ``narrow`` the mean queue and the code with which the simulation ended.
     """
     n = p.rtt.shape[1]
-    grid, record = np.empty(0), np.empty((0, 2 * n + 1))
+    grid, record, arrays = np.empty(0), np.empty((2 * n + 1, 0)), _workspace(n, 0)
     for k in range(begin, end):
         row = Flows(
             p.rtt[k], p.keeps_backlog[k], p.backlog_over_base[k], p.lower[k], p.upper[k],
@@ -236,9 +238,9 @@ def average_many(
         for until in (warmup[k], duration[k]):
             if code == DONE:
                 out = zero_tally(n)
-                code = march_in(
+                code = march(
                     row, y, capacity[k], s_max[k], losers, until, fraction, False, True,
-                    out, grid, record, _workspace(y.window, out.losses, 0),
+                    out, grid, record, arrays,
                 )  # fmt: skip
         for i in range(n):
             known = code == DONE and row.start[i] < np.inf

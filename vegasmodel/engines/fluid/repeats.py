@@ -27,7 +27,7 @@ def nearest(x: float) -> float:
 def record_instant(trail: Floats, m: int, t: float, window: Floats, s: float) -> int:
     """Store the state as number ``m`` of the recorded instants of a cycle; returns m + 1."""
     if m < trail.shape[0]:
-        trail[m, 0], trail[m, -1] = t, s
+        trail[m, 0], trail[m, 1 + window.size] = t, s
         for i in range(window.size):
             trail[m, 1 + i] = window[i]
     return m + 1
@@ -47,19 +47,20 @@ def replay(
     """
     j, begun, n = 0, trail[0, 0], lost.size
     left = nearest((until - begun) / period) - 1.0  # cycles from its end to ``until``
+    gone = -1.0  # whole cycles since its end
     while k < grid.size and grid[k] < until:
         if grid[k] - begun >= period:
             cycles = np.floor((grid[k] - begun) / period)
             j, begun = 0, begun + cycles * period
+            gone = nearest((begun - trail[0, 0]) / period) - 1.0
         t = trail[0, 0] + (grid[k] - begun)
         while j < m - 2 and trail[j + 1, 0] <= t:
             j += 1
         part = (t - trail[j, 0]) / (trail[j + 1, 0] - trail[j, 0])
         for i in range(n + 1):
-            record[k, i] = trail[j, 1 + i] + part * (trail[j + 1, 1 + i] - trail[j, 1 + i])
-        gone = nearest((begun - trail[0, 0]) / period) - 1.0  # whole cycles since its end
+            record[i, k] = trail[j, 1 + i] + part * (trail[j + 1, 1 + i] - trail[j, 1 + i])
         for i in range(n):
-            record[k, n + 1 + i] = earlier[i] + gone * nearest((lost[i] - earlier[i]) / left)
+            record[n + 1 + i, k] = earlier[i] + gone * nearest((lost[i] - earlier[i]) / left)
         k += 1
     return k
 

@@ -22,7 +22,7 @@ from vegasmodel.metrics import Floats
 from vegasmodel.placement import link_stack, stack
 from vegasmodel.scatter import enough
 from vegasmodel.scenario import DropTail, Flow, Red, Scenario
-from vegasmodel.stacks import STACKS, dead_zone, waiting_room
+from vegasmodel.stacks import STACKS, waiting_room
 from vegasmodel.status import Status
 
 STEP = 0.5  # over the shortest round trip, where windows decide once in it
@@ -209,7 +209,7 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
     """The fields that all flows of a group share in their record, ``sampled.records.Sender``."""
     rules = find(group.law)
     runs = STACKS[group.variant] if papers_only(scenario) else stack(scenario, group)
-    lower, upper = dead_zone(group.alpha, group.beta, runs.name)
+    lower, upper = runs.dead_zone(group.alpha, group.beta)
     own = runs.overdue_checks and not runs.real_numbers
     late = group.delayed_ack and not (rules.delay_based and runs.real_numbers)
     if late and not runs.decides_late:  # an ACK of two leaves a packet less to be seen outstanding

@@ -41,8 +41,8 @@ def record_samples(
     while k < grid.size and grid[k] <= later:
         part = (grid[k] - t) / h if h > 0.0 else 1.0
         for i in range(n):
-            record[k, i] = y.window[i] + part * (new[i] - y.window[i])
-            record[k, n + 1 + i] = lost[i]
-        record[k, n] = s + part * (s1 - s)
+            record[i, k] = y.window[i] + part * (new[i] - y.window[i])
+            record[n + 1 + i, k] = lost[i]
+        record[n, k] = s + part * (s1 - s)
         k += 1
     return k
