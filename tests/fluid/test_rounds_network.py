@@ -211,6 +211,43 @@ def test_rate_delay_services_share_by_the_numbers_of_flows() -> None:
         assert np.all(least <= 0.05 + bound)
 
 
+@pytest.mark.parametrize(
+    ("capacity", "buffer", "queue", "laws", "counts"),
+    [
+        (400.0, 100.0, RateDelay(delay_buffer=0.3), ("vegas", "vegas"), (3, 3)),
+        (2500.0, 400.0, RateDelay(delay_buffer=0.3), ("reno", "vegas"), (4, 1)),
+        (400.0, 80.0, RateDelay(k=4.0, delay_buffer=0.5), ("vegas", "sack"), (2, 1)),
+        (1000.0, 300.0, RateDelay(k=2.0, delay_buffer=0.5), ("newreno", "newreno"), (2, 3)),
+    ],
+)
+def test_littles_law_holds_behind_rate_delay_services(
+    capacity: float, buffer: float, queue: RateDelay, laws: tuple[str, str], counts: tuple[int, int]
+) -> None:
+    """Waiting packets are throughput times waiting time, although the classes delay each other."""
+    flows = tuple(
+        exact(law, 0.08, name=service, count=n, variant="ns2", service=service)
+        for law, n, service in zip(laws, counts, ("rate", "delay"), strict=True)
+    )
+    found = answer(Scenario((Link(capacity, buffer=buffer, queue=queue),), flows, run=Run(90, 30)))
+    assert found.rtt_mean is not None
+    waiting = np.sum(found.throughput * (found.rtt_mean - 0.08))
+    assert found.queue_mean == pytest.approx(waiting, rel=0.1)
+
+
+def test_a_delay_buffer_of_two_packets_starves_its_flows() -> None:
+    """ns-2 gives class D 3 % of the link, and equation (5) of ``podlesny`` 50 %.
+
+    The second packet of a burst finds the first one waiting for its turn, and is lost.
+    """
+    flows = tuple(
+        exact("newreno", rtt, name=service, count=n, variant="ns2", service=service)
+        for rtt, n, service in ((0.05, 1, "rate"), (0.05, 4, "delay"))
+    )
+    queue = RateDelay(delay_buffer=0.1)
+    found = answer(Scenario((Link(400.0, buffer=22.0, queue=queue),), flows, run=Run(120, 40)))
+    assert found.groups["delay"] * 4 < 0.1 * 400.0
+
+
 def test_fast_links_are_resolved_to_who_loses() -> None:
     """Ten SACK sources at 100 Mbit/s: the default resolution agrees with packet by packet.
 

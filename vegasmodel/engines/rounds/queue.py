@@ -7,7 +7,11 @@ transmission. A drop-tail queue counts packets, not bytes. The number of packets
 
 A link with Rate-Delay services has two queues, for the classes R and D (the paper ``podlesny``).
 Each class is guaranteed its share of the capacity. If one class does not use its share, the other
-class may use the rest.
+class may use the rest. So the departure of a class's packet depends on packets of the other class
+that are still to come. The simulator expects them at the rate at which they came lately
+(``Queue.recent``). At a full buffer, one packet more than the buffer holds is in transmission. A
+class transmits only for its part of the link's time, so for a class this is part of a packet
+(``Queue.seat``).
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -69,10 +73,10 @@ def _serve(link: Queue, now: float, capacity: float) -> None:
         count(link, after)
     else:
         area *= link.packets_per_work
-    full = (link.buffer + 1.0) / link.packets_per_work
+    full = (link.buffer + link.seat) / link.packets_per_work
     if link.mixed:  # of those that came, as many as are too many
         over = (
-            (after * link.packets_per_work - link.buffer - 1.0)
+            (after * link.packets_per_work - link.buffer - link.seat)
             * link.rate
             / max(link.packet_rate, EMPTY)
         )
@@ -157,6 +161,7 @@ def _serve_both(one: Queue, two: Queue, now: float) -> None:
         # podlesny figure 2: the scheduler rests only if both queues are empty
         of_one = max(one.share * capacity, capacity - min(_demand(two), two.share * capacity))
         of_two = max(two.share * capacity, capacity - min(_demand(one), one.share * capacity))
+        one.seat, two.seat = of_one / capacity, of_two / capacity
         until = now
         for link, service in ((one, of_one), (two, of_two)):
             if link.queue > EMPTY and service > link.rate:
@@ -165,6 +170,22 @@ def _serve_both(one: Queue, two: Queue, now: float) -> None:
         # an empty queue that is due more than it gets takes that much
         _serve(one, until, max(min(of_one, _demand(one)), EMPTY))
         _serve(two, until, max(min(of_two, _demand(two)), EMPTY))
+    _note_arrivals(one, now)
+    _note_arrivals(two, now)
+
+
+@jit
+def _note_arrivals(link: Queue, now: float) -> None:
+    """Update the rate at which a class's packets came lately, an exponential moving average.
+
+    A window of packets comes once per round trip, so the average is over an RTT (``memory``).
+    """
+    if now <= link.noted:
+        return
+    kept = math.exp(-(now - link.noted) / link.memory)
+    come = link.arrived - link.lost
+    link.recent = kept * link.recent + (1.0 - kept) * (come - link.counted) / (now - link.noted)
+    link.counted, link.noted = come, now
 
 
 @jit
@@ -291,14 +312,14 @@ def waiting(links: Table[Queue], k: int, queue: float, work: float) -> float:
     before = max(queue - work, 0.0)
     if link.partner < 0:
         return before / link.capacity
-    # Rate-Delay: at the class's share until the other queue is empty, if it goes on like this
+    # Rate-Delay: at the class's share until the other queue is empty, if it goes on as lately
     other = links[link.partner]
     sure, due = link.share * link.capacity, other.share * link.capacity
-    drain = due - other.rate
+    drain = due - other.recent
     left = other.queue / drain if drain > 0.0 else np.inf
     if sure * left >= before:
         return before / sure
-    return left + (before - sure * left) / max(sure, link.capacity - other.rate)
+    return left + (before - sure * left) / max(sure, link.capacity - other.recent)
 
 
 @jit
@@ -319,10 +340,13 @@ def overflow(link: Queue, packets: float, work: float) -> float:
 
     Returns their number.  ``work`` is the size of each packet, in packets of the scenario's size.
     """
-    full = (link.buffer + 1.0) / link.packets_per_work
+    full = (link.buffer + link.seat) / link.packets_per_work
     total = link.queue + link.excess - full
     if link.mixed:  # there may be room again
-        full = link.queue + max(link.buffer + 1.0 - link.queue * link.packets_per_work, 0.0) * work
+        full = (
+            link.queue
+            + max(link.buffer + link.seat - link.queue * link.packets_per_work, 0.0) * work
+        )
         total = link.queue + link.excess - full
     if total * link.packets_per_work <= TOLERANCE:
         return 0.0
@@ -353,7 +377,7 @@ def room_for(link: Queue, packets: float, precedes: int) -> float:
     found = link.queue * link.packets_per_work
     if link.now < link.handshake_leaves:
         found += link.handshake_excess
-    room = np.floor(link.buffer + 1.0 - found + link.instant)
+    room = np.floor(link.buffer + link.seat - found + link.instant)
     if precedes and _departure_due(link, found, link.instant):
         room -= 1.0
     if room < packets:

@@ -115,13 +115,14 @@ def _acks_meet(scenario: Scenario, queues: dict[Key, int]) -> bool:
 
 def _link_record(scenario: Scenario, link: Link, key: Key, record: NDArray[np.void]) -> None:
     record["capacity"], record["loss"] = link.capacity, link.loss
-    record["buffer"] = _room(scenario, link, key)
+    record["buffer"], record["seat"] = _room(scenario, link, key), 1.0
     record["discipline"], record["partner"], record["packets_per_work"] = DROPTAIL, -1, 1.0
     if _acks_alone(scenario, link, key):
         return
     if isinstance(link.queue, RateDelay):
         record["class_weight"] = link.queue.k if key[2] == "rate" else 1.0
         record["share"] = 0.5
+        record["memory"] = max(member.rtt for member in scenario.members)
     if isinstance(link.queue, Red):
         record["discipline"] = RED
         record["mark_limit"] = link_stack(scenario).marks_up_to

@@ -270,6 +270,7 @@ class Queue:
 
     capacity: float
     buffer: float
+    seat: float  # packets in transmission: 1, or a class's part of the link's time
     discipline: int
     loss: float
     min_threshold: float
@@ -291,6 +292,10 @@ class Queue:
     class_weight: float  # k for class R, 1 for class D
     active: float  # flows of the class
     share: float  # of the capacity, when both classes are backlogged
+    memory: float  # seconds that ``recent`` is an average over: the longest RTT of the empty path
+    recent: float  # packets/s that came lately and were not lost,
+    counted: float  # ... and how many had come
+    noted: float  # ... when it was last updated
     shift: float  # how far the queue's clock is behind the simulation's
     lateness: float  # the furthest that an arrival was behind the clock: 0
     foreseen: float  # when the last packet comes of a burst that its event took as a whole
