@@ -114,6 +114,13 @@ def test_where_nothing_can_rest_stability_says_so(
     assert why in str(found.reason)
 
 
+@pytest.mark.parametrize("law", ["vegas", "reno"])
+def test_where_every_packet_is_lost_fluid_says_so(law: str) -> None:
+    """The first random loss was drawn again and again, for ever."""
+    found = vm.predict(scenario({"law": law, "variant": "ns2"}, loss=1.0), "fluid")
+    assert "loses every packet" in str(found.reason)
+
+
 def test_linux_is_not_the_papers_equation_under_random_loss_either() -> None:
     for variant, holds in (("ns2", True), ("linux", False)):
         case = scenario({**VEGAS, "variant": variant}, buffer="20 pkt", loss=0.01)

@@ -146,8 +146,6 @@ def _unsupported(scenario: Scenario) -> str | None:
         return reason.replace("the continuous fluid has", "the delayed equations have")
     if any(find(group.law).recovery == "slow start" for group in scenario.flows):
         return "a window that starts again from one packet does not rest"
-    if scenario.links[0].loss == 1.0:
-        return "the link loses every packet"
     vegas = (g for g in scenario.flows if g.keeps_backlog)
     if any(continuous.thresholds(group)[0] <= 0.0 for group in vegas):
         return "a window holds though no packet of it waits: no queue stands"

@@ -72,6 +72,7 @@ def unsupported(
         "more than one link": len(scenario.links) > 1,
         "a queue other than drop-tail": not isinstance(link.queue, queues),
         "random loss": link.loss > 0 and not random_loss,
+        "link that loses every packet": link.loss == 1 and random_loss,
         "forced drops": bool(link.drops),
         "reverse traffic": any(f.direction == "reverse" for f in flows),
         "flows of finite size": any(f.size != math.inf or f.arrivals != "once" for f in flows),
