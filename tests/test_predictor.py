@@ -98,6 +98,17 @@ def test_red_without_a_mean_queue_leaves_the_other_models_their_answers(
     assert vm.predict(scenario({**VEGAS, **flow}, RENO, **marks), "red").applicable
 
 
+@pytest.mark.parametrize(("variant", "backlog"), [("paper", 3.0), ("ns2", 3.0), ("linux", 3.5)])
+def test_red_takes_the_middle_of_the_band_in_which_a_window_rests(
+    variant: str, backlog: float
+) -> None:
+    """With alpha 2 and beta 4 a window of Linux rests from 2 packets up to, not with, 5."""
+    queue = {**RED, "min_threshold": "20 pkt", "max_threshold": "40 pkt"}
+    flow = {"law": "vegas", "alpha": 2, "beta": 4, "variant": variant, "count": 2}
+    found = vm.predict(scenario(flow, buffer="60 pkt", queue=queue), "red")
+    assert found.queue_mean == pytest.approx([2.0 * backlog])
+
+
 @pytest.mark.parametrize(
     ("flow", "loss", "why"),
     [

@@ -17,6 +17,7 @@ from vegasmodel.adapters.common import (
     paper_equation,
     rtts,
 )
+from vegasmodel.adapters.secular import threshold
 from vegasmodel.laws import find
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Red, Scenario
@@ -57,7 +58,7 @@ def answer(scenario: Scenario) -> Prediction:
     flows = red.Flows(
         vegas=vegas,
         rtt=rtts(scenario),
-        alpha=column(scenario, lambda f: (f.alpha + f.beta) / 2),
+        alpha=threshold(scenario),
         over_estimate=np.array([0.0 if x == "measured" else float(x) for x in given]),
         decrease=None if queue.ecn else column(scenario, lambda f: f.decrease),
         max_window=column(scenario, lambda f: f.max_window),
