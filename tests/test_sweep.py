@@ -219,6 +219,7 @@ def test_a_random_design_is_the_same_again() -> None:
         ("flow.rtt=20:60:5", {}, "a unit is needed"),
         ("flow.vegas.count=1:9:0", {}, "from 1 to"),
         ("flow.vegas.law=vegas,rino", {}, "did you mean 'reno'"),
+        ("flow.vegas.arrivals=2", {}, '"once"'),
         ("link.buffer=5..60", {}, "draw, the number of points"),
         ("link.buffer=5:60:5", {"draw": 9}, "LOW..HIGH"),
         ("link.buffer=1:9999999:0.0001", {}, "at most 10000000 values"),

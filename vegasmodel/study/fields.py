@@ -53,7 +53,8 @@ class Field:
 
         If the field may also be a table, a table has another rule.
         """
-        return self.rule.plain if isinstance(self.rule, OneOf) else self.rule
+        either = isinstance(self.rule, OneOf) and self.rule.plain is not None
+        return self.rule.plain if either else self.rule
 
     @property
     def number(self) -> bool:
