@@ -4,6 +4,7 @@ The windows are limited and the link is fast, so a flow sends window / RTT = 40 
 active, and everything else is arithmetic.
 """
 
+import dataclasses
 import json
 import math
 from collections.abc import Callable
@@ -42,6 +43,19 @@ def ask(request: pytest.FixtureRequest) -> Callable[[vm.Scenario], vm.Prediction
     if engine is not None and not engine.available():
         pytest.skip("the simulator is not installed")
     return ASKED[name]
+
+
+@pytest.mark.parametrize("model", ["fluid", "rounds"])
+def test_shares_count_from_the_start_that_was_drawn(model: str) -> None:
+    """Each run draws how much later than 120 s the second flow starts, uniformly up to 90 s."""
+    flows = [dataclasses.replace(flow, variant="ns2") for flow in (WHOLE, HALF)]
+    times = vm.Run("220 s", "20 s", start_jitter="90 s", runs=40)
+    found = vm.predict(vm.Scenario([LINK], flows, run=times), model)
+    assert found.throughput == pytest.approx([40.0, 40.0], rel=0.01)  # while it is active
+    whole = 200.0 - 70.0**2 / (2.0 * 90.0)  # the first one starts after the warm-up in 7 of 9 runs
+    half = 100.0 - 45.0
+    error = 90.0 / math.sqrt(12.0 * 40.0)  # of a mean start
+    assert found.shares["half"] == pytest.approx(half / (whole + half), abs=2.0 * error / whole)
 
 
 def test_shares_count_bits_in_the_measured_time(

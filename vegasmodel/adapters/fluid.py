@@ -48,6 +48,7 @@ def answer(scenario: Scenario) -> Prediction:
         throughput_se=standard_error(runs) if len(runs) > 1 else None,
         base_rtt=run.base_rtt,
         rtt_mean=run.rtt_mean,
+        delivered=run.delivered,
         queue_mean=np.asarray(run.queue_mean),
         assumptions=(
             *(a for a in left_out(scenario, random_loss=True) if a.name not in KNOWN),

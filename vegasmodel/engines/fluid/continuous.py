@@ -53,6 +53,7 @@ class ContinuousRun:
     queue_mean: Floats  # [link] packets
     losses: Floats  # [flow] overflows in which the flow lost, after warmup
     status: str  # "done", or why the integration ended early (the averages are then NaN)
+    delivered: Floats | None = None  # [flow] packets after warmup, where windows decide so
     throughput_runs: Floats | None = None  # [run, flow] pkt/s, where windows decide once a round
     by_chance: bool = False  # whether runs differ by chance, there
     timeouts: Floats | None = None  # [flow] waits for the timer after several losses, in all runs

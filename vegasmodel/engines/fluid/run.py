@@ -158,6 +158,7 @@ def _one(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict[st
     with np.errstate(invalid="ignore", divide="ignore"):
         return {
             "throughput": after.delivered / after.active,
+            "delivered": after.delivered,
             "rtt_mean": after.window / after.delivered,
             "base_rtt": np.where(delay_based, flows["rtt"] + flows["over_estimate"], np.nan),
             "queue_mean": after.queue[:1] / after.queue[1],

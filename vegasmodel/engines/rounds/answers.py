@@ -122,7 +122,7 @@ def _random_timer_expired(scenario: Scenario, totals: Totals) -> bool:
 def throughput(totals: Totals) -> Floats:
     """The flows' throughputs from ``warmup`` to ``duration``, in pkt/s while the flow is active."""
     members, warmup = totals.scenario.members, totals.scenario.run.warmup
-    begin = np.array([max(m.start, warmup) for m in members])
+    begin = np.maximum(totals.starts, warmup)
     end = np.minimum([m.stop for m in members], _finished(totals))
     delivered = totals.flows["delivered"] - totals.flows["mark_delivered"]
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -57,6 +57,7 @@ class Totals:
     """The result of one run: samples over time, and the final records with counts since warm-up."""
 
     scenario: Scenario
+    starts: Floats  # of the flows in this run, s
     status: int
     events: int
     flows: NDArray[Any]  # the final records, ``state.FLOW``
@@ -209,6 +210,7 @@ class Simulation:
         self.holes = np.zeros((len(flows), holes, 6))
         self.routes = way
         self.scenario, self.duration = scenario, scenario.run.duration
+        self.starts = np.array([m.start for m in members]) if starts is None else starts
         self.capacity = scenario.links[0].capacity
         even = np.ndim(samples) == 0
         self.times = np.linspace(0.0, self.duration, samples) if even else np.asarray(samples)
@@ -262,6 +264,7 @@ class Simulation:
         flows = sum_by_member(array(self.net.flows), self.per_flow.shape[1])
         return Totals(
             self.scenario,
+            self.starts,
             status,
             self.events,
             flows,
