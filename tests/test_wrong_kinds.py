@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from enum import Enum
 from fractions import Fraction
-from typing import Any
+from pathlib import Path
+from types import ModuleType, NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin
 
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike
 
 import vegasmodel as vm
 from vegasmodel.command_line.commands import run
+from vegasmodel.fields.checked import Checked
 
 FLOWS = [vm.Flow("vegas", "40 ms"), vm.Flow("reno", "40 ms")]
 SCENARIO = vm.Scenario([vm.Link("8 Mbit/s", buffer="20 pkt")], FLOWS)
@@ -123,47 +129,131 @@ CALLS: dict[str, dict[str, Any]] = {
     "plots.throughput_over_buffer": {"models": [_ANSWER]},
     "plots.windows": {"data": vm.simulate(SCENARIO, "fluid", samples=9)},
 }
-# words of a figure may be anything, and Python itself refuses what cannot be called
-ANYTHING = {"log", "progress", "title", "x", "y"}
-PIECES = {"plots.heat", "plots.legend", "plots.tidy"}  # of matplotlib's own objects
+# words of a figure may be anything, and so may what is asked whether it is JAX's
+ANYTHING = {"title", "x", "y", "log"}
+OBJECTS = {"plots.heat", "plots.legend", "plots.tidy", "equilibrium.secular.is_jax"}
 
 
-def test_every_public_function_is_here() -> None:
-    names = {
-        f"{prefix}{name}"
-        for prefix, room in (("", vm), ("plots.", vm.plots))
-        for name in room.__all__
-        if inspect.isfunction(getattr(room, name))
+def _public(room: ModuleType = vm, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """All functions and classes that one reaches from ``vegasmodel`` by its public names."""
+    for name in dir(room):
+        thing = getattr(room, name)
+        if isinstance(thing, ModuleType):
+            yield from _public(thing, f"{prefix}{name}.")
+        elif getattr(thing, "__module__", "").startswith("vegasmodel") and callable(thing):
+            yield f"{prefix}{name}", thing
+
+
+PUBLIC = dict(_public())
+FUNCTIONS = {
+    name: thing
+    for name, thing in PUBLIC.items()
+    if not isinstance(thing, type) and name not in OBJECTS and hasattr(thing, "__globals__")
+}
+MADE = {  # classes of what a function takes; the others are of what a function returns
+    "engines.delayed.feedback.Rest",
+    "engines.delayed.integrator.Event",
+    "engines.rounds.run.Simulation",
+    "equilibrium.heterogeneous.Flows",
+    "equilibrium.loop_rest.Sources",
+    "equilibrium.loss_rounds.Recovery",
+    "equilibrium.loss_rounds.Source",
+    "equilibrium.random_loss.Flow",
+    "equilibrium.red.Curve",
+    "equilibrium.red.Flows",
+    "equilibrium.stability.Loop",
+}
+PLAIN = {int: 2, float: 1.0, complex: 1.0, bool: True, str: "paper", Path: Path("a"), Any: 1.0}
+
+
+def _good(hint: Any) -> Any:
+    """A value of the kind that a type states; its checks may refuse it for another reason."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if hint in PLAIN:
+        return PLAIN[hint]
+    if hint == ArrayLike or origin is np.ndarray:
+        return np.array([1.0])
+    if origin in (Union, UnionType):
+        return None if NoneType in inner else _good(inner[0])
+    if origin is Literal:
+        return inner[0]
+    if origin is tuple and Ellipsis not in inner:
+        return tuple(_good(each) for each in inner)
+    if origin is Callable:
+        return lambda *_: None
+    if hint is vm.Scenario:
+        return SCENARIO
+    if origin is None:
+        return object.__new__(hint)  # of that class, and nothing else is known of it
+    return {} if issubclass(origin, Mapping) else []
+
+
+def _hints(thing: Any) -> dict[str, Any]:
+    room = vars(sys.modules[thing.__module__])
+    return {
+        argument.name: eval(argument.annotation, room)  # noqa: S307 - our own source
+        for argument in inspect.signature(thing).parameters.values()
+        if argument.kind not in (argument.VAR_KEYWORD, argument.VAR_POSITIONAL)
     }
-    assert names - PIECES == set(CALLS)
 
 
-def _public(name: str) -> Callable[..., Any]:
-    room, _, own = name.rpartition(".")
-    return getattr(vm.plots if room else vm, own)  # type: ignore[no-any-return]
-
-
-def _arguments() -> list[Any]:
+def _calls(names: Iterable[str]) -> list[Any]:
     return [
         pytest.param(name, argument.name, id=f"{name}-{argument.name}")
-        for name in CALLS
-        for argument in inspect.signature(_public(name)).parameters.values()
-        if argument.name not in ANYTHING and argument.kind is not argument.VAR_KEYWORD
+        for name in names
+        for argument in inspect.signature(PUBLIC[name]).parameters.values()
+        if argument.kind not in (argument.VAR_KEYWORD, argument.VAR_POSITIONAL)
+        and not (name.startswith("plots.") and argument.name in ANYTHING)
     ]
 
 
-@pytest.mark.parametrize(("name", "argument"), _arguments())
+def _call(name: str) -> dict[str, Any]:
+    if name in CALLS:
+        return CALLS[name]
+    given = inspect.signature(PUBLIC[name]).parameters
+    hints = _hints(PUBLIC[name])
+    return {one: _good(hints[one]) for one in hints if given[one].default is given[one].empty}
+
+
+@pytest.mark.parametrize(("name", "argument"), _calls(FUNCTIONS))
 def test_a_wrong_argument_is_one_line(name: str, argument: str) -> None:
     """Each argument of each public function, in turn, is of no use."""
     with pytest.raises(vm.FieldError) as said:
-        _public(name)(**{**CALLS[name], argument: object()})
+        PUBLIC[name](**{**_call(name), argument: object()})
     where = "law" if name == "register_law" else argument
     assert where in str(said.value).split(":")[0]
+    assert "\n" not in str(said.value)
+
+
+@pytest.mark.parametrize(("name", "argument"), _calls(sorted(MADE)))
+def test_a_wrong_field_is_one_line(name: str, argument: str) -> None:
+    """The classes of what the closed forms and the simulators take."""
+    with pytest.raises(vm.FieldError) as said:
+        PUBLIC[name](**{**_call(name), argument: object()})
+    assert argument in str(said.value).split(":")[0]
+
+
+@pytest.mark.parametrize(("name", "argument"), _calls(CALLS))
+def test_an_array_in_place_of_one_value_is_one_line(name: str, argument: str) -> None:
+    """``truth value of an array`` was NumPy's own error."""
     if argument == "between":  # it may be an array of two numbers
         return
-    with pytest.raises(vm.FieldError) as said:  # "truth value of an array" was NumPy's own error
-        _public(name)(**{**CALLS[name], argument: np.array([1.0, 2.0])})
+    with pytest.raises(vm.FieldError) as said:
+        PUBLIC[name](**{**CALLS[name], argument: np.array([1.0, 2.0])})
     assert "\n" not in str(said.value)
+
+
+def test_every_public_class_is_here() -> None:
+    """A class is one that users make, or a function returns it or a part of it."""
+    assert MADE | set(CALLS) <= set(PUBLIC)
+    assert len(FUNCTIONS) > 150
+    returned = [str(inspect.signature(each).return_annotation) for each in FUNCTIONS.values()]
+    classes = {name: thing for name, thing in PUBLIC.items() if isinstance(thing, type)}
+    parts = [str(inspect.get_annotations(each)) for each in classes.values()]
+    said = " ".join(returned + parts)
+    for name, thing in classes.items():
+        checked = name in MADE or issubclass(thing, Checked | Exception | Enum)
+        assert checked or thing.__name__ in said, name
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vegasmodel.fields import kinds
+
 Floats = NDArray[np.float64]
 
 ENOUGH_PRECISION = 0.1  # relative_uncertainty at which there are enough runs
 
 
+@kinds.checked
 def jain(throughput: ArrayLike) -> float:
     """Jain's index ``(sum b_i)^2 / (n sum b_i^2)`` of throughputs b_i (``tsang`` section 1).
 
@@ -21,6 +24,7 @@ def jain(throughput: ArrayLike) -> float:
     return float(jains(np.ravel(throughput)))
 
 
+@kinds.checked
 def jains(throughput: ArrayLike) -> Floats:
     """Jain's fairness index over the last axis: ``[..., n] -> [...]``.
 
@@ -36,6 +40,7 @@ def jains(throughput: ArrayLike) -> Floats:
     return index
 
 
+@kinds.checked
 def delivered(rates: ArrayLike) -> Floats:
     """The rates ``[..., n]`` with 0 in place of NaN, unless all n rates are NaN.
 
@@ -47,6 +52,7 @@ def delivered(rates: ArrayLike) -> Floats:
     return known
 
 
+@kinds.checked
 def group_means(
     throughput: ArrayLike, groups: Sequence[int], names: Sequence[str]
 ) -> dict[str, float]:
@@ -59,6 +65,7 @@ def group_means(
     return {name: float(known_mean(b[member == i])) for i, name in enumerate(names)}
 
 
+@kinds.checked
 def known_mean(values: ArrayLike) -> Floats:
     """The mean over the first axis of the values that are not NaN; NaN if all of them are."""
     b = np.asarray(values, dtype=np.float64)
@@ -68,6 +75,7 @@ def known_mean(values: ArrayLike) -> Floats:
     return mean
 
 
+@kinds.checked
 def group_ratios(means: Mapping[str, float]) -> dict[str, float | None]:
     """The ratio ``a/b`` for every ordered pair of groups.
 
@@ -81,6 +89,7 @@ def group_ratios(means: Mapping[str, float]) -> dict[str, float | None]:
     }
 
 
+@kinds.checked
 def nrmse(computed: ArrayLike, measured: ArrayLike) -> float | None:
     """The root mean square error, divided by the mean of the measurement.
 
@@ -93,6 +102,7 @@ def nrmse(computed: ArrayLike, measured: ArrayLike) -> float | None:
     return float(np.sqrt(np.mean((x - y) ** 2)) / mean)
 
 
+@kinds.checked
 def log_ratio_error(
     computed: Mapping[str, float | None], measured: Mapping[str, float | None]
 ) -> float | None:
@@ -105,6 +115,7 @@ def log_ratio_error(
     return None if found is None else found[1]
 
 
+@kinds.checked
 def worst_ratio(
     computed: Mapping[str, float | None], measured: Mapping[str, float | None]
 ) -> tuple[str, float] | None:
@@ -121,6 +132,7 @@ def worst_ratio(
     return max(errors, key=lambda error: round(abs(error[1]), 12)) if errors else None
 
 
+@kinds.checked
 def max_min_rates(demands: ArrayLike, capacity: float) -> Floats:
     """The max-min fair rates of flows with these demands on one link: ``[n] -> [n]``."""
     wanted = np.asarray(demands, dtype=np.float64)
@@ -133,6 +145,7 @@ def max_min_rates(demands: ArrayLike, capacity: float) -> Floats:
     return rates
 
 
+@kinds.checked
 def relative_uncertainty(mean: Floats, error: Floats, runs: int) -> Floats:
     """Half the 95 % interval (Student's t) of each flow's throughput, divided by the throughput.
 

@@ -56,7 +56,10 @@ def numbers(
 def floats(name: str, value: ArrayLike) -> Floats:
     """The value as float64.  Raises ``FieldError`` for anything but numbers."""
     try:
-        return np.asarray(value, dtype=np.float64)
+        array = np.asarray(value)
+        if array.dtype.kind in "US":
+            raise TypeError("NumPy would read a number from text")
+        return np.asarray(array, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise FieldError(name, value, "a number or an array of numbers") from None
 

@@ -33,6 +33,7 @@ from numpy.typing import ArrayLike, NDArray
 from vegasmodel.equilibrium import secular
 from vegasmodel.equilibrium._checks import VARIANTS, numbers, ordered, positive, word
 from vegasmodel.equilibrium._jain import jain_range
+from vegasmodel.fields import kinds
 from vegasmodel.stacks import dead_zone, find
 
 Floats = NDArray[np.float64]
@@ -75,6 +76,7 @@ def equilibria(
     return band
 
 
+@kinds.checked
 def outer_range(low: Band, high: Band) -> tuple[Floats, Floats]:
     """Bounds of each rate, if each over-estimate is only known to lie between two values.
 

@@ -21,6 +21,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from vegasmodel.fields import kinds
 from vegasmodel.status import Status
 
 __all__ = ["Branch", "Fold", "follow"]
@@ -57,6 +58,7 @@ class Branch:
     status: Status  # LEFT_RANGE, POINTS_USED_UP, or LOST: no next point was found
 
 
+@kinds.checked
 def follow(
     equations: Equations,
     x: npt.ArrayLike,

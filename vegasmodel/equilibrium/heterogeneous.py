@@ -39,6 +39,7 @@ from numpy.typing import ArrayLike, NDArray
 from vegasmodel.equilibrium._checks import count, numbers, positive, word
 from vegasmodel.equilibrium.random_loss import square_root
 from vegasmodel.equilibrium.red import Curve, effective
+from vegasmodel.fields import kinds
 from vegasmodel.metrics import Floats
 
 __all__ = ["Equilibria", "Equilibrium", "Flows", "droptail", "equilibria", "red"]
@@ -53,6 +54,7 @@ SAME = 1e-6  # of a price: two ends of Newton's method are one
 LEAST = 1e-12  # part of a piece
 
 
+@kinds.checked
 @dataclass(frozen=True, eq=False)
 class Flows:
     """The flows, one entry each: ``law`` (vegas, vegas-linux, reno, cubic) and ``rtt``, s.
@@ -137,6 +139,7 @@ def droptail(buffer: float) -> Floats:
     return np.array([(0.0, 0.0), (full, 0.0), (full, 1.0)])
 
 
+@kinds.checked
 def red(curve: Curve) -> Floats:
     """RED's loss probability over its average queue, as rows (queue, loss), one for each corner.
 
@@ -147,6 +150,7 @@ def red(curve: Curve) -> Floats:
     return np.asarray(rows[np.append(True, np.diff(rows, axis=0).sum(axis=1) > 0)])
 
 
+@kinds.checked
 def equilibria(
     routing: ArrayLike,
     capacity: ArrayLike,

@@ -20,6 +20,7 @@ import numpy as np
 from vegasmodel.equilibrium._checks import positive
 from vegasmodel.equilibrium.continuation import Equations, follow
 from vegasmodel.equilibrium.stability import Loop, assess, characteristic
+from vegasmodel.fields import kinds
 from vegasmodel.metrics import Floats
 from vegasmodel.status import Status
 
@@ -69,6 +70,7 @@ class Scan:
     jumps: tuple[Jump, ...]
 
 
+@kinds.checked
 def crossings(make: Make, xs: Floats, y: float) -> Scan:
     """Where stability changes along the values ``xs`` (positive, rising) at ``y``.
 
@@ -92,6 +94,7 @@ def crossings(make: Make, xs: Floats, y: float) -> Scan:
     return Scan(tuple(points), tuple(jumps))
 
 
+@kinds.checked
 def trace(
     make: Make,
     begin: Crossing,

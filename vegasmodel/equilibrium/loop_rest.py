@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from vegasmodel.equilibrium._checks import numbers, positive
 from vegasmodel.equilibrium.red import Curve, Equilibrium, Flows, bisect, effective
 from vegasmodel.equilibrium.stability import Loop
+from vegasmodel.fields import kinds
 from vegasmodel.metrics import Floats
 
 __all__ = ["Rest", "Sources", "about_red", "rest"]
@@ -40,6 +41,7 @@ __all__ = ["Rest", "Sources", "about_red", "rest"]
 SAME = 1e-9  # of a rate: the limit that holds it
 
 
+@kinds.checked
 @dataclass(frozen=True, eq=False)
 class Sources:
     """The flows of one link: each field is an array with one entry per flow.
@@ -85,6 +87,7 @@ class Rest:
     loop: Loop
 
 
+@kinds.checked
 def rest(
     sources: Sources,
     capacity: float,
@@ -131,6 +134,7 @@ def rest(
     return Rest(q / c, W, p, float((1.0 - p) * rate.sum() / c - 1.0), loop)
 
 
+@kinds.checked
 def about_red(
     flows: Flows, curve: Curve, capacity: float, root: Equilibrium, weight: float
 ) -> Loop:

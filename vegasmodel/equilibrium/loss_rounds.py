@@ -32,6 +32,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vegasmodel.equilibrium._checks import numbers, positive
+from vegasmodel.fields import kinds
 from vegasmodel.metrics import Floats
 
 __all__ = ["LAWS", "Recovery", "Source", "goodput"]
@@ -42,6 +43,7 @@ DUPLICATES = 3  # ACKs that make a fast retransmit
 FINE_SLACK = 1 / 16  # of an RTT by which Vegas's fine-grained timer exceeds a steady RTT
 
 
+@kinds.checked
 @dataclass(frozen=True)
 class Recovery:
     """How a law recovers from losses, as in ns-2.
@@ -112,6 +114,7 @@ class Source:
         positive("ack_every", self.ack_every)
 
 
+@kinds.checked
 def goodput(source: Source, law: Recovery) -> float:
     """Goodput in packets per second, each packet counted once.
 

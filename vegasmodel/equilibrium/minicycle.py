@@ -36,6 +36,7 @@ from vegasmodel.equilibrium import minicycle_printed as printed
 from vegasmodel.equilibrium import minicycle_start as beginning
 from vegasmodel.equilibrium._checks import VARIANTS, numbers, ordered, positive, word
 from vegasmodel.equilibrium.minicycle_start import INITIAL, Variant
+from vegasmodel.fields import kinds
 from vegasmodel.stacks import dead_zone, find
 from vegasmodel.status import Status
 
@@ -91,6 +92,7 @@ class Cycle:
     status: npt.NDArray[np.int_]  # DONE, or UNDEFINED: infinite buffer, or not solved
 
 
+@kinds.checked
 def throughput(
     capacity: npt.ArrayLike,
     rtt: npt.ArrayLike,
@@ -127,6 +129,7 @@ def throughput(
     return c.vegas, c.reno
 
 
+@kinds.checked
 def solve(
     capacity: npt.ArrayLike,
     rtt: npt.ArrayLike,

@@ -38,6 +38,7 @@ from vegasmodel.equilibrium._checks import VARIANTS, floats, numbers, positive, 
 from vegasmodel.equilibrium.continuation import follow
 from vegasmodel.equilibrium.minicycle_derived import loss_limited_window
 from vegasmodel.equilibrium.minicycle_start import Variant
+from vegasmodel.fields import kinds
 from vegasmodel.fields.units import FieldError
 from vegasmodel.status import Status
 
@@ -64,6 +65,7 @@ class Cycles:
     status: Status  # of ``continuation.follow``
 
 
+@kinds.checked
 def cycles(
     capacity: float,
     rtt: float,

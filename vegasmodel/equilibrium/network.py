@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vegasmodel.equilibrium._checks import count, numbers, positive
+from vegasmodel.fields import kinds
 from vegasmodel.metrics import Floats
 from vegasmodel.status import Status
 from vegasmodel.support.extras import need
@@ -80,6 +81,7 @@ class Equilibrium:
     status: Status
 
 
+@kinds.checked
 def solve(
     routing: ArrayLike, capacity: ArrayLike, alpha: ArrayLike, over_estimate: ArrayLike = 0.0
 ) -> Equilibrium:
@@ -108,6 +110,7 @@ def solve(
     )
 
 
+@kinds.checked
 def certificate(
     routing: ArrayLike,
     capacity: ArrayLike,

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from vegasmodel.equilibrium import secular
 from vegasmodel.equilibrium._checks import VARIANTS, numbers, positive, word
+from vegasmodel.fields import kinds
 from vegasmodel.stacks import find
 
 __all__ = ["drift", "level", "reckoned"]
@@ -71,6 +72,7 @@ def drift(
     return below.astype(np.int64) - above
 
 
+@kinds.checked
 def level(
     edge: float,
     flow: int,

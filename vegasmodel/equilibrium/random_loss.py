@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from vegasmodel.equilibrium import loss_rounds
 from vegasmodel.equilibrium._checks import numbers, positive, word
 from vegasmodel.equilibrium.loss_rounds import LAWS, Source
+from vegasmodel.fields import kinds
 from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
@@ -176,6 +177,7 @@ def hold_window(
     return np.minimum(shared, c * (T + x) + a)
 
 
+@kinds.checked
 @dataclass(frozen=True)
 class Flow:
     """One source on a lossy link: its law and its parameters.
@@ -207,6 +209,7 @@ class Flow:
             numbers("timeout", self.timeout)
 
 
+@kinds.checked
 def throughput(
     flow: Flow,
     p: float,
@@ -270,6 +273,7 @@ class Share:
     status: Status
 
 
+@kinds.checked
 def share(
     flows: Sequence[Flow],
     p: float,

@@ -29,6 +29,7 @@ from numpy.typing import ArrayLike
 
 from vegasmodel.equilibrium._checks import numbers, positive, word
 from vegasmodel.equilibrium.random_loss import coarse_timeout, square_root
+from vegasmodel.fields import kinds
 from vegasmodel.metrics import Floats
 
 __all__ = ["Curve", "Equilibrium", "Flows", "demand", "effective", "equilibria", "simple_pftk"]
@@ -38,6 +39,7 @@ SPACINGS = ("wait", "uniform", "independent")
 EPS = float(np.finfo(np.float64).eps)
 
 
+@kinds.checked
 @dataclass(frozen=True)
 class Curve:
     """RED's curve of loss over queue: its thresholds and the buffer, in packets.
@@ -80,6 +82,7 @@ class Curve:
         return np.array(rows)
 
 
+@kinds.checked
 @dataclass(frozen=True, eq=False)
 class Flows:
     """The flows: booleans and numbers that broadcast to one entry per flow.
@@ -178,6 +181,7 @@ def simple_pftk(
         return np.asarray(1.0 / (1.0 / smooth + T_0 * stalls))
 
 
+@kinds.checked
 def demand(flows: Flows, curve: Curve, queue: float, loss: float, capacity: float) -> Floats:
     """The rate that each flow delivers, pkt/s, at a mean queue in packets and a loss probability.
 
@@ -219,6 +223,7 @@ def demand(flows: Flows, curve: Curve, queue: float, loss: float, capacity: floa
     return arrive * np.where(vegas, np.minimum(rate, own), rate)
 
 
+@kinds.checked
 def equilibria(flows: Flows, curve: Curve, capacity: float) -> tuple[Equilibrium, ...]:
     """All fixed points: exactly one, or none if marks (ECN) cannot slow the flows enough.
 

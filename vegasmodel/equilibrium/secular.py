@@ -74,14 +74,16 @@ def solve(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -
         raise ValueError('variant "linux" needs rtt: its steady state depends on it')
     if any(is_jax(a) for a in (alpha, x, c, rtt)):
         return cast("Equilibrium", _jax().solve(alpha, x, c, rtt if linux else None))
+    if rtt is not None:
+        rtt = floats("rtt", rtt)
     alpha, x, rtt, c = _broadcast(alpha, x, rtt if linux else None, c)
     shape, n = alpha.shape[:-1], alpha.shape[-1]
     alpha, x, rtt = (np.ascontiguousarray(a).reshape(-1) for a in (alpha, x, rtt))
     m = math.prod(shape)
     out = np.empty(m * n)
-    floats, integers = np.empty((m, 3)), np.empty((m, 2), dtype=np.int64)
-    _run(alpha, x, rtt, linux, np.ascontiguousarray(c).reshape(-1), out, floats, integers)
-    delay, gap, residual = (floats[:, k].reshape(shape)[()] for k in range(3))
+    reals, integers = np.empty((m, 3)), np.empty((m, 2), dtype=np.int64)
+    _run(alpha, x, rtt, linux, np.ascontiguousarray(c).reshape(-1), out, reals, integers)
+    delay, gap, residual = (reals[:, k].reshape(shape)[()] for k in range(3))
     passes, status = (integers[:, k].reshape(shape)[()] for k in range(2))
     return Equilibrium(delay, out.reshape(*shape, n), gap, residual, passes, status)
 

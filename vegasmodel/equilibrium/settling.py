@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.equilibrium import secular
+from vegasmodel.fields import kinds
 from vegasmodel.metrics import Floats
 
 __all__ = ["alone", "first_peak", "lag", "later", "peak", "together"]
@@ -19,6 +20,7 @@ POINTS = 400  # of the delay on its way, at which speeds are compared
 SLOW_START = 2.0  # round trips in which a window doubles, the slower of the stacks
 
 
+@kinds.checked
 def alone(windows: Floats, trips: Floats, backlog: Floats) -> float:
     """Seconds until the window of a flow alone on the link is at rest.
 
@@ -29,6 +31,7 @@ def alone(windows: Floats, trips: Floats, backlog: Floats) -> float:
     return float(((doublings + backlog) * trips).max())
 
 
+@kinds.checked
 def together(windows: Floats, trips: Floats, c: Floats) -> float:
     """Upper bound, s, of the time until the windows of flows that start together are at rest.
 
@@ -40,6 +43,7 @@ def together(windows: Floats, trips: Floats, c: Floats) -> float:
     return float((swing * trips).max())
 
 
+@kinds.checked
 def later(before: Floats, after: Floats, trips: Floats) -> float:
     """Seconds from one equilibrium to the next, when new flows start.
 
@@ -51,6 +55,7 @@ def later(before: Floats, after: Floats, trips: Floats) -> float:
     return float(seconds[new].max(initial=0.0) + seconds[~new].max(initial=0.0))
 
 
+@kinds.checked
 def peak(windows: Floats, rtt: Floats, c: float, new: tuple[Floats, Floats]) -> float:
     """An upper bound, in s, of the queueing delay Delta while the windows of new flows rise.
 
@@ -62,6 +67,7 @@ def peak(windows: Floats, rtt: Floats, c: float, new: tuple[Floats, Floats]) -> 
     return float(secular.solve(np.concatenate([windows, new[0]]), poles, c).delay)
 
 
+@kinds.checked
 def first_peak(backlog: Floats, rtt: Floats, c: float) -> float:
     """Upper bound, s, of the queueing delay while flows start together in an empty network.
 
@@ -75,6 +81,7 @@ def first_peak(backlog: Floats, rtt: Floats, c: float) -> float:
     return float((A + np.sqrt(A * A + 4.0 * c * A * d)) / (2.0 * c))
 
 
+@kinds.checked
 def lag(
     upper: Floats,
     held: Floats,

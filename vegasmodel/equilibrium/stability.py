@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.equilibrium._checks import numbers, positive
+from vegasmodel.fields import kinds
 from vegasmodel.metrics import Floats
 
 Complex = NDArray[np.complex128]
@@ -42,6 +43,7 @@ MAX_PERIODS = 2000  # of the longest RTT within the box: what is beyond takes gi
 WIDE = 6.0  # longest RTTs: what dies out faster than e^-6 in one is not looked for
 
 
+@kinds.checked
 @dataclass(frozen=True, eq=False)
 class Loop:
     """The numbers of an equilibrium that decide its stability; arrays are [flow].
@@ -141,7 +143,8 @@ class Stability:
         return 2.0 * math.pi / w if w > 0 else (math.inf if w == 0 else math.nan)
 
 
-def characteristic(loop: Loop, z: Any) -> tuple[Complex, Complex, Floats]:
+@kinds.checked
+def characteristic(loop: Loop, z: complex | Complex) -> tuple[Complex, Complex, Floats]:
     """The characteristic function F(z), its derivative, and the sum of the sizes of F's terms.
 
     The equilibrium's characteristic roots are the z, in 1/s, at which F is 0.  Each result has the
@@ -224,6 +227,7 @@ def _answer(
     return g, -g * (1.0 / own + 1.0 / loop.pole / lag)
 
 
+@kinds.checked
 def assess(loop: Loop, top: float | None = None, left: float | None = None) -> Stability:
     """The stability of an equilibrium, and its rightmost characteristic roots.
 
@@ -368,7 +372,7 @@ def _turn(loop: Loop, start: complex, end: complex) -> float | None:
     Points are added where it turns fast.  Returns None if it turns too fast.
     """
     at = np.linspace(0.0, 1.0, 257)
-    f = characteristic(loop, start + at * (end - start))[0]
+    f = characteristic(loop, np.asarray(start + at * (end - start), complex))[0]
     for _ in range(40):
         step = np.angle(f[1:] / f[:-1])
         fast = np.flatnonzero(~(np.abs(step) < TURN))
@@ -377,7 +381,7 @@ def _turn(loop: Loop, start: complex, end: complex) -> float | None:
         if at.size > MAX_CONTOUR_POINTS:
             return None
         more = 0.5 * (at[fast] + at[fast + 1])
-        new = characteristic(loop, start + more * (end - start))[0]
+        new = characteristic(loop, np.asarray(start + more * (end - start), complex))[0]
         at, f = np.insert(at, fast + 1, more), np.insert(f, fast + 1, new)
     return None
 

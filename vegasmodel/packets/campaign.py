@@ -25,6 +25,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
+from vegasmodel.fields import kinds
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import reference
 from vegasmodel.scenario import Scenario
@@ -36,6 +37,7 @@ __all__ = ["run"]
 WORK = ".work"
 
 
+@kinds.checked
 def run(
     tables: Sequence[dict[str, Any]], folder: str | Path, *, processes: int | None = None
 ) -> Iterator[tuple[Scenario, Path]]:

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import Quantity
 from vegasmodel.metrics import known_mean
 from vegasmodel.packets import run_output
@@ -24,20 +25,7 @@ from vegasmodel.scenario import Link, RateDelay, Scenario
 from vegasmodel.support import children
 from vegasmodel.support.children import Budget, Workplace
 
-__all__ = [
-    "UNLIMITED",
-    "EngineFailed",
-    "EngineMissing",
-    "default_interval",
-    "execute",
-    "few_packets",
-    "one_line",
-    "patience",
-    "read",
-    "run",
-    "time_limit",
-    "window_limit",
-]
+__all__ = ["EngineFailed", "EngineMissing", "default_interval", "patience"]
 
 Floats = NDArray[np.float64]
 
@@ -53,6 +41,7 @@ class EngineFailed(RuntimeError):  # noqa: N818 - the name says it
     """The simulator stopped with an error, or took too long."""
 
 
+@kinds.checked
 def default_interval(scenario: Scenario) -> float:
     """Seconds between two samples.
 
@@ -73,6 +62,7 @@ def rate_delay_limits(link: Link) -> tuple[int, int]:
     return int(rate), int(delay)
 
 
+@kinds.checked
 def patience(scenario: Scenario) -> float:
     """The default time limit of a run, s: about twenty times the usual duration of such a run."""
     return 120.0 + 1e-4 * _packets(scenario) + 0.05 * len(scenario.members)

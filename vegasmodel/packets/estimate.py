@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from vegasmodel.fields import kinds
 from vegasmodel.packets.trace import Floats, Trace
 from vegasmodel.stacks import STACKS
 
@@ -46,6 +47,7 @@ class Estimates:
         return dataclasses.asdict(self)
 
 
+@kinds.checked
 def estimate(trace: Trace, over_base: Collection[str] | None = None) -> Estimates:
     """Estimate capacity, buffer, RTTs with empty queues, baseRTTs and alphas from a trace.
 
@@ -191,6 +193,7 @@ def _difference(one: Floats, other: Floats) -> Floats | None:
     return np.quantile(more, [0.25, 0.5, 0.75]) if more.size else None
 
 
+@kinds.checked
 def lost_packets(trace: Trace) -> bool | None:
     """Whether packets were lost or retransmitted; ``None`` if the trace does not show that."""
     found = [trace.known(name) for name in ("loss", "retransmits")]

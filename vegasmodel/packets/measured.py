@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from vegasmodel.fields import kinds
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets.pairing import pair
 from vegasmodel.packets.sizes import in_packets_of
@@ -17,6 +18,7 @@ from vegasmodel.scenario import Scenario
 __all__ = ["to_prediction"]
 
 
+@kinds.checked
 def to_prediction(
     trace: Trace, scenario: Scenario, flows: Mapping[str, str] | None = None, model: str = "trace"
 ) -> Prediction:

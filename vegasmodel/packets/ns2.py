@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Collection
 from pathlib import Path
 
+from vegasmodel.fields import kinds
 from vegasmodel.packets import engine, ns2_script, ns2_support
 from vegasmodel.packets.engine import (
     EngineFailed,
@@ -47,6 +48,7 @@ def version() -> str:
         return _ns([], place, 60.0, script).strip() or "unknown"
 
 
+@kinds.checked
 def run(
     scenario: Scenario,
     *,
@@ -109,6 +111,7 @@ def run(
     )
 
 
+@kinds.checked
 def run_trace(
     scenario: Scenario,
     interval: float,

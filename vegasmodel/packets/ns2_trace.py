@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from vegasmodel.fields import kinds
 from vegasmodel.packets import ns2, ns3
 from vegasmodel.packets.engine import default_interval
 from vegasmodel.packets.run_output import Output, RoundTrips
@@ -16,6 +17,7 @@ __all__ = ["record", "to_trace"]
 Floats = NDArray[np.float64]
 
 
+@kinds.checked
 def record(
     scenario: Scenario,
     interval: float | None = None,
@@ -36,6 +38,7 @@ def record(
     return to_trace(scenario, output, engine=engine, source=source)
 
 
+@kinds.checked
 def to_trace(scenario: Scenario, output: Output, *, engine: str, source: str) -> Trace:
     """The trace of one run of ns-2, with one interval between any two successive samples."""
     samples = output.samples

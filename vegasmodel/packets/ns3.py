@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
+from vegasmodel.fields import kinds
 from vegasmodel.packets import engine, ns3_build, ns3_script, ns3_support
 from vegasmodel.packets.engine import EngineFailed, EngineMissing
 from vegasmodel.packets.run_output import Output
@@ -33,6 +34,7 @@ def version() -> str:
     return found.version
 
 
+@kinds.checked
 def run(
     scenario: Scenario,
     *,
@@ -70,6 +72,7 @@ def run(
     )
 
 
+@kinds.checked
 def run_trace(
     scenario: Scenario,
     interval: float,

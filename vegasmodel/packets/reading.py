@@ -6,6 +6,7 @@ import importlib
 import os
 from pathlib import Path
 
+from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import Choice
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets.readers.linux_csv import NEEDED, check_header
@@ -48,6 +49,7 @@ def read(path: str | Path, format: str = "auto") -> Trace:  # noqa: A002 - the o
         raise TraceError(path, "", Path(path).name, f"a readable file ({reason})") from None
 
 
+@kinds.checked
 def format_of(path: str | Path) -> str:
     """The format of a trace file: ``parquet`` or one of ``FORMATS``.  Raises ``TraceError``."""
     with Source(path) as source:

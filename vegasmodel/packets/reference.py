@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from vegasmodel.fields import toml_file
+from vegasmodel.fields import kinds, toml_file
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import ns2_support
 from vegasmodel.packets.trace import Trace, TraceError, read_parquet, scenario_of
@@ -32,7 +32,7 @@ from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario
 from vegasmodel.support.files import atomic_write
 
-__all__ = ["DamagedError", "check", "lookup", "make", "store", "stored", "tables", "variants"]
+__all__ = ["DamagedError", "check", "lookup", "make", "stored"]
 
 
 class DamagedError(ValueError):
@@ -54,6 +54,7 @@ _FIGURES = (
 )
 
 
+@kinds.checked
 def lookup(scenario: Scenario, folder: Path = FOLDER) -> Prediction | None:
     """The stored run of exactly this scenario (its name may differ); ``None`` if there is none.
 
@@ -100,6 +101,7 @@ def traces(
     return found, damaged
 
 
+@kinds.checked
 def make(
     table: dict[str, Any],
     folder: Path = FOLDER,
@@ -138,11 +140,13 @@ def store(
     return path
 
 
+@kinds.checked
 def stored(folder: Path = FOLDER) -> list[Scenario]:
     """The scenarios of all stored runs."""
     return [Scenario.from_dict(_read(path)["scenario"]) for path in sorted(folder.glob("*.json"))]
 
 
+@kinds.checked
 def check(scenario: Scenario, folder: Path = FOLDER) -> float:
     """Run ns-2 again and compare with the stored run.
 

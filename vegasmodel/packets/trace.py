@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vegasmodel.fields import kinds
 from vegasmodel.fields.units import FieldError, show
 from vegasmodel.support.files import atomic_write
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["VARIABLES", "Trace", "TraceError", "Variable", "make", "read_parquet", "scenario_of"]
+__all__ = ["VARIABLES", "Trace", "TraceError", "make", "read_parquet", "scenario_of"]
 
 SCHEMA = 1
 MAX_FLOWS = 10_000
@@ -193,6 +194,7 @@ class Trace:
         }
 
 
+@kinds.checked
 def make(
     engine: str,
     times: ArrayLike,
@@ -262,6 +264,7 @@ def _text(names: list[str]) -> NDArray[np.str_]:
     return np.array(names, dtype=np.str_)
 
 
+@kinds.checked
 def read_parquet(path: str | Path) -> Trace:
     """Read a file that ``Trace.write`` wrote.  Raises ``TraceError`` for any other file."""
     import pyarrow as pa
@@ -298,6 +301,7 @@ def read_parquet(path: str | Path) -> Trace:
     return trace
 
 
+@kinds.checked
 def scenario_of(path: str | Path) -> str | None:
     """The scenario's fingerprint in a trace file; ``None`` if the file has none.
 

@@ -99,6 +99,8 @@ def sweep(
     import xarray
 
     points.check_model(model)
+    if progress is not None and not callable(progress):
+        raise FieldError("progress", progress, "a function of two numbers: points done, points")
     space = grid.make(scenario, over, draw, seed)
     workers.check(engine, scheduler)
     if out is not None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import sympy as sp
 
+from vegasmodel.fields import kinds
 from vegasmodel.symbolic.steps import Derivation
 
 alpha, beta, c, d, x, Delta, W, n = sp.symbols("alpha beta c d x Delta W n", positive=True)
@@ -75,6 +76,7 @@ def no_over_estimate() -> Derivation:
     return Derivation("3.1.2", r"\Delta", (balance,), (share,), derived, c / (n * alpha), note)
 
 
+@kinds.checked
 def sensitivities(flows: int = 3) -> tuple[Derivation, Derivation, Derivation]:
     """Equations (7), (8) and (9): relative changes of the rate r_i of flow i = 1.
 
@@ -106,6 +108,7 @@ def sensitivities(flows: int = 3) -> tuple[Derivation, Derivation, Derivation]:
     )
 
 
+@kinds.checked
 def cross_corrected(flows: int = 3) -> Any:
     """Equation (8) with its printed numerator corrected; it then equals the derived form.
 
@@ -140,6 +143,7 @@ def two_arrivals() -> Derivation:
     )
 
 
+@kinds.checked
 def arrivals_bonald(flows: int) -> tuple[Any, ...]:
     """Bonald's rates of n flows that have arrived one by one, as section 3.1.2 prints them.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sympy as sp
 
+from vegasmodel.fields import kinds
 from vegasmodel.symbolic.steps import Derivation, Expr
 
 p, d, b, w, s = sp.symbols("p d b w s", positive=True)
@@ -47,6 +48,7 @@ def moment_step() -> Derivation:
     return Derivation("-", "E U^s / E U^{s-1}", (), (growth, taken), growth / taken)
 
 
+@kinds.checked
 def moment_product(terms: int = 6) -> tuple[Expr, Expr]:
     """The moment M(s) = E U^s as a product of ``terms`` factors, and the ratio M(s)/M(s - 1).
 

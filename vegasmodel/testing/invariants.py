@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from vegasmodel.fields import kinds
 from vegasmodel.metrics import Floats
 from vegasmodel.prediction import Prediction, silent
 from vegasmodel.predictor import MODELS
@@ -17,6 +18,7 @@ SUM_TOLERANCE = 1e-9  # rounding of sums in double precision
 NOT_CONSERVED = ("arrivals-bonald",)  # a printed closed form whose rates do not add up
 
 
+@kinds.checked
 def counting(prediction: Prediction) -> Floats:
     """How far a link's count of packets may exceed its capacity, as a part of it: [n_links].
 
@@ -78,6 +80,7 @@ def _behind_a_hole(scenario: Scenario, link: Link) -> float:
     return link.capacity * max(rtts) + link.buffer
 
 
+@kinds.checked
 def check(prediction: Prediction) -> None:
     """Raise ``AssertionError`` unless the prediction satisfies these statements.
 
@@ -107,6 +110,7 @@ def check(prediction: Prediction) -> None:
         assert np.all((known >= 0) & (known <= 1)), "a loss rate is a probability"
 
 
+@kinds.checked
 def check_rates(rates: Floats, capacity: float) -> None:
     """Raise ``AssertionError`` unless steady rates of Vegas flows are positive and fill the link.
 

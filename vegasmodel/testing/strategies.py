@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from hypothesis import strategies as st
 
+from vegasmodel.fields import kinds
 from vegasmodel.metrics import Floats
 from vegasmodel.queues import DropTail, Queue, RateDelay, Red
 from vegasmodel.scenario import LAWS, VARIANTS, Flow, Link, Run, Scenario, Staggered
@@ -34,6 +35,7 @@ class Equilibrium(NamedTuple):
     capacity: float  # pkt/s
 
 
+@kinds.checked
 @st.composite
 def equilibria(draw: st.DrawFn, max_flows: int = 20) -> Equilibrium:
     """Vegas flows alone on one link: thresholds of 0.1 to 100 packets, over-estimates to 1 s.
@@ -65,6 +67,7 @@ def queues() -> st.SearchStrategy[Queue]:
     )
 
 
+@kinds.checked
 @st.composite
 def scenarios(
     draw: st.DrawFn,

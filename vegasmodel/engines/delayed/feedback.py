@@ -50,15 +50,19 @@ import numpy as np
 from vegasmodel.engines.delayed.march import Chance, Past, Senders, Totals, dropped, march
 from vegasmodel.engines.fluid import continuous
 from vegasmodel.engines.fluid.records import Flows
+from vegasmodel.fields import kinds
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import to_first_link
 from vegasmodel.scenario import Red, Scenario
+
+__all__ = ["DelayedRun", "Rest", "run", "unsupported"]
 
 STEP = 1.0 / 32.0  # over the shortest round trip
 ROOM = 256  # steps of the past to begin with
 STEP_LIMIT = 3e9  # steps of a flow, which take half an hour
 
 
+@kinds.checked
 @dataclass(frozen=True, eq=False)
 class Rest:
     """An equilibrium in which a run begins: delay and windows were constant before time 0."""
@@ -89,6 +93,7 @@ class DelayedRun:
     past: Past  # the curves over the last round trips
 
 
+@kinds.checked
 def unsupported(scenario: Scenario) -> str | None:
     """Why this model cannot answer the scenario; None if it can.
 
@@ -100,6 +105,7 @@ def unsupported(scenario: Scenario) -> str | None:
     return continuous.unsupported(scenario, random_loss=True, red=True)
 
 
+@kinds.checked
 def run(
     scenario: Scenario,
     samples: int = 1001,

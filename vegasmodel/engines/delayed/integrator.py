@@ -44,6 +44,7 @@ from vegasmodel.engines.delayed.past import (
     Piece,
     rounding,
 )
+from vegasmodel.fields import kinds
 from vegasmodel.metrics import Floats
 
 Right = Callable[[float, Floats, Floats], Floats]  # f(t, y [n], z [lag, n]) -> [n]
@@ -56,6 +57,7 @@ ITERATIONS = 12  # of a step that reads itself
 AFTER = 1e-3  # part of a step after an event at which its sign is known again
 
 
+@kinds.checked
 @dataclass(frozen=True)
 class Event:
     """An event: a time at which ``function(t, y)`` is 0 while it rises, falls or does either.
@@ -165,6 +167,7 @@ class _Stepper:
         return min(span, 0.01 * size / speed if size > 1e-5 < speed else 1e-3 * span)
 
 
+@kinds.checked
 def integrate(
     f: Right,
     span: tuple[float, float],

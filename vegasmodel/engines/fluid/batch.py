@@ -19,7 +19,6 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -34,13 +33,12 @@ from vegasmodel.engines.fluid.continuous import (
 )
 from vegasmodel.engines.fluid.records import Batch, Flows
 from vegasmodel.engines.fluid.run import all_continuous
+from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import Choice
 from vegasmodel.metrics import Floats
+from vegasmodel.scenario import Scenario
 from vegasmodel.status import Status
 from vegasmodel.support.extras import need
-
-if TYPE_CHECKING:
-    from vegasmodel.scenario import Scenario
 
 ENGINES = ("threads", "jax")
 AVERAGES = ("throughput", "rtt_mean", "base_rtt", "losses")  # by flow
@@ -63,6 +61,7 @@ class BatchRun:
     ok: np.ndarray  # [scenario] bool: false where an overflow finds no window that can yield
 
 
+@kinds.checked
 def pack(scenarios: Sequence[Scenario], *, packets: bool | None = None) -> Batch:
     """Scenarios side by side in arrays, for flows whose windows change at every instant.
 
@@ -93,6 +92,7 @@ def pack(scenarios: Sequence[Scenario], *, packets: bool | None = None) -> Batch
     )
 
 
+@kinds.checked
 def run(
     scenarios: Sequence[Scenario] | Batch,
     *,

@@ -19,16 +19,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vegasmodel.engines.fluid.records import Flows, State, Tally
+from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import Choice
 from vegasmodel.laws import foreign
 from vegasmodel.metrics import Floats
-from vegasmodel.scenario import DropTail, Red
+from vegasmodel.scenario import DropTail, Red, Scenario
 from vegasmodel.stacks import STACKS
 from vegasmodel.status import Status
 
 if TYPE_CHECKING:
-    from vegasmodel.scenario import Flow, Scenario
+    from vegasmodel.scenario import Flow
 
+
+__all__ = ["ContinuousRun", "run", "unsupported"]
 LOSERS = ("growing", "all", "loss-based")
 BOOLEAN = ("keeps_backlog", "backlog_over_base", "measures_base")
 STEP = 0.5  # over the shortest round trip
@@ -59,6 +62,7 @@ class ContinuousRun:
     timeouts: Floats | None = None  # [flow] waits for the timer after several losses, in all runs
 
 
+@kinds.checked
 def unsupported(
     scenario: Scenario, *, random_loss: bool = False, red: bool = False, any_law: bool = False
 ) -> str | None:
@@ -176,6 +180,7 @@ def in_packets(scenario: Scenario, packets: bool | None) -> bool:
     return any(not STACKS[flow.variant].real_numbers for flow in scenario.flows)
 
 
+@kinds.checked
 def run(
     scenario: Scenario,
     sample: float | None = None,

@@ -33,16 +33,17 @@ from vegasmodel.engines.fluid.continuous import (
 )
 from vegasmodel.engines.fluid.run import all_continuous
 from vegasmodel.engines.fluid.steady import steady
+from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import Choice
 from vegasmodel.metrics import Floats
 from vegasmodel.prediction import LimitCycle
+from vegasmodel.scenario import Scenario
 from vegasmodel.status import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from vegasmodel.engines.fluid.records import State, Tally
-    from vegasmodel.scenario import Scenario
 
 CLOSE = 1e-9  # packets: a return to within this closes the cycle
 NUDGE = 1e-4  # packets: for finite differences of the map
@@ -96,6 +97,7 @@ class _Motion:
         return float(self.flows.rtt.max() + state.clock[1])
 
 
+@kinds.checked
 def limit_cycle(
     scenario: Scenario,
     *,

@@ -16,6 +16,7 @@ import numpy as np
 
 from vegasmodel.engines.fluid import continuous
 from vegasmodel.engines.fluid.continuous import ContinuousRun
+from vegasmodel.fields import kinds
 from vegasmodel.laws import BUILT_IN, find, foreign, registered
 from vegasmodel.laws.law import Recovery
 from vegasmodel.metrics import Floats
@@ -24,6 +25,8 @@ from vegasmodel.scatter import enough
 from vegasmodel.scenario import DropTail, Flow, Red, Scenario
 from vegasmodel.stacks import STACKS, waiting_room
 from vegasmodel.status import Status
+
+__all__ = ["run", "unsupported"]
 
 STEP = 0.5  # over the shortest round trip, where windows decide once in it
 CONTINUOUS_STEP = 1.0 / 64.0  # the same where they decide at every instant
@@ -49,6 +52,7 @@ def papers_only(scenario: Scenario) -> bool:
     return all(STACKS[group.variant].real_numbers for group in scenario.flows)
 
 
+@kinds.checked
 def unsupported(scenario: Scenario) -> str | None:
     """Why this model cannot answer the scenario; None if it can."""
     queue = scenario.links[0].queue
@@ -65,6 +69,7 @@ def all_continuous(scenario: Scenario) -> bool:
     return papers_only(scenario) and plain and known
 
 
+@kinds.checked
 def run(
     scenario: Scenario, sample: float | None = None, *, runs: int | None = None
 ) -> ContinuousRun:

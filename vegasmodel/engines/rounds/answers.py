@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from vegasmodel import scatter
 from vegasmodel.engines.rounds.flows import MAX_ARRIVALS
 from vegasmodel.engines.rounds.run import Totals, run
+from vegasmodel.fields import kinds
 from vegasmodel.metrics import Floats, known_mean
 from vegasmodel.placement import left_out_of_laws, work
 from vegasmodel.prediction import Assumption, Prediction
@@ -21,12 +22,15 @@ from vegasmodel.scenario import Scenario
 from vegasmodel.status import Status
 from vegasmodel.support.progress import series
 
+__all__ = ["answer", "obstacle"]
+
 BELOW_RTT = 0.99  # a baseRTT below this part of the RTT is no measurement
 NAMES_SHOWN = 3
 SAMPLES = 4001  # instants at which a flow of finite size is asked whether it is done
 Enough = Callable[[Sequence[Prediction]], bool]
 
 
+@kinds.checked
 def obstacle(scenario: Scenario) -> str | None:
     """Why the simulator cannot answer the scenario; None if it can."""
     for member in scenario.members:
@@ -163,6 +167,7 @@ def pieces(scenario: Scenario) -> Floats:
     return np.linspace(scenario.run.warmup, scenario.run.duration, scatter.PIECES + 1)
 
 
+@kinds.checked
 def answer(
     scenario: Scenario,
     *,

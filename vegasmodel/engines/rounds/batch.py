@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from vegasmodel.engines.rounds.answers import answer
+from vegasmodel.fields import kinds
 from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario
 
 
+@kinds.checked
 def run(
     scenarios: Sequence[Scenario],
     *,

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from vegasmodel.fields import kinds
 from vegasmodel.metrics import Floats
+from vegasmodel.scenario import Scenario
 from vegasmodel.status import Status
 
 if TYPE_CHECKING:
     from vegasmodel.engines.rounds.run import Simulation, Totals
     from vegasmodel.engines.rounds.snapshot import Observer, Snapshot
-    from vegasmodel.scenario import Scenario
 
 FIRST = 1280  # round trips of the first try; the next, if any, are twice as long
 SETTLED = 0.25  # of a try is transient
@@ -57,6 +58,7 @@ class Steady:
     status: str  # "done", or why the run failed (the averages are then NaN)
 
 
+@kinds.checked
 def steady(scenario: Scenario, longest: float | None = None) -> Steady:
     """Find the steady state of a scenario, by one cycle instead of a long average if cycles repeat.
 

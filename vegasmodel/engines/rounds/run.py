@@ -27,11 +27,14 @@ from vegasmodel.engines.rounds.state import (
     Net,
     array,
 )
+from vegasmodel.fields import kinds
 from vegasmodel.laws import registered
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import work
 from vegasmodel.scenario import Red, Scenario
 from vegasmodel.support.progress import running
+
+__all__ = ["Simulation", "Totals", "run"]
 
 # events per flow and round trip, at most about ...
 UNCONTENDED = 64  # ... where which packet comes first decides little,
@@ -139,6 +142,7 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
     return PAIR_NEAR_LOSS[pipe > FEW_PACKETS], PAIR_CALM
 
 
+@kinds.checked
 class Simulation:
     """A run of the simulator, with the parameters of the function ``run``.
 
@@ -275,6 +279,7 @@ class Simulation:
         )
 
 
+@kinds.checked
 def run(
     scenario: Scenario,
     *,

@@ -1,0 +1,168 @@
+"""The kinds of a function's arguments: one of another kind is a ``FieldError`` of one line.
+
+``checked`` decorates a function, and reads the kinds from the types that the function states. A
+rule for the value itself, such as a range, is the function's own task.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import numbers
+import sys
+import types
+import typing
+from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeVar, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from vegasmodel.fields.units import FieldError
+
+__all__ = ["checked"]
+
+T = TypeVar("T", bound=Callable[..., Any])
+
+
+class Kind(NamedTuple):
+    """What an argument may be."""
+
+    words: str  # for the error
+    has: Callable[[Any], bool]  # whether a value is of this kind
+    array: bool = False  # whether the function takes a float64 array: lists become one
+
+
+def checked(function: T) -> T:
+    """Check the kind of each argument before ``function`` runs, or a class makes an object.
+
+    NumPy's numbers count as Python's do. An argument of the type ``Any`` is not checked.
+    """
+    if isinstance(function, type):
+        made: Any = function
+        made.__init__ = checked(made.__init__)
+        return function
+    names = list(inspect.signature(function).parameters)
+
+    @functools.wraps(function)
+    def call(*args: Any, **given: Any) -> Any:
+        kinds = _kinds(function)
+        taken = [_take(kinds[name], name, x) for name, x in zip(names, args, strict=False)]
+        more = {name: _take(kinds.get(name), name, x) for name, x in given.items()}
+        return function(*taken, *args[len(taken) :], **more)
+
+    return cast("T", call)
+
+
+def _take(kind: Kind | None, name: str, value: Any) -> Any:
+    if kind is None:
+        return value
+    if not kind.has(value):
+        raise FieldError(name, value, kind.words)
+    return np.asarray(value, dtype=np.float64) if kind.array else value
+
+
+@functools.cache
+def _kinds(function: Callable[..., Any]) -> dict[str, Kind | None]:
+    """The kind of each parameter; read at the first call, when all modules are complete."""
+    parameters = inspect.signature(function).parameters.values()
+    return {one.name: _kind(_evaluated(one.annotation, function)) for one in parameters}
+
+
+def _evaluated(annotation: Any, function: Any) -> Any:
+    if not isinstance(annotation, str):
+        return annotation
+    return eval(annotation, vars(sys.modules[function.__module__]))  # noqa: S307 - our own source
+
+
+def _kind(hint: Any) -> Kind | None:
+    """The kind that a type states; ``None`` if anything is allowed."""
+    if hint in (Any, object, inspect.Parameter.empty):
+        return None
+    if hint in _PLAIN:
+        return _PLAIN[hint]
+    if hint == ArrayLike:
+        return _ARRAY
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        parts = [_kind(part) for part in inner]
+        known = [part for part in parts if part is not None]
+        if len(known) < len(parts):
+            return None
+        words = " or ".join(part.words for part in known)
+        return Kind(words, lambda x: any(part.has(x) for part in known))
+    if origin is Literal:
+        return Kind(f"one of {', '.join(map(str, inner))}", lambda x: _is_one(x, inner))
+    if origin is np.ndarray:
+        entries = typing.get_args(inner[1])
+        if np.complex128 in entries:
+            return Kind("an array of complex numbers", lambda x: _is_array(x, "biufc"))
+        return Kind(_ARRAY.words, _is_array, array=np.float64 in entries)
+    if origin is tuple and Ellipsis not in inner:
+        return _fixed([_kind(part) for part in inner])
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return Kind("a mapping", lambda x: isinstance(x, Mapping))
+    if isinstance(origin, type) and issubclass(origin, Iterable):
+        return _list(_kind(inner[0]))
+    if origin is Callable or hint is Callable:
+        return Kind("a function", callable)
+    cls = origin or hint
+    return Kind(f"a {cls.__name__}", lambda x: isinstance(x, cls))
+
+
+def _fixed(parts: list[Kind | None]) -> Kind:
+    """So many values, each of its own kind."""
+
+    def has(value: Any) -> bool:
+        good = isinstance(value, Collection) and len(value) == len(parts)
+        return good and all(p is None or p.has(x) for p, x in zip(parts, value, strict=True))
+
+    each = ", ".join("anything" if part is None else part.words for part in parts)
+    return Kind(f"{len(parts)} values: {each}", has)
+
+
+def _list(entry: Kind | None) -> Kind:
+    """A list, or what else may be walked through; its entries are checked where they can stay."""
+
+    def has(value: Any) -> bool:
+        if isinstance(value, str) or not isinstance(value, Iterable):
+            return False
+        stays = isinstance(value, Collection)
+        return not stays or entry is None or all(entry.has(x) for x in value)
+
+    return Kind("a list" if entry is None else f"a list, each entry {entry.words}", has)
+
+
+def _is_number(value: Any, kind: type, dtypes: str) -> bool:
+    """Whether the value is one number; a Boolean is none."""
+    if isinstance(value, kind):
+        return not isinstance(value, bool)
+    return _is_array(value, dtypes) and np.ndim(value) == 0
+
+
+def _is_array(value: Any, dtypes: str = "biuf") -> bool:
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind == "O":  # fractions, and whole numbers above 64 bits
+            array = array if array.size == 0 else np.asarray(array + 0, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):  # also rows of different lengths
+        return False
+    return array.dtype.kind in dtypes
+
+
+def _is_one(value: Any, words: tuple[Any, ...]) -> bool:
+    return any(type(value) is type(word) and value == word for word in words)
+
+
+_ARRAY = Kind("a number or an array of numbers", _is_array)
+_PLAIN: dict[Any, Kind] = {
+    int: Kind("a whole number", lambda x: _is_number(x, numbers.Integral, "iu")),
+    float: Kind("a number", lambda x: _is_number(x, numbers.Real, "iuf")),
+    complex: Kind("a complex number", lambda x: _is_number(x, numbers.Complex, "iufc")),
+    bool: Kind("True or False", lambda x: isinstance(x, bool | np.bool_)),
+    str: Kind("text", lambda x: isinstance(x, str)),
+    Path: Kind("a path", lambda x: isinstance(x, Path)),
+    None: Kind("None", lambda x: x is None),
+    type(None): Kind("None", lambda x: x is None),
+}
