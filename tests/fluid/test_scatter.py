@@ -147,6 +147,23 @@ def test_a_packet_that_takes_the_last_place_makes_another_flow_lose(free: float)
 
 
 @jit
+def _lost(flows: Table, state: Table, link: Bottleneck, packets: int) -> float:
+    for _ in range(2 * packets):
+        drops.drop_at_random(flows, state[0], link, 0.5)
+    return flows[0].lost / packets
+
+
+@pytest.mark.parametrize("p", [0.01, 0.1, 0.5])
+def test_random_loss_takes_its_part_of_the_packets(p: float) -> None:
+    flow = Flow("sack", 0.1, variant="ns2", send_jitter=0)
+    scenario = Scenario((Link(100.0, loss=p),), (flow,))
+    flows = senders(scenario)
+    state, link, n = begin(scenario, flows, 0), frame(scenario)[0], 100_000
+    flows["active"], flows["in_flight"] = True, 1e9
+    assert _lost(flows, state, link, n) == pytest.approx(p, abs=4.0 * np.sqrt(p / n))
+
+
+@jit
 def _mean_delay(flows: Table, state: Table, c: float) -> float:
     sample_delay(flows, state[0], 0.01, c)
     return flows[0].delay_sum / flows[0].round_sent

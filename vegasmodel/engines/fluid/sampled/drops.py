@@ -71,13 +71,16 @@ def victim(flows: Table[Sender], now: LinkState) -> int:
 def drop_at_random(flows: Table[Sender], now: LinkState, link: Bottleneck, packets: float) -> None:
     """Drop some of ``packets`` arrivals by random loss and by RED.
 
+    Random loss of probability p: the number of packets between two losses, a real number here, is
+    exponential with the mean 1/p, so a part p of all packets is lost.
+
     Let p be the drop probability that RED takes from its average queue.  In ns-2 (``wait_``; Floyd
     and Jacobson 1993) the number of packets between two drops is uniform on 1/p .. 2/p.  So the
     next drop comes when the sum of p over the packets since the last one reaches a random number,
     which is uniform on 1 .. 2.
     """
     if link.loss > 0.0:
-        now.loss_gap -= packets * -np.log1p(-link.loss)
+        now.loss_gap -= packets * link.loss
         while now.loss_gap <= 0.0:
             now.loss_gap += -np.log(1.0 - draw(now))
             lose(flows[victim(flows, now)], now, 1.0, 0.5 * now.step)
