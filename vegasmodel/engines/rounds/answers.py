@@ -114,13 +114,16 @@ def starts_of(scenario: Scenario, k: int) -> Floats:
     return starts + rng.uniform(0.0, 1.0, starts.size) * scenario.run.start_jitter
 
 
-def _random_timer_expired(scenario: Scenario, totals: Totals) -> bool:
-    """Whether a coarse retransmission timer has expired; ns-2's sources have such timers.
+def _random_ticks_count(scenario: Scenario, totals: Totals) -> bool:
+    """Whether the random phase of a clock's ticks could have changed the run.
 
-    Its ticks have a random phase, so the outcome of the run is random, too.
+    ns-2's coarse retransmission timer counts such ticks, and Linux's, too.  In Linux they also
+    count for a receiver that delays ACKs and for CUBIC.
     """
-    few = not scenario.random_arrivals
-    return few and bool(np.any(totals.flows["timeouts"][~totals.flows["timestamps"]] > 0))
+    flows = totals.flows
+    expired = (flows["timeouts"] > 0) & ~(flows["timestamps"] & ~flows["timer_wheel"])
+    asked = flows["timer_wheel"] & ((flows["delayed_ack"] > 0) | flows["bictcp"])
+    return not scenario.random_arrivals and bool(np.any(expired | asked))
 
 
 def throughput(totals: Totals) -> Floats:
@@ -216,7 +219,7 @@ def answer(
                     without=without,
                 )
             )
-            chance = chance or _random_timer_expired(scenario, outcomes[-1])
+            chance = chance or _random_ticks_count(scenario, outcomes[-1])
             if divided and k == 0 and scatter.half_suffices(np.diff(outcomes[0].delivered, axis=0)):
                 asked = halved(scenario)
     return _prediction(scenario, outcomes, time.perf_counter() - began)
@@ -229,7 +232,7 @@ def _prediction(scenario: Scenario, outcomes: list[Totals], seconds: float = 0.0
     sent = sum(float(o.flows["sent"].sum()) for o in outcomes)
     acks_lost = sum(float(o.flows["acks_lost"].sum()) for o in outcomes) / max(sent, 1.0)
     chance = scenario.by_chance or scenario.random_arrivals
-    chance = chance or any(_random_timer_expired(scenario, one) for one in outcomes)
+    chance = chance or any(_random_ticks_count(scenario, one) for one in outcomes)
     return Prediction(
         "rounds",
         scenario,

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.engines.rounds.state import Sender, jit
-from vegasmodel.engines.rounds.timer import JIFFY
+from vegasmodel.engines.rounds.timer import JIFFY, ticks_at
 
 C = 410.0 / 1024.0  # packets/s^3: bic_scale 41, in tenths and in 1024ths of a second
 SAME_WINDOW_TICKS = 7.0  # ticks, HZ/32: so long an unchanged window keeps its count
@@ -102,7 +102,7 @@ def _target(f: Sender, now: float) -> float:
 def _update(f: Sender, acks: float, now: float) -> None:
     """Compute ``cnt``, the number of ACKs per packet by which the window grows: bictcp_update."""
     window = np.floor(f.cwnd)
-    ticks = np.floor(now / JIFFY) - np.floor(f.counted / JIFFY)
+    ticks = ticks_at(f, now) - ticks_at(f, f.counted)
     f.reno_acks += acks
     if f.last_cwnd == window and ticks <= SAME_WINDOW_TICKS:
         return

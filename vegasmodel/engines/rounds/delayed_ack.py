@@ -20,7 +20,7 @@ import numpy as np
 
 from vegasmodel.engines.rounds.acks import acknowledge
 from vegasmodel.engines.rounds.state import Parcel, Sender, jit
-from vegasmodel.engines.rounds.timer import JIFFY, MIN_RTO, expiry
+from vegasmodel.engines.rounds.timer import JIFFY, MIN_RTO, expiry, ticks_at
 from vegasmodel.laws.packets import NEVER
 
 DUPLICATES_AT_ONCE = 3.0  # TCP_FASTRETRANS_THRESH
@@ -58,7 +58,7 @@ def hear(f: Sender, packets: float, begin: float, end: float) -> None:
     step = (end - begin) / max(packets - 1.0, 1.0)
     for k in range(int(min(packets, SETTLES))):
         at = begin + k * step
-        gap = np.floor(at / JIFFY) - np.floor(f.heard_at / JIFFY)
+        gap = ticks_at(f, at) - ticks_at(f, f.heard_at)
         f.heard_at = at
         if f.ack_ticks == 0.0:
             f.ack_ticks = least
@@ -97,7 +97,7 @@ def _set_delack_timer(f: Sender, now: float) -> None:
     f.delack_pause, f.delack_expires = f.ack_pause, now + f.ack_pause
     if f.adapts_ack_pause:  # tcp_send_delayed_ack
         pause = min(f.ack_ticks * JIFFY, max(f.receiver_rtt, f.ack_pause), LONGEST_PAUSE)
-        f.delack_expires = expiry(now, pause)
+        f.delack_expires = expiry(f, now, pause)
         f.delack_pause = f.delack_expires - now
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from vegasmodel.engines.rounds.rules import place
 from vegasmodel.engines.rounds.state import FLOW, MECHANISMS, RECEIVER, START
+from vegasmodel.engines.rounds.timer import GRAINS, JIFFY
 from vegasmodel.laws import Law, find
 from vegasmodel.laws.law import Recovery
 from vegasmodel.metrics import Floats
@@ -169,9 +170,10 @@ def records(scenario: Scenario, starts: Floats | None, seed: int) -> NDArray[Any
     # thresholds, so that their order in the scenario file does not matter.
     keys = (*(flows[key] for key in ("stop", "beta", "alpha")), np.array(places), flows["start"])
     flows = flows[np.lexsort((*keys, -flows["rtt"]))]
-    # every ns-2 agent's clock began at a time of its own (boot_time_)
+    # every ns-2 agent's clock began at a time of its own (boot_time_), every host's, too
     ticks = np.random.default_rng([scenario.run.seed, seed, len(flows), 0])
-    flows["boot_time"] = ticks.uniform(0.0, 1.0, len(flows)) * flows["tick"]
+    period = np.where(flows["timer_wheel"], GRAINS * JIFFY, flows["tick"])
+    flows["boot_time"] = ticks.uniform(0.0, 1.0, len(flows)) * period
     return flows
 
 

@@ -295,7 +295,7 @@ def early_timer_expired(f: Sender, holes: Floats, now: float) -> bool:
         retransmit_first(f, holes)
         fast_retransmit(f, now)
     elif f.timer_kind == TAIL_PROBE:  # beyond the window; else the last packet again
-        f.deadline, f.timer_kind = expiry(now, f.rto), RETRANSMIT
+        f.deadline, f.timer_kind = expiry(f, now, f.rto), RETRANSMIT
         if f.next < f.size:
             f.burst = 1.0
         else:
@@ -303,7 +303,7 @@ def early_timer_expired(f: Sender, holes: Floats, now: float) -> bool:
         f.next += f.burst
         f.probed = f.next
     else:
-        f.deadline, f.timer_kind = expiry(now, f.rto), RETRANSMIT
+        f.deadline, f.timer_kind = expiry(f, now, f.rto), RETRANSMIT
     return True
 
 

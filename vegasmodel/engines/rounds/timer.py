@@ -24,20 +24,27 @@ from vegasmodel.engines.rounds.state import (
 MIN_RTO = 0.2  # seconds: ns-2's shortest timeout, minrto_, and Linux's least variance
 TIMEOUT_MIN = 0.002  # seconds; TCP_TIMEOUT_MIN_US
 JIFFY = 0.004  # seconds; Debian's kernel has 250 ticks a second
+GRAINS = 64.0  # ticks between two looks at the timers of long pauses
 INITIAL_RTO = 1.0  # seconds; TCP_TIMEOUT_INIT, until a lost SYN is sent again
 
 
 @jit
-def expiry(now: float, pause: float) -> float:
-    """When Linux's timer expires after a pause: never early, at the next clock tick.
+def ticks_at(f: Sender, now: float) -> float:
+    """Linux's clock: the number of ticks since it began, ``boot_time`` before the simulation."""
+    return np.floor((now + f.boot_time) / JIFFY)
+
+
+@jit
+def expiry(f: Sender, now: float, pause: float) -> float:
+    """When Linux's timer expires after a pause: never early, at a clock tick.
 
     For pauses from 64 ticks on, the kernel looks at its timers only at every 8th tick, from 512
-    ticks on at every 64th (calc_index).  The model does not know the phase of these ticks.  So it
-    lets the timer end late by the average, half the time between two looks.
+    ticks on at every 64th (calc_index).  The phase of the ticks is random (``boot_time``).
     """
     ticks = np.ceil(pause / JIFFY - 1e-9)
-    grain = 1.0 if ticks < 64.0 else (8.0 if ticks < 512.0 else 64.0)
-    return now + (ticks + 0.5 * grain) * JIFFY
+    grain = 1.0 if ticks < 64.0 else (8.0 if ticks < 512.0 else GRAINS)
+    last = np.floor((ticks_at(f, now) + ticks) / grain)
+    return (last + 1.0) * grain * JIFFY - f.boot_time
 
 
 @jit
@@ -59,13 +66,13 @@ def arm(f: Sender, now: float) -> None:
     f.deadline, f.timer_kind = now + pause, RETRANSMIT
     if not f.timer_wheel:
         return
-    f.deadline = expiry(now, pause)
+    f.deadline = expiry(f, now, pause)
     if not f.tail_probe or f.phase != OPEN or f.holes > 0 or f.mean_rtt == 0.0:
         return
     due = 2.0 * f.mean_rtt + (MIN_RTO if f.cwnd < 2.0 else TIMEOUT_MIN)
     lost = f.timed_out and f.acked < f.recover
     if due < pause and f.acked >= f.probed and not lost:
-        f.deadline, f.timer_kind = expiry(now, due), TAIL_PROBE
+        f.deadline, f.timer_kind = expiry(f, now, due), TAIL_PROBE
 
 
 @jit
@@ -109,7 +116,7 @@ def reordering_window(f: Sender) -> float:
 @jit
 def arm_reordering_timer(f: Sender, now: float, left: float) -> None:
     """Set Linux's timer that ends when a missing packet may count as lost (tcp_rack_mark_lost)."""
-    f.deadline, f.timer_kind = expiry(now, left + TIMEOUT_MIN), REORDERING
+    f.deadline, f.timer_kind = expiry(f, now, left + TIMEOUT_MIN), REORDERING
 
 
 @jit
