@@ -92,8 +92,9 @@ def _target(f: Sender, now: float) -> float:
     Time t is counted from the epoch's start after the last cut, and taken one least RTT ahead.  At
     t = K the window is W_max again, and C is CUBIC's constant.
     """
-    min_rtt = np.ceil(f.delay_min / JIFFY) * JIFFY if f.delay_min < NEVER else 0.0
-    offset = now - f.epoch_start + min_rtt - f.cubic_k
+    min_rtt = np.ceil(f.delay_min / JIFFY) if f.delay_min < NEVER else 0.0
+    ticks = ticks_at(f, now) - ticks_at(f, f.epoch_start) + min_rtt
+    offset = ticks * JIFFY - f.cubic_k
     delta = np.floor(C * abs(offset) ** 3)
     return f.origin_point - delta if offset < 0.0 else f.origin_point + delta
 

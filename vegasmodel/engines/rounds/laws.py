@@ -133,8 +133,8 @@ def acks_to_change(f: Sender) -> float:
 
 
 @jit
-def grow(f: Sender, acks: float) -> None:
-    """Grow the window upon ``acks`` ACKs of new data.
+def grow(f: Sender, acks: float, now: float) -> None:
+    """Grow the window upon ``acks`` ACKs of new data, of which the last arrives at ``now``.
 
     The rule of growth is the same for all of them.
     """
@@ -143,7 +143,7 @@ def grow(f: Sender, acks: float) -> None:
     if in_slow_start(f):
         f.cwnd += acks if keeps_up(f, acks) else 0.0
     elif f.bictcp:
-        cong_avoid(f, acks, f.time)
+        cong_avoid(f, acks, now)
     else:
         _laws_acks(f, acks)
 

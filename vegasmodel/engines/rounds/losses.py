@@ -366,7 +366,7 @@ def acks_fill_hole(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
         return end
     swell = in_slow_start(f)
     if counts:
-        grow(f, acks)
+        grow(f, acks, end)
     if alone:
         restart_when_idle(f)
     free = usable_window(f, now)
@@ -407,7 +407,7 @@ def _check_at_filled(f: Sender, holes: Floats, end: float, again: float) -> None
     restart_timer(f, end)
     if f.acked > f.round_end:
         end_round(f, end, f.next - f.acked + 1.0, 1.0)
-    grow(f, 1.0)
+    grow(f, 1.0, end)
     if f.acked > again:  # the ACK speaks for a packet that was sent once: a sample
         sample = end - (holes[0, 3] if f.holes > 0 else f.received_at)
         f.rtt_sum += sample

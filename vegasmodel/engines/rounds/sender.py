@@ -156,7 +156,7 @@ def _advance_window(
     if f.bictcp:
         sample(f, f.rtt_last, end, f.acked, acks)
     swell = in_slow_start(f)
-    grow(f, packets if f.counts_packets else acks)
+    grow(f, packets if f.counts_packets else acks, end)
     restart_timer(f, end)
     if alone:
         restart_when_idle(f)
