@@ -13,9 +13,11 @@ from tests.helpers import exact
 from vegasmodel.engines.rounds import bictcp
 from vegasmodel.engines.rounds.answers import answer, starts_of
 from vegasmodel.engines.rounds.flows import mechanisms
+from vegasmodel.engines.rounds.laws import grow
 from vegasmodel.engines.rounds.rules import rule
 from vegasmodel.engines.rounds.run import run
 from vegasmodel.engines.rounds.state import FLOW
+from vegasmodel.engines.rounds.timer import expiry
 from vegasmodel.laws import find
 from vegasmodel.laws.vegas import decide_whole
 from vegasmodel.packets import reference
@@ -238,6 +240,54 @@ def test_cubic_of_linux_climbs_slowly_after_a_timeout_whose_acks_gave_no_rtt() -
     for k in range(7):
         bictcp.cong_avoid(f, 1.0, 1.0 + 0.1 * k)
     assert f["cwnd"] == 4.0
+
+
+def test_timers_of_linux_expire_at_ticks() -> None:
+    """calc_index: one tick after the one for which it is set; from 64 ticks on every eighth."""
+    f, rng = cubic(4.0, 2.0), np.random.default_rng(3)
+    late = []
+    for now, f["boot_time"] in rng.uniform(0.0, 0.256, (200, 2)):
+        for pause, grain in ((0.04, 1), (0.0402, 1), (0.3, 8)):
+            ends = (expiry(f, now, pause) + f["boot_time"]) / 0.004
+            assert abs(ends - grain * round(ends / grain)) < 1e-6
+            assert (
+                0.0 < expiry(f, now, pause) - now - np.ceil(pause / 0.004) * 0.004 <= grain * 0.004
+            )
+        late.append(expiry(f, now, 0.04) - now)
+    assert np.ptp(late) > 0.0035  # 40 to 44 ms
+
+
+def test_cubic_of_linux_grows_at_the_acks_of_the_kernel() -> None:
+    """tcp_cubic.c in whole numbers, over ACKs every 5 ms after a loss at a window of 13."""
+    f = cubic(9.0, 9.0)
+    f["last_max"], f["delay_min"] = 13.0, 0.0534
+    ack_cnt = cnt = cwnd_cnt = last_cwnd = last_time = 0
+    cwnd, reno, epoch = 9, 9, None
+    k = round((2**40 // 410 * (13 - 9)) ** (1.0 / 3.0))
+    for i in range(120):
+        now = 1.0011 + 0.005 * i
+        grow(f, 1.0, now)
+        ticks = int(now / 0.004)
+        ack_cnt += 1
+        if last_cwnd != cwnd or ticks - last_time > 250 // 32:
+            if epoch is None or ticks != last_time:
+                epoch = ticks if epoch is None else epoch
+                last_cwnd, last_time = cwnd, ticks
+                t = (ticks - epoch + 14 << 10) // 250  # 14: delay_min in ticks
+                target = 13 + (1 if t >= k else -1) * (410 * abs(k - t) ** 3 >> 40)
+                cnt = cwnd // (target - cwnd) if target > cwnd else 100 * cwnd
+            per = cwnd * 15 >> 3
+            while ack_cnt > per:
+                ack_cnt, reno = ack_cnt - per, reno + 1
+            if reno > cwnd:
+                cnt = min(cnt, cwnd // (reno - cwnd))
+            cnt = max(cnt, 2)
+        if cwnd_cnt >= cnt:
+            cwnd_cnt, cwnd = 0, cwnd + 1
+        cwnd_cnt += 1
+        cwnd, cwnd_cnt = cwnd + cwnd_cnt // cnt, cwnd_cnt % cnt
+        assert f["cwnd"] == cwnd, i
+    assert cwnd > 12
 
 
 def test_cubic_of_linux_is_no_slower_than_its_reno() -> None:

@@ -117,12 +117,13 @@ def starts_of(scenario: Scenario, k: int) -> Floats:
 def _random_ticks_count(scenario: Scenario, totals: Totals) -> bool:
     """Whether the random phase of a clock's ticks could have changed the run.
 
-    ns-2's coarse retransmission timer counts such ticks, and Linux's, too.  In Linux they also
-    count for a receiver that delays ACKs and for CUBIC.
+    ns-2's coarse retransmission timer counts such ticks.  In Linux all timers of a sender do, and
+    those of a receiver that delays ACKs.  Linux's CUBIC also counts ticks.
     """
     flows = totals.flows
     expired = (flows["timeouts"] > 0) & ~(flows["timestamps"] & ~flows["timer_wheel"])
     asked = flows["timer_wheel"] & ((flows["delayed_ack"] > 0) | flows["bictcp"])
+    asked |= flows["early_timers"] > 0
     return not scenario.random_arrivals and bool(np.any(expired | asked))
 
 

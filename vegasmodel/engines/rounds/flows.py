@@ -23,9 +23,10 @@ _BLOCK = 8.0  # bytes of a SACK block in an ACK
 _LARGEST = 2.0**53  # packets; a Pareto tail has no end
 _RECOVERIES = get_args(Recovery)
 _IN_LINE = ("one hole", "hole by hole", "scoreboard", "slow start")  # behind Vegas, at one instant
-_COUNTS = ("sent", "lost", "retransmits", "acks", "timeouts", "delivered", "acks_lost")
+_COUNTS = ("sent", "lost", "retransmits", "acks", "delivered", "acks_lost")
+_EXPIRIES = ("timeouts", "early_timers")
 _MARKS = ("mark_delivered", "mark_sent", "mark_lost", "mark_retransmits", "mark_acks")
-_SUMS = (*_COUNTS, *_MARKS, "rtt_area", "rtt_samples")
+_SUMS = (*_COUNTS, *_EXPIRIES, *_MARKS, "rtt_area", "rtt_samples")
 
 
 def mechanisms(law: Law, stack: Stack, record: Any) -> None:

@@ -291,6 +291,7 @@ def early_timer_expired(f: Sender, holes: Floats, now: float) -> bool:
     f.first, f.spread, f.burst, f.retransmit = f.next, 0.0, 0.0, -1.0
     if f.timer_kind == RETRANSMIT:
         return False
+    f.early_timers += 1.0
     if f.timer_kind == REORDERING and cut(f):
         retransmit_first(f, holes)
         fast_retransmit(f, now)

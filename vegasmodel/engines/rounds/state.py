@@ -191,6 +191,7 @@ class Sender(Mechanisms):
     retransmits: float
     acks: float
     timeouts: float
+    early_timers: float  # ... of other timers: Linux's, before the retransmission timer
     delivered: float  # for the first time
     ahead: float  # ... of these, by the ACKs that return between the two times below
     ahead_since: float
