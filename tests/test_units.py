@@ -96,6 +96,23 @@ def test_bits_and_packets_agree(rate: float, size: float) -> None:
     assert bits == pytest.approx(rate, rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("1 2 pkt", "one number"),  # pint multiplies: 2 packets
+        ("1;2 pkt", "one number"),
+        ("1.5 10 pkt", "one number"),
+        ("1__0 pkt", "one number"),
+        ("pkt", "a number is needed"),  # pint reads 1 packet
+        ("%", "a number is needed"),
+        ("inf 5", "a number is needed"),
+    ],
+)
+def test_a_quantity_is_one_number_and_its_unit(text: str, said: str) -> None:
+    with pytest.raises(FieldError, match=said):
+        parse(text, "packets", field="f", infinite=True)
+
+
 def test_formats() -> None:
     assert format_rate(125.0, 1000.0) == "125 pkt/s (1 Mbit/s)"
     assert format_time(0.0132) == "13.2 ms"

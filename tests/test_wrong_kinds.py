@@ -319,6 +319,13 @@ def test_another_kind_is_one_line(ask: Callable[[], Any], field: str, allowed: s
     assert "\n" not in str(said.value)
 
 
+def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    """Some editors write one; the file was refused as no TOML."""
+    file = tmp_path / "marked.toml"
+    file.write_bytes(b"\xef\xbb\xbf" + SCENARIO.to_toml().encode())
+    assert vm.load(file) == SCENARIO
+
+
 @pytest.mark.parametrize(
     ("line", "option"),
     [
@@ -329,6 +336,12 @@ def test_another_kind_is_one_line(ask: Callable[[], Any], field: str, allowed: s
         ("measure FILE --runs 0", "--runs: 0"),
         ("design FILE --solve buffer --for jain=1", "--solve: 'buffer'"),
         ("basins FILE --phase 1e9s", "--phase: "),
+        ("basins FILE --against ns4", "--against: 'ns4'"),
+        ("design FILE --solve link.buffer --for jain=1 --verify ns4", "--verify: 'ns4'"),
+        ("design FILE --solve link.buffer --for jain=1 --between 5ms:x", "--between: 'x'"),
+        ("predict FILE --uncertain rtt=1", "--uncertain, "),
+        ("predict FILE --uncertain =5%", "--uncertain, "),
+        ("predict /", "/: '/' cannot be read"),
         ("predict FILE --laws none.py", "--laws: 'none.py'"),
     ],
 )

@@ -284,4 +284,7 @@ def _doubts(
             raise FieldError("--uncertain", text, "FIELD=ERROR, such as rtt=5%")
         errors[name] = error
     answering = [p.model for p in results if p.applicable and p.model in CLOSED_FORMS]
-    return [uncertainty(scenario, model, errors) for model in answering]
+    try:
+        return [uncertainty(scenario, model, errors) for model in answering]
+    except FieldError as error:
+        raise error.of(f"--uncertain, {error.field.removeprefix('uncertain ')}") from None

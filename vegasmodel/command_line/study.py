@@ -119,7 +119,10 @@ def _ends(text: str, solve: str, scenario: Scenario) -> tuple[float, float]:
     if not colon:
         raise FieldError("--between", text, "LOW:HIGH, such as 5pkt:100pkt")
     field = fields.find(scenario, solve, "solve")
-    return float(field.read(low, scenario)), float(field.read(high, scenario))
+    try:
+        return float(field.read(low, scenario)), float(field.read(high, scenario))
+    except FieldError as error:
+        raise error.of("--between") from None
 
 
 @click.command()
@@ -303,6 +306,8 @@ def basins(
 
     case = inputs.load(scenario, laws)
     models = [model] if against is None else [model, against]
+    if against is not None:
+        points.check_model(against, "--against")
     points.ready(*models)
     near = parse(tolerance, "fraction", field="--tolerance", high=1.0)
     wait = None if phase is None else parse(phase, "time", field="--phase")

@@ -38,20 +38,20 @@ def read(path: str | Path) -> dict[str, Any]:
     if not isinstance(path, (str, os.PathLike)):
         raise FieldError("path", path, "the name of a scenario file")
     path = Path(path)
-    where = ascii(str(path))[1:-1]
+    where, name = ascii(str(path))[1:-1], path.name or str(path)
     try:
         if path.stat().st_size > MAX_FILE or not path.is_file():
             allowed = f"a scenario is a regular file of at most {MAX_FILE} bytes"
-            raise FieldError(where, path.name, allowed, wrong="cannot be read")
-        text = path.read_text(encoding="utf-8")
+            raise FieldError(where, name, allowed, wrong="cannot be read")
+        text = path.read_text(encoding="utf-8-sig")  # some editors write a mark first
     except UnicodeDecodeError:
-        raise FieldError(where, path.name, "a text file in UTF-8") from None
+        raise FieldError(where, name, "a text file in UTF-8") from None
     except (OSError, ValueError) as error:
         if isinstance(error, FieldError):
             raise
         reason = getattr(error, "strerror", None) or "not a usable path"
-        raise FieldError(where, path.name, reason, wrong="cannot be read") from None
-    return parse(text, where, path.name)
+        raise FieldError(where, name, reason, wrong="cannot be read") from None
+    return parse(text, where, name)
 
 
 def write(table: Mapping[str, Any]) -> str:

@@ -108,7 +108,10 @@ _DEFINITIONS = (
 _LESS_THAN_A_BIT = re.compile(
     r"(?<![^\W\d_])(milli|micro|nano|[mnu\u00b5\u03bc])(bit|byte|bps|[bB])s?(?![^\W\d_])"
 )
-_NUMBER_UNIT = re.compile(r"(-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*(.*)")
+_NUMBER_UNIT = re.compile(
+    r"([+-]?(?:[0-9]+(?:_[0-9]+)*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*(.*)"
+)
+_SECOND_NUMBER = re.compile(r"(?!1\s*/)[0-9.;_]")  # at the begin of a unit; "1/s" is a unit
 
 
 @functools.cache
@@ -242,6 +245,10 @@ def _convert(text: str, kind: str, field: str, allowed: str, packet_size: float 
     if "," in text:  # pint would read "4,32" as 432
         raise FieldError(field, text, "no comma in a number; a point before the decimals")
     match = _NUMBER_UNIT.fullmatch(text)
+    if match is None and not re.fullmatch("inf[^0-9]*", text):
+        raise FieldError(field, text, f"a number is needed: {allowed}")
+    if match is not None and _SECOND_NUMBER.match(match[2]):  # pint would multiply them
+        raise FieldError(field, text, f"one number and its unit: {allowed}")
     if match is None or match[2] not in _common():
         return _by_pint(text, kind, field, allowed, packet_size)
     number, (scale, unit), target = float(match[1]), _common()[match[2]], KINDS[kind].unit

@@ -60,6 +60,8 @@ def design(
     expect(scenario)
     aim, where = targets.read(target, scenario), fields.find(scenario, solve, "solve")
     checks = listed(verify, "verify", "models")
+    for each in checks:
+        points.check_model(each, "verify")
     points.ready(model, *checks)
     others = [name for name in dict.fromkeys(checks) if name != model]
     if not where.number:

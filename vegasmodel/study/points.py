@@ -126,11 +126,11 @@ class Figures:
         return Figures(**arrays, reasons=tuple(self.reasons[i] for i in np.ravel(chosen)))
 
 
-def check_model(model: str) -> None:
-    """Raise ``FieldError`` unless ``model`` names a model or a simulator."""
+def check_model(model: str, field: str = "model") -> None:
+    """Raise ``FieldError`` unless ``model`` names a model or a simulator; it names ``field``."""
     known = (*predictor.MODELS, *comparison.ENGINES)
     if not isinstance(model, str) or model not in known:
-        raise FieldError("model", model, f"one of {', '.join(known)}{nearest(model, known)}")
+        raise FieldError(field, model, f"one of {', '.join(known)}{nearest(model, known)}")
 
 
 def ready(*models: str) -> None:
