@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import inspect
 import json
 import os
 import resource
@@ -279,7 +280,7 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(reference, "FOLDER", tmp_path)
     for function in (reference.lookup, reference.traces):
         place = tmp_path if function is reference.lookup else tmp_path / "linux"
-        monkeypatch.setattr(function, "__defaults__", (place,))
+        monkeypatch.setattr(inspect.unwrap(function), "__defaults__", (place,))
     monkeypatch.setattr(comparison, "predict_all", lambda scenario, models: [])
     return tmp_path / source.name
 
