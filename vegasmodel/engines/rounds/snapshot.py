@@ -70,7 +70,7 @@ STOP = Kinds(
     _words("count since_queue spread burst lost marked ends_parcel"),
 )  # fmt: skip
 QUEUE = Kinds(
-    instants=("now",), rates=_words("rate packet_rate"),
+    instants=("now",), rates=_words("rate packet_rate recent"),
     plain=_words(
         "queue excess average early passed hazard next_hazard active share packets_per_work"
     ),
@@ -105,7 +105,7 @@ LEFT_OUT = {
         "capacity buffer discipline loss min_threshold max_threshold max_probability weight "
         "ecn mark_limit gentle mixed largest smallest oldest rows partner class_weight shift "
         "instant lateness foreseen sampled warm handshake_excess handshake_leaves arrived lost "
-        "served even area mark_area mark_now"
+        "served even area mark_area mark_now seat memory counted noted"
     ),
     "parcel": (),
 }
