@@ -435,7 +435,9 @@ def march(
             for k in range(net.links.shape[0]):
                 net.links[k].instant = grid[binade, 1]
             for i in range(net.hops.shape[0]):
-                net.hops[i].to_next = grid[binade, 2 + i]
+                one, link = net.hops[i], net.links[net.hops[i].link]
+                one.to_next = grid[binade, 2 + i]
+                one.early = one.lead * link.instant / link.capacity
         before = cwnd_packets(f)
         fits = (
             _flow_event(net, f, who, holes[who], now, synchronised) if e == f.hop else hop(net, e)

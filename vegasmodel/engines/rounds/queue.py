@@ -49,6 +49,14 @@ def advance(links: Table[Queue], k: int, now: float) -> None:
         _serve_both(link, links[link.partner], now)
 
 
+@jit
+def _full(link: Queue) -> float:
+    """How much work a full queue holds: a buffer of packets, and the one in transmission."""
+    most = link.buffer + link.seat
+    # a division by 1 takes as long as any other
+    return most if link.packets_per_work == 1.0 else most / link.packets_per_work
+
+
 @inlined
 def _serve(link: Queue, now: float, capacity: float) -> None:
     """Advance one queue to the time ``now``: it grows by the arrival rates less the capacity.
@@ -73,7 +81,7 @@ def _serve(link: Queue, now: float, capacity: float) -> None:
         count(link, after)
     else:
         area *= link.packets_per_work
-    full = (link.buffer + link.seat) / link.packets_per_work
+    full = _full(link)
     if link.mixed:  # of those that came, as many as are too many
         over = (
             (after * link.packets_per_work - link.buffer - link.seat)
@@ -126,7 +134,7 @@ def _waiting(link: Queue, area: float, busy: float, capacity: float) -> float:
     queue only at the end: half a packet too much on average.  A class of a Rate-Delay link
     transmits only for its share ``capacity`` of the time.
     """
-    halves = capacity / link.capacity + link.even
+    halves = (1.0 if link.partner < 0 else capacity / link.capacity) + link.even
     return area - 0.5 * halves * busy
 
 
@@ -289,8 +297,8 @@ def random_drops(
     same instant, and ``capable`` whether they carry ECN.
     """
     lost, picked = 0.0, 0.0
-    if link.loss > 0.0 and data:
-        link.hazard += packets * -math.log1p(-min(link.loss, 1.0 - 1e-12))
+    if link.loss_hazard > 0.0 and data:
+        link.hazard += packets * link.loss_hazard
         while link.hazard >= link.next_hazard and lost < packets:
             lost += 1.0
             link.hazard -= link.next_hazard
@@ -340,7 +348,7 @@ def overflow(link: Queue, packets: float, work: float) -> float:
 
     Returns their number.  ``work`` is the size of each packet, in packets of the scenario's size.
     """
-    full = (link.buffer + link.seat) / link.packets_per_work
+    full = _full(link)
     total = link.queue + link.excess - full
     if link.mixed:  # there may be room again
         full = (

@@ -114,7 +114,8 @@ def _acks_meet(scenario: Scenario, queues: dict[Key, int]) -> bool:
 
 
 def _link_record(scenario: Scenario, link: Link, key: Key, record: NDArray[np.void]) -> None:
-    record["capacity"], record["loss"] = link.capacity, link.loss
+    record["capacity"] = link.capacity
+    record["loss_hazard"] = -math.log1p(-min(link.loss, 1.0 - 1e-12))
     record["buffer"], record["seat"] = _room(scenario, link, key), 1.0
     record["discipline"], record["partner"], record["packets_per_work"] = DROPTAIL, -1, 1.0
     if _acks_alone(scenario, link, key):
@@ -226,6 +227,7 @@ def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
     links["instant"] = INSTANT
     if len({key[0] for key in queues}) == 1:
         hops["lead"] = _leads(scenario, members)[hops["flow"]]
+    hops["early"] = hops["lead"] * INSTANT / links["capacity"][hops["link"]]
     _sizes(links, hops)
     starts = np.array(first)
     span, shift = _clocks(links, hops, starts, step)

@@ -81,14 +81,13 @@ def _before_new_data(f: Sender) -> None:
 
 
 @jit
-def _new_acks(f: Sender, p: Parcel, now: float, step: float) -> float:
+def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> float:
     """Process ACKs of new data in order; each acknowledges one packet, or two if ACKs are delayed.
 
-    Returns when the last of them arrives.
+    The first packet arrives at ``first``.  Returns when the last of them arrives.
     """
     untimed = max(f.resent, f.untimed)
     once = not f.overdue_checks or f.acked >= untimed
-    first = now + max(p.back - now, 0.0) / p.count
     hear(f, 1.0, first, first)
     each, ready = packets_per_ack(f), portion(p, now, step)
     if f.delack_packets + ready < each:
@@ -96,7 +95,10 @@ def _new_acks(f: Sender, p: Parcel, now: float, step: float) -> float:
     f.marked, p.marked = max(f.marked, p.marked), 0
     _before_new_data(f)
     acks = ready if each == 1.0 else np.floor((f.delack_packets + ready) / each)
-    acks = min(acks, max(np.floor(acks_to_change(f) / (each if f.counts_packets else 1.0)), 1.0))
+    alike = acks_to_change(f)
+    if each > 1.0 and f.counts_packets:
+        alike /= each
+    acks = min(acks, max(np.floor(alike), 1.0))
     if in_cwr(f):
         acks = max(min(acks, np.ceil((f.recover - f.acked) / each)), 1.0)
     decides = f.rounds and f.acked + each - 1.0 >= f.round_end
@@ -326,4 +328,4 @@ def _parcel_arrives(f: Sender, p: Parcel, holes: Floats, now: float, step: float
     elif f.holes > 0:
         f.time = acks_fill_hole(f, p, holes, now, step)
     else:
-        f.time = _new_acks(f, p, now, step)
+        f.time = _new_acks(f, p, first, now, step)

@@ -99,13 +99,14 @@ LEFT_OUT = {
         "rtt_area rtt_samples mark_delivered mark_sent mark_lost mark_retransmits mark_acks"
     ),
     "hop": _words(
-        "flow link data last work precedes lead to_next ring room most latest head idle since"
+        "flow link data last work precedes lead early to_next ring room most latest head idle since"
     ),
     "link": _words(
-        "capacity buffer discipline loss min_threshold max_threshold max_probability weight "
-        "ecn mark_limit gentle mixed largest smallest oldest rows partner class_weight shift "
-        "instant lateness foreseen sampled warm handshake_excess handshake_leaves arrived lost "
-        "served even area mark_area mark_now seat memory counted noted"
+        "capacity buffer discipline loss_hazard min_threshold max_threshold max_probability weight "
+        "ecn mark_limit gentle mixed largest smallest oldest rows whole fluid_rows partner "
+        "class_weight shift instant lateness foreseen sampled warm handshake_excess "
+        "handshake_leaves arrived lost served even area mark_area mark_now seat memory counted "
+        "noted"
     ),
     "parcel": (),
 }

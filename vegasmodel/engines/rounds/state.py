@@ -239,7 +239,8 @@ class Hop:
     last: int  # the next stop is the sender
     work: float  # of one of its packets, in packets of the scenario
     precedes: int  # its arrivals are taken before a departure of the same instant
-    lead: float  # 0 to 1: of arrivals of one instant, that of the greatest comes first
+    lead: float  # 0 to 1: of arrivals of one instant, that of the greatest comes first,
+    early: float  # ... so many seconds early
     to_next: float  # seconds from here to the next queue, in the empty network
     ring: int  # its parcels lie there in ``Net.rings``,
     room: int  # ... in a circle of so many places,
@@ -273,7 +274,7 @@ class Queue:
     buffer: float
     seat: float  # packets in transmission: 1, or a class's part of the link's time
     discipline: int
-    loss: float
+    loss_hazard: float  # of a packet at random loss p: -ln(1 - p)
     min_threshold: float
     max_threshold: float
     max_probability: float
@@ -288,6 +289,8 @@ class Queue:
     stock: Floats  # ``stock.py``: what waits, by size
     oldest: int
     rows: int
+    whole: float  # packets in rows of whole packets,
+    fluid_rows: int  # ... and the number of the other rows
     packet_rate: float  # packets/s that come, of whatever size
     partner: int  # Rate-Delay: the queue of the other class; -1: none
     class_weight: float  # k for class R, 1 for class D
@@ -324,7 +327,7 @@ class Queue:
     mark_now: float
 
 
-_STOCK = {"Floats": ("f8", (ROWS, 3))}
+_STOCK = {"Floats": ("f8", (ROWS, 4))}
 _RECORDS = (Sender, Receiver, Parcel, Hop, Queue)
 FLOW, RECEIVER, PARCEL, HOP, LINK = (layout(record, _STOCK) for record in _RECORDS)
 

@@ -4,7 +4,8 @@ A buffer is limited to a number of packets, whatever their sizes. The queue is f
 Each row of ``stock`` describes neighbouring packets of one size by the sum of their sizes. A row is
 one of two kinds. In a row of whole packets, the packet in transmission counts as one until its
 transmission ends. In a row of packets that arrive evenly, like a fluid, fractions of a packet
-count.
+count. ``Queue.whole`` is the number of packets in the rows of the first kind, and
+``Queue.fluid_rows`` the number of rows of the second.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -16,7 +17,32 @@ from vegasmodel.engines.rounds.state import Queue, jit
 
 NOTHING = 1e-9  # packets
 ALIKE = 1e-9  # of a size: rounding
-WORK, SIZE, DISCRETE = range(3)
+WORK, SIZE, DISCRETE, PACKETS = range(4)
+ROUNDING = 1e-6  # packets
+
+
+@jit
+def _whole(link: Queue, row: int) -> float:
+    """Number of packets in a row of whole packets; 0 if the row is of the other kind."""
+    if link.stock[row, DISCRETE] == 0.0:
+        return 0.0
+    return np.ceil(link.stock[row, PACKETS] - ROUNDING)
+
+
+@jit
+def _update(link: Queue, row: int, work: float) -> None:
+    """Set the sum ``work`` of the sizes of the packets in a row, and what follows from it."""
+    stock, before = link.stock, _whole(link, row)
+    stock[row, WORK], stock[row, PACKETS] = work, work / stock[row, SIZE]
+    link.whole += _whole(link, row) - before
+
+
+@jit
+def _remove(link: Queue, row: int) -> None:
+    """Remove the first or the last row, which has become empty."""
+    link.whole -= _whole(link, row)
+    link.fluid_rows -= int(link.stock[row, DISCRETE] == 0.0)
+    link.rows -= 1
 
 
 @jit
@@ -33,13 +59,15 @@ def append(link: Queue, work: float, size: float, discrete: int) -> None:
     if link.rows > 0:
         alike = np.abs(stock[last, SIZE] - size) <= ALIKE * size
         if (alike and stock[last, DISCRETE] == discrete) or link.rows == rows:
-            packets = stock[last, WORK] / stock[last, SIZE] + work / size
-            stock[last, WORK] += work
+            packets = stock[last, PACKETS] + work / size
             if stock[last, SIZE] != size:
-                stock[last, SIZE] = stock[last, WORK] / packets
+                stock[last, SIZE] = (stock[last, WORK] + work) / packets
+            _update(link, last, stock[last, WORK] + work)
             return
     last = (link.oldest + link.rows) % rows
-    stock[last, WORK], stock[last, SIZE], stock[last, DISCRETE] = work, size, discrete
+    stock[last, SIZE], stock[last, DISCRETE], stock[last, PACKETS] = size, discrete, 0.0
+    _update(link, last, work)
+    link.fluid_rows += 1 - discrete
     link.rows += 1
 
 
@@ -55,11 +83,11 @@ def transmit(link: Queue, work: float) -> float:
         packets = part / stock[link.oldest, SIZE]
         area += part * (sent + 0.5 * packets)
         sent += packets
-        stock[link.oldest, WORK] -= part
+        _update(link, link.oldest, stock[link.oldest, WORK] - part)
         work -= part
         if stock[link.oldest, WORK] <= NOTHING:
+            _remove(link, link.oldest)
             link.oldest = (link.oldest + 1) % stock.shape[0]
-            link.rows -= 1
     return area
 
 
@@ -70,10 +98,10 @@ def remove_last(link: Queue, work: float) -> None:
     while work > 0.0 and link.rows > 0:
         last = (link.oldest + link.rows - 1) % stock.shape[0]
         part = min(work, stock[last, WORK])
-        stock[last, WORK] -= part
+        _update(link, last, stock[last, WORK] - part)
         work -= part
         if stock[last, WORK] <= NOTHING:
-            link.rows -= 1
+            _remove(link, last)
 
 
 @jit
@@ -83,7 +111,7 @@ def front_packets(link: Queue) -> float:
     The result is 0 if the queue is empty, or if its front arrived evenly, not as whole packets.
     """
     front = link.stock[link.oldest]
-    return front[WORK] / front[SIZE] if link.rows > 0 and front[DISCRETE] else 0.0
+    return front[PACKETS] if link.rows > 0 and front[DISCRETE] else 0.0
 
 
 @jit
@@ -92,7 +120,7 @@ def fluid(link: Queue) -> float:
     packets = 0.0
     for k in range(link.rows):
         row = (link.oldest + k) % link.stock.shape[0]
-        packets += link.stock[row, WORK] / link.stock[row, SIZE]
+        packets += link.stock[row, PACKETS]
     return packets
 
 
@@ -103,10 +131,11 @@ def count(link: Queue, queue: float) -> None:
     They are the waiting packets and the one in transmission; ``queue`` is their size in all, in
     packets of the scenario's packet size.
     """
-    packets = 0.0
-    for k in range(link.rows):
-        row = (link.oldest + k) % link.stock.shape[0]
-        share = link.stock[row, WORK] / link.stock[row, SIZE]
-        packets += np.ceil(share - 1e-6) if link.stock[row, DISCRETE] else share
+    packets = link.whole
+    if link.fluid_rows > 0:
+        packets = 0.0
+        for k in range(link.rows):
+            row = (link.oldest + k) % link.stock.shape[0]
+            packets += _whole(link, row) if link.stock[row, DISCRETE] else link.stock[row, PACKETS]
     if queue > 1e-6 and packets > 0.0:
         link.packets_per_work = packets / queue

@@ -49,8 +49,7 @@ def due(net: Net, e: int, time: float) -> float:
     so that it comes first among those of the same instant.
     """
     h = net.hops[e]
-    link = net.links[h.link]
-    return time + link.shift - h.lead * link.instant / link.capacity
+    return time + net.links[h.link].shift - h.early
 
 
 @jit
