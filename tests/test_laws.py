@@ -484,13 +484,16 @@ def test_what_the_fluid_has_not_is_said():
 
 
 def test_like_sources_get_like_rates_in_the_fluid():
-    """Sources of the same law and RTT differ only in their order in the file."""
+    """Sources of the same law and RTT differ only in their order in the file.
+
+    In one run of ns-2 one SACK source may get 167 pkt/s and two others 63 and 75.
+    """
     groups = [("vegas", 3.0), ("sack", 1.0)]
     flows = tuple(
         vm.Flow(law, 0.169, count=3, alpha=alpha, beta=3.0, variant="ns2", send_jitter=0.0)
         for law, alpha in groups
     )
-    run = Run(300.0, 100.0, runs=5, start_jitter=0.5)
+    run = Run(300.0, 100.0, runs=40, start_jitter=0.5)
     case = Scenario((Link(405.0, buffer=57.0),), flows, run=run)
     rates = np.asarray(vm.predict(case, "fluid").throughput)
     for like in (rates[:3], rates[3:]):

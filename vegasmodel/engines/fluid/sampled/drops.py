@@ -68,16 +68,20 @@ def victim(flows: Table[Sender], now: LinkState) -> int:
 
 
 @jit
-def drop_at_random(flows: Table[Sender], now: LinkState, link: Bottleneck, packets: float) -> None:
-    """Drop some of ``packets`` arrivals by random loss and by RED.
+def drop_at_random(
+    flows: Table[Sender], now: LinkState, link: Bottleneck, packets: float, s: float
+) -> None:
+    """Drop some of ``packets`` arrivals by random loss and by RED; their mean delay would be ``s``.
 
     Random loss of probability p: the number of packets between two losses, a real number here, is
     exponential with the mean 1/p, so a part p of all packets is lost.
 
-    Let p be the drop probability that RED takes from its average queue.  In ns-2 (``wait_``; Floyd
-    and Jacobson 1993) the number of packets between two drops is uniform on 1/p .. 2/p.  So the
-    next drop comes when the sum of p over the packets since the last one reaches a random number,
-    which is uniform on 1 .. 2.
+    RED averages the queue over the arrivals.  While the link is idle, the average falls as if
+    packets had arrived at the link's rate.  An average above the highest threshold makes RED drop
+    every packet.  Below it, let p be the drop probability that RED takes from the average.  In ns-2
+    (``wait_``; Floyd and Jacobson 1993) the number of packets between two drops is uniform on
+    1/p .. 2/p.  So the next drop comes when the sum of p over the packets since the last one
+    reaches a random number, which is uniform on 1 .. 2.
     """
     if link.loss > 0.0:
         now.loss_gap -= packets * link.loss
@@ -85,8 +89,14 @@ def drop_at_random(flows: Table[Sender], now: LinkState, link: Bottleneck, packe
             now.loss_gap += -np.log(1.0 - draw(now))
             lose(flows[victim(flows, now)], now, 1.0, 0.5 * now.step)
     if link.red:
-        waits = max(link.capacity * now.delay - 0.5, 0.0)
-        now.red_average += (1.0 - (1.0 - link.weight) ** packets) * (waits - now.red_average)
+        waits = max(link.capacity * s - 0.5, 0.0)
+        before = now.red_average
+        times = max(packets, link.capacity * now.step) if waits == 0.0 else packets
+        now.red_average += (1.0 - (1.0 - link.weight) ** times) * (waits - now.red_average)
+        if red_probability(link, max(before, now.red_average)) >= 1.0:
+            now.red_average = before
+            drop_all(flows, now, link, packets, waits)
+            return
         chance = red_probability(link, now.red_average) if waits > 1.0 else 0.0
         if chance <= 0.0:
             now.red_passed = 0.0
@@ -99,6 +109,21 @@ def drop_at_random(flows: Table[Sender], now: LinkState, link: Bottleneck, packe
 
 
 @jit
+def drop_all(
+    flows: Table[Sender], now: LinkState, link: Bottleneck, packets: float, queue: float
+) -> None:
+    """Drop the arrivals of a step that find RED's average queue above its highest threshold.
+
+    The queue shrinks by what is dropped, until the average falls below the threshold.
+    """
+    for k in range(int(packets)):
+        now.red_average += link.weight * (queue - now.red_average)
+        if red_probability(link, now.red_average) >= 1.0 and queue > 1.0:
+            lose(flows[victim(flows, now)], now, 1.0, now.step * (1.0 - k / packets))
+            queue = max(queue - 1.0, 0.0)
+
+
+@jit
 def grown_ago(flow: Sender, packets: float) -> float:
     """How many seconds before the step's end the window was smaller by ``packets``."""
     return flow.still + packets * flow.interval if flow.interval < NEVER else NEVER
@@ -106,17 +131,22 @@ def grown_ago(flow: Sender, packets: float) -> float:
 
 @jit
 def overflow_of_bursts(flow: Sender, now: LinkState, link: Bottleneck) -> None:
-    """Drop packets of slow start's bursts that find the buffer full.
+    """Drop packets of slow start's bursts, or of a window sent at once, that find the buffer full.
 
     Such a burst makes a queue even where the flow's average rate would make none.
     """
-    if flow.burst > 0.0 and flow.extra > 0.0:
+    if flow.window_sent > 0.0:
+        over = np.ceil(link.capacity * now.delay + flow.window_sent - link.room - WINDOW_ERROR)
+        if over > 0.0:
+            lose(flow, now, over, 0.0)
+    elif flow.burst > 0.0 and flow.extra > 0.0:
         over = link.capacity * now.delay + burst(flow, now, link.capacity) - link.room
         over = min(np.ceil(over - WINDOW_ERROR), flow.extra)
         if over > 0.0:
             flow.extra -= over
             flow.extra_lost += over
             flow.burst -= over
+            flow.lost_of_pairs = flow.in_slow_start
             lose(flow, now, over, grown_ago(flow, over) if flow.interval < NEVER else 0.0)
 
 

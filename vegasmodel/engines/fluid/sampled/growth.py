@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from vegasmodel.engines.fluid.sampled.law import allowed_in_flight, drift
 from vegasmodel.engines.fluid.sampled.records import (
     HOLE_BY_HOLE,
     NEVER,
+    SCOREBOARD,
     UNTIL_LOSS,
     LinkState,
     Sender,
@@ -38,6 +41,18 @@ def recovering(flow: Sender) -> float:
 
 
 @jit
+def repairing(flow: Sender) -> float:
+    """Packets in flight in a recovery with a scoreboard that counts lost packets as in flight.
+
+    The lost packets leave less of the window for others in the first round trip.  Then each ACK
+    that fills a hole releases two packets (tcp-sack1.cc: pipe_).
+    """
+    rounds: float = max(np.floor(flow.holes - flow.recovery_left), 0.0)
+    flight: float = flow.flight_later * 2.0**rounds
+    return flight
+
+
+@jit
 def growing(flow: Sender, now: LinkState, h: float) -> float:
     """The part of a step of ``h`` seconds whose ACKs move the window, in round trips.
 
@@ -61,12 +76,28 @@ def growing(flow: Sender, now: LinkState, h: float) -> float:
 
 
 @jit
+def double(flow: Sender, g: float) -> None:
+    """Slow start: each ACK adds a packet to the window over ``g`` round trips, up to ssthresh.
+
+    Tahoe sends again all packets from the first lost one on.  If every other packet of a train was
+    lost, half of these had arrived, so their ACKs are duplicates and the window grows by half per
+    round trip.  The last ACK of them speaks for all that had arrived and releases a whole window.
+    """
+    W = flow.cwnd
+    per_trip = 1.5 if flow.resends_left > 0.0 else 2.0
+    flow.cwnd = min(W * per_trip ** (flow.drift_factor * g), max(flow.ssthresh, W))
+    if flow.resends_left > 0.0:
+        flow.resends_left = max(flow.resends_left - W * g, 0.0)
+        flow.window_sent = flow.cwnd if flow.resends_left == 0.0 else 0.0
+    flow.in_slow_start = flow.cwnd < flow.ssthresh
+
+
+@jit
 def move(flow: Sender, now: LinkState, g: float, smooth: bool) -> None:
     """Move the window by the law's drift over ``g`` round trips, equation (S2)."""
     W, doubling, moving = flow.cwnd, flow.in_slow_start, g
     if flow.in_slow_start and flow.slow_start == UNTIL_LOSS:
-        flow.cwnd = min(W * 2.0 ** (flow.drift_factor * g), max(flow.ssthresh, W))
-        flow.in_slow_start = flow.cwnd < flow.ssthresh
+        double(flow, g)
     elif flow.in_slow_start and flow.doubling == 1:
         flow.cwnd = W * 2.0**g
     elif flow.in_slow_start or (flow.once_a_round and not smooth):  # as decided for this round
@@ -94,6 +125,8 @@ def send(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
         allowed = 0.0
     elif flow.recovery_left > 0.0 and flow.recovery == HOLE_BY_HOLE and not smooth:
         allowed = min(allowed, recovering(flow))
+    elif flow.recovery_left > 0.0 and flow.recovery == SCOREBOARD and not (flow.rack or smooth):
+        allowed = min(allowed, repairing(flow))
     if allowed > n:
         flow.extra = allowed - n
         flow.in_flight = allowed
@@ -112,7 +145,7 @@ def grow(flows: Table[Sender], now: LinkState, h: float, smooth: bool) -> bool:
     moved = False
     for i in range(flows.shape[0]):
         flow = flows[i]
-        flow.extra, flow.still, flow.interval = 0.0, 0.0, NEVER
+        flow.extra, flow.window_sent, flow.still, flow.interval = 0.0, 0.0, 0.0, NEVER
         if not flow.active:
             continue
         W, n, recovers = flow.cwnd, flow.in_flight, flow.recovery_left > 0.0

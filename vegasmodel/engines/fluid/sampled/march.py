@@ -37,6 +37,7 @@ def admit(flows: Table[Sender], now: LinkState) -> float:
             flow.delay_sum, flow.round_sent, flow.least_delay = 0.0, 0.0, np.inf
             flow.undetected, flow.detection_in, flow.rounds_at_rest = 0.0, 0.0, 0.0
             flow.recovery_left, flow.timeout_ends, flow.backoff = 0.0, 0.0, 1.0
+            flow.lost_of_pairs, flow.resends_left = False, 0.0
             flow.last_loss, flow.memory = t, 0.0
         elif flow.active and not active:
             flow.cwnd = flow.in_flight = flow.undetected = 0.0
@@ -113,9 +114,10 @@ def march(
         if moved and link.room < np.inf:
             overflow(flows, now, link, smooth)
         s, now.time = now.delay, later
-        if link.red or link.loss > 0.0:
-            drop_at_random(flows, now, link, arrivals)
         now.delay = delay(flows, now, link.capacity)
+        if link.red or link.loss > 0.0:
+            drop_at_random(flows, now, link, arrivals, 0.5 * (s + now.delay))
+            now.delay = delay(flows, now, link.capacity)
         out.queue[0] += 0.5 * h * link.capacity * (s + now.delay)
         out.queue[1] += h
         for i in range(flows.shape[0]):
@@ -125,6 +127,7 @@ def march(
                 out.delivered[i] += 0.5 * h * (flow.delivery_rate + rate)
                 out.window[i] += h * flow.in_flight
                 out.active[i] += h
+                flow.delay_sum += 0.5 * flow.sent * (now.delay - s)
                 before = flow.cwnd
                 out.losses[i] += on_acks(flow, now, h / (flow.rtt + s), link.capacity, smooth)
                 fell = fell or flow.cwnd <= before - FALL

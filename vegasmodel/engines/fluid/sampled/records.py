@@ -58,6 +58,8 @@ class Sender:
     timeout_ends: float  # time until which it waits for its timer
     timeouts: float  # waits for the timer so far, after several losses
     backoff: float  # factor on the next timeout
+    lost_of_pairs: bool  # of two packets that an ACK in slow start released, each time one
+    resends_left: float  # packets that it still sends again before it reaches what has arrived
     drain: float  # packets per round trip by which ``in_flight`` falls
     ssthresh: float
     in_slow_start: bool
@@ -76,6 +78,8 @@ class Sender:
     memory: float  # of the law
     last_loss: float  # time
     # in a step
+    sent: float  # packets that ACKs let go
+    window_sent: float  # packets of a whole window that one ACK let go
     extra: float  # packets that left on top of those that ACKs let go
     extra_lost: float  # ... of which so many found the buffer full
     interval: float  # seconds in which the window grew by a packet while ACKs moved it,

@@ -10,6 +10,7 @@ from vegasmodel.engines.fluid.sampled.records import (
     GAMMA,
     HOLE_BY_HOLE,
     ONE_HOLE,
+    SCOREBOARD,
     SLOW_START,
     LinkState,
     Sender,
@@ -33,6 +34,7 @@ def on_loss(flow: Sender, now: LinkState, smooth: bool) -> None:
     lost, W, left = flow.undetected, allowed_in_flight(flow, smooth), flow.detection_in
     flow.detection_in, flow.in_slow_start, flow.rounds_at_rest = 0.0, False, 0.0
     flow.round_drift = 0.0
+    pairs, flow.lost_of_pairs = flow.lost_of_pairs, False
     few = 1.0 if flow.slow_start == GAMMA else DUPLICATES
     timer = silent(flow) or W - lost < few or (flow.recovery == ONE_HOLE and lost > 1.0)
     before = flow.in_flight
@@ -60,6 +62,11 @@ def on_loss(flow: Sender, now: LinkState, smooth: bool) -> None:
     flow.recovery_left = 1.0 + left
     if flow.recovery == SLOW_START:
         flow.cwnd, flow.in_slow_start, flow.recovery_left = 2.0**-left, True, 0.0
+        flow.resends_left = 2.0 * lost - 1.0 if pairs else 0.0
+    elif flow.recovery == SCOREBOARD and not flow.rack:
+        flow.flight_later = max(new - lost, 0.0) + 1.0
+        flow.holes = max(np.ceil(np.log2(lost / flow.flight_later + 1.0)), 1.0)
+        flow.recovery_left = flow.holes + left
     elif flow.recovery == HOLE_BY_HOLE:
         flow.recovery_left = lost + left
         flow.holes = lost

@@ -35,6 +35,7 @@ def sample_delay(flows: Table[Sender], now: LinkState, h: float, c: float) -> fl
             others = (growth - max(flow.growth, 0.0) * flow.in_slow_start) * trip
             flow.delay_sum += packets * (s + 0.5 * max(others / c - s, 0.0))
             flow.round_sent += packets
+            flow.sent = packets
             flow.least_delay = min(flow.least_delay, s)
     return arrivals
 

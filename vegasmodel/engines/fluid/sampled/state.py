@@ -13,7 +13,8 @@ from vegasmodel.metrics import Floats
 PAST = ("lost", "rounds_at_rest", "timeouts")  # columns that only add up,
 INSTANTS = ("timeout_ends", "last_loss")  # ... that are times,
 WITHIN_A_STEP = (  # ... and made anew in each step
-    "extra", "extra_lost", "interval", "still", "growth_before", "delivery_rate",
+    "sent", "window_sent", "extra", "extra_lost", "interval", "still", "growth_before",
+    "delivery_rate",
 )  # fmt: skip
 _NAMES = list(FLOW.names or ())
 _MOVING = tuple(
