@@ -149,7 +149,7 @@ def test_a_packet_that_takes_the_last_place_makes_another_flow_lose(free: float)
 @jit
 def _lost(flows: Table, state: Table, link: Bottleneck, packets: int) -> float:
     for _ in range(2 * packets):
-        drops.drop_at_random(flows, state[0], link, 0.5)
+        drops.drop_at_random(flows, state[0], link, 0.5, 0.0)
     return flows[0].lost / packets
 
 
