@@ -450,7 +450,7 @@ def test_rounds_runs_the_rules_of_the_law_s_own_file(law, stack):
         flow[key] = value
     plain = SimpleNamespace(**{name: flow[name].item() for name in FLOW.names if name != "stock"})
     assert senders.acks_to_change(flow) == law.packets.acks_to_change(plain)
-    senders.grow(flow, 3.0)
+    senders.grow(flow, 3.0, 0.0)
     law.packets.upon_acks(plain, 3.0)
     assert flow["cwnd"] == plain.cwnd != given["cwnd"]
 

@@ -202,7 +202,7 @@ def test_the_window_opens_when_ns2s_sum_in_double_precision_does(packets: int) -
         "max_window": np.inf,
     }.items():
         record[key] = value
-    grow(record[0], float(packets))
+    grow(record[0], float(packets), 0.0)
     assert window(record[0]) == int(total)
 
 

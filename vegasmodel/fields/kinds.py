@@ -66,14 +66,8 @@ def _take(kind: Kind | None, name: str, value: Any) -> Any:
 @functools.cache
 def _kinds(function: Callable[..., Any]) -> dict[str, Kind | None]:
     """The kind of each parameter; read at the first call, when all modules are complete."""
-    parameters = inspect.signature(function).parameters.values()
-    return {one.name: _kind(_evaluated(one.annotation, function)) for one in parameters}
-
-
-def _evaluated(annotation: Any, function: Any) -> Any:
-    if not isinstance(annotation, str):
-        return annotation
-    return eval(annotation, vars(sys.modules[function.__module__]))  # noqa: S307 - our own source
+    hints = typing.get_type_hints(function, vars(sys.modules[function.__module__]))
+    return {name: _kind(hints.get(name, Any)) for name in inspect.signature(function).parameters}
 
 
 def _kind(hint: Any) -> Kind | None:
