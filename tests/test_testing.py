@@ -96,13 +96,13 @@ def test_with_infinite_buffers_the_warmup_bounds_what_counts_late() -> None:
 
 
 def test_a_far_flow_that_leads_first_adds_to_a_near_one_that_leads_last() -> None:
-    """Reno at 189 ms gives way to CUBIC at 56 ms; 17 packets more than 60 s at 142 pkt/s count."""
+    """Reno at 250 ms gives way to CUBIC at 56 ms; 26 packets more than 60 s at 200 pkt/s count."""
     s = vm.Scenario(
-        [vm.Link(142.0, buffer=171.0)],
-        [vm.Flow("reno", 0.189, variant="linux"), vm.Flow("cubic", 0.056, variant="linux")],
+        [vm.Link(200.0, buffer=250.0)],
+        [vm.Flow("reno", 0.25, variant="linux"), vm.Flow("cubic", 0.056, variant="linux")],
         run=vm.Run("65 s", warmup="5 s", runs=1),
     )
     found = vm.predict(s, "rounds")
     assert found.utilization is not None
-    assert found.utilization[0] > 1.0 + 3.5 / (60 * 142.0)  # else it would show nothing
+    assert found.utilization[0] > 1.0 + 3.5 / (60 * 200.0)  # else it would show nothing
     invariants.check(found)

@@ -182,9 +182,10 @@ def _rtt_bias() -> Map:
         "for example, a flow with a round trip of 50 ms gets up to three times as much as "
         "the flow with 40 ms.  Each cell is one run.\n\n"
         "In the right panel of `rtt-bias` senders wait at random for up to one packet's "
-        "transmission time (2 ms).  The shorter flow then gets a larger share over most of "
-        "the picture.  The wait prevents phase effects, but it also adds delay; the picture "
-        "does not separate the two causes.  Each cell is the mean of three runs.",
+        "transmission time (2 ms). Over most of the picture the flow with the shorter round "
+        "trip gets a larger share than without waits. The wait prevents phase effects, but it "
+        "also adds delay; the picture does not separate the two causes. Each cell is the mean "
+        "of three runs.",
     )
 
 
@@ -217,11 +218,11 @@ def _linux_order() -> Map:
         "delay, and gets nine tenths of the link or more.  If it starts after 5 s, it finds "
         "a shorter queue and gets less than nine tenths.\n\n"
         "In the left panel of `linux-order` the first window of the earlier flow varies. "
-        "With a smaller first window the queue builds up later.  If two identical flows "
-        "start at the same time, they get 0.66 and 0.34: the simulator favours the flow "
-        "that the file names first.\n\n"
-        "In the right panel of `linux-order` the first window of the later flow varies.  It "
-        "hardly matters if this flow starts 0.1 s after the other or later.",
+        "With a smaller first window this flow builds up its queue later, so the later flow "
+        "must start later to meet it. If two identical flows start at the same time, they get "
+        "0.66 and 0.34: the simulator favours the flow that the file names first.\n\n"
+        "In the right panel of `linux-order` the first window of the later flow varies. If "
+        "this flow starts at least 0.1 s after the other, its first window hardly matters.",
     )
 
 
