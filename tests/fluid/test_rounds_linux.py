@@ -21,7 +21,7 @@ from vegasmodel.engines.rounds.timer import expiry
 from vegasmodel.laws import find
 from vegasmodel.laws.vegas import decide_whole
 from vegasmodel.packets import reference
-from vegasmodel.scenario import Link, Run, Scenario, load
+from vegasmodel.scenario import Flow, Link, Run, Scenario, load
 from vegasmodel.stacks import STACKS
 
 ROOT = Path(__file__).parents[2]
@@ -199,10 +199,11 @@ def test_which_of_two_acks_due_at_once_is_first_does_not_hang_on_who_started_fir
     assert max(shares) < 0.85
 
 
-def cubic(cwnd: float, ssthresh: float) -> Any:
+def cubic(cwnd: float, ssthresh: float, stack: str = "linux") -> Any:
     """Linux's CUBIC before its first ACK."""
     record = np.zeros(1, FLOW)[0]
-    mechanisms(find("cubic"), STACKS["linux"], record)
+    mechanisms(find("cubic"), STACKS[stack], record)
+    record["decrease"] = 717.0 / 1024.0
     record["cwnd"], record["ssthresh"] = cwnd, ssthresh
     bictcp.reset(record, 0.0)
     return record
@@ -297,6 +298,29 @@ def test_cubic_of_linux_is_no_slower_than_its_reno() -> None:
     f["cwnd"] = 14.0
     climbs(f, 0.01, 0.1)
     assert 14.0 + 0.53 * 10.0 - 2.0 <= f["cwnd"] <= 14.0 + 0.53 * 10.0 + 1.0
+
+
+def test_cubic_of_ns2_competes_with_the_reno_of_another_beta() -> None:
+    """Its beta is set to 717/1024 when beta_scale is computed already, from 819/1024 (0.8).
+
+    So RFC 9438 4.3 gives 3 (1 - 0.8)/(1 + 0.8) = 1/3 of a packet a round trip.
+    """
+    f = cubic(40.0, 28.0, "ns2")
+    bictcp.recalc_ssthresh(f, 40.0)
+    f["cwnd"] = 28.0
+    climbs(f, 0.01, 0.3)
+    assert 28.0 + 30.0 / 3.0 - 2.0 <= f["cwnd"] <= 28.0 + 30.0 / 3.0 + 2.0
+
+
+def test_cubic_of_ns2_sends_upon_the_first_duplicate_acks() -> None:
+    """ns-2: 82 packets/s with room for two packets, where SACK has 22 because of its timeouts.
+
+    ``Agent/TCP/Linux`` does not count packets in flight that SACK has reported, in any state.
+    """
+    scenario = Scenario(
+        (Link(1000.0, buffer=2.0),), (Flow("cubic", 0.1, variant="ns2"),), run=Run(120.0, 40.0)
+    )
+    assert answer(scenario).throughput[0] > 0.5 * 82.0
 
 
 @pytest.mark.parametrize(("rise", "ends"), [(0.0119, False), (0.0131, True)])

@@ -23,6 +23,13 @@ NS2 = Stack(
     untimed_first=True,  # its clock begins with them, and what is sent at 0 counts as not sent
     probes_base=True,  # our scripts; the timer expires in the pause that follows
     overdue_checks=True,  # tcp-vegas.cc: vegastimeout_
+    bictcp=True,  # tcp-linux.cc, with the tcp_cubic.c of Linux 2.6
+    reno_windows=23.0 / 8.0,  # beta_scale, which it computes once, from a beta of 819/1024
+    packets_per_ack=31.0 / 16.0,  # ca->delayed_ack begins at 32, and its shift rounds to 1 below
+    least_cnt=1.0,
+    passes_ssthresh=True,  # bictcp_cong_avoid: snd_cwnd <= snd_ssthresh
+    cubic_tick=0.001,  # JIFFY_RATIO
+    sack_frees=("cubic",),  # tcp-linux.cc: packets_in_flight
     receiver_ssthresh=True,  # tcp.cc: initial_window, wnd_init_option_
     own_packets=("vegas",),  # tcp-vegas.cc has an output() of its own
     swells_uncut=True,  # tcp-reno.cc, tcp-newreno.cc: dupwnd_ = numdupacks_

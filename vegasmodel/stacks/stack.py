@@ -31,7 +31,13 @@ class Mechanisms:
     second_packet_first: bool = False  # its window is 1 until the second packet is acknowledged
 
     # CUBIC
-    bictcp: bool = False  # it counts ACKs in whole numbers, and has HyStart
+    bictcp: bool = False  # it counts ACKs in whole numbers, as the kernel does
+    hystart: bool = False  # it measures RTTs, and HyStart may end its slow start
+    reno_windows: float = 1.875  # of ACKs, in which the Reno of equal throughput grows by a packet
+    packets_per_ack: float = 1.0  # that an ACK stands for, as it estimates
+    least_cnt: float = 2.0  # ACKs per packet of growth
+    passes_ssthresh: bool = False  # slow start takes a last step where cwnd is ssthresh
+    cubic_tick: float = 0.004  # seconds, of its clock
 
     # losses
     rack: bool = False  # what was sent before a packet that arrived is lost after a while
@@ -100,6 +106,7 @@ class Stack(Mechanisms):
     # how a flow begins
     first_window: float = 1.0
     receiver_ssthresh: bool = False  # ssthresh begins at the receiver's window
+    sack_frees: tuple[str, ...] = ()  # laws whose senders take a packet that SACK reports off pipe
     own_packets: tuple[str, ...] = ()  # laws whose agents build packets: no ECN, SYN or headers
     header: float = 0.0  # bytes that the other laws' packets are longer
     always_sack: bool = False  # the sender knows which packets are missing, whatever the law

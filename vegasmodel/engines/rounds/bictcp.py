@@ -1,4 +1,4 @@
-"""CUBIC as the Linux kernel implements it (``tcp_cubic.c`` of Linux 6.1), with HyStart.
+"""CUBIC as the Linux kernel implements it (``tcp_cubic.c``): of Linux 6.1, and of 2.6 in ns-2.
 
 RFC 9438 computes a target, the window to be reached one RTT later. The kernel stores another
 number, ``cnt``: the number of ACKs after which the window grows by one packet. It computes ``cnt``
@@ -6,9 +6,9 @@ from the target in whole numbers, at most once per clock tick. For the RTT it us
 that it has measured. The kernel also computes the window that a Reno flow would have since the last
 recovery. The window of CUBIC grows at least to the window of Reno.
 
-HyStart ends slow start before a loss, in two cases. The first case is that the RTT has grown. The
-second case is a long train of ACKs: each came at most 2 ms after the one before, and the train
-lasts longer than half the least RTT plus 0.5 ms.
+HyStart, which Linux 2.6 does not have, ends slow start before a loss, in two cases. The first case
+is that the RTT has grown. The second case is a long train of ACKs: each came at most 2 ms after the
+one before, and the train lasts longer than half the least RTT plus 0.5 ms.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -17,15 +17,11 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.engines.rounds.state import Sender, jit
-from vegasmodel.engines.rounds.timer import JIFFY, ticks_at
 
 C = 410.0 / 1024.0  # packets/s^3: bic_scale 41, in tenths and in 1024ths of a second
-SAME_WINDOW_TICKS = 7.0  # ticks, HZ/32: so long an unchanged window keeps its count
+SAME_WINDOW = 1.0 / 32.0  # seconds, HZ/32: so long an unchanged window keeps its count
 CNT_BEFORE_LOSS = 20.0  # ACKs per packet, at most, while no loss is known
 WINDOWS_AT_TARGET = 100.0  # windows of ACKs per packet, at or above the target
-BETA_SCALE = 15.0 / 8.0  # beta_scale/8: the Reno of equal throughput grows once in so many windows
-LEAST_CNT = 2.0  # ACKs per packet
-FAST_CONVERGENCE = (1024.0 + 717.0) / 2048.0  # of a window that stayed below the last one
 HYSTART_MIN_SAMPLES, HYSTART_LOW_WINDOW = (
     8.0,
     16.0,
@@ -86,15 +82,21 @@ def sample(f: Sender, rtt: float, now: float, acked: float, samples: float) -> N
 
 
 @jit
+def _ticks_at(f: Sender, now: float) -> float:
+    """The number of ticks of CUBIC's clock since it began, ``boot_time`` before the simulation."""
+    return np.floor((now + f.boot_time) / f.cubic_tick)
+
+
+@jit
 def _target(f: Sender, now: float) -> float:
     """The window that CUBIC aims at, C (t - K)^3 + W_max, in whole packets (RFC 9438, equation 1).
 
     Time t is counted from the epoch's start after the last cut, and taken one least RTT ahead.  At
     t = K the window is W_max again, and C is CUBIC's constant.
     """
-    min_rtt = np.ceil(f.delay_min / JIFFY) if f.delay_min < NEVER else 0.0
-    ticks = ticks_at(f, now) - ticks_at(f, f.epoch_start) + min_rtt
-    offset = ticks * JIFFY - f.cubic_k
+    min_rtt = np.ceil(f.delay_min / f.cubic_tick) if f.delay_min < NEVER else 0.0
+    ticks = _ticks_at(f, now) - _ticks_at(f, f.epoch_start) + min_rtt
+    offset = ticks * f.cubic_tick - f.cubic_k
     delta = np.floor(C * abs(offset) ** 3)
     return f.origin_point - delta if offset < 0.0 else f.origin_point + delta
 
@@ -103,9 +105,9 @@ def _target(f: Sender, now: float) -> float:
 def _update(f: Sender, acks: float, now: float) -> None:
     """Compute ``cnt``, the number of ACKs per packet by which the window grows: bictcp_update."""
     window = np.floor(f.cwnd)
-    ticks = ticks_at(f, now) - ticks_at(f, f.counted)
+    ticks = _ticks_at(f, now) - _ticks_at(f, f.counted)
     f.reno_acks += acks
-    if f.last_cwnd == window and ticks <= SAME_WINDOW_TICKS:
+    if f.last_cwnd == window and ticks * f.cubic_tick <= SAME_WINDOW:
         return
     if f.epoch_start == NEVER or ticks > 0.0:
         f.last_cwnd, f.counted = window, now
@@ -113,20 +115,21 @@ def _update(f: Sender, acks: float, now: float) -> None:
             f.epoch_start, f.reno_acks, f.reno_cwnd = now, acks, window
             f.origin_point = max(f.last_max, window)
             f.cubic_k = ((f.origin_point - window) / C) ** (1.0 / 3.0)
+            f.cubic_k = np.floor(1024.0 * f.cubic_k) / 1024.0  # bic_K counts 1024ths of a second
         target = _target(f, now)
         f.cnt = WINDOWS_AT_TARGET * window
         if target > window:
             f.cnt = np.floor(window / (target - window))
         if f.last_max == 0.0:
             f.cnt = min(f.cnt, CNT_BEFORE_LOSS)
-    acks_per_reno_packet = np.floor(BETA_SCALE * window)
+    acks_per_reno_packet = np.floor(f.reno_windows * window)
     if f.reno_acks > acks_per_reno_packet:
         more = np.ceil(f.reno_acks / acks_per_reno_packet) - 1.0
         f.reno_acks -= more * acks_per_reno_packet
         f.reno_cwnd += more
     if f.reno_cwnd > window:
         f.cnt = min(f.cnt, np.floor(window / (f.reno_cwnd - window)))
-    f.cnt = max(f.cnt, LEAST_CNT)
+    f.cnt = max(np.floor(f.cnt / f.packets_per_ack), f.least_cnt)
 
 
 @jit
@@ -135,6 +138,9 @@ def cong_avoid(f: Sender, acks: float, now: float) -> None:
 
     The kernel's cubictcp_cong_avoid and tcp_cong_avoid_ai do this.
     """
+    if f.passes_ssthresh and f.cwnd <= f.ssthresh:
+        f.cwnd += 1.0  # ``acks_to_packet`` makes this ACK a group of its own
+        return
     _update(f, acks, now)
     if f.cwnd_cnt >= f.cnt:
         f.cwnd_cnt = 0.0
@@ -149,10 +155,11 @@ def cong_avoid(f: Sender, acks: float, now: float) -> None:
 def recalc_ssthresh(f: Sender, window: float) -> None:
     """Record a loss, as the kernel's cubictcp_recalc_ssthresh does: CUBIC's epoch ends here.
 
-    The height W_max of its plateau becomes the window at the loss, or less by fast convergence.
+    The height W_max of its plateau becomes the window at the loss, or less by fast convergence, if
+    the window stayed below the last W_max.
     """
     f.epoch_start = NEVER
-    f.last_max = window if window >= f.last_max else np.floor(FAST_CONVERGENCE * window)
+    f.last_max = window if window >= f.last_max else np.floor(0.5 * (1.0 + f.decrease) * window)
 
 
 @jit
@@ -161,4 +168,6 @@ def acks_to_packet(f: Sender) -> float:
 
     ``cnt`` is the number of ACKs per packet of growth.
     """
+    if f.passes_ssthresh and f.cwnd <= f.ssthresh:
+        return 1.0
     return max(f.cnt - f.cwnd_cnt, 1.0)

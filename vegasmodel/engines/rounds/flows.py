@@ -44,6 +44,8 @@ def mechanisms(law: Law, stack: Stack, record: Any) -> None:
     swells = law.recovery in ("one hole", "hole by hole")
     record["swells_uncut"] = stack.swells_uncut and swells
     record["bictcp"] = stack.bictcp and law.is_cubic
+    record["hystart"] = stack.hystart and law.is_cubic
+    record["limited_transmit"] |= law.name in stack.sack_frees
     record["once"], record["probes"] = law.once_a_round, law.slow_start == "gamma"
     asked = law.per_ack == "drift" and not record["bictcp"]
     record["rounds"] = law.once_a_round or asked
@@ -64,6 +66,8 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     record["rtt"] = empty_rtt(scenario, member)
     for key in ("alpha", "beta", "gamma", "decrease", "max_window"):
         record[key] = getattr(group, key)
+    if record["bictcp"]:
+        record["decrease"] = round(1024 * group.decrease) / 1024
     measured = group.over_estimate == "measured"
     record["known_base"] = math.nan if measured else member.rtt + float(group.over_estimate)
     record["stop"] = member.stop

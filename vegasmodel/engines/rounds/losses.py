@@ -229,7 +229,7 @@ def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
     acknowledge(f, p, acks, now, acks if f.scoreboard else 0.0)
     f.delivered += fill_holes(f, holes, first, acks, p.sent_at)
     end += _sack_seconds(f, holes) + hold_duplicate(f, acks)
-    if f.bictcp:
+    if f.hystart:
         sample(f, f.rtt_last, end, f.acked, acks)
     f.dupacks += acks
     later = p.sent_at - holes[0, 2]
@@ -344,7 +344,7 @@ def acks_fill_hole(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
     f.delivered += fill_holes(f, holes, first, acks, p.sent_at)
     end += _sack_seconds(f, holes)
     f.next = max(f.next, f.acked)
-    if f.bictcp:
+    if f.hystart:
         sample(f, f.rtt_last, end, f.acked, acks)
     if f.overdue_checks:
         _check_at_filled(f, holes, end, again)

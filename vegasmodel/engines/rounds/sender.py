@@ -155,7 +155,7 @@ def _advance_window(
         end_round(f, end, in_flight(f), packets)
     if (f.without & WITHOUT_ROUNDS) != 0 and f.overdue_checks:
         decide_per_ack(f)
-    if f.bictcp:
+    if f.hystart:
         sample(f, f.rtt_last, end, f.acked, acks)
     swell = in_slow_start(f)
     grow(f, packets if f.counts_packets else acks, end)
