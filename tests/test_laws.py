@@ -377,7 +377,7 @@ def test_what_cubic_lacks_in_a_stack_is_an_assumption_that_fails():
     for case, word in ((slow, "HyStart"), (other, "0.7"), (scenario("cubic", "reno", "ns2"), "")):
         for model in ("rounds", "fluid"):
             failed = {a.name: a.detail for a in vm.predict(case, model).assumptions if not a.holds}
-            expected = "" if model == "rounds" and case is slow else word  # it runs tcp_cubic.c
+            expected = "" if model == "rounds" else word  # it runs tcp_cubic.c
             assert expected in failed.get("whole-laws", "")
             assert ("whole-laws" in failed) == bool(expected)
             assert ("whole-stack" in failed) == (model == "fluid" and case is slow)

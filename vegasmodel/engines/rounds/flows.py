@@ -66,7 +66,7 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     record["rtt"] = empty_rtt(scenario, member)
     for key in ("alpha", "beta", "gamma", "decrease", "max_window"):
         record[key] = getattr(group, key)
-    if record["bictcp"]:
+    if runs.bictcp and law.is_cubic:
         record["decrease"] = round(1024 * group.decrease) / 1024
     measured = group.over_estimate == "measured"
     record["known_base"] = math.nan if measured else member.rtt + float(group.over_estimate)
