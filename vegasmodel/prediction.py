@@ -156,8 +156,9 @@ class Prediction:
     def shares(self) -> dict[str, float | None]:
         """Each group's share of all bits delivered from warm-up to end; ``None`` if there are none.
 
-        A group that is active for half of that time delivers half as many bits as its throughput
-        lets expect.  The share of a group that is never active in that time is 0.
+        A group's throughput is a mean over the time in which it is active.  So if a group is
+        active for half of the time, it delivers half as many bits as one of the same throughput
+        that is always active.  The share of a group that is never active in that time is 0.
         """
         total = sum(self.group_bps.values())
         return {name: bps / total if total > 0 else None for name, bps in self.group_bps.items()}

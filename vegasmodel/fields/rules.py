@@ -66,7 +66,10 @@ class Rule(Protocol):
         """Raise ``FieldError`` unless the value is allowed."""
 
     def write(self, value: Any) -> Any:
-        """The value as a file has it; ``read`` turns it back into ``value``."""
+        """What a scenario file has for ``value``, such as the text ``"80 ms"`` for 0.08.
+
+        ``read`` turns it back into ``value``.
+        """
 
 
 @dataclasses.dataclass(frozen=True)

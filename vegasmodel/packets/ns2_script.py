@@ -37,10 +37,9 @@ _AGENTS = {
     "tahoe": "Agent/TCP",
     "cubic": "Agent/TCP/Linux",  # whose congestion control is that of Linux 2.6
 }
-# ns-2 serves the two classes of Rate-Delay services by weighted round robin. _ROUND is the number
-# of packets in one round. ns-2 serves whole packets only, so the shares of the classes are inexact,
-# and the more so the shorter a round is. With rounds of 16 packets, a class that should get 1/13 of
-# the link got 0.3 % too much (measured).
+# ns-2 serves the two classes of Rate-Delay services by weighted round robin: in each round, each
+# class may send a number of packets. _ROUND is the mean of the two classes' numbers. ns-2 sends
+# whole packets only, so the ratio of the classes is inexact, and the more so the smaller _ROUND is.
 _ROUND = 16
 _KINDS = {"droptail": "DropTail", "red": "RED", "rd": "CBQ/WRR"}
 

@@ -183,10 +183,11 @@ def _address(text: str) -> object:
 def _by_control(
     trace: Trace, scenario: Scenario, found: dict[int, tuple[int, str]], free: dict[str, int]
 ) -> None:
-    """Pair unpaired members and flows that have the same congestion control.
+    """Pair the scenario's flows with the trace's by their congestion control, such as ``cubic``.
 
-    This is done for each congestion control that equally many members and flows have.  The pairs
-    are added to ``found``, and their flows are removed from ``free``.
+    Only flows without a pair count: those in ``free`` and those missing in ``found``.  If a
+    congestion control has equally many of them in the trace and in the scenario, they are paired in
+    the order of their starts.  The new pairs go into ``found``, and out of ``free``.
     """
     left: dict[str, list[int]] = {}
     for k, member in enumerate(scenario.members):

@@ -9,8 +9,9 @@ Delays and events need four additions:
 
 * Breaks: a break is a time at which a derivative of the solution jumps. The start is a break, and
   so is each event. When a delayed time t - tau_k passes a break, the solution gets a new break, at
-  which a derivative of the next higher order jumps. The integrator finds the new breaks and ends
-  steps there, up to the order of the method.
+  which a derivative of the next higher order jumps. The integrator ends a step at each break where
+  a derivative of at most the fifth order jumps. Jumps of higher orders do not harm a method of the
+  fifth order.
 * Short delays: if a delay is shorter than the step, f needs the solution inside the step. The step
   is then iterated. If an iteration makes a delay negative, a shorter step is tried. If a delay
   stays 0, the run ends, and the status says so.

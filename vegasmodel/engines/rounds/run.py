@@ -192,12 +192,13 @@ class Simulation:
         most = np.minimum(room, 4.0 * flows["size"][way.hops["flow"]] + 256.0).astype(np.int64)
         way.hops["most"], way.hops["room"] = most, np.minimum(most, _FIRST_ROOM)
         way.hops["ring"] = np.cumsum(way.hops["room"]) - way.hops["room"]
-        # The groups of packets on their way to a queue are stored in a ring buffer. A ring that is
-        # full is copied to a new place of twice the size, or of the size ``most`` if that is less.
-        # Its old place is not used again. The last place of a ring holds at most ``most`` groups,
-        # and the old ones together less than 2 ``most``. So 3 ``most`` records are enough for a
-        # ring. The array is created as bytes, because the zeros of a byte array take up no memory
-        # before they are used. An array of records would take up all its memory at once.
+        # Each queue on a flow's path has a ring buffer for the flow's groups of packets that are on
+        # their way to it. All ring buffers lie in one array, ``rings``. If a ring buffer is full,
+        # it is copied to a new place in the array, of twice the size or of ``most`` groups,
+        # whichever is less; its old place stays unused. All old places of a ring buffer together
+        # have room for less than 2 ``most`` groups. So it needs at most 3 ``most`` groups of the
+        # array. The array is made of zero bytes, which take up no memory before they are used. An
+        # array made of records would take up all its memory at once.
         rings = np.zeros(3 * int(most.sum()) * PARCEL.itemsize, np.uint8).view(PARCEL)
         free = np.array([way.hops["room"].sum()])
         tree = np.zeros(2 * len(way.hops), np.int64)

@@ -217,12 +217,12 @@ class Receiver:
 
 
 class Parcel:
-    """A group of packets of one flow that travel together, and how many behind them are lost."""
+    """Successive packets of one flow: some that travel together, then some that were dropped."""
 
     back: float  # when the ACK of its last packet has been answered
-    first: float
-    count: float  # delivered
-    lost: float  # dropped, behind those
+    first: float  # the sequence number of the first packet
+    count: float  # of packets that travel; the receiver gets them
+    lost: float  # of packets that were dropped; their numbers follow those of the others
     sent_at: float  # when its last packet set out
     rtt_sum: float
     rtt_min: float
