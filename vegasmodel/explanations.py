@@ -170,6 +170,7 @@ EXPLANATIONS = MappingProxyType(
             {
                 "losses-are-random-only": "the buffer never overflows",
                 "mean-field": "every flow sees the mean queue",
+                "windows-above-three": "a loss brings three duplicate ACKs, so few cost a timeout",
                 "paper-equation": _PAPER_EQUATION,
             }
             | _without("window-not-limited", "one-ack-a-packet", "no-random-loss"),
@@ -213,6 +214,7 @@ EXPLANATIONS = MappingProxyType(
                 "insensitive-to-starts": "the answer does not hang on how starts and losses fall",
                 "enough-runs": "more runs would not move the mean",
                 "windows-fill-the-link": "packets are spread over their round trips, not in trains",
+                "fast-retransmit": "random losses seldom lead to a timeout",
                 "base-rtt-above-propagation": "no timeout leaves Vegas a baseRTT that is too small",
             }
             | _WHOLE

@@ -57,6 +57,8 @@ ASSUMPTIONS = MappingProxyType(
         "stable-queue": "the equilibrium is stable under feedback delay",
         "steady-queue": "the queue oscillates little about its mean",
         "synchronised-losses": "both flows lose when the buffer overflows (paper)",
+        "windows-above-three": "windows are larger than 3 packets, so a loss brings three "
+        "duplicate ACKs",
         "windows-fill-the-link": "loss-based windows fill the link most of the time",
         "window-not-limited": "the receiver's window never holds a flow back",
         "whole-laws": "the model includes every mechanism of the flows' laws",

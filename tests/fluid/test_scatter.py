@@ -182,3 +182,20 @@ def test_additional_packets_delay_the_rest_of_a_train() -> None:
         ends = np.maximum.accumulate(arrivals - np.arange(55.0)) + np.arange(55.0)
         waits.append((ends - arrivals).mean())
     assert _mean_delay(flows, state, c) * c == pytest.approx(np.mean(waits), rel=0.1)
+
+
+@pytest.mark.parametrize(("law", "there"), [("vegas", 21.0), ("sack", 25.0)])  # in ns-2, pkt/s
+def test_frequent_random_losses_are_reported_by_the_equations(law: str, there: float) -> None:
+    """Each tenth packet is lost: flows wait for timers, and the equations predict too much."""
+
+    def found(model: str, loss: float) -> Prediction:
+        link = Link(1000.0, buffer=60.0, loss=loss)
+        return predict(Scenario((link,), (Flow(law, 0.05, variant="ns2"),), run=RANDOM), model)
+
+    often = found("fluid", 0.1)
+    assert often.throughput is not None
+    assert often.throughput[0] > 1.3 * there
+    assert _held(often)["fast-retransmit"] is False
+    assert _held(found("fluid", 0.0003))["fast-retransmit"] is True
+    assert _held(found("random-loss", 0.2))["windows-above-three"] is False
+    assert _held(found("random-loss", 0.01))["windows-above-three"] is True

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from vegasmodel.adapters.common import (
@@ -26,6 +28,7 @@ from vegasmodel.scenario import DropTail, Red, Scenario
 
 NAME = "fluid"
 MOST_IDLE = 0.1  # of the time, beyond which trains of packets matter
+MOST_WAITS = 0.05  # of a flow's time, for its timer
 KNOWN = ("window-not-limited", "one-ack-a-packet", "all-flows-present")  # the model has these
 
 
@@ -124,7 +127,40 @@ def _of_chance(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
             "in the equations",
         ),
         _base_kept(scenario, run),
+        _timers(scenario, run),
     ]
+
+
+def _timers(scenario: Scenario, run: ContinuousRun) -> Assumption:
+    """The assumption that random losses seldom make a flow wait for its timer.
+
+    If a flow has a window of W packets, a loss leads to a timeout with probability min(1, 3/W)
+    (Padhye, Firoiu, Towsley and Kurose 1998, their approximation of (24)).  A flow with throughput
+    r and round-trip time R has a window of r R and p r losses per second, where p is the loss
+    probability.  So for each second in which it sends, it waits for w = min(1, 3/(r R)) p r T
+    seconds, where T is the timeout.  This is the part w/(1 + w) of its time.
+    """
+    from vegasmodel.equilibrium.random_loss import coarse_timeout  # only where packets are lost
+
+    p = np.array(
+        [
+            1.0 - math.prod(1.0 - link.loss for link in scenario.path(member.flow))
+            for member in scenario.members
+        ]
+    )
+    if not p.any():
+        return Assumption("fast-retransmit", True)
+    r, R = np.nan_to_num(run.throughput), np.nan_to_num(run.rtt_mean, nan=1.0)
+    timeout = np.minimum(1.0, 3.0 / np.maximum(r * R, 3.0))
+    waits = timeout * p * r * coarse_timeout(R)
+    part = waits / (1.0 + waits)
+    worst = int(np.argmax(part))
+    holds = bool(part[worst] <= MOST_WAITS)
+    detail = (
+        f"{scenario.members[worst].name} would wait for its timer for {part[worst]:.0%} of its "
+        "time; the equations count such waits only roughly, or not at all"
+    )
+    return Assumption("fast-retransmit", holds, "" if holds else detail)
 
 
 def _base_kept(scenario: Scenario, run: ContinuousRun) -> Assumption:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.adapters.common import left_out, one_link, paper_equation, plain_queue
+from vegasmodel.metrics import Floats
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Flow, Scenario
 from vegasmodel.status import Status
@@ -55,6 +56,7 @@ def answer(scenario: Scenario) -> Prediction:
         loss_rate=np.full(rtt.size, share.loss),
         assumptions=(
             *_hypotheses(scenario, share.regime),
+            _several_packets(scenario, share.rates * (rtt + share.queueing)),
             paper_equation(scenario),
             plain_queue(link),
             *_rest(scenario),
@@ -84,6 +86,21 @@ def _hypotheses(scenario: Scenario, regime: str) -> list[Assumption]:
             "" if len(scenario.members) == 1 else "each flow sees the others' mean queue only",
         ),
     ]
+
+
+def _several_packets(scenario: Scenario, windows: Floats) -> Assumption:
+    """The assumption that windows are larger than 3 packets, so a loss can be repaired in a round.
+
+    A smaller window brings no three duplicate ACKs, so each loss leads to a timeout.  Then the rate
+    depends on the details of the timer, such as when its backoff ends.
+    """
+    least = int(np.argmin(windows))
+    holds = bool(windows[least] > 3.0)
+    detail = (
+        f"{scenario.members[least].name} has a mean window of {windows[least]:.2g} packets, so "
+        "its rate depends on details of its timer that are not in the equations"
+    )
+    return Assumption("windows-above-three", holds, "" if holds else detail)
 
 
 def _rest(scenario: Scenario) -> list[Assumption]:

@@ -29,6 +29,7 @@ NS2 = Stack(
     least_cnt=1.0,
     passes_ssthresh=True,  # bictcp_cong_avoid: snd_cwnd <= snd_ssthresh
     cubic_tick=0.001,  # JIFFY_RATIO
+    cubic_recovers=True,  # tcp-linux.cc: tcp_cwnd_down, tcp_update_scoreboard
     sack_frees=("cubic",),  # tcp-linux.cc: packets_in_flight
     receiver_ssthresh=True,  # tcp.cc: initial_window, wnd_init_option_
     own_packets=("vegas",),  # tcp-vegas.cc has an output() of its own

@@ -38,6 +38,7 @@ class Mechanisms:
     least_cnt: float = 2.0  # ACKs per packet of growth
     passes_ssthresh: bool = False  # slow start takes a last step where cwnd is ssthresh
     cubic_tick: float = 0.004  # seconds, of its clock
+    cubic_recovers: bool = False  # its recovery is not that of SACK, and ``rounds`` lacks it
 
     # losses
     rack: bool = False  # what was sent before a packet that arrived is lost after a while

@@ -1,0 +1,77 @@
+"""Measures the models' errors against ns-2 on links that lose packets at random.
+
+    python -m benchmarks.accuracy_loss
+
+One flow has the link for itself. The cases are random: the law, 300 to 3000 packets per second,
+RTTs of 30 to 200 ms, buffers of 20 to 80 packets. The loss probability is drawn within bands, eight
+cases in each. ns-2 is run anew, in 5 runs of 300 s. The error is |model/ns-2 - 1|, where both are
+mean throughputs. "unreported" is the largest error of an answer all of whose assumptions hold,
+apart from those on the number of runs and on chance. ``random-loss`` has no CUBIC.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vegasmodel.packets import ns2
+from vegasmodel.predictor import predict
+from vegasmodel.scenario import LAWS, Flow, Link, Run, Scenario
+
+SEED = 1997
+BANDS = ((0.0003, 0.001), (0.001, 0.003), (0.003, 0.01), (0.01, 0.03), (0.03, 0.1), (0.1, 0.3))
+CASES = 8
+MODELS = ("rounds", "fluid", "random-loss")
+CHANCE = ("insensitive-to-starts", "enough-runs")
+
+
+def case(band: int, index: int) -> Scenario:
+    """The ``index``-th case of a band of loss probabilities."""
+    rng = np.random.default_rng([SEED, band, index])
+    law = str(rng.choice(LAWS))
+    capacity = float(np.round(np.exp(rng.uniform(np.log(300), np.log(3000)))))
+    rtt, buffer = float(np.round(rng.uniform(0.03, 0.2), 4)), float(rng.integers(20, 81))
+    low, high = np.log(BANDS[band])
+    loss = float(np.round(np.exp(rng.uniform(low, high)), 5))
+    alpha = float(rng.integers(1, 6))
+    flow = Flow(law, rtt, alpha=alpha, beta=alpha, variant="ns2", send_jitter=0.0)
+    return Scenario((Link(capacity, buffer=buffer, loss=loss),), (flow,), run=Run(300.0, 60.0))
+
+
+def errors(scenario: Scenario) -> dict[str, tuple[float, bool]]:
+    """Each model's error, and whether a failed assumption reports it; without those that refuse."""
+    there = ns2.run(scenario.replace({"run.runs": 5})).throughput
+    found = {}
+    for model in MODELS:
+        answer = predict(scenario, model)
+        if answer.throughput is None or there is None:
+            continue
+        error = abs(float(answer.throughput[0] / there[0]) - 1.0)
+        failed = {a.name for a in answer.assumptions if a.holds is False} - set(CHANCE)
+        found[model] = error, bool(failed)
+        print(
+            f"{scenario.flows[0].law} {scenario.links[0].loss}: ns2 {there[0]:.4g}, "
+            f"{model} {answer.throughput[0]:.4g} {' '.join(sorted(failed))}",
+            flush=True,
+        )
+    return found
+
+
+def main() -> None:
+    """Print each case, then a table."""
+    rows = []
+    for band, (low, high) in enumerate(BANDS):
+        some = [errors(case(band, index)) for index in range(CASES)]
+        row = f"| {100 * low:g} to {100 * high:g} % |"
+        for model in MODELS:
+            known = np.array([one[model][0] for one in some if model in one])
+            silent = [one[model][0] for one in some if model in one and not one[model][1]]
+            said = f"{max(silent):.2f}" if silent else "none"
+            row += f" {known.mean():.2f} ({known.max():.2f}) | {said} |"
+        rows.append(row)
+    print("\n| loss |" + "".join(f" `{model}` | unreported |" for model in MODELS))
+    print("| --- |" + " ---: | ---: |" * len(MODELS))
+    print("\n".join(rows))
+
+
+if __name__ == "__main__":
+    main()
