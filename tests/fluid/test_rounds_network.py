@@ -277,3 +277,21 @@ def test_single_packets_decide_after_a_fast_overflow() -> None:
     assert found.throughput[0] < 300.0
     failed = {a.name for a in found.assumptions if a.holds is False}
     assert "base-rtt-above-propagation" in failed
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("jitter", [0.0, None])
+def test_a_link_that_no_flow_crosses_changes_nothing(count: int, jitter: float | None) -> None:
+    used, slow = Link(1000.0, "used", buffer=30.0), Link(10.0, "slow", buffer=30.0)
+    flows = (
+        Flow("sack", 0.2, count=count, path=("used",), send_jitter=jitter),
+        Flow("vegas", 0.21, variant="ns2", path=("used",), send_jitter=jitter),
+    )[:count]
+    alone, beside = (
+        answer(Scenario(links, flows, run=Run(duration=10.0, warmup=5.0, runs=1)))
+        for links in ([used], [slow, used])
+    )
+    assert alone.throughput.sum() > 100.0  # not the slow link
+    np.testing.assert_array_equal(beside.throughput, alone.throughput)
+    np.testing.assert_array_equal(beside.rtt_mean, alone.rtt_mean)
+    np.testing.assert_array_equal(beside.queue_mean, [0.0, *alone.queue_mean])

@@ -78,7 +78,8 @@ def _queues(scenario: Scenario) -> dict[Key, int]:
             for service in services:  # both: a class without flows lends its share
                 found.setdefault((link.name, group.direction, service), len(found))
     if _acks_meet(scenario, found):
-        found[scenario.links[0].name, "reverse", ""] = len(found)
+        (name, _, _), *_ = found
+        found[name, "reverse", ""] = len(found)
     return found
 
 
@@ -96,7 +97,8 @@ def _acks_meet(scenario: Scenario, queues: dict[Key, int]) -> bool:
     may meet.  It falls idle when windows are halved, if its buffer holds less than a round trip's
     packets. This case is left out, to save time, if link and buffer hold more than ``FEW_PACKETS``.
     """
-    if list(queues) != [(scenario.links[0].name, "forward", "")]:
+    (name, direction, service), *others = queues
+    if others or direction != "forward" or service:
         return False
     if not link_stack(scenario).scheduled_ties:
         return False
@@ -104,7 +106,8 @@ def _acks_meet(scenario: Scenario, queues: dict[Key, int]) -> bool:
         return False  # never in step
     if len({work(scenario, group) for group in scenario.flows}) > 1:
         return False  # never in step for long
-    link, ack = scenario.links[0], scenario.ack_size / scenario.packet_size
+    link = next(link for link in scenario.links if link.name == name)
+    ack = scenario.ack_size / scenario.packet_size
     halves = np.unique([member.rtt / 2.0 * link.capacity for member in scenario.members])
     pipe = 2.0 * halves[-1]
     if len(halves) > 1 and link.buffer < pipe and pipe + link.buffer <= FEW_PACKETS:
@@ -362,7 +365,8 @@ def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
     """
     if way.data_queues > 1 or not link_stack(scenario).scheduled_ties:
         return np.zeros((0, 2))
-    link, ack = scenario.links[0], scenario.ack_size / scenario.packet_size
+    (link,) = scenario.path(members[0].flow)
+    ack = scenario.ack_size / scenario.packet_size
     units = 2.0 ** (np.arange(BINADES)[:, None] - 53)
     scale = UNIT / link.capacity / 2.0**-44
 

@@ -137,7 +137,7 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
         waits = any(scenario.jitter(group) > 0.0 for group in scenario.flows)
         single = SINGLE * held <= WAITING
         return WAITING if waits and single else CONTENDED_LARGE, CONTENDED_LARGE
-    if not few or len(scenario.links) > 1 or pipe <= UNCONTENDED:
+    if not few or len({link.name for link in crossed}) > 1 or pipe <= UNCONTENDED:
         return UNCONTENDED, UNCONTENDED
     return PAIR_NEAR_LOSS[pipe > FEW_PACKETS], PAIR_CALM
 
@@ -216,7 +216,7 @@ class Simulation:
         self.routes = way
         self.scenario, self.duration = scenario, scenario.run.duration
         self.starts = np.array([m.start for m in members]) if starts is None else starts
-        self.capacity = scenario.links[0].capacity
+        self.capacity = float(way.links["capacity"][0])
         even = np.ndim(samples) == 0
         self.times = np.linspace(0.0, self.duration, samples) if even else np.asarray(samples)
         self.per_flow = np.zeros((self.times.size, len(members), 6))
