@@ -5,7 +5,8 @@
 The cases are random, at a drop-tail link, with the variant ``ns2``: CUBIC alone, and CUBIC against
 one source of another law. Capacities are 200 to 3000 packets per second, RTTs 30 to 200 ms, buffers
 12 to 80 packets. ns-2 is run anew with Agent/TCP/Linux: this is CUBIC of Linux 2.6, with the
-scenario's factor for a loss.  Starts are jittered by up to 0.5 s; the models draw their own starts.
+scenario's factor for a loss.  Starts are jittered by up to 0.5 s; the models draw their own starts,
+and ``rounds`` is also asked with the starts of the measured runs.
 Each family is run with senders that wait up to a transmission time before they send
 (``send_jitter``), and without.
 
@@ -37,6 +38,7 @@ OTHER_DRAWS = 7  # run.seed of what a model is asked: its starts are not the mea
 AGAINST = ("cubic", "reno", "sack", "vegas")
 FAMILIES = (*AGAINST, "alone")
 MODELS = ("rounds", "fluid")
+SAME = "rounds, same starts"  # as the measured runs
 BAR = 0.05  # mean error of a share, by rounds
 
 
@@ -78,7 +80,7 @@ def part(scenario: Scenario, rates: Floats) -> float:
 
 def errors(law: str, cases: int, waits: bool, engine: str) -> dict[str, list[float]]:
     """Each model's errors of ``part`` over the cases, by its name; also prints each case."""
-    found: dict[str, list[float]] = {model: [] for model in MODELS}
+    found: dict[str, list[float]] = {name: [] for name in (*MODELS, SAME)}
     for index in range(cases):
         scenario = case(law, index, waits)
         if engine == "ns3":
@@ -90,11 +92,11 @@ def errors(law: str, cases: int, waits: bool, engine: str) -> dict[str, list[flo
             scenario, run=dataclasses.replace(scenario.run, seed=OTHER_DRAWS)
         )
         said = [f"{engine} {np.round(measured)}"]
-        for model in MODELS:
-            rates = np.asarray(predict(asked, model).throughput)
-            off = part(scenario, rates) - part(scenario, measured)
-            found[model].append(off)
-            said.append(f"{model} {np.round(rates)} {off:+.3f}")
+        for name, offs in found.items():
+            found_by = predict(scenario, "rounds") if name == SAME else predict(asked, name)
+            rates = np.asarray(found_by.throughput)
+            offs.append(part(scenario, rates) - part(scenario, measured))
+            said.append(f"{name} {np.round(rates)} {offs[-1]:+.3f}")
         print(f"{law} {index}: {', '.join(said)}", flush=True)
     return found
 
@@ -114,10 +116,11 @@ def main() -> None:
             over = law != "alone" and found["rounds"].mean() > BAR
             missed = f", bar {BAR} missed" if over else ""
             rows.append([law, "wait" if waits else "do not", *cells])
-            print(f"against {law}: rounds {cells[0]}{missed}; fluid {cells[1]}", flush=True)
+            print(f"against {law}: rounds {cells[0]}{missed}; fluid {cells[1]}; {SAME} {cells[2]}")
             means = ", ".join(f"{model} {np.mean(offs):+.3f}" for model, offs in signed.items())
             print(f"with its sign: {means}", flush=True)
-    print(f"\n| CUBIC against | senders | {' | '.join(MODELS)} |\n| --- | --- | --- | --- |")
+    names = " | ".join((*MODELS, SAME))
+    print(f"\n| CUBIC against | senders | {names} |\n| --- | --- | --- | --- | --- |")
     for row in rows:
         print(f"| {' | '.join(row)} |")
 

@@ -368,3 +368,48 @@ def test_slow_start_of_cubic_ends_at_the_window_at_which_the_kernels_did(
     flows = run(dataclasses.replace(scenario, run=until), starts=starts).flows
     assert flows["retransmits"][flow] == 0.0
     assert flows["ssthresh"][flow] == pytest.approx(kernel, abs=1.0)
+
+
+def test_cubic_of_ns2_grows_at_the_acks_of_linux_2_6() -> None:
+    """tcp_cubic.c of Linux 2.6 in whole numbers, over ACKs every 5 ms after a loss at 13."""
+    f = cubic(10.0, 9.0, "ns2")
+    f["last_max"] = 13.0
+    ack_cnt = cnt = cwnd_cnt = last_cwnd = last_time = 0
+    cwnd, reno, epoch = 10, 10, None
+    k = int((2**40 // 410 * (13 - 10)) ** (1.0 / 3.0))  # cubic_root rounds down
+    for i in range(200):
+        now = 1.0011 + 0.005 * i
+        grow(f, 1.0, now)
+        ticks = int(now / 0.001)
+        ack_cnt += 1
+        if last_cwnd != cwnd or ticks - last_time > 1000 // 32:
+            epoch = ticks if epoch is None else epoch
+            last_cwnd, last_time = cwnd, ticks
+            t = (ticks - epoch << 10) // 1000  # delay_min is 0 without timestamps
+            target = 13 + (1 if t >= k else -1) * (410 * abs(k - t) ** 3 >> 40)
+            cnt = cwnd // (target - cwnd) if target > cwnd else 100 * cwnd
+            per = cwnd * 23 >> 3  # beta_scale, from a beta of 819/1024
+            while ack_cnt > per:
+                ack_cnt, reno = ack_cnt - per, reno + 1
+            if reno > cwnd:
+                cnt = min(cnt, cwnd // (reno - cwnd))
+            cnt = max(16 * cnt // 31, 1)  # delayed_ack
+        if cwnd_cnt >= cnt:
+            cwnd_cnt, cwnd = 0, cwnd + 1
+        else:
+            cwnd_cnt += 1
+        assert f["cwnd"] == cwnd, i
+    assert cwnd > 14
+
+
+@pytest.mark.parametrize(
+    ("capacity", "rtt", "loss", "there"),
+    [(875.0, 0.035, 0.00786, 320.4), (856.0, 0.052, 0.05537, 66.6), (1382.0, 0.152, 0.03663, 32.8)],
+)
+def test_cubic_loses_packets_at_random_as_in_ns2(
+    capacity: float, rtt: float, loss: float, there: float
+) -> None:
+    """Rates of ns-2, pkt/s: means of five runs of 300 s (``benchmarks/accuracy_loss.py``)."""
+    flow = Flow("cubic", rtt, variant="ns2", send_jitter=0.0)
+    scenario = Scenario((Link(capacity, buffer=60.0, loss=loss),), (flow,), run=Run(300.0, 60.0))
+    assert answer(scenario).throughput[0] == pytest.approx(there, rel=0.12)

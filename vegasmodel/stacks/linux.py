@@ -25,6 +25,7 @@ LINUX = Stack(
     hystart=True,  # hystart_update
     first_window=10.0,  # RFC 6928
     always_sack=True,  # net.ipv4.tcp_sack
+    finds_lost_again=True,  # tcp_rack_detect_loss
     rack=True,  # RFC 8985, tcp_recovery.c
     paced_recovery=True,  # RFC 6937, tcp_cwnd_reduction
     limited_transmit=True,  # RFC 3042

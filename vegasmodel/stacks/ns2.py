@@ -27,10 +27,18 @@ NS2 = Stack(
     reno_windows=23.0 / 8.0,  # beta_scale, which it computes once, from a beta of 819/1024
     packets_per_ack=31.0 / 16.0,  # ca->delayed_ack begins at 32, and its shift rounds to 1 below
     least_cnt=1.0,
+    acks_before_growth=True,  # bictcp_cong_avoid: snd_cwnd_cnt++
     passes_ssthresh=True,  # bictcp_cong_avoid: snd_cwnd <= snd_ssthresh
     cubic_tick=0.001,  # JIFFY_RATIO
-    cubic_recovers=True,  # tcp-linux.cc: tcp_cwnd_down, tcp_update_scoreboard
-    sack_frees=("cubic",),  # tcp-linux.cc: packets_in_flight
+    cubic_agent=(
+        ("limited_transmit", True),  # tcp-linux.cc: packets_in_flight
+        ("dup_thresh", 4.0),  # scoreboard1.cc: fack_ - (dupack_threshold + 1)
+        ("finds_lost_again", True),  # scoreboard1.cc: GetSndNxt() <= fack_
+        ("every_ack_restarts", True),  # tcp-linux.cc: time_processing
+        ("floor_before_backoff", True),  # ns-default.tcl: Agent/TCP/Linux set rfc2988_
+        ("estimates_first", True),  # timerfix_
+        ("longest_rto", 120.0),  # maxrto_
+    ),
     receiver_ssthresh=True,  # tcp.cc: initial_window, wnd_init_option_
     own_packets=("vegas",),  # tcp-vegas.cc has an output() of its own
     swells_uncut=True,  # tcp-reno.cc, tcp-newreno.cc: dupwnd_ = numdupacks_

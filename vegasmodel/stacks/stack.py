@@ -36,14 +36,16 @@ class Mechanisms:
     reno_windows: float = 1.875  # of ACKs, in which the Reno of equal throughput grows by a packet
     packets_per_ack: float = 1.0  # that an ACK stands for, as it estimates
     least_cnt: float = 2.0  # ACKs per packet of growth
+    acks_before_growth: bool = False  # the window grows at the ACK after them
     passes_ssthresh: bool = False  # slow start takes a last step where cwnd is ssthresh
     cubic_tick: float = 0.004  # seconds, of its clock
-    cubic_recovers: bool = False  # its recovery is not that of SACK, and ``rounds`` lacks it
 
     # losses
     rack: bool = False  # what was sent before a packet that arrived is lost after a while
     paced_recovery: bool = False  # proportional rate reduction
     limited_transmit: bool = False  # the first two duplicate ACKs let a packet go each
+    dup_thresh: float = 3.0  # duplicate ACKs that signal a loss
+    finds_lost_again: bool = False  # a lost retransmission, once a packet sent later arrives
     fractional_cut: bool = False  # a cut window is no whole number
     swells_uncut: bool = False  # a third duplicate that does not cut swells the window
     must_pass_recover: bool = False  # an ACK of exactly ``recover`` allows no new cut
@@ -57,6 +59,7 @@ class Mechanisms:
     tick: float = 0.1  # of a clock that times one packet at a time,
     timestamps: bool = False  # ... or every ACK gives a sample
     first_deviation: float = 0.25  # of the first RTT
+    every_ack_restarts: bool = False  # also duplicates, and a recovery does not end the timing
     longest_rto: float = 64.0
     floor_before_backoff: bool = False
     estimates_first: bool = False  # a sample counts for the timer that it starts
@@ -107,7 +110,7 @@ class Stack(Mechanisms):
     # how a flow begins
     first_window: float = 1.0
     receiver_ssthresh: bool = False  # ssthresh begins at the receiver's window
-    sack_frees: tuple[str, ...] = ()  # laws whose senders take a packet that SACK reports off pipe
+    cubic_agent: tuple[tuple[str, float], ...] = ()  # mechanisms that only its CUBIC has
     own_packets: tuple[str, ...] = ()  # laws whose agents build packets: no ECN, SYN or headers
     header: float = 0.0  # bytes that the other laws' packets are longer
     always_sack: bool = False  # the sender knows which packets are missing, whatever the law

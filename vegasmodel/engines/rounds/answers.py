@@ -15,9 +15,8 @@ from vegasmodel import scatter
 from vegasmodel.engines.rounds.flows import MAX_ARRIVALS
 from vegasmodel.engines.rounds.run import Totals, run
 from vegasmodel.fields import kinds
-from vegasmodel.laws import find
 from vegasmodel.metrics import Floats, known_mean
-from vegasmodel.placement import left_out_of_laws, stack, work
+from vegasmodel.placement import left_out_of_laws, work
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Scenario
 from vegasmodel.status import Status
@@ -58,14 +57,9 @@ def left_out(scenario: Scenario) -> tuple[Assumption, ...]:
         if scenario.access_rate(g) < 2.0 * min(link.capacity for link in scenario.path(g))
     ]
     forced = any(link.drops for link in crossed)
-    lacking = [left_out_of_laws(scenario, counted=True)]
-    for g in groups:
-        own = find(g.law).is_cubic and stack(scenario, g).cubic_recovers
-        if own and any(link.loss for link in scenario.path(g)):
-            lacking.append("how ns-2's CUBIC recovers from a loss; beside random losses it matters")
-    said = "; ".join(dict.fromkeys(filter(None, lacking)))
+    lacking = left_out_of_laws(scenario, counted=True)
     return (
-        *([Assumption("whole-laws", False, said)] if said else ()),
+        *([Assumption("whole-laws", False, lacking)] if lacking else ()),
         Assumption("bottleneck-is-the-link", not slow, ", ".join(slow)),
         Assumption("no-forced-drops", not forced, "forced drops are not modelled"),
     )

@@ -142,6 +142,11 @@ def cong_avoid(f: Sender, acks: float, now: float) -> None:
         f.cwnd += 1.0  # ``acks_to_packet`` makes this ACK a group of its own
         return
     _update(f, acks, now)
+    if f.acks_before_growth:
+        grows = f.cwnd_cnt + acks > f.cnt
+        f.cwnd += 1.0 if grows else 0.0
+        f.cwnd_cnt = 0.0 if grows else f.cwnd_cnt + acks
+        return
     if f.cwnd_cnt >= f.cnt:
         f.cwnd_cnt = 0.0
         f.cwnd += 1.0
@@ -170,4 +175,5 @@ def acks_to_packet(f: Sender) -> float:
     """
     if f.passes_ssthresh and f.cwnd <= f.ssthresh:
         return 1.0
-    return max(f.cnt - f.cwnd_cnt, 1.0)
+    left = f.cnt - f.cwnd_cnt
+    return max(left, 0.0) + 1.0 if f.acks_before_growth else max(left, 1.0)

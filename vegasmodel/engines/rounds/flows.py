@@ -45,7 +45,8 @@ def mechanisms(law: Law, stack: Stack, record: Any) -> None:
     record["swells_uncut"] = stack.swells_uncut and swells
     record["bictcp"] = stack.bictcp and law.is_cubic
     record["hystart"] = stack.hystart and law.is_cubic
-    record["limited_transmit"] |= law.name in stack.sack_frees
+    for name, value in stack.cubic_agent if law.is_cubic else ():
+        record[name] = value
     record["once"], record["probes"] = law.once_a_round, law.slow_start == "gamma"
     asked = law.per_ack == "drift" and not record["bictcp"]
     record["rounds"] = law.once_a_round or asked

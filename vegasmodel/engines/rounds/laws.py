@@ -194,13 +194,14 @@ def _window_after_loss(f: Sender) -> float:
 
 @jit
 def dupack_threshold(f: Sender, later: float) -> float:
-    """The number of duplicate ACKs that signal a loss: 3, or sometimes fewer in Linux.
+    """The number of duplicate ACKs that signal a loss: DupThresh, or sometimes fewer in Linux.
 
     The packet that caused the duplicate ACK was sent ``later`` seconds after the missing one.  If
     that is at least the time that Linux allows for reordering (RACK, RFC 8985), the duplicates so
     far suffice.
     """
-    return f.dupacks if f.rack and f.dupacks < 3.0 and later >= reordering_window(f) else 3.0
+    early = f.rack and f.dupacks < 3.0 and later >= reordering_window(f)
+    return f.dupacks if early else f.dup_thresh
 
 
 @jit

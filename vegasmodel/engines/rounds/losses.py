@@ -118,7 +118,8 @@ def fast_retransmit(f: Sender, end: float) -> None:
     """Send the first missing packet again at the time ``end`` and restart the timer."""
     f.retransmit = f.acked
     arm(f, end)
-    stop_timing(f)
+    if not f.every_ack_restarts:
+        stop_timing(f)
 
 
 @jit
@@ -215,18 +216,26 @@ def _acks_alike(f: Sender, p: Parcel, acks: float, enough: float) -> float:
 
 
 @jit
+def _restart_at_duplicate(f: Sender, end: float) -> None:
+    """Restart the timer at a duplicate ACK, if the sender does so."""
+    if f.every_ack_restarts:
+        arm(f, end)
+
+
+@jit
 def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> float:
     """Process duplicate ACKs; returns when the last of them arrives.
 
     The receiver sends them for packets behind a missing one, or for packets that it had already.
     """
-    acks = _acks_alike(f, p, portion(p, now, step), 3.0)
+    acks = _acks_alike(f, p, portion(p, now, step), f.dup_thresh)
     end = now + max(p.back - now, 0.0) * acks / p.count
     if f.deadline < end:
         f.event = TIMER
         return max(now, f.deadline)
     first = p.first
     acknowledge(f, p, acks, now, acks if f.scoreboard else 0.0)
+    _restart_at_duplicate(f, end)
     f.delivered += fill_holes(f, holes, first, acks, p.sent_at)
     end += _sack_seconds(f, holes) + hold_duplicate(f, acks)
     if f.hystart:
@@ -350,10 +359,11 @@ def acks_fill_hole(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
         _check_at_filled(f, holes, end, again)
         return end
     stays = f.phase == RECOVERY and f.acked < f.recover and f.holes > 0
+    if f.every_ack_restarts or not stays or f.recovery == ONE_HOLE:
+        restart_timer(f, end)
     if stays and f.recovery != ONE_HOLE:
         _partial(f, holes, now, end, acks, f.acked - before)
         return end
-    restart_timer(f, end)
     counts = f.phase == OPEN or not f.sack_exit_rests
     if f.phase == RECOVERY and f.restarts_rounds:
         f.round_end, f.round_start = f.next, end  # begins a new cycle after the loss

@@ -280,7 +280,7 @@ def _next_interval(f: Sender, ring: Table[Parcel], holes: Floats, now: float, st
         if p.count > 0.0:
             break
         if p.lost > 0.0:
-            if f.phase == RECOVERY and f.rack:
+            if f.phase == RECOVERY and f.finds_lost_again:
                 retransmission_lost(f, holes, p.first, p.lost)
             add_hole(f, holes, p.first, p.lost, p.sent_at)
             p.first += p.lost
