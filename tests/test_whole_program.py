@@ -119,6 +119,21 @@ def test_only_where_an_index_may_be_negative_is_the_length_added() -> None:
     assert additions[0] > additions[1]
 
 
+def test_what_seldom_runs_is_not_inlined_and_inlines_nothing() -> None:
+    options = {"error_model": "numpy", "_nrt": False}
+    often = WholeProgram(middle.py_func, options)
+    seldom = WholeProgram(middle.py_func, options, rare=True)
+    first = WholeProgram(lambda rows, n: often(rows[0], n), options)
+    second = WholeProgram(lambda rows, n: seldom(rows[0], n), options)
+    assert first(rows(), 7) == second(rows(), 7)
+    functions = [
+        re.findall(r"define internal .*\d(leaf|middle)B", *f.inspect_llvm().values())
+        for f in (first, second)
+    ]
+    assert set(functions[0]) == set()
+    assert set(functions[1]) == {"leaf", "middle"}
+
+
 @pytest.mark.parametrize("operator_", [operator.add, operator.truediv, operator.lt, operator.neg])
 def test_an_operator_on_numbers_has_the_types_that_numba_finds(operator_: Any) -> None:
     context = cpu_target.typing_context

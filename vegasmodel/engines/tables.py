@@ -30,15 +30,20 @@ def making(function: _Function) -> _Function:
 
 
 def jit(
-    function: _Function, *, negative_indices: bool = True, forceinline: bool = False
+    function: _Function,
+    *,
+    negative_indices: bool = True,
+    forceinline: bool = False,
+    rare: bool = False,
 ) -> _Function:
     """Like ``making``, for functions that create no arrays: faster, without reference counts.
 
     Without ``negative_indices`` they are faster again, but each index must be a place in its array.
-    With ``forceinline`` each caller contains a copy of the function, whatever its size.
+    With ``forceinline`` each caller contains a copy of the function, whatever its size.  A function
+    that is ``rare`` takes less time to compile: nothing is inlined in it, nor is it inlined.
     """
     options: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False}
-    options |= {"negative_indices": negative_indices, "forceinline": forceinline}
+    options |= {"negative_indices": negative_indices, "forceinline": forceinline, "rare": rare}
     return cast("_Function", compiled(function, whole_program=True, **options))
 
 

@@ -15,6 +15,7 @@ from vegasmodel.engines.rounds.state import (
     Receiver,
     Sender,
     jit,
+    rare,
 )
 from vegasmodel.engines.rounds.timer import update_mean
 from vegasmodel.metrics import Floats
@@ -35,7 +36,7 @@ def sendable(f: Sender, packets: float) -> float:
     return max(min(packets, f.size - f.next), 0.0)
 
 
-@jit
+@rare
 def add_hole(
     f: Sender | Receiver, holes: Floats, first: float, count: float, sent_at: float
 ) -> None:

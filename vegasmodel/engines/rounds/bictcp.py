@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.rounds.state import Sender, jit
+from vegasmodel.engines.rounds.state import Sender, jit, rare
 
 C = 410.0 / 1024.0  # packets/s^3: bic_scale 41, in tenths and in 1024ths of a second
 SAME_WINDOW = 1.0 / 32.0  # seconds, HZ/32: so long an unchanged window keeps its count
@@ -35,7 +35,7 @@ AFTER_LOSS = 1.0  # seconds, HZ: after a loss the least RTT is not asked
 NEVER = 1e300
 
 
-@jit
+@rare
 def reset(f: Sender, now: float) -> None:
     """Reset CUBIC's state at the start and at a timeout: the kernel's bictcp_reset.
 
@@ -156,7 +156,7 @@ def cong_avoid(f: Sender, acks: float, now: float) -> None:
     f.cwnd += more
 
 
-@jit
+@rare
 def recalc_ssthresh(f: Sender, window: float) -> None:
     """Record a loss, as the kernel's cubictcp_recalc_ssthresh does: CUBIC's epoch ends here.
 

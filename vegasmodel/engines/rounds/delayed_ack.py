@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.engines.rounds.acks import acknowledge
-from vegasmodel.engines.rounds.state import Parcel, Sender, jit
+from vegasmodel.engines.rounds.state import Parcel, Sender, jit, rare
 from vegasmodel.engines.rounds.timer import JIFFY, MIN_RTO, expiry, ticks_at
 from vegasmodel.laws.packets import NEVER
 
@@ -40,7 +40,7 @@ def delack_expiry(f: Sender) -> float:
     return f.delack_expires if f.delack_packets > 0.0 else NEVER
 
 
-@jit
+@rare
 def _receiver_rto(f: Sender) -> float:
     """The receiver's retransmission timeout in ticks; only the handshake gave it an RTT sample."""
     return np.ceil((f.receiver_rtt + max(2.0 * f.receiver_rtt, MIN_RTO)) / JIFFY)
@@ -84,7 +84,7 @@ def use_quick_acks(f: Sender, acks: float) -> None:
     f.quick_acks_left -= acks
 
 
-@jit
+@rare
 def pause_ended(f: Sender) -> None:
     """Double Linux's pause, since it has ended without a second packet."""
     if f.adapts_ack_pause:
@@ -131,7 +131,7 @@ def hold_duplicate(f: Sender, acks: float) -> float:
     return min(f.late_duplicates, 0.05 * f.receiver_rtt)
 
 
-@jit
+@rare
 def sample_single(f: Sender, delay: float) -> None:
     """Take the RTT sample of a packet that no second packet followed.
 

@@ -41,6 +41,7 @@ from vegasmodel.engines.rounds.state import (
     Sender,
     Table,
     jit,
+    rare,
 )
 from vegasmodel.engines.rounds.timer import arm, syn_acknowledged, syn_lost, time_one_packet
 from vegasmodel.engines.rounds.travel import (
@@ -78,6 +79,15 @@ def _foresee(links: Table[Queue], k: int, time: float) -> None:
         links[link.partner].foreseen = link.foreseen
 
 
+@rare
+def _send_retransmission(net: Net, f: Sender) -> bool:
+    """Send the packet that the flow retransmits now.  Returns False if the run fails."""
+    f.retransmits += 1.0
+    f.sent += 1.0
+    now, rtt = f.time, f.rtt
+    return arrive_at_once(net, f.hop, now, f.retransmit, 1.0, 0.0, rtt, rtt, 0, now)
+
+
 @jit
 def finish_interval(net: Net, f: Sender) -> bool:
     """End an interval in which the flow sent evenly: its packets join the first queue or are lost.
@@ -101,9 +111,7 @@ def finish_interval(net: Net, f: Sender) -> bool:
     elif f.retransmit < 0.0 and f.burst == 0.0:
         fits = pass_no_packets(net, e, now, f.first, 0.0, now)
     if f.retransmit >= 0.0:
-        f.retransmits += 1.0
-        f.sent += 1.0
-        fits = arrive_at_once(net, e, now, f.retransmit, 1.0, 0.0, rtt, rtt, 0, now) and fits
+        fits = _send_retransmission(net, f) and fits
     f.first += f.spread
     f.sent += f.burst
     f.left_at, f.burst_part = now, max(1.0, np.ceil(f.burst / BURST_PARTS))
@@ -145,7 +153,7 @@ def send_burst(net: Net, f: Sender, at: float) -> bool:
     return fits
 
 
-@jit
+@rare
 def _share_loss(flows: Table[Sender], who: int, before: float) -> None:
     """If flow ``who`` has just lost a packet, make all other flows lose one, too.
 
@@ -161,7 +169,7 @@ def _share_loss(flows: Table[Sender], who: int, before: float) -> None:
             flows[i].owed_loss = 1.0
 
 
-@jit
+@rare
 def _delivered(net: Net, f: Sender, now: float) -> float:
     """The number of the flow's packets whose ACKs are back by ``now``.
 
@@ -176,7 +184,7 @@ def _delivered(net: Net, f: Sender, now: float) -> float:
     return f.delivered - np.ceil(f.ahead * min(part, 1.0))
 
 
-@jit
+@rare
 def _end_warmup(net: Net, k: int) -> None:
     """Store the totals of queue ``k`` and its flows when warm-up ends, to be subtracted later."""
     for i in range(net.flows.shape[0]):
@@ -190,7 +198,7 @@ def _end_warmup(net: Net, k: int) -> None:
     link.warm = 1
 
 
-@jit
+@rare
 def _take_sample(net: Net, k: int, out_flow: Floats, out_queue: Floats) -> None:
     """Store a sample of queue ``k``, and of the flows whose path begins with this queue."""
     link = net.links[k]
@@ -215,7 +223,7 @@ def _take_sample(net: Net, k: int, out_flow: Floats, out_queue: Floats) -> None:
     link.sampled += 1
 
 
-@jit
+@rare
 def _take_due_samples(
     net: Net,
     now: float,
@@ -246,7 +254,7 @@ def _take_due_samples(
     return due
 
 
-@jit
+@rare
 def _rtt_of_small(net: Net, f: Sender) -> float:
     """The RTT in seconds of a packet of the handshake, which crosses the queues now."""
     rtt = f.rtt
@@ -259,7 +267,7 @@ def _rtt_of_small(net: Net, f: Sender) -> float:
     return rtt
 
 
-@jit
+@rare
 def _handshake(net: Net, f: Sender) -> float:
     """Seconds that the handshake takes.  Its SYN crosses the queues as a small packet.
 
@@ -273,7 +281,7 @@ def _handshake(net: Net, f: Sender) -> float:
     return rtt
 
 
-@jit
+@rare
 def _restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
     """Send a burst at once: the first window at the start, or the packets due after a timeout."""
     if f.event == TIMER:
@@ -296,7 +304,7 @@ def _restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
     f.next += f.burst
 
 
-@jit
+@rare
 def _count_active(net: Net, f: Sender, change: int) -> None:
     """Count a flow that starts or ends.
 
@@ -394,6 +402,25 @@ def start_flows(net: Net, seed: int) -> None:
         schedule(net, net.flows[i].hop, net.flows[i].start)
 
 
+@rare
+def _set_rounding(net: Net, row: Floats) -> None:
+    """Round times as ns-2's clock does from now on; ``row`` is one of ``march``'s ``grid``."""
+    net.links[0].capacity = row[0]
+    for k in range(net.links.shape[0]):
+        net.links[k].instant = row[1]
+    for e in range(net.hops.shape[0]):
+        h = net.hops[e]
+        link = net.links[h.link]
+        h.to_next = row[2 + e]
+        h.early = h.lead * link.instant / link.capacity
+
+
+@rare
+def _stop_queue(net: Net, k: int, now: float) -> None:
+    """Bring queue ``k`` to the time ``now``, at which the run stops."""
+    advance(net.links, k, now)
+
+
 @jit
 def march(
     net: Net,
@@ -431,13 +458,7 @@ def march(
         while now >= limit and binade + 1 < grid.shape[0]:
             binade += 1
             limit = 2.0**binade
-            net.links[0].capacity = grid[binade, 0]
-            for k in range(net.links.shape[0]):
-                net.links[k].instant = grid[binade, 1]
-            for i in range(net.hops.shape[0]):
-                one, link = net.hops[i], net.links[net.hops[i].link]
-                one.to_next = grid[binade, 2 + i]
-                one.early = one.lead * link.instant / link.capacity
+            _set_rounding(net, grid[binade])
         before = cwnd_packets(f)
         fits = (
             _flow_event(net, f, who, holes[who], now, synchronised) if e == f.hop else hop(net, e)
@@ -450,11 +471,11 @@ def march(
         if now >= falls and cwnd_packets(f) < before:
             now += net.links[h.link].shift
             for k in range(net.links.shape[0]):
-                advance(net.links, k, now - net.links[k].shift)
+                _stop_queue(net, k, now - net.links[k].shift)
             return FALL, events, now
     _take_due_samples(net, NEVER, times, out_flow, out_queue, warmup, end)
     for k in range(net.links.shape[0]):
-        advance(net.links, k, end)
+        _stop_queue(net, k, end)
     for i in range(net.flows.shape[0]):
         f = net.flows[i]
         f.delivered, f.ahead = _delivered(net, f, end), 0.0

@@ -24,6 +24,7 @@ from vegasmodel.engines.rounds.state import (
     WITHOUT_ROUNDING,
     Sender,
     jit,
+    rare,
 )
 from vegasmodel.engines.rounds.timer import arm, back_off, reordering_window, stop_timing
 from vegasmodel.laws import packets
@@ -157,7 +158,7 @@ def decide_per_ack(f: Sender) -> None:
     _laws_each(f, (f.without & WITHOUT_ROUNDING) != 0)
 
 
-@jit
+@rare
 def end_round(f: Sender, now: float, outstanding: float, acked: float) -> None:
     """End a round trip with ``outstanding`` packets in flight; the law makes its decision.
 
@@ -171,7 +172,7 @@ def end_round(f: Sender, now: float, outstanding: float, acked: float) -> None:
     f.rtt_sum, f.rtt_count, f.rtt_min = 0.0, 0.0, NEVER
 
 
-@jit
+@rare
 def _decreased(f: Sender, factor: float) -> float:
     """The window times ``factor``, in whole packets unless the flow's TCP keeps fractions."""
     if f.fractional_cut:
@@ -179,7 +180,7 @@ def _decreased(f: Sender, factor: float) -> float:
     return np.floor(factor * min(cwnd_packets(f), np.floor(f.max_window)))
 
 
-@jit
+@rare
 def _window_after_loss(f: Sender) -> float:
     """The window after a loss or after a mark (ECN), before the least window is applied."""
     if f.bictcp:
@@ -204,7 +205,7 @@ def dupack_threshold(f: Sender, later: float) -> float:
     return f.dupacks if early else f.dup_thresh
 
 
-@jit
+@rare
 def cut(f: Sender) -> bool:
     """Cut the window at the duplicate ACK that signals a loss, but only once per window of data.
 
@@ -234,7 +235,7 @@ def cut(f: Sender) -> bool:
     return True
 
 
-@jit
+@rare
 def cut_overdue(f: Sender, sent_at: float, now: float) -> bool:
     """Cut the window when ns-2's Vegas finds that its first missing packet is overdue.
 
@@ -278,7 +279,7 @@ def deflate(f: Sender) -> None:
     f.dupacks = 0.0
 
 
-@jit
+@rare
 def restart_when_idle(f: Sender) -> None:
     """Start a new round of measurement if the flow sends after nothing was in flight.
 
@@ -305,7 +306,7 @@ def prr_allowance(f: Sender, acks: float, advanced: float) -> float:
     return max(np.floor(allowed + SLACK), 0.0)
 
 
-@jit
+@rare
 def enter_cwr(f: Sender) -> None:
     """Cut the window upon a mark (ECN) instead of a loss, but only once per window of data."""
     if f.acked >= f.recover or f.timed_out:
@@ -320,7 +321,7 @@ def in_cwr(f: Sender) -> bool:
     return f.echoed == 1 and f.acked <= f.recover
 
 
-@jit
+@rare
 def retransmission_timeout(f: Sender, now: float) -> None:
     """Handle a timeout: send again from the first missing packet on, in slow start."""
     # Linux has cut already if the timeout comes within a recovery or is the second in a row

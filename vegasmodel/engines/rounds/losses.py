@@ -52,6 +52,7 @@ from vegasmodel.engines.rounds.state import (
     Parcel,
     Sender,
     jit,
+    rare,
 )
 from vegasmodel.engines.rounds.timer import (
     arm,
@@ -113,7 +114,7 @@ def _sack_seconds(f: Sender, holes: Floats) -> float:
     return blocks(f, holes) * f.block
 
 
-@jit
+@rare
 def fast_retransmit(f: Sender, end: float) -> None:
     """Send the first missing packet again at the time ``end`` and restart the timer."""
     f.retransmit = f.acked
@@ -122,7 +123,7 @@ def fast_retransmit(f: Sender, end: float) -> None:
         stop_timing(f)
 
 
-@jit
+@rare
 def _split(f: Sender, holes: Floats, k: int, at: float) -> int:
     """Divide hole ``k``, a range of missing packets, in two: the second part begins with ``at``.
 
@@ -139,7 +140,7 @@ def _split(f: Sender, holes: Floats, k: int, at: float) -> int:
     return k + 1
 
 
-@jit
+@rare
 def retransmission_lost(f: Sender, holes: Floats, first: float, lost: float) -> None:
     """Note that ``lost`` retransmissions from packet ``first`` on are lost again.
 
@@ -180,7 +181,7 @@ def _allowed(f: Sender, holes: Floats, acks: float, now: float, advanced: float)
     return prr_allowance(f, acks, 0.0 if _mark_lost(f, holes) > 0.0 else advanced)
 
 
-@jit
+@rare
 def retransmit_first(f: Sender, holes: Floats) -> None:
     """Note that the first missing packet is sent again.
 
@@ -290,7 +291,7 @@ def _send_new_data(f: Sender, now: float, acks: float) -> None:
     send_or_wait(f, free, acks)
 
 
-@jit
+@rare
 def early_timer_expired(f: Sender, holes: Floats, now: float) -> bool:
     """Handle a timer of Linux that expires before the retransmission timer.
 
@@ -317,7 +318,7 @@ def early_timer_expired(f: Sender, holes: Floats, now: float) -> bool:
     return True
 
 
-@jit
+@rare
 def _check_at_duplicate(f: Sender, holes: Floats, acks: float, end: float) -> None:
     """What ns-2's Vegas does at duplicate ACKs: it retransmits, or adds to the window.
 
@@ -333,7 +334,7 @@ def _check_at_duplicate(f: Sender, holes: Floats, acks: float, end: float) -> No
         f.cwnd += acks
 
 
-@jit
+@rare
 def acks_fill_hole(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> float:
     """Process ACKs of packets that fill the first hole; returns when the last of them arrives.
 
@@ -385,7 +386,7 @@ def acks_fill_hole(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
     return end
 
 
-@jit
+@rare
 def _more_known_lost(f: Sender, holes: Floats) -> bool:
     """Whether Linux knows of more lost packets at the end of a recovery, and so begins another.
 
@@ -397,7 +398,7 @@ def _more_known_lost(f: Sender, holes: Floats) -> bool:
     return f.rack and known > 0.0
 
 
-@jit
+@rare
 def _reenter_recovery(f: Sender, holes: Floats, acks: float) -> None:
     """Begin another recovery at the ACK that ends a recovery, and cut the window again."""
     pipe = f.pipe - acks
@@ -407,7 +408,7 @@ def _reenter_recovery(f: Sender, holes: Floats, acks: float) -> None:
     send_in_recovery(f, holes, max(prr_allowance(f, acks, 0.0), 1.0), acks)
 
 
-@jit
+@rare
 def _check_at_filled(f: Sender, holes: Floats, end: float, again: float) -> None:
     """What ns-2's Vegas does when an ACK fills the first hole in its data.
 
@@ -440,7 +441,7 @@ def _check_at_filled(f: Sender, holes: Floats, end: float, again: float) -> None
     send_or_wait(f, usable_window(f, end), 0.0)
 
 
-@jit
+@rare
 def _partial(
     f: Sender, holes: Floats, now: float, end: float, acks: float, advanced: float
 ) -> None:

@@ -21,7 +21,7 @@ import math
 
 import numpy as np
 
-from vegasmodel.engines.rounds.state import RED, Queue, Table, inlined, jit
+from vegasmodel.engines.rounds.state import RED, Queue, Table, inlined, jit, rare
 from vegasmodel.engines.rounds.stock import (
     append,
     count,
@@ -196,7 +196,7 @@ def _note_arrivals(link: Queue, now: float) -> None:
     link.counted, link.noted = come, now
 
 
-@jit
+@rare
 def share_capacity(links: Table[Queue], k: int) -> None:
     """Set the service shares of the two classes, S_R : S_D = k n_R : n_D (``podlesny`` (5)).
 
@@ -406,7 +406,7 @@ def far_from_full(link: Queue) -> bool:
     return room > min(NEAR, 0.5 * link.buffer)
 
 
-@jit
+@rare
 def enqueue_handshake(link: Queue, work: float) -> None:
     """Add a packet of a handshake to the queue.
 

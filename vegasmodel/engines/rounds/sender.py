@@ -56,6 +56,7 @@ from vegasmodel.engines.rounds.state import (
     Table,
     around,
     jit,
+    rare,
 )
 from vegasmodel.engines.rounds.timer import restart_timer, time_one_packet
 from vegasmodel.engines.rounds.wait import begin_wait, end_wait
@@ -122,7 +123,7 @@ def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> fl
     return end
 
 
-@jit
+@rare
 def _single_ack(f: Sender, at: float, delay: float) -> float:
     """Process the ACK of a single packet, delayed by ``delay`` s; returns when it arrives."""
     once = not f.overdue_checks or f.acked >= max(f.resent, f.untimed)
@@ -219,7 +220,7 @@ def _end_first_wait(f: Sender, holes: Floats, now: float) -> None:
         end_wait(f, holes, now)
 
 
-@jit
+@rare
 def _no_acks_due(f: Sender, holes: Floats, now: float) -> None:
     """Decide what follows while no ACK has arrived: send what the window allows, or wait.
 

@@ -19,6 +19,7 @@ from vegasmodel.engines.rounds.state import (
     WITHOUT_TICKS,
     Sender,
     jit,
+    rare,
 )
 
 MIN_RTO = 0.2  # seconds: ns-2's shortest timeout, minrto_, and Linux's least variance
@@ -75,7 +76,7 @@ def arm(f: Sender, now: float) -> None:
         f.deadline, f.timer_kind = expiry(f, now, due), TAIL_PROBE
 
 
-@jit
+@rare
 def syn_lost(f: Sender) -> float:
     """Seconds until the sender sends a lost SYN again.
 
@@ -90,7 +91,7 @@ def syn_lost(f: Sender) -> float:
     return pause
 
 
-@jit
+@rare
 def syn_acknowledged(f: Sender, now: float, rtt: float) -> None:
     """Take the flow's first RTT sample, ``rtt``, from the handshake that begins at ``now``."""
     if not f.timestamps:
@@ -113,13 +114,13 @@ def reordering_window(f: Sender) -> float:
     return min(0.25 * f.min_rtt, f.mean_rtt)  # srtt_us is eight times the mean
 
 
-@jit
+@rare
 def arm_reordering_timer(f: Sender, now: float, left: float) -> None:
     """Set Linux's timer that ends when a missing packet may count as lost (tcp_rack_mark_lost)."""
     f.deadline, f.timer_kind = expiry(f, now, left + TIMEOUT_MIN), REORDERING
 
 
-@jit
+@rare
 def back_off(f: Sender) -> None:
     """Double the timeout after it has expired, up to 64 times its first value.
 

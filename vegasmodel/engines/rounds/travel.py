@@ -34,6 +34,7 @@ from vegasmodel.engines.rounds.state import (
     around,
     inlined,
     jit,
+    rare,
 )
 from vegasmodel.laws.packets import NEVER
 
@@ -82,7 +83,7 @@ def next_other_event(net: Net, e: int) -> float:
     return best
 
 
-@jit
+@rare
 def _enlarge(net: Net, holder: Sender | Hop, h: Hop) -> None:
     """Give hop ``h`` twice the room for its packets, if its ring of records is full and may grow.
 
