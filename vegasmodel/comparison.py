@@ -244,15 +244,17 @@ class Comparison:
 
 
 def model_errors(model: Prediction, measured: Prediction) -> dict[str, float | None]:
-    """The errors of one prediction against a measurement; ``None`` for a figure that either lacks.
+    """The errors of one prediction against a measurement.
 
-    - ``throughput_nrmse``: root mean square error of the flows' throughputs, divided by the mean
-      measured throughput (``metrics.nrmse``), over the flows that are active when it is measured;
-    - ``ratio``: each pair of groups has a ratio of throughputs, with the error
-      ln(model's ratio / measured ratio); this is the error that is largest in magnitude;
-    - ``base_rtt``: baseRTT, the smallest RTT that a Vegas sender has measured, may exceed the RTT
-      of the empty path; the root mean square error of this excess over the Vegas flows, divided by
-      the mean measured excess.
+    - ``throughput_nrmse``: the root mean square error of the flows' throughputs, divided by the
+      mean measured throughput (``metrics.nrmse``). Only flows with a measured throughput count.
+    - ``ratio``: each pair of groups has a ratio of throughputs. The error of a pair is
+      ln(model's ratio / measured ratio). This is the largest of these errors in magnitude.
+    - ``base_rtt``: a Vegas sender's baseRTT is the smallest RTT that it has measured. It may exceed
+      the RTT of the empty path. This is the root mean square error of the excess over the Vegas
+      flows, divided by the mean measured excess.
+
+    An error is ``None`` if the prediction or the measurement lacks the quantity.
     """
     throughput = None
     if model.throughput is not None and measured.throughput is not None:

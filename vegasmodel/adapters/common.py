@@ -147,12 +147,12 @@ def buffered(scenario: Scenario) -> Assumption:
 
 
 def with_growth(found: Prediction) -> Prediction:
-    """Add the assumption that windows of laws registered by the user grow.
+    """Add an assumption to the answer ``found``: a law of the user makes its window grow.
 
-    Such a law may never increase its window, either by mistake or because a rival fills the queue.
-    Its flow then sends about one packet per round trip, whatever the capacity.  Without this
-    warning the low throughput would look like a result of the competition.  Without a registered
-    law, ``found`` is returned unchanged.
+    A law that the user has registered may never increase its window, either by mistake or because a
+    rival fills the queue.  A flow with this law then sends about one packet per round trip,
+    whatever the capacity.  Without a warning the low throughput would look like a result of the
+    competition.  If no flow has a registered law, ``found`` is returned unchanged.
     """
     scenario = found.scenario
     own = {law.name for law in registered(group.law for group in scenario.flows)}

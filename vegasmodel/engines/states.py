@@ -1,10 +1,10 @@
 """Writes the state of a simulator as a row of numbers, so that two states can be compared.
 
-Two states are the same if their rows are equal. A search for a state that returns writes and
-compares thousands of rows, so this code is compiled. ``fields`` lists the fields of a record that
-belong to the row: the place of each in the record, and its kind. The kind says how a field is
-written; a time, for example, is written relative to the present. ``write`` writes the fields of
-such a list into a row.
+Two states are the same if their rows are equal. To find out whether an earlier state returns, a
+search writes and compares thousands of rows. So this code is compiled. ``fields`` lists the fields
+of a record that belong to the row: the place of each in the record, and its kind. The kind says how
+a field is written; a time, for example, is written relative to the present. ``write`` writes the
+fields of such a list into a row.
 """
 
 from __future__ import annotations

@@ -36,9 +36,9 @@ ROUGH_LIMIT = 60
 # The solver finds the root of an equation by iteration, in two stages. The first stage adds the
 # rates of the flows as plain floats. It ends when a step changes the root by a fraction of at most
 # ROUGH_STEP. The second stage adds the rates with twice as many digits, and ends when a step
-# changes the root by a fraction of at most LAST_STEP. Each constant has two values, the first for
-# quadratic and the second for cubic steps: if a step changes the root by a fraction d, it leaves an
-# error of about d^2 or d^3.
+# changes the root by a fraction of at most LAST_STEP. Each constant has two values, since steps
+# differ: one that changes the root by a fraction d leaves an error of about d^2 if the iteration
+# converges quadratically (first value), or d^3 if it converges cubically (second value).
 ROUGH_STEP = (3e-5, 1e-2)
 LAST_STEP = (3e-9, 1e-6)
 UNIT = 2.0**-53

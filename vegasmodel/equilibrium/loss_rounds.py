@@ -211,7 +211,7 @@ class _Chain:
         return float(self.weight @ each)
 
     def _holes(self) -> Floats:
-        """The mean number of round trips that a recovery takes, for a loss at each window."""
+        """Mean number of round trips of a recovery, for each window at which a loss may come."""
         return np.asarray(1.0 + self.law.round_per_hole * self.loss * (self.w - 1))
 
     def _silence(self, timeout: float) -> Floats:

@@ -425,7 +425,7 @@ def hypotheses(
     only hypotheses 1, 3 and 5 (5 in the form that ``losers`` selects), not 2, 4 and the single
     threshold.
 
-    "one-cycle" is an addition of ours: that Vegas cannot come from this cycle into another one.
+    We add "one-cycle", the hypothesis that Vegas cannot change from this cycle into another one.
     Suppose that Vegas still grows at every loss and is cut for it.  If it once escapes the cut, it
     may reach its threshold before the next loss, and so never be cut again.  This is possible if
     Vegas's window at rest, with the longest queue, B + 1, is smaller than the mu T + B + 1 packets

@@ -218,7 +218,10 @@ def cycle(path: Path, V_N: Floats) -> Sums:
 
 
 def _course(path: Path, V_N: Floats) -> Course:
-    """The phases of the cycle that follows a loss at the sum ``V_N`` of the Vegas windows."""
+    """The phases of a cycle from one loss to the next.
+
+    ``V_N`` is the sum of the Vegas windows at the loss with which the cycle begins.
+    """
     M, B, n_V, n_R = path.M, path.B, path.n_vegas, path.n_reno
     lower, upper = path.lower, path.upper
     V_1, R_1 = path.cut * V_N, (M + B + 1 - V_N) / 2  # (8), (9)

@@ -138,7 +138,7 @@ class Stability:
 
     @property
     def period(self) -> float:
-        """Seconds of the oscillation at the rightmost root; infinite where it is real."""
+        """The period in s of the rightmost root's oscillation; infinite if that root is real."""
         w = abs(self.root.imag)
         return 2.0 * math.pi / w if w > 0 else (math.inf if w == 0 else math.nan)
 

@@ -94,7 +94,7 @@ class OneOf:
         raise FieldError(where, value, self._allowed())
 
     def check(self, value: Any, where: str) -> None:
-        """Accept a value if the rule of any form accepts it."""
+        """Accept a value that has one of the forms and fits the rule for that form."""
         if self._is_word(value):
             return
         if isinstance(value, Real) and self.plain is not None:

@@ -1,7 +1,8 @@
-"""The kinds of a function's arguments: one of another kind is a ``FieldError`` of one line.
+"""Checks that each argument of a function is of the right kind, such as a number or an array.
 
-``checked`` decorates a function, and reads the kinds from the types that the function states. A
-rule for the value itself, such as a range, is the function's own task.
+``checked`` decorates a function. It reads the allowed kinds from the type annotations of the
+function. An argument of another kind raises a ``FieldError``, whose message is one line. Rules for
+the value itself, such as a range, are the function's own task.
 """
 
 from __future__ import annotations

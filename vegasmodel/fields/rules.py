@@ -66,9 +66,9 @@ class Rule(Protocol):
         """Raise ``FieldError`` unless the value is allowed."""
 
     def write(self, value: Any) -> Any:
-        """What a scenario file has for ``value``, such as the text ``"80 ms"`` for 0.08.
+        """Return ``value`` as a scenario file states it: for 0.08 s, the text ``"80 ms"``.
 
-        ``read`` turns it back into ``value``.
+        ``read`` turns this text back into ``value``.
         """
 
 

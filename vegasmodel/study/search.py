@@ -116,7 +116,11 @@ class Search:
         return sure
 
     def _settle(self) -> bool:
-        """Make all runs at the values that may be solutions; return whether runs were missing."""
+        """Make the missing runs at each value that may be a solution; return whether any missed.
+
+        At some values only a few runs were made: they showed on which side of the target the mean
+        lies.  A solution needs the mean of all runs.
+        """
         ends = [i for pair in self._met() for i in pair]
         ends += [self._nearer(*pair) for pair in self._crossings()]
         few = np.array([i for i in dict.fromkeys(ends) if self.x[i] in self.rough], np.intp)
@@ -260,9 +264,10 @@ class Search:
         return Solution(value, self.field.unit, achieved, exact, put, achieved_se=error)
 
     def unsure(self, model: str, error: float | None, runs: int) -> list[str]:
-        """A note if ``runs`` runs are too few to tell whether the target is met within ``within``.
+        """A note if ``runs`` runs are too few to tell whether the target is met; else no note.
 
-        ``error``: the standard error of the model's answer for the quantity that has the target.
+        They are too few if half the 95 % interval of the quantity is more than the tolerance
+        ``self.within``, a fraction of the target.  ``error`` is the quantity's standard error.
         """
         if error is None or half_interval(error, runs) <= self.within * self.aim.value:
             return []

@@ -281,10 +281,10 @@ def _inlining_can_be_asked() -> bool:
 
 
 def _symbol(name: str, arguments: Any, *, abi_tags: Any = (), uid: Any = None) -> str:  # noqa: ARG001
-    """The name of a part in LLVM's language: that of the function, with its unique number.
+    """The name of a compiled function in LLVM's language: its Python name and a unique number.
 
-    Numba would add the arguments' types.  A record of a hundred fields made each name, and so each
-    call, thousands of characters long.
+    Numba itself would add the types of the function's arguments.  The type of a record lists all
+    fields of the record, up to a hundred.  Then the name would have thousands of characters.
     """
     return str(mangle(name, (), uid=uid))
 

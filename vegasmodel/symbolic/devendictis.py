@@ -163,11 +163,12 @@ def phase_2() -> tuple[Formula, ...]:
 
 
 def crossing() -> tuple[Formula, ...]:
-    """Equation (16): when Vegas's window reaches its window at rest, (7), and phase 2 ends.
+    """Equation (16): the end b of phase 2, and Vegas's window there.
 
-    Phase 2 begins in mini-cycle (round trip) a, with a full link and no queue, and ends in
-    mini-cycle b. Both windows grow by one packet per mini-cycle, so at its end the queue is q = 2
-    (b - a).  The result is solved for b.
+    Phase 2 begins in mini-cycle (round trip) a, with a full link and no queue. Both windows grow by
+    one packet per mini-cycle, so in mini-cycle b the queue is q = 2 (b - a). Phase 2 ends when
+    Vegas's window reaches the value at which it rests with this queue, equation (7). The condition
+    is solved for b.
     """
     queue = 2 * n  # W_V + W_R - mu T after n = b - a mini-cycles of phase 2
     target = equilibrium_window().derived.subs(q, queue)

@@ -277,7 +277,8 @@ def _solve(p: Flows, case: Batch, y: _Moving, h: Array) -> tuple[Array, Array]:
 def _admit(p: Flows, y: _Moving) -> _Moving:
     """Start and stop the flows that are due.
 
-    If there are any, windows jump, and the queueing delay must be solved anew.
+    If a flow starts or stops, the sum of the windows jumps.  So the queueing delay is then solved
+    anew.
     """
     active = (p.start <= y.t) & (y.t < p.stop)
     fresh, gone = active & ~y.on, y.on & ~active

@@ -60,11 +60,13 @@ class Steady:
 
 @kinds.checked
 def steady(scenario: Scenario, longest: float | None = None) -> Steady:
-    """Find the steady state of a scenario, by one cycle instead of a long average if cycles repeat.
+    """Find the steady state of a scenario.
 
-    The search begins once all long-lived flows have started, and ``longest`` is its longest run in
-    round trips.  By default there is one attempt; if nothing repeats and a source has waited for
-    its retransmission timer, the run goes on to ``LONGEST_TIMEOUTS`` seconds.
+    If cycles repeat, the answer is the mean over one cycle.  Otherwise it is the mean over a long
+    run.  The search begins once all long-lived flows have started.  ``longest`` limits its length,
+    in round trips.  Without ``longest`` there is one search, of ``FIRST`` round trips.  If it finds
+    no repetition, and a source has waited for its retransmission timer, longer searches follow, of
+    up to ``LONGEST_TIMEOUTS`` seconds.
     """
     from vegasmodel.engines.rounds.run import Simulation
 

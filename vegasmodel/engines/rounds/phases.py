@@ -2,8 +2,9 @@
 
 Loss-based senders at a drop-tail queue can lock into phases: the same sender then loses again and
 again (Floyd and Jacobson, 1992). A small random wait before each sending prevents this. So the
-scenario is simulated twice. If its senders wait at random, they do not wait in the second run. If
-they do not, they wait in the second run for as long as real hosts do.
+scenario is simulated twice: once with senders that do not wait, and once with senders that wait at
+random. If no sender of the scenario waits, the waits of the second run are as long as those of real
+hosts.
 """
 
 from __future__ import annotations

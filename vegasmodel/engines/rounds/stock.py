@@ -23,7 +23,7 @@ ROUNDING = 1e-6  # packets
 
 @jit
 def _whole(link: Queue, row: int) -> float:
-    """Number of packets in a row of whole packets; 0 if the row is of the other kind."""
+    """The number of packets in a row, if it is a row of whole packets; else 0."""
     if link.stock[row, DISCRETE] == 0.0:
         return 0.0
     return np.ceil(link.stock[row, PACKETS] - ROUNDING)
@@ -73,9 +73,10 @@ def append(link: Queue, work: float, size: float, discrete: int) -> None:
 
 @jit
 def transmit(link: Queue, work: float) -> float:
-    """Remove packets of the size ``work`` in all from the queue's front: the link has sent them.
+    """Remove from the queue's front the packets that the link has sent, of size ``work`` in all.
 
-    Returns the integral, over the work sent, of the number of packets that have been sent before.
+    Let n(w) be the number of packets that make up the first w of this size.  Returns the integral
+    of n(w) from w = 0 to ``work``.
     """
     stock, sent, area = link.stock, 0.0, 0.0
     while work > 0.0 and link.rows > 0:

@@ -4,8 +4,8 @@ The packets of a group arrive at a queue evenly over an interval, or all at its 
 the interval the simulator knows which packets are lost and when the others leave. A group is handed
 to the next queue only when its last packet has left this queue. By then the first packet may
 already have arrived at the next queue. So the clock of the next queue is late by ``Queue.shift``
-seconds, and an interval lasts at most ``Sender.longest_stretch`` seconds: then the next queue has
-not yet passed the time of this arrival.
+seconds, and an interval lasts at most ``Sender.longest_stretch`` seconds. With both, the next queue
+is not yet simulated beyond the time at which the first packet reaches it.
 """
 
 # mypy: disable-error-code="no-any-return"

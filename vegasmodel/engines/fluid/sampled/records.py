@@ -1,4 +1,4 @@
-"""The records of this simulator: a flow's sender, the state of the link, the link's constants."""
+"""Records of ``fluid``'s sampled form: a flow's sender, the link's state, the link's constants."""
 
 from __future__ import annotations
 
