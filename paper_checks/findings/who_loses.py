@@ -144,10 +144,11 @@ Vegas's backlog is already at its threshold.
 **How much each change improves the model.** The first change of the model of `devendictis` is
 ns-2's rounding.  ns-2 rounds the backlog to whole packets before it compares it with alpha, so
 Vegas keeps its window constant up to a backlog of alpha + 1/2.  With this threshold in place of
-alpha, the error at buffers of 20 and 30 is {gain[0]:.0%} smaller.
+alpha, the error of the ratio of throughputs is {gain[0]:.0%} smaller at buffers of 20 and 30
+packets.
 
 The second change of the model of `devendictis` is that only the growing source, Reno, loses a
-packet at an overflow. At buffers of 20 and 30 this removes {gain[1]:.0%} of the error
+packet at an overflow. At buffers of 20 and 30 packets this removes {gain[1]:.0%} of the error
 that the first change leaves.  At a buffer of 10 packets the error is large with and without these
 changes, because there one packet more or less in the queue changes Vegas's window by many packets.
 
