@@ -21,7 +21,7 @@ from vegasmodel.engines.rounds.timer import expiry
 from vegasmodel.laws import find
 from vegasmodel.laws.vegas import decide_whole
 from vegasmodel.packets import reference
-from vegasmodel.scenario import Flow, Link, Run, Scenario, load
+from vegasmodel.scenario import Flow, Link, Red, Run, Scenario, load
 from vegasmodel.stacks import STACKS
 
 ROOT = Path(__file__).parents[2]
@@ -413,3 +413,15 @@ def test_cubic_loses_packets_at_random_as_in_ns2(
     flow = Flow("cubic", rtt, variant="ns2", send_jitter=0.0)
     scenario = Scenario((Link(capacity, buffer=60.0, loss=loss),), (flow,), run=Run(300.0, 60.0))
     assert answer(scenario).throughput[0] == pytest.approx(there, rel=0.12)
+
+
+@pytest.mark.parametrize(("ecn", "there"), [(False, 854.0), (True, 823.0)])
+def test_cubic_of_ns2_halves_its_rate_under_red(ecn: bool, there: float) -> None:
+    """Rates of ns-2, pkt/s: means of three runs.  A sudden pause would let the queue drain sooner.
+
+    Then RED would drop less, and CUBIC would get 940 packets/s.
+    """
+    flow = Flow("cubic", 0.15, variant="ns2", send_jitter=0.0)
+    link = Link(1000.0, buffer=100.0, queue=Red(10.0, 30.0, ecn=ecn))
+    scenario = Scenario((link,), (flow,), run=Run(300.0, 40.0, runs=3, start_jitter=0.3))
+    assert answer(scenario).throughput[0] == pytest.approx(there, rel=0.06)

@@ -45,6 +45,7 @@ class Mechanisms:
     paced_recovery: bool = False  # proportional rate reduction
     limited_transmit: bool = False  # the first two duplicate ACKs let a packet go each
     dup_thresh: float = 3.0  # duplicate ACKs that signal a loss
+    halves_rate: bool = False  # after a cut a packet for two ACKs, until a window is in flight
     finds_lost_again: bool = False  # a lost retransmission, once a packet sent later arrives
     fractional_cut: bool = False  # a cut window is no whole number
     swells_uncut: bool = False  # a third duplicate that does not cut swells the window

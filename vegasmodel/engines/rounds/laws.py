@@ -307,12 +307,23 @@ def prr_allowance(f: Sender, acks: float, advanced: float) -> float:
 
 
 @rare
+def half_rate(f: Sender, acks: float) -> float:
+    """Packets that a sender may send when ``acks`` ACKs arrive: one for every second ACK.
+
+    ns-2's CUBIC sends so after a cut, until only a window of packets is in flight.
+    """
+    f.prr_delivered += acks
+    return max(np.floor(0.5 * f.prr_delivered) - f.prr_out, 0.0)
+
+
+@rare
 def enter_cwr(f: Sender) -> None:
     """Cut the window upon a mark (ECN) instead of a loss, but only once per window of data."""
     if f.acked >= f.recover or f.timed_out:
         f.cwnd = max(_decreased(f, 0.5) if f.rules != BY_ADDRESS else _window_after_loss(f), 1.0)
         f.ssthresh = max(np.floor(f.cwnd), 2.0)
         f.recover, f.timed_out, f.echoed = f.high, 0, 1
+        f.prr_delivered, f.prr_out = 0.0, 0.0
 
 
 @jit

@@ -33,6 +33,7 @@ from vegasmodel.engines.rounds.laws import (
     dupack_threshold,
     end_round,
     grow,
+    half_rate,
     in_flight,
     in_slow_start,
     prr_allowance,
@@ -176,6 +177,8 @@ def _mark_lost(f: Sender, holes: Floats) -> float:
 @jit
 def _allowed(f: Sender, holes: Floats, acks: float, now: float, advanced: float) -> float:
     """How many packets a sender with SACK may send in recovery when ``acks`` ACKs arrive."""
+    if f.halves_rate and f.pipe >= window(f) and now < f.stop:
+        return half_rate(f, acks)
     if not f.paced_recovery or now >= f.stop:
         return usable_window(f, now)
     return prr_allowance(f, acks, 0.0 if _mark_lost(f, holes) > 0.0 else advanced)

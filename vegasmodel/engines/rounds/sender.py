@@ -37,6 +37,7 @@ from vegasmodel.engines.rounds.laws import (
     end_round,
     enter_cwr,
     grow,
+    half_rate,
     in_cwr,
     in_flight,
     in_slow_start,
@@ -164,6 +165,9 @@ def _advance_window(
     if alone:
         restart_when_idle(f)
     free = usable_window(f, now)
+    if f.halves_rate and in_cwr(f) and free == 0.0 and now < f.stop:
+        free = half_rate(f, acks)
+        f.prr_out += free
     send_or_wait(f, free, 1.0 if acks <= 1.0 else (free if swell else packets))
 
 
