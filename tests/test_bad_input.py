@@ -150,6 +150,10 @@ ARGUMENTS = {
         ["rd", "--rate", "1e9", "--delay", "1", "--capacity", "9pkt/s", "--k", "1e308"],
         "--k",
     ),
+    "part of a flow": (
+        ["rd", "--rate", "2.5", "--delay", "1", "--capacity", "9pkt/s"],
+        "--rate-flows: 2.5 is not allowed; a whole number",
+    ),
     "max-error negative": (["compare", "SCENARIO", "--max-error", "-1"], "--max-error"),
     "max-error no number": (["compare", "SCENARIO", "--max-error", "x"], "--max-error"),
 }

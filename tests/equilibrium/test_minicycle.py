@@ -447,3 +447,10 @@ def test_no_T_gives_the_ratios_in_the_text():
             worst = np.maximum(np.abs(five / 2.58 - 1), np.abs(ten / 0.76 - 1))
             assert np.isfinite(worst).sum() > 2000  # printed: where mu T > B
             assert np.nanmin(worst) > 0.02
+
+
+@pytest.mark.parametrize("form", ["derived", "printed"])
+def test_numbers_give_numbers(form):
+    assert all(
+        isinstance(rate, float) for rate in minicycle.throughput(1080.0, 0.08, 20.0, form=form)
+    )

@@ -78,6 +78,10 @@ REFUSED = {
     "initial_window": {"flow": 'initial_window = 4\nover_estimate = "0 s"\n'},
     "buffer": {"link": 'buffer = "1 pkt"\n'},
     "link[0].buffer": {"link": 'buffer = "12 pkt"\nqueue = { discipline = "rd" }\n'},
+    "[0].buffer": {
+        "link": """buffer = "0.5 pkt"
+            queue = { discipline = "red", min_threshold = "5 pkt", max_threshold = "9 pkt" }\n"""
+    },
     "flow.count": {"flow": "count = 4001\n"},
     "drops.packets": {"link": 'drops = [{ flow = "vegas", packets = [2000000] }]\n'},
 }

@@ -206,6 +206,8 @@ def rd(
 
     for name, value in (("--rate-flows", rate), ("--delay-flows", delay)):
         rules.Quantity("fraction", high=1e9).check(value, name)
+        if value % 1.0:
+            raise FieldError(name, value, "a whole number of flows")
     if rate + delay == 0:
         raise FieldError("--rate-flows", rate, "more than 0 where --delay-flows is 0")
     checked.of(RateDelay, "k").check(k, "--k")

@@ -126,7 +126,7 @@ def throughput(
         beta=beta, losers=losers, variant=variant, response=response,
         n_vegas=n_vegas, n_reno=n_reno, start=start,
     )  # fmt: skip
-    return c.vegas, c.reno
+    return c.vegas[()], c.reno[()]  # numbers give numbers
 
 
 @kinds.checked

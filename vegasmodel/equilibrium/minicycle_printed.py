@@ -34,7 +34,7 @@ def throughput(
         reno = np.where(below, small[1] / small[2], large[1] / large[2])
     # hypothesis 2: else the queue never empties, and the sums up to a run backwards
     stated = mu * T >= B
-    return np.where(stated, vegas, np.nan), np.where(stated, reno, np.nan)
+    return np.where(stated, vegas, np.nan)[()], np.where(stated, reno, np.nan)[()]
 
 
 def equilibrium(

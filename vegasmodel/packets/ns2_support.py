@@ -6,7 +6,7 @@ from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import foreign
 from vegasmodel.packets.engine import rate_delay_limits
 from vegasmodel.prediction import Assumption
-from vegasmodel.scenario import DropTail, Flow, Link, RateDelay, Scenario
+from vegasmodel.scenario import DropTail, Flow, Link, RateDelay, Red, Scenario
 
 __all__ = ["check", "remarks"]
 
@@ -61,6 +61,9 @@ def remarks(scenario: Scenario) -> tuple[Assumption, ...]:
 def _link(scenario: Scenario, link: Link, where: str) -> None:
     if isinstance(link.queue, DropTail) and link.buffer < 2:
         allowed = "at least 2 packets in ns-2, whose limit counts the one in transmission"
+        raise FieldError(f"{where}.buffer", link.buffer, allowed)
+    if isinstance(link.queue, Red) and link.buffer < 1:
+        allowed = "at least 1 packet in ns-2, whose RED drops every packet without it"
         raise FieldError(f"{where}.buffer", link.buffer, allowed)
     if isinstance(link.queue, RateDelay) and min(rate_delay_limits(link)) < 2:
         allowed = "at least 2 packets for either class in ns-2; see queue.delay_buffer"
