@@ -215,6 +215,8 @@ EXPLANATIONS = MappingProxyType(
                 "enough-runs": "more runs would not move the mean",
                 "windows-fill-the-link": "packets are spread over their round trips, not in trains",
                 "fast-retransmit": "random losses seldom lead to a timeout",
+                "short-waits": "a sender waits for a tenth of its RTT at most before it sends",
+                "first-windows-fit": "the link and its buffer hold the first windows of all flows",
                 "base-rtt-above-propagation": "no timeout leaves Vegas a baseRTT that is too small",
             }
             | _WHOLE

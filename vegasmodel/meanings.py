@@ -27,6 +27,7 @@ ASSUMPTIONS = MappingProxyType(
         "every-ack-arrives": "no ACK is lost",
         "every-packet-acknowledged": "ACKs are not delayed",
         "fast-retransmit": "losses are recovered without a timeout",
+        "first-windows-fit": "the link and its buffer hold the first windows of all flows",
         "fifo-queue": "one first-in-first-out queue, so all flows see one queueing delay",
         "infinite-buffer": "the buffer holds what the flows keep queued",
         "insensitive-to-starts": "the answer hardly depends on the start times; not known of one "
@@ -53,6 +54,8 @@ ASSUMPTIONS = MappingProxyType(
         "receiver-window": "no receiver's window is reached",
         "recovery-as-taken": "every law recovers from a loss in the way that the model assumes",
         "settles-in-time": "windows reach the steady state within the warm-up",
+        "short-waits": "senders wait at most a tenth of an RTT before they send (`send_jitter`), "
+        "or a transmission time",
         "single-threshold": "alpha = beta; otherwise the model uses the middle of the two",
         "stable-queue": "the equilibrium is stable under feedback delay",
         "steady-queue": "the queue oscillates little about its mean",

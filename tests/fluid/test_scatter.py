@@ -199,3 +199,22 @@ def test_frequent_random_losses_are_reported_by_the_equations(law: str, there: f
     assert _held(found("fluid", 0.0003))["fast-retransmit"] is True
     assert _held(found("random-loss", 0.2))["windows-above-three"] is False
     assert _held(found("random-loss", 0.01))["windows-above-three"] is True
+
+
+def test_waits_that_lengthen_the_round_trip_are_reported() -> None:
+    """Two SACK flows, windows of 5 packets, waits of up to 50 ms: 47 pkt/s each in ns-2."""
+    flow = Flow("sack", 0.0755, count=2, max_window=5.0, variant="ns2", send_jitter=0.05)
+    case = Scenario((Link(1000.0, buffer=50.0),), (flow,), run=RANDOM)
+    found = predict(case, "fluid")
+    assert found.throughput is not None
+    assert found.throughput[0] > 1.3 * 47.0
+    assert _held(found)["short-waits"] is False
+    assert _held(predict(case.replace({"flow.send_jitter": None}), "fluid"))["short-waits"]
+
+
+def test_first_windows_that_the_buffer_cannot_hold_are_reported() -> None:
+    """Three first windows of 10 packets at a pipe of 4.3 and a buffer of 4."""
+    flow = Flow("tahoe", 0.43, count=3, variant="linux")
+    case = Scenario((Link(10.0, buffer=4.0),), (flow,), run=Run(30.0, 10.0))
+    assert _held(predict(case, "fluid"))["first-windows-fit"] is False
+    assert _held(predict(case.replace({"link.buffer": 30.0}), "fluid"))["first-windows-fit"]

@@ -29,6 +29,7 @@ from vegasmodel.scenario import DropTail, Red, Scenario
 NAME = "fluid"
 MOST_IDLE = 0.1  # of the time, beyond which trains of packets matter
 MOST_WAITS = 0.05  # of a flow's time, for its timer
+LONGEST_WAIT = 0.1  # of an RTT, for a ``send_jitter`` above a transmission time
 KNOWN = ("window-not-limited", "one-ack-a-packet", "all-flows-present")  # the model has these
 
 
@@ -184,6 +185,13 @@ def _base_kept(scenario: Scenario, run: ContinuousRun) -> Assumption:
     return Assumption("base-rtt-above-propagation", False if waited.any() else None, detail)
 
 
+def _first_windows_fit(scenario: Scenario) -> bool:
+    """Whether the first windows of all flows together fit the pipe, c max(RTT), and the buffer."""
+    groups, link = scenario.flows, scenario.links[0]
+    first = sum(g.count * (g.initial_window or stack(scenario, g).first_window) for g in groups)
+    return first <= link.capacity * max(m.rtt for m in scenario.members) + link.buffer
+
+
 def _unknown(scenario: Scenario) -> list[Assumption]:
     """The assumptions on details that the equations leave out."""
     lacking = left_out_of_laws(scenario)
@@ -193,6 +201,21 @@ def _unknown(scenario: Scenario) -> list[Assumption]:
             "defaults-of-the-papers",
             papers_only(scenario) or scenario.run.ns2_defaults == "papers",
             "headers, handshake and timers of ns-2 2.35 are not in the equations",
+        ),
+        (
+            "short-waits",
+            all(
+                scenario.jitter(m.flow) <= max(LONGEST_WAIT * m.rtt, scenario.usual_jitter(m.flow))
+                for m in scenario.members
+            ),
+            "some sender waits (send_jitter) for up to a tenth of its RTT or longer; the equations "
+            "do not add such waits to the round trip",
+        ),
+        (
+            "first-windows-fit",
+            _first_windows_fit(scenario),
+            "the first windows exceed the link and its buffer; their losses are not in the "
+            "equations",
         ),
     )
     return [Assumption(name, holds, "" if holds else detail) for name, holds, detail in rows]
