@@ -318,10 +318,11 @@ def _lose(losers: int, p: Flows, warmup: Array, due: Array, y: _Moving, grows: A
 
 
 def _skip(warmup: Array, due: Array, y: _Moving, spilt: Array) -> _Moving:
-    """Skip whole cycles if the state after this overflow equals that after the previous one.
+    """Jump ahead by a whole number of cycles, if the motion repeats itself.
 
-    ``spilt`` says whether the step has ended in an overflow.  The same as ``skip_cycles`` of
-    ``repeats.py``, in JAX.
+    It does if the state after this overflow equals the state after the previous one.  ``spilt``
+    says whether the step has ended in an overflow.  ``skip_cycles`` in ``repeats.py`` does the same
+    without JAX.
     """
     now, then = _Mark(y.t, y.window, y.over_estimate, y.totals), y.mark
     near = jnp.abs(now.window - then.window) <= REPEATS * now.window

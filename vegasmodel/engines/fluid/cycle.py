@@ -7,8 +7,9 @@ this map is a periodic steady state. The eigenvalues of the map's derivative the
 multipliers: in each cycle a small disturbance is multiplied by them.
 
 One multiplier is always 0, because the buffer is full in all these states. It is left out. Another
-multiplier is 1 if Vegas may hold its window anywhere in a range (alpha < beta) and if the cycle
-depends on the window that it holds. A change of this window then never decays.
+multiplier may be 1. If alpha < beta, Vegas may hold its window anywhere in a range. If the cycle
+depends on the window that Vegas holds, a change of this window never decays, so its multiplier is
+1.
 
 If the buffer does not overflow, the motion ends in a fixed point. Its multipliers are those of the
 map over one round trip.

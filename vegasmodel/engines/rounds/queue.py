@@ -422,7 +422,10 @@ def enqueue_handshake(link: Queue, work: float) -> None:
 
 @jit
 def enqueue(link: Queue, packets: float, work: float) -> None:
-    """Add ``packets`` packets, each of size ``work``, to the queue; they have found room."""
+    """Add ``packets`` packets to the queue; the caller has checked that the buffer has room.
+
+    ``work`` is the size of each, in packets of the scenario's size.
+    """
     more = packets * work
     link.queue += more
     if link.mixed:

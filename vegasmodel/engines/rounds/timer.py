@@ -122,10 +122,11 @@ def arm_reordering_timer(f: Sender, now: float, left: float) -> None:
 
 @rare
 def back_off(f: Sender) -> None:
-    """Double the timeout after it has expired, up to 64 times its first value.
+    """Double the timeout after it has expired.
 
-    With ``floor_before_backoff`` it is doubled up to its greatest value in seconds.  Once the
-    timeout is 16 times its first value, the coarse timer discards its mean RTT, as in BSD.
+    Its greatest value is 64 times its first value.  For a sender with ``floor_before_backoff`` it
+    is ``longest_rto`` seconds instead.  Once the timeout is 16 times its first value, the sender
+    discards its mean RTT (``srtt``), as BSD does.
     """
     if f.backoff < 64.0 or (f.floor_before_backoff and timeout(f) < f.longest_rto):
         f.backoff *= 2.0

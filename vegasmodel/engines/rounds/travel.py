@@ -232,9 +232,11 @@ def _forward(
 
 @jit
 def _note_lateness(link: Queue, time: float) -> None:
-    """Record by how much a queue's clock is ahead of an arrival, if that is the most so far.
+    """Record by how much a queue's clock is ahead of an arrival at ``time``, if it is the most yet.
 
-    If a burst has used the queue up to the time ``foreseen``, only times after it count.
+    An event may take a whole burst at once.  It moves the clock to ``foreseen``, when the burst's
+    last packet arrives.  This is intended, so only the part by which the clock is ahead of
+    ``foreseen`` is recorded.
     """
     link.lateness = max(link.lateness, link.now - max(time, link.foreseen))
 
