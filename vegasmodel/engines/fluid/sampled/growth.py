@@ -45,7 +45,7 @@ def repairing(flow: Sender) -> float:
     """Packets in flight in a recovery with a scoreboard that counts lost packets as in flight.
 
     The lost packets leave less of the window for others in the first round trip.  Then each ACK
-    that fills a hole releases two packets (tcp-sack1.cc: pipe_).
+    that fills a hole releases two packets (tcp-sack1.cc: ``pipe_``).
     """
     rounds: float = max(np.floor(flow.holes - flow.recovery_left), 0.0)
     flight: float = flow.flight_later * 2.0**rounds
