@@ -349,64 +349,6 @@ def test_simulators_know_cubic_and_closed_forms_say_that_they_do_not(model, vari
         vm.limit_cycle(case, "fluid", losers="growing")
 
 
-# ns-2's rates of the first 20 cases of CUBIC against CUBIC: python -m benchmarks.accuracy_cubic
-CUBICS = [
-    (114, 133),
-    (189, 283),
-    (783, 834),
-    (144, 147),
-    (448, 497),
-    (811, 817),
-    (395, 535),
-    (181, 179),
-    (136, 155),
-    (745, 908),
-    (135, 140),
-    (166, 216),
-    (619, 564),
-    (1158, 1215),
-    (439, 552),
-    (843, 822),
-    (160, 323),
-    (140, 186),
-    (564, 767),
-    (150, 217),
-]
-
-
-def test_two_cubics_share_by_rounds_as_in_ns2_on_average():
-    """Which of the two gets more hangs on each loss, so single cases err by up to 0.12."""
-    from benchmarks.accuracy_cubic import BAR, case
-
-    errors = []
-    for k, measured in enumerate(CUBICS):
-        rates = np.asarray(vm.predict(case("cubic", k, waits=False), "rounds").throughput)
-        errors.append(rates[0] / rates.sum() - measured[0] / sum(measured))
-    assert np.mean(np.abs(errors)) < BAR
-    assert abs(np.mean(errors)) < 2.0 * np.std(errors) / np.sqrt(len(errors))
-
-
-# ns-2's rates of the fifth case against each law: python -m benchmarks.accuracy_cubic
-@pytest.mark.parametrize(
-    ("law", "measured"),
-    [("reno", (362, 109)), ("sack", (370, 100)), ("vegas", (900, 271))],
-)
-def test_cubic_takes_by_rounds_the_share_that_it_takes_in_ns2(law, measured):
-    from benchmarks.accuracy_cubic import BAR, case
-
-    rates = np.asarray(vm.predict(case(law, 4, waits=False), "rounds").throughput)
-    assert abs(rates[0] / rates.sum() - measured[0] / sum(measured)) < BAR
-
-
-def test_cubic_takes_from_vegas_by_rounds_what_it_takes_in_ns3():
-    """The fifth case: python -m benchmarks.accuracy_cubic --engine ns3 --against vegas."""
-    from benchmarks.accuracy_cubic import BAR, case, in_ns3
-    from vegasmodel.engines.rounds.answers import answer
-
-    rates = np.asarray(answer(in_ns3(case("vegas", 4))).throughput)
-    assert abs(rates[0] / rates.sum() - 818 / (818 + 319)) < BAR
-
-
 def test_what_cubic_lacks_in_a_stack_is_an_assumption_that_fails():
     slow = scenario("cubic", "reno", "linux")
     other = scenario("cubic", "reno", "ns2")

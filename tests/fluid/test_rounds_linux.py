@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.helpers import exact
-from vegasmodel.engines.rounds import bictcp
 from vegasmodel.engines.rounds.answers import answer, starts_of
 from vegasmodel.engines.rounds.flows import mechanisms
-from vegasmodel.engines.rounds.laws import grow
 from vegasmodel.engines.rounds.rules import rule
 from vegasmodel.engines.rounds.run import run
 from vegasmodel.engines.rounds.state import FLOW
@@ -21,7 +18,7 @@ from vegasmodel.engines.rounds.timer import expiry
 from vegasmodel.laws import find
 from vegasmodel.laws.vegas import decide_whole
 from vegasmodel.packets import reference
-from vegasmodel.scenario import Flow, Link, Red, Run, Scenario, load
+from vegasmodel.scenario import Link, Run, Scenario, load
 from vegasmodel.stacks import STACKS
 
 ROOT = Path(__file__).parents[2]
@@ -199,53 +196,9 @@ def test_which_of_two_acks_due_at_once_is_first_does_not_hang_on_who_started_fir
     assert max(shares) < 0.85
 
 
-def cubic(cwnd: float, ssthresh: float, stack: str = "linux") -> Any:
-    """Linux's CUBIC before its first ACK."""
-    record = np.zeros(1, FLOW)[0]
-    mechanisms(find("cubic"), STACKS[stack], record)
-    record["decrease"] = 717.0 / 1024.0
-    record["cwnd"], record["ssthresh"] = cwnd, ssthresh
-    bictcp.reset(record, 0.0)
-    return record
-
-
-def climbs(f: Any, rtt: float, seconds: float) -> None:
-    """Advance by this time, with evenly spaced ACKs, a window of them per round trip."""
-    now = 0.0
-    while now < seconds:
-        bictcp.sample(f, rtt, now, f["next"], 1.0)
-        bictcp.cong_avoid(f, 1.0, now)
-        now += rtt / f["cwnd"]
-
-
-def test_cubic_of_linux_is_back_at_the_lost_window_after_k() -> None:
-    """RFC 9438 (2): K = cbrt(W_max (1 - beta)/C); in Linux it is earlier by the least RTT."""
-    f = cubic(100.0, 70.0)
-    bictcp.recalc_ssthresh(f, 100.0)
-    f["cwnd"] = 70.0
-    k, rtt = (100.0 * 0.3 / 0.4) ** (1.0 / 3.0), 0.2
-    climbs(f, rtt, 0.5 * k - rtt)  # half way in time: an eighth of the fall is left
-    assert abs(f["cwnd"] - (100.0 - 30.0 / 8.0)) <= 2.0
-    f = cubic(100.0, 70.0)
-    bictcp.recalc_ssthresh(f, 100.0)
-    f["cwnd"] = 70.0
-    climbs(f, rtt, k - rtt)
-    assert 98.0 <= f["cwnd"] <= 100.0
-    bictcp.recalc_ssthresh(f, 90.0)  # RFC 9438 4.7: a loss below the last W_max
-    assert f["last_max"] == 76.0  # 90 (1024 + 717)/2048, in whole packets
-
-
-def test_cubic_of_linux_climbs_slowly_after_a_timeout_whose_acks_gave_no_rtt() -> None:
-    """tcp_cubic.c: without delay_min and W_max a packet takes 20 ACKs, or Reno's 15/8 windows."""
-    f = cubic(4.0, 2.0)
-    for k in range(7):
-        bictcp.cong_avoid(f, 1.0, 1.0 + 0.1 * k)
-    assert f["cwnd"] == 4.0
-
-
 def test_timers_of_linux_expire_at_ticks() -> None:
     """calc_index: one tick after the one for which it is set; from 64 ticks on every eighth."""
-    f, rng = cubic(4.0, 2.0), np.random.default_rng(3)
+    f, rng = np.zeros(1, FLOW)[0], np.random.default_rng(3)
     late = []
     for now, f["boot_time"] in rng.uniform(0.0, 0.256, (200, 2)):
         for pause, grain in ((0.04, 1), (0.0402, 1), (0.3, 8)):
@@ -256,172 +209,3 @@ def test_timers_of_linux_expire_at_ticks() -> None:
             )
         late.append(expiry(f, now, 0.04) - now)
     assert np.ptp(late) > 0.0035  # 40 to 44 ms
-
-
-def test_cubic_of_linux_grows_at_the_acks_of_the_kernel() -> None:
-    """tcp_cubic.c in whole numbers, over ACKs every 5 ms after a loss at a window of 13."""
-    f = cubic(9.0, 9.0)
-    f["last_max"], f["delay_min"] = 13.0, 0.0534
-    ack_cnt = cnt = cwnd_cnt = last_cwnd = last_time = 0
-    cwnd, reno, epoch = 9, 9, None
-    k = round((2**40 // 410 * (13 - 9)) ** (1.0 / 3.0))
-    for i in range(120):
-        now = 1.0011 + 0.005 * i
-        grow(f, 1.0, now)
-        ticks = int(now / 0.004)
-        ack_cnt += 1
-        if last_cwnd != cwnd or ticks - last_time > 250 // 32:
-            if epoch is None or ticks != last_time:
-                epoch = ticks if epoch is None else epoch
-                last_cwnd, last_time = cwnd, ticks
-                t = (ticks - epoch + 14 << 10) // 250  # 14: delay_min in ticks
-                target = 13 + (1 if t >= k else -1) * (410 * abs(k - t) ** 3 >> 40)
-                cnt = cwnd // (target - cwnd) if target > cwnd else 100 * cwnd
-            per = cwnd * 15 >> 3
-            while ack_cnt > per:
-                ack_cnt, reno = ack_cnt - per, reno + 1
-            if reno > cwnd:
-                cnt = min(cnt, cwnd // (reno - cwnd))
-            cnt = max(cnt, 2)
-        if cwnd_cnt >= cnt:
-            cwnd_cnt, cwnd = 0, cwnd + 1
-        cwnd_cnt += 1
-        cwnd, cwnd_cnt = cwnd + cwnd_cnt // cnt, cwnd_cnt % cnt
-        assert f["cwnd"] == cwnd, i
-    assert cwnd > 12
-
-
-def test_cubic_of_linux_is_no_slower_than_its_reno() -> None:
-    """RFC 9438 4.3: at a short RTT 3 (1 - beta)/(1 + beta) = 0.53 packets a round trip."""
-    f = cubic(20.0, 14.0)
-    bictcp.recalc_ssthresh(f, 20.0)
-    f["cwnd"] = 14.0
-    climbs(f, 0.01, 0.1)
-    assert 14.0 + 0.53 * 10.0 - 2.0 <= f["cwnd"] <= 14.0 + 0.53 * 10.0 + 1.0
-
-
-def test_cubic_of_ns2_competes_with_the_reno_of_another_beta() -> None:
-    """Its beta is set to 717/1024 when beta_scale is computed already, from 819/1024 (0.8).
-
-    So RFC 9438 4.3 gives 3 (1 - 0.8)/(1 + 0.8) = 1/3 of a packet a round trip.
-    """
-    f = cubic(40.0, 28.0, "ns2")
-    bictcp.recalc_ssthresh(f, 40.0)
-    f["cwnd"] = 28.0
-    climbs(f, 0.01, 0.3)
-    assert 28.0 + 30.0 / 3.0 - 2.0 <= f["cwnd"] <= 28.0 + 30.0 / 3.0 + 2.0
-
-
-def test_cubic_of_ns2_sends_upon_the_first_duplicate_acks() -> None:
-    """ns-2: 82 packets/s with room for two packets, where SACK has 22 because of its timeouts.
-
-    ``Agent/TCP/Linux`` does not count packets in flight that SACK has reported, in any state.
-    """
-    scenario = Scenario(
-        (Link(1000.0, buffer=2.0),), (Flow("cubic", 0.1, variant="ns2"),), run=Run(120.0, 40.0)
-    )
-    assert answer(scenario).throughput[0] > 0.5 * 82.0
-
-
-@pytest.mark.parametrize(("rise", "ends"), [(0.0119, False), (0.0131, True)])
-def test_slow_start_of_linux_ends_when_the_rtt_has_grown_by_an_eighth(
-    rise: float, ends: bool
-) -> None:
-    """tcp_cubic.c: the least of nine samples of a round; between 4 and 16 ms, at 100 ms 12.5."""
-    f = cubic(20.0, 1e9)
-    f["next"] = 100.0
-    bictcp.sample(f, 0.1, 1.0, 1.0, 1.0)
-    f["next"] = 200.0
-    for k in range(9):
-        assert f["ssthresh"] == 1e9
-        bictcp.sample(f, 0.1 + rise + 1e-3 * (k == 3), 2.0 + 0.01 * k, 101.0 + k, 1.0)
-    assert bool(f["ssthresh"] == 20.0) is ends
-
-
-@pytest.mark.parametrize(("gap", "ends"), [(0.0025, False), (0.0019, True)])
-def test_slow_start_of_linux_ends_by_a_train_of_acks(gap: float, ends: bool) -> None:
-    """tcp_cubic.c: ACKs at most 2 ms apart for half of the least RTT plus half a millisecond."""
-    f = cubic(40.0, 1e9)
-    f["next"] = 100.0
-    for k in range(1, 30):
-        bictcp.sample(f, 0.1, 1.0 + gap * k, float(k), 1.0)
-    assert bool(f["ssthresh"] == 40.0) is ends
-
-
-# ssthresh in the samples of the stored runs, before the flow's first loss
-@pytest.mark.parametrize(
-    ("name", "number", "flow", "seconds", "kernel"),
-    [
-        ("cubic-cubic 1/0", 0, 1, 0.4, 48.0),
-        ("cubic-cubic 1/0", 1, 1, 0.4, 48.0),
-        ("cubic-vegas 1/0", 0, 0, 1.5, 47.0),
-        ("cubic-vegas 1/2", 0, 0, 0.65, 40.0),
-    ],
-)
-def test_slow_start_of_cubic_ends_at_the_window_at_which_the_kernels_did(
-    name: str, number: int, flow: int, seconds: float, kernel: float
-) -> None:
-    stored = reference.stored(reference.FOLDER / "linux")
-    scenario = next(one for one in stored if one.name == name)
-    starts = starts_of(scenario, number)
-    until = Run(float(starts[flow]) + seconds, 0.0)
-    flows = run(dataclasses.replace(scenario, run=until), starts=starts).flows
-    assert flows["retransmits"][flow] == 0.0
-    assert flows["ssthresh"][flow] == pytest.approx(kernel, abs=1.0)
-
-
-def test_cubic_of_ns2_grows_at_the_acks_of_linux_2_6() -> None:
-    """tcp_cubic.c of Linux 2.6 in whole numbers, over ACKs every 5 ms after a loss at 13."""
-    f = cubic(10.0, 9.0, "ns2")
-    f["last_max"] = 13.0
-    ack_cnt = cnt = cwnd_cnt = last_cwnd = last_time = 0
-    cwnd, reno, epoch = 10, 10, None
-    k = int((2**40 // 410 * (13 - 10)) ** (1.0 / 3.0))  # cubic_root rounds down
-    for i in range(200):
-        now = 1.0011 + 0.005 * i
-        grow(f, 1.0, now)
-        ticks = int(now / 0.001)
-        ack_cnt += 1
-        if last_cwnd != cwnd or ticks - last_time > 1000 // 32:
-            epoch = ticks if epoch is None else epoch
-            last_cwnd, last_time = cwnd, ticks
-            t = (ticks - epoch << 10) // 1000  # delay_min is 0 without timestamps
-            target = 13 + (1 if t >= k else -1) * (410 * abs(k - t) ** 3 >> 40)
-            cnt = cwnd // (target - cwnd) if target > cwnd else 100 * cwnd
-            per = cwnd * 23 >> 3  # beta_scale, from a beta of 819/1024
-            while ack_cnt > per:
-                ack_cnt, reno = ack_cnt - per, reno + 1
-            if reno > cwnd:
-                cnt = min(cnt, cwnd // (reno - cwnd))
-            cnt = max(16 * cnt // 31, 1)  # delayed_ack
-        if cwnd_cnt >= cnt:
-            cwnd_cnt, cwnd = 0, cwnd + 1
-        else:
-            cwnd_cnt += 1
-        assert f["cwnd"] == cwnd, i
-    assert cwnd > 14
-
-
-@pytest.mark.parametrize(
-    ("capacity", "rtt", "loss", "there"),
-    [(875.0, 0.035, 0.00786, 320.4), (856.0, 0.052, 0.05537, 66.6), (1382.0, 0.152, 0.03663, 32.8)],
-)
-def test_cubic_loses_packets_at_random_as_in_ns2(
-    capacity: float, rtt: float, loss: float, there: float
-) -> None:
-    """Rates of ns-2, pkt/s: means of five runs of 300 s (``benchmarks/accuracy_loss.py``)."""
-    flow = Flow("cubic", rtt, variant="ns2", send_jitter=0.0)
-    scenario = Scenario((Link(capacity, buffer=60.0, loss=loss),), (flow,), run=Run(300.0, 60.0))
-    assert answer(scenario).throughput[0] == pytest.approx(there, rel=0.12)
-
-
-@pytest.mark.parametrize(("ecn", "there"), [(False, 854.0), (True, 823.0)])
-def test_cubic_of_ns2_halves_its_rate_under_red(ecn: bool, there: float) -> None:
-    """Rates of ns-2, pkt/s: means of three runs.  A sudden pause would let the queue drain sooner.
-
-    Then RED would drop less, and CUBIC would get 940 packets/s.
-    """
-    flow = Flow("cubic", 0.15, variant="ns2", send_jitter=0.0)
-    link = Link(1000.0, buffer=100.0, queue=Red(10.0, 30.0, ecn=ecn))
-    scenario = Scenario((link,), (flow,), run=Run(300.0, 40.0, runs=3, start_jitter=0.3))
-    assert answer(scenario).throughput[0] == pytest.approx(there, rel=0.06)
