@@ -78,9 +78,14 @@ def part(scenario: Scenario, rates: Floats) -> float:
     return float(rates[0] / (rates.sum() if len(rates) > 1 else scenario.links[0].capacity))
 
 
+def columns(engine: str) -> tuple[str, ...]:
+    """What a table shows; ns-3 draws starts in a way of its own."""
+    return (*MODELS, SAME) if engine == "ns2" else MODELS
+
+
 def errors(law: str, cases: int, waits: bool, engine: str) -> dict[str, list[float]]:
     """Each model's errors of ``part`` over the cases, by its name; also prints each case."""
-    found: dict[str, list[float]] = {name: [] for name in (*MODELS, SAME)}
+    found: dict[str, list[float]] = {name: [] for name in columns(engine)}
     for index in range(cases):
         scenario = case(law, index, waits)
         if engine == "ns3":
@@ -93,8 +98,8 @@ def errors(law: str, cases: int, waits: bool, engine: str) -> dict[str, list[flo
         )
         said = [f"{engine} {np.round(measured)}"]
         for name, offs in found.items():
-            found_by = predict(scenario, "rounds") if name == SAME else predict(asked, name)
-            rates = np.asarray(found_by.throughput)
+            answer = predict(scenario, "rounds") if name == SAME else predict(asked, name)
+            rates = np.asarray(answer.throughput)
             offs.append(part(scenario, rates) - part(scenario, measured))
             said.append(f"{name} {np.round(rates)} {offs[-1]:+.3f}")
         print(f"{law} {index}: {', '.join(said)}", flush=True)
@@ -116,11 +121,11 @@ def main() -> None:
             over = law != "alone" and found["rounds"].mean() > BAR
             missed = f", bar {BAR} missed" if over else ""
             rows.append([law, "wait" if waits else "do not", *cells])
-            print(f"against {law}: rounds {cells[0]}{missed}; fluid {cells[1]}; {SAME} {cells[2]}")
             means = ", ".join(f"{model} {np.mean(offs):+.3f}" for model, offs in signed.items())
-            print(f"with its sign: {means}", flush=True)
-    names = " | ".join((*MODELS, SAME))
-    print(f"\n| CUBIC against | senders | {names} |\n| --- | --- | --- | --- | --- |")
+            print(f"against {law}: {'; '.join(map(' '.join, zip(found, cells, strict=True)))}")
+            print(f"with its sign: {means}{missed}", flush=True)
+    names = columns(options.engine)
+    print(f"\n| CUBIC against | senders | {' | '.join(names)} |\n|{' --- |' * (2 + len(names))}")
     for row in rows:
         print(f"| {' | '.join(row)} |")
 

@@ -14,8 +14,9 @@ divided by the capacity.  ``beyond`` is the error of a case beyond the measureme
 each flow's standard error is taken from its error before the largest is chosen.
 
 The time at which a Vegas flow starts can decide its rate, because it decides the baseRTT that the
-flow measures.  By default a model averages over random start times.  ``--starts measured`` gives it
-the start times of the two measured runs, and it averages over the random waits of the senders only.
+flow measures.  By default a model averages over random start times.  Those of the first two runs of
+``rounds`` are the measured ones.  With ``--starts measured`` all runs of the model have the start
+times of the two measured runs, and it averages over the random waits of the senders only.
 
 A round trip in the virtual machine takes a little longer than the scenario says, because its hosts
 need time for each packet (``host_time``).  With ``--host-time`` the model gets RTTs that include

@@ -112,7 +112,7 @@ def pictures(command: list[str], folder: Path, pages: list[str]) -> None:
 class Silent(SimpleHTTPRequestHandler):
     """Serves files without log messages."""
 
-    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002
+    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - its base class names it
         """Write no log message."""
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from vegasmodel.adapters.common import (
@@ -141,16 +139,11 @@ def _timers(scenario: Scenario, run: ContinuousRun) -> Assumption:
     probability.  So for each second in which it sends, it waits for w = min(1, 3/(r R)) p r T
     seconds, where T is the timeout.  This is the part w/(1 + w) of its time.
     """
+    p = scenario.links[0].loss
+    if p == 0.0:
+        return Assumption("fast-retransmit", True)
     from vegasmodel.equilibrium.random_loss import coarse_timeout  # only where packets are lost
 
-    p = np.array(
-        [
-            1.0 - math.prod(1.0 - link.loss for link in scenario.path(member.flow))
-            for member in scenario.members
-        ]
-    )
-    if not p.any():
-        return Assumption("fast-retransmit", True)
     r, R = np.nan_to_num(run.throughput), np.nan_to_num(run.rtt_mean, nan=1.0)
     timeout = np.minimum(1.0, 3.0 / np.maximum(r * R, 3.0))
     waits = timeout * p * r * coarse_timeout(R)
@@ -208,7 +201,7 @@ def _unknown(scenario: Scenario) -> list[Assumption]:
                 scenario.jitter(m.flow) <= max(LONGEST_WAIT * m.rtt, scenario.usual_jitter(m.flow))
                 for m in scenario.members
             ),
-            "some sender waits (send_jitter) for up to a tenth of its RTT or longer; the equations "
+            "a sender's longest wait (send_jitter) is more than a tenth of its RTT; the equations "
             "do not add such waits to the round trip",
         ),
         (

@@ -8,7 +8,7 @@ because LLVM is not allowed to reorder arithmetic.
 
 LLVM inlines small functions wherever they are called.  A function that seldom runs (``rare``) is an
 exception: it is not inlined, and it calls other functions instead of inlining them.  This makes the
-program much smaller, and runs are as fast.
+program much smaller, and runs take about as long.
 
 Two more changes save compile time. The functions use no closures, generators or Python objects, so
 Numba's passes for these are left out. Numba looks up the signature of an operator such as ``+``

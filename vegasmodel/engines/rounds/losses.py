@@ -145,8 +145,8 @@ def _split(f: Sender, holes: Floats, k: int, at: float) -> int:
 def retransmission_lost(f: Sender, holes: Floats, first: float, lost: float) -> None:
     """Note that ``lost`` retransmissions from packet ``first`` on are lost again.
 
-    This is for Linux in recovery.  The packets no longer count as in flight, and are sent once
-    more.
+    This is for senders in recovery that find this out, those of Linux and ns-2's CUBIC.  The
+    packets no longer count as in flight, and are sent once more.
     """
     for k in range(f.holes):
         if holes[k, 0] <= first < holes[k, 1]:
