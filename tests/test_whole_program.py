@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import itertools
 import math
@@ -16,6 +17,7 @@ import pytest
 from numba.core import types
 from numba.core.errors import TypingError
 from numba.core.registry import cpu_target
+from numba.core.runtime import _nrt_python, rtsys
 
 from vegasmodel.support import whole_program
 from vegasmodel.support.machine_code import compiled
@@ -132,6 +134,42 @@ def test_what_seldom_runs_is_not_inlined_and_inlines_nothing() -> None:
     ]
     assert set(functions[0]) == set()
     assert set(functions[1]) == {"leaf", "middle"}
+
+
+def test_what_stands_apart_is_not_inlined_but_inlines_others() -> None:
+    options = {"error_model": "numpy", "_nrt": False}
+    alone = WholeProgram(middle.py_func, options, apart=True)
+    whole = WholeProgram(lambda rows, n: alone(rows[0], n), options)
+    often = WholeProgram(middle.py_func, options)
+    assert whole(rows(), 7) == WholeProgram(lambda rows, n: often(rows[0], n), options)(rows(), 7)
+    functions = re.findall(r"define internal .*\d(leaf|middle)B", *whole.inspect_llvm().values())
+    assert functions == ["middle"]
+
+
+def test_arrays_that_a_program_makes_are_freed() -> None:
+    @functools.partial(WholeProgram, options={"error_model": "numpy"})
+    def makes(n: int) -> float:
+        total = 0.0
+        for k in range(n):
+            values = np.full(8, 1.0 * k)
+            total += values.sum()
+        return total
+
+    assert makes(3) == 24.0
+    _nrt_python.memsys_enable_stats()
+    try:
+        before = rtsys.get_allocation_stats()
+        assert makes(100) == 8.0 * 4950
+        after = rtsys.get_allocation_stats()
+    finally:
+        _nrt_python.memsys_disable_stats()
+    assert after.alloc - before.alloc == after.free - before.free > 0
+
+
+def test_an_llvmlite_whose_passes_cannot_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(whole_program, "_passes_can_be_chosen", lambda: False)
+    again = WholeProgram(top.py_func, {"error_model": "numpy", "_nrt": False})
+    assert again(rows(), 7) == top(rows(), 7)
 
 
 @pytest.mark.parametrize("operator_", [operator.add, operator.truediv, operator.lt, operator.neg])

@@ -35,15 +35,18 @@ def jit(
     negative_indices: bool = True,
     forceinline: bool = False,
     rare: bool = False,
+    apart: bool = False,
 ) -> _Function:
     """Like ``making``, for functions that create no arrays: faster, without reference counts.
 
     Without ``negative_indices`` they are faster again, but each index must be a place in its array.
     With ``forceinline`` each caller contains a copy of the function, whatever its size.  A function
-    that is ``rare`` takes less time to compile: nothing is inlined in it, nor is it inlined.
+    that is ``rare`` takes less time to compile: nothing is inlined in it, nor is it inlined.  A
+    function ``apart`` is not inlined either, but others are inlined in it.
     """
     options: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False}
-    options |= {"negative_indices": negative_indices, "forceinline": forceinline, "rare": rare}
+    options |= {"negative_indices": negative_indices, "forceinline": forceinline}
+    options |= {"rare": rare, "apart": apart}
     return cast("_Function", compiled(function, whole_program=True, **options))
 
 

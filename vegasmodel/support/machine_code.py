@@ -81,6 +81,7 @@ def compiled(
     whole_program: bool = False,
     negative_indices: bool = True,
     rare: bool = False,
+    apart: bool = False,
     **options: Any,
 ) -> Any:
     """Compile ``function`` with Numba at its first call, or now if a ``signature`` is given.
@@ -93,6 +94,7 @@ def compiled(
       this is False, it reads memory outside the array.
     - ``rare``: whether a whole program seldom calls this function.  Then its callers do not contain
       copies of it, and it has none of the functions that it calls.
+    - ``apart``: its callers do not contain copies of it, but it may have copies of those it calls.
 
     Compiled code is kept in ``NUMBA_CACHE_DIR``, beside the sources or in the user's cache folder:
     the first of these that can be written.  If reading or writing there fails, the function is
@@ -101,7 +103,7 @@ def compiled(
     whole_program = whole_program and not numba.config.DISABLE_JIT
     made = None
     if whole_program:
-        made = WholeProgram(function, options, negative_indices, rare)
+        made = WholeProgram(function, options, negative_indices, rare, apart)
     dispatcher = made or numba.njit(**options)(function)
     with contextlib.suppress(RuntimeError, OSError):  # no writable folder: no cache
         dispatcher._cache = _Kept(function, made_of)

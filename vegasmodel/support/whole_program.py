@@ -6,13 +6,21 @@ translated only to LLVM's intermediate language. The function that Python calls 
 of each. LLVM optimises all of them together, once. The results stay the same to the last bit,
 because LLVM is not allowed to reorder arithmetic.
 
-LLVM inlines small functions wherever they are called.  A function that seldom runs (``rare``) is an
-exception: it is not inlined, and it calls other functions instead of inlining them.  This makes the
-program much smaller, and runs take about as long.
+LLVM inlines small functions wherever they are called.  There are two exceptions, which make the
+program much smaller, while runs take about as long.  A function that many places call but few runs
+need (``apart``) is not inlined.  A function that seldom runs (``rare``) is not inlined either, and
+it calls other functions instead of inlining them.
 
-Two more changes save compile time. The functions use no closures, generators or Python objects, so
-Numba's passes for these are left out. Numba looks up the signature of an operator such as ``+``
-once for each combination of operand types, and not at each place in the program.
+Four more changes save compile time:
+
+- The functions use no closures, generators or Python objects, so Numba's passes for these are left
+  out.
+- Numba looks up the signature of an operator such as ``+`` once for each combination of operand
+  types, and not at each place in the program.
+- Most of the functions create no arrays.  So Numba need not find out where each of their variables
+  is used for the last time, which it does in order to free arrays.
+- Of LLVM's optimisations, those for vectors of numbers are left out, and before the functions are
+  put together each is simplified only.
 """
 
 from __future__ import annotations
@@ -20,8 +28,9 @@ from __future__ import annotations
 import copy
 import functools
 import gc
+import itertools
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import BuiltinFunctionType, NoneType
 from typing import Any
 
@@ -33,7 +42,9 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.funcdesc import PythonFunctionDescriptor
 from numba.core.itanium_mangler import mangle
+from numba.core.postproc import PostProcessor
 from numba.core.registry import CPUDispatcher
+from numba.core.transforms import canonicalize_cfg
 from numba.core.typed_passes import (
     IRLegalization,
     NativeLowering,
@@ -48,7 +59,7 @@ from numba.core.untyped_passes import FixupArgs, IRProcessing, ReconstructSSA, T
 __all__ = ["WholeProgram"]
 
 _NO_VARIABLE = frozenset((str, int, bool, NoneType, ir.Loc, BuiltinFunctionType))
-SMALL = 250  # LLVM instructions; a smaller function is inlined, except in and of rare ones
+SMALL = 300  # LLVM instructions: a function of at most so many is inlined
 
 
 class WholeProgram(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
@@ -60,11 +71,12 @@ class WholeProgram(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
         options: dict[str, Any],
         negative_indices: bool = True,
         rare: bool = False,
+        apart: bool = False,
     ) -> None:
         options = {**options, "nopython": True, "no_cfunc_wrapper": True}
         super().__init__(function, targetoptions=options, pipeline_class=_WholePasses)
         self._negative_indices = negative_indices
-        self._part = Part(function, {**options, "no_cpython_wrapper": True}, rare)
+        self._part = Part(function, {**options, "no_cpython_wrapper": True}, rare, apart)
 
     @property
     def _numba_type_(self) -> Any:
@@ -86,9 +98,13 @@ class Part(CPUDispatcher):  # type: ignore[misc]
     """A function that only compiled code calls; a ``WholeProgram`` includes it."""
 
     def __init__(
-        self, function: Callable[..., Any], options: dict[str, Any], rare: bool = False
+        self,
+        function: Callable[..., Any],
+        options: dict[str, Any],
+        rare: bool = False,
+        apart: bool = False,
     ) -> None:
-        passes = _RarePasses if rare else _PartPasses
+        passes = _RarePasses if rare else _ApartPasses if apart else _PartPasses
         super().__init__(function, targetoptions=options, pipeline_class=passes)
 
     def compile(self, sig: Any) -> Any:
@@ -160,6 +176,25 @@ def _without_negative_indices() -> Iterator[None]:
 
 
 @contextmanager
+def _without_lifetimes() -> Iterator[None]:
+    """Keep Numba from finding out where each variable of a function is used for the last time.
+
+    Numba would then add an instruction that gives up the variable's array, if it is one.
+    """
+    plain = PostProcessor.run
+
+    def run(self: Any, emit_dels: bool = False, extend_lifetimes: bool = False) -> None:  # noqa: ARG001
+        self.func_ir.blocks = canonicalize_cfg(self.func_ir.blocks)
+        self.func_ir.generator_info = None
+
+    PostProcessor.run = run
+    try:
+        yield
+    finally:
+        PostProcessor.run = plain
+
+
+@contextmanager
 def _with_shortcuts() -> Iterator[None]:
     """Make three of Numba's functions faster while it compiles; the code stays the same.
 
@@ -200,10 +235,28 @@ def _with_shortcuts() -> Iterator[None]:
         record.__repr__ = text
 
 
-class _Unfinished(JITCodeLibrary):  # type: ignore[misc]
+class _Simplified(JITCodeLibrary):  # type: ignore[misc]
+    """Code in LLVM's language, whose functions are simplified one by one before it is linked."""
+
+    def _optimize_functions(self, module: Any) -> None:
+        if not _passes_can_be_chosen():
+            super()._optimize_functions(module)
+            return
+        module.data_layout = self._codegen._data_layout
+        builder = self._codegen._pass_builder()
+        passes = llvm.create_new_function_pass_manager()
+        passes.add_sroa_pass()  # variables become registers
+        passes.add_instruction_combine_pass()
+        passes.add_simplify_cfg_pass()
+        for function in module.functions:
+            if not function.is_declaration:
+                passes.run(function, builder)
+
+
+class _Unfinished(_Simplified):
     """The code of a ``Part`` in LLVM's language, before optimisation and machine code."""
 
-    rare = False
+    rare = apart = False
 
     def add_ir_module(self, module: Any) -> None:
         """Add the function; if it is rare, the parts that it calls are not inlined in it."""
@@ -230,10 +283,10 @@ class _Unfinished(JITCodeLibrary):  # type: ignore[misc]
             found[self] = None
 
 
-class _Whole(JITCodeLibrary):  # type: ignore[misc]
+class _Whole(_Simplified):
     """The code of a function that Python calls, with the code of all its parts."""
 
-    _parts: dict[str, bool]  # names of the functions, and whether they are rare
+    _parts: dict[str, _Unfinished]  # by the names of their functions
     _linking_libraries: list[Any]
 
     def finalize(self) -> None:
@@ -244,7 +297,7 @@ class _Whole(JITCodeLibrary):  # type: ignore[misc]
             else:
                 found.setdefault(library)
         parts = [library for library in found if isinstance(library, _Unfinished)]
-        self._parts = {f.name: part.rare for part in parts for f in part.get_defined_functions()}
+        self._parts = {f.name: part for part in parts for f in part.get_defined_functions()}
         # callers first, because LLVM's linker drops functions that are not called yet
         self._linking_libraries = list(reversed(found))
         super().finalize()
@@ -253,15 +306,34 @@ class _Whole(JITCodeLibrary):  # type: ignore[misc]
         for function in self._final_module.functions:
             if function.name in self._parts:
                 function.linkage = "internal"  # not visible outside, so it is removed once inlined
-                if not _inlining_can_be_asked():
-                    continue
-                size = sum(1 for block in function.blocks for _ in block.instructions)
-                if self._parts[function.name]:
-                    function.add_function_attribute("noinline")
-                    function.add_function_attribute("cold")
-                elif size <= SMALL:
-                    function.add_function_attribute("alwaysinline")
-        super()._optimize_final_module()
+                if _inlining_can_be_asked():
+                    self._ask_for_inlining(function)
+        if not _passes_can_be_chosen():
+            super()._optimize_final_module()
+            return
+        passes, builder = self._codegen._module_pass_manager(
+            loop_vectorize=False, slp_vectorize=False
+        )
+        passes.run(self._final_module, builder)
+
+    def _ask_for_inlining(self, function: Any) -> None:
+        """Tell LLVM whether the function is inlined, if that is not left to LLVM."""
+        part = self._parts[function.name]
+        if part.rare:
+            function.add_function_attribute("cold")
+        if part.rare or part.apart:
+            function.add_function_attribute("noinline")
+            return
+        instructions = (one for block in function.blocks for one in block.instructions)
+        if sum(1 for _ in itertools.islice(instructions, SMALL + 1)) <= SMALL:
+            function.add_function_attribute("alwaysinline")
+
+
+@functools.cache
+def _passes_can_be_chosen() -> bool:
+    """Whether this llvmlite lets its user choose LLVM's passes; else Numba's choice is kept."""
+    manager = getattr(llvm, "create_new_function_pass_manager", None)
+    return manager is not None and hasattr(manager(), "add_sroa_pass")
 
 
 @functools.cache
@@ -356,12 +428,12 @@ class _LowerPart(NativeLowering):  # type: ignore[misc]
     """Numba's last pass for a ``Part``: translate it to LLVM's language only."""
 
     _name = "whole_program_part"
-    rare = False
+    rare = apart = False
 
     def run_pass(self, state: Any) -> Any:
         context, flags = state.targetctx, state.flags
         library = state.library = _Unfinished(context.codegen(), state.func_id.func_qualname)
-        library.rare = self.rare
+        library.rare, library.apart = self.rare, self.apart
         description = PythonFunctionDescriptor.from_specialized_function(
             state.func_ir,
             state.typemap,
@@ -391,6 +463,14 @@ class _LowerRare(_LowerPart):
     rare = True
 
 
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _LowerApart(_LowerPart):
+    """The same for a part that is not inlined."""
+
+    _name = "whole_program_apart"
+    apart = True
+
+
 class _Passes(PassManager):  # type: ignore[misc]
     """Runs a list of Numba's compiler passes without the usual work between them.
 
@@ -399,7 +479,10 @@ class _Passes(PassManager):  # type: ignore[misc]
     """
 
     def _runPass(self, _: int, one: Any, state: Any) -> None:
-        with global_compiler_lock:
+        # type inference is an exception: it compiles other functions, which may create arrays
+        spared = not state.flags.nrt and not isinstance(one, _Typing)
+        lifetimes: AbstractContextManager[None] = _without_lifetimes() if spared else nullcontext()
+        with global_compiler_lock, lifetimes:
             one.run_pass(state)
 
 
@@ -430,3 +513,7 @@ class _PartPasses(_WholePasses):
 
 class _RarePasses(_WholePasses):
     lowering = _LowerRare
+
+
+class _ApartPasses(_WholePasses):
+    lowering = _LowerApart

@@ -21,7 +21,7 @@ import math
 
 import numpy as np
 
-from vegasmodel.engines.rounds.state import RED, Queue, Table, inlined, jit, rare
+from vegasmodel.engines.rounds.state import RED, Queue, Table, apart, inlined, jit, rare
 from vegasmodel.engines.rounds.stock import (
     append,
     count,
@@ -108,7 +108,7 @@ def _serve(link: Queue, now: float, capacity: float) -> None:
     link.now = now
 
 
-@jit
+@apart
 def _serve_sizes(link: Queue, work: float, span: float, busy: float, capacity: float) -> float:
     """Add what has come to a queue with packets of several sizes; remove the ``work`` sent.
 
@@ -266,7 +266,7 @@ def _red_picks(link: Queue, packets: float, p: float) -> float:
     return min(picked, packets)
 
 
-@jit
+@apart
 def _red(link: Queue, packets: float, before: float, precedes: int) -> tuple[float, float]:
     """How many of ``packets`` arrivals RED drops or marks; also returns its drop probability."""
     # it looks at the packets that wait, without the one in transmission

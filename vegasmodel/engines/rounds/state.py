@@ -25,6 +25,7 @@ from vegasmodel.stacks.stack import Mechanisms
 jit = functools.partial(any_index, negative_indices=False)
 inlined = functools.partial(jit, forceinline=True)  # a step that almost every packet takes
 rare = functools.partial(jit, rare=True)  # a step that few packets take
+apart = functools.partial(jit, apart=True)  # a step of many callers, needed in few scenarios
 
 # what a third duplicate ACK starts, by the places of ``laws.law.Recovery``
 SCOREBOARD, HOLE_BY_HOLE, ONE_HOLE, SLOW_START = range(4)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.rounds.state import Queue, jit
+from vegasmodel.engines.rounds.state import Queue, apart, jit
 
 NOTHING = 1e-9  # packets
 ALIKE = 1e-9  # of a size: rounding
@@ -45,7 +45,7 @@ def _remove(link: Queue, row: int) -> None:
     link.rows -= 1
 
 
-@jit
+@apart
 def append(link: Queue, work: float, size: float, discrete: int) -> None:
     """Add packets to the end of the queue: each has the size ``size``, all together ``work``.
 
@@ -71,7 +71,7 @@ def append(link: Queue, work: float, size: float, discrete: int) -> None:
     link.rows += 1
 
 
-@jit
+@apart
 def transmit(link: Queue, work: float) -> float:
     """Remove from the queue's front the packets that the link has sent, of size ``work`` in all.
 
@@ -92,7 +92,7 @@ def transmit(link: Queue, work: float) -> float:
     return area
 
 
-@jit
+@apart
 def remove_last(link: Queue, work: float) -> None:
     """Remove dropped packets of the size ``work`` in all from the end of the queue."""
     stock = link.stock
@@ -115,7 +115,7 @@ def front_packets(link: Queue) -> float:
     return front[PACKETS] if link.rows > 0 and front[DISCRETE] else 0.0
 
 
-@jit
+@apart
 def fluid(link: Queue) -> float:
     """How many packets the link still has to send, with the unsent part of the one on the link."""
     packets = 0.0
@@ -125,7 +125,7 @@ def fluid(link: Queue) -> float:
     return packets
 
 
-@jit
+@apart
 def count(link: Queue, queue: float) -> None:
     """Set ``packets_per_work``: the number of packets at the link, divided by their size in all.
 

@@ -31,6 +31,7 @@ from vegasmodel.engines.rounds.state import (
     Queue,
     Sender,
     Table,
+    apart,
     around,
     inlined,
     jit,
@@ -230,6 +231,23 @@ def _forward(
     return done >= 0
 
 
+@apart
+def _forward_more(
+    net: Net,
+    e: int,
+    back: float,
+    first: float,
+    count: float,
+    lost: float,
+    rtt_sum: float,
+    rtt_min: float,
+    marked: int,
+    sent_at: float,
+) -> bool:
+    """The same as ``_forward``, for a place that needs it less often and has no copy of it."""
+    return _forward(net, e, back, first, count, lost, rtt_sum, rtt_min, marked, sent_at)
+
+
 @jit
 def _note_lateness(link: Queue, time: float) -> None:
     """Record by how much a queue's clock is ahead of an arrival at ``time``, if it is the most yet.
@@ -341,12 +359,12 @@ def arrive_at_once(
         back, first = time + (h.to_next + last), first + one
         lost += behind
         rtt = least + wait + gap
-        go = _forward(net, e, back, first, more, lost, rtt_sum, rtt, mark, sent_at)
+        go = _forward_more(net, e, back, first, more, lost, rtt_sum, rtt, mark, sent_at)
         fits = fits and go
     return fits
 
 
-@jit
+@apart
 def pass_no_packets(
     net: Net, e: int, time: float, first: float, lost: float, sent_at: float
 ) -> bool:
