@@ -1,4 +1,4 @@
-"""Readers of traces from other tools, one file per format; each has ``read(source) -> Trace``."""
+"""Readers of traces from other tools: one module per file format, each with a function ``read``."""
 
 __all__: list[str] = []
 

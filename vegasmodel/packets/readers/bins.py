@@ -1,7 +1,8 @@
 """Adds up the counts of a trace per flow and link in intervals of time, in bounded memory.
 
-The intervals (bins) are 0.1 ms long at first. When the trace goes beyond the last bin, neighbouring
-bins are merged in pairs, so their length doubles. If there are many flows, there are fewer bins.
+These intervals, called bins, are 0.1 ms long at first. When the trace goes beyond the last bin,
+neighbouring bins are merged in pairs, so each is twice as long as before. If there are many flows
+or links, there are fewer bins.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ FIRST_WIDTH = 1e-4  # seconds
 
 
 class Bins:
-    """Sums over bins of time: for each flow in ``flow``, for each link in ``link``.
+    """Sums over intervals of time, the bins: ``flow[row, flow, bin]`` and ``link[row, link, bin]``.
 
-    Bin i covers the time from ``begin + i width`` to ``begin + (i + 1) width``.  ``cells`` is the
-    memory of ``flow`` once more, as a view through which single numbers are changed twice as fast.
+    A row is one quantity, such as ``DELIVERED``.  Bin i covers the time from ``begin + i width`` to
+    ``begin + (i + 1) width``, in s.  ``cells`` is a view of the memory of ``flow``; changing a
+    single number through it takes half the time.
     """
 
     def __init__(self, begin: float = 0.0) -> None:
@@ -38,13 +40,13 @@ class Bins:
         self.flow[RTT_MIN] = np.inf
 
     def reach(self, time: float) -> int:
-        """Widen the bins until ``time`` falls into one of them; return the index of that bin."""
+        """Merge bins until one of them contains ``time``, s; return the index of this bin."""
         while time >= self.begin + self.count * self.width:
             self._merge(self.count)
         return self.index(time)
 
     def grow_flows(self) -> None:
-        """Make room for twice as many flows."""
+        """Make room for twice as many flows; if memory does not allow it, merge bins first."""
         self._shrink(2 * self.flow.shape[1])
         flows = self.flow.shape[1]
         more = _empty(10, 2 * flows, self.count)  # uses no memory until it is written to
@@ -53,7 +55,7 @@ class Bins:
         self.flow, self.cells = more, more.data
 
     def grow_links(self) -> None:
-        """Make room for twice as many links."""
+        """Make room for twice as many links; if memory does not allow it, merge bins first."""
         self._shrink(2 * self.link.shape[1])
         links = self.link.shape[1]
         more = _empty(3, 2 * links, self.count)
@@ -61,12 +63,12 @@ class Bins:
         self.link = more
 
     def _shrink(self, items: int) -> None:
-        """Merge bins until ``items`` flows or links fit into the allowed memory."""
+        """Merge neighbouring bins until ``items`` flows or links fit into the allowed memory."""
         while items * self.count > MAX_CELLS:
             self._merge(self.count // 2)
 
     def _merge(self, count: int) -> None:
-        """Merge neighbouring bins in pairs; then add empty bins until there are ``count``."""
+        """Merge neighbouring bins in pairs; then add empty bins up to the number ``count``."""
         half = self.count // 2
         flow, link = _empty(10, self.flow.shape[1], count), _empty(3, self.link.shape[1], count)
         flow[RTT_MIN] = np.inf
@@ -84,7 +86,10 @@ class Bins:
         self.count, self.width = count, 2 * self.width
 
     def index(self, time: float) -> int:
-        """The index of the bin that contains a time; call ``reach`` with that time first."""
+        """The index of the bin that contains ``time``, s.
+
+        ``reach`` must have been called with this time or a later one.
+        """
         i = int((time - self.begin) / self.width)
         return i if i < self.count else self.count - 1
 
@@ -101,10 +106,11 @@ class Bins:
         known: tuple[str, ...] = (),
         doubts: Mapping[str, str] | None = None,
     ) -> Trace:
-        """The trace of the flows numbered ``chosen`` up to time ``last``.
+        """The trace of the flows whose numbers are in ``chosen``; it ends at time ``last``, s.
 
-        ``known`` names the counters that the file's format has; the others become NaN, not 0.
-        ``variables`` are further variables, which are not computed from the sums.
+        ``known`` names those of the counters sent, retransmits, loss and acks that the file's
+        format shows.  The trace leaves the others out.  ``variables`` are further variables of the
+        trace, which are not computed from the bins.
         """
         used = self.index(last) + 1
         ends = self.begin + self.width * np.arange(1, used + 1)

@@ -1,7 +1,8 @@
 """Reads the frames of pcap and pcapng files one at a time, in bounded memory.
 
-The library dpkt is not used for this. Its reader trusts the length that a block states, and a
-negative length makes it read the whole file. It also knows only one interface per file.
+The library dpkt is not used for this. It trusts the length that a block of the file states, and a
+negative length makes it read the whole file into memory. It also supports only one network
+interface per file.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ Frame = tuple[float, int, bytes, int]
 
 
 def matches(head: bytes) -> bool:
-    """Whether the file begins as pcap or pcapng."""
+    """Whether the file begins like a pcap or pcapng file."""
     return head[:4] in _MAGIC or (head[:4] == _SECTION and head[8:12] in _ORDER)
 
 
 def frames(source: Source) -> Iterator[Frame]:
-    """The frames of the file: time (s), link type, captured bytes, and length on the wire.
+    """The frames of the file: time (s), link type, captured bytes, and length on the wire in bytes.
 
     If the file ends within a frame, that frame is left out and ``source.cut_short`` is set.
     """
@@ -48,7 +49,10 @@ def frames(source: Source) -> Iterator[Frame]:
 
 
 def _records(source: Source) -> Iterator[Frame]:
-    """The frames of a pcap file: a header of 24 bytes, then the frames, each after 16 bytes."""
+    """The frames of a pcap file.
+
+    The file begins with a header of 24 bytes.  Each frame follows a header of its own, of 16 bytes.
+    """
     read = source.file.read
     header = read(24)
     if len(header) < 24:
@@ -70,7 +74,11 @@ def _records(source: Source) -> Iterator[Frame]:
 
 
 def _blocks(source: Source) -> Iterator[Frame]:
-    """The frames of a pcapng file: blocks whose length stands at their beginning and their end."""
+    """The frames of a pcapng file.
+
+    The file consists of blocks.  A block states its length both at its beginning and at its end;
+    only the length at the beginning is used.
+    """
     read, at = source.file.read, 0
     order, interfaces = "<", list[tuple[int, float, int]]()
     source.cut_short = True  # until the last block is whole
@@ -100,7 +108,11 @@ def _blocks(source: Source) -> Iterator[Frame]:
 
 
 def _interface(source: Source, order: str, at: int, body: bytes) -> tuple[int, float, int]:
-    """An interface of a pcapng file: link type, seconds per clock tick, clock offset in s."""
+    """Parse the block of a pcapng file that describes a network interface.
+
+    Returns the link type, the seconds per clock tick, and the offset in s to add to its packets'
+    times.
+    """
     if len(body) < 8:
         source.fail(f"byte {at}", body, "an interface of 8 bytes or more")
     link, tick, offset, i = struct.unpack(order + "H", body[:2])[0], 1e-6, 0, 8

@@ -1,12 +1,13 @@
 """Follows TCP flows in a capture, which shows data and ACKs as they pass one point of the path.
 
-- Counts are in bytes. At the end they are divided by the payload of the flow's full packets.
-- Delivered bytes are the growth of the ACK number, without bytes that the capture does not contain.
-  If the capture has no ACKs of a flow, all captured data count as delivered.
+- Counts are in bytes. At the end they are divided by the bytes of data in a full packet of the
+  flow.
+- Delivered bytes are the growth of the ACK number. An ACK beyond the captured data is ignored. If
+  the capture has no ACKs of a flow, all captured data count as delivered.
 - An RTT is the time from a segment to the ACK of its last byte. Retransmitted segments give no RTT.
-  If the capture was made elsewhere than at the sender, this time leaves out the path between the
-  sender and the capture. The missing part is then added: the time from an ACK to the data segment
-  that echoes the ACK's timestamp.
+  If the capture was not made at the sender, this time leaves out the path between the sender and
+  the capture. The missing part is then added: the time from an ACK to the data segment that echoes
+  the ACK's timestamp.
 - Only a capture at the sender shows what was sent, what was retransmitted and what is in flight.
 - A SYN begins a new connection, even between ports that had a connection before.
 """
@@ -52,8 +53,9 @@ MINOR = 0.01  # a direction with a smaller part of the other's bytes is not a fl
 class Handshake:
     """The handshake of a connection.
 
-    ``syns`` holds for each end its SYN's sequence number, MSS option and time.  ``far`` is the time
-    in seconds from the first SYN to the second, and ``near`` that from the second SYN to its ACK.
+    ``syns`` holds, for each end, the sequence number, MSS option and time of its SYN. ``far`` is
+    the time in s from the first SYN to the second SYN, and ``near`` the time from the second SYN to
+    the ACK that completes the handshake.
     """
 
     number: int
@@ -66,10 +68,11 @@ class Handshake:
 
 
 class Connections:
-    """All flows of a capture.
+    """All TCP flows of a capture.
 
-    The caller passes the file's packets in order: ``clock`` sets the time of a packet, and then
-    ``syn``, ``data``, ``ack`` or ``fin`` takes its content.
+    The caller reports the packets of the file in order.  For each packet it calls ``clock`` with
+    the packet's time, and then those of ``syn``, ``data``, ``fin`` and ``ack`` that apply to the
+    packet.
     """
 
     def __init__(self, source: Source, *, steady: bool = False) -> None:
@@ -86,7 +89,9 @@ class Connections:
     def clock(self, time: float, place: str) -> None:
         """Set the time of the next packet, in seconds since the first packet.
 
-        If the capture's clock steps back, time continues from the latest time seen.
+        If the capture's clock is set back by more than ``STEP``, time goes on from the latest time
+        seen.  With ``steady``, a time that decreases raises ``TraceError`` instead.  ``place``
+        names the packet in the error.
         """
         if self.origin is None:
             self.origin = time
@@ -105,10 +110,10 @@ class Connections:
         self.bin = self.bins.reach(self.now)
 
     def syn(self, key: Key, seq: int, *, second: bool, mss: int) -> None:
-        """Process a SYN.
+        """Process a SYN of the direction ``key``, with the sequence number ``seq``.
 
-        ``second`` says that the SYN carries an ACK.  ``mss`` is the value of its MSS option, 0 if
-        absent.
+        ``second`` says that the SYN carries an ACK. ``mss`` is the value of its MSS option in
+        bytes, 0 if absent.
         """
         ends = frozenset(key)
         known = self.handshakes.get(ends)
@@ -121,7 +126,7 @@ class Connections:
         known.syns[mine] = (seq, mss, self.time)
 
     def _open(self, key: Key, ends: frozenset[object]) -> Handshake:
-        """Begin a new connection, and end the flows of an earlier one on the same ports."""
+        """Begin a new connection; end the flows of an earlier one between the same ports."""
         for each in (key, reverse(key)):
             self.unseen.pop(each, None)
             flow = self.flows.pop(each, None)
@@ -147,10 +152,12 @@ class Connections:
         stamp: int = -1,
         ident: int = -1,
     ) -> Flow | None:
-        """Process a segment with ``size > 0`` bytes of data.
+        """Process a segment of the flow ``key`` with ``size > 0`` bytes of data.
 
-        ``stamp`` and ``echo`` are its TCP timestamp and echo, ``ident`` its IPv4 identifier; -1 if
-        absent.  Returns the flow, or ``None`` if the segment is not data of the flow (``strange``).
+        ``seq`` is its sequence number, ``stamp`` its TCP timestamp, ``echo`` the timestamp that it
+        echoes, and ``ident`` its IPv4 identifier; the last three are -1 if absent.  Returns the
+        flow, or ``None`` if the segment is a keep-alive or part of another connection
+        (``Flow.strange``).
         """
         time, flow = self.time, self.flows.get(key)
         if flow is None:
@@ -193,10 +200,10 @@ class Connections:
         return flow
 
     def _before(self, flow: Flow, start: int) -> None:
-        """Process a segment that begins below the flow's first byte seen so far.
+        """Process a segment that begins below ``flow.begin``, the first byte known of the flow.
 
-        The segment becomes the flow's first one, unless the capture has the flow's SYN or an ACK of
-        later data.
+        The flow then begins at ``start``, unless the capture has the flow's SYN or an ACK of later
+        data.
         """
         if flow.opened or flow.acked > flow.begin:
             return
@@ -205,9 +212,11 @@ class Connections:
             flow.begin = flow.acked = start
 
     def _repeat(self, flow: Flow, start: int, end: int, ident: int, stamp: int) -> bool | None:
-        """Count a segment that begins below the highest byte seen; return whether it was resent.
+        """Count a segment that begins below the highest byte captured so far.
 
-        ``None``: the capture contains this frame twice.
+        Returns ``None`` if the capture contains this frame twice, and false if the segment was only
+        captured out of order.  Otherwise it was sent again, or may have been, and the result is
+        true.
         """
         table, i, k = self.bins.cells, flow.index, self.bin
         below = min(end, flow.high)
@@ -231,7 +240,7 @@ class Connections:
         return True
 
     def _remember(self, flow: Flow) -> None:
-        """Make room for one more recent segment: forget the oldest if there are too many."""
+        """Make room for one more segment in ``flow.recent``; if it is full, drop the oldest."""
         recent = flow.recent
         if len(recent) >= MAX_RECENT or (self.recents >= MAX_RECENTS and recent):
             recent.popitem(last=False)
@@ -241,8 +250,8 @@ class Connections:
     def _echo(self, flow: Flow, echo: int) -> None:
         """Measure the time from the place of the capture to the data's sender and back.
 
-        The time runs from an ACK, which passes the capture on its way to the sender, to the data
-        segment that echoes this ACK's timestamp.
+        It is the time between an ACK, which passes the capture on its way to the sender, and the
+        data segment that echoes this ACK's timestamp (``echo``).
         """
         stamps = flow.stamps
         while stamps and (echo - stamps[0][0]) & 0xFFFFFFFF < 0x80000000:
@@ -256,15 +265,15 @@ class Connections:
                 self._point(flow)
 
     def fin(self, key: Key, seq: int) -> None:
-        """Process a FIN of a flow; its sequence number does not count as data."""
+        """Note the sequence number of a flow's FIN, so that it is not counted as data."""
         flow = self.flows.get(key)
         if flow is not None:
             flow.fin = flow.high + _signed(seq - flow.high)
 
     def ack(self, key: Key, number: int, *, stamp: int = -1, ident: int = -1) -> None:
-        """Process an ACK for the flow ``key``.
+        """Process an ACK of data of the flow ``key``, with the acknowledgement number ``number``.
 
-        ``stamp`` and ``ident`` are its TCP timestamp and IPv4 identifier; -1 if absent.
+        ``stamp`` is the ACK's TCP timestamp and ``ident`` its IPv4 identifier; -1 if absent.
         """
         if self.handshakes:
             self._third(key)
@@ -310,7 +319,11 @@ class Connections:
             self._rtt(flow, time - sent, k)
 
     def _third(self, key: Key) -> None:
-        """Process an ACK that may complete a handshake; if so, note the delays to both ends."""
+        """Process an ACK, which may be the third packet of a handshake.
+
+        If it is, store the round-trip times that the handshake shows: from the place of the capture
+        to either end and back.
+        """
         shake = self.handshakes.get(frozenset(key))
         if shake is None or shake.over or len(shake.syns) < 2:
             return
@@ -336,9 +349,9 @@ class Connections:
     def _point(self, flow: Flow) -> None:
         """Decide whether the time from a segment to its ACK in the capture is the whole RTT.
 
-        It is if the capture was taken at the sender.  Elsewhere, the time from the place of the
-        capture to the sender and back must be added; nothing is added if that time is unknown.  If
-        the decision changes, the RTTs measured so far are discarded.
+        It is the whole RTT if the capture was taken at the sender.  Otherwise the time from the
+        place of the capture to the sender and back must be added.  If that time is unknown, nothing
+        is added.  If the decision changes, the RTTs measured so far are discarded.
         """
         alone = flow.captured_at_sender or math.isinf(flow.least_up)
         if alone is not flow.alone:
@@ -347,7 +360,7 @@ class Connections:
             self.bins.flow[RTT_MIN, flow.index, :] = math.inf
 
     def lost(self, key: Key, size: int) -> None:
-        """Count a dropped segment of ``size`` bytes, if its flow is known."""
+        """Count a dropped segment with ``size`` bytes of data, if its flow is known."""
         flow = self.flows.get(key)
         if flow is not None:
             self.bins.flow[LOST, flow.index, self.bin] += size
@@ -394,7 +407,8 @@ class Connections:
     ) -> Trace:
         """The trace of all flows.
 
-        A flow is left out if the other direction of its connection has much more data.
+        A flow is left out if the other direction of its connection has more than 100 times as much
+        data.
         """
         totals = {(flow.key, flow.number): flow.total for flow in self.all}
         flows = [
@@ -453,7 +467,7 @@ class Connections:
                 table[ACKS, flow.index] = math.nan
 
     def _doubts(self, flows: list[Flow], names: Mapping[int, str]) -> dict[str, str]:
-        """Each assumption that the capture does not confirm, with the flows concerned and why."""
+        """The assumptions that the capture does not confirm, with the flows concerned and why."""
 
         def of(test: Callable[[Flow], bool]) -> str:
             found = [names[flow.index] for flow in flows if test(flow)]
@@ -501,12 +515,12 @@ class Connections:
 
 
 def reverse(key: Key) -> Key:
-    """The key of the connection's other direction."""
+    """The key of the connection's other direction; a key is the pair (sender, receiver)."""
     return key[::-1]
 
 
 def _signed(difference: int) -> int:
-    """The difference of two sequence numbers modulo 2**32, from -2**31 to 2**31 - 1."""
+    """The difference of two sequence numbers modulo 2**32, as a number from -2**31 to 2**31 - 1."""
     return (difference + 0x80000000 & 0xFFFFFFFF) - 0x80000000
 
 

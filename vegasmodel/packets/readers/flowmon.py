@@ -1,10 +1,10 @@
-"""Reads the XML file of ns-3's FlowMonitor, which has one sum per flow over the flow's whole life.
+"""Reads the XML file of ns-3's FlowMonitor, which has only totals for each flow's whole life.
 
 The trace therefore has a single interval. A flow's throughput counts all packets received, because
-FlowMonitor does not tell retransmissions apart. FlowMonitor counts the ACKs of a flow as another
-flow, in the reverse direction and with smaller packets. The trace leaves this flow out. The RTT of
-a flow is the mean delay of its packets plus the mean delay of its ACKs. XML entities and document
-types are refused.
+FlowMonitor does not distinguish retransmissions. FlowMonitor counts the ACKs of a flow as another
+flow, in the reverse direction and with smaller packets. The trace leaves this other flow out. The
+RTT of a flow is the mean delay of its packets plus the mean delay of its ACKs. A file with XML
+entities or a document type is refused.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ Address = tuple[str, str, str, str, str]
 
 
 def matches(head: bytes) -> bool:
-    """Whether the file begins like FlowMonitor's XML."""
+    """Whether the file begins like the XML of ns-3's FlowMonitor."""
     return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") and b"<FlowMonitor" in head
 
 
 def read(source: Source) -> Trace:
-    """Read the whole file.  A ``TraceError`` names the line at fault."""
+    """Read the whole XML file.  A ``TraceError`` names the line at fault."""
     document = _Document(source)
     document.parse()
     flows = {key: stats for key, stats in document.flows.items() if stats["rxPackets"] > 0}
@@ -88,7 +88,10 @@ def read(source: Source) -> Trace:
 
 
 class _Document:
-    """Collects ``flows`` and ``addresses`` while the XML parser expat reads the file."""
+    """Parses the XML of FlowMonitor with expat, piece by piece.
+
+    ``flows`` holds the statistics and ``addresses`` the addresses and ports, both by the flow's id.
+    """
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -155,7 +158,7 @@ class _Document:
             )  # type: ignore[assignment]  # five strings, as declared
 
     def _consistent(self, stats: Stats) -> None:
-        """Refuse a flow that receives or loses more than was sent."""
+        """Raise ``TraceError`` if a flow received or lost more packets than it sent."""
         sent = stats["txPackets"]
         for what in ("rxPackets", "lostPackets"):
             if stats[what] > sent:
@@ -183,7 +186,7 @@ class _Document:
 
 
 def _size(stats: Stats) -> float:
-    """The mean size of a flow's packets in bytes, IP header included."""
+    """The mean size of a flow's packets in bytes, including the IP header; NaN if it sent none."""
     return stats["txBytes"] / stats["txPackets"] if stats["txPackets"] else math.nan
 
 

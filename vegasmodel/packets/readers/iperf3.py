@@ -26,13 +26,13 @@ Table = Mapping[str, Any]
 
 
 def matches(head: bytes) -> bool:
-    """Whether the file begins like iperf3's JSON."""
+    """Whether the file begins like the output of ``iperf3 --json``."""
     start = head.lstrip()
     return start.startswith(b"{") and b'"start"' in start[:60] and b'"intervals"' in head + b"\0"
 
 
 def read(source: Source) -> Trace:
-    """Read the whole document.  A ``TraceError`` names the place at fault."""
+    """Read the output of ``iperf3 --json``.  A ``TraceError`` names the JSON key at fault."""
     document = _Document(source)
     start, end = document.table("start"), document.table("end", needed=False)
     protocol = start.get("test_start", {})
@@ -92,7 +92,7 @@ def read(source: Source) -> Trace:
 
 
 class _Document:
-    """The parsed JSON document; each method checks the values that it returns."""
+    """The parsed JSON of iperf3; each method checks the values that it takes from it."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -111,7 +111,10 @@ class _Document:
         self.source.fail("", word, "finite numbers")
 
     def table(self, key: str, *, needed: bool = True) -> Table:
-        """The JSON object under ``key``; empty if it is absent and not ``needed``."""
+        """The JSON object under ``key`` at the top level of the file.
+
+        If the key is absent, the result is empty, or ``TraceError`` is raised if ``needed``.
+        """
         found = self.root.get(key)
         if isinstance(found, dict):
             return found
@@ -120,7 +123,11 @@ class _Document:
         return {}
 
     def number(self, where: str, table: Table, key: str, default: float | None = None) -> float:
-        """The number ``table[key]``, which must lie in 0 .. ``MAX_COUNT``."""
+        """The number under ``key`` in the JSON object ``table``.
+
+        Raises ``TraceError`` unless it lies in 0 .. ``MAX_COUNT``.  ``where`` names the object in
+        the error.
+        """
         value = table.get(key, default)
         good = isinstance(value, (int, float)) and not isinstance(value, bool)
         if not good or not 0 <= value <= MAX_COUNT:
@@ -128,15 +135,19 @@ class _Document:
         return float(value)
 
     def tables(self, where: str, value: object) -> list[Table]:
-        """The value, which must be a list of JSON objects."""
+        """Return ``value`` if it is a list of JSON objects; raise ``TraceError`` otherwise.
+
+        ``where`` names the value in the error.
+        """
         if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
             self.source.fail(where, type(value).__name__, "a list of objects")
         return value
 
     def names(self, start: Table) -> dict[tuple[int, bool], str]:
-        """The names ``sender>receiver`` of the streams, by socket number.
+        """The flow names ``sender>receiver`` of the streams.
 
-        Which end is which depends on whether this host sends.
+        The file tells only this host's end of a connection and the remote end.  So each stream has
+        two names, found by its socket number and by whether this host sends.
         """
         found = {}
         for entry in self.tables("start.connected", start.get("connected", [])):
@@ -153,15 +164,16 @@ class _Document:
         return found
 
     def segment_size(self, start: Table) -> float:
-        """Bytes of data in a full packet; 0 if the file does not have this."""
+        """Bytes of data in a full packet, as the file states them; 0 if it does not."""
         for key in ("tcp_mss", "tcp_mss_default"):
             if start.get(key):
                 return self.number("start", start, key)
         return 0.0
 
     def intervals(self) -> tuple[Floats, list[dict[int, dict[str, float]]]]:
-        """The edges of the intervals, and each interval's values by socket number.
+        """The times that bound the intervals, s, and the values of every stream in each interval.
 
+        The values of an interval are given by socket number, which identifies the stream.
         Intervals that iperf3 marks as omitted are left out.
         """
         edges, rows = list[float](), list[dict[int, dict[str, float]]]()
@@ -195,10 +207,11 @@ class _Document:
     def doubts(
         self, end: Table, names: Mapping[int, str], sending: Mapping[int, float]
     ) -> dict[str, str]:
-        """A doubt about the counts of bytes, if the sender wrote the file; else empty.
+        """If the sender wrote the file, the doubt that bytes may be counted that did not arrive.
 
-        The sender's iperf3 counts the bytes that the kernel took, not those that arrived.  If the
-        file also has the receiver's count, the text gives both totals.
+        The sender's iperf3 counts the bytes that the kernel accepted from it.  If the file also has
+        the receiver's count, the doubt's text gives both totals.  If the receiver wrote the file,
+        there is no doubt and the result is empty.
         """
         if not any(sending.values()):
             return {}

@@ -1,8 +1,8 @@
-"""Reads a CSV table of samples from a Linux kernel, with one row per flow and sample.
+"""Reads a CSV table of samples taken from a Linux kernel, with one row per flow and sampling time.
 
-Counters are cumulative.  The columns time (s), flow, cwnd (packets), bytes_acked and snd_mss are
-required.  Optional columns are cc (congestion control), rtt_us (the kernel's smoothed RTT),
-vegas_baseRTT_us or else minrtt_us, and total_retrans.
+Counters are cumulative. The columns time (s), flow, cwnd (packets), bytes_acked and snd_mss are
+required. Optional columns are cc (congestion control), rtt_us (the kernel's smoothed RTT),
+total_retrans, and for the base RTT vegas_baseRTT_us or, without that, minrtt_us.
 """
 
 from __future__ import annotations
@@ -24,15 +24,16 @@ MAX_CONTROL = 16  # the kernel's own limit
 
 
 def matches(head: bytes) -> bool:
-    """Whether the first line names the required columns."""
+    """Whether the first line names all required columns."""
     first = head.split(b"\n", 1)[0].decode("ascii", "replace").strip().split(",")
     return all(name in first for name in NEEDED)
 
 
 def check_header(source: Source, first: str, *, sure: bool = True) -> None:
-    """Raise ``TraceError`` if the first line names some of the columns, but not all.
+    """Raise ``TraceError`` if ``first``, the first line of a file, lacks required columns.
 
-    With ``sure``, also if it names none of them.
+    If ``sure`` is false, the file may have another format.  Then an error is raised only if most of
+    the required columns are present.  Columns not separated by commas alone are an error too.
     """
     names = [name.strip() for name in re.split("[,;\t]", first.strip())]
     missing = [name for name in NEEDED if name not in names]
@@ -46,7 +47,7 @@ def check_header(source: Source, first: str, *, sure: bool = True) -> None:
 
 
 def read(source: Source) -> Trace:
-    """Read the whole file.  A ``TraceError`` names the line at fault."""
+    """Read the whole CSV table.  A ``TraceError`` names the line at fault."""
     rows = source.lines()
     _, header = next(rows, (0, ""))
     check_header(source, header)

@@ -1,9 +1,9 @@
 """The inner loop over the lines of an ns-2 trace, compiled by Numba.
 
-It reads bytes and adds counts to sums over intervals of time. ``scan`` works through complete
-lines. It stops before a line in three cases. If the line's time is beyond the last interval, or if
-a table is full, the caller makes room and calls ``scan`` again. If the line is wrong, the caller
-reports it.
+It reads bytes and adds counts to sums over intervals of time. ``scan`` works through complete lines
+until their end, or until a line that it cannot count. If the line's time is beyond the last
+interval, or if a table is full, the caller makes room and calls ``scan`` again. If the line is
+wrong, the caller reports it.
 """
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
 
@@ -72,10 +72,10 @@ MAX_TIME = 1e10
 
 
 class Tables(NamedTuple):
-    """The arrays that hold the state of the scan of a trace file.
+    """The arrays in which ``scan`` keeps its state between two calls.
 
-    ``flow`` and ``link`` have one row per flow and link.  ``flow_slots`` and ``link_slots`` are
-    hash tables that hold the numbers of these rows; -1 is an empty slot.
+    ``flow`` has one row per flow and ``link`` one row per link.  ``flow_slots`` and ``link_slots``
+    are hash tables that give the number of a flow's or link's row; -1 is an empty slot.
     """
 
     counts: NDArray[np.int64]
@@ -96,10 +96,11 @@ class Tables(NamedTuple):
 
 @jit
 def _slot(slots, table, columns, a, b, c, d):
-    """Look up the row of ``table`` whose values from column ``columns`` on are a, b, c, d.
+    """Look up a flow or link in the hash table ``slots``, which holds row numbers of ``table``.
 
-    ``slots`` is a hash table of row numbers.  Returns the place in ``slots`` that holds the row's
-    number, or the empty place for that number if there is no such row.
+    The row sought has the values a, b, c, d in the columns from ``columns`` on (a link only a, b).
+    Returns the index in ``slots`` at which the row's number stands.  If there is no such row, it is
+    the index of the empty slot for that number.
     """
     mask = np.uint64(slots.size - 1)
     h = np.uint64(a) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(b) * np.uint64(0xC2B2AE3D27D4EB4F)
@@ -136,7 +137,7 @@ def _new_flow(s, place, fid, src, sport, dst, dport, t):
 def _first_time(s, f, seq):
     """Whether packet ``seq`` of flow number f is received for the first time.
 
-    Also notes that it is received now.
+    The function also notes that the packet is received now.
     """
     high = s.flow[f, HIGH]
     word, bit = (seq >> 6) % WORDS, np.uint64(1) << np.uint64(seq & 63)
@@ -153,9 +154,10 @@ def _first_time(s, f, seq):
 
 @jit
 def _remember(s, f, seq, t):
-    """Note in a hash table that packet ``seq`` of flow f was sent at t (NaN: sent twice).
+    """Store in a hash table the time t, s, at which packet ``seq`` of flow number f was sent.
 
-    The table is small, so a later packet may overwrite the entry.
+    A packet that was sent twice gets NaN for its time.  The table has a fixed size, so the entry of
+    another packet may be overwritten.
     """
     place = (f * 7919 + seq) & (s.sent_time.size - 1)
     s.sent_key[place, 0], s.sent_key[place, 1], s.sent_time[place] = f, seq, t
@@ -178,7 +180,11 @@ def _add_rtt(flow, f, k, rtt):
 
 @jit
 def _data(s, flow, f, k, kind, t, at, to, tcp, size, seq, uid):
-    """Count a data packet of flow f: ``+`` at its source, ``r`` at its sink, ``d`` at any node."""
+    """Add an event of a data packet of flow number f to the sums of time interval k.
+
+    Transmissions (``+``) are counted at the flow's source, deliveries (``r``) at its sink, and
+    drops (``d``) at any node.
+    """
     s.flow[f, EVENTS] = 1
     if size > s.flow[f, SIZE]:  # forget RTTs of smaller packets, such as a SYN, which are faster
         s.flow[f, SIZE] = size
@@ -220,7 +226,10 @@ def _data(s, flow, f, k, kind, t, at, to, tcp, size, seq, uid):
 
 @jit
 def _ack(s, flow, f, k, t, seq):
-    """Count an ACK that has reached the source of flow f."""
+    """Add an ACK that has reached the source of flow number f to the sums of time interval k.
+
+    An ACK of new data may also give an RTT and the number of packets in flight.
+    """
     flow[ACKS, f, k] += 1
     if seq <= s.flow[f, ACKED]:
         return
@@ -235,10 +244,12 @@ def _ack(s, flow, f, k, t, seq):
 
 @jit
 def _queue(s, link, begin, width, e, kind, t, uid):
-    """Count an event at the queue of link e: ``+`` a packet joins, ``-`` a packet leaves.
+    """Update the queue of link number e with one event of the trace.
 
-    A packet that the full queue drops appears as ``+`` and ``d``.  A packet that an error model
-    drops before the queue appears as ``d`` alone.
+    The event is ``+`` (a packet joins the queue), ``-`` (it leaves the queue to be transmitted) or
+    ``d`` (it is dropped).  A full queue drops a packet after its ``+``, so this ``d`` takes it off
+    the queue again.  An error model drops a packet before the queue, so there is a ``d`` without a
+    ``+``.
     """
     last, waiting = s.link_times[e], s.link[e, WAITING]
     count = link.shape[2]
@@ -265,17 +276,18 @@ def _queue(s, link, begin, width, e, kind, t, uid):
 def _home(s, f, node):
     """Whether ``node`` is the source of flow number f.
 
-    The source is the flow's first node in the trace, and it must agree with the flow's address if
-    that is known.
+    The source is the first node in the trace that sends the flow's data.  It must be the node of
+    the flow's source address, if that address is known.
     """
     return node == s.flow[f, SOURCE] and (s.flow[f, SRC] < 0 or node == s.flow[f, SRC])
 
 
 @jit
 def _time(s, bins_end, t):
-    """A line's time, and a status: ``DONE``, or why the line cannot be counted now.
+    """The time of a line, s, and a status: ``DONE``, or why the line cannot be counted now.
 
-    A time that is less than the last line's only by rounding counts as equal to it.
+    If ``t`` is less than the previous line's time only by rounding, the result is the previous
+    time.
     """
     if not 0.0 <= t <= MAX_TIME:
         return 0.0, BAD_TIME
@@ -288,7 +300,11 @@ def _time(s, bins_end, t):
 
 @jit
 def _event(s, flow, link, begin, width, e, time):
-    """Count an event, of the form ``kind time from to type size flags fid source sink seq uid``."""
+    """Add one event of a packet to the sums, and update its link's queue.
+
+    The trace's line has the words ``kind time from to type size flags fid source sink seq uid``.
+    Returns ``DONE``, or why the event cannot be counted now.
+    """
     t, status = _time(s, begin + width * flow.shape[2], time)
     if status != DONE:
         return status
@@ -330,7 +346,12 @@ def _event(s, flow, link, begin, width, e, time):
 
 @jit
 def _variable(s, flow, begin, width, buf, w):
-    """Count a traced variable of an agent: ``time node port node port name value``."""
+    """Add the value of a traced TCP variable, such as ``cwnd_``, to the sums.
+
+    The trace's line has the words ``time node port node port name value``: the two ends of the
+    connection come before the variable's name.  ``w`` holds the start and end of each word in
+    ``buf``.  Returns ``DONE``, or why the line cannot be counted now.
+    """
     time, good = decimal(buf, w[0], w[1])
     src, good1 = integer(buf, w[2], w[3])
     sport, good2 = integer(buf, w[4], w[5])
@@ -378,10 +399,10 @@ def _variable(s, flow, begin, width, buf, w):
 
 @jit
 def _line(s, flow, link, begin, width, buf, i, end):
-    """Process one line of the trace and return a status.
+    """Process one line of the trace; return ``DONE``, or why the line cannot be counted.
 
-    The line is an event, a traced variable, or of a kind that is skipped.  Any other line is an
-    error.
+    The line may be an event of a packet or the value of a traced variable.  Comments, and lines of
+    other kinds that ns-2 writes, are skipped.  Any other line is an error.
     """
     w = s.words
     words = split(buf, i, end, w)
@@ -401,10 +422,11 @@ def _line(s, flow, link, begin, width, buf, i, end):
 
 @jit
 def scan(buf, start, stop, final, s, flow, link, begin, width):
-    """Work through the lines of ``buf[start:stop]``; return the place where the scan stopped.
+    """Count the lines of ``buf[start:stop]``; return the position where the scan stopped.
 
-    ``s.counts[STATUS]`` says why it stopped, and ``s.counts[LINES]`` counts the finished lines.
-    ``final``: the file ends here, so the last line may lack a line break.
+    ``s.counts[STATUS]`` says why it stopped: ``DONE`` at the end of the last complete line, another
+    status before a line that it cannot count.  ``s.counts[LINES]`` is the number of lines finished
+    so far.  ``final`` says that the file ends at ``stop``, so the last line may lack a line break.
     """
     s.counts[STATUS] = DONE
     i = start

@@ -1,10 +1,11 @@
-"""Reads ns-2 traces: events (``+ - r d``, written by ``trace-all``) and traced variables of agents.
+"""Reads ns-2 traces: events of packets (``+ - r d``) and traced variables of TCP agents.
 
-One file may hold both kinds of lines. The events show deliveries at the destination, transmissions
-and retransmissions at the source, drops, the packets in flight, and the queue of every link. They
-also give RTTs, from a packet's transmission to its ACK. Packets that were sent twice give no RTT.
-Small packets, such as a SYN, give none either, because they are faster. The traced variables are
-``cwnd_``, ``rtt_``, ``ack_``, ``nrexmitpack_`` and ``ndatapack_``.
+One file may hold both kinds of lines. The events, written by ``trace-all``, show deliveries at the
+destination, transmissions and retransmissions at the source, drops, the packets in flight, and the
+queue of every link. They also give RTTs, from a packet's transmission to its ACK. A packet that was
+sent twice gives no RTT. A packet smaller than the flow's largest one, such as a SYN, gives none
+either, because its transmission takes less time. The traced variables are ``cwnd_``, ``rtt_``,
+``ack_``, ``nrexmitpack_`` and ``ndatapack_``.
 
 A trace of the bottleneck alone does not show sources and destinations. Deliveries are then counted
 at the last node that received the flow's first packet, and RTTs are unknown.
@@ -37,13 +38,13 @@ _MESSAGES = {
 
 
 def matches(head: bytes) -> bool:
-    """Whether one of the first lines is an event or a traced variable."""
+    """Whether one of the first 50 lines is a packet's event or a traced variable of ns-2."""
     lines = head.split(b"\n", 50)[:50]
     return any(_EVENT.match(line) or _VARIABLE.match(line.lstrip()) for line in lines)
 
 
 def read(source: Source) -> Trace:
-    """Read the whole file in blocks.  A ``TraceError`` names the line at fault."""
+    """Read an ns-2 trace, block by block.  A ``TraceError`` names the line at fault."""
     from vegasmodel.packets.readers import ns2_kernel as kernel  # Numba loads here
     from vegasmodel.packets.readers.ns2_words import MAX_LINE
 
@@ -89,10 +90,10 @@ def _tables() -> Any:
 
 
 def _act(source: Source, kernel: Any, tables: Any, bins: Bins, status: int, rest: Any) -> Any:
-    """Act on the reason (``status``) for which ``scan`` stopped, so that it can go on.
+    """React to the reason (``status``) for which ``scan`` stopped, so that it can be called again.
 
-    Either the bins of time are widened or a table is enlarged.  Returns the tables.  Raises
-    ``TraceError`` if the reason was a wrong line.
+    If a time lies beyond the last time interval, the intervals are widened.  If a table is full, it
+    is enlarged.  Returns the tables.  Raises ``TraceError`` if ``scan`` stopped at a wrong line.
     """
     line = int(tables.counts[kernel.LINES]) + 1
     text = bytes(rest[:200]).split(b"\n")[0]
@@ -156,10 +157,11 @@ def _finish(source: Source, kernel: Any, tables: Any, bins: Bins) -> Trace:
 
 
 def _names(kernel: Any, rows: NDArray[Any]) -> tuple[list[str], list[int]]:
-    """The flows' names, and the index in ``rows`` of each name's flow.
+    """The names of the flows, and the index in ``rows`` of the flow with each name.
 
-    If all flows have different ids, the names are these ids, sorted.  Otherwise they are addresses,
-    in order of appearance.
+    ``rows`` has one row per flow.  If every flow has an id of its own, the names are these ids, in
+    increasing order.  Otherwise a name is ``source>sink``, with addresses and ports, in the order
+    of the flows' first events.
     """
     ids = rows[:, kernel.FID].tolist()
     if len(set(ids)) == len(ids) and min(ids) >= 0:
@@ -173,7 +175,11 @@ def _names(kernel: Any, rows: NDArray[Any]) -> tuple[list[str], list[int]]:
 
 
 def _node(packed: int) -> str:
-    """A node's address as text; a negative number holds a packed hierarchical address."""
+    """The address of a node as text.
+
+    ``packed`` is the node's number.  If it is negative, it encodes a hierarchical address such as
+    ``0.1.2``.
+    """
     if packed >= 0:
         return str(packed)
     code = -2 - int(packed)

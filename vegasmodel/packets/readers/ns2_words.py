@@ -1,7 +1,7 @@
 """Splits the lines of an ns-2 trace into words and converts words to numbers; compiled by Numba.
 
-``buf`` holds the bytes of the trace. Integers of more than 18 digits are refused. A converted time
-is the nearest float, or differs from it in the last bit.
+``buf`` holds bytes of the trace. Integers of more than 18 digits are refused. The float for a time
+is the nearest one to its decimal digits, or differs from that only in the last bit.
 """
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
 
@@ -27,7 +27,7 @@ jit = functools.partial(compiled, whole_program=True, nogil=True, error_model="n
 
 @jit
 def _token(buf, i, end):
-    """The start and end of the next word in ``buf[i:end]``."""
+    """The start and end of the first word in ``buf[i:end]``; equal if there is no word."""
     while i < end and (buf[i] == 32 or buf[i] == 9 or buf[i] == 13):
         i += 1
     a = i
@@ -38,7 +38,7 @@ def _token(buf, i, end):
 
 @jit
 def integer(buf, a, b):
-    """The integer in ``buf[a:b]``, and whether the bytes are an integer."""
+    """The integer in ``buf[a:b]``, and whether these bytes are an integer."""
     negative = a < b and buf[a] == 45
     if negative:
         a += 1
@@ -55,7 +55,7 @@ def integer(buf, a, b):
 
 @jit
 def decimal(buf, a, b):
-    """The number in ``buf[a:b]``, and whether the bytes are a finite decimal number."""
+    """The decimal number in ``buf[a:b]``, and whether these bytes are a finite number."""
     negative = a < b and buf[a] == 45
     if negative:
         a += 1
@@ -88,7 +88,7 @@ def decimal(buf, a, b):
 
 @jit
 def _exponent(buf, a, b):
-    """The exponent in ``buf[a:b]`` (``e``, an optional sign, digits), and whether it is valid."""
+    """The value of the exponent in ``buf[a:b]``, such as ``e-05``, and whether it is valid."""
     if buf[a] != 101 and buf[a] != 69:
         return 0, False
     a += 1
@@ -102,8 +102,8 @@ def _exponent(buf, a, b):
 def _address(buf, a, b):
     """The node and the port of the address in ``buf[a:b]``, and whether the address is valid.
 
-    ``3.0`` is port 0 of node 3.  In ``0.1.2.0`` the node is the hierarchical ``0.1.2``, which is
-    packed into a negative number.
+    ``3.0`` is port 0 of node 3. In ``0.1.2.0`` the node is the hierarchical address ``0.1.2``,
+    which is encoded as a negative number.
     """
     dot = b - 1
     while dot >= a and buf[dot] != 46:
@@ -132,7 +132,7 @@ def _address(buf, a, b):
 
 @jit
 def equal(buf, a, b, text):
-    """Whether ``buf[a:b]`` is ``text``."""
+    """Whether the bytes ``buf[a:b]`` equal the bytes ``text``."""
     good = b - a == len(text)
     for i in range(len(text)):
         good = good and buf[a + i] == text[i]
@@ -141,9 +141,9 @@ def equal(buf, a, b, text):
 
 @jit
 def split(buf, i, end, spans):
-    """Write starts and ends of the first 12 words of ``buf[i:end]`` to ``spans``.
+    """Find the first 12 words of ``buf[i:end]``, and return how many there are.
 
-    Returns the number of words.
+    The start and end of each word are written to ``spans``, one after the other.
     """
     n = 0
     while n < 12:
@@ -157,10 +157,10 @@ def split(buf, i, end, spans):
 
 @jit
 def _number(buf, i, after):
-    """The integer that begins at i and must be followed by the byte ``after``.
+    """Read the integer that begins at ``buf[i]`` and must be followed by the byte ``after``.
 
-    Returns its value and the place behind ``after``, or -1 as the place if there is no such integer
-    or another byte follows.
+    Returns the integer and the position behind that byte.  The position is -1 if there is no
+    integer, if it has more than 18 digits, or if another byte follows it.
     """
     first, value = i, 0
     while 48 <= buf[i] <= 57:
@@ -172,9 +172,9 @@ def _number(buf, i, after):
 
 @jit
 def _seconds(buf, i, clock):
-    """Read a time and the blank behind it into ``clock``.
+    """Read the time, s, that begins at ``buf[i]`` and ends with a blank, into ``clock[0]``.
 
-    Returns the place behind the blank, or -1 if there is no such time.
+    Returns the position behind the blank, or -1 if there is no such time.
     """
     whole, first = _number(buf, i, 46)
     value, after = _number(buf, first, 32) if first > 0 else (0, -1)
@@ -187,10 +187,12 @@ def _seconds(buf, i, clock):
 
 @jit
 def usual(buf, i, e, clock):
-    """Parse a line of the usual form: an event with single blanks, flat addresses, type tcp or ack.
+    """Parse the line that begins at ``buf[i]``, if it has the most frequent form of an ns-2 event.
 
-    Fills ``e`` and ``clock`` and returns the place of the next line, or -1 for any other line.  At
-    least ``MAX_LINE`` bytes must follow i.
+    Such a line has one blank between words, node addresses without a hierarchy, and packets of type
+    tcp or ack.  Its numbers are written to ``e``, its time to ``clock[0]``.  Returns the position
+    of the next line, or -1 if the line has another form.  At least ``MAX_LINE`` bytes of ``buf``
+    must follow position i.
     """
     kind = buf[i]
     if not (kind == 43 or kind == 45 or kind == 114 or kind == 100) or buf[i + 1] != 32:
@@ -225,7 +227,11 @@ def usual(buf, i, e, clock):
 
 @jit
 def unusual(buf, w, e, clock):
-    """Parse the words of any event into ``e`` and ``clock``; return whether they are an event."""
+    """Parse the words of any line that records an event, such as an arrival of a packet at a queue.
+
+    ``w`` holds the start and end of each word in ``buf``.  The numbers are written to ``e``, the
+    time to ``clock[0]``.  Returns whether the words form a valid event.
+    """
     e[KIND] = buf[w[0]]
     clock[0], good = decimal(buf, w[2], w[3])
     e[AT], good1 = integer(buf, w[4], w[5])

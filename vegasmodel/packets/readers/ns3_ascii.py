@@ -1,9 +1,9 @@
-"""Reads ns-3 ascii traces: events ``+ - d r`` (and ``t``) of network devices, with TCP over IPv4.
+"""Reads ns-3's ascii traces: events ``+ - d r`` (and ``t``) of network devices, with TCP over IPv4.
 
-A flow is observed at one device: the first that shows one of its segments. The reader counts the
-flow's segments when this device sends them, and its ACKs when this device receives them, as in a
-capture at the sender.  Drops count at every device.  The transmit queue of each device becomes a
-link of the trace, named ``node/device``.
+A flow is observed at one device: the first device that sends one of its segments. The reader counts
+the flow's segments when this device sends them, and its ACKs when this device receives them, as in
+a capture at the sender. Drops are counted at every device. The transmit queue of each device
+becomes a link of the trace, named ``node/device``.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _HEAD = re.compile(rb"[-+drt] \S{1,40} /NodeList/\d")
 
 
 def matches(head: bytes) -> bool:
-    """Whether one of the first lines is an event of an ns-3 device."""
+    """Whether one of the first 50 lines is an event as ns-3's ascii traces have them."""
     return any(_HEAD.match(line) for line in head.split(b"\n", 50)[:50])
 
 
 def read(source: Source) -> Trace:
-    """Read the whole file.  A ``TraceError`` names the line at fault."""
+    """Read the whole ascii trace of ns-3. A ``TraceError`` names the line at fault."""
     connections = Connections(source, steady=True)
     queues = _Queues(source, connections.bins)
     places: dict[Key, tuple[str, str | None]] = {}  # where each flow is observed
@@ -98,7 +98,7 @@ def read(source: Source) -> Trace:
 
 
 class _Queues:
-    """Counts the waiting packets of each device: ``+`` a packet joins, ``-`` a packet leaves."""
+    """Counts each network device's waiting packets: ``+`` a packet joins, ``-`` a packet leaves."""
 
     def __init__(self, source: Source, bins: Bins) -> None:
         self.source, self.bins = source, bins

@@ -1,7 +1,7 @@
 """Reads tcpdump captures (pcap, pcapng) of TCP over IPv4 or IPv6.
 
-Times count from the first packet. Fragments and packets that are not TCP are skipped. A capture at
-the sender shows most. ``connections.py`` says what captures at other places show.
+Times count from the first TCP packet. IP fragments and packets that are not TCP are skipped. A
+capture at the sender shows most. ``connections.py`` says what captures at other places show.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _STAMPS = struct.Struct(">II").unpack_from
 
 
 def read(source: Source) -> Trace:
-    """Read the whole capture.  A ``TraceError`` names the byte at fault."""
+    """Read the whole capture.  A ``TraceError`` names the byte of the file at fault."""
     connections, place, cut = Connections(source), "a packet", 0
     for time, link, frame, orig_len in capture.frames(source):
         found = _tcp(source, link, frame, orig_len)
@@ -84,11 +84,12 @@ def _loopback(addresses: tuple[bytes, bytes]) -> bool:
 def _tcp(
     source: Source, link: int, frame: bytes, orig_len: int
 ) -> tuple[tuple[bytes, bytes], int, int, int, int] | None:
-    """Find the TCP packet in a frame; ``None`` if there is none.
+    """Find the TCP header in a frame; ``None`` if the frame has none.
 
-    Returns the addresses, three offsets from the frame's beginning (TCP header, end of the packet,
-    IP header), and the IPv4 identifier (-1 in IPv6).  ``orig_len``: the frame's length on the wire,
-    before the capture cut it.
+    Returns the two IP addresses, three offsets from the frame's beginning (of the TCP header, of
+    the end of the packet, and of the IP header), and the IPv4 identifier (-1 in IPv6).
+    ``orig_len`` is the frame's length on the wire, of which the capture may hold only the first
+    part.
     """
     if link in _ETHERTYPE:
         at, ip = _ETHERTYPE[link], _AFTER[link]
@@ -126,9 +127,9 @@ def _tcp(
 
 
 def _options(frame: bytes, at: int, header: int, kind: int, size: int) -> int:
-    """The offset of a TCP option's value in the frame; 0 if the option is absent.
+    """The offset in the frame of the value of a TCP option; 0 if the option is absent.
 
-    The option has the given ``kind`` and length ``size``.
+    ``kind`` is the option's number and ``size`` its length in bytes.
     """
     i, end = at + 20, min(at + header, len(frame))
     while i + 1 < end and frame[i]:
@@ -142,7 +143,7 @@ def _options(frame: bytes, at: int, header: int, kind: int, size: int) -> int:
 
 
 def _stamps(frame: bytes, at: int, header: int) -> tuple[int, int]:
-    """The TCP timestamp and echo of a segment; -1 if it has none."""
+    """The TCP timestamp of a segment and the timestamp that it echoes; both -1 if it has none."""
     if header == 20:
         return -1, -1
     usual = frame[at + 20 : at + 24] == _STAMPED and len(frame) >= at + 32

@@ -1,16 +1,21 @@
 """Tracks one direction of a captured TCP connection: its bytes, retransmissions and copies.
 
-Bytes may appear twice for two reasons. Either the sender sent them twice: the second segment is a
-retransmission. Or the capture contains one frame twice: the second segment is a copy. These rules
-decide, in this order:
+The same bytes may appear in two captured segments for two reasons. Either the sender sent them
+twice: then the second segment is a retransmission. Or the capture contains one frame twice: then
+the second segment is a copy. These rules decide, in this order:
 
-- If the TCP timestamp of the second segment is later than all before, it is a retransmission.
-  Without timestamps the IPv4 identifier is used.
-- If both segments have identifiers, equal identifiers mean a copy, different ones a retransmission.
+- If the TCP timestamp of the second segment is later than all timestamps before it, it is a
+  retransmission. If there is no timestamp, or if it equals the latest one, the IPv4 identifiers are
+  compared instead.
+- If the two segments do not hold exactly the same bytes, their reason remains unknown.
+- If both segments have IPv4 identifiers, equal identifiers mean a copy, different ones a
+  retransmission.
 - If both segments have timestamps, different ones mean a retransmission.
 - If the second segment comes within half an RTT, it is a copy, because no sender retransmits so
   early.
-- In all other cases the flow's count of retransmissions is marked as unsure.
+- Otherwise the reason remains unknown.
+
+If a reason is unknown, the flow's number of retransmissions is marked as unsure.
 """
 
 from __future__ import annotations
@@ -32,9 +37,9 @@ COPY, AGAIN, UNSURE = range(3)
 
 
 class Flow:
-    """The state of one direction of a connection.
+    """What is known so far about one direction of a captured TCP connection.
 
-    Sequence numbers go on counting beyond 2**32 instead of starting again at 0.
+    Sequence numbers of TCP start again at 0 after 2**32 bytes; those kept here go on counting.
     """
 
     __slots__ = (
@@ -99,17 +104,29 @@ class Flow:
 
     @property
     def captured_at_sender(self) -> bool:
-        """Whether we know that the capture was taken at the sender."""
+        """Whether it is certain that the capture was taken at the sender.
+
+        It is certain if the reader has set ``at_sender``.  It also is if the RTT between the sender
+        and the place of the capture is below a tenth of the RTT between that place and the
+        receiver.
+        """
         return self.at_sender or self.least_up < NEAR_SENDER * self.least_down
 
     @property
     def limit(self) -> int:
-        """Bytes of data that a packet can hold by the MSS options; 0 if no SYN was seen."""
+        """The most bytes of data that a packet may hold, by the MSS options of the SYNs.
+
+        The length of the TCP options in other segments is subtracted.  The result is 0 if the
+        capture has no SYN with an MSS option.
+        """
         return max(self.mss - self.options, 1) if self.mss else 0
 
     @property
     def payload(self) -> int:
-        """Bytes of data in a full packet."""
+        """Bytes of data in a full packet of this flow.
+
+        They are known from the MSS options of the SYNs, or else inferred from the segments' sizes.
+        """
         if self.limit:
             return max(min(self.largest, self.limit), 1)
         if self.loopback or self.largest + self.headers <= ETHERNET:
@@ -120,25 +137,30 @@ class Flow:
 
     @property
     def assumed(self) -> bool:
-        """Whether ``payload`` is a guess.
+        """Whether ``payload``, the bytes of data in a full packet, is only a guess.
 
-        It is one if a segment is larger than a packet can be, and the two SYNs were not both seen.
+        It is a guess if the capture has a segment larger than a packet can be, as network cards
+        cause by offloading, and lacks the MSS option of at least one end's SYN.
         """
         if self.limit:
             return self.syns < 2 and self.largest > self.limit
         return self.largest + self.headers > ETHERNET
 
     def strange(self, start: int, end: int) -> bool:
-        """Whether a segment is not part of this flow's data.
+        """Whether a segment with the bytes ``[start, end)`` does not belong to the flow's data.
 
-        It is then a keep-alive, or it belongs to another connection.
+        Such a segment is a keep-alive, or it is part of another connection between the same ports.
         """
         beyond = start > self.high + MAX_WINDOW or end > self.acked + 2 * MAX_WINDOW
         alive = end == start + 1 == self.high and start < self.acked
         return beyond or alive or (self.opened and start < self.begin)
 
     def later(self, ident: int, stamp: int) -> bool | None:
-        """Whether the segment was sent after all segments seen before; ``None`` if unknown."""
+        """Whether a segment was sent after all that were captured before; ``None`` if unknown.
+
+        ``stamp`` is its TCP timestamp and ``ident`` its IPv4 identifier.  The answer comes from the
+        first of them that is usable and differs from the latest one seen.
+        """
         if stamp >= 0 and self.last_stamp >= 0 and stamp != self.last_stamp:
             return (stamp - self.last_stamp) & 0xFFFFFFFF < 0x80000000
         if ident > 0 and self.last_id > 0 and self.counted_ids and ident != self.last_id:
@@ -146,10 +168,11 @@ class Flow:
         return None
 
     def seen_again(self, start: int, end: int, ident: int, stamp: int, time: float) -> int:
-        """Why the bytes of this segment were seen before.
+        """Why the capture has the bytes ``[start, end)`` of a segment for the second time.
 
-        It is ``COPY`` if the capture has the packet twice, ``AGAIN`` if the sender sent the bytes
-        again, and ``UNSURE`` if that is unknown.
+        The result is ``COPY`` if the capture has the same packet twice, ``AGAIN`` if the sender
+        sent the bytes again, and ``UNSURE`` if the reason is unknown.  This module's docstring
+        gives the rules.
         """
         if self.later(ident, stamp):
             return AGAIN
@@ -164,7 +187,7 @@ class Flow:
         return COPY if time - then < EARLY * self.least_down < np.inf else UNSURE
 
     def sent(self, start: int, end: int, ident: int, stamp: int, time: float) -> None:
-        """Note a segment that was sent, for the comparison with later segments."""
+        """Remember a segment that was sent, so that later segments can be compared with it."""
         if ident > 0:
             if self.last_id > 0 and start >= self.high and self.later(ident, -1) is not True:
                 self.counted_ids = False
@@ -177,7 +200,7 @@ class Flow:
         self.recent[start] = (end, ident, stamp, time)
 
     def fill(self, start: int, end: int) -> int:
-        """Mark the bytes ``[start, end)`` as seen; return how many of them were missing before."""
+        """Note that the bytes ``[start, end)`` are captured; return how many were missing."""
         holes, filled = self.holes, 0
         if not holes or start >= holes[-1][1] or end <= holes[0][0]:
             return 0
@@ -195,14 +218,14 @@ class Flow:
         return filled
 
     def hole(self, low: int, high: int) -> None:
-        """Mark the bytes ``[low, high)`` as missing; they lie above all bytes seen before."""
+        """Note that the bytes ``[low, high)``, above all bytes seen before, are not captured."""
         if len(self.holes) == MAX_HOLES:
             self.holes.pop(0)
             self.unsure += 1
         self.holes.append((low, high))
 
     def pass_holes(self, acked: int) -> None:
-        """Count missing bytes below ``acked`` as sent bytes that the capture lacks.
+        """Count the bytes below ``acked`` that the capture lacks as sent.
 
         They must have been sent, because they were acknowledged.
         """

@@ -1,8 +1,9 @@
-"""Stores samples of every flow's state at many times; if there are too many, it drops some.
+"""Stores samples of the state of every flow; if there are too many samples, it drops some.
 
-Counters are cumulative. So if every other sample is dropped, resolution is lost but no packets are.
-If a counter decreases, a new connection uses the same ports. It becomes a flow of its own. Bytes
-are divided by the flow's largest segment size to give packets.
+A sample has values such as the cwnd, and counters such as the bytes acknowledged. Counters are
+cumulative. So if every other sample is dropped, the times become coarser but no packets are lost. A
+counter that decreases belongs to a new connection between the same ports, and the new connection
+becomes a flow of its own. Bytes are divided by the flow's largest segment size to give packets.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ Sample = dict[str, float]
 
 
 class Snapshots:
-    """Collects samples by time and flow; ``trace`` puts them on a common grid of times.
+    """Collects samples of the flows' state; ``trace`` makes a trace of them.
 
-    With up to ``MAX_CELLS`` samples, every time has its own row.  With more samples, time is
-    divided into cells of ``width`` seconds, and only a flow's last sample in a cell is kept.
-    ``width`` doubles as often as necessary.  Time 0 has its own cell, so the growth of counters
-    after the first sample is never lost.
+    Up to ``MAX_CELLS`` samples are all kept.  With more samples, time is divided into steps of
+    ``width`` seconds, and only the last sample of each flow in a step is kept.  ``width`` doubles
+    as often as necessary; a reader may set it to begin with.  Samples at time 0 are never merged
+    with later ones, so the growth of counters after time 0 is not lost.
     """
 
     def __init__(self, source: Source) -> None:
@@ -46,16 +47,16 @@ class Snapshots:
         self.from_zero = False  # counters are 0 at the file's start: the first row is growth
 
     def begin(self) -> None:
-        """Add a snapshot at time 0, even if it contains no flow."""
+        """Add a sampling time 0, at which no flow needs to be present."""
         self.rows[0.0] = (0.0, {})
 
     def add(
         self, line: int, time: float, flow: str, sample: Sample, mss: float, control: str = ""
     ) -> None:
-        """Add one flow's state at ``time``; the times of a flow must not decrease.
+        """Add a sample of one flow's state at ``time``, s; the times of a flow must not decrease.
 
         ``mss`` is the number of bytes of data in a full packet, and ``control`` the flow's
-        congestion control, if known.
+        congestion control; it is empty if unknown.
         """
         if time < self.times.get(flow, -math.inf):
             self.source.fail(f"line {line}", time, "a time that does not decrease")
@@ -76,10 +77,10 @@ class Snapshots:
             self._thin()
 
     def _connection(self, flow: str, sample: Sample) -> str:
-        """The name under which a flow's samples are kept.
+        """The name under which this sample of the flow ``flow`` is kept.
 
-        It has a number if an earlier connection had the same name.  A new connection is recognised
-        by a counter that has decreased.
+        A counter that has decreased since the previous sample shows that a new connection has
+        begun.  Its name gets a number, such as ``#2``.
         """
         number = self.connections.get(flow, 1)
         name = f"{flow} #{number}" if number > 1 else flow
@@ -105,9 +106,9 @@ class Snapshots:
             self._put(time, samples)
 
     def _joined(self) -> list[tuple[float, dict[str, Sample]]]:
-        """The samples in order of time: pairs (time, samples by flow).
+        """The samples in order of time: pairs of a time, s, and the flows' samples at that time.
 
-        Samples of different flows at nearly the same time are joined in one pair.
+        Samples of different flows at nearly the same time are put into one pair.
         """
         rows = sorted(self.rows.values(), key=lambda row: row[0])
         own: dict[str, list[float]] = {}
@@ -125,7 +126,7 @@ class Snapshots:
         return joined
 
     def keep(self, flows: set[str]) -> None:
-        """Drop all flows except ``flows``."""
+        """Drop the samples of all flows whose names are not in ``flows``."""
         self.latest = {name: time for name, time in self.latest.items() if name in flows}
         for cell, (time, row) in self.rows.items():
             self.rows[cell] = time, {name: s for name, s in row.items() if name in flows}
@@ -135,7 +136,7 @@ class Snapshots:
     ) -> Trace:
         """The trace of all samples; its intervals end at the times of the samples.
 
-        A counter becomes its growth in each interval.
+        Of a cumulative counter, the trace has the growth in each interval.
         """
         rows, names = self._joined(), list(self.latest)
         if len(rows) < 2:
@@ -210,7 +211,10 @@ def _variables(
 
 
 def _held(grid: Floats) -> Floats:
-    """The counter with its gaps filled: each gets the flow's last value before it, or 0."""
+    """A cumulative counter, [time, flow], with NaN replaced by the flow's last known value before.
+
+    If the flow has no earlier value, NaN becomes 0.
+    """
     known = ~np.isnan(grid)
     last = np.maximum.accumulate(np.where(known, np.arange(len(grid))[:, None], -1), axis=0)
     held = np.take_along_axis(grid, np.maximum(last, 0), axis=0)

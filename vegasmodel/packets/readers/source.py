@@ -1,4 +1,4 @@
-"""Opens a trace file for the readers, limits the length of lines, and says where an error is."""
+"""Opens a trace file for the readers, limits the length of its lines, and reports errors in it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ MAX_TIME = 1e10  # seconds: over 300 years, and later than any epoch time of our
 class Source:
     """An open trace file.
 
-    - ``head``: the first bytes.
+    - ``head``: its first bytes, by which the readers recognise its format.
     - ``file``: the binary stream.
-    - ``lines``: the content as text lines.
-    - ``cut_short``: True if the reader found that the file ends before it should.
+    - ``lines()``: the content as text lines.
+    - ``cut_short``: true if a reader found that the file ends within a frame.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -53,11 +53,14 @@ class Source:
         self.file.close()
 
     def fail(self, place: str, value: object, expected: str) -> NoReturn:
-        """Raise ``TraceError``; ``place`` says where in the file, as "line 12" or "byte 4096"."""
+        """Raise ``TraceError`` about the value found at ``place`` and the value ``expected`` there.
+
+        ``place`` is a place in the file, such as "line 12" or "byte 4096".
+        """
         raise TraceError(self.path, place, value, expected)
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """The lines as text without line breaks, each with its number from 1.
+        """The lines of the file as text without line breaks, each with its number, counted from 1.
 
         Raises ``TraceError`` for a line of more than ``MAX_LINE`` bytes.
         """
@@ -72,7 +75,7 @@ class Source:
     def number(self, text: str, line: int, what: str, low: float, high: float) -> float:
         """The number in ``text``; raises ``TraceError`` unless it lies in ``[low, high]``.
 
-        ``what`` names the number in the error.
+        ``line`` is the line's number and ``what`` the name of the number, both for the error.
         """
         try:
             value = float(text)

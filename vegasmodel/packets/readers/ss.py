@@ -1,12 +1,12 @@
 """Reads a log of repeated outputs of ``ss -tin``, each after a line with its time.
 
 The time is alone on its line, as ``date +%s.%N`` (seconds) or ``date -Ins`` (ISO 8601) prints it.
-The output of ``ss`` follows, with a flow's details on a second line or, with ``-O``, on the same
-line::
+The output of ``ss`` follows. The details of a socket, such as cwnd, are on a second line or, with
+the option ``-O``, on the socket's own line. This command writes such a log::
 
     while sleep 0.1; do date +%s.%N; ss -tin dst 10.0.0.2; done > log
 
-Times count from the first snapshot.  The packets delivered in an interval are the growth of
+Times count from the first output. The packets delivered in an interval are the growth of
 ``bytes_acked``, divided by ``mss``.
 """
 
@@ -38,7 +38,7 @@ _STATES = ("State", "Netid", "Recv-Q")
 
 
 def matches(head: bytes) -> bool:
-    """Whether the file looks like a log of ``ss``."""
+    """Whether the file begins with sockets and details such as cwnd, as ``ss`` prints them."""
     text = head.decode("utf-8", "replace")
     lines = text.split("\n", 200)[:200]
     sockets = any(_SOCKET.match(line.strip()) for line in lines)
@@ -46,7 +46,7 @@ def matches(head: bytes) -> bool:
 
 
 def read(source: Source) -> Trace:
-    """Read the whole log.  A ``TraceError`` names the line at fault."""
+    """Read a log of outputs of ``ss -tin``.  A ``TraceError`` names the line at fault."""
     snapshots = Snapshots(source)
     now, origin, flow = math.nan, math.nan, ""
     for number, text in source.lines():
@@ -114,7 +114,11 @@ def _time(text: str) -> float | None:
 
 
 def _sample(source: Source, line: int, fields: dict[str, str]) -> Sample | None:
-    """The state of one socket; ``None`` if the socket has sent nothing yet."""
+    """The cwnd, RTTs and counters of one socket, from the fields that ``ss`` prints.
+
+    The result is ``None`` if ``ss`` prints no ``bytes_acked`` or ``mss``, as for a socket that has
+    sent nothing yet.
+    """
 
     def number(name: str) -> float:
         return source.number(fields[name], line, name, 0.0, 1e18)

@@ -2,8 +2,8 @@
 
 Such text may come from trace-cmd, ftrace or ``perf script``. The kernel writes an event for every
 packet that a socket receives, before it handles the packet. Delivered bytes are the growth of
-``snd_una``. A socket whose ``snd_una`` does not change sends nothing and is left out. The event
-does not contain the packet size; we infer it from the numbers of bytes that ACKs acknowledge.
+``snd_una``. A socket whose ``snd_una`` never changes sends no data and is left out. An event does
+not contain the packet size; we infer it from the numbers of bytes that ACKs acknowledge.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ _NEEDED = ("src", "dest", "snd_nxt", "snd_una", "snd_cwnd")
 
 
 class _Socket:
-    """The state of a connection while the file is read.
+    """What is known about one connection while the file is read.
 
-    It has the connection's identity, the bytes acknowledged so far, and ``divisor``, the greatest
-    common divisor of the bytes that single ACKs acknowledge.
+    ``una`` is its ``snd_una`` and ``high`` its ``snd_nxt``, both at the latest event.  ``bytes``
+    are the bytes acknowledged so far.  ``divisor`` is the greatest common divisor of the bytes that
+    single ACKs acknowledge.  ``number`` counts the connections between the same ends.
     """
 
     __slots__ = ("bytes", "cookie", "divisor", "high", "number", "una")
@@ -40,12 +41,12 @@ class _Socket:
 
 
 def matches(head: bytes) -> bool:
-    """Whether the beginning of the file contains an event of ``tcp_probe``."""
+    """Whether the beginning of the file contains an event of the tracepoint ``tcp_probe``."""
     return b"tcp_probe: " in head and b"snd_una=" in head
 
 
 def read(source: Source) -> Trace:
-    """Read the whole file.  A ``TraceError`` names the line at fault."""
+    """Read the text of the whole trace.  A ``TraceError`` names the line at fault."""
     snapshots, sockets, lost = Snapshots(source), dict[str, _Socket](), 0
     snapshots.width, snapshots.from_zero = CELL, True
     origin = math.nan
@@ -95,17 +96,19 @@ def read(source: Source) -> Trace:
 
 
 def _sequence(source: Source, line: int, text: str) -> int:
-    """Read a sequence number as the kernel prints it: hexadecimal digits after 0x, or 0."""
+    """Read a sequence number as the kernel prints it: hexadecimal, usually with ``0x`` in front."""
     if not re.fullmatch(r"(0x)?[0-9a-f]{1,8}", text):
         source.fail(f"line {line}", text[:60], "a sequence number such as 0x1a2b")
     return int(text, 16)
 
 
 def _follow(sockets: dict[str, _Socket], name: str, cookie: str, una: int, high: int) -> _Socket:
-    """The socket of an event, updated with the event's ACK.
+    """The connection to which an event belongs, updated with the event's numbers.
 
-    If the socket's cookie has changed, or if the ACK is for data that were not sent, the event
-    belongs to a new connection.
+    ``una`` and ``high`` are the event's ``snd_una`` and ``snd_nxt``.  The event begins a new
+    connection between the same ends if ``snd_una`` has decreased.  It also does if the kernel's
+    socket cookie has changed or, in a trace without cookies, if ``snd_una`` is beyond the
+    ``snd_nxt`` known before.
     """
     known = sockets.get(name)
     if known is not None:
@@ -123,11 +126,12 @@ def _follow(sockets: dict[str, _Socket], name: str, cookie: str, una: int, high:
 
 
 def _payload(divisor: int) -> float:
-    """The payload of a packet in bytes, inferred from ``divisor``.
+    """The bytes of data in a full packet, inferred from the bytes that ACKs acknowledge.
 
-    ``divisor`` is the greatest common divisor of the bytes that the ACKs acknowledge.  The payload
-    is the largest factor of ``divisor`` that fits into an Ethernet frame, or a usual value if that
-    factor is too small.
+    ``divisor`` is the greatest common divisor of the bytes that single ACKs acknowledge.  The
+    result is the largest factor of ``divisor`` between ``LEAST`` bytes and ``ETHERNET``, the most
+    data that a packet on an Ethernet holds.  If there is none, or if ``divisor`` is 2**20 or more,
+    the result is ``USUAL``.
     """
     for parts in range(1, 1 + divisor // LEAST if divisor < 1 << 20 else 1):
         if divisor % parts == 0 and divisor // parts <= ETHERNET:
