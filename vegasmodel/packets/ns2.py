@@ -36,13 +36,16 @@ __all__ = [
 
 
 def available() -> bool:
-    """Whether the command ``ns`` is installed."""
+    """Whether ns-2 is installed, that is, its command ``ns``."""
     return shutil.which("ns") is not None
 
 
 @functools.cache
 def version() -> str:
-    """ns-2's own version, such as ``2.35``.  Raises ``EngineMissing``, ``EngineFailed``."""
+    """The version of the installed ns-2, such as ``2.35``.
+
+    Raises ``EngineMissing`` if ns-2 is not installed, and ``EngineFailed``.
+    """
     script = "puts [lindex [ns-version] 0]; exit 0\n"
     with workplace() as place:
         return _ns([], place, 60.0, script).strip() or "unknown"
@@ -60,30 +63,34 @@ def run(
     spaced: bool = True,
     stock: Collection[str] = (),
 ) -> Prediction:
-    """Simulate ``scenario`` ``run.times`` times and return means over the runs.
+    """Simulate ``scenario`` ``run.times`` times in ns-2 and return means over the runs.
 
-    For each flow the result has
+    A flow is measured while it is active between the scenario's warm-up and its end.  For each flow
+    the result has
 
-    - ``throughput``: packets per second delivered for the first time (counted by cumulative ACKs),
-      while the flow is active between warm-up and end;
-    - ``throughput_se``: its standard error over the runs;
-    - ``acks``, ``retransmits`` and ``loss_rate``: packets acknowledged, packets retransmitted, and
-      dropped packets / sent packets;
-    - with ``rtts``: the mean RTT over the same time, and for Vegas the baseRTT at the end of that
-      time (the smallest RTT of the flow so far).
+    - ``throughput``: packets per second delivered for the first time (counted by cumulative ACKs);
+    - ``throughput_se``: the standard error of ``throughput`` over the runs;
+    - ``acks`` and ``retransmits``: the numbers of packets acknowledged and retransmitted;
+    - ``loss_rate``: dropped packets / sent packets;
+    - with ``rtts``: the mean RTT, and for Vegas the baseRTT at the end (the smallest RTT of the
+      flow so far).
 
     For each link it has the mean number of waiting packets and the utilisation.
 
-    ``extra`` has ``throughput_runs`` [runs, flows], ``version``, ``drops_links`` [links], and from
-    the first run ``time`` [samples], ``window`` [samples, flows] and ``queue`` [samples, links].
-    Samples are ``interval`` seconds apart (default: ``default_interval``).
+    ``extra`` has ``throughput_runs`` [runs, flows], ``version`` (of ns-2) and ``drops_links``
+    [links], the mean number of packets dropped.  From the first run it has ``time`` [samples],
+    ``window`` [samples, flows] and ``queue`` [samples, links].  Samples are ``interval`` seconds
+    apart (default: ``default_interval``).
 
-    ``rtts=None`` records round-trip times if a run has at most ``MAX_RECORDED`` packets.
-    ``scratch`` is the folder for the temporary folders of the runs (default: the system's).  A run
-    is stopped after ``timeout`` seconds (default: ``engine.patience``).  It may use 16 GiB of
-    memory and write files of at most 16 GiB.  ``spaced=False`` asks for RED as Floyd and Jacobson
-    published it in 1993, which may drop two packets in a row.  By default ns-2's RED lets 1/p
-    packets pass after a drop (its parameter ``wait_``).  ``stock`` names parameters of
+    ``rtts=None`` records round-trip times only if a run can have at most ``engine.MAX_RECORDED``
+    packets.  ``processes`` runs go on at the same time.  ``scratch`` is the folder for the
+    temporary folders of the runs (default: the system's).  A run is stopped after ``timeout``
+    seconds (default: ``engine.patience``).  It may use 16 GiB of memory and write files of at most
+    16 GiB.
+
+    ``spaced=False`` asks for RED as Floyd and Jacobson published it in 1993, which may drop two
+    packets in a row.  By default ns-2's RED lets 1/p packets pass after a drop (its parameter
+    ``wait_``), where p is the drop probability.  ``stock`` names parameters of
     ``ns2_defaults.SETS`` that keep the value of ns-2 2.35.
 
     Raises ``FieldError`` for a field that ns-2 cannot simulate, ``EngineMissing`` and
@@ -123,11 +130,11 @@ def run_trace(
     spaced: bool = True,
     stock: Collection[str] = (),
 ) -> Output:
-    """Simulate one run in detail, with the seed of run ``number``.
+    """Simulate the scenario once, with the seed of run ``number``, and return what ns-2 recorded.
 
-    Records windows and queues every ``interval`` seconds and every dropped data packet with its
-    time, link, flow and number.  With ``rtts`` it records every round-trip time too.  ``spaced``
-    and ``stock``: see ``run``.
+    ns-2 samples windows and queues every ``interval`` seconds.  It records every dropped data
+    packet with its time, link, flow and sequence number.  With ``rtts`` it records every round-trip
+    time too.  ``run`` explains the other arguments.
     """
     made = ns2_script.script(
         scenario, number, interval=interval, rtts=rtts, spaced=spaced, stock=stock
@@ -146,5 +153,8 @@ def _binary() -> str:
 
 
 def _ns(arguments: list[str], place: Workplace, timeout: float, given: str = "") -> str:
-    """Run ``ns`` in ``place`` on a script or with ``given`` as its input; return what it prints."""
+    """Run the command ``ns`` in the folder of ``place``; return what it prints.
+
+    ``arguments`` may name a script.  ``given`` is the text on its standard input.
+    """
     return engine.execute("ns-2", [_binary(), *arguments], place, timeout, given)

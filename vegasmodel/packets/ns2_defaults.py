@@ -1,9 +1,9 @@
 """Two sets of ns-2 parameters: those of the papers' years, and those of the last release, 2.35.
 
-The papers used the versions of ns-2 from 1999 to 2001. Its defaults changed until release 2.35 in
-2011. A single wrong default can change a throughput by 15 %. The number of header bytes alone
-changes the ratio of Vegas's throughput to Reno's by a factor of two. The dates below come from
-comments in ns-2's own file of defaults.
+The papers used the versions of ns-2 from 1999 to 2001. The default values of its parameters changed
+until release 2.35 in 2011. A single wrong default can change a throughput by 15 %. The number of
+header bytes alone changes the ratio of Vegas's throughput to Reno's by a factor of two. The dates
+below come from comments in ns-2's own file of defaults.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["SETS", "UNSPACED", "Setting"]
 
 
 class Setting(NamedTuple):
-    """One default of one class of ns-2, and why we set it."""
+    """The value that we give to one parameter of an ns-2 class, and why."""
 
     cls: str
     variable: str
@@ -47,15 +47,15 @@ _PAPERS = (
     Setting(_NEWRENO, "partial_window_deflation_", "0", "no deflation on a partial ACK (2002)"),
 )
 
-# If RED's parameter wait_ is false, RED may drop two packets in a row, as Floyd and Jacobson
-# published it in 1993. By default wait_ is true: then RED lets 1/p packets pass after each drop,
-# where p is the drop probability. The two sets below do not change wait_.
+# By default ns-2's RED parameter wait_ is true: RED lets 1/p packets pass after each drop, where p
+# is the drop probability. If wait_ is false, RED may drop two packets in a row, as in the version
+# that Floyd and Jacobson published in 1993. The two sets below do not change wait_.
 UNSPACED = Setting(
     "Queue/RED", "wait_", "false", "drops by p/(1 - count p) from the first packet on"
 )
 
 # Each set lists the parameters of ns-2 that we change. In the set "2.35" we change none, so the
-# defaults of ns-2 2.35 remain. With these defaults a packet of a loss-based flow has packetSize_
-# bytes plus 40 bytes of headers. A packet of Vegas has only packetSize_ bytes. A connection begins
-# with a SYN.
+# default values of ns-2 2.35 remain. With these, a packet of a loss-based flow has the size
+# packetSize_ plus 40 bytes of headers, but a packet of Vegas has only the size packetSize_. A
+# connection then begins with a SYN.
 SETS: Mapping[str, tuple[Setting, ...]] = MappingProxyType({"papers": _PAPERS, "2.35": ()})

@@ -1,7 +1,7 @@
 """Writes one scenario as a script for ns-2.
 
 The script is the fixed library ``ns2.tcl``, followed by calls of its procedures. Flows and links
-are written as numbers. The script contains no text of the user, such as the names of flows. So no
+are written as numbers. The script contains no text from the scenario, such as names of flows. So no
 such text can be executed as a command.
 """
 
@@ -38,15 +38,19 @@ _AGENTS = {
     "cubic": "Agent/TCP/Linux",  # whose congestion control is that of Linux 2.6
 }
 # ns-2 serves the two classes of Rate-Delay services by weighted round robin: in each round, each
-# class may send a number of packets. _ROUND is the mean of the two classes' numbers. ns-2 sends
-# whole packets only, so the ratio of the classes is inexact, and the more so the smaller _ROUND is.
+# class may send a certain number of packets. _ROUND is the mean of the two classes' numbers. ns-2
+# sends whole packets only, so the ratio of the two numbers is inexact; a larger _ROUND makes it
+# more exact.
 _ROUND = 16
 _KINDS = {"droptail": "DropTail", "red": "RED", "rd": "CBQ/WRR"}
 
 
 @dataclass(frozen=True)
 class Script:
-    """The Tcl text, and the time on ns-2's clock at which the scenario begins."""
+    """The text of a script for ns-2.
+
+    ``origin`` is the time on ns-2's clock, in s, at which the scenario begins.
+    """
 
     text: str
     origin: float
@@ -66,12 +70,11 @@ def script(
     spaced: bool = True,
     stock: Collection[str] = (),
 ) -> Script:
-    """The script that runs ``scenario`` once, with the seed of run number ``run``.
+    """The script for ns-2 that runs ``scenario`` once, with the seed of run number ``run``.
 
-    Two samples of windows and queues are ``interval`` seconds apart (``None``: no samples).  With
-    ``rtts`` the script records the times at which each packet is sent and each ACK arrives.
-    ``spaced`` and ``stock`` are those of ``ns2.run``.  Raises ``FieldError`` if ns-2 cannot
-    simulate the scenario.
+    The script samples windows and queues every ``interval`` seconds (``None``: never).  With
+    ``rtts`` it records the times at which each packet is sent and each ACK arrives.  ``ns2.run``
+    explains ``spaced`` and ``stock``.  Raises ``FieldError`` if ns-2 cannot simulate the scenario.
     """
     ns2_support.check(scenario)
     rng = np.random.default_rng([scenario.run.seed, run])
@@ -137,11 +140,11 @@ def _link(scenario: Scenario, i: int, link: Link) -> list[str]:
 
 
 def _queue(scenario: Scenario, link: Link) -> dict[str, float | int | str]:
-    """The variables of ns-2's queue.
+    """The variables of ns-2's queue object for a link, by name.
 
-    The limit of ns-2's DropTail counts the packet in transmission; RED's limit does not.  (We
-    measured this: of a burst into an idle DropTail queue with limit L, exactly L packets get
-    through.)  What the papers call the buffer is ns-2's limit, so we pass ``buffer`` on unchanged.
+    In ns-2, the limit of a DropTail queue counts the packet in transmission; RED's limit does not.
+    (We measured this: of a burst into an idle DropTail queue with limit L, exactly L packets get
+    through.) What the papers call the buffer is ns-2's limit, so we pass ``buffer`` on unchanged.
     """
     limit = int(min(link.buffer, UNLIMITED))
     if not isinstance(link.queue, Red):
@@ -162,7 +165,7 @@ def _queue(scenario: Scenario, link: Link) -> dict[str, float | int | str]:
 
 
 def _classes(scenario: Scenario, i: int, link: Link, way: str) -> list[str]:
-    """The script's lines for the two queues of Rate-Delay services and for their flows."""
+    """The script's lines for one direction of a Rate-Delay link: its two queues and their flows."""
     largest = max(scenario.size_of(group) for group in scenario.flows)
     limits = rate_delay_limits(link)
     lines = [f"classes {i} {way} {round(_ROUND * largest)} {limits[0]} {limits[1]}"]
@@ -177,10 +180,11 @@ def _classes(scenario: Scenario, i: int, link: Link, way: str) -> list[str]:
 
 
 def _shares(scenario: Scenario, origin: float) -> list[str]:
-    """The service shares ``k n_R : n_D`` (``podlesny`` (5)).
+    """The script's lines that set the service shares of the two classes of a Rate-Delay link.
 
-    n_R and n_D are the numbers of active long-lived flows in the rate class and the delay class.
-    The shares are updated when such a flow starts or stops.
+    The shares are ``k n_R : n_D`` (``podlesny`` (5)). n_R and n_D are the numbers of active
+    long-lived flows in the rate class and the delay class.  A flow of the rate class gets k times
+    as much as a flow of the delay class.  The shares are updated when such a flow starts or stops.
     """
     lines = []
     for i, link in enumerate(scenario.links):
@@ -207,7 +211,7 @@ def _shares(scenario: Scenario, origin: float) -> list[str]:
 
 
 def _stations(scenario: Scenario, f: int, member: Member, *, rtts: bool) -> list[str]:
-    """The script's lines for a flow's source and sink, their access links and their TCP agents."""
+    """The script's lines that make a flow's source and sink, their access links and TCP agents."""
     group = member.flow
     path = scenario.path(group)
     index = {link.name: i for i, link in enumerate(scenario.links)}
@@ -249,10 +253,10 @@ def _agent(scenario: Scenario, f: int, member: Member) -> dict[str, float | int 
 
 
 def _probes(scenario: Scenario) -> tuple[list[str], float]:
-    """The script's lines for probes before time 0, and the time at which the last probe is over, s.
+    """The script's lines for probes before the scenario, and the time, s, at which they end.
 
-    A flow that must know its exact baseRTT (``over_estimate`` 0) sends a few packets alone through
-    the empty network.  Such flows do so one after another.
+    A flow that must know its exact baseRTT (``over_estimate`` 0) first sends a few packets alone
+    through the empty network.  If several flows must, they do so one after another.
     """
     lines, time = [], 0.0
     for f, member in enumerate(scenario.members):
@@ -265,7 +269,7 @@ def _probes(scenario: Scenario) -> tuple[list[str], float]:
 def _life(
     scenario: Scenario, f: int, member: Member, origin: float, rng: np.random.Generator
 ) -> list[str]:
-    """The script's lines that start and stop a flow, and start and stop counting its packets."""
+    """The script's lines that start and stop a flow, and the counting of its packets."""
     run, group = scenario.run, member.flow
     begin = member.start
     if run.start_jitter:

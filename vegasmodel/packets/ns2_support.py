@@ -1,4 +1,4 @@
-"""Refuses a scenario that ns-2 cannot simulate as defined, before anything runs."""
+"""Checks, before anything runs, that ns-2 can simulate a scenario as it is defined."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ MAX_FORCED = 1_000_000  # highest number of a packet to drop; ns-2 keeps a slot 
 
 
 def check(scenario: Scenario) -> None:
-    """Raise ``FieldError``, which says what ns-2 can do, if ns-2 cannot simulate the scenario."""
+    """Raise ``FieldError`` if ns-2 cannot simulate the scenario.
+
+    The message says what ns-2 can do instead.
+    """
     if len(scenario.members) > MAX_FLOWS:
         raise FieldError("flow.count", len(scenario.members), f"at most {MAX_FLOWS} flows in ns-2")
     for i, link in enumerate(scenario.links):
@@ -32,7 +35,10 @@ def check(scenario: Scenario) -> None:
 
 
 def remarks(scenario: Scenario) -> tuple[Assumption, ...]:
-    """Small differences between ns-2's run and the scenario's definitions, for the user."""
+    """The known differences between ns-2's run and the scenario's definitions; all are small.
+
+    They are printed with the result.
+    """
     found = []
     finite = [link for link in scenario.links if not link.never_full]
     if any(isinstance(link.queue, (DropTail, RateDelay)) for link in finite):

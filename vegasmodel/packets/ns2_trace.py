@@ -1,4 +1,4 @@
-"""Turns the output of ns-2 or ns-3 into a ``Trace``: counts and means over time."""
+"""Turns the output of one run of ns-2 or ns-3 into a ``Trace``: counts and means over time."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ def record(
     engine: str = "ns2",
     timeout: float | None = None,
 ) -> Trace:
-    """Run ``scenario`` once, with the seed of run ``number``, and return its trace.
+    """Simulate ``scenario`` once, with the seed of run ``number``, and return the run's trace.
 
-    ``interval``: the length of the trace's intervals, s (default: ``default_interval``).
-    ``timeout`` and errors are those of ``ns2.run`` or ``ns3.run``.
+    ``engine`` is the simulator, ``ns2`` or ``ns3``.  ``interval`` is the length of the trace's
+    intervals, s (default: ``default_interval``).  ``timeout`` and the errors are those of
+    ``ns2.run`` or ``ns3.run``.
     """
     simulator = ns3 if engine == "ns3" else ns2
     every = interval or default_interval(scenario)
@@ -40,7 +41,7 @@ def record(
 
 @kinds.checked
 def to_trace(scenario: Scenario, output: Output, *, engine: str, source: str) -> Trace:
-    """The trace of one run of ns-2, with one interval between any two successive samples."""
+    """The trace of one run of ns-2 or ns-3; an interval lies between any two successive samples."""
     samples = output.samples
     edges = samples.time
     step = np.diff(edges)[:, None]
@@ -79,7 +80,7 @@ def to_trace(scenario: Scenario, output: Output, *, engine: str, source: str) ->
 
 
 def _lost(output: Output, edges: Floats, n_flows: int) -> Floats:
-    """Dropped data packets per interval and flow."""
+    """The number of dropped data packets in each interval, [time, flow]."""
     flow_edges = np.arange(n_flows + 1) - 0.5
     counts, _, _ = np.histogram2d(output.drops.time, output.drops.flow, bins=(edges, flow_edges))
     return np.asarray(counts, dtype=np.float64)
@@ -88,7 +89,11 @@ def _lost(output: Output, edges: Floats, n_flows: int) -> Floats:
 def _rtts(
     trips: tuple[RoundTrips, ...], edges: Floats, vegas: NDArray[np.bool_]
 ) -> dict[str, Floats]:
-    """Mean and least RTT in each interval, and the Vegas flows' baseRTT, s; NaN without an ACK."""
+    """The mean and the smallest RTT in each interval, and the baseRTT of Vegas flows, s.
+
+    Each array is [time, flow].  An RTT is NaN if no ACK gave one in the interval.  The baseRTT is
+    the smallest RTT of the flow up to the end of the interval.
+    """
     shape = (edges.size - 1, len(trips))
     mean, least, base = np.full((3, *shape), np.nan)
     for f, one in enumerate(trips):

@@ -1,8 +1,8 @@
 """Runs the packet-level simulator ns-3 on a scenario and returns its averages as a ``Prediction``.
 
-ns-3 is optional. For each seed, ``run`` writes the scenario as numbers, starts our ns-3 program in
-a temporary folder and reads its output. The program, ``ns3.cc``, is compiled at its first use. The
-result is the average over the seeds.
+ns-3 is optional. For each seed, ``run`` writes the scenario as a text of numbers, starts our ns-3
+program in a temporary folder and reads its output. The program, ``ns3.cc``, is compiled at its
+first use. The result is the average over the seeds.
 """
 
 from __future__ import annotations
@@ -22,12 +22,15 @@ __all__ = ["EngineFailed", "EngineMissing", "available", "run", "run_trace", "ve
 
 
 def available() -> bool:
-    """Whether the headers and libraries of ns-3 are installed."""
+    """Whether the headers and libraries of the simulator ns-3 are installed."""
     return ns3_build.find() is not None
 
 
 def version() -> str:
-    """ns-3's own version, such as ``3.37``.  Raises ``EngineMissing``."""
+    """The version of the installed ns-3, such as ``3.37``.
+
+    Raises ``EngineMissing`` if ns-3 is not installed.
+    """
     found = ns3_build.find()
     if found is None:
         raise EngineMissing(f"ns-3 is not installed: {ns3_build.INSTALL}")
@@ -44,11 +47,11 @@ def run(
     timeout: float | None = None,
     scratch: Path | None = None,
 ) -> Prediction:
-    """Simulate ``scenario`` ``run.times`` times and return means over the runs.
+    """Simulate ``scenario`` ``run.times`` times in ns-3 and return means over the runs.
 
-    Arguments and results are those of ``ns2.run``; jitter and seeds are drawn in the same way.
-    Raises ``FieldError`` for a field that ns-3 cannot simulate, ``EngineMissing`` and
-    ``EngineFailed``.
+    Results and arguments are those of ``ns2.run``, except ``spaced`` and ``stock``, which ns-3 does
+    not have.  The random start times and the seeds are drawn as for ns-2. Raises ``FieldError`` for
+    a field that ns-3 cannot simulate, ``EngineMissing`` and ``EngineFailed``.
     """
     expect(scenario)
     interval = interval or engine.default_interval(scenario)
@@ -82,7 +85,7 @@ def run_trace(
     timeout: float | None = None,
     scratch: Path | None = None,
 ) -> Output:
-    """Simulate one run in detail, with the seed of run ``number``; see ``ns2.run_trace``."""
+    """Simulate the scenario once, with the seed of run ``number``; see ``ns2.run_trace``."""
     text = ns3_script.script(scenario, number, interval=interval, rtts=rtts)
     program = str(ns3_build.program())
     with workplace(scratch) as place:

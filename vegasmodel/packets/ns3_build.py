@@ -1,4 +1,4 @@
-"""Finds ns-3; compiles our ns-3 program at its first use and keeps it in the user's cache."""
+"""Finds ns-3, compiles our ns-3 program at its first use and keeps it in the user's cache."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ INSTALL = "apt-get install libns3-dev g++, or pip install 'vegasmodel[ns3]' (wit
 
 @dataclass(frozen=True)
 class Installation:
-    """A version of ns-3, such as ``3.37``, and the options that the compiler needs for it."""
+    """A version of ns-3, such as ``3.37``, and the compiler's options for programs that use it."""
 
     version: str
     before: tuple[str, ...]  # the sources
@@ -36,7 +36,7 @@ class Installation:
 
 @functools.cache
 def find() -> Installation | None:
-    """The ns-3 of the Python package ``ns3``, else the system's ns-3, else ``None``.
+    """The installed ns-3: that of the Python package ``ns3``, else the system's, else ``None``.
 
     The Python package is not imported; only its headers and libraries are used.
     """
@@ -67,9 +67,10 @@ def find() -> Installation | None:
 
 
 def program() -> Path:
-    """The path of the compiled program, compiled if necessary.
+    """The path of our compiled ns-3 program; it is compiled if that was not done before.
 
-    Raises ``EngineMissing`` if ns-3 or the compiler is missing, and ``EngineFailed``.
+    Raises ``EngineMissing`` if ns-3 or the compiler is missing, and ``EngineFailed`` if compiling
+    fails.
     """
     ns3 = find()
     if ns3 is None:

@@ -1,7 +1,7 @@
 """Writes one scenario as the text that our ns-3 program reads.
 
-Each line is a word followed by numbers. Links and flows are numbered by their place in the
-scenario. The text contains no names that the user chose.
+Each line is a word followed by numbers. Links and flows are numbered in the scenario's order. The
+text contains no names that the user chose.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ D_MARK = 46 << 2  # type of service of class D: DSCP 46, expedited forwarding
 def script(scenario: Scenario, run: int = 0, *, interval: float, rtts: bool = False) -> str:
     """The input of our ns-3 program for one run of ``scenario``, with the seed of run ``run``.
 
-    Two samples of windows and queues are ``interval`` seconds apart.  With ``rtts`` the program
-    records the times at which each packet is sent and each ACK arrives.  Raises ``FieldError`` if
-    ns-3 cannot simulate the scenario.
+    The program samples windows and queues every ``interval`` seconds.  With ``rtts`` it records the
+    times at which each packet is sent and each ACK arrives.  Raises ``FieldError`` if ns-3 cannot
+    simulate the scenario.
     """
     ns3_support.check(scenario)
     rng = np.random.default_rng([scenario.run.seed, run])
@@ -49,10 +49,10 @@ def _line(word: str, *numbers: float) -> str:
 
 
 def _link(scenario: Scenario, link: Link, reverse: int, *, shaped: bool) -> str:
-    """The input line for one direction of a link.
+    """The line of the ns-3 program's input that describes one direction of a link.
 
-    If only ACKs cross the link in this direction, ``shaped`` is false.  The queue is then
-    unlimited, as it is in the package's runs of ns-2.
+    ``shaped`` is false if only ACKs cross the link in this direction.  The queue is then unlimited,
+    as it is in the package's runs of ns-2.
     """
     bits = link.capacity * scenario.packet_size * 8
     limit = int(min(link.buffer, UNLIMITED)) if shaped else UNLIMITED
@@ -80,11 +80,12 @@ def _link(scenario: Scenario, link: Link, reverse: int, *, shaped: bool) -> str:
 
 
 def _flow(scenario: Scenario, f: int, rng: np.random.Generator) -> tuple[str, list[str]]:
-    """The input line of a flow, and the input lines of its short flows.
+    """The line of flow number f in the ns-3 program's input, and the lines of its short flows.
 
-    The flow's line has its law, the routers where it enters and leaves, its access links and its
-    times.  If the group consists of short flows that arrive at random, each has a line with its
-    start and size.  They all run between the same two hosts.
+    The flow's line has its congestion control, the routers where it enters and leaves, its access
+    links and its times.  The scenario may define, in place of a lasting flow, short flows that
+    arrive at random.  Each short flow then has a line of its own, with its start and size.  All of
+    them run between the same two hosts.
     """
     member, run = scenario.members[f], scenario.run
     group = member.flow

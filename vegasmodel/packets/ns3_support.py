@@ -1,4 +1,4 @@
-"""Refuses a scenario that ns-3 cannot simulate as defined, before anything runs."""
+"""Checks, before anything runs, that ns-3 can simulate a scenario as it is defined."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ MAX_BYTES = 2**30  # bytes of a window that TCP's window scaling allows
 
 
 def stretch(scenario: Scenario, group: Flow) -> tuple[int, int]:
-    """The first and the last router that a flow's data crosses.
+    """The first and the last router that the data of a flow cross.
 
-    Link i lies between routers i and i + 1.  Raises ``FieldError`` if the flow's links do not
-    follow one another in the file's order.
+    ``group`` is the flow's entry in the scenario.  Link i of the scenario lies between routers i
+    and i + 1. Raises ``FieldError`` if the flow's links do not follow one another in the scenario's
+    file.
     """
     numbers = [scenario.links.index(link) for link in scenario.path(group)]
     step = 1 if group.direction == "forward" else -1
@@ -44,7 +45,10 @@ def stretch(scenario: Scenario, group: Flow) -> tuple[int, int]:
 
 
 def check(scenario: Scenario) -> None:
-    """Raise ``FieldError``, which says what ns-3 can do, if ns-3 cannot simulate the scenario."""
+    """Raise ``FieldError`` if ns-3 cannot simulate the scenario.
+
+    The message says what ns-3 can do instead.
+    """
     if len(scenario.members) > MAX_FLOWS:
         raise FieldError("flow.count", len(scenario.members), f"at most {MAX_FLOWS} flows in ns-3")
     for i, link in enumerate(scenario.links):
@@ -55,7 +59,10 @@ def check(scenario: Scenario) -> None:
 
 
 def remarks(scenario: Scenario) -> tuple[Assumption, ...]:
-    """Differences between ns-3's run and the scenario's definitions, printed with the result."""
+    """The known differences between ns-3's run and the scenario's definitions.
+
+    They are printed with the result.
+    """
     detail = f"a connection begins with a SYN; ACKs have {ACK} B, more where SACK names gaps"
     found = [Assumption("ns3-packets", False, detail)]
     laws = {flow.law for flow in scenario.flows}

@@ -1,9 +1,9 @@
-"""Stored runs of ns-2 and of the Linux kernel, so that ``compare`` works where neither can run.
+"""Stored runs of ns-2 and of the Linux kernel, for ``compare`` on machines where neither can run.
 
 Each scenario has one JSON file. Runs of ns-2 are in the folder ``reference/``. Runs of the Linux
 kernel, measured with ``scripts/kernel``, are in ``reference/linux/``. The file's name is the
-scenario's ``fingerprint``. The file holds the scenario as its user wrote it, the version of ns-2 or
-Linux, the results, and a SHA-256 of all that.
+scenario's ``fingerprint``, a hash of the scenario. The file holds the scenario as its user wrote
+it, the version of ns-2 or Linux, the results, and a SHA-256 of all these.
 
     python -m vegasmodel.packets.reference make FILE.toml [--each link.0.buffer=5,10,20]
     python -m vegasmodel.packets.reference check        # runs ns-2 again and compares
@@ -58,7 +58,9 @@ _FIGURES = (
 def lookup(scenario: Scenario, folder: Path = FOLDER) -> Prediction | None:
     """The stored run of exactly this scenario (its name may differ); ``None`` if there is none.
 
-    ``extra["stored"]`` is the file's name.  Raises ``DamagedError`` for a damaged file.
+    ``folder`` has the stored runs; runs of the Linux kernel are in its subfolder ``linux``.  The
+    result's ``extra["stored"]`` is the name of the run's file.  Raises ``DamagedError`` for a
+    damaged file.
     """
     begun = time.perf_counter()
     name = f"{scenario.fingerprint()}.json"
@@ -86,10 +88,10 @@ def lookup(scenario: Scenario, folder: Path = FOLDER) -> Prediction | None:
 def traces(
     scenario: Scenario, folder: Path = FOLDER / "linux"
 ) -> tuple[list[tuple[str, Trace]], list[str]]:
-    """The stored traces (Linux kernel) of exactly this scenario, each with its file's name.
+    """The stored traces of the Linux kernel for exactly this scenario, each with its file's name.
 
-    The second result lists the files that cannot be read.  Some of them may hold a trace of this
-    scenario.
+    The second result lists the names of the files that cannot be read.  Some of them may hold a
+    trace of this scenario.
     """
     wanted, found, damaged = scenario.fingerprint(), [], []
     for path in sorted(folder.glob("*.parquet")):
@@ -109,10 +111,11 @@ def make(
     processes: int = 2,
     scratch: Path | None = None,
 ) -> Path:
-    """Run ns-2 on a scenario, given as the table of its file, and store the result.
+    """Run ns-2 on a scenario and store the result in a file of ``folder``; return the file's path.
 
-    Returns the path of the stored file.  ``processes`` and ``scratch`` are those of ``ns2.run``.
-    The file appears whole or not at all.  The same scenario always gives the same bytes.
+    ``table`` is the content of the scenario's TOML file.  ``processes`` and ``scratch`` are those
+    of ``ns2.run``.  An interrupted call leaves no incomplete file.  The same scenario always gives
+    the same bytes.
     """
     from vegasmodel.packets import ns2
 
@@ -124,7 +127,11 @@ def make(
 def store(
     table: dict[str, Any], engine: str, version: str, measured: Prediction, folder: Path
 ) -> Path:
-    """Write the file of a stored run: what ``engine`` measured in the scenario of ``table``."""
+    """Write the file of a stored run; return its path.
+
+    ``measured`` is what ``engine``, such as ns2, measured in the scenario whose TOML file has the
+    content ``table``.
+    """
     record = {
         "schema": SCHEMA,
         "engine": engine,
@@ -142,15 +149,16 @@ def store(
 
 @kinds.checked
 def stored(folder: Path = FOLDER) -> list[Scenario]:
-    """The scenarios of all stored runs."""
+    """The scenarios of all runs stored in ``folder``, those in its subfolders not included."""
     return [Scenario.from_dict(_read(path)["scenario"]) for path in sorted(folder.glob("*.json"))]
 
 
 @kinds.checked
 def check(scenario: Scenario, folder: Path = FOLDER) -> float:
-    """Run ns-2 again and compare with the stored run.
+    """Run ns-2 again on a scenario and compare with its stored run.
 
-    Returns the largest difference of a flow's throughput, divided by the largest stored throughput.
+    Returns the largest difference between the two throughputs of a flow, divided by the largest
+    stored throughput of all flows.
     """
     from vegasmodel.packets import ns2
 
@@ -181,7 +189,11 @@ def _digest(record: dict[str, Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """The value as plain JSON data: arrays become lists, NaN null, and infinity the word inf."""
+    """Convert a value to JSON data.
+
+    Arrays become lists, in which NaN and infinity become null.  Elsewhere infinity becomes the text
+    ``inf``.
+    """
     if isinstance(value, np.ndarray):
         return [float(x) if math.isfinite(x) else None for x in value]
     if isinstance(value, dict):
@@ -192,16 +204,22 @@ def _plain(value: Any) -> Any:
 
 
 def _write(record: dict[str, Any]) -> str:
-    """The record as JSON with one key per line, so that a comparison of versions is readable."""
+    """The content of a stored run's file: JSON with one top-level key per line.
+
+    One line per key makes the difference between two versions of the file readable.
+    """
     lines = [f'  "{key}": {json.dumps(record[key], allow_nan=False)}' for key in record]
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def variants(table: dict[str, Any], each: str | None) -> Iterator[dict[str, Any]]:
-    """Copies of the table, one for each value in a text such as ``link.0.buffer=5 pkt,10 pkt``.
+    """Copies of a scenario, each with another value of one key.
 
-    This text sets the key ``buffer`` of the first link.  A bare integer is set as a number, any
-    other value as text.  Raises ``FieldError`` if the table has no such key.
+    ``table`` is the content of the scenario's TOML file.  ``each`` names the key and its values:
+    ``link.0.buffer=5 pkt,10 pkt`` gives two copies, with 5 and 10 packets as the buffer of the
+    first link.  A bare integer is set as a number, any other value as text.  Raises ``FieldError``
+    if the scenario has no such place as ``link.0``.  Without ``each``, the result is the table
+    itself.
     """
     if each is None:
         yield table
@@ -221,9 +239,9 @@ def variants(table: dict[str, Any], each: str | None) -> Iterator[dict[str, Any]
 
 
 def tables(files: Sequence[Path], each: str | None) -> list[dict[str, Any]]:
-    """The tables of scenario files, each in all its ``variants``.
+    """The contents of scenario files, each in all the ``variants`` that ``each`` asks for.
 
-    Raises ``FieldError`` for a bad file.
+    Raises ``FieldError`` for a file that is not a valid scenario.
     """
     found = []
     for file in files:
@@ -234,10 +252,10 @@ def tables(files: Sequence[Path], each: str | None) -> list[dict[str, Any]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command ``make`` or ``check``.
+    """Run the command ``make`` or ``check`` of ``python -m vegasmodel.packets.reference``.
 
-    The exit status is 1 if a fresh run differs from the stored one by more than 1 %.  It is 2 for
-    bad input or if ns-2 is missing.
+    The exit status is 1 if ``check`` finds a run that differs from the stored one by more than 1 %.
+    It is 2 for bad input, or if ns-2 is missing or fails.
     """
     parser = argparse.ArgumentParser(prog="python -m vegasmodel.packets.reference")
     commands = parser.add_subparsers(dest="command", required=True)

@@ -1,11 +1,12 @@
 """A trace: what was measured per flow and per link over time, in memory and on disk.
 
-In memory a trace is an ``xarray.Dataset``.  ``time`` is the end of each interval; the first
-interval begins at ``Trace.begin``.  Every variable is float64 in the units of ``VARIABLES``; NaN
-means that the value is unknown at that time.  A variable that was not recorded is absent.
+In memory a trace is an ``xarray.Dataset``. Time is divided into intervals. The coordinate ``time``
+is the end of each interval; the first interval begins at ``Trace.begin``. Every variable is float64
+in the units of ``VARIABLES``. NaN means that the value is unknown in that interval. A variable that
+was not recorded is absent.
 
-On disk a trace is one Parquet file: a row per interval, a list column per variable, and everything
-else as JSON in the file's metadata.
+On disk a trace is one Parquet file. It has a row per interval and a column per variable, which
+holds lists of one value per flow or link. Everything else is JSON in the file's metadata.
 """
 
 from __future__ import annotations
@@ -40,15 +41,18 @@ MAX_NAME = 500  # characters of a flow's or link's name: an array of names is as
 LARGEST = 1e12  # packets, packets per second or seconds
 KEY = b"vegasmodel.trace"
 # These limits bound the memory that pyarrow uses for the metadata of a Parquet file. pyarrow
-# allocates this memory before it checks anything. Without limits, a malicious file of a few bytes
-# could claim that a list has a million entries.
+# allocates this memory before it checks whether the file really holds so much. Without limits, a
+# malicious file of a few bytes could claim that a list has a million entries.
 LIMITS = {"thrift_container_size_limit": 10_000, "thrift_string_size_limit": 4 * MAX_METADATA}
 
 Floats = NDArray[np.float64]
 
 
 class TraceError(FieldError):
-    """A trace cannot be read; the message has file, place, value there and what is expected."""
+    """A trace cannot be read.
+
+    The message names the file, the place in it, the value found there and what is expected.
+    """
 
     def __init__(self, path: str | Path, place: str, value: object, expected: str) -> None:
         name = ascii(str(path))[1:-1]
@@ -60,7 +64,8 @@ class TraceError(FieldError):
 class Variable(NamedTuple):
     """A variable of a trace: whether it is per flow or per link, its unit and its meaning.
 
-    If ``static``, it has one value per flow; otherwise one for each interval of time, too.
+    A variable has one value per flow or link and per interval of time.  If it is ``static``, it has
+    one value per flow for the whole trace.
     """
 
     over: str
@@ -91,15 +96,18 @@ VARIABLES = {
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """What a simulator, a kernel or a capture recorded; ``make``, ``read`` or a simulator makes it.
+    """What a simulator, a kernel or a capture recorded about flows and links over time.
 
-    - ``data``: the dataset, as this module's docstring describes it.
+    ``ns2_trace.record`` makes a trace by simulation, ``read`` from a file, and ``make`` from
+    arrays.
+
+    - ``data``: the dataset, as the docstring of the module ``trace`` describes it.
     - ``begin``: start of the first interval, s.
     - ``engine``: what recorded it: ns2, ns3, linux, pcap, ...
-    - ``scenario``: the fingerprint of the scenario that was run, if known.
+    - ``scenario``: the fingerprint (hash) of the scenario that was run, if known.
     - ``provenance``: notes such as the source, its version and how a variable was obtained.
     - ``controls``: congestion control (``vegas``, ``reno``) by flow name, where known.
-    - ``doubts``: what is uncertain about the values, by the name of the assumption.
+    - ``doubts``: what is uncertain about the values, by the name of the assumption concerned.
     """
 
     data: xr.Dataset
@@ -113,31 +121,32 @@ class Trace:
 
     @property
     def flows(self) -> list[str]:
-        """Names of the flows."""
+        """The names of the trace's flows."""
         return [str(name) for name in self.data["flow"].values]
 
     @property
     def links(self) -> list[str]:
-        """Names of the links; empty if the trace has no values of links."""
+        """The names of the trace's links; empty if the trace has no variable per link."""
         return [str(name) for name in self.data["link"].values]
 
     @property
     def edges(self) -> Floats:
-        """The edges of the intervals, s: ``begin`` and the end of each interval."""
+        """The times that bound the intervals, s: ``begin``, then the end of each interval."""
         return np.concatenate([[self.begin], self.data["time"].values])
 
     def get(self, name: str) -> Floats | None:
-        """The values of a variable, ``[time, flow]``, ``[time, link]`` or ``[flow]``.
+        """The values of the variable ``name``; ``None`` if the trace does not have it.
 
-        ``None`` if the trace does not have the variable.
+        The array is ``[time, flow]`` or ``[time, link]``; it is ``[flow]`` if the variable does not
+        depend on time.
         """
         return np.asarray(self.data[name].values, dtype=float) if name in self.data else None
 
     def known(self, name: str) -> Floats | None:
-        """The values of a variable, NaN where they are impossible; ``None`` if none is known.
+        """The values of the variable ``name`` with NaN in place of impossible values.
 
-        A value is impossible if it is negative or above ``LARGEST``.  A damaged or malicious file
-        may hold such values.
+        The result is ``None`` if no value remains.  A value is impossible if it is negative or
+        above ``LARGEST``.  A damaged or malicious file may hold such values.
         """
         values = self.get(name)
         if values is None:
@@ -147,10 +156,10 @@ class Trace:
         return None if np.all(np.isnan(values)) else values
 
     def write(self, path: str | Path) -> None:
-        """Write one Parquet file (zstd), whole or not at all.
+        """Write the trace to one Parquet file (compressed by zstd).
 
-        ``read_parquet`` reads it back bit for bit.  Raises ``FieldError`` if the trace is too large
-        for ``read_parquet``.
+        ``read_parquet`` reads it back bit for bit.  An interrupted call leaves no incomplete file.
+        Raises ``FieldError`` if the trace is too large for ``read_parquet``.
         """
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -212,8 +221,8 @@ def make(
 
     ``times`` [n] are the ends of the intervals, s.  ``variables`` are arrays by name, in the shapes
     and units of ``VARIABLES``.  A variable that is NaN everywhere is left out; the others are not
-    copied.  Raises ``ValueError`` for wrong shapes, for no times or times that do not increase, and
-    for names that are repeated or end with NUL (which NumPy drops).
+    copied.  Raises ``FieldError``, a ``ValueError``, for wrong shapes, for no times or times that
+    do not increase, and for names that are repeated, too long or end with NUL (which NumPy drops).
     """
     import xarray as xr
 
@@ -303,9 +312,9 @@ def read_parquet(path: str | Path) -> Trace:
 
 @kinds.checked
 def scenario_of(path: str | Path) -> str | None:
-    """The scenario's fingerprint in a trace file; ``None`` if the file has none.
+    """The fingerprint (hash) of the scenario that gave a trace file; ``None`` if not stored.
 
-    Only the file's metadata is read.  Raises ``TraceError``.
+    Only the file's metadata is read.  Raises ``TraceError`` if the file is not a trace.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -320,7 +329,7 @@ def scenario_of(path: str | Path) -> str | None:
 
 
 def _about(path: str | Path, metadata: Mapping[bytes, bytes] | None, rows: int) -> dict[str, Any]:
-    """Parse the metadata and check the types of its values."""
+    """Parse the JSON metadata ``metadata`` of a trace file, and check the types of its values."""
     raw = (metadata or {}).get(KEY)
     if raw is None or len(raw) > MAX_METADATA:
         raise TraceError(path, "metadata", None if raw is None else len(raw), "a trace's metadata")
@@ -361,9 +370,9 @@ def _about(path: str | Path, metadata: Mapping[bytes, bytes] | None, rows: int) 
 
 
 def _columns(path: str | Path, schema: Any, about: dict[str, Any], rows: int) -> dict[str, int]:
-    """The length of the list in each column whose entries are lists, by the column's name.
+    """Check the Parquet columns of a trace file; return the length of each column's lists, by name.
 
-    Such a list has one value per flow or per link.
+    The entries of these columns are lists with one value per flow or per link.
     """
     import pyarrow as pa
 
@@ -386,7 +395,11 @@ def _columns(path: str | Path, schema: Any, about: dict[str, Any], rows: int) ->
 
 
 def _values(path: str | Path, file: Any, columns: Mapping[str, int]) -> dict[str, Floats]:
-    """Read the columns batch by batch, because a file may hold more than its metadata says."""
+    """Read the columns in batches of rows.
+
+    A file may hold more rows than its metadata says; batches bound the memory that such a file
+    takes.
+    """
     rows, got, widths = file.metadata.num_rows, 0, {"time": 1, **columns}
     groups = (file.metadata.row_group(i) for i in range(file.metadata.num_row_groups))
     if sum(group.num_rows for group in groups) != rows:
