@@ -1,4 +1,4 @@
-"""Draws the starting times and sizes of flows that arrive at random, the same for ns-2 and ns-3."""
+"""Draws random starting times and sizes of short flows; ns-2 and ns-3 get the same values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ Integers = NDArray[np.int64]
 
 
 def sizes(group: Flow, n: int, rng: np.random.Generator) -> Integers:
-    """The sizes of ``n`` flows in packets; -1 for a flow that never ends."""
+    """The sizes of ``n`` flows in packets; -1 for a flow that never ends.
+
+    ``group`` is the entry of the scenario that describes these flows.  Its ``size`` is a number or
+    a Pareto distribution.
+    """
     if isinstance(group.size, Pareto):
         shape = group.size.shape
         least = group.size.mean * (shape - 1) / shape
@@ -30,7 +34,12 @@ def sizes(group: Flow, n: int, rng: np.random.Generator) -> Integers:
 
 
 def times(group: Flow, begin: float, stop: float, rng: np.random.Generator) -> Floats:
-    """The random times in ``[begin, stop)``, s, at which flows of the group arrive."""
+    """The random times, s, in ``[begin, stop)`` at which short flows start.
+
+    ``group`` is the entry of the scenario that describes these flows; its ``arrivals`` gives their
+    rate and the distribution of the gaps between them.  Raises ``FieldError`` for more than
+    ``MAX_ARRIVALS``.
+    """
     law = group.arrivals
     if not isinstance(law, (Poisson, ParetoArrivals)):
         raise TypeError("a group of flows that arrive at random is needed")

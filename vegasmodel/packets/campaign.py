@@ -8,7 +8,7 @@ The files have the format of ``vegasmodel.packets.reference``. The function
 ``reference.lookup(scenario, FOLDER)`` reads one of them.
 
 The temporary files of ns-2 are in the folder ``FOLDER/.work``. A killed campaign leaves this folder
-and the results that are complete. On Linux it leaves no running process. The next campaign removes
+and all results that were finished. On Linux it leaves no running process. The next campaign removes
 ``.work``.
 """
 
@@ -41,12 +41,13 @@ WORK = ".work"
 def run(
     tables: Sequence[dict[str, Any]], folder: str | Path, *, processes: int | None = None
 ) -> Iterator[tuple[Scenario, Path]]:
-    """Run each scenario that has no valid result in ``folder``.
+    """Run ns-2 on each scenario that has no valid result in ``folder``.
 
-    Yields each scenario and the path of its result, in the order in which results are ready.
-    ``tables`` are the contents of scenario files.  ``processes`` is the number of runs of ns-2 that
-    go on at once (default: one per core).  Before anything runs, raises ``FieldError`` for a bad
-    folder or the first bad scenario.  Also raises the errors of ``ns2.run``.
+    Yields each scenario and the path of its result, as soon as the result is ready.  A scenario
+    whose result existed before is yielded too.  ``tables`` are the contents of scenario files.
+    ``processes`` is the number of ns-2 processes that run at the same time (default: one per core).
+    Before anything runs, raises ``FieldError`` for a bad folder or the first bad scenario.  Also
+    raises the errors of ``ns2.run``.
     """
     folder = Path(folder)
     scenarios = [Scenario.from_dict(table) for table in tables]
@@ -69,9 +70,10 @@ def run(
 
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Lock the folder, so that no other campaign uses it; also remove a killed campaign's remains.
+    """Lock ``folder`` for one campaign, and remove the temporary files that a killed campaign left.
 
-    The kernel releases the lock when this process ends, for whatever reason.
+    The kernel releases the lock when this process ends, for whatever reason.  Some network file
+    systems have no locks; there, nothing is locked.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -112,7 +114,10 @@ def _one(table: dict[str, Any], scenario: Scenario, folder: Path) -> Path:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command: a progress bar on standard error, one line per result on standard output."""
+    """Run the command: a progress bar on standard error, one line per result on standard output.
+
+    ``arguments`` are those of the command line; ``None`` takes them from ``sys.argv``.
+    """
     from rich.console import Console
     from rich.progress import Progress
 

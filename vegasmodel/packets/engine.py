@@ -1,4 +1,4 @@
-"""Code shared by the drivers of ns-2 and ns-3: starts the simulator and averages over its runs."""
+"""What the modules that run ns-2 and ns-3 share: starting the simulator, averaging over runs."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ UNLIMITED = 1_000_000_000  # packets; the simulators keep limits in 32 bits
 
 
 class EngineMissing(RuntimeError):  # noqa: N818 - the name says it
-    """The simulator is not installed."""
+    """The simulator, ns-2 or ns-3, is not installed."""
 
 
 class EngineFailed(RuntimeError):  # noqa: N818 - the name says it
-    """The simulator stopped with an error, or took too long."""
+    """The simulator, ns-2 or ns-3, stopped with an error or took too long."""
 
 
 @kinds.checked
 def default_interval(scenario: Scenario) -> float:
-    """Seconds between two samples.
+    """The time between two samples of windows and queues, s, if the user gives none.
 
     A run has 240 samples.  With more than 100 flows it has fewer, because the simulator needs 40 us
     of computing time to sample one flow.
@@ -53,9 +53,10 @@ def default_interval(scenario: Scenario) -> float:
 
 
 def rate_delay_limits(link: Link) -> tuple[int, int]:
-    """The buffers of the rate class R and the delay class D of a Rate-Delay link, in packets.
+    """The buffers of the rate class and the delay class of a Rate-Delay link, in packets.
 
-    On any other link, class R gets the whole buffer.
+    A link of another kind has one queue.  It is taken as the rate class, with the whole buffer, and
+    the delay class gets 0.
     """
     part = link.queue.delay_buffer if isinstance(link.queue, RateDelay) else 0.0
     rate, delay = split(min(link.buffer, UNLIMITED), part)
@@ -64,12 +65,18 @@ def rate_delay_limits(link: Link) -> tuple[int, int]:
 
 @kinds.checked
 def patience(scenario: Scenario) -> float:
-    """The default time limit of a run, s: about twenty times the usual duration of such a run."""
+    """The default time limit of a run, s: about twenty times the usual duration of such a run.
+
+    It grows with the number of packets that the links can carry and with the number of flows.
+    """
     return 120.0 + 1e-4 * _packets(scenario) + 0.05 * len(scenario.members)
 
 
 def time_limit(scenario: Scenario, timeout: float | None) -> float:
-    """The time limit of a run, s: ``timeout``, by default ``patience``."""
+    """The time limit of a run, s: ``timeout`` if it is given, else ``patience(scenario)``.
+
+    Raises ``FieldError`` unless ``timeout`` is positive.
+    """
     if timeout is None:
         return patience(scenario)
     Quantity("time", low_open=True, infinite=True).check(timeout, "timeout")
@@ -77,7 +84,7 @@ def time_limit(scenario: Scenario, timeout: float | None) -> float:
 
 
 def few_packets(scenario: Scenario) -> bool:
-    """Whether a run has at most ``MAX_RECORDED`` packets.
+    """Whether the links can carry at most ``MAX_RECORDED`` data packets in a run.
 
     Only then is the RTT of every packet recorded by default.
     """
@@ -85,17 +92,17 @@ def few_packets(scenario: Scenario) -> bool:
 
 
 def _packets(scenario: Scenario) -> float:
-    """The most data packets that all links together can carry in a run."""
+    """An upper bound on the number of data packets that all links together carry in a run."""
     fastest = max(link.capacity for link in scenario.links) * len(scenario.links)
     smallest = min(scenario.size_of(group) for group in scenario.flows) / scenario.packet_size
     return fastest / smallest * scenario.run.duration
 
 
 def window_limit(scenario: Scenario, f: int) -> int:
-    """The greatest number of packets that flow ``f`` may have in flight.
+    """The greatest number of packets that flow number f may have in flight.
 
-    The simulators need a limit.  If the scenario sets none, the result is a number that no window
-    is expected to reach.
+    The simulators need such a limit.  If the scenario sets none, the result is a number that no
+    window is expected to reach.
     """
     member = scenario.members[f]
     group = member.flow
@@ -116,9 +123,11 @@ def run(
     assumptions: tuple[Assumption, ...],
     processes: int,
 ) -> Prediction:
-    """Run ``one(number=...)`` for each run of the scenario; return the means as a prediction.
+    """Simulate all runs of a scenario; return the means over the runs as a prediction.
 
-    ``processes`` runs go on at once.  ``ns2.run`` explains the prediction's ``extra``.
+    ``one(number=n)`` simulates run number n and returns its output.  ``processes`` runs go on at
+    the same time.  ``model`` names the simulator and ``version`` its version.  ``ns2.run`` explains
+    the prediction and its ``extra``.
     """
     begun = time.perf_counter()
     # threads are enough: the simulator's processes do the work
@@ -158,9 +167,10 @@ def run(
 
 
 def read(name: str, folder: Path, scenario: Scenario, origin: float = 0.0, *, rtts: bool) -> Output:
-    """Read the output that the simulator ``name`` wrote into ``folder``.
+    """Read the files that the simulator ``name`` wrote into ``folder``.
 
-    Raises ``EngineFailed`` if the output is missing or incomplete.
+    ``origin`` is the time on its clock at which the scenario begins, s.  ``rtts`` says whether it
+    recorded round-trip times.  Raises ``EngineFailed`` if a file is missing or incomplete.
     """
     n_flows, n_links = len(scenario.members), len(scenario.links)
     try:
@@ -172,10 +182,11 @@ def read(name: str, folder: Path, scenario: Scenario, origin: float = 0.0, *, rt
 def execute(
     name: str, command: Sequence[str], place: Workplace, timeout: float, given: str = ""
 ) -> str:
-    """Run the simulator ``name`` in ``place`` with ``given`` as its input; return what it prints.
+    """Run ``command``, which starts the simulator ``name``; return what it prints.
 
-    If this process ends, the simulator ends too.  Raises ``EngineFailed`` if the simulator fails or
-    takes more than ``timeout`` seconds.
+    It runs in the folder of ``place``, with ``given`` as its standard input.  If this process ends,
+    the simulator ends too.  Raises ``EngineFailed`` if the simulator fails or takes more than
+    ``timeout`` seconds.
     """
     try:
         done = place.run(command, Budget(timeout), given=given)
@@ -190,13 +201,17 @@ def execute(
 
 
 def one_line(text: str) -> str:
-    """An error message shortened to one line."""
+    """The error message ``text`` in one line, cut after 200 characters."""
     words = " ".join(text.split())
     return (words[:200] + " ...") if len(words) > 200 else (words or "no message")
 
 
 def _measure(scenario: Scenario, output: Output) -> dict[str, Floats]:
-    """The throughputs, loss rates and other means of one run, computed from its counters."""
+    """The throughputs, loss rates and other means of one run, computed from its counters.
+
+    Most have one value per flow; ``queue_mean``, ``utilization`` and ``drops_links`` have one per
+    link.
+    """
     (t0, t1), (c0, c1) = output.flows.time, output.flows.value
     acks, retransmits, sent = (c1 - c0).T
     active = np.fmin(t1, output.finished) - t0
@@ -221,7 +236,11 @@ def _measure(scenario: Scenario, output: Output) -> dict[str, Floats]:
 
 
 def _drops(scenario: Scenario, output: Output) -> tuple[Floats, Floats]:
-    """Data packets dropped in the measured interval: per flow [n_flows] and per link [n_links]."""
+    """The numbers of data packets dropped while they were measured: [n_flows] and [n_links].
+
+    A flow's drops count in the time in which the flow is measured.  A link's drops count from the
+    warm-up to the end, in the link's forward direction only.
+    """
     (t0, t1), drops = output.flows.time, output.drops
     inside = (drops.time >= t0[drops.flow]) & (drops.time <= t1[drops.flow])
     (l0, l1) = output.links.time
@@ -232,7 +251,10 @@ def _drops(scenario: Scenario, output: Output) -> tuple[Floats, Floats]:
 
 
 def _rtts(scenario: Scenario, output: Output) -> tuple[Floats, Floats]:
-    """Each Vegas flow's baseRTT at the end and each flow's mean RTT, s; NaN where unknown."""
+    """The baseRTT of each Vegas flow at the end, and the mean RTT of each flow, s: [n_flows].
+
+    A value is NaN where it is unknown, and the baseRTT also for a flow that is not Vegas.
+    """
     base, mean = np.full((2, len(scenario.members)), np.nan)
     for f, trips in enumerate(output.round_trips or ()):
         t0, t1 = output.flows.time[:, f]

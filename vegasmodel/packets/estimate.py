@@ -1,4 +1,4 @@
-"""Estimates capacity, buffer, RTTs and Vegas's thresholds from a trace."""
+"""Estimates capacity, buffer, RTTs and Vegas's thresholds alpha and beta from a trace."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ NEAR = 2  # packets
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with its unit, the range that agrees with the trace, and how the value was found."""
+    """An estimated value with its unit, and a text on how it was found.
+
+    ``low`` to ``high`` is the range of values that agree with the trace.
+    """
 
     value: float
     low: float
@@ -34,7 +37,11 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Estimates:
-    """Estimates for the bottleneck and, by flow name, for the sources.  ``None``: unknown."""
+    """Estimates from a trace, for the bottleneck and for each flow by name.
+
+    A number of the bottleneck is ``None`` if it is unknown.  A flow whose value is unknown is
+    absent.
+    """
 
     capacity: Estimate | None
     buffer: Estimate | None
@@ -43,7 +50,7 @@ class Estimates:
     alpha: Mapping[str, Estimate]
 
     def to_json(self) -> dict[str, object]:
-        """The data as plain Python types, for JSON."""
+        """The estimates as plain Python types, which can be written as JSON."""
         return dataclasses.asdict(self)
 
 
@@ -52,15 +59,17 @@ def estimate(trace: Trace, over_base: Collection[str] | None = None) -> Estimate
     """Estimate capacity, buffer, RTTs with empty queues, baseRTTs and alphas from a trace.
 
     ``rtt`` is a flow's round-trip time with an empty queue; all flows are assumed to share one
-    queue.  ``base_rtt`` is the smallest RTT that the source has measured, which Vegas uses instead
-    of ``rtt``.  ``over_base`` names the flows whose Vegas takes W (RTT - baseRTT) / baseRTT as its
-    backlog, as Linux does, not W (RTT - baseRTT) / RTT.  By default these are all flows if Linux's
-    TCP wrote the trace, else none.
+    queue.  ``base_rtt`` is the smallest RTT that the source has measured, which Vegas uses in place
+    of ``rtt``.  ``alpha`` is the backlog that the flow keeps, in packets.
+
+    ``over_base`` names the flows whose Vegas computes its backlog as W (RTT - baseRTT) / baseRTT,
+    as Linux does.  The other flows compute it as W (RTT - baseRTT) / RTT. By default ``over_base``
+    has all flows if the trace's engine is ``linux``, and none otherwise.
 
     The text ``how`` of each estimate says how reliable it is:
 
     - If the link was never busy, the capacity is too low.
-    - If the buffer never overflowed, or if the trace holds means over intervals, the buffer is a
+    - If no packet was lost, or if the trace has RTTs only and no longest queues, the buffer is a
       lower bound, and its ``high`` is infinite.
     - If the queue never emptied, the RTT is too long.
     """
@@ -77,7 +86,10 @@ def estimate(trace: Trace, over_base: Collection[str] | None = None) -> Estimate
 
 
 def _bottleneck(trace: Trace) -> int | None:
-    """The index of the link with the longest mean queue; ``None`` if no queue is known."""
+    """The index of the link with the longest mean queue.
+
+    The result is ``None`` if no link has a known queue above 0.
+    """
     queue = trace.known("queue")
     if queue is None or not np.nanmax(queue, initial=0.0) > 0:
         return None
@@ -117,9 +129,10 @@ def _capacity(trace: Trace) -> Estimate | None:
 
 
 def _runs(busy: NDArray[np.bool_], packets: Floats, lengths: Floats) -> tuple[Floats, Floats]:
-    """The packets and the seconds of each uninterrupted busy time of the link.
+    """The packets sent and the duration, s, of each uninterrupted busy period of a link.
 
-    Busy times with fewer than ``RUN`` packets are left out.
+    The arguments have one value per interval of the trace.  Busy periods with fewer than ``RUN``
+    packets are left out.
     """
     edges = np.flatnonzero(np.diff(busy, prepend=False, append=False))
     sums = [np.concatenate([[0.0], np.cumsum(values)]) for values in (packets, lengths)]
@@ -129,7 +142,11 @@ def _runs(busy: NDArray[np.bool_], packets: Floats, lengths: Floats) -> tuple[Fl
 
 
 def _blocks(rates: Floats, lengths: Floats, finest: int = BLOCKS[1]) -> Floats:
-    """The rates in blocks of equal duration; a block has about ``BLOCK`` packets if possible."""
+    """The mean rate in each of several blocks of equal duration, into which the trace is divided.
+
+    ``rates`` and ``lengths`` have one value per interval of the trace.  A block has about ``BLOCK``
+    packets if possible.
+    """
     packets = np.concatenate([[0.0], np.cumsum(rates * lengths)])
     times = np.concatenate([[0.0], np.cumsum(lengths)])
     count = int(np.clip(packets[-1] / BLOCK, BLOCKS[0], max(finest, BLOCKS[0])))
@@ -155,13 +172,14 @@ def _bases(trace: Trace) -> list[Estimate | None]:
 
 
 def _rtts(trace: Trace, bases: Mapping[str, Estimate], near: float) -> dict[str, Estimate]:
-    """The round-trip times with an empty queue, for flows that share one queue.
+    """Each flow's RTT with an empty queue, for flows that share one queue.
 
     A flow's RTT is RTT_i(t) = d_i + q(t), where d_i is its RTT with an empty queue and q(t) is the
-    queueing delay.  So the difference between two flows' RTTs at the same time gives the difference
-    between their d_i.  One flow found the shortest queue of all; its least RTT and these
+    queueing delay.  So the difference between two flows' RTTs at the same time is the difference
+    between their d_i.  If a flow never meets an empty queue, its smallest RTT (``bases``) exceeds
+    its d_i.  The flow for which this excess is least is taken as exact.  Its smallest RTT and the
     differences give the d_i of the other flows.  A correction smaller than ``near`` seconds is
-    ignored, because in a burst two flows may find queues that differ by a packet or two.
+    ignored, because in a burst two flows may meet queues that differ by a packet or two.
     """
     least_rtt = trace.known("rtt_min")
     rtt = trace.known("rtt") if least_rtt is None else least_rtt
@@ -188,14 +206,17 @@ def _rtts(trace: Trace, bases: Mapping[str, Estimate], near: float) -> dict[str,
 
 
 def _difference(one: Floats, other: Floats) -> Floats | None:
-    """Quartiles of the difference between the RTTs of two flows, ``one`` minus ``other``."""
+    """Quartiles of the difference between two flows' RTTs at equal times, ``one - other``, s.
+
+    The result is ``None`` if the RTTs of both are never known at the same time.
+    """
     more = (one - other)[np.isfinite(one - other)]
     return np.quantile(more, [0.25, 0.5, 0.75]) if more.size else None
 
 
 @kinds.checked
 def lost_packets(trace: Trace) -> bool | None:
-    """Whether packets were lost or retransmitted; ``None`` if the trace does not show that."""
+    """Whether the trace shows a lost or retransmitted packet; ``None`` if it cannot show that."""
     found = [trace.known(name) for name in ("loss", "retransmits")]
     counts = [values for values in found if values is not None]
     if any(np.nansum(values) > 0 for values in counts):
@@ -243,10 +264,12 @@ def _buffer(
 def _alphas(
     trace: Trace, bases: Mapping[str, Estimate], over_base: Collection[str]
 ) -> dict[str, Estimate]:
-    """The backlog, packets, that each Vegas source keeps in the second half of its active time.
+    """The backlog, packets, that each flow keeps in the bottleneck in the second half of its life.
 
-    Vegas keeps alpha <= W (RTT - baseRTT) / RTT <= beta (``boutremans`` (1)).  The Linux kernel
-    divides by baseRTT instead of RTT.
+    Vegas keeps alpha <= W (RTT - baseRTT) / RTT <= beta (``boutremans`` (1)), where W is its
+    window, so this backlog estimates its alpha and beta.  The Vegas of the Linux kernel divides by
+    baseRTT instead of RTT; ``over_base`` names the flows that do so.  ``bases`` are the flows'
+    smallest RTTs, s.
     """
     window, rtt, own = trace.known("window"), trace.known("rtt"), trace.known("base_rtt")
     if window is None or rtt is None:

@@ -1,4 +1,4 @@
-"""Summarises a trace: its format, its time span, and the counts and means of each flow."""
+"""Summarises a trace file: its format, its time span, and the counts and means of each flow."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ LESS = "it has little to send, or the RTT or the time has another unit"
 
 
 def inspect(path: str | Path, format: str = "auto") -> dict[str, Any]:  # noqa: A002 - an option
-    """A summary of a trace file as plain data (``None``: unknown); errors as in ``read``."""
+    """A summary of the trace file at ``path``, as plain data; ``None`` stands for an unknown value.
+
+    Raises the same errors as ``reading.read``.
+    """
     found = format_of(path) if format == "auto" else format
     trace = read(path, format)
     capacity = estimate(trace).capacity
@@ -45,7 +48,10 @@ def inspect(path: str | Path, format: str = "auto") -> dict[str, Any]:  # noqa: 
 
 
 def _unlikely_units(trace: Trace) -> dict[str, str]:
-    """A doubt if a flow's RTT or throughput looks as if a column of the trace had another unit."""
+    """A doubt if a flow's RTT or throughput looks as if the trace had another unit than assumed.
+
+    The result is empty if no flow's values are unlikely.
+    """
     for i, name in enumerate(trace.flows):
         rate, trip = _column(trace, "throughput", i), _median(_column(trace, "rtt", i))
         bits = 8.0 * float(packet_sizes(trace)[i] * np.nanmax(rate, initial=0.0))
@@ -65,9 +71,10 @@ def _unlikely_units(trace: Trace) -> dict[str, str]:
 
 
 def windows_a_round_trip(trace: Trace, flow: int) -> Any:
-    """How many windows the flow delivers per RTT in each interval, [time]; NaN where unknown.
+    """How many of its windows a flow delivers per RTT, in each interval: [time], NaN where unknown.
 
-    It is throughput times RTT, divided by the window.
+    It is the throughput times the RTT, divided by the window.  It is about 1 for a flow that always
+    has data to send.
     """
     rate, rtt, window = (_column(trace, key, flow) for key in ("throughput", "rtt", "window"))
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -22,23 +22,25 @@ __all__ = ["to_prediction"]
 def to_prediction(
     trace: Trace, scenario: Scenario, flows: Mapping[str, str] | None = None, model: str = "trace"
 ) -> Prediction:
-    """The trace's averages over ``warmup .. duration`` of the scenario, for each flow.
+    """The trace's averages for each flow over ``warmup .. duration`` of the scenario.
 
     ``throughput``: the number of packets delivered for the first time, divided by the flow's active
     time within ``warmup .. duration``.  A flow is active from its start to its stop, or to its last
-    packet if its size is finite.  It is NaN for a flow that is not active within that time.
+    packet if its size is finite.  The throughput of a flow that is not active within that time is
+    NaN.
 
     ``base_rtt``, for Vegas only: the source's own value at the end if the trace has it.  Otherwise
-    it is the smallest RTT since the flow's start, because that is the value which a source uses.
+    it is the smallest RTT since the flow's start, because a source uses that value.
 
-    ``loss_rate``: dropped packets / sent packets.  If the trace has no drops, it is retransmitted
-    packets / sent packets; ``extra`` says which.
+    ``loss_rate``: dropped packets / sent packets.  If the trace does not record drops, it is
+    retransmitted packets / sent packets; ``extra`` says which.
 
     ``flows`` maps flow names of the scenario to flow names of the trace; ``pairing.pair`` describes
-    the default.  ``assumptions`` lists what is uncertain about the trace or about the pairing of
-    flows.
+    the default.  ``model`` is the name of the returned prediction.  Its ``assumptions`` list what
+    is uncertain about the trace or about the pairing of flows.
 
-    Raises ``FieldError`` if flows cannot be paired or the trace ends before ``warmup``.
+    Raises ``FieldError`` if flows cannot be paired, if the trace has no throughputs, or if it does
+    not cover the time after ``warmup``.
     """
     pairing = pair(trace, scenario, flows)
     order = list(pairing.order)
@@ -78,9 +80,11 @@ def _doubts(trace: Trace) -> tuple[Assumption, ...]:
 
 
 def _spans(trace: Trace, scenario: Scenario, order: list[int]) -> Floats:
-    """``[flow, 2]``: begin and end, s, of each flow's active time within warmup .. duration.
+    """The begin and end, s, of the time in which each flow is measured: [flow, 2].
 
-    The two are equal for a flow that is not active in it.
+    It is the time from the scenario's warm-up to its end in which the flow is active and which the
+    trace covers.  For a flow that is not active between warm-up and end, the two times are equal.
+    Raises ``FieldError`` if the trace does not cover an active flow.
     """
     run, edges = scenario.run, trace.edges
     last = trace.get("last")
@@ -106,10 +110,11 @@ def _spans(trace: Trace, scenario: Scenario, order: list[int]) -> Floats:
 
 
 def _weights(trace: Trace, spans: Floats, order: list[int]) -> Floats:
-    """The fraction of each interval's packets that lies in the flow's active time: [time, flow].
+    """The part of each interval's packets that belongs to the flow's measured time: [time, flow].
 
-    ``_spans`` gives the active time.  Within an interval, the flow's packets are assumed to be
-    evenly spread between its first and its last packet.
+    The measured time of each flow, from ``_spans``, may begin or end within an interval.  The
+    flow's packets are assumed to be evenly spread over the interval, or over the part of it that
+    lies between the flow's first and last packet.
     """
     first, last = trace.get("first"), trace.get("last")
     low, high = trace.edges[:-1, None], trace.edges[1:, None]
@@ -136,10 +141,11 @@ def _total(values: Floats | None, order: list[int], weights: Floats) -> Floats |
 def _mean(
     values: Floats | None, order: list[int], weights: Floats, delivered: Floats
 ) -> Floats | None:
-    """The mean of a variable over the packets: ``[flow]``.
+    """The mean of a variable over the packets that each flow delivered while measured: [flow].
 
-    An interval's weight is ``weights`` times the number of packets delivered in the interval.  For
-    a flow of which no packet was delivered, the weight is ``weights``.
+    The variable has one value per interval.  An interval's weight is the number of packets
+    delivered in it, times ``weights``, the part of it that is measured.  If a flow delivered no
+    packet, its weights are ``weights`` alone.
     """
     if values is None:
         return None
@@ -154,9 +160,10 @@ def _mean(
 
 
 def _base_rtt(trace: Trace, scenario: Scenario, order: list[int], weights: Floats) -> Floats | None:
-    """The source's own baseRTT at the end of the flow's measured time, s.
+    """The baseRTT of each Vegas source at the end of its flow's measured time, s: [flow].
 
-    If the trace does not have it, the result is the flow's smallest RTT until that time.
+    If the trace does not have the source's own value, the result is the flow's smallest RTT until
+    that time.  It is NaN for flows that are not Vegas.
     """
     own, smallest = trace.known("base_rtt"), trace.known("rtt_min")
     if own is None and smallest is None:
@@ -191,9 +198,11 @@ def _loss(
 
 
 def _queue(trace: Trace, scenario: Scenario) -> Floats | None:
-    """The mean number of waiting packets at each link of the scenario; links are matched by name.
+    """The mean number of waiting packets at each link of the scenario, from warm-up to end: [link].
 
-    If the scenario has one link and its name is unknown, the trace's longest queue is used.
+    Links are matched by name; NaN stands for a link that the trace does not have.  If the scenario
+    has one link and the trace none of that name, the link with the longest queue in the trace is
+    used.
     """
     queue = trace.known("queue")
     if queue is None:

@@ -1,4 +1,4 @@
-"""Pairs the flows of a trace with the flows of a scenario, and records the reason for each pair."""
+"""Pairs each flow of a scenario with a flow of a trace, and records by which rule."""
 
 from __future__ import annotations
 
@@ -25,7 +25,11 @@ RENO = ("reno", "newreno", "sack", "tahoe")  # the kernel calls them all reno
 
 @dataclass(frozen=True)
 class Pairing:
-    """Which flow of the trace each flow of the scenario is (its index), and by which rule."""
+    """Which flow of the trace each flow of the scenario is, and by which rule this was decided.
+
+    ``order`` has, for each flow of the scenario, the index of its flow in the trace; ``by`` has the
+    rule.
+    """
 
     trace: Trace
     scenario: Scenario
@@ -33,7 +37,7 @@ class Pairing:
     by: tuple[str, ...]
 
     def to_json(self) -> list[dict[str, str]]:
-        """For each flow of the scenario: its name, its flow in the trace, and the reason."""
+        """Each flow of the scenario: its name, the name of its flow in the trace, and the rule."""
         return [
             {"flow": member.name, "trace": self.trace.flows[i], "by": by}
             for member, i, by in zip(self.scenario.members, self.order, self.by, strict=True)
@@ -42,8 +46,8 @@ class Pairing:
     def assumptions(self) -> tuple[Assumption, ...]:
         """The assumptions about the pairing that are doubtful or wrong.
 
-        They concern pairs that are guessed, flows that ran another law, and flows of the trace that
-        belong to no flow of the scenario.
+        They concern flows paired by their order alone, flows that ran another congestion control
+        than the scenario says, and flows of the trace that the scenario does not have.
         """
         found = []
         names, members = self.trace.flows, self.scenario.members
@@ -72,13 +76,20 @@ class Pairing:
 
 
 def pair(trace: Trace, scenario: Scenario, flows: Mapping[str, str] | None = None) -> Pairing:
-    """Pair each member (flow of the scenario) with a flow of the trace.
+    """Find, for each flow of the scenario, the flow of the trace that it is.
 
-    If ``flows`` is given, it maps the members' names to the trace's names, and nothing else is
-    used.  Otherwise the scenario's field ``match`` decides first, then equal names, then the
-    congestion control if the trace has it.  The members that remain are paired in order: members by
-    their starts, the trace's flows by their appearance.  Raises ``FieldError`` if flows cannot be
-    paired, or if this order would pair a member with a flow of another law.
+    If ``flows`` is given, it maps the scenario's flow names to the trace's, and nothing else is
+    used.  Otherwise these rules apply in this order:
+
+    - The field ``match`` in the scenario names the flow of the trace.
+    - The flows have the same name.
+    - If the trace was made from this very scenario, its flows have the scenario's order.
+    - If equally many flows of both have the same congestion control, they are paired in the order
+      of their starts.
+    - The remaining flows are paired in the order of their starts, too.
+
+    Raises ``FieldError`` if flows cannot be paired, or if the last rule would pair flows of
+    different congestion controls.
     """
     members = scenario.members
     if flows is not None:
@@ -117,9 +128,11 @@ def _given(trace: Trace, members: tuple[Member, ...], flows: Mapping[str, str]) 
 
 
 def _matched(trace: Trace, scenario: Scenario) -> dict[int, tuple[int, str]]:
-    """The pairs that the field ``match`` decides: each member's index in the trace, and the reason.
+    """The pairs that the field ``match`` of the scenario decides.
 
-    A group of several members gets as many flows, in the trace's order.
+    The result gives, for the index of a flow in the scenario, the index of its flow in the trace
+    and the rule's name.  If an entry of the scenario describes several flows, ``match`` must fit as
+    many flows of the trace; they are paired in the order of their starts.
     """
     found: dict[int, tuple[int, str]] = {}
     taken: dict[int, str] = {}
@@ -145,10 +158,10 @@ def _matched(trace: Trace, scenario: Scenario) -> dict[int, tuple[int, str]]:
 
 
 def _fits(text: str, name: str) -> bool:
-    """Whether the trace's flow ``name`` has an end with the address or port in ``text``.
+    """Whether one end of the trace's flow ``name`` has the address or port that ``text`` gives.
 
-    ``name`` is ``END>END``.  ``text`` is an address, a port, ``address:port`` or one END as it is
-    written in ``name``.
+    ``name`` is ``END>END``, where END is such as ``10.0.0.1:5001``.  ``text`` is an address, a
+    port, ``address:port`` or an END exactly as it is written in ``name``.
     """
     wanted = _end(text)
     for end in name.partition(" #")[0].split(">"):
@@ -163,7 +176,7 @@ def _fits(text: str, name: str) -> bool:
 
 
 def _end(text: str) -> tuple[object, str | None]:
-    """The address and port in ``10.0.0.1:5001`` or ``[::1]:5001``; None for a missing part."""
+    """Split ``10.0.0.1:5001`` or ``[::1]:5001`` into address and port; a missing part is None."""
     host, colon, port = text.rpartition(":")
     if colon and port.isalnum() and _address(host.strip("[]")) is not None:
         bare = "[" not in text and host.count(":") > 0  # an IPv6 address without a port
@@ -183,11 +196,12 @@ def _address(text: str) -> object:
 def _by_control(
     trace: Trace, scenario: Scenario, found: dict[int, tuple[int, str]], free: dict[str, int]
 ) -> None:
-    """Pair the scenario's flows with the trace's by their congestion control, such as ``cubic``.
+    """Pair flows of the scenario with flows of the trace by congestion control, such as cubic.
 
-    Only flows without a pair count: those in ``free`` and those missing in ``found``.  If a
-    congestion control has equally many of them in the trace and in the scenario, they are paired in
-    the order of their starts.  The new pairs go into ``found``, and out of ``free``.
+    Only flows that have no pair yet are considered: those of the trace in ``free``, and those of
+    the scenario that are not in ``found``.  If equally many of both have the same congestion
+    control, they are paired in the order of their starts.  New pairs are added to ``found`` and
+    removed from ``free``.
     """
     left: dict[str, list[int]] = {}
     for k, member in enumerate(scenario.members):

@@ -1,4 +1,4 @@
-"""``read`` reads a trace file of any known format, which it recognises from the content."""
+"""``read`` reads a trace file of any known format; it recognises the format from the content."""
 
 from __future__ import annotations
 
@@ -36,8 +36,9 @@ _COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\x
 def read(path: str | Path, format: str = "auto") -> Trace:  # noqa: A002 - the option's name
     """Read a trace: a Parquet file written by ``Trace.write``, or one of ``FORMATS``.
 
-    The memory used is bounded, however long the file is.  Raises ``TraceError`` (a ``FieldError``),
-    which names the file, the line or byte, and what must stand there.
+    ``format="auto"`` recognises the format from the content.  The memory used is bounded, however
+    long the file is.  Raises ``TraceError`` (a ``FieldError``), which names the file, the line or
+    byte, and what must stand there.
     """
     if not isinstance(path, (str, os.PathLike)):
         raise FieldError("path", path, "the name of a trace file")
@@ -51,7 +52,10 @@ def read(path: str | Path, format: str = "auto") -> Trace:  # noqa: A002 - the o
 
 @kinds.checked
 def format_of(path: str | Path) -> str:
-    """The format of a trace file: ``parquet`` or one of ``FORMATS``.  Raises ``TraceError``."""
+    """The format of a trace file: ``parquet`` or one of ``FORMATS``.
+
+    Raises ``TraceError`` if the format is not known or the file cannot be read.
+    """
     with Source(path) as source:
         if not source.head:
             raise TraceError(path, "", "an empty file", "a trace")

@@ -1,4 +1,4 @@
-"""Parses the output of one ns-2 or ns-3 run: counts, samples, drops, round-trip times."""
+"""Parses the files that one run of ns-2 or ns-3 wrote: counts, samples, drops, round-trip times."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Counts:
-    """Counters at the two ends of the measured interval."""
+    """Counters of n flows or n links at the beginning and at the end of their measured time."""
 
     time: Floats  # [2, n] seconds
     value: Floats  # [2, n, k]
@@ -25,7 +25,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Drops:
-    """The dropped data packets in order of time; each array has one entry per drop."""
+    """The data packets that a run dropped, in order of time; each array has one entry per drop."""
 
     time: Floats
     link: Integers
@@ -36,7 +36,10 @@ class Drops:
 
 @dataclass(frozen=True)
 class RoundTrips:
-    """The round-trip times of one flow, for packets that were sent once and acknowledged."""
+    """The round-trip times of one flow, in s.
+
+    Each belongs to a packet that was sent exactly once and acknowledged.
+    """
 
     time: Floats  # when the ACK came
     rtt: Floats
@@ -44,7 +47,10 @@ class RoundTrips:
 
 @dataclass(frozen=True)
 class Samples:
-    """Windows, queues and counters at equal steps of time, from 0 to the end."""
+    """Windows, queues and counters of a run, sampled at equal steps of time.
+
+    The first sample is at the scenario's start, the last one at its end.
+    """
 
     time: Floats  # [n]
     window: Floats  # [n, n_flows] packets
@@ -55,14 +61,14 @@ class Samples:
 
 @dataclass(frozen=True)
 class Output:
-    """The output of one run.
+    """What one run of ns-2 or ns-3 wrote.
 
     Time 0 is the scenario's start.  The packets with which flows probe the empty network are sent
     before, so their times are negative.
 
-    The columns of ``flows`` are the numbers of packets acknowledged, retransmitted and sent.  Those
-    of ``links`` are the integral of the number of waiting packets over time, the packets that left,
-    and the bytes that left.
+    ``flows`` has three counters per flow: the packets acknowledged, retransmitted and sent.
+    ``links`` has three per link: the integral of the number of waiting packets over time, the
+    packets that left, and the bytes that left.
     """
 
     flows: Counts
@@ -74,9 +80,11 @@ class Output:
 
 
 def read(folder: Path, n_flows: int, n_links: int, origin: float, *, rtts: bool) -> Output:
-    """Parse the files of one run.  Raises ``ValueError`` if the run did not reach its end.
+    """Parse the files that one run wrote into ``folder``.
 
-    ``origin``: the time on the simulator's clock at which the scenario begins.
+    ``origin`` is the time on the simulator's clock at which the scenario begins, s.  ``rtts`` says
+    whether the run recorded round-trip times.  Raises ``ValueError`` if the run did not reach its
+    end.
     """
     flows = Counts(np.full((2, n_flows), np.nan), np.full((2, n_flows, 3), np.nan))
     links = Counts(np.full((2, n_links), np.nan), np.full((2, n_links, 3), np.nan))
@@ -123,7 +131,12 @@ def _samples(rows: list[list[float]], n_flows: int, n_links: int, origin: float)
 
 
 def _drops(path: Path, origin: float) -> Drops:
-    """Parse ns-2's trace of drops: ``d time link way type size flags flow src dst seq id``."""
+    """Parse a simulator's file of dropped packets, leaving out dropped ACKs.
+
+    Its lines have the form ``d time link direction type size flags flow src dst seq id``.
+    ``direction`` is 0 for the link's forward direction and 1 for its reverse direction.  ``origin``
+    is the simulator's time at which the scenario begins, s.
+    """
     rows = [line.split() for line in path.read_text(encoding="ascii").splitlines()]
     rows = [row for row in rows if row[4] != "ack"]
     return Drops(
@@ -136,10 +149,10 @@ def _drops(path: Path, origin: float) -> Drops:
 
 
 def _round_trips(path: Path, n_flows: int, origin: float) -> tuple[RoundTrips, ...]:
-    """The round-trip times of each flow, from the lines for its sent packets and received ACKs.
+    """The round-trip times of each flow, from the file that its sender's packets and ACKs give.
 
-    A line ``+ time flow 0 type ... seq id`` is a packet that the flow's sender (node 0) sends.  A
-    line ``r`` of the same form is an ACK that the sender receives.
+    A line ``+ time flow 0 type ... seq id`` is a packet that the flow's sender sends.  A line ``r``
+    of the same form is an ACK that the sender receives.
     """
     from pyarrow import csv
 
@@ -162,10 +175,11 @@ def _round_trips(path: Path, n_flows: int, origin: float) -> tuple[RoundTrips, .
 
 
 def _match(is_data: NDArray[np.bool_], time: Floats, seq: Integers) -> RoundTrips:
-    """Round-trip times from one flow's packets and ACKs, computed as ns-2's Vegas does.
+    """The round-trip times of one flow, computed as ns-2's Vegas computes them.
 
-    An ACK that acknowledges new data is paired with the packet whose number it carries.  The pair
-    counts only if that packet was sent once.
+    ``seq`` has the sequence numbers of the flow's packets (``is_data``) and of its ACKs.  An ACK of
+    new data is paired with the packet whose number it carries.  The pair gives an RTT only if that
+    packet was sent once.
     """
     sent, sent_at = seq[is_data], time[is_data]
     acked, acked_at = seq[~is_data], time[~is_data]

@@ -1,4 +1,4 @@
-"""Converts a trace's packet counts if its packets have another size than the scenario's."""
+"""Converts a trace's packet counts if its packets have another size than the scenario's packets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def in_packets_of(pairing: Pairing) -> tuple[Trace, tuple[Assumption, ...]]:
     """The trace with its counts converted to packets of the scenario's size.
 
     The conversion keeps the number of bytes.  If anything is converted, the second result is the
-    assumption ``packet-size``, which says for which flows.  Sizes that differ only by headers count
+    assumption ``packet-size``, whose text names the flows.  Sizes that differ only by headers count
     as equal: a capture does not show the link's headers, and ns-2's loss-based flows have packets
     that are 40 B longer than those of its Vegas.
     """
@@ -54,7 +54,7 @@ def in_packets_of(pairing: Pairing) -> tuple[Trace, tuple[Assumption, ...]]:
 
 
 def packet_sizes(trace: Trace) -> Floats:
-    """The size of each flow's packets in bytes; NaN if the trace does not show it.
+    """The size in bytes of a full packet of each flow, [flow]; NaN if the trace does not show it.
 
     If the trace shows only the payload, ``HEADERS`` bytes are added.
     """
