@@ -38,7 +38,7 @@ def times(group: Flow, begin: float, stop: float, rng: np.random.Generator) -> F
 
     ``group`` is the entry of the scenario that describes these flows; its ``arrivals`` gives their
     rate and the distribution of the gaps between them.  Raises ``FieldError`` for more than
-    ``MAX_ARRIVALS``.
+    ``MAX_ARRIVALS`` flows.
     """
     law = group.arrivals
     if not isinstance(law, (Poisson, ParetoArrivals)):

@@ -236,7 +236,7 @@ def _measure(scenario: Scenario, output: Output) -> dict[str, Floats]:
 
 
 def _drops(scenario: Scenario, output: Output) -> tuple[Floats, Floats]:
-    """The numbers of data packets dropped while they were measured: [n_flows] and [n_links].
+    """Data packets dropped in the measured time: per flow [n_flows] and per link [n_links].
 
     A flow's drops count in the time in which the flow is measured.  A link's drops count from the
     warm-up to the end, in the link's forward direction only.

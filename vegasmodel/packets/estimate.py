@@ -37,9 +37,10 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Estimates:
-    """Estimates from a trace, for the bottleneck and for each flow by name.
+    """Estimates from a trace, for the bottleneck and for each flow.
 
-    A number of the bottleneck is ``None`` if it is unknown.  A flow whose value is unknown is
+    ``capacity`` and ``buffer`` belong to the bottleneck; ``None`` means unknown.  ``rtt``,
+    ``base_rtt`` and ``alpha`` have one estimate per flow name; a flow whose value is unknown is
     absent.
     """
 
@@ -63,14 +64,14 @@ def estimate(trace: Trace, over_base: Collection[str] | None = None) -> Estimate
     of ``rtt``.  ``alpha`` is the backlog that the flow keeps, in packets.
 
     ``over_base`` names the flows whose Vegas computes its backlog as W (RTT - baseRTT) / baseRTT,
-    as Linux does.  The other flows compute it as W (RTT - baseRTT) / RTT. By default ``over_base``
+    as Linux does.  The other flows compute it as W (RTT - baseRTT) / RTT.  By default ``over_base``
     has all flows if the trace's engine is ``linux``, and none otherwise.
 
     The text ``how`` of each estimate says how reliable it is:
 
     - If the link was never busy, the capacity is too low.
-    - If no packet was lost, or if the trace has RTTs only and no longest queues, the buffer is a
-      lower bound, and its ``high`` is infinite.
+    - If no packet was lost, the buffer is a lower bound, and its ``high`` is infinite.  The same is
+      true if the trace has no queue lengths, because the buffer is then computed from RTTs.
     - If the queue never emptied, the RTT is too long.
     """
     bases = {name: base for name, base in zip(trace.flows, _bases(trace), strict=True) if base}

@@ -1,4 +1,4 @@
-"""Turns a trace into a ``Prediction``, so that it can be compared with the models' predictions."""
+"""Averages a trace into a ``Prediction``, the type of the models' results, to compare the two."""
 
 from __future__ import annotations
 

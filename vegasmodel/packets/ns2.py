@@ -83,7 +83,7 @@ def run(
     apart (default: ``default_interval``).
 
     ``rtts=None`` records round-trip times only if a run can have at most ``engine.MAX_RECORDED``
-    packets.  ``processes`` runs go on at the same time.  ``scratch`` is the folder for the
+    packets.  Up to ``processes`` runs go on at the same time.  ``scratch`` is the folder for the
     temporary folders of the runs (default: the system's).  A run is stopped after ``timeout``
     seconds (default: ``engine.patience``).  It may use 16 GiB of memory and write files of at most
     16 GiB.

@@ -184,7 +184,8 @@ def _shares(scenario: Scenario, origin: float) -> list[str]:
 
     The shares are ``k n_R : n_D`` (``podlesny`` (5)). n_R and n_D are the numbers of active
     long-lived flows in the rate class and the delay class.  A flow of the rate class gets k times
-    as much as a flow of the delay class.  The shares are updated when such a flow starts or stops.
+    the capacity that a flow of the delay class gets.  The shares are updated when such a flow
+    starts or stops.
     """
     lines = []
     for i, link in enumerate(scenario.links):

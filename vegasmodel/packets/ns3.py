@@ -50,8 +50,8 @@ def run(
     """Simulate ``scenario`` ``run.times`` times in ns-3 and return means over the runs.
 
     Results and arguments are those of ``ns2.run``, except ``spaced`` and ``stock``, which ns-3 does
-    not have.  The random start times and the seeds are drawn as for ns-2. Raises ``FieldError`` for
-    a field that ns-3 cannot simulate, ``EngineMissing`` and ``EngineFailed``.
+    not have.  Random start times and seeds are drawn as for ns-2. The function raises
+    ``FieldError`` for a field that ns-3 cannot simulate, ``EngineMissing`` and ``EngineFailed``.
     """
     expect(scenario)
     interval = interval or engine.default_interval(scenario)

@@ -31,9 +31,9 @@ MAX_BYTES = 2**30  # bytes of a window that TCP's window scaling allows
 def stretch(scenario: Scenario, group: Flow) -> tuple[int, int]:
     """The first and the last router that the data of a flow cross.
 
-    ``group`` is the flow's entry in the scenario.  Link i of the scenario lies between routers i
-    and i + 1. Raises ``FieldError`` if the flow's links do not follow one another in the scenario's
-    file.
+    ``group`` is the flow's entry in the scenario.  Link i of the scenario lies between router i and
+    the next one.  Raises ``FieldError`` if the flow's links do not follow one another in the
+    scenario's file.
     """
     numbers = [scenario.links.index(link) for link in scenario.path(group)]
     step = 1 if group.direction == "forward" else -1

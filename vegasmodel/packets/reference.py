@@ -36,7 +36,7 @@ __all__ = ["DamagedError", "check", "lookup", "make", "stored"]
 
 
 class DamagedError(ValueError):
-    """A file with a stored run is damaged: its content does not match its checksum."""
+    """The file of a stored run is not valid: its checksum, format version or scenario is wrong."""
 
 
 FOLDER = Path(__file__).parent / "reference"

@@ -149,7 +149,7 @@ def _drops(path: Path, origin: float) -> Drops:
 
 
 def _round_trips(path: Path, n_flows: int, origin: float) -> tuple[RoundTrips, ...]:
-    """The round-trip times of each flow, from the file that its sender's packets and ACKs give.
+    """The round-trip times of each flow, from the file of packets and ACKs seen at its sender.
 
     A line ``+ time flow 0 type ... seq id`` is a packet that the flow's sender sends.  A line ``r``
     of the same form is an ACK that the sender receives.

@@ -1,4 +1,4 @@
-"""Converts a trace's packet counts if its packets have another size than the scenario's packets."""
+"""Converts the packet counts of a trace into counts of packets of the scenario's size."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ MINOR = 0.01  # a direction with a smaller part of the other's bytes is not a fl
 class Handshake:
     """The handshake of a connection.
 
-    ``syns`` holds, for each end, the sequence number, MSS option and time of its SYN. ``far`` is
+    ``syns`` holds, for each end, the sequence number, MSS option and time of its SYN.  ``far`` is
     the time in s from the first SYN to the second SYN, and ``near`` the time from the second SYN to
     the ACK that completes the handshake.
     """
@@ -112,7 +112,7 @@ class Connections:
     def syn(self, key: Key, seq: int, *, second: bool, mss: int) -> None:
         """Process a SYN of the direction ``key``, with the sequence number ``seq``.
 
-        ``second`` says that the SYN carries an ACK. ``mss`` is the value of its MSS option in
+        ``second`` says that the SYN carries an ACK.  ``mss`` is the value of its MSS option in
         bytes, 0 if absent.
         """
         ends = frozenset(key)
@@ -265,7 +265,7 @@ class Connections:
                 self._point(flow)
 
     def fin(self, key: Key, seq: int) -> None:
-        """Note the sequence number of a flow's FIN, so that it is not counted as data."""
+        """Note the sequence number of a flow's FIN: the ACK of a FIN acknowledges no data."""
         flow = self.flows.get(key)
         if flow is not None:
             flow.fin = flow.high + _signed(seq - flow.high)

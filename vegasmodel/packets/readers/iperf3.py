@@ -113,7 +113,8 @@ class _Document:
     def table(self, key: str, *, needed: bool = True) -> Table:
         """The JSON object under ``key`` at the top level of the file.
 
-        If the key is absent, the result is empty, or ``TraceError`` is raised if ``needed``.
+        If the key is absent, the result is an empty object; with ``needed``, ``TraceError`` is
+        raised.
         """
         found = self.root.get(key)
         if isinstance(found, dict):
@@ -146,8 +147,8 @@ class _Document:
     def names(self, start: Table) -> dict[tuple[int, bool], str]:
         """The flow names ``sender>receiver`` of the streams.
 
-        The file tells only this host's end of a connection and the remote end.  So each stream has
-        two names, found by its socket number and by whether this host sends.
+        The file tells only which end of a connection is this host and which is the remote one.  So
+        each stream has two names, found by its socket number and by whether this host sends.
         """
         found = {}
         for entry in self.tables("start.connected", start.get("connected", [])):
@@ -207,11 +208,11 @@ class _Document:
     def doubts(
         self, end: Table, names: Mapping[int, str], sending: Mapping[int, float]
     ) -> dict[str, str]:
-        """If the sender wrote the file, the doubt that bytes may be counted that did not arrive.
+        """A doubt about the counts of delivered bytes, if the sender wrote the file.
 
-        The sender's iperf3 counts the bytes that the kernel accepted from it.  If the file also has
-        the receiver's count, the doubt's text gives both totals.  If the receiver wrote the file,
-        there is no doubt and the result is empty.
+        The sender's iperf3 counts the bytes that the kernel accepted from it, and some of them may
+        not have arrived.  If the file also has the receiver's count, the doubt's text gives both
+        totals.  If the receiver wrote the file, there is no doubt and the result is empty.
         """
         if not any(sending.values()):
             return {}

@@ -102,7 +102,7 @@ def _exponent(buf, a, b):
 def _address(buf, a, b):
     """The node and the port of the address in ``buf[a:b]``, and whether the address is valid.
 
-    ``3.0`` is port 0 of node 3. In ``0.1.2.0`` the node is the hierarchical address ``0.1.2``,
+    ``3.0`` is port 0 of node 3.  In ``0.1.2.0`` the node is the hierarchical address ``0.1.2``,
     which is encoded as a negative number.
     """
     dot = b - 1

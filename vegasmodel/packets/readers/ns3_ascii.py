@@ -35,7 +35,7 @@ def matches(head: bytes) -> bool:
 
 
 def read(source: Source) -> Trace:
-    """Read the whole ascii trace of ns-3. A ``TraceError`` names the line at fault."""
+    """Read the whole ascii trace of ns-3.  A ``TraceError`` names the line at fault."""
     connections = Connections(source, steady=True)
     queues = _Queues(source, connections.bins)
     places: dict[Key, tuple[str, str | None]] = {}  # where each flow is observed

@@ -5,17 +5,18 @@ twice: then the second segment is a retransmission. Or the capture contains one 
 the second segment is a copy. These rules decide, in this order:
 
 - If the TCP timestamp of the second segment is later than all timestamps before it, it is a
-  retransmission. If there is no timestamp, or if it equals the latest one, the IPv4 identifiers are
-  compared instead.
-- If the two segments do not hold exactly the same bytes, their reason remains unknown.
+  retransmission. If it has no timestamp, or the latest one again, the same rule applies to the IPv4
+  identifiers.
+- If the two segments do not begin and end with the same byte, it remains unknown what the second
+  one is.
 - If both segments have IPv4 identifiers, equal identifiers mean a copy, different ones a
   retransmission.
 - If both segments have timestamps, different ones mean a retransmission.
 - If the second segment comes within half an RTT, it is a copy, because no sender retransmits so
   early.
-- Otherwise the reason remains unknown.
+- Otherwise it remains unknown what the second segment is.
 
-If a reason is unknown, the flow's number of retransmissions is marked as unsure.
+If that is unknown for a segment, the flow's number of retransmissions is marked as unsure.
 """
 
 from __future__ import annotations
@@ -225,9 +226,9 @@ class Flow:
         self.holes.append((low, high))
 
     def pass_holes(self, acked: int) -> None:
-        """Count the bytes below ``acked`` that the capture lacks as sent.
+        """Add up the bytes below ``acked`` that were sent but are not in the capture.
 
-        They must have been sent, because they were acknowledged.
+        These bytes were acknowledged, so they must have been sent.
         """
         while self.holes and self.holes[0][0] < acked:
             low, high = self.holes[0]

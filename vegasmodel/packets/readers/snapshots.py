@@ -47,7 +47,10 @@ class Snapshots:
         self.from_zero = False  # counters are 0 at the file's start: the first row is growth
 
     def begin(self) -> None:
-        """Add a sampling time 0, at which no flow needs to be present."""
+        """Add time 0 to the sampling times, with no flow.
+
+        The counters of a flow that appears later then grow from 0.
+        """
         self.rows[0.0] = (0.0, {})
 
     def add(
