@@ -75,7 +75,7 @@ class Rest:
 class DelayedRun:
     """Result of a run: trajectories on a grid of times, and averages for each flow and link.
 
-    An average is taken after warmup, over the time in which the flow is active.
+    An average covers the time after warmup in which the flow is active.
     """
 
     time: Floats  # [t] s
@@ -95,9 +95,10 @@ class DelayedRun:
 
 @kinds.checked
 def unsupported(scenario: Scenario) -> str | None:
-    """Why this model cannot answer the scenario; None if it can.
+    """The reason why this model cannot simulate the scenario; None if it can.
 
-    Unlike the fluid without feedback delay (``continuous.py``), it has random loss and RED.
+    Unlike the model without feedback delay (``continuous.py``), this one can simulate random loss
+    and RED, but not RED that marks packets (ECN).
     """
     queue = scenario.links[0].queue
     if isinstance(queue, Red) and queue.ecn:
@@ -117,17 +118,18 @@ def run(
 ) -> DelayedRun:
     """Integrate the equations of the windows from time 0 to the scenario's ``duration``.
 
-    The result holds each trajectory at ``samples`` instants, evenly spaced.  ``losers`` and
-    ``packets`` have the meanings that they have in ``continuous.run``.  ``step`` is the length of
-    an integration step divided by the shortest round trip, and no step is longer than the shortest
-    time to or from the queue.  The error falls with the square of ``step`` where the motion is
-    smooth.
+    The result holds each trajectory at ``samples`` evenly spaced times.  ``losers`` and ``packets``
+    have the meanings that they have in ``continuous.run``.  ``step`` is the length of an
+    integration step divided by the shortest propagation RTT of a flow.  The error falls with the
+    square of ``step`` where the motion is smooth.
 
-    If a flow's time to the queue is shorter than a step it counts as one step, because only the
-    differences between flows matter.  The run begins at the equilibrium ``begin``, which may be
-    that of a slightly different scenario, or else with an empty network.  Raises ``ValueError``
-    where the model has no equation for the scenario (``unsupported`` gives the reason) or would
-    take too long.
+    A propagation delay between a sender and the queue, in either direction, that is shorter than a
+    step counts as one step.  This changes little, because only the differences between the flows'
+    delays matter.
+
+    With ``begin``, the run begins at that equilibrium, which may be the one of a slightly different
+    scenario.  Otherwise it begins with an empty network.  Raises ``ValueError`` where the model has
+    no equation for the scenario (``unsupported`` gives the reason) or would take too long.
     """
     reason = unsupported(scenario)
     if reason is not None:
@@ -184,9 +186,9 @@ def run(
 
 
 def at_rest(flows: Flows, way: Floats) -> tuple[Senders, Past]:
-    """The senders' state, and the stored past, of a network that was empty up to time 0.
+    """The initial state of the senders, and their stored past, for a network empty up to time 0.
 
-    ``way`` [flow] is the time in seconds from each sender to the queue.
+    ``way`` [flow] is the propagation delay from each sender to the queue, in seconds.
     """
     n = flows.rtt.size
     y = Senders(
@@ -222,7 +224,10 @@ def at_rest(flows: Flows, way: Floats) -> tuple[Senders, Past]:
 
 
 def chances(scenario: Scenario) -> Chance:
-    """How the link drops packets although its buffer has room: by random loss, RED, or both."""
+    """The probabilities with which the scenario's link drops packets although its buffer has room.
+
+    They come from random loss and from the parameters of RED, if the link has it.
+    """
     link, queue = scenario.links[0], scenario.links[0].queue
     if not isinstance(queue, Red):
         return Chance(link.loss, False, 0.0, 1.0, 0.0, False, 1.0)
@@ -235,11 +240,11 @@ def chances(scenario: Scenario) -> Chance:
 def resting(
     flows: Flows, way: Floats, rest: Rest, c: float, chance: Chance
 ) -> tuple[Senders, Past]:
-    """The senders' state, and the stored past, of flows that were in equilibrium up to time 0.
+    """The initial state of the senders, and their stored past, for an equilibrium up to time 0.
 
-    ``rest`` is the equilibrium, ``way`` [flow] the time in seconds from each sender to the queue,
-    and ``c`` the capacity in pkt/s.  Because the rates are constant, two instants describe the
-    past.
+    ``rest`` is this equilibrium.  ``way`` [flow] is the propagation delay from each sender to the
+    queue in seconds, and ``c`` the capacity in pkt/s.  All rates were constant before time 0, so
+    two points in time describe the whole past.
     """
     y, past = at_rest(flows, way)
     s, W = rest.delay, np.asarray(rest.window, dtype=np.float64)

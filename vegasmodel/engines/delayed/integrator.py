@@ -61,11 +61,12 @@ AFTER = 1e-3  # part of a step after an event at which its sign is known again
 @kinds.checked
 @dataclass(frozen=True)
 class Event:
-    """An event: a time at which ``function(t, y)`` is 0 while it rises, falls or does either.
+    """An event occurs when ``function(t, y)`` crosses 0.
 
-    ``direction`` is 1 for rising, -1 for falling, and 0 for either.  ``action(t, y)`` returns the
-    state to continue with, or None to keep the state; the differential equation may change there.
-    If ``terminal`` is set, the integration ends.
+    ``direction`` is 1 if only a rising function counts, -1 if only a falling one counts, and 0 if
+    both do.  ``action(t, y)`` returns the state with which the integration continues, or None to
+    keep the state.  It may also change the differential equation.  With ``terminal``, the event
+    ends the integration.
     """
 
     function: Callable[[float, Floats], float]
@@ -84,10 +85,10 @@ class Occurrence(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The result of ``integrate``.
+    """The result of ``integrate``; called as a function of time, it gives the solution.
 
-    As a function it takes a time, or an array [t] of times, within the part of the run that is
-    kept, and returns the state y at each time.
+    The argument is a time, or an array [t] of times, within the part of the run that is kept.  The
+    result is the state y at each time.
     """
 
     time: Floats  # [step] ends of the steps, t_0 first
@@ -101,11 +102,14 @@ class Solution:
 
     @property
     def success(self) -> bool:
-        """Whether the end, or a terminal event, was reached."""
+        """Whether the integration reached the end of its time span or an event that ends it."""
         return self.status in ("done", "event")
 
     def __call__(self, t: float | Floats) -> Floats:
-        """The state y at time t or at an array of times; ValueError for times that are not kept."""
+        """The state y at a time t, or at each time of an array t.
+
+        Raises ``ValueError`` if t lies outside the time for which the solution is kept.
+        """
         starts = [piece.start for piece in self._pieces]
         times = np.atleast_1d(np.asarray(t, dtype=np.float64))
         if times.size and not starts[0] <= times.min() <= times.max() <= self._pieces[-1].end:
@@ -117,7 +121,8 @@ class Solution:
 class _Stepper:
     """Makes single Runge-Kutta steps of the delay equation, and estimates their errors.
 
-    If a delay is shorter than the step, the step reads its own solution, so it is iterated.
+    If a delay is shorter than the step, the equation needs the solution within the step itself.
+    The step is then computed repeatedly, each time from its previous result, until it converges.
     """
 
     def __init__(self, f: Right, memory: Memory, rtol: float, atol: float | Floats) -> None:
@@ -131,9 +136,10 @@ class _Stepper:
         return float(np.sqrt(np.mean((x / scale) ** 2)))
 
     def attempt(self, t: float, y: Floats, h: float) -> tuple[Piece, Floats, float]:
-        """Try one step of length h from (t, y); returns its polynomial, its final state, its error.
+        """Try one step of length h from time t and state y.
 
-        The error is divided by the tolerance.  It is inf if the iteration did not converge.
+        Returns the step's polynomial, the state at its end, and its error divided by the tolerance.
+        The error is inf if the step had to be iterated and the iteration did not converge.
         """
         memory = self.memory
         memory.current, memory.used_current = None, False
@@ -162,7 +168,7 @@ class _Stepper:
             memory.current = None
 
     def first_step(self, t: float, y: Floats, span: float) -> float:
-        """Length of a cautious first step: an Euler step that changes y by 1 % of its size."""
+        """Length of a careful first step: an Euler step of it changes y by 1 % of its size."""
         slope = self.slope(t, y)
         size, speed = self.norm(y, y, y), self.norm(slope, y, y)
         return min(span, 0.01 * size / speed if size > 1e-5 < speed else 1e-3 * span)
@@ -299,7 +305,7 @@ class _Run:
     ) -> tuple[Piece, Floats, float, int | None, float] | str:
         """Make the next step from time t; returns ``_step``'s result, or why no step is possible.
 
-        The first length tried is h, or that of ``first_step`` if h is 0.
+        h is the step length to try first.  If h is 0, ``first_step`` gives this length.
         """
         try:
             self.memory.pass_now(t, y)
@@ -314,12 +320,12 @@ class _Run:
     def _step(
         self, t: float, y: Floats, h: float, last_error: float
     ) -> tuple[Piece, Floats, float, int | None, float] | None:
-        """Try steps from t, each shorter than the last, until one has a small enough error.
+        """Try steps of ever shorter length from time t until the error of one is small enough.
 
-        Returns its polynomial, the state at its end, its error, the order of the derivative that
-        jumps at its end (None if none does), and the length to try next.  Returns None if the step
-        would become too small; but if that was because a delay fell below 0, raises
-        NegativeDelayError.
+        Returns the polynomial of that step, the state at its end, its error, the order of the
+        derivative that jumps at its end (None if none does), and the length to try for the next
+        step.  Returns None if the step would become too short.  If it became too short because a
+        delay fell below 0, raises NegativeDelayError.
         """
         remaining, negative = self.end - t, None
         while True:
@@ -348,10 +354,11 @@ class _Run:
             h *= max(0.2, 0.9 * error**-0.2) if math.isfinite(error) else 0.25
 
     def _crossing(self, piece: Piece, new: Floats) -> tuple[float, int] | None:
-        """Length of the step until a delayed time t - delay reaches a break; None if none does.
+        """When a delayed time t - delay first reaches a break within the step; None if none does.
 
-        A break is a time at which a derivative of the solution jumps; the break's order, also
-        returned, is that of the derivative.
+        A break is a time at which the solution or one of its derivatives jumps.  Returns the time
+        since the start of the step, and the order of the derivative that jumps at the break (0 for
+        the solution itself).
         """
         first: tuple[float, int] | None = None
         memory, t, h = self.memory, piece.start, piece.h
@@ -378,7 +385,11 @@ class _Run:
         return first
 
     def _first_events(self, piece: Piece) -> list[tuple[float, int]]:
-        """Time and index of the first event in the step, and of all events at the same time."""
+        """The time and the index of each event that occurs first in the step.
+
+        The list is empty if no event occurs.  It has several entries if several events occur at the
+        same time.
+        """
         roots = []
         for index, event in enumerate(self.events):
             root = self._root(event, index, piece)
@@ -408,9 +419,9 @@ class _Run:
         return None
 
     def _act(self, t: float, y: Floats) -> tuple[Floats, bool]:
-        """Apply the actions of the events that have just occurred, in the order of their index.
+        """Apply the actions of the events that have just occurred, in the order of their indices.
 
-        Returns the state after them, and whether it differs from the state before.
+        Returns the state after the actions, and whether it differs from the state before them.
         """
         jumped = False
         for index in sorted(self.fired):

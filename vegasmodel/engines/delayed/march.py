@@ -23,9 +23,9 @@ SEARCH = 60  # points at which a filling or emptying is looked for
 
 
 class Past(NamedTuple):
-    """The stored past of the queue and of the flows: one row for each step that is still needed.
+    """The stored past of the queue and of the flows: one entry for each step that is still needed.
 
-    Arrays of the queue have shape [step], those of the flows have shape [step, flow].
+    Arrays about the queue have the shape [step], and arrays about the flows have [step, flow].
     """
 
     time: Floats
@@ -60,7 +60,10 @@ class Senders(NamedTuple):
 
 
 class Chance(NamedTuple):
-    """How the link drops packets although its buffer has room: by random loss, RED, or both."""
+    """The probabilities with which the link drops packets although its buffer has room.
+
+    Random loss, RED, or both cause these drops.
+    """
 
     loss: float  # of every packet
     red: bool  # RED too, by the average queue
@@ -72,7 +75,7 @@ class Chance(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """Integrals over time since warmup or the last reset: packets, seconds, cuts of each flow."""
+    """Sums and time integrals since warmup or the last reset, from which averages follow."""
 
     delivered: Floats  # [flow] packets
     acked: Floats  # [flow] packets, lost ones among them
@@ -84,7 +87,10 @@ class Totals(NamedTuple):
 
 @jit
 def between(times: Floats, values: Floats, k: int, last: int, t: float) -> float:
-    """The value at time t, by linear interpolation in the interval that begins at ``times[k]``."""
+    """The value at time t of a curve that is linear between the points (``times``, ``values``).
+
+    ``times[k]`` is the last of the times that is not after t.  The points end at index ``last``.
+    """
     if k >= last:
         return float(values[last])
     part = (t - times[k]) / (times[k + 1] - times[k])
@@ -93,7 +99,7 @@ def between(times: Floats, values: Floats, k: int, last: int, t: float) -> float
 
 @jit
 def index(times: Floats, k: int, last: int, t: float) -> int:
-    """The index of the last entry, searched from k to ``last``, whose time is not after t."""
+    """Index of the last entry of ``times`` not after t, among the entries k .. ``last``."""
     while k < last and times[k + 1] <= t:
         k += 1
     return k
@@ -101,9 +107,9 @@ def index(times: Floats, k: int, last: int, t: float) -> int:
 
 @jit
 def arrive(y: Senders, past: Past, last: int, t: float, came: Floats) -> float:
-    """Write into ``came`` the packets of each flow that have reached the queue by time t.
+    """Compute how many packets of each flow have reached the queue from the start up to time t.
 
-    Returns their sum over the flows.
+    Writes the numbers into ``came`` [flow] and returns their sum over the flows.
     """
     total = 0.0
     for i in range(came.size):
@@ -117,8 +123,8 @@ def arrive(y: Senders, past: Past, last: int, t: float, came: Floats) -> float:
 def dropped(chance: Chance, mean: float) -> float:
     """Probability that random loss or RED drops a packet at an average queue of ``mean`` packets.
 
-    RED drops 2 p_b/(3 - p_b) of the packets, where p_b is its base probability: this is the effect
-    of ns-2's option ``wait_``, which spaces the drops.
+    RED drops the fraction 2 p_b/(3 - p_b) of the packets, where p_b is its base probability at that
+    average.  The fraction is not p_b because ns-2 (option ``wait_``) spaces RED's drops.
     """
     if not chance.red or mean <= chance.low:
         return chance.loss
@@ -131,9 +137,10 @@ def dropped(chance: Chance, mean: float) -> float:
 
 @jit
 def averaged(chance: Chance, mean: float, came: float, queue: float) -> float:
-    """RED's average queue after ``came`` more packets, from its value ``mean`` before them.
+    """RED's average queue after the arrival of ``came`` packets, before which it was ``mean``.
 
-    Each packet moves the average towards ``queue`` by the part ``weight`` of their difference.
+    Each packet moves the average towards the queue ``queue`` by the fraction ``weight`` of their
+    difference.  All three queues are in packets.
     """
     if chance.weight >= 1.0:
         return queue
@@ -145,12 +152,13 @@ def averaged(chance: Chance, mean: float, came: float, queue: float) -> float:
 def queue_step(
     y: Senders, past: Past, last: int, h: float, c: float, s_max: float, loss: float, came: Floats
 ) -> tuple[float, float, float]:
-    """Advance the queue by a step of at most h seconds.
+    """Advance the queue by at most h seconds, less if it becomes empty or full before.
 
-    Returns the step's length, the queueing delay s at its end, and the packets that overflow.  The
-    delay follows c ds/dt = (1 - p) sum_i A_i'(t - f_i) - c, within 0 .. s_max.  c is the capacity,
-    p the probability that a packet is dropped although the buffer has room, and A_i(t - f_i) the
-    number of flow i's packets that have arrived; A_i' is its derivative.
+    Returns the step's length in seconds, the queueing delay s at its end, and the number of packets
+    that overflow.  The delay follows c ds/dt = (1 - p) sum_i A_i'(t - f_i) - c, within 0 .. s_max.
+    Here c is the capacity, and p (``loss``) is the probability that a packet is dropped although
+    the buffer has room.  A_i(t - f_i) is the number of flow i's packets that have reached the queue
+    by time t; A_i' is its derivative.
     """
     t, s = past.time[last], past.delay[last]
     equal = TINY * h + CLOCK_ERROR * t
@@ -190,11 +198,14 @@ def drop(
     p: Flows, y: Senders, past: Past, last: int, excess: float, s_max: float, losers: int,
     came: Floats, lost: Floats,
 ) -> None:  # fmt: skip
-    """Share the packets that overflow in a step among the losers, and note when these learn of it.
+    """Decide which flows lose the packets that overflow in a step, and when the senders learn it.
 
-    A source whose window is constant or falls sends one packet per ACK, which takes the place that
-    its last packet left.  The additional packet that does not fit comes from a source whose window
-    grew.  If the losers send less than the overflow, all sources lose.
+    ``losers`` says which flows may lose packets: all, those whose windows grew, or the loss-based
+    ones among these.  Growing windows are the usual choice for this reason: a source whose window
+    is constant or falls sends one packet per ACK, and this packet fits into the place that the
+    packet just acknowledged has left.  Only a source whose window grows sends additional packets,
+    which do not fit.  The flows share the loss in proportion to the packets that reach the queue in
+    the step.  If those that may lose send fewer packets than overflow, all flows share the loss.
     """
     n, t = came.size, past.time[last]
     mine = np.zeros(n, np.bool_)
@@ -217,11 +228,11 @@ def drop(
 
 @jit
 def reach(W: float, to: float, g0: float, g1: float, e: float) -> float:
-    """The part of a step after which the backlog W g reaches the threshold e.
+    """The fraction of a step after which the backlog reaches the threshold e.
 
-    The window W goes linearly from ``W`` to ``to`` in the step, and the factor g, the backlog
-    divided by the window, from ``g0`` to ``g1``.  The root is the one at which W g - e changes the
-    sign that it has at the start.
+    The backlog is W g, where g is the backlog divided by the window.  During the step the window
+    goes linearly from ``W`` to ``to``, and g linearly from ``g0`` to ``g1``.  So W g - e is
+    quadratic in time.  Of its two roots, the function takes the one that lies within the step.
     """
     dW, dg = to - W, g1 - g0
     a, b, f = dW * dg, W * dg + g0 * dW, W * g0 - e
@@ -239,11 +250,12 @@ def avoid(
     W: float, acks: float, climb: float, g0: float, g1: float, lower: float, upper: float,
     floor: float, cap: float,
 ) -> float:  # fmt: skip
-    """Congestion avoidance over a step in which ``acks`` ACKs arrive; returns the final window.
+    """The window at the end of a step of congestion avoidance in which ``acks`` ACKs arrive.
 
-    The window W follows W dW = m dN, where N counts ACKs.  The direction m is ``climb`` while the
-    backlog W g is below the threshold ``lower``, -1 while it is above ``upper``, and 0 between
-    them.  In the step the factor g goes from ``g0`` to ``g1``.
+    The window W follows W dW = m dN, where N counts ACKs.  The backlog is W g, and in the step the
+    factor g goes from ``g0`` to ``g1``.  The growth m per round trip is ``climb`` while the backlog
+    is below the threshold ``lower``, -1 while it is above ``upper``, and 0 between them.  The
+    result lies between ``floor`` and ``cap``.
     """
     up = max(min(np.sqrt(W * W + 2.0 * climb * acks), cap), W)
     down = min(max(np.sqrt(max(W * W - 2.0 * acks, 0.0)), floor), W)
@@ -271,9 +283,10 @@ def avoid(
 
 @jit
 def loss_report(p: Flows, y: Senders, past: Past, last: int, i: int, t: float) -> float:
-    """Tell flow i what happened to its packets of which it hears by time t, and move its window.
+    """Process the ACKs and the news of losses that reach flow i by time t, and change its window.
 
-    Returns the number of these packets that were lost at a full buffer or dropped before.
+    Returns how many packets the sender has learned to be lost, by a full buffer, random loss or
+    RED.
     """
     at = t - p.rtt[i] + y.forward_delay[i]
     k = index(past.exit, y.inward[i], last, at)
@@ -300,16 +313,17 @@ def loss_report(p: Flows, y: Senders, past: Past, last: int, i: int, t: float) -
 
 @jit
 def move(p: Flows, y: Senders, i: int, acks: float, g0: float, g1: float, tossed: float) -> float:
-    """The window of flow i after ``acks`` more packets; ``tossed`` of them were lost early.
+    """The window of flow i after a step in which its sender learns the fate of ``acks`` packets.
 
-    A packet is lost early if random loss or RED drops it although the buffer had room.
+    Of these packets, ``tossed`` were dropped by random loss or RED although the buffer had room.
+    During the step the ratio of backlog to window goes from ``g0`` to ``g1``.
     """
     W, cap, floor = y.window[i], p.max_window[i], p.min_window[i]
-    # Random loss and RED drop packets although the buffer has room. In this step the sender learns
-    # of `tossed` such drops on average. One drop takes the fraction 1 - decrease of the window W.
-    # The model replaces the drops by many small cuts, evenly spread over time, which multiply W by
-    # exp(-(1 - decrease) tossed) in all (Misra, Gong and Towsley 2000). Half of this cut is made
-    # before the window grows in this step, half after it.
+    # Random loss and RED drop packets although the buffer has room. The sender learns in this step
+    # of `tossed` such drops, a real number (a mean value). One drop takes the fraction 1 - decrease
+    # of the window W. The model replaces the drops by many small cuts, spread evenly over time.
+    # Together these multiply W by exp(-(1 - decrease) tossed) (Misra, Gong and Towsley 2000). Half
+    # of this cut is made before the window grows in this step, and half after it.
     yields = np.exp(-0.5 * (1.0 - p.decrease[i]) * tossed)
     if y.in_slow_start[i]:
         y.expected[i] += tossed
@@ -330,11 +344,12 @@ def move(p: Flows, y: Senders, i: int, acks: float, g0: float, g1: float, tossed
 
 @jit
 def may_send(p: Flows, y: Senders, i: int, t: float, sent: float) -> float:
-    """The packets that flow i may have sent by time t: A = max(A, N + W), equation (D3).
+    """The number of packets that flow i may have sent by time t: max(A, N + W), equation (D3).
 
-    A is the number of packets sent, N the number whose fate the sender knows, and W the window.
-    After a cut of the window, A stays the same until the ACKs make N + W larger.  The first window
-    leaves evenly over a round trip of the empty network.
+    A (``sent``) is the number of packets sent so far.  N is the number of packets of which the
+    sender knows whether they arrived, and W is the window.  After a cut of the window N + W is less
+    than A, so the sender sends nothing until ACKs have made N + W larger than A.  The sender
+    spreads its first window evenly over a round trip of the empty network.
     """
     if not p.start[i] <= t < p.stop[i]:
         return sent
@@ -346,9 +361,9 @@ def may_send(p: Flows, y: Senders, i: int, t: float, sent: float) -> float:
 
 @jit
 def occur(p: Flows, y: Senders, t: float, cuts: np.ndarray) -> float:
-    """Process what is due at time t: flows that start or stop, and senders that hear of a loss.
+    """Process the events due at time t: a flow starts or stops, or a sender detects a loss.
 
-    Returns the time of the next such event.
+    A sender that detects a loss cuts its window.  Returns the time of the next event.
     """
     due = np.inf
     for i in range(y.window.size):
@@ -375,9 +390,11 @@ def occur(p: Flows, y: Senders, t: float, cuts: np.ndarray) -> float:
 
 @making
 def room(y: Senders, past: Past, last: int) -> tuple[Past, int]:
-    """Make space for more steps: drop the past that no flow reads any more, or enlarge the arrays.
+    """Make space for the entries of more steps in the arrays of the stored past.
 
-    Returns the new arrays and the index of the last step in them.
+    Entries that no flow reads any more are removed.  If more than half of the entries are still
+    needed, the arrays become twice as long.  Returns the new arrays and the index of the last step
+    in them.
     """
     n = y.window.size
     oldest = last
@@ -406,9 +423,10 @@ def room(y: Senders, past: Past, last: int) -> tuple[Past, int]:
 def note(
     y: Senders, past: Past, last: int, before: Floats, k: int, grid: Floats, record: Floats
 ) -> int:
-    """Store the samples at the grid times within the step that ends at ``last``, by interpolation.
+    """Store the samples of the step that ends at entry ``last`` of the past.
 
-    Returns the index of the next grid time.
+    A sample is taken at each time of ``grid`` within the step, by linear interpolation between the
+    step's two ends.  Returns the index of the first time of ``grid`` after the step.
     """
     n, end = y.window.size, past.time[last]
     while k < grid.size and grid[k] <= end:
@@ -432,11 +450,12 @@ def march(
     chance: Chance, losers: int, end: float, longest: float, out: Totals, grid: Floats,
     record: Floats,
 ) -> tuple[Past, int]:  # fmt: skip
-    """Integrate up to ``end`` by steps of at most ``longest`` seconds.
+    """Integrate the equations up to time ``end`` by steps of at most ``longest`` seconds.
 
-    Returns the past and its last index.  Row k of ``record`` receives the state at time
-    ``grid[k]``: for each flow its window, the queueing delay that it sees, and the numbers of
-    packets sent, delivered and lost; as its last entry, the queueing delay now.
+    Returns the stored past and the index of its last entry.  Row k of ``record`` receives the state
+    at the time ``grid[k]``.  For each flow a row contains five numbers: the window, the queueing
+    delay that the latest ACK reports, and the packets sent, delivered and lost so far.  The last
+    number of a row is the queueing delay of the link.
     """
     n = y.window.size
     came, before = np.empty(n), np.zeros(5 * n)

@@ -1,7 +1,7 @@
 """Stores the past of a delay differential equation: a polynomial for each step, and the breaks.
 
-The polynomial gives the solution at any time within its step. A break is a time at which a
-derivative of the solution jumps.
+The polynomial gives the solution at any time within its step. A break is a time at which the
+solution or one of its derivatives jumps.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ Lag = float | Callable[[float, Floats, Past], float]  # seconds, or tau(t, y, pa
 class Piece(NamedTuple):
     """The solution within one step as a polynomial (dense output of the Runge-Kutta method).
 
-    At time t it is y_0 + h Q (x, x^2, x^3, x^4), with x = (t - t_0)/h.  The step begins at t_0 with
-    the state y_0, and Q is a matrix of coefficients.  The step was made with length h, but it
-    counts only up to ``end``, where an event may have ended it.
+    At time t the solution is y_0 + h Q (x, x^2, x^3, x^4), with x = (t - t_0)/h.  The step begins
+    at the time t_0 with the state y_0, and Q is a matrix of coefficients.  The length of the step
+    was h, but the polynomial is used only up to the time ``end``, because an event may have ended
+    the step early.
     """
 
     start: float
@@ -34,14 +35,14 @@ class Piece(NamedTuple):
     end: float
 
     def __call__(self, t: float) -> Floats:
-        """The step's polynomial at time t, which may also lie outside the step."""
+        """The value of the step's polynomial at time t, even if t lies outside the step."""
         x = (t - self.start) / self.h
         value: Floats = self.y + self.h * x * (self.Q @ np.array([1.0, x, x * x, x * x * x]))
         return value
 
 
 class NegativeDelayError(ValueError):
-    """Delay number ``k`` is below 0, so it would need a future state."""
+    """The k-th delay is below 0, so the equation asks for a state in the future."""
 
     def __init__(self, k: int, tau: float, t: float) -> None:
         super().__init__(f"delay {k} is {tau!r} at t = {t!r}: a delay is at least 0")
@@ -49,7 +50,7 @@ class NegativeDelayError(ValueError):
 
 
 class ForgottenError(ValueError):
-    """Delay number ``k`` reaches beyond the past that is kept."""
+    """The k-th delay is longer than the past that is kept, so the state is not stored."""
 
     def __init__(self, k: int, tau: float, t: float) -> None:
         super().__init__(f"delay {k} is {tau!r} at t = {t!r}: longer than the past that is kept")
@@ -57,10 +58,10 @@ class ForgottenError(ValueError):
 
 
 class Memory:
-    """The solution so far: the function before the start, the steps' polynomials, and the breaks.
+    """The solution so far: the given past, the polynomials of the steps, and the breaks.
 
-    A break is a time at which a derivative of the solution jumps.  For each delay the class counts
-    the breaks that the delayed time has passed.
+    A break is a time at which the solution or one of its derivatives jumps.  For each delay the
+    class counts how many breaks the delayed time t - delay has passed.
     """
 
     def __init__(self, history: Past, start: float, order: int, lags: Sequence[Lag]) -> None:
@@ -73,7 +74,10 @@ class Memory:
         self.used_current = False
 
     def add(self, piece: Piece, keep: float) -> None:
-        """Append the polynomial of a step; drop those that are older than ``keep`` seconds."""
+        """Store the polynomial of a step.
+
+        Polynomials of steps that ended more than ``keep`` seconds ago may be deleted.
+        """
         self.pieces.append(piece)
         self.starts.append(piece.start)
         cut = bisect_left(self.starts, piece.end - keep) - 1
@@ -81,9 +85,11 @@ class Memory:
             del self.pieces[:cut], self.starts[:cut]
 
     def at(self, u: float, low: float = -math.inf, high: float = math.inf) -> Floats:
-        """The state y(u), read from the polynomial between the breaks ``low`` and ``high``.
+        """The state y(u), read from the stored polynomials.
 
-        A break is a time at which a derivative of the solution jumps.
+        A break is a time at which the solution or one of its derivatives jumps.  ``low`` and
+        ``high`` are the two breaks between which the state is wanted.  If u lies beyond one of
+        them, the polynomial of the step next to that break is continued to u.
         """
         inside = min(max(u, low), high)
         if inside < self.t0 or high <= self.t0:
@@ -98,7 +104,10 @@ class Memory:
         return self.pieces[max(index, 0)](u)
 
     def delay(self, k: int, t: float, y: Floats) -> float:
-        """The k-th delay in seconds; raises NegativeDelayError if it is below 0."""
+        """The k-th delay of the equation at time t and state y, in seconds.
+
+        Raises ``NegativeDelayError`` if it is below 0.
+        """
         lag = self.lags[k]
         tau = float(lag(t, y, self.at) if callable(lag) else lag)
         if not tau >= 0:
@@ -106,7 +115,7 @@ class Memory:
         return tau
 
     def past(self, t: float, y: Floats) -> Floats:
-        """The states at the times t - delay, as an array: a row per delay, a column per unknown."""
+        """The delayed states y(t - delay): one row for each delay, a column for each unknown."""
         z = np.empty((len(self.lags), y.size))
         for k in range(len(self.lags)):
             i = self.passed[k]
@@ -120,18 +129,18 @@ class Memory:
         return z
 
     def next_break(self, k: int) -> tuple[float, int] | None:
-        """The next break that the delayed time number k will reach: its time and its order.
+        """The next break that the delayed time t - delay of the k-th delay will reach, or None.
 
-        A break is a time at which a derivative of the solution jumps; its order is that of the
-        derivative.
+        A break is a time at which the solution or one of its derivatives jumps.  Returns the time
+        of the break and the order of the derivative that jumps there (0 for the solution itself).
         """
         i = self.passed[k]
         return self.breaks[i] if i < len(self.breaks) else None
 
     def pass_now(self, t: float, y: Floats) -> None:
-        """Count, for each delay, the breaks that the delayed time t - delay has reached at time t.
+        """Count for each delay how many breaks the delayed time t - delay has passed at time t.
 
-        A break is a time at which a derivative of the solution jumps.
+        A break is a time at which the solution or one of its derivatives jumps.
         """
         for k in range(len(self.lags)):
             upcoming = self.next_break(k)
@@ -141,5 +150,5 @@ class Memory:
 
 
 def rounding(t: float) -> float:
-    """The difference in seconds up to which two times near t count as equal."""
+    """The difference in seconds up to which two times near t are equal but for rounding."""
     return 1e-14 * max(1.0, abs(t))

@@ -41,7 +41,7 @@ STEP = 0.5  # over the shortest round trip
 class ContinuousRun:
     """Result of a run: trajectories on a grid of times, and averages for each flow and link.
 
-    An average is taken after warmup, over the time in which the flow is active.
+    An average covers the time after warmup in which the flow is active.
     """
 
     time: Floats  # [t] s
