@@ -152,7 +152,7 @@ def fresh(flows: Flows) -> tuple[State, Tally]:
 
 
 def empty_tally(n: int) -> Tally:
-    """Integrals over time for n flows, all at zero."""
+    """A record of time integrals for n flows, all equal to zero."""
     return Tally(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2))
 
 

@@ -1,7 +1,7 @@
 """Finds the time within a step at which a window or the queue begins to move in another way.
 
-A window grows, shrinks, rests or keeps the backlog at a threshold. The queue is empty, partly
-filled or full. A step of the integration must end where one of these changes.
+A window grows, shrinks, rests, or slides: it keeps the backlog at a threshold. The queue is empty,
+partly filled or full. A step of the integration must end where one of these motions changes.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ AIM = -0.005 * SLACK  # of a window: where an event is stepped upon, just before
 
 @jit
 def violation(p: Flows, i: int, y: State, s: float, s1: float, h: float, move: int) -> float:
-    """How many packets flow i's window would be beyond the limit at which the motion ``move`` ends.
+    """By how many packets flow i's window would pass the limit at which its motion ``move`` ends.
 
-    A window grows, shrinks, rests or slides on a threshold of the backlog.  The result is 0 or
-    negative if the window can keep to this motion in the whole step.
+    The motion is one of these: the window grows, shrinks, rests, or slides on a threshold of the
+    backlog.  The step has length h and takes the queueing delay from s to s1.  The result is 0 or
+    negative if the motion can last for the whole step.
     """
     W, x, slow = y.window[i], y.over_estimate[i], y.in_slow_start[i]
     if y.clock[0] < y.recovery_until[i]:
@@ -63,11 +64,12 @@ def violation(p: Flows, i: int, y: State, s: float, s1: float, h: float, move: i
 def changed(
     p: Flows, y: State, on: np.ndarray, h: float, s1: float, c: float, last: np.ndarray
 ) -> float:
-    """How far a step to the queueing delay s1 goes beyond the point at which some motion ends.
+    """How far a step of length h to the queueing delay s1 would pass the end of some motion.
 
-    A motion is that of a window (it grows, shrinks, rests or slides on a threshold) or of the queue
-    (it is empty or not).  The result is positive if any motion of the last step ends within this
-    one.  It is the largest distance over all motions, each divided by the window.
+    The motions are those of the windows (each grows, shrinks, rests or slides on a threshold) and
+    of the queue (it is empty or not).  ``last`` holds the motions in the last step.  The result is
+    positive if one of these motions ends within the step.  It is the largest of all distances, each
+    divided by the window (for the queue, the excess of the rates divided by the capacity).
     """
     s, n = y.clock[1], on.size
     worst: float
@@ -90,9 +92,10 @@ def time_to_change(
 ) -> float:  # fmt: skip
     """The time within a step of length h at which a window or the queue changes its motion.
 
-    It is the root of ``changed``, approached from below.  Beyond the root other motions hold, and
-    ``changed`` has another slope.  So the next trial is taken from the secant through the last two
-    trials before the root.  If that fails, it is taken from the chord to the trial beyond the root.
+    It is the root of the function ``changed``; ``f_high`` is the value at h.  Beyond the root,
+    windows move in other ways and ``changed`` has another slope.  So the search approaches the root
+    from below, by the secant through the last two trials before the root.  Where this fails, it
+    takes the chord from the last trial before the root to a trial beyond it.
     """
     low, high = 0.0, h
     f_low = changed(p, y, on, 0.0, y.clock[1], c, last)
@@ -128,11 +131,12 @@ def time_to_change(
 
 @jit
 def drift(p: Flows, y: State, on: np.ndarray, moves: np.ndarray) -> float:
-    """The derivative s' = ds/dt of the queueing delay, by (W1), if all windows move on as now.
+    """The derivative s' = ds/dt of the queueing delay, if all windows keep their present motions.
 
-    Over all flows, sum (m + (dW/ds - W/(T + s)) s')/(T + s) = 0, where T is the propagation delay.
-    For a window W that grows or shrinks, m is dW/dt in pkt/s and dW/ds is 0.  For one that slides
-    on a threshold of the backlog, m is 0 and dW/ds is the threshold's derivative.
+    It follows from (W1), by which the rates add up to the capacity: the sum over all flows of (m +
+    (dW/ds - W/(T + s)) s')/(T + s) is 0, where T is the propagation delay.  For a window W that
+    grows or shrinks, m is dW/dt in pkt/s and dW/ds is 0.  For a window that slides on a threshold
+    of the backlog, m is 0 and dW/ds is the derivative of the threshold window.
     """
     s, push, give = y.clock[1], 0.0, 0.0
     for i in range(on.size):
@@ -153,13 +157,14 @@ def drift(p: Flows, y: State, on: np.ndarray, moves: np.ndarray) -> float:
 def horizon(
     p: Flows, y: State, on: np.ndarray, moves: np.ndarray, fraction: float, until: float
 ) -> tuple[float, float, float]:
-    """The usual length of the next step, the longest allowed, and the time that it may not pass.
+    """The usual and the greatest length of the next step, and the latest time of its end.
 
-    The last of these is ``until`` or the end of a fast recovery. A step's error comes only from the
-    change of the queueing delay s within it, so where s changes slowly a step may be longer than
-    usual. T is the propagation delay, and x Vegas's over-estimate of it. The step may last until
-    the round trip T + s has changed by a given fraction. While Vegas slides on a threshold, it may
-    last until s - x has changed by a given fraction.
+    The usual length is ``fraction`` of the shortest round trip.  A step's error comes only from the
+    change of the queueing delay s within the step, so a step may be longer where s changes slowly.
+    Let T be a flow's propagation delay, and x Vegas's over-estimate of it.  The greatest length is
+    the time in which the round trip T + s of some flow changes by a given fraction.  For a flow of
+    Vegas whose window slides on a threshold of the backlog, s - x takes the place of T + s.  The
+    latest end is ``until`` or, if it comes first, the end of a flow's fast recovery.
     """
     s, shortest, scale, slow = y.clock[1], np.inf, np.inf, False
     for i in range(on.size):

@@ -1,8 +1,8 @@
 """The main loop of the continuous simulator: it advances the windows of all flows through time.
 
 The equations are in ``windows.py``. A step ends at each event: a flow starts or stops, a window
-reaches or leaves a threshold, a queue forms or empties, the buffer overflows. Between events a step
-is a fraction of the shortest round trip.
+reaches or leaves a threshold, a queue forms or empties, the buffer overflows. Between events the
+usual length of a step is a fraction of the shortest round trip.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MAX_STALLS = 8  # stalls in a row before the longest step is taken, events or no
 class Workspace(NamedTuple):
     """Arrays in which a simulation works, one entry per flow, so that steps allocate no memory.
 
-    ``moves`` and ``last`` have one more entry, for the queue.
+    ``moves`` and ``last`` have one more entry, which says whether there is a queue.
     """
 
     on: np.ndarray  # bool: active
@@ -46,9 +46,9 @@ class Workspace(NamedTuple):
 
 @jit
 def set_delay(p: Flows, y: State, on: np.ndarray, c: float) -> None:
-    """After windows have jumped, set the queueing delay to the one at which (W1) holds for them.
+    """Set the queueing delay that belongs to the present windows, after windows have jumped.
 
-    By equation (W1) the flows' rates add up to the capacity.
+    At this delay the flows' rates add up to the capacity, equation (W1).
     """
     y.clock[1] = delay_after(p, y, on, y.clock[1], 0.0, c, np.inf)
 
@@ -57,11 +57,13 @@ def set_delay(p: Flows, y: State, on: np.ndarray, c: float) -> None:
 def cut_windows(
     p: Flows, y: State, on: np.ndarray, moves: np.ndarray, losers: int, lost: np.ndarray
 ) -> bool:
-    """Cut the windows of the flows that lose in an overflow; False if none of them could be cut.
+    """Cut the windows of the flows that lose packets in an overflow.
 
-    A source whose window is constant or falls sends one packet per ACK, which takes the place that
-    its last packet left.  The additional packet that does not fit comes from a source whose window
-    grows.
+    ``losers`` says which flows lose packets: all, those whose windows grow, or the loss-based ones
+    among these.  Growing windows are the usual choice for this reason: a source whose window is
+    constant or falls sends one packet per ACK, and this packet fits into the place that the packet
+    just acknowledged has left.  Only a source whose window grows sends additional packets, which do
+    not fit.  Returns false if no window could be cut.
     """
     cut = False
     for i in range(on.size):
@@ -78,7 +80,7 @@ def cut_windows(
 
 @jit
 def start_and_stop(p: Flows, y: State, on: np.ndarray) -> float:
-    """Start and stop the flows that are due; returns the time of the next start or stop."""
+    """Start and stop the flows whose time has come; returns the time of the next start or stop."""
     t, due = y.clock[0], np.inf
     for i in range(on.size):
         active = p.start[i] <= t < p.stop[i]
@@ -100,7 +102,10 @@ def start_and_stop(p: Flows, y: State, on: np.ndarray) -> float:
 def accept(
     p: Flows, y: State, on: np.ndarray, new: Floats, moves: np.ndarray, s1: float, later: float
 ) -> bool:
-    """Take over windows and delay at the end of a step; returns whether a slow start ended."""
+    """Make the windows and the delay at the end of a step the present ones.
+
+    Returns whether a flow's slow start has ended in the step.
+    """
     ended = False
     for i in range(on.size):
         if on[i]:
@@ -114,9 +119,9 @@ def accept(
 
 
 def workspace(n: int, trail: int = TRAIL) -> Workspace:
-    """New arrays in which ``n`` flows are simulated, with room for ``trail`` instants of a cycle.
+    """New arrays for the simulation of ``n`` flows; several simulations may use them one by one.
 
-    One simulation after another may use them.
+    ``trail`` is the number of states for which there is room in the record of the latest cycle.
     """
     mark = State(np.zeros(n), np.zeros(n), np.zeros(n, np.bool_), np.zeros(n), np.zeros(2))
     before = Tally(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2))
@@ -131,7 +136,7 @@ _workspace = making(workspace)  # for compiled code; Python makes its arrays wit
 
 @jit
 def _begin(y: State, on: np.ndarray, last: np.ndarray, mark: State) -> None:
-    """Forget an earlier simulation in the same arrays: nothing moves, no state equals ``mark``."""
+    """Prepare arrays that an earlier simulation has used: no window moves, no state is kept."""
     for i in range(on.size):
         on[i], mark.window[i] = y.window[i] > 0.0, 0.0
     for i in range(last.size):
@@ -144,12 +149,14 @@ def march(
     fraction: float, stop_at_loss: bool, skip: bool, out: Tally, grid: Floats, record: Floats,
     workspace: Workspace,
 ) -> int:  # fmt: skip
-    """Simulate up to time ``end``, or to the first overflow if ``stop_at_loss``.
+    """Simulate up to time ``end``; with ``stop_at_loss``, only up to the first overflow.
 
-    Returns DONE, OVERFLOW, or STUCK if an overflow found no window that could be cut.  ``fraction``
-    is the step's length over the shortest round trip.  With ``skip``, whole cycles are skipped once
-    they repeat, unless the samples need a cycle of more steps than ``workspace`` has room for.
-    Column k of ``record`` receives the windows, the delay and the losses at time ``grid[k]``;
+    Returns ``DONE`` at the time ``end``, ``OVERFLOW`` at such an overflow, or ``STUCK`` if cuts
+    cannot end an overflow, for example because the windows are at their minimum.  ``fraction`` is
+    the length of a step divided by the shortest round trip.  With ``skip``, whole cycles are
+    skipped once they repeat.  A cycle lasts from one overflow to the next.  Cycles are not skipped
+    if samples are wanted within a cycle that has more steps than ``workspace`` can store.  Column k
+    of ``record`` receives the windows, the queueing delay and the losses at time ``grid[k]``;
     windows and delay are interpolated linearly within a step.
     """
     k = 0
@@ -219,10 +226,11 @@ def average_many(
     p: Flows, capacity: Floats, s_max: Floats, warmup: Floats, duration: Floats, losers: int,
     fraction: float, begin: int, end: int, wide: Floats, narrow: Floats,
 ) -> None:  # fmt: skip
-    """Simulate the scenarios ``begin .. end`` of a batch, whose arrays are [scenario, flow].
+    """Simulate the scenarios ``begin .. end`` - 1 of a batch, whose arrays are [scenario, flow].
 
-    The averages go into ``wide`` and ``narrow``.  ``wide`` receives throughput, mean RTT, baseRTT
-    and losses of each flow, ``narrow`` the mean queue and the code with which the simulation ended.
+    The averages are written into ``wide`` and ``narrow``.  ``wide`` receives throughput, mean RTT,
+    baseRTT and losses of each flow.  ``narrow`` receives the mean queue of each scenario and the
+    code that says how its simulation ended.
     """
     n = p.rtt.shape[1]
     grid, record, arrays = np.empty(0), np.empty((2 * n + 1, 0)), _workspace(n, 0)

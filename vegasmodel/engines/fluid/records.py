@@ -1,4 +1,4 @@
-"""The records of the continuous simulator: flows, batches of scenarios, its state, its averages."""
+"""The records of the continuous simulator: flows, batches of scenarios, state, time integrals."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Flows(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Scenarios side by side: arrays [scenario, flow] in ``flows``, [scenario] elsewhere."""
+    """Several scenarios in arrays, [scenario, flow] in ``flows`` and [scenario] elsewhere."""
 
     flows: Flows
     capacity: Floats  # pkt/s
@@ -55,7 +55,7 @@ class State(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """Integrals over time since warmup or the last reset, from which averages are taken."""
+    """Integrals over time since warmup or the last reset, from which averages are computed."""
 
     delivered: Floats  # [flow] packets
     window: Floats  # [flow] integral of W dt

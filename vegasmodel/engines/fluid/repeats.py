@@ -18,14 +18,17 @@ TRAIL = 2**12  # steps of a cycle that are kept
 
 @jit
 def nearest(x: float) -> float:
-    """The whole number nearest to ``x``, which is a count with a rounding error."""
+    """The whole number nearest to ``x``, a number of cycles or losses with a rounding error."""
     count: float = np.floor(x + 0.5)
     return count
 
 
 @jit
 def record_instant(trail: Floats, m: int, t: float, window: Floats, s: float) -> int:
-    """Store the state as number ``m`` of the recorded instants of a cycle; returns m + 1."""
+    """Store time, windows and queueing delay as entry ``m`` of ``trail``; returns m + 1.
+
+    Nothing is stored if ``trail`` has no room for this entry.
+    """
     if m < trail.shape[0]:
         trail[m, 0], trail[m, 1 + window.size] = t, s
         for i in range(window.size):
@@ -38,12 +41,13 @@ def replay(
     trail: Floats, m: int, period: float, until: float, earlier: np.ndarray, lost: np.ndarray,
     k: int, grid: Floats, record: Floats,
 ) -> int:  # fmt: skip
-    """Fill in the samples at the grid times before ``until``, if whole cycles have been skipped.
+    """Fill in the samples at the times of ``grid`` before ``until``, after cycles were skipped.
 
-    All skipped cycles equal the last cycle simulated, of which ``m`` instants are stored in
-    ``trail``; the samples come from these.  Each cycle begins with a loss.  ``earlier`` holds the
-    flows' losses up to the end of that cycle, ``lost`` those up to ``until``.  Returns the index of
-    the next grid time.
+    All skipped cycles equal the last cycle that was simulated.  Entries 0 .. m - 1 of ``trail``
+    hold the states of this cycle, and the samples are interpolated between them.  The overflow at
+    the end of a cycle counts as the start of the next one.  ``earlier`` holds the flows' losses up
+    to the end of the simulated cycle, and ``lost`` those up to ``until``.  Returns the index of the
+    first time in ``grid`` that is not before ``until``.
     """
     j, begun, n = 0, trail[0, 0], lost.size
     left = nearest((until - begun) / period) - 1.0  # cycles from its end to ``until``
@@ -69,12 +73,13 @@ def replay(
 def skip_cycles(
     y: State, out: Tally, mark: State, before: Tally, earlier: np.ndarray, until: float, known: bool
 ) -> float:
-    """Skip whole cycles if the state after this overflow equals that after the previous one.
+    """Skip whole cycles of the windows if the state now equals the state at the previous overflow.
 
-    ``mark`` and ``before`` hold the state and the integrals after the previous overflow; then they
-    receive those of now.  ``earlier`` receives the losses up to now.  If samples need the instants
-    of the cycle, ``known`` says whether these are stored; without them nothing is skipped.  Returns
-    the time since the previous overflow.
+    The function is called just after each overflow of the buffer; a cycle lasts from one overflow
+    to the next.  ``mark`` and ``before`` hold the state and the integrals just after the previous
+    overflow.  The function replaces them by the present state and integrals, and stores the present
+    losses in ``earlier``.  ``known`` is false if samples are wanted within the cycle but not all of
+    its steps are stored; then nothing is skipped.  Returns the time since the previous overflow.
     """
     period: float = y.clock[0] - mark.clock[0]
     same = True

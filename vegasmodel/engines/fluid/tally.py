@@ -1,4 +1,4 @@
-"""Adds up the time integrals and stores the samples from which a simulation's averages follow."""
+"""Adds up time integrals, from which averages follow, and stores samples of the trajectories."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from vegasmodel.metrics import Floats
 
 @making
 def zero_tally(n: int) -> Tally:
-    """A tally for n flows with all integrals at zero."""
+    """A record of time integrals for n flows, all equal to zero."""
     return Tally(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2))
 
 
@@ -19,7 +19,11 @@ def zero_tally(n: int) -> Tally:
 def tally_step(
     p: Flows, y: State, on: np.ndarray, new: Floats, s1: float, h: float, c: float, out: Tally
 ) -> None:
-    """Add one step to the integrals, by the trapezoidal rule: the rates add up to c exactly."""
+    """Add one step of length h to the integrals, by the trapezoidal rule.
+
+    With this rule the packets that the flows deliver in the step add up to c h exactly, while there
+    is a queue.
+    """
     s = y.clock[1]
     for i in range(on.size):
         if on[i]:
@@ -36,7 +40,11 @@ def record_samples(
     y: State, new: Floats, s1: float, h: float, later: float, lost: np.ndarray, k: int,
     grid: Floats, record: Floats,
 ) -> int:  # fmt: skip
-    """Store the samples at the grid times within a step; returns the next grid time's index."""
+    """Store the samples of a step of length h that ends at the time ``later``.
+
+    A sample is taken at each time of ``grid`` within the step.  Windows and delay are interpolated
+    linearly.  Returns the index of the first time of ``grid`` after the step.
+    """
     t, s, n = y.clock[0], y.clock[1], new.size
     while k < grid.size and grid[k] <= later:
         part = (grid[k] - t) / h if h > 0.0 else 1.0

@@ -42,8 +42,9 @@ RATE_ERROR = 4.0 * 2.0**-52  # of the capacity: rounding error of a sum of rates
 def threshold(e: float, rtt: float, over: float, s: float, over_base: bool) -> tuple[float, float]:
     """Window at which Vegas's backlog equals e packets, and its derivative by the queueing delay s.
 
-    ``boutremans`` (4): W = e (T + s)/(s - x).  Linux divides by baseRTT, so W = e (T + x)/(s - x).
-    T is the propagation delay, x the flow's over-estimate of it.
+    Equation (4) of ``boutremans`` gives W = e (T + s)/(s - x).  Linux divides by baseRTT instead of
+    the RTT, so there W = e (T + x)/(s - x).  T (``rtt``) is the propagation delay, and x (``over``)
+    the flow's over-estimate of it.
     """
     gap = s - over
     if gap <= 0.0 or e == np.inf:
@@ -56,13 +57,14 @@ def threshold(e: float, rtt: float, over: float, s: float, over_base: bool) -> t
 def window_after(
     p: Flows, i: int, y: State, s: float, s1: float, h: float
 ) -> tuple[float, float, float, int]:
-    """Window of flow i at the end of a step of length h from the queueing delay s to s1.
+    """Window W1 of flow i at the end of a step of length h from the queueing delay s to s1.
 
-    Also returns its derivatives by s1 and h, and how it moves.  The window goes from W to
-    W1 = W + m g, which is (W2) in implicit form.  Here g = h/2 (1/(T + s) + 1/(T + s1)) is the
-    length of the step in round trips, and T the propagation delay.  The law gives the direction m
-    from the window and the delay at the end: 1 if it grows, -1 if it shrinks, 0 if it rests; on a
-    threshold of the backlog m lies between.
+    Also returns its derivatives with respect to s1 and to h, and how the window moves.  The window
+    goes from W to W1 = W + m g, which is (W2) in implicit form.  Here T is the propagation delay,
+    and g = h/2 (1/(T + s) + 1/(T + s1)) is the length of the step in round trips.  The law chooses
+    the direction m from the window and the delay at the end of the step.  The window grows with m =
+    1, shrinks with m = -1 and rests with m = 0.  If it slides on a threshold of the backlog, m lies
+    between these values.
     """
     W, x, slow = y.window[i], y.over_estimate[i], y.in_slow_start[i]
     if y.clock[0] < y.recovery_until[i]:
@@ -101,11 +103,11 @@ def window_after(
 def excess(
     p: Flows, y: State, on: np.ndarray, s: float, s1: float, h: float, c: float
 ) -> tuple[float, float, float]:
-    """How far the flows' rates exceed the capacity at the end of a step: sum W1/(T + s1) - c.
+    """The sum of the flows' rates at the end of a step minus the capacity c, in pkt/s.
 
-    By equation (W1) this is 0.  It is in pkt/s, and c is the capacity.  The step has length h and
-    ends at the queueing delay s1, W1 are the windows there, and T the propagation delays.  Also
-    returns the derivatives by s1 and h.
+    The step has length h and ends at the queueing delay s1.  The rate of a flow is W1/(T + s1),
+    with its window W1 at that time and its propagation delay T.  Equation (W1) demands that the
+    result is 0.  Also returns the derivatives of the result with respect to s1 and to h.
     """
     total, by_s, by_h = -c, 0.0, 0.0
     for i in range(on.size):
@@ -125,9 +127,9 @@ def delay_after(
 ) -> float:
     """Queueing delay at the end of a step of length h; a value above ``s_max`` means overflow.
 
-    The delay is the root s1 of ``excess``.  Newton's method finds it from the first value
-    ``guess``, within a bracket.  As s1 grows, ``excess`` falls, with kinks.  Newton's method may
-    oscillate about a kink; a secant step across the bracket prevents that.
+    The delay is the root s1 of the function ``excess``, which falls as s1 grows.  Newton's method
+    starts at ``guess`` and keeps a bracket around the root.  The method may oscillate because the
+    slope of ``excess`` jumps at some values of s1.  A secant step across the bracket prevents that.
     """
     s, low, high = y.clock[1], -1.0, np.inf  # low < 0: not known to have a queue
     f_low, f_high, chords = 0.0, 0.0, 0
@@ -162,7 +164,7 @@ def time_to(
 ) -> float:
     """Time within a step of length h at which the queueing delay reaches ``s_max``.
 
-    It is the h at which ``excess`` is 0.
+    It is the step length at which ``excess`` is 0, if the step ends at the delay ``s_max``.
     """
     low, high, guess = 0.0, h, 0.5 * h
     for _ in range(100):
@@ -195,8 +197,9 @@ def try_step(
     """Try a step of at most h seconds, which ends early if the buffer becomes full.
 
     Returns the step's length and the queueing delay at its end.  ``trend`` holds approximate first
-    and second derivatives of the delay.  ``new`` receives the windows.  ``moves`` receives how each
-    window moves and, as its last entry, whether there is a queue.
+    and second time derivatives of the queueing delay.  ``new`` receives the windows at the end of
+    the step.  ``moves`` receives how each window moves; its last entry says whether there is a
+    queue.
     """
     s = y.clock[1]
     s1 = delay_after(p, y, on, extrapolate(s, trend, h), h, c, s_max)
