@@ -1,15 +1,15 @@
 """The engine ``jax`` of ``batch.py``: it simulates many scenarios at the same time with JAX.
 
 The model is that of ``windows.py``: the windows of senders that share one link, without feedback
-delay. A loop advances all scenarios by one step each. A step is a fraction of the scenario's
-shortest round trip, or longer while the queueing delay changes slowly. The queueing delay at the
-end of the step is the one at which the rates of the flows add up to the capacity. It is found by a
-fixed number of Newton iterations.
+delay. Each pass of a loop advances all scenarios by one step. A step is a fraction of the
+scenario's shortest round trip, or longer while the queueing delay changes slowly. The queueing
+delay at the end of the step is the one at which the rates of the flows add up to the capacity. It
+is found by a fixed number of Newton iterations.
 
-Some events must lie at the end of a step: a queue forms, the buffer overflows, a flow starts or
-stops, a fast recovery ends. If a queue forms or the buffer overflows within a step, this step is
-repeated with the length that ends at the event. A step does not end where a window meets one of
-Vegas's thresholds. This makes a small error, so averages differ slightly from those of the engine
+A step must end at some events: a queue forms, the buffer overflows, a flow starts or stops, a fast
+recovery ends. If a queue forms or the buffer overflows within a step, the next pass repeats this
+step with the length that ends at the event. A step does not end where a window meets one of Vegas's
+thresholds. This makes a small error, so averages differ slightly from those of the engine
 ``threads``.
 
 The computation uses float64 in any configuration of JAX, and does not change that configuration.
@@ -44,7 +44,10 @@ Array = Any
 
 
 def average(cases: Batch, losers: int, step: float, chunk: int | None) -> tuple[Floats, ...]:
-    """The arrays for ``BatchRun``, in float64, of shape [scenario, flow] or [scenario]."""
+    """Simulate all scenarios of a batch; returns the arrays of averages for ``BatchRun``.
+
+    They are in float64, of the shape [scenario, flow] or [scenario].
+    """
     n = cases.capacity.size
     on_cpu = jax.default_backend() == "cpu"
     size = min(chunk or (CHUNK if on_cpu else n), n)
@@ -75,7 +78,10 @@ def average(cases: Batch, losers: int, step: float, chunk: int | None) -> tuple[
 
 
 def _put(places: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """A function that copies ``some`` into an array, at the indices ``places`` of its last axis."""
+    """A function that writes the array ``some`` into an array, at the indices ``places``.
+
+    The indices are those of the last axis.
+    """
 
     def put(values: np.ndarray, some: np.ndarray) -> np.ndarray:
         values[..., places] = some
@@ -88,7 +94,7 @@ def _put(places: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
 def _compiled(
     losers: int,
 ) -> tuple[Callable[[Batch], Any], Callable[[Batch, float, Any, int], Any]]:
-    """Two compiled functions: one makes the state before the first pass, one makes more passes."""
+    """Two compiled functions: one makes the initial states, the other makes passes of the loop."""
 
     def advance(case: Batch, fraction: Array, y: _Moving, passes: Array) -> _Moving:
         moved: _Moving = jax.lax.while_loop(
@@ -104,7 +110,7 @@ def _compiled(
 
 
 class _Totals(NamedTuple):
-    """Integrals over time since warmup, [flow] or scalars, from which averages are taken."""
+    """Sums and time integrals since warmup, [flow] or scalars, from which averages are computed."""
 
     delivered: Array
     window: Array
@@ -115,7 +121,7 @@ class _Totals(NamedTuple):
 
 
 class _Mark(NamedTuple):
-    """The state just after the last overflow; the state after the next is compared with it."""
+    """The state just after an overflow; it is compared with the state after the next overflow."""
 
     t: Array
     window: Array
@@ -124,7 +130,7 @@ class _Mark(NamedTuple):
 
 
 class _Moving(NamedTuple):
-    """State of one scenario, which each pass of the loop advances; arrays [flow] or scalars."""
+    """The state of one scenario, which each pass of the loop advances; arrays are [flow]."""
 
     t: Array
     s: Array
@@ -146,9 +152,9 @@ class _Moving(NamedTuple):
 def _threshold(
     e: Array, rtt: Array, over: Array, s: Array, over_base: Array
 ) -> tuple[Array, Array]:
-    """The window at which Vegas's backlog is e packets, and its derivative by the queueing delay.
+    """The window at which Vegas's backlog is e packets, and its derivative by the queueing delay s.
 
-    The same as ``windows.threshold``, in JAX.
+    It does in JAX what ``windows.threshold`` does.
     """
     gap = s - over
     base = rtt + over
@@ -159,7 +165,7 @@ def _threshold(
 
 
 class _Motion(NamedTuple):
-    """How each flow's window moves, and the threshold on which it slides or which it approaches."""
+    """How each flow's window moves, and the threshold that it slides on or moves towards."""
 
     moves: Array  # 1: grows, -1: shrinks
     slides: Array  # bool
@@ -170,8 +176,8 @@ class _Motion(NamedTuple):
 def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Array, _Motion]:
     """All flows' windows after a step of length h that ends at the queueing delay s1.
 
-    Returns the windows, their derivatives by s1 and by h, and how they move.  The same as
-    ``windows.window_after`` in JAX, for all flows at once.
+    Returns the windows, their derivatives with respect to s1 and to h, and how the windows move.
+    It does in JAX what ``windows.window_after`` does, for all flows at once.
     """
     W = y.window
     pace = 0.5 * (1.0 / (p.rtt + y.s) + 1.0 / (p.rtt + s1))
@@ -191,11 +197,12 @@ def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Arr
     below = jnp.minimum(low, p.max_window) > W
     grows = below & (up < jnp.minimum(low, p.max_window))
     on_low = below & ~grows & (low <= p.max_window)
-    # L is the window at which Vegas's backlog is at the threshold: alpha, or gamma in slow start. A
-    # window W below L grows until it meets L. If L falls, W then follows L for the rest of the
-    # step. When do W and L meet? Let g = W/L - 1. At the start of the step g has a value g0 < 0. If
-    # W grew during the whole step, g would have a value g1 > 0 at its end. We take g as linear in
-    # time. Then g is zero after the fraction -g0/(g1 - g0) of the step.
+    # Let L be the window at which Vegas's backlog is at the threshold: alpha, or gamma in slow
+    # start. A window W below L grows until it meets L. If L falls, W then follows L for the rest of
+    # the step. To find the time at which W and L meet, let g = W/L - 1. At the start of the step g
+    # has a value g0 < 0. If W grew during the whole step, g would have a value g1 > 0 at its end.
+    # The code takes g as linear in time. Then g is zero after the fraction -g0/(g1 - g0) of the
+    # step.
     e = jnp.where(y.in_slow_start, p.gamma, p.lower)
     falling = on_low & (p.lower < p.upper)
     g0 = (
@@ -237,10 +244,11 @@ def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Arr
 
 
 def _excess(p: Flows, c: Array, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Array]:
-    """How far the flows' rates exceed the capacity at the end of a step, pkt/s, by equation (W1).
+    """The sum of the flows' rates at the end of a step minus the capacity, in pkt/s.
 
-    The step has length h and ends at the queueing delay s1.  Also returns the derivatives by s1 and
-    h. The same as ``windows.excess``, in JAX.
+    The step has length h and ends at the queueing delay s1.  Equation (W1) demands that the result
+    is 0.  Also returns its derivatives with respect to s1 and to h.  It does in JAX what
+    ``windows.excess`` does.
     """
     W, by_s, by_h, _ = _ahead(p, y, s1, h)
     rtt = p.rtt + s1
@@ -249,10 +257,11 @@ def _excess(p: Flows, c: Array, y: _Moving, s1: Array, h: Array) -> tuple[Array,
 
 
 def _solve(p: Flows, case: Batch, y: _Moving, h: Array) -> tuple[Array, Array]:
-    """Find the delay at the end of a step of length h, or the time at which the delay is ``level``.
+    """Find the queueing delay at the end of a step of length h.
 
-    Returns the queueing delay and the step's length.  The same as ``windows.delay_after``, or as
-    ``time_to`` if the step has to end at the delay ``level``.
+    If the flag ``y.full`` is set, the step has to end at the delay ``y.level`` instead, and the
+    function finds its length.  Returns the queueing delay and the step's length.  It does in JAX
+    what ``windows.delay_after`` and ``windows.time_to`` do.
     """
     c, level, full = case.capacity, y.level, y.full
     empty = ~full & (_excess(p, c, y, jnp.zeros_like(y.s), h)[0] <= 0)
@@ -275,10 +284,10 @@ def _solve(p: Flows, case: Batch, y: _Moving, h: Array) -> tuple[Array, Array]:
 
 
 def _admit(p: Flows, y: _Moving) -> _Moving:
-    """Start and stop the flows that are due.
+    """Start and stop the flows whose time has come.
 
-    If a flow starts or stops, the sum of the windows jumps.  So the queueing delay is then solved
-    anew.
+    If a flow starts or stops, the sum of the windows jumps.  The next pass then finds the queueing
+    delay that belongs to the new windows.
     """
     active = (p.start <= y.t) & (y.t < p.stop)
     fresh, gone = active & ~y.on, y.on & ~active
@@ -295,9 +304,9 @@ def _admit(p: Flows, y: _Moving) -> _Moving:
 
 
 def _lose(losers: int, p: Flows, warmup: Array, due: Array, y: _Moving, grows: Array) -> _Moving:
-    """Cut the losers' windows if the step has ended in an overflow, and then skip repeated cycles.
+    """If the step has ended in an overflow, cut windows, and skip cycles that repeat.
 
-    The windows are cut as in ``march.cut_windows``.
+    Those flows are cut that lose packets by ``losers``, as in ``march.cut_windows``.
     """
     hit = jnp.ones_like(grows) if losers == 1 else grows & (losers == 0 or ~p.keeps_backlog)
     spilt = y.full & (y.level > 0)
@@ -318,10 +327,10 @@ def _lose(losers: int, p: Flows, warmup: Array, due: Array, y: _Moving, grows: A
 
 
 def _skip(warmup: Array, due: Array, y: _Moving, spilt: Array) -> _Moving:
-    """Jump ahead by a whole number of cycles, if the motion repeats itself.
+    """Skip a whole number of cycles if the cycles of the windows repeat.
 
-    It does if the state after this overflow equals the state after the previous one.  ``spilt``
-    says whether the step has ended in an overflow.  ``skip_cycles`` in ``repeats.py`` does the same
+    They repeat if the state just after this overflow equals the state just after the previous one.
+    ``spilt`` says whether the step has ended in an overflow.  ``repeats.skip_cycles`` does the same
     without JAX.
     """
     now, then = _Mark(y.t, y.window, y.over_estimate, y.totals), y.mark
@@ -343,8 +352,8 @@ def _skip(warmup: Array, due: Array, y: _Moving, spilt: Array) -> _Moving:
 def _slowly(p: Flows, y: _Moving, fraction: Array, motion: _Motion) -> Array:
     """How long the next step may be, in seconds, if the queueing delay changes as slowly as now.
 
-    The rule is that of ``events.horizon``, but a step ends at the next threshold of a window at the
-    latest.
+    The rule is that of ``events.horizon``, but a step also ends where the first window will reach a
+    threshold.
     """
     per = 1.0 / (p.rtt + y.s)
     speed = jnp.where(motion.moves > 0, p.growth, motion.moves) * per
@@ -360,10 +369,10 @@ def _slowly(p: Flows, y: _Moving, fraction: Array, motion: _Motion) -> Array:
 
 
 def _pass(losers: int, case: Batch, fraction: Array, y: _Moving) -> _Moving:
-    """One pass of the loop; returns the new state.
+    """One pass of the loop that advances a scenario; returns the new state.
 
-    A pass makes a step, or repeats the last step up to an event inside it, or finds the queueing
-    delay after windows have jumped.
+    A pass does one of three things.  It makes a step; or it repeats the step of the previous pass
+    so that it ends at an event; or it finds the queueing delay after windows have jumped.
     """
     p, c = case.flows, case.capacity
 
@@ -419,7 +428,7 @@ def _pass(losers: int, case: Batch, fraction: Array, y: _Moving) -> _Moving:
 
 
 def _begin(case: Batch) -> _Moving:
-    """The state of one scenario before its first pass."""
+    """The state of one scenario before the first pass of the loop."""
     p = case.flows
     none, no = jnp.zeros_like(p.rtt), jnp.zeros(p.rtt.shape, bool)
     zero, false = jnp.zeros_like(case.capacity), jnp.zeros((), bool)
@@ -435,12 +444,15 @@ def _begin(case: Batch) -> _Moving:
 
 
 def _runs(case: Batch, y: _Moving) -> Array:
-    """Whether the scenario still needs passes: it has not failed, and its time has not run out."""
+    """Whether the scenario still needs passes of the loop: it has neither failed nor ended."""
     return (y.t < case.duration) & ~y.stuck
 
 
 def _columns(case: Batch, y: _Moving) -> tuple[Floats, ...]:
-    """The arrays for ``BatchRun``, [scenario, flow] or [scenario], from the final states."""
+    """The arrays of averages for ``BatchRun``, computed from the final states of all scenarios.
+
+    Their shape is [scenario, flow] or [scenario].
+    """
     p, of = case.flows, y.totals
     failed = y.stuck | ~np.isfinite(of.delivered.sum(axis=0))
     there = np.isfinite(p.start)

@@ -3,16 +3,15 @@
 If the buffer overflows again and again, the windows move in cycles from one overflow to the next
 (figure 2 of the paper ``devendictis``). The state is the vector of the windows just after an
 overflow. The return map takes this state to the state after the next overflow. A fixed point of
-this map is a periodic steady state. The eigenvalues of the map's derivative there are the Floquet
-multipliers: in each cycle a small disturbance is multiplied by them.
+this map is a periodic steady state. The eigenvalues of the map's derivative at this point are the
+Floquet multipliers: in each cycle a small disturbance is multiplied by them.
 
 One multiplier is always 0, because the buffer is full in all these states. It is left out. Another
-multiplier may be 1. If alpha < beta, Vegas may hold its window anywhere in a range. If the cycle
-depends on the window that Vegas holds, a change of this window never decays, so its multiplier is
-1.
+multiplier may be 1. This is because Vegas with alpha < beta may hold its window anywhere in a
+range. If the cycle depends on the window that Vegas holds, a change of this window never decays.
 
 If the buffer does not overflow, the motion ends in a fixed point. Its multipliers are those of the
-map over one round trip.
+map from the windows to the windows one round trip later.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ INSTANT = 1e-6  # of a round trip: overflows this near to each other are one wit
 
 
 class _Motion:
-    """A scenario's flows and their link, with functions that advance their state in time."""
+    """The flows and the link of a scenario, with functions that advance their state in time."""
 
     def __init__(self, scenario: Scenario, losers: str, packets: bool | None, step: float) -> None:
         from vegasmodel.engines.fluid import march as windows_march
@@ -79,7 +78,11 @@ class _Motion:
         self._arrays = windows_march.workspace(self.n, 0)
 
     def integrate(self, state: State, end: float, *, until_loss: bool, tally: Tally) -> int:
-        """Advance the state to time ``end`` or, with ``until_loss``, to just after an overflow."""
+        """Simulate up to time ``end``; with ``until_loss``, only up to the first overflow.
+
+        The windows that an overflow cuts have then been cut.  Returns the code that says how the
+        simulation ended.
+        """
         code: int = self._march(
             self.flows, state, self.c, self.s_max, self._losers, end, self._step,
             until_loss, False, tally, np.empty(0), self._nowhere, self._arrays,
@@ -87,14 +90,14 @@ class _Motion:
         return code
 
     def copy(self, state: State, window: Floats | None = None) -> State:
-        """A copy of the state for experiments; if ``window`` is given, it has these windows."""
+        """A copy of the state, to be changed freely; with ``window`` it has these windows."""
         copied = type(state)(*(part.copy() for part in state))
         if window is not None:
             copied.window[:] = window
         return copied
 
     def slowest(self, state: State) -> float:
-        """The longest round trip now, seconds."""
+        """The longest RTT of a flow at the queueing delay of ``state``, in seconds."""
         return float(self.flows.rtt.max() + state.clock[1])
 
 
@@ -107,15 +110,16 @@ def limit_cycle(
     step: float = STEP,
     longest: float | None = None,
 ) -> LimitCycle:
-    """Find the steady state of a scenario, by one cycle instead of a long average if cycles repeat.
+    """Find the steady state of a scenario: a fixed point, a cycle, or averages over a long time.
 
-    A flow adjusts its window once a round trip or at every instant, as its law and its TCP
-    implementation ("stack") do (``steady.py``).  In two cases all flows adjust it at every instant,
-    and a stack matters only for the thresholds of the backlog: if all follow the papers' law, and
-    if ``losers`` or ``packets`` is given.  ``losers``, ``packets`` and ``step`` are those of
-    ``continuous.run``.  If neither an overflow nor rest comes within ``longest`` round trips
-    (default ``LONGEST_WAIT``), the search ends without an answer.  Raises ``ValueError`` where the
-    model has no equation for the scenario.
+    If the motion is periodic, the averages are those of one cycle.  A flow adjusts its window once
+    per round trip or at every instant, as its law and its TCP implementation ("stack") do
+    (``steady.py``).  In two cases all flows adjust it at every instant, and a stack matters only
+    for the thresholds of the backlog: if all follow the papers' law, and if ``losers`` or
+    ``packets`` is given.  ``losers``, ``packets`` and ``step`` are those of ``continuous.run``.
+    ``longest`` is a number of round trips (default ``LONGEST_WAIT``).  If no overflow comes in that
+    time and the windows do not come to rest, the search ends without an answer.  Raises
+    ``ValueError`` where the model has no equation for the scenario.
     """
     if losers is None and packets is None and not all_continuous(scenario):
         return steady(scenario, longest)
@@ -140,10 +144,11 @@ def limit_cycle(
 
 
 def _rest_or_loss(motion: _Motion, state: State, longest: float) -> int:
-    """Advance to the next overflow, or until all windows rest, for at most ``longest`` round trips.
+    """Simulate until the next overflow, or until all windows have come to rest.
 
-    Returns ``OVERFLOW``, ``DONE`` if the windows rest, ``UNSETTLED`` if neither happened, or the
-    status of a failure.
+    The windows are compared after stretches of time that grow from 16 up to at most ``longest``
+    round trips.  They rest if they do not change in a stretch.  Returns ``OVERFLOW``, ``DONE`` if
+    the windows rest, ``UNSETTLED`` if neither has happened, or the code of a failure.
     """
     trips = 16.0
     while trips <= longest:
@@ -159,10 +164,10 @@ def _rest_or_loss(motion: _Motion, state: State, longest: float) -> int:
 
 
 def _fixed_point(motion: _Motion, state: State) -> LimitCycle:
-    """The answer for windows at rest: averages over a round trip, and multipliers.
+    """The steady state in which no window moves: averages over a round trip, and multipliers.
 
-    The multipliers are the eigenvalues of the map that takes the windows to those a round trip
-    later.
+    The multipliers are the eigenvalues of the derivative of the map from the windows to the windows
+    one round trip later.
     """
     trip = motion.slowest(state)
 
@@ -183,10 +188,10 @@ def _fixed_point(motion: _Motion, state: State) -> LimitCycle:
 
 
 def _cycle(motion: _Motion, state: State, longest: float) -> LimitCycle:
-    """Find the cycle by applying the map from one overflow to the next until the state repeats.
+    """Find a cycle by simulating from one overflow to the next until the windows return to a state.
 
-    If the state does not repeat, tries Newton's method; if that finds nothing, takes a long
-    average.
+    If they do not, Newton's method looks for a cycle.  If it finds none either, averages over many
+    overflows are returned.
     """
     seen: list[Floats] = [state.window.copy()]
     begin, count, attempt = state.clock[0], 0, OVERFLOWS
@@ -217,7 +222,10 @@ def _cycle(motion: _Motion, state: State, longest: float) -> LimitCycle:
 
 
 def _end(motion: _Motion, state: State, code: int, longest: float) -> LimitCycle:
-    """The answer if no overflow followed: the windows rest, or the simulation has failed."""
+    """The steady state, if no further overflow has followed: a fixed point or a failure.
+
+    ``code`` says how the search for the next overflow ended.
+    """
     if code == Status.DONE:
         code = _rest_or_loss(motion, state, longest)
         if code == Status.DONE:
@@ -229,9 +237,9 @@ def _end(motion: _Motion, state: State, code: int, longest: float) -> LimitCycle
 def _map(
     motion: _Motion, state: State, k: int, to_next_overflow: Callable[[State, Tally], int]
 ) -> Callable[[Floats], Floats]:
-    """The function that takes windows near those of ``state`` to the windows k overflows later.
+    """The function that maps windows to the windows k overflows later, from a state like ``state``.
 
-    Its result is NaN where no overflow follows.
+    Its result is NaN where the k overflows do not come.
     """
 
     def image(window: Floats) -> Floats:
@@ -246,7 +254,7 @@ def _map(
 def _periodic(
     motion: _Motion, state: State, k: int, to_next_overflow: Callable[[State, Tally], int]
 ) -> LimitCycle:
-    """The answer for a cycle of k overflows: averages over it, and its Floquet multipliers.
+    """The steady state of a cycle of k overflows: averages over it, and its Floquet multipliers.
 
     ``state`` is a state of the cycle just after an overflow.
     """
@@ -263,7 +271,7 @@ def _periodic(
 def _newton(
     motion: _Motion, state: State, k: int, to_next_overflow: Callable[[State, Tally], int]
 ) -> State | None:
-    """A stable cycle of k overflows, found by Newton's method; None if none is found."""
+    """Find a stable cycle of k overflows by Newton's method; None if there is none to be found."""
     image, on, window = (
         _map(motion, state, k, to_next_overflow),
         state.window > 0,
@@ -290,7 +298,10 @@ def _newton(
 def _average(
     motion: _Motion, state: State, to_next_overflow: Callable[[State, Tally], int], longest: float
 ) -> LimitCycle:
-    """The answer for a motion that never repeats: means over many overflows, standard errors."""
+    """The steady state of a motion that never repeats: averages over many overflows.
+
+    Their standard errors follow from the scatter of averages over equal numbers of overflows.
+    """
     start, means, total = motion.copy(state), [], empty_tally(motion.n)
     for _ in range(16):
         block = empty_tally(motion.n)
@@ -311,8 +322,8 @@ def _average(
 def _jacobian(image: Callable[[Floats], Floats], window: Floats, on: np.ndarray) -> Floats:
     """The matrix of derivatives of a map of the active flows' windows, by central differences.
 
-    A column is NaN where the map jumps: if this window is a little larger, it is cut, and if it is
-    a little smaller, it is not (or the other way round).
+    A column belongs to one window.  It is NaN where the map jumps: a slightly larger value of this
+    window is cut at an overflow and a slightly smaller value is not, or the other way round.
     """
     active, here = np.flatnonzero(on), image(window)
     jacobian: Floats = np.empty((active.size, active.size))

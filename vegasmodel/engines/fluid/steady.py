@@ -3,10 +3,10 @@
 Such a window changes once per round trip. The state of senders and queue is recorded each time an
 ACK makes a window fall by a packet or more. If a state returns, and returns once more after the
 same number of records, the motion is periodic. If no window moves, the state is a fixed point. In
-all other cases, and always if chance decides which packets are lost, the answer is an average over
-a long run with its standard error.
+all other cases the result is an average over a long run with its standard error. It always is if
+chance decides which packets are lost.
 
-Windows of whole packets move in jumps, so the motion has no derivatives. The answer therefore has
+Windows of whole packets move in jumps, so the motion has no derivatives. The result therefore has
 no Floquet multipliers (the factors by which small disturbances grow in a cycle).
 """
 
@@ -38,7 +38,7 @@ SURE = 0.005  # standard error over mean, at which an average is long enough
 
 
 class _Motion:
-    """A scenario's senders and link, with functions that advance their state in time."""
+    """The senders and the link of a scenario, with functions that advance their state in time."""
 
     def __init__(self, scenario: Scenario) -> None:
         from vegasmodel.engines.fluid.sampled.march import march
@@ -66,24 +66,28 @@ class _Motion:
 
     @property
     def trip(self) -> float:
-        """The longest round trip now, seconds."""
+        """The longest RTT of a flow at the present queueing delay, in seconds."""
         return float(self.flows["rtt"].max() + self.state["delay"][0])
 
     def integrate(self, end: float, tally: Tally, *, until_fall: bool = False) -> bool:
-        """Advance to ``end`` or, with ``until_fall``, until a window falls; True if one fell."""
+        """Simulate up to time ``end``; with ``until_fall``, only until ACKs make a window fall.
+
+        Returns whether a window has fallen by a packet or more.
+        """
         told = (*self._frame, until_fall, tally, self._grid, self._nowhere)
         return bool(self._march(self.flows, self.state, end, *told))
 
     def now(self) -> _State:
-        """What decides the future: the state of senders and link, and the count of random draws."""
+        """The present state of senders and link, and the count of random numbers drawn so far."""
         size = self._write_state(self._row, self.flows, self.state)
         return _State(self.time, self._row[:size].copy(), int(self.state["draws"][0]))
 
     def apart(self, one: _State, later: _State) -> float:
         """The largest difference between two states; infinite if it exceeds ``CLOSE``.
 
-        It is also infinite if a random number was drawn in the time between the two states. The
-        time since a flow's last loss counts only if the flow has lost a packet in this time.
+        It is also infinite if a random number was drawn in the time between the two states.  The
+        states contain for each flow the time since its last loss.  A difference of these times
+        counts only if the flow has lost a packet between the two states.
         """
         if later.draws > one.draws:
             return math.inf
@@ -96,14 +100,18 @@ class _Motion:
         return worst
 
     def rested(self, window: Floats) -> bool:
-        """Whether all windows still equal ``window``, an array [flow], and no loss can follow."""
+        """Whether all windows still equal ``window``, an array [flow], and no loss can move them.
+
+        A loss can if the link has random loss, if RED drops packets, or if a sender has not yet
+        detected a loss.
+        """
         moved = np.abs(self.flows["cwnd"] - window).max()
         drops = self.link.loss > 0.0 or self.state["red_passed"][0] > 0.0
         return bool(moved <= CLOSE) and not drops and not self.flows["undetected"].any()
 
 
 class _State(NamedTuple):
-    """State of senders and queue just after ACKs have made a window fall by a packet or more."""
+    """The state of senders and queue at one time, as numbers that can be compared."""
 
     time: float
     row: Floats  # as ``sampled.state`` writes it
@@ -111,11 +119,13 @@ class _State(NamedTuple):
 
 
 def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
-    """Find the steady state of a scenario, by one cycle instead of a long average if cycles repeat.
+    """Find the steady state of a scenario that the package ``sampled`` simulates.
 
-    The search begins once all long-lived flows have started, and ``longest`` is the longest run
-    after that, in round trips.  Raises ``ValueError`` where the model has no equation for the
-    scenario.
+    If the motion is periodic, the averages are those of one cycle; otherwise they are taken over a
+    long time.  The search begins when all flows have started and the flows that stop before the end
+    of the run have stopped.  ``longest`` is a number of round trips.  Neither the search for a
+    cycle nor the time of an average is longer.  Raises ``ValueError`` where the model has no
+    equation for the scenario.
     """
     reason = fluid_run.unsupported(scenario)
     if reason is not None:
@@ -135,9 +145,9 @@ def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
 
 
 def _repeats(motion: _Motion, end: float) -> LimitCycle | None:
-    """Run until the state has returned twice, or until no window moves any more.
+    """Simulate until the same state has returned twice, or until no window moves any more.
 
-    Returns None if neither happens up to time ``end``.
+    Returns the steady state, or None if neither happens up to time ``end``.
     """
     seen: dict[bytes, list[tuple[int, _State]]] = {}
     section, came, due, tally = 0, 0, 0, empty_tally(motion.n)
@@ -166,7 +176,7 @@ def _repeats(motion: _Motion, end: float) -> LimitCycle | None:
 
 
 def _rest(motion: _Motion) -> LimitCycle:
-    """The answer for windows at rest: averages over a round trip in which no window moves."""
+    """The steady state in which no window moves: averages over one round trip."""
     tally, window = empty_tally(motion.n), motion.flows["cwnd"].copy()
     motion.integrate(motion.time + motion.trip, tally)
     moved = float(np.abs(motion.flows["cwnd"] - window).max())
@@ -174,9 +184,10 @@ def _rest(motion: _Motion) -> LimitCycle:
 
 
 def _average(motion: _Motion, span: float) -> LimitCycle:
-    """The answer if nothing repeats: means over the next ``span`` seconds, with standard errors.
+    """The steady state of a motion that never repeats: averages over the next ``span`` seconds.
 
-    A standard error comes from the scatter of the means over equal parts of that time.
+    The time is divided into equal parts.  The standard error of an average follows from the scatter
+    of the averages over the parts.
     """
     total, means = empty_tally(motion.n), []
     for _ in range(BLOCKS):
