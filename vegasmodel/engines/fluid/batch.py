@@ -1,16 +1,16 @@
 """Simulates thousands of scenarios at once with differential equations; it returns averages only.
 
-If all flows of a scenario follow the papers' equations, every window changes continuously. Such
-scenarios are put into arrays and solved together, by one of two engines:
+If every flow of a scenario runs TCP as in the papers, and the link is drop-tail without random
+loss, every window changes continuously. Such scenarios are put into arrays and solved together, by
+one of two engines:
 
 * ``threads`` runs compiled code with one thread per core. Its averages equal those of single runs
   bit for bit.
 * ``jax`` advances all scenarios at the same time with JAX. It is meant for a GPU; on a CPU it is
   slower than ``threads``.
 
-Both engines skip whole cycles once a scenario's cycles repeat. If flows follow a TCP implementation
-instead, a window changes once per round trip. Such scenarios are simulated one by one, on several
-threads.
+Both engines skip whole cycles of the windows once a scenario's cycles repeat. All other scenarios,
+for example those with the TCP of ns-2 or Linux, are simulated one by one, on several threads.
 """
 
 from __future__ import annotations
@@ -49,8 +49,9 @@ SHARE = 64  # scenarios that a thread takes at a time
 class BatchRun:
     """Results of a batch of scenarios: averages from warmup to duration, while a flow is active.
 
-    Scenarios with fewer flows are padded.  Values for padding are NaN, and so are those of a
-    scenario that failed, for which ``ok`` is false.
+    The arrays have room for the scenario with the most flows.  For a scenario with fewer flows, the
+    remaining values are NaN.  All values of a scenario that failed are NaN, and its ``ok`` is
+    false.
     """
 
     throughput: Floats  # [scenario, flow] pkt/s
@@ -63,10 +64,11 @@ class BatchRun:
 
 @kinds.checked
 def pack(scenarios: Sequence[Scenario], *, packets: bool | None = None) -> Batch:
-    """Scenarios side by side in arrays, for flows whose windows change at every instant.
+    """Put scenarios into arrays, so that they can be simulated together.
 
-    All flows count as such, whatever TCP implementation they run.  Raises ``ValueError``, which
-    names the scenario, if the model has no equation for one of them.
+    In these arrays all flows change their windows at every instant, whatever TCP implementation
+    they run.  Raises ``ValueError``, which names the scenario, if the model has no equation for one
+    of them.
     """
     if not scenarios:
         raise ValueError("a batch has at least one scenario")
@@ -103,15 +105,15 @@ def run(
     chunk: int | None = None,
     threads: int | None = None,
 ) -> BatchRun:
-    """Simulate all scenarios.
+    """Simulate all scenarios and return their averages.
 
-    A flow adjusts its window once a round trip or at every instant, as its law and its TCP
+    A flow adjusts its window once per round trip or at every instant, as its law and its TCP
     implementation ("stack") do.  In three cases all flows adjust it at every instant, and a stack
     matters only for the thresholds of the backlog:
 
-    - all flows follow the papers' law;
+    - all flows have ``variant = "paper"``;
     - ``losers`` or ``packets`` is given;
-    - ``scenarios`` is a batch that ``pack`` has made.
+    - ``scenarios`` is the result of ``pack``.
 
     ``losers``, ``packets`` and ``step`` are those of ``continuous.run``.  ``engine`` is "threads"
     (their number is ``threads``, default one per core) or "jax".  With "jax", ``chunk`` scenarios
@@ -146,7 +148,10 @@ def run(
 def _mixed(
     scenarios: Sequence[Scenario], sampled: list[int], step: float, threads: int | None
 ) -> BatchRun:
-    """Run the scenarios numbered ``sampled`` one by one on threads, and all others as one batch."""
+    """Simulate the scenarios with the indices ``sampled`` one by one, and all others as one batch.
+
+    The scenarios of ``sampled`` run on several threads.
+    """
     for i in sampled:
         reason = one_by_one.unsupported(scenarios[i])
         if reason is not None:

@@ -5,9 +5,9 @@ follows equation (1) of the paper ``boutremans``. If its backlog comes to a thre
 may slide: it then keeps the backlog at the threshold. The window of Reno grows by one packet per
 round trip. Losses occur when the queue fills the buffer.
 
-A flow's ``variant`` names a TCP implementation. Here it decides only at which backlogs Vegas grows
-and shrinks. Real implementations also change their windows once per round trip and by whole
-packets. The package ``sampled`` and the simulator ``rounds`` contain that.
+A flow's ``variant`` names a TCP implementation. In this model it decides only at which backlogs
+Vegas grows and shrinks. Real implementations also change their windows once per round trip and by
+whole packets. The package ``sampled`` and the simulator ``rounds`` contain that.
 """
 
 from __future__ import annotations
@@ -66,10 +66,10 @@ class ContinuousRun:
 def unsupported(
     scenario: Scenario, *, random_loss: bool = False, red: bool = False, any_law: bool = False
 ) -> str | None:
-    """Why this model cannot answer the scenario; None if it can.
+    """The reason why this model cannot simulate the scenario; None if it can.
 
-    A model that is built on this one sets a flag for each thing that it adds: ``feedback.py`` sets
-    ``random_loss`` and ``red``, and ``run.py`` sets all three flags.
+    Two models are built on this one and can do more: ``feedback.py`` also random loss and RED,
+    ``run.py`` also random loss, RED and any law.  They set the flags for what they can do.
     """
     queues = DropTail | Red if red else DropTail
     link, flows = scenario.links[0], scenario.flows
@@ -96,7 +96,7 @@ def unsupported(
 def thresholds(flow: Flow) -> tuple[float, float]:
     """The backlogs in packets below which a flow's window grows, and above which it shrinks.
 
-    Both are infinite for a loss-based flow, whose window always grows.
+    Both are infinite for a flow with a loss-based law, because its window always grows.
     """
     if not flow.keeps_backlog:
         return math.inf, math.inf
@@ -104,10 +104,10 @@ def thresholds(flow: Flow) -> tuple[float, float]:
 
 
 def flows_of(scenario: Scenario, packets: bool = False) -> Flows:
-    """The scenario's flows as arrays, with one entry for each flow of a group.
+    """The properties of the scenario's flows as arrays, with one entry for each flow.
 
-    With ``packets`` the window of a loss-based source stays constant for a round trip after a loss,
-    during fast recovery.
+    With ``packets`` a loss-based source is in fast recovery for a round trip after a loss, and its
+    window stays constant in this time.
     """
     groups = [_group(group, packets) for group in scenario.flows]
     rows = [(m.rtt, *groups[m.group], m.start, m.stop) for m in scenario.members]
@@ -116,9 +116,9 @@ def flows_of(scenario: Scenario, packets: bool = False) -> Flows:
 
 
 def _group(flow: Flow, packets: bool) -> tuple[float, ...]:
-    """What all flows of a group share: the fields of ``Flows`` from ``keeps_backlog`` on.
+    """The fields of ``Flows`` that are the same for all flows of a group, in that order.
 
-    ``start`` and ``stop`` are not among them.
+    They are all fields except ``rtt``, ``start`` and ``stop``.
     """
     stack = STACKS[flow.variant]
     vegas = flow.keeps_backlog
@@ -145,7 +145,7 @@ def _group(flow: Flow, packets: bool) -> tuple[float, ...]:
 
 
 def fresh(flows: Flows) -> tuple[State, Tally]:
-    """The state before any flow starts, and integrals over time that are zero."""
+    """The state before any flow starts, and a record of time integrals that are all zero."""
     n = flows.rtt.size
     state = State(np.zeros(n), np.full(n, np.inf), np.zeros(n, np.bool_), np.zeros(n), np.zeros(2))
     return state, empty_tally(n)
@@ -159,21 +159,21 @@ def empty_tally(n: int) -> Tally:
 def limits(scenario: Scenario, packets: bool) -> tuple[float, float]:
     """Capacity in pkt/s, and the queueing delay in seconds at which the buffer overflows.
 
-    ``devendictis`` 3: a packet is lost when the windows of Vegas and Reno together reach mu T + B +
-    1, where mu T is the bandwidth-delay product and B the buffer.  With ``packets`` a sender uses
-    only the whole part of its window W, which is W - 1/2 on average while W grows. The equations
-    contain this average. So they reach a queue of B + 1/2, and not of B + 1, when the packet is
-    lost.
+    By section 3 of ``devendictis`` a packet is lost when the windows of Vegas and Reno together
+    reach mu T + B + 1.  Here mu T is the bandwidth-delay product and B the buffer in packets.  So
+    the buffer overflows at a queue of B + 1 packets.  With ``packets`` a sender uses only the whole
+    part of its window W, which is W - 1/2 on average while W grows.  The equations contain this
+    average, so in them the buffer overflows at a queue of B + 1/2 packets.
     """
     link = scenario.links[0]
     return link.capacity, (link.buffer + (0.5 if packets else 1.0)) / link.capacity
 
 
 def in_packets(scenario: Scenario, packets: bool | None) -> bool:
-    """Whether windows count whole packets.
+    """Whether flows have windows of whole packets.
 
-    They do if ``packets`` says so; if it is None, they do if any flow's TCP implementation sends
-    whole packets only.
+    ``packets`` decides this unless it is None.  Then the answer is yes if any flow's TCP
+    implementation has such windows.
     """
     if packets is not None:
         return packets

@@ -115,7 +115,7 @@ def limit_cycle(
     If the motion is periodic, the averages are those of one cycle.  A flow adjusts its window once
     per round trip or at every instant, as its law and its TCP implementation ("stack") do
     (``steady.py``).  In two cases all flows adjust it at every instant, and a stack matters only
-    for the thresholds of the backlog: if all follow the papers' law, and if ``losers`` or
+    for the thresholds of the backlog: if all have ``variant = "paper"``, and if ``losers`` or
     ``packets`` is given.  ``losers``, ``packets`` and ``step`` are those of ``continuous.run``.
     ``longest`` is a number of round trips (default ``LONGEST_WAIT``).  If no overflow comes in that
     time and the windows do not come to rest, the search ends without an answer.  Raises

@@ -1,10 +1,11 @@
 """Entry to the simulator ``fluid``: computes averages and trajectories of flows over one link.
 
 There are two methods. ``continuous.py`` integrates windows that change at every instant. It is used
-if every flow follows the papers' law (``variant = "paper"``), if all laws are laws of this package,
-and if the link is drop-tail without random loss. ``sampled`` is used in all other cases, and
-proceeds in small steps of time. It is for flows with the TCP of ns-2 or Linux, whose windows are
-whole packets and change once per round trip. It is also for RED, random loss and laws of the user.
+if every flow runs TCP as in the papers (``variant = "paper"``), if all laws are laws of this
+package, and if the link is drop-tail without random loss. The package ``sampled`` is used in all
+other cases, and proceeds in small steps of time. It is for flows with the TCP of ns-2 or Linux,
+whose windows are whole packets and change once per round trip. It is also for RED, random loss and
+laws of the user.
 """
 
 from __future__ import annotations
@@ -47,14 +48,15 @@ _MECHANISMS = (
 def papers_only(scenario: Scenario) -> bool:
     """Whether all flows run TCP as in the papers: windows are real and change at every instant.
 
-    ns-2 and Linux decide once a round trip instead, and send whole packets.
+    The TCPs of ns-2 and Linux instead have windows of whole packets, which change once per round
+    trip.
     """
     return all(STACKS[group.variant].real_numbers for group in scenario.flows)
 
 
 @kinds.checked
 def unsupported(scenario: Scenario) -> str | None:
-    """Why this model cannot answer the scenario; None if it can."""
+    """The reason why this model cannot simulate the scenario; None if it can."""
     queue = scenario.links[0].queue
     if isinstance(queue, Red) and queue.ecn:
         return "the fluid has no marks (ecn)"
@@ -62,7 +64,11 @@ def unsupported(scenario: Scenario) -> str | None:
 
 
 def all_continuous(scenario: Scenario) -> bool:
-    """Whether the equations of ``continuous.py`` cover the whole scenario."""
+    """Whether ``continuous.py`` has equations for all that the scenario contains.
+
+    It has them if every flow runs TCP as in the papers with a law of this package, and if the link
+    is drop-tail without random loss.
+    """
     link = scenario.links[0]
     plain = isinstance(link.queue, DropTail) and link.loss == 0
     known = not foreign(group.law for group in scenario.flows)
@@ -73,15 +79,16 @@ def all_continuous(scenario: Scenario) -> bool:
 def run(
     scenario: Scenario, sample: float | None = None, *, runs: int | None = None
 ) -> ContinuousRun:
-    """Integrate the equations of the windows from time 0 to the scenario's ``duration``.
+    """Simulate the scenario from time 0 to its ``duration`` by the equations of the windows.
 
     The result holds one sample of each trajectory every ``sample`` seconds (default: a thousandth
     of the duration).
 
-    Jittered starts or packets, RED, random loss, or a draw of who loses at a full buffer make the
-    outcome random.  Then averages are means over ``runs`` (default: the number in the scenario if
-    it states one, else 3 to 5, as ``scatter.enough`` says), and trajectories are those of the first
-    run.  Raises ``ValueError`` where the model has no equation for the scenario.
+    The outcome is random if starts are jittered, senders wait at random, the link has RED or random
+    loss, or if chance decides which flow loses a packet at the full buffer.  Then averages are
+    means over ``runs`` (default: the number in the scenario if it states one, else 3 to 5, as
+    ``scatter.enough`` says), and trajectories are those of the first run.  Raises ``ValueError``
+    where the model has no equation for the scenario.
     """
     reason = unsupported(scenario)
     if reason is not None:
@@ -122,9 +129,10 @@ def run(
 
 
 def _done(found: list[dict[str, Any]], asked: int | None) -> bool:
-    """Whether the runs found are as many as ``asked``; if that is None, whether they suffice.
+    """Whether no further run is needed.
 
-    They suffice if the runs' throughputs differ little (``scatter.enough``).
+    With ``asked``, this is the number of runs needed.  If it is None, the runs suffice once their
+    throughputs differ little (``scatter.enough``).
     """
     if asked is not None:
         return len(found) >= asked
@@ -132,7 +140,7 @@ def _done(found: list[dict[str, Any]], asked: int | None) -> bool:
 
 
 def sound(scenario: Scenario) -> None:
-    """Raise ``FieldError`` if a law from outside the package has returned something unusable."""
+    """Raise ``FieldError`` if a user's law has returned an unusable number in a run."""
     for law in registered(group.law for group in scenario.flows):
         from vegasmodel.engines.outside import sound
 
@@ -140,10 +148,10 @@ def sound(scenario: Scenario) -> None:
 
 
 def by_chance(scenario: Scenario) -> bool:
-    """Whether two runs of this model would differ by chance, as ``Scenario.by_chance`` says.
+    """Whether two runs of this model differ by chance.
 
-    If all flows run TCP as in the papers, senders' random waits do not count: this model then
-    ignores them.
+    The conditions are those of ``Scenario.by_chance`` with one exception: if all flows run TCP as
+    in the papers, this model ignores the senders' random waits.
     """
     if papers_only(scenario):
         scenario = scenario.replace({"flow.send_jitter": 0.0})
@@ -151,7 +159,11 @@ def by_chance(scenario: Scenario) -> bool:
 
 
 def _one(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict[str, Any]:
-    """Make run number k; returns averages after warmup, and windows and delay at given times."""
+    """Simulate run number k of the scenario.
+
+    Returns the averages after warmup and, for the times ``time``, the windows, the queueing delay
+    and the losses so far.
+    """
     from vegasmodel.engines.fluid.sampled import march
 
     n, state = flows.size, begin(scenario, flows, k)
@@ -175,7 +187,11 @@ def _one(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict[st
 
 
 def begin(scenario: Scenario, flows: np.ndarray, k: int) -> np.ndarray:
-    """The link's state at time 0 of run number k; also draws the flows' random starts."""
+    """The link's state at time 0 of run number k.
+
+    The function also draws the random delay of each flow's start, and seeds the random numbers of
+    the run.
+    """
     from vegasmodel.engines.fluid.sampled import drops, records
 
     rng = np.random.default_rng([scenario.run.seed, k])
@@ -188,9 +204,10 @@ def begin(scenario: Scenario, flows: np.ndarray, k: int) -> np.ndarray:
 
 
 def frame(scenario: Scenario) -> tuple[Any, float, bool]:
-    """What a simulation needs of the scenario: its link, its step, and whether windows are smooth.
+    """What a simulation needs of the scenario: its link, the length of a step, and ``smooth``.
 
-    Windows are smooth if they are real numbers that change at every instant.
+    The length of a step is given divided by the shortest round trip.  ``smooth`` is true if windows
+    are real numbers that change at every instant.
     """
     smooth = papers_only(scenario)
     return _bottleneck(scenario, smooth), CONTINUOUS_STEP if smooth else STEP, smooth
@@ -212,7 +229,7 @@ def _bottleneck(scenario: Scenario, smooth: bool) -> Any:
 
 
 def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
-    """The fields that all flows of a group share in their record, ``sampled.records.Sender``."""
+    """The fields of ``sampled.records.Sender`` that are the same for all flows of a group."""
     rules = find(group.law)
     runs = STACKS[group.variant] if papers_only(scenario) else stack(scenario, group)
     lower, upper = runs.dead_zone(group.alpha, group.beta)

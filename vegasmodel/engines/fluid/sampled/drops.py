@@ -1,4 +1,4 @@
-"""Decides which packets are lost: at the full buffer, by RED, or by random loss."""
+"""Decides which packets are lost at the full buffer, by RED, or by random loss."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TRIES = 64  # pairs of packets that are drawn at most, to find two that meet
 
 @jit
 def seed(number: int) -> None:
-    """Seed the random numbers of RED and of random loss, in this thread."""
+    """Seed the random numbers that decide which packets are lost, in this thread."""
     np.random.seed(number)
 
 
@@ -34,8 +34,9 @@ def draw(now: LinkState) -> float:
 def lose(flow: Sender, now: LinkState, packets: float, ago: float) -> None:
     """Record that the flow loses ``packets``, ``ago`` seconds before the end of this step.
 
-    A round trip later its sender learns of the first of them.  If windows are smooth, each flow
-    that grows in an overflow loses one packet and is cut at once; ``packets`` is then 0.
+    The sender detects the first of these losses a round trip later.  If windows are real numbers
+    that change at every instant, each flow that grows in an overflow loses one packet and detects
+    it at once; ``packets`` is then 0.
     """
     passed = max(now.step - ago, 0.0) / (flow.rtt + now.delay)  # of this step, before the loss
     if flow.detection_in <= 0.0:
@@ -50,7 +51,7 @@ def lose(flow: Sender, now: LinkState, packets: float, ago: float) -> None:
 
 @jit
 def victim(flows: Table[Sender], now: LinkState) -> int:
-    """The flow of a packet that arrives now, drawn in proportion to the flows' rates."""
+    """The flow to which an arriving packet belongs, drawn in proportion to the flows' rates."""
     total, s, last = 0.0, now.delay, 0
     for i in range(flows.shape[0]):
         flow = flows[i]
@@ -71,17 +72,19 @@ def victim(flows: Table[Sender], now: LinkState) -> int:
 def drop_at_random(
     flows: Table[Sender], now: LinkState, link: Bottleneck, packets: float, s: float
 ) -> None:
-    """Drop some of ``packets`` arrivals by random loss and by RED; their mean delay would be ``s``.
+    """Drop some of the ``packets`` that arrive in a step, by random loss and by RED.
 
-    Random loss of probability p: the number of packets between two losses, a real number here, is
-    exponential with the mean 1/p, so a part p of all packets is lost.
+    ``s`` is the mean queueing delay in the step if nothing is dropped.
+
+    Random loss of probability p: the number of packets between two losses, a real number in this
+    model, is exponential with the mean 1/p, so a part p of all packets is lost.
 
     RED averages the queue over the arrivals.  While the link is idle, the average falls as if
     packets had arrived at the link's rate.  An average above the highest threshold makes RED drop
     every packet.  Below it, let p be the drop probability that RED takes from the average.  In ns-2
-    (``wait_``; Floyd and Jacobson 1993) the number of packets between two drops is uniform on
-    1/p .. 2/p.  So the next drop comes when the sum of p over the packets since the last one
-    reaches a random number, which is uniform on 1 .. 2.
+    (``wait_``; Floyd and Jacobson 1993) the number of packets between two drops is uniform on 1/p
+    .. 2/p.  So the next drop comes when the sum of p over the packets since the last drop reaches a
+    random number, which is uniform on 1 .. 2.
     """
     if link.loss > 0.0:
         now.loss_gap -= packets * link.loss
@@ -112,9 +115,10 @@ def drop_at_random(
 def drop_all(
     flows: Table[Sender], now: LinkState, link: Bottleneck, packets: float, queue: float
 ) -> None:
-    """Drop the arrivals of a step that find RED's average queue above its highest threshold.
+    """Drop packets that arrive in a step while RED's average queue is above its highest threshold.
 
-    The queue shrinks by what is dropped, until the average falls below the threshold.
+    ``queue`` is the number of packets that wait.  Each dropped packet makes it smaller by one, so
+    that the average falls until it is below the threshold.
     """
     for k in range(int(packets)):
         now.red_average += link.weight * (queue - now.red_average)
@@ -131,9 +135,10 @@ def grown_ago(flow: Sender, packets: float) -> float:
 
 @jit
 def overflow_of_bursts(flow: Sender, now: LinkState, link: Bottleneck) -> None:
-    """Drop packets of slow start's bursts, or of a window sent at once, that find the buffer full.
+    """Drop the packets of a burst that find the buffer full.
 
-    Such a burst makes a queue even where the flow's average rate would make none.
+    A burst is the additional packets of a round trip in slow start, or a whole window sent at once.
+    It makes a queue even where the flow's average rate would make none.
     """
     if flow.window_sent > 0.0:
         over = np.ceil(link.capacity * now.delay + flow.window_sent - link.room - WINDOW_ERROR)
@@ -152,12 +157,14 @@ def overflow_of_bursts(flow: Sender, now: LinkState, link: Bottleneck) -> None:
 
 @jit
 def admit_alone(flows: Table[Sender], i: int, now: LinkState, link: Bottleneck) -> None:
-    """Put the single packet of a sender after a timeout into the queue, if it finds room.
+    """Let the single packet that a sender sends after a timeout arrive at the queue.
 
-    The packet arrives at a random moment between two departures. A departure frees a place, until
-    the packet that this departure clocks out arrives and takes it. If the single packet comes
-    before that one, it takes the place, and the other flow's packet is lost. If it comes later, it
-    may be lost itself (``overflow``).
+    If the buffer has room for a whole packet, the packet takes it.  Otherwise it arrives at a
+    random moment between two departures from the queue.  A departure frees a place.  The departed
+    packet causes an ACK, and the ACK releases another packet, which takes this place when it
+    arrives.  If the single packet arrives before that packet, it takes the place, and the other
+    packet is lost.  If the single packet arrives later, it finds the buffer full; ``overflow`` then
+    decides which packet is lost.
     """
     free = link.room - link.capacity * now.delay
     if draw(now) <= free:
@@ -171,7 +178,8 @@ def admit_alone(flows: Table[Sender], i: int, now: LinkState, link: Bottleneck) 
 def last_to_grow(flows: Table[Sender], now: LinkState) -> int:
     """The flow that was the last to send an additional packet, beyond one per ACK; -1 if none did.
 
-    If several flows sent at the same instant, as equal flows do, one of them is drawn at random.
+    If several flows sent such a packet at the same time, as equal flows do, one of them is drawn at
+    random.
     """
     last, which, like = np.inf, -1, 0.0
     for i in range(flows.shape[0]):
@@ -190,9 +198,9 @@ def last_to_grow(flows: Table[Sender], now: LinkState) -> int:
 def arrival(flow: Sender, now: LinkState, link: Bottleneck) -> float:
     """Time from a packet's departure to the arrival of the packet that its ACK releases.
 
-    It is the flow's RTT on an empty path plus the sender's random wait, in units of the time in
-    which the link sends one packet.  Its fractional part says when the packet arrives between two
-    departures.
+    Both events are at the queue.  The time is the flow's RTT on an empty path plus the random time
+    that the sender waits.  The unit is the time in which the link sends one packet.  So the
+    fractional part tells how long after a departure the packet arrives.
     """
     return flow.rtt * link.capacity + link.max_wait * draw(now)
 
@@ -201,11 +209,11 @@ def arrival(flow: Sender, now: LinkState, link: Bottleneck) -> float:
 def loser(flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck) -> int:
     """The flow that loses a packet at a full buffer when flow ``grew`` has sent one too many.
 
-    A departure makes room for one packet.  If two packets arrive before the next departure, the
-    later one is lost (Floyd and Jacobson 1992, on phase effects).  The two were released by one
-    window that grew, or by two ACKs.  Packets of flows with different RTTs meet at random.  Packets
-    of flows with one RTT keep a transmission time between them, unless a random wait moves one of
-    them past a departure.
+    A departure from the queue makes room for one packet.  If two packets arrive before the next
+    departure, the later one is lost (Floyd and Jacobson 1992, on phase effects).  Either one ACK to
+    flow ``grew`` released both packets, or two different ACKs did.  Packets of flows with different
+    RTTs meet at random.  Packets of flows with equal RTTs arrive one transmission time apart and do
+    not meet, unless a sender's random wait moves one of them past a departure.
     """
     alike, growth = True, 0.0
     for i in range(flows.shape[0]):
@@ -229,11 +237,13 @@ def loser(flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck) -> 
 
 @jit
 def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: bool) -> None:
-    """Drop the packets that find the buffer full: those sent last, or one of each smooth window.
+    """Drop the packets that find the buffer full.
 
-    A window is smooth if it is not rounded to packets.  A flow whose window is constant or falls
-    sends one packet per ACK.  This packet takes the place that the flow's last packet left, unless
-    another packet has taken it (``loser``).
+    A flow whose window is constant or falls sends one packet per ACK.  This packet takes the place
+    that the flow's last packet left.  Packets sent in addition to these make the buffer overflow.
+    For each that is too many, beginning with the one sent last, the function ``loser`` names the
+    flow that loses a packet.  With ``smooth`` windows are not rounded to packets; then each flow
+    whose window grows loses one packet.
     """
     for i in range(flows.shape[0]):
         flow = flows[i]

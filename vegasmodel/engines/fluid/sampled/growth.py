@@ -18,19 +18,18 @@ from vegasmodel.engines.tables import Table, jit
 
 @jit
 def recovering(flow: Sender) -> float:
-    """Packets in flight in a recovery that repairs one hole per round trip, without a scoreboard.
+    """Packets in flight during a recovery without SACK that repairs one lost packet per round trip.
 
-    A hole is a missing packet.  The window counts from the first hole, and duplicate ACKs inflate
-    it.
+    The window counts from the first lost packet on.  Each duplicate ACK inflates it by one packet.
 
-    - First round trip: each packet that arrives beyond the first hole causes a duplicate ACK.  The
-      first ACKs, half a window of them, only make up for the cut of the window.  Each of the rest
-      releases a packet.
-    - Second round trip: the packets between the second hole and the end of the lost window occupy
-      places in the window.
-    - Later round trips: only the next missing packet is sent.
+    - First round trip: each packet that arrived after the first lost one causes a duplicate ACK.
+      The first duplicate ACKs, as many as half a window, only make up for the cut of the window.
+      Each of the others releases a packet.
+    - Second round trip: the window now counts from the second lost packet on.  The packets sent
+      before the recovery from that one on take up a part of the window.
+    - Later round trips: only the next lost packet is sent again.
 
-    If partial ACKs deflate the window (RFC 2582, section 3), the whole window stays in use.
+    If partial ACKs deflate the window (RFC 2582, section 3), the sender can use the whole window.
     """
     if flow.partial_deflates:
         return flow.cwnd
@@ -42,10 +41,12 @@ def recovering(flow: Sender) -> float:
 
 @jit
 def repairing(flow: Sender) -> float:
-    """Packets in flight in a recovery with a scoreboard that counts lost packets as in flight.
+    """Packets in flight during a recovery in which SACK tells the sender which packets are lost.
 
-    The lost packets leave less of the window for others in the first round trip.  Then each ACK
-    that fills a hole releases two packets (tcp-sack1.cc: ``pipe_``).
+    This is for a sender that still counts the lost packets as in flight.  In the first round trip
+    they take up a part of the window, so few other packets can be sent.  Then each ACK for a packet
+    sent again releases two packets (tcp-sack1.cc: ``pipe_``), so their number doubles in each round
+    trip.
     """
     rounds: float = max(np.floor(flow.holes - flow.recovery_left), 0.0)
     flight: float = flow.flight_later * 2.0**rounds
@@ -54,10 +55,11 @@ def repairing(flow: Sender) -> float:
 
 @jit
 def growing(flow: Sender, now: LinkState, h: float) -> float:
-    """The part of a step of ``h`` seconds whose ACKs move the window, in round trips.
+    """The part of a step of ``h`` seconds in which ACKs move the window, in round trips.
 
-    ACKs do not count during a recovery or while the sender waits for its timer.  After a loss of
-    which the sender has not yet heard, the ACKs count up to that of the packet before the lost one.
+    ACKs do not move it during a recovery or while the sender waits for its retransmission timer.
+    After a loss that the sender has not yet detected, the ACKs of the packets before the lost one
+    still move it, but no later ones.
     """
     acked = h / (flow.rtt + now.delay)
     g = acked
@@ -77,11 +79,13 @@ def growing(flow: Sender, now: LinkState, h: float) -> float:
 
 @jit
 def double(flow: Sender, g: float) -> None:
-    """Slow start: each ACK adds a packet to the window over ``g`` round trips, up to ssthresh.
+    """Let slow start double the window over ``g`` round trips, at most up to ssthresh.
 
-    Tahoe sends again all packets from the first lost one on.  If every other packet of a train was
-    lost, half of these had arrived, so their ACKs are duplicates and the window grows by half per
-    round trip.  The last ACK of them speaks for all that had arrived and releases a whole window.
+    After a loss Tahoe sends again all packets from the first lost one on.  If in slow start every
+    other packet was lost, half of the packets that Tahoe sends again had arrived before.  Their
+    ACKs are duplicates, so the window grows by half per round trip instead of doubling.  When the
+    sender has reached the end of the packets sent before, one ACK acknowledges all of them and
+    releases a whole window.
     """
     W = flow.cwnd
     per_trip = 1.5 if flow.resends_left > 0.0 else 2.0
@@ -94,7 +98,10 @@ def double(flow: Sender, g: float) -> None:
 
 @jit
 def move(flow: Sender, now: LinkState, g: float, smooth: bool) -> None:
-    """Move the window by the law's drift over ``g`` round trips, equation (S2)."""
+    """Move the window over ``g`` round trips by what its law decides, equation (S2).
+
+    In slow start the window grows as slow start demands.
+    """
     W, doubling, moving = flow.cwnd, flow.in_slow_start, g
     if flow.in_slow_start and flow.slow_start == UNTIL_LOSS:
         double(flow, g)
@@ -115,7 +122,7 @@ def move(flow: Sender, now: LinkState, g: float, smooth: bool) -> None:
 
 @jit
 def send(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
-    """Send what the window allows beyond the packets in flight, equation (S3).
+    """Send packets until the packets in flight are as many as the window allows, equation (S3).
 
     If the window allows fewer packets than are in flight, the flow sends fewer packets than ACKs
     arrive.
@@ -138,9 +145,10 @@ def send(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
 def grow(flows: Table[Sender], now: LinkState, h: float, smooth: bool) -> bool:
     """Advance windows and packets in flight by a step of ``h`` seconds, equations (S2) and (S3).
 
-    It sets these fields of each flow: ``extra``, the packets sent in addition to one per ACK,
-    ``growth``, the window's growth in pkt/s, and ``interval`` and ``still``, which say when the
-    window grew.  Returns whether any number of packets in flight changed.
+    Some fields of each flow receive values for this step.  ``extra`` is the number of packets sent
+    in addition to one per ACK, and ``growth`` the window's growth in pkt/s.  ``interval`` and
+    ``still`` say when the window grew: by one packet every ``interval`` seconds, until ``still``
+    seconds before the end of the step.  Returns whether any number of packets in flight changed.
     """
     moved = False
     for i in range(flows.shape[0]):

@@ -37,7 +37,7 @@ _built_in = _chain([law.drift for law in BUILT_IN])
 
 @jit
 def source(flow: Sender, now: LinkState, smooth: bool) -> Source:
-    """The flow's state as its law sees it: window, RTT, baseRTT, backlog and the like."""
+    """The sender's state as its law sees it: window, RTT, baseRTT, backlog and more."""
     s = now.delay if smooth else flow.acked_delay
     W = flow.cwnd if smooth else np.floor(flow.cwnd + WINDOW_ERROR)
     rtt, base = flow.rtt + s, flow.rtt + flow.over_estimate
@@ -57,7 +57,7 @@ def source(flow: Sender, now: LinkState, smooth: bool) -> Source:
 
 @jit
 def drift(flow: Sender, now: LinkState, smooth: bool) -> float:
-    """The law's drift m of equation (S2): packets by which the window grows in a round trip."""
+    """The law's drift m of equation (S2): packets by which the window grows per round trip."""
     f = source(flow, now, smooth)
     if flow.drift_at != 0:
         return flow.drift_factor * call(flow.drift_at, f)
@@ -66,9 +66,9 @@ def drift(flow: Sender, now: LinkState, smooth: bool) -> float:
 
 @jit
 def allowed_in_flight(flow: Sender, smooth: bool) -> float:
-    """The number of packets that the window allows in flight: its whole part.
+    """The number of packets that the window allows in flight: the window rounded down.
 
-    If windows are smooth, that is not rounded to packets, it is the window itself.
+    With ``smooth`` windows are real numbers, and the result is the window itself.
     """
     return flow.cwnd if smooth else np.floor(flow.cwnd + WINDOW_ERROR)
 
@@ -77,7 +77,8 @@ def allowed_in_flight(flow: Sender, smooth: bool) -> float:
 def cut(flow: Sender, now: LinkState, smooth: bool) -> float:
     """The window after a loss, by the law's function ``cut``, or else by its factor ``decrease``.
 
-    Also stores the number that the law wants to remember of the loss.
+    Also stores the window at the loss or, if the law has a function ``remember``, the number that
+    this function returns.
     """
     f = source(flow, now, smooth)
     W = allowed_in_flight(flow, smooth)

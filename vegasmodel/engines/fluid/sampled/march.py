@@ -1,6 +1,6 @@
 """The main loop of this simulator: in each step it starts and stops flows and moves their windows.
 
-It also adds up the sums from which the averages are computed.
+It also adds up the time integrals from which the averages are computed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FALL = 1.0 - 1e-9  # packets: by which a window falls at least
 
 @jit
 def admit(flows: Table[Sender], now: LinkState) -> float:
-    """Start and stop the flows that are due; returns the time of the next start or stop."""
+    """Start and stop the flows whose time has come; returns the time of the next start or stop."""
     t, due = now.time, np.inf
     for i in range(flows.shape[0]):
         flow = flows[i]
@@ -51,7 +51,7 @@ def admit(flows: Table[Sender], now: LinkState) -> float:
 
 @jit
 def rests(flows: Table[Sender], link: Bottleneck) -> bool:
-    """Whether nothing will move any window before a flow starts or stops."""
+    """Whether nothing will move any window before the next flow starts or stops."""
     if link.red or link.loss > 0.0:
         return False
     for i in range(flows.shape[0]):
@@ -69,7 +69,7 @@ def step_length(
 ) -> float:  # fmt: skip
     """Length of the next step: a fraction of the shortest round trip, but never beyond ``until``.
 
-    If nothing will move a window before ``until``, the step goes on to ``until``.
+    If nothing will move any window before the time ``until``, the step goes on to ``until``.
     """
     h: float = until - now.time
     if smooth or not rests(flows, link):
@@ -85,10 +85,10 @@ def march(
     flows: Table[Sender], state: Table[LinkState], end: float, link: Bottleneck,
     fraction: float, smooth: bool, until_fall: bool, out: Tally, grid: Floats, record: Floats,
 ) -> bool:  # fmt: skip
-    """Simulate up to time ``end``; returns whether a window fell.
+    """Simulate up to time ``end``; with ``until_fall``, only until ACKs make a window fall.
 
-    With ``until_fall``, stops when ACKs make a window fall by a packet or more.  ``fraction`` is
-    the step's length over the shortest round trip.  With ``smooth`` the law's drift acts at every
+    Returns whether ACKs have made a window fall by a packet or more.  ``fraction`` is the length of
+    a step divided by the shortest round trip.  With ``smooth`` the law's drift acts at every
     instant, and windows are not rounded to packets.
     """
     now, fell = state[0], False

@@ -37,9 +37,10 @@ def delay(flows: Table[Sender], now: LinkState, c: float) -> float:
 
 @jit
 def excess_rate(flows: Table[Sender], s_max: float, c: float) -> float:
-    """How far the flows' rates would exceed the capacity, pkt/s, if the buffer were full.
+    """The sum of the flows' rates minus the capacity, in pkt/s, if the buffer were full.
 
-    The packets in flight are as now, and the round trips contain the full buffer's delay.
+    The packets in flight are those at present, and the RTTs are those with the full buffer's
+    queueing delay ``s_max``.
     """
     f = -c
     for i in range(flows.shape[0]):
@@ -51,11 +52,12 @@ def excess_rate(flows: Table[Sender], s_max: float, c: float) -> float:
 
 @jit
 def burst(flow: Sender, now: LinkState, c: float) -> float:
-    """Packets of a burst that wait, although at the flow's average rate none would.
+    """Packets of the flow's burst that wait beyond those that the queueing delay contains.
 
-    In slow start two packets arrive for each ACK, and the link sends one of them.  So in each round
-    trip the queue grows at least by as much as the window.  A burst is the additional packets of
-    such a round trip.  A recovery may also end with a burst.
+    In slow start two packets arrive in the time in which the link sends one.  So in each round trip
+    the queue grows by the additional packets, which are a burst.  A recovery may also end with a
+    burst.  A part of the burst is contained in the growth of the queueing delay since the round
+    trip began; the function subtracts this part.
     """
     return max(flow.burst - c * max(now.delay - flow.round_delay, 0.0), 0.0)
 

@@ -1,4 +1,4 @@
-"""Records of ``fluid``'s sampled form: a flow's sender, the link's state, the link's constants."""
+"""The records of ``sampled``: a flow's sender, the link's state and the link's constants."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Sender:
 
 
 class LinkState:
-    """The record of the link's state: clock, queueing delay, RED's state and random draws."""
+    """The link's state: time, queueing delay, RED's state, count of random numbers drawn."""
 
     time: float  # t, seconds
     delay: float  # s, seconds

@@ -24,7 +24,7 @@ LONGEST_TIMEOUT = 64.0  # seconds; ns-2's longest timeout
 
 @jit
 def silent(flow: Sender) -> bool:
-    """Whether all packets in flight are lost, so that no ACK comes until one is sent again."""
+    """Whether all packets in flight are lost, so that no ACK can arrive."""
     return flow.undetected >= flow.in_flight
 
 

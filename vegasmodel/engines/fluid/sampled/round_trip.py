@@ -13,13 +13,14 @@ from vegasmodel.engines.tables import Table, jit
 
 @jit
 def sample_delay(flows: Table[Sender], now: LinkState, h: float, c: float) -> float:
-    """Add the queueing delays that the packets of a step meet to their senders' sums.
+    """Sum up for each sender the queueing delays of the packets that arrive in a step.
 
-    Returns the number of packets of all flows.  While the windows do not fill the link, their
-    packets follow one another at the link's rate, as one train (Jacobson 1988, self-clocking).
-    Where a window grows, an ACK releases two packets.  Each additional packet delays the rest of
-    the train by one transmission, so a packet waits for half of a round trip's additional packets
-    on average.  The function ``queue.burst`` counts the additional packets of slow start.
+    Returns the number of packets of all flows in the step.  While the queue is short, the packets
+    of a round trip follow one another at the link's rate, as one train (Jacobson 1988,
+    self-clocking).  If a window grows, an ACK releases two packets.  Each such additional packet
+    delays the rest of the train by one transmission time, so on average a packet waits for half of
+    the additional packets of a round trip.  The additional packets of slow start are not counted
+    here but by the function ``queue.burst``.
     """
     s, arrivals, growth = now.delay, 0.0, 0.0
     for i in range(flows.shape[0]):
@@ -42,7 +43,7 @@ def sample_delay(flows: Table[Sender], now: LinkState, h: float, c: float) -> fl
 
 @jit
 def decide(flow: Sender, now: LinkState) -> None:
-    """Apply the law's decision at the end of a round trip: for example a packet more or less.
+    """Apply what the law decides at the end of a round trip: by how much the window changes.
 
     Linux changes the window at once.  ns-2 reduces it at once, but spreads growth over the next
     round trip.  With TCP as in the papers, whose windows are real numbers, both are spread.
@@ -57,9 +58,10 @@ def decide(flow: Sender, now: LinkState) -> None:
 
 @jit
 def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
-    """End a sender's round trip: slow start may end, the law may decide, and the next round begins.
+    """Process the end of a sender's round trip.
 
-    The delays measured in the round that ends are stored: the next round's ACKs report them.
+    Slow start may end, and the law may decide how the window moves next.  The queueing delay
+    measured in this round trip is stored, because the ACKs of the next round trip report it.
     """
     s, before = flow.acked_delay, flow.cwnd
     if flow.detection_in <= 0.0 and flow.timeout_ends <= now.time:
@@ -99,9 +101,9 @@ def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
 
 @jit
 def on_acks(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> int:
-    """Process the ACKs that arrive in ``g`` round trips, where ``g`` is usually less than 1.
+    """Process the ACKs that arrive in a step; ``g`` is its length in round trips.
 
-    The sender may learn of a loss, and its round trip may end.  Returns 1 if the sender has reacted
+    The sender may detect a loss, and its round trip may end.  Returns 1 if the sender has reacted
     to losses, else 0.
     """
     losses = 0

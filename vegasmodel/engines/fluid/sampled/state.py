@@ -1,6 +1,6 @@
-"""Writes the state of senders and queue as a row of numbers, so that two states can be compared.
+"""Writes the state of senders and queue as an array of numbers, so that two states can be compared.
 
-The row contains everything on which the future depends.
+The array contains everything that determines the future of a simulation.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SIZE = LOSSES + len(_MOVING) + 2  # numbers of each flow, at most
 
 @jit
 def write_state(out: Floats, flows: Table[Sender], state: Table[LinkState]) -> int:
-    """Write all numbers of the state into ``out``; returns how many they are.
+    """Write all numbers of the state of senders and queue into ``out``; returns how many they are.
 
     The first numbers are how many packets each flow has lost.
     """
