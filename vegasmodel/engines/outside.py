@@ -1,7 +1,7 @@
 """Compiles the functions of a law that the user registered, so that the simulators can call them.
 
-A simulator is compiled once, for all laws. Each function of the user's law is compiled apart, as a
-C function. Its arguments are eight floats that describe the sender, the fields of ``Source``.
+A simulator is compiled once, for all laws. Each function of the user's law is compiled separately,
+as a C function. Its arguments are eight floats that describe the sender, the fields of ``Source``.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _pointer = intrinsic(lambda _, __: (types.CPointer(types.float64)(types.int64), 
 
 
 class _Compiled(NamedTuple):
-    """A law's rule as a C function, and the first arguments for which its result was unusable."""
+    """A rule of a user's law as a C function, and the first arguments at which it failed."""
 
     function: Any
     seen: Floats  # a ``Source``; NaN: every answer was a number
@@ -76,16 +76,17 @@ def _compiled(rule: Rule) -> _Compiled:
 
 
 def _reason(error: Exception) -> str:
-    """The first line of Numba's message that is about the user's code, at most 160 characters."""
+    """The first line of Numba's message that concerns the user's code, at most 160 characters."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     telling = [line for line in lines if not line.startswith("Failed in nopython")]
     return (telling or lines or [type(error).__name__])[0][:160]
 
 
 def address(law: Law, name: str) -> int:
-    """Address of the compiled rule ``name`` of a law; 0 if the law has no such rule.
+    """The memory address of the compiled rule ``name`` of a law; 0 if the law has no such rule.
 
-    Raises ``FieldError`` if Numba cannot compile the rule or if it has failed before.
+    A rule is one of the law's functions, for example ``drift``.  Raises ``FieldError`` if Numba
+    cannot compile the rule, or if a rule of the law has returned an unusable number before.
     """
     rule = getattr(law, name)
     if rule is None:
@@ -102,9 +103,10 @@ def address(law: Law, name: str) -> int:
 
 
 def sound(law: Law) -> None:
-    """Raise ``FieldError`` if a compiled rule of the law has returned an unusable number in a run.
+    """Raise ``FieldError`` if a function of the law has returned an unusable number in a run.
 
-    During the run such a result counted as 0, so that the run could end.
+    A number is unusable if it is NaN or too large.  During the run such a result counted as 0, so
+    that the run could end.
     """
     for name in ("drift", "cut", "remember"):
         rule = getattr(law, name)

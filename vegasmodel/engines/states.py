@@ -1,10 +1,10 @@
-"""Writes the state of a simulator as a row of numbers, so that two states can be compared.
+"""Writes the state of a simulator as an array of numbers, so that two states can be compared.
 
-Two states are the same if their rows are equal. To find out whether an earlier state returns, a
-search writes and compares thousands of rows. So this code is compiled. ``fields`` lists the fields
-of a record that belong to the row: the place of each in the record, and its kind. The kind says how
-a field is written; a time, for example, is written relative to the present. ``write`` writes the
-fields of such a list into a row.
+Two states are the same if their arrays are equal. To find out whether an earlier state returns, a
+search writes and compares thousands of arrays. So this code is compiled. ``fields`` lists the
+fields of a record that are to be written: the place of each in the record, and its kind. The kind
+says how a field is written; a time, for example, is written relative to the present. ``write``
+writes the fields of such a list into an array.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _FLAG = 255  # one byte of a word: a bool
 
 
 class Kinds(NamedTuple):
-    """The names of a record's fields, sorted into five kinds: times, rates and so on.
+    """The names of a record's fields, sorted into kinds: numbers, instants, spans, rates, plain.
 
-    The kind decides how ``write`` converts a field's value when it writes the state.
+    The kind of a field decides how ``write`` converts its value when it writes a state.
     """
 
     numbers: tuple[str, ...] = ()  # sequence numbers that matter from what is acknowledged on
@@ -44,7 +44,7 @@ class Memory(NamedTuple):
 
 
 class Now(NamedTuple):
-    """The moment at which a state is written; the times in the state count from this moment."""
+    """The time at which a state is written; other times are written relative to this one."""
 
     time: float
     ago: float  # seconds after which it is of no account when something was
@@ -53,7 +53,7 @@ class Now(NamedTuple):
 
 @jit
 def memory(records: Any) -> Memory:
-    """The memory of these records as words of 8 bytes, without a copy."""
+    """The memory of an array of records, as words of 8 bytes; nothing is copied."""
     reals = records.view(np.float64)
     return Memory(reals, records.view(np.int64), reals.shape[0] // max(records.shape[0], 1))
 
@@ -61,8 +61,9 @@ def memory(records: Any) -> Memory:
 def fields(record: np.dtype[np.void], kinds: Kinds) -> NDArray[np.int64]:
     """A table [field, 3] with a row for each named field of a record: its place, type and kind.
 
-    The place is the number of the word (8 bytes) in the record.  The type is 1 for a real number, 0
-    for an integer, and -1 - k for a bool in byte k of its word.  The kind is an index in ``Kinds``.
+    The place is the index of the field's word (8 bytes) in the record.  The type is 1 for a real
+    number, 0 for an integer, and -1 - k for a bool in byte k of its word.  The kind is an index in
+    ``Kinds``.
     """
     rows, columns = [], dict(record.fields or {})
     for kind, names in enumerate(kinds):
@@ -83,10 +84,12 @@ def write(
     acked: float,
     now: Now,
 ) -> int:
-    """Append fields of record number ``row`` to ``out``, which already holds ``n`` numbers.
+    """Append fields of one record to the array ``out``, which already holds ``n`` numbers.
 
-    Returns the new count.  Sequence numbers count from ``acked``, times from now.  Numbers beyond
-    the end of ``out`` are counted but not written.
+    ``fields`` lists the fields, and ``row`` is the record's index in ``records``.  A sequence
+    number is written as its distance from ``acked``, and a time as its distance from ``now``.
+    Returns how many numbers ``out`` holds now.  Numbers beyond the end of ``out`` are counted but
+    not written.
     """
     begin = row * records.width
     for k in range(fields.shape[0]):
@@ -110,7 +113,10 @@ def write(
 
 @jit
 def put(out: Floats, n: int, x: float) -> int:
-    """Append ``x`` to the first ``n`` numbers of ``out`` if there is room; returns n + 1."""
+    """Write ``x`` at place n of ``out``, if it is that long; returns n + 1.
+
+    The number is thus appended to the ``n`` numbers that ``out`` already holds.
+    """
     if n < out.shape[0]:
         out[n] = x
     return n + 1
@@ -118,9 +124,9 @@ def put(out: Floats, n: int, x: float) -> int:
 
 @jit
 def apart(one: Floats, two: Floats, begin: int, enough: float) -> float:
-    """The largest difference between numbers at the same place of two rows, from ``begin`` on.
+    """The largest difference between numbers at the same place of two arrays, from ``begin`` on.
 
-    It is infinite if it exceeds ``enough`` or if the two rows differ in length.
+    It is infinite if it exceeds ``enough`` or if the two arrays differ in length.
     """
     worst = 0.0
     if one.shape[0] != two.shape[0]:

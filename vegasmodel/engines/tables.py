@@ -23,7 +23,8 @@ _COLUMNS: dict[str, tuple[Any, ...]] = {"bool": ("b1",), "int": ("i8",), "float"
 def making(function: _Function) -> _Function:
     """Compile a function on its first call, and keep its machine code on disk.
 
-    Other threads run while the compiled function runs.  In it 1/0 is inf, as in NumPy.
+    Other Python threads can run while the compiled function runs.  In the compiled function 1/0 is
+    inf, as in NumPy.
     """
     options: dict[str, Any] = {"error_model": "numpy", "nogil": True}
     return cast("_Function", compiled(function, whole_program=True, **options))
@@ -37,12 +38,14 @@ def jit(
     rare: bool = False,
     apart: bool = False,
 ) -> _Function:
-    """Like ``making``, for functions that create no arrays: faster, without reference counts.
+    """Compile a function that creates no arrays, as ``making`` does for others.
 
-    Without ``negative_indices`` they are faster again, but each index must be a place in its array.
-    With ``forceinline`` each caller contains a copy of the function, whatever its size.  A function
-    that is ``rare`` takes less time to compile: nothing is inlined in it, nor is it inlined.  A
-    function ``apart`` is not inlined either, but others are inlined in it.
+    The machine code is faster than that of ``making``, because it counts no references to objects.
+    With ``negative_indices`` false it is faster still, but an index must not be negative.  With
+    ``forceinline`` the code of the function is copied into each function that calls it, whatever
+    its size.  With ``rare`` the function takes less time to compile, because neither it nor the
+    functions that it calls are inlined.  With ``apart`` the function itself is not inlined, but
+    functions that it calls may be.
     """
     options: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False}
     options |= {"negative_indices": negative_indices, "forceinline": forceinline}
@@ -51,11 +54,11 @@ def jit(
 
 
 class Table(Protocol[Row]):
-    """An array of records in compiled code: an index gives a row, a name gives a column."""
+    """An array of records in compiled code: an index gives a record, a field's name a column."""
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The table's shape; its first entry is the number of rows."""
+        """The shape of the array of records; its first entry is the number of records."""
 
     @overload
     def __getitem__(self, place: int, /) -> Row: ...
@@ -67,10 +70,10 @@ class Table(Protocol[Row]):
 
 
 def layout(record: type, more: Mapping[str, tuple[Any, ...]] | None = None) -> np.dtype[np.void]:
-    """The columns of an array of records: the annotated fields of the class ``record``.
+    """The NumPy data type of an array of records, from the fields of the class ``record``.
 
-    Those of its base class come first.  ``more`` maps annotations other than ``bool``, ``int`` and
-    ``float`` to NumPy types.
+    The fields of its base class come first.  ``more`` maps annotations other than ``bool``, ``int``
+    and ``float`` to NumPy types.
     """
     columns, kinds = _COLUMNS | dict(more or {}), dict[str, str]()
     for part in reversed(record.__mro__):
@@ -79,5 +82,5 @@ def layout(record: type, more: Mapping[str, tuple[Any, ...]] | None = None) -> n
 
 
 def array(table: Table[Any]) -> NDArray[Any]:
-    """The same table as a NumPy array, for plain Python code; nothing is copied."""
+    """The records of a table as a NumPy array for plain Python code; nothing is copied."""
     return cast("NDArray[Any]", table)

@@ -32,7 +32,7 @@ _files: dict[Path, tuple[str, ...]] = {}  # files that were run, and the laws of
 
 
 def names() -> tuple[str, ...]:
-    """Names of the laws that a scenario may use now."""
+    """The names of all laws that a scenario may use at present."""
     ours = (*(law.name for law in BUILT_IN), *_outside)
     return (*ours, *sorted(set(discovery.installed()) - set(ours)))
 
@@ -44,7 +44,10 @@ def known(name: object) -> bool:
 
 
 def find(name: str) -> Law:
-    """The law of that name.  Raises ``FieldError``, which lists the known laws, if none has it."""
+    """The law with the name ``name``.
+
+    Raises ``FieldError``, which lists the names of all laws, if there is none.
+    """
     for law in (*BUILT_IN, *_outside.values()):
         if law.name == name:
             return law
@@ -58,14 +61,14 @@ def find(name: str) -> Law:
 
 
 def registered(laws: Iterable[str]) -> list[Law]:
-    """The laws among ``laws`` that a user or another package registered; each appears once."""
+    """Those of the laws named in ``laws`` that a user or another package registered, each once."""
     return [_outside[name] for name in sorted(set(laws) & set(_outside))]
 
 
 def foreign(laws: Iterable[str]) -> str | None:
-    """Why a closed form has no answer: it names the laws that the papers do not have.
+    """Why a closed form has no result for ``laws``: a text that names those unknown to the papers.
 
-    ``None`` if the papers have all of the laws.
+    The result is None if the papers have all of these laws.
     """
     other = sorted({name for name in laws if name not in _OF_THE_PAPERS})
     return f"it does not know the law {', '.join(other)}" if other else None
@@ -107,7 +110,10 @@ def register_law(name: str, drift: Rule | None = None, **data: Any) -> Callable[
 
 
 def add(law: Law) -> None:
-    """Add a law from outside.  Raises ``FieldError`` if a rule fails or returns no number."""
+    """Add a law of the user.
+
+    Raises ``FieldError`` if one of its functions fails or returns no usable number when tried.
+    """
     for each in ("drift", "cut", "remember"):
         if getattr(law, each) is not None:
             ask(law, each, _USUAL)
@@ -117,8 +123,8 @@ def add(law: Law) -> None:
 def register_file(path: str | Path) -> None:
     """Run a Python file that registers laws; a process runs each file once.
 
-    Raises ``FieldError`` with file, line and fault. It also raises it if the file registers no law,
-    or a law that an earlier file has registered.
+    Raises ``FieldError``, which names the file, the line and the fault.  It does so, too, if the
+    file registers no law, or a law that an earlier file has registered.
     """
     path = Path(path)
     if path.absolute() in _files:
@@ -138,7 +144,8 @@ def register_file(path: str | Path) -> None:
 def files() -> tuple[Path, ...]:
     """The Python files with laws that this process has run.
 
-    Other processes run them, too, so that they know the same laws.
+    If a study runs in several processes, the others run the same files, so that they know the same
+    laws.
     """
     return tuple(_files)
 

@@ -13,9 +13,9 @@ ALPHA = 3.0 * (1.0 - BETA) / (1.0 + BETA)  # of an AIMD(alpha, beta) that is fai
 # `drift` needs to know whether W_max was reduced in this way. So a reduced W_max is stored with a
 # minus sign.
 def remember(f: Source) -> float:
-    """The window at a loss, W_max, which the cubic function returns to; less by fast convergence.
+    """The window at the last loss, W_max, towards which the cubic function grows.
 
-    A value that fast convergence has reduced is stored with a minus sign.
+    Fast convergence may reduce W_max.  A reduced value is stored with a minus sign.
     """
     return f.window if f.window >= abs(f.memory) else -0.5 * (1.0 + BETA) * f.window
 
@@ -27,12 +27,12 @@ def remember(f: Source) -> float:
 # flow would have at that time (4.3). It begins at W_epoch, and grows by ALPHA = 0.53 packets per
 # round trip, or by 1 packet once it is above the window at the loss.
 def drift(f: Source) -> float:
-    """Growth in packets per round trip: the window aimed at, less the window.
+    """Growth in packets per round trip: the window aimed at, less the present window.
 
     The window aimed at is the larger of two windows, both for a time one round trip ahead: the
-    cubic function's value, and the window that Reno would have. It is at most 1.5 times the present
-    window.  Recovery takes the first round trip after a loss, and the time t of the cubic function
-    counts from the end of that round trip.
+    value of the cubic function, and the window that Reno would have.  It is at most 1.5 times the
+    present window.  Recovery takes the first round trip after a loss, and the time t of the cubic
+    function counts from the end of that round trip.
     """
     if f.memory == 0.0:  # slow start has ended without a loss
         return 1.0
@@ -50,9 +50,11 @@ def drift(f: Source) -> float:
 
 
 def left_out(stack: str, decrease: float) -> str:
-    """A text on how this law differs from Linux's own CUBIC, or on how it ignores ``decrease``.
+    """A text on what this law leaves out for a flow with the given stack and factor ``decrease``.
 
-    The text is empty if it does neither.
+    If ``decrease`` is not CUBIC's usual factor, the text says that the formulas of this law assume
+    the usual one.  If the stack is ``linux``, it says that Linux's CUBIC also ends slow start by
+    HyStart.  In all other cases the text is empty.
     """
     if decrease != BETA:
         return f"CUBIC's K and its Reno-friendly region are those of a factor of {BETA:g}"

@@ -37,7 +37,7 @@ class CodeError(FieldError):
 
 @functools.cache
 def installed() -> Mapping[str, tuple[EntryPoint, ...]]:
-    """The entry points by which installed packages offer laws, by the law's name."""
+    """The entry points with which installed packages offer laws: law name to its entry points."""
     from importlib.metadata import entry_points
 
     found: dict[str, tuple[EntryPoint, ...]] = {}
@@ -51,7 +51,7 @@ def installed() -> Mapping[str, tuple[EntryPoint, ...]]:
 def load(name: str) -> None:
     """Import the installed module that registers the law ``name``.
 
-    Raises ``FieldError`` with the fault.
+    Raises ``FieldError``, which names the fault, if that is not possible.
     """
     entry, *others = installed()[name]
     if others:
@@ -65,7 +65,10 @@ def load(name: str) -> None:
 
 
 def run(path: Path) -> None:
-    """Run a user's file.  Raises ``FieldError`` with file, line and fault."""
+    """Run a user's Python file, which registers laws.
+
+    Raises ``FieldError``, which names the file, the line and the fault.
+    """
     import runpy
 
     try:
@@ -84,7 +87,7 @@ def run(path: Path) -> None:
 
 
 def _place(path: Path, error: BaseException) -> str:
-    """The file of an error and the line at which it occurred."""
+    """The path of the user's file and the line in it at which the error occurred, as a text."""
     lines = [
         line
         for frame, line in traceback.walk_tb(error.__traceback__)

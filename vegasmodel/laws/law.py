@@ -21,7 +21,7 @@ from vegasmodel.laws.packets import PacketRules
 
 
 class Source(NamedTuple):
-    """The state of a sender that a law may read; windows are in packets, times in seconds."""
+    """The state of a sender that a law's functions may read; windows in packets, times in s."""
 
     window: float  # congestion window; at a loss, the one before it
     rtt: float  # round-trip time as the source measures it
@@ -98,7 +98,10 @@ class Law:
 
 
 def place(rule: Any, error: Exception | None = None) -> str:
-    """File and line of a rule, or of the error in it: "my_law.py, line 7"; empty if unknown."""
+    """The file and the line of a law's function: "my_law.py, line 7"; empty if unknown.
+
+    With ``error`` it is the line at which this error occurred in the function.
+    """
     code = getattr(rule, "__code__", None)
     if code is None:
         return ""
@@ -112,7 +115,7 @@ def place(rule: Any, error: Exception | None = None) -> str:
 
 
 def _takes_one(rule: Any, where: str) -> None:
-    """Raise ``FieldError`` unless the rule can be called with one argument."""
+    """Raise ``FieldError`` unless a law's function can be called with one argument."""
     try:
         takes = inspect.signature(rule)
     except (TypeError, ValueError):  # Python does not know it; the call will tell
@@ -125,7 +128,7 @@ def _takes_one(rule: Any, where: str) -> None:
 
 
 def ask(law: Law, name: str, source: Source) -> None:
-    """Call a rule in plain Python; raise ``FieldError`` unless it returns a number in range."""
+    """Call a law's function in plain Python; ``FieldError`` unless it returns a usable number."""
     where, rule = f"law {law.name}: {name}", getattr(law, name)
     saw = ", ".join(f"{key} {value:.6g}" for key, value in source._asdict().items())
     allowed = f"a number up to {LARGEST_ANSWER:g} either way, also at {saw}"

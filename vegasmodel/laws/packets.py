@@ -1,7 +1,8 @@
-"""The form of the rules by which a law moves a window of whole packets, and functions they share.
+"""The form of the functions by which a law moves a window of whole packets, and helpers for them.
 
-A rule is a plain function of a sender's record. The packet simulator ``rounds`` compiles it. The
-record also contains the mechanisms that only some TCP implementations have (``stacks.Mechanisms``).
+Such a function is called a rule. It takes the record of a sender. The packet simulator ``rounds``
+compiles it. The record also says which mechanisms of some TCP implementations the sender has
+(``stacks.Mechanisms``).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ SLACK = 1e-9  # rounding of a window that stands on a whole packet
 
 
 class Window(Protocol):
-    """The state of a sender that a law's rule may read and change; packets and seconds."""
+    """The state of a sender that a law's functions may read and change; packets and seconds."""
 
     cwnd: float
     ssthresh: float
@@ -42,7 +43,7 @@ class Window(Protocol):
 
 
 class Round(NamedTuple):
-    """What a law's rule may know about the round trip that has just ended."""
+    """What the functions of a law may know about the round trip that has just ended."""
 
     rtt: float  # its mean
     outstanding: float  # packets in flight as it ends
@@ -53,9 +54,9 @@ class Round(NamedTuple):
 
 
 class PacketRules(NamedTuple):
-    """The functions by which a law moves the window outside slow start.
+    """The functions by which a law moves a window of whole packets outside slow start.
 
-    The cut at a loss is not among them: the law's ``decrease`` sets it.
+    The cut at a loss is not among them: the field ``decrease`` of the law sets it.
     """
 
     acks_to_change: Callable[[Any], float]  # ACKs after which a whole packet may have been passed
@@ -77,6 +78,7 @@ def cwnd_packets(f: Window) -> float:
 def keeps_up(f: Window, acks: float) -> bool:
     """Whether the packets in flight nearly fill the window, so that the window may grow.
 
-    Only ns-2's Vegas has this condition; for other senders the result is True.
+    ``acks`` is the number of ACKs that have just arrived.  Only ns-2's Vegas has this condition;
+    for other senders the result is True.
     """
     return not f.overdue_checks or f.cwnd - (f.next - f.acked) <= 2.0 + acks

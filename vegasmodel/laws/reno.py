@@ -12,15 +12,15 @@ DIVISIONS = 8.0  # ACKs that are added one by one, at most; each waits for the o
 
 # devendictis (4): dW/dt = 1/RTT, W -> W/2 at a loss (Jacobson 1988)
 def drift(_: Source) -> float:
-    """The window grows by one packet per round trip."""
+    """Growth of the window in congestion avoidance: one packet per round trip."""
     return 1.0
 
 
 def acks_to_change(f: Window) -> float:
     """The number of ACKs after which the window W reaches its next whole packet.
 
-    Each ACK adds 1/W.  With ``whole_window`` the sender counts ACKs instead, and adds a packet
-    after W of them.
+    Each ACK adds 1/W to the window.  With ``whole_window`` the sender counts ACKs instead, and adds
+    a packet after W of them.
     """
     target = cwnd_packets(f) + 1.0
     square = f.cwnd * f.cwnd
@@ -33,7 +33,7 @@ def acks_to_change(f: Window) -> float:
 
 
 def upon_acks(f: Window, acks: float) -> None:
-    """Congestion avoidance: the growth of the window upon some ACKs of new data."""
+    """Congestion avoidance: let the window grow when ``acks`` ACKs of new data arrive."""
     if f.whole_window:  # counts W ACKs for one packet more
         f.cwnd += acks / cwnd_packets(f)
     elif acks > DIVISIONS:  # W_{n+1} = W_n + 1/W_n, whose square grows by 2 + 1/W^2
@@ -44,11 +44,11 @@ def upon_acks(f: Window, acks: float) -> None:
 
 
 def upon_round(f: Window, over: Round) -> None:
-    """Nothing happens at the end of a round trip: Reno's window moves upon ACKs."""
+    """Do nothing at the end of a round trip: Reno's window moves when ACKs arrive."""
 
 
 def upon_each(f: Window, exact: bool) -> None:
-    """Nothing to add at each ACK: ``upon_acks`` has moved the window."""
+    """Do nothing more at each ACK: ``upon_acks`` has already moved the window."""
 
 
 ONE_A_WINDOW = PacketRules(acks_to_change, upon_acks, upon_round, upon_each)

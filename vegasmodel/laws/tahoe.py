@@ -6,7 +6,7 @@ from vegasmodel.laws.reno import ONE_A_WINDOW
 
 # devendictis (4): dW/dt = 1/RTT, W -> W/2 at a loss (Jacobson 1988)
 def drift(_: Source) -> float:
-    """The window grows by one packet per round trip."""
+    """Growth of the window in congestion avoidance: one packet per round trip."""
     return 1.0
 
 

@@ -23,14 +23,20 @@ SUMMED_SINGLY = 32.0  # ACKs of a stretch whose increments are added one by one,
 # baseRTT)/RTT is the backlog, the number of the flow's own packets in the queue. Linux divides by
 # baseRTT instead of RTT.
 def drift(f: Source) -> float:
-    """The window moves by one packet per round trip, up or down, or it rests."""
+    """Change of the window in congestion avoidance, in packets per round trip: 1, 0 or -1.
+
+    It is 1 at a backlog below alpha, -1 at a backlog above beta, and 0 between them.
+    """
     if f.backlog < f.alpha:
         return 1.0
     return -1.0 if f.backlog > f.beta else 0.0
 
 
 def acks_to_change(f: Window) -> float:
-    """ACKs until the window reaches the next whole packet, at this round trip's growth per ACK."""
+    """How many ACKs arrive until the window reaches the next whole packet.
+
+    Each ACK adds the growth that Vegas decided for this round trip.
+    """
     if f.growth <= 0.0:
         return NEVER
     acks: float = max(1.0, np.ceil((cwnd_packets(f) + 1.0 - f.cwnd) / f.growth - SLACK))
@@ -38,7 +44,7 @@ def acks_to_change(f: Window) -> float:
 
 
 def upon_acks(f: Window, acks: float) -> None:
-    """Move the window upon some ACKs, by the growth per ACK that the last round trip decided."""
+    """Move the window when ACKs arrive, by the growth per ACK that the last round trip decided."""
     if f.growth == 1.0 and f.ssthresh < 1e9:
         f.growth = 0.0  # slow start is over before the round is
     if f.growth != 0.0 and keeps_up(f, acks):
@@ -48,9 +54,11 @@ def upon_acks(f: Window, acks: float) -> None:
 
 
 def add(f: Window, acks: float) -> None:
-    """Add the growth of each ACK to the window, one ACK at a time where ns-2 does.
+    """Add the growth per ACK to the window for ``acks`` ACKs.
 
-    A sum of W increments 1/W may stay below 1 by rounding. The window then opens one ACK later.
+    ns-2 adds it ACK by ACK, so its window may have rounding errors: a sum of W increments 1/W may
+    stay below 1, and the window then reaches the next packet one ACK later.  For a sender with
+    ``plain_sums`` this function does the same, except for many ACKs at a time.
     """
     if not f.plain_sums or acks > SUMMED_SINGLY:
         f.cwnd += acks * f.growth
@@ -60,9 +68,9 @@ def add(f: Window, acks: float) -> None:
 
 
 def upon_round(f: Window, over: Round) -> None:
-    """Decide once per round trip how the window moves.
+    """Decide at the end of a round trip how the window moves in the next one.
 
-    ns-2 decides by the mean RTT of the round trip, Linux by the least.
+    ns-2 decides by the mean RTT of the round trip, Linux by the smallest.
     """
     if f.whole_window:
         if over.opens:
@@ -84,8 +92,8 @@ def upon_round(f: Window, over: Round) -> None:
 def decide(f: Window, diff: float, delta: float) -> None:
     """Decide how far each ACK of the next round trip moves the window, as in ns-2 or the papers.
 
-    ns-2 compares the rounded backlog ``delta`` with the thresholds, the papers the backlog ``diff``
-    itself.
+    ``diff`` is the backlog, and ``delta`` the backlog rounded to whole packets.  ns-2 compares
+    ``delta`` with the thresholds.  The papers' Vegas compares ``diff``.
     """
     if f.cwnd < f.ssthresh:  # slow start: doubles every other round
         f.grow_next = 1 - f.grow_next
@@ -107,9 +115,9 @@ def decide(f: Window, diff: float, delta: float) -> None:
 
 
 def count_acked(f: Window, packets: float, acked: float) -> None:
-    """Linux: count ``acked`` packets towards the next packet of the window, as Reno's growth does.
+    """Count ``acked`` packets towards the next packet of the window, as Linux does for Reno.
 
-    ``packets`` is the window.
+    After ``packets`` counted packets, the present window, the window grows by one packet.
     """
     if f.cwnd_cnt >= packets:  # from a larger window
         f.cwnd_cnt = 0.0
@@ -121,9 +129,10 @@ def count_acked(f: Window, packets: float, acked: float) -> None:
 
 
 def decide_whole(f: Window, acked: float) -> None:
-    """Decide as Linux does: change the window by a whole packet, on the round's least RTT.
+    """Decide as Linux does at the end of a round trip: change the window by a whole packet.
 
-    The ACK that ends the round acknowledges ``acked`` packets.
+    The decision follows from the smallest RTT of the round trip.  The ACK that ends the round trip
+    acknowledges ``acked`` packets.
     """
     packets = cwnd_packets(f)
     if f.rtt_count <= 2.0:  # too few samples: like Reno
@@ -146,10 +155,10 @@ def decide_whole(f: Window, acked: float) -> None:
 
 
 def upon_each(f: Window, exact: bool) -> None:
-    """Decide at every ACK, by the last RTT, how far the next ACKs move the window.
+    """Decide at every ACK, by the last RTT, by how much each further ACK moves the window.
 
-    ns-2's Vegas really decides once per round trip. This function is for runs without that, which
-    measure its effect.
+    The real Vegas of ns-2 decides once per round trip.  Runs with this function instead show how
+    much that matters.
     """
     if f.cwnd < f.ssthresh or f.base > 1e9:
         return

@@ -20,10 +20,13 @@ _QUEUES: dict[str, type[Any]] = {"droptail": DropTail, "red": Red, "rd": RateDel
 
 
 class QueueRule:
-    """The rule for a link's queue table in a scenario; ``discipline`` decides its other keys."""
+    """Reads, checks and writes the queue table of a link in a scenario.
+
+    The key ``discipline`` of the table decides which other keys it has.
+    """
 
     def read(self, value: object, where: str, packet_size: float | None) -> Any:
-        """Read a scenario's queue table by the rules of its discipline."""
+        """Read the queue table of a scenario, with the keys that its discipline has."""
         if not isinstance(value, Mapping):
             kinds = ", ".join(cls.__name__ for cls in _QUEUES.values())
             allowed = f'a table such as {{ discipline = "droptail" }}; in Python one of {kinds}'
@@ -37,7 +40,7 @@ class QueueRule:
             raise FieldError(where, value, "a DropTail, Red or RateDelay")
 
     def write(self, value: Any) -> dict[str, Any]:
-        """The queue as a table of a scenario file, with the key ``discipline`` first."""
+        """The queue as a table for a scenario file, with the key ``discipline`` first."""
         return {"discipline": value.discipline} | checked.write_table(value)
 
 

@@ -17,9 +17,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class RateDelay(Checked):
-    """Rate-Delay services (``podlesny``): a flow of queue R gets k times the rate of a flow of D.
+    """Rate-Delay services (``podlesny``): two queues R and D share a link and its buffer.
 
-    ``delay_buffer`` is the part of the buffer that queue D gets.
+    A flow of queue R gets ``k`` times the rate of a flow of queue D.  ``delay_buffer`` is the
+    fraction of the buffer that queue D gets.
     """
 
     k: float = field(Quantity("fraction", low=1e-9, high=1e9), 1.0)
@@ -30,9 +31,10 @@ class RateDelay(Checked):
 def split(buffer: ArrayLike, delay_buffer: ArrayLike) -> tuple[Floats, Floats]:
     """Buffers ``(B_R, B_D)`` of queues R and D in whole packets; they add up to the buffer.
 
-    ``podlesny`` III gives D a tenth of the buffer. Here D gets the nearest whole number of packets
-    (ties to even) and R the rest. An infinite buffer makes both infinite; a queue whose part is 0
-    still gets 0. Arguments broadcast.
+    By ``podlesny`` III queue D gets a tenth of the buffer. In this function D gets the fraction
+    ``delay_buffer``, rounded to the nearest whole number of packets (ties to even), and R the rest.
+    If the buffer is infinite, both parts are infinite; but a queue whose fraction is 0 gets 0.
+    Arguments broadcast.
     """
     B, part = np.broadcast_arrays(
         np.asarray(buffer, dtype=np.float64), np.asarray(delay_buffer, dtype=np.float64)

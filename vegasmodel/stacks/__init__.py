@@ -30,9 +30,9 @@ _EDITIONS = MappingProxyType({(NS2.name, "2.35"): NS2_2_35})
 def dead_zone(alpha: ArrayLike, beta: ArrayLike, variant: str) -> tuple[Floats, Floats]:
     """The dead zone of Vegas: the backlogs (low, high), packets, between which its window rests.
 
-    The window grows at a backlog below ``low`` and shrinks above ``high``. It rests at ``low``, but
-    at ``high`` only in the variant ``paper``. Raises ``ValueError`` for an unknown variant and for
-    beta below alpha.
+    The window grows at a backlog below ``low`` and shrinks at one above ``high``. At the backlog
+    ``low`` itself it rests. At the backlog ``high`` itself it rests only in the variant ``paper``.
+    Raises ``ValueError`` for an unknown variant and for beta below alpha.
     """
     stack = find(variant)
     a, b = np.asarray(alpha, dtype=np.float64), np.asarray(beta, dtype=np.float64)
@@ -46,7 +46,8 @@ def dead_zone(alpha: ArrayLike, beta: ArrayLike, variant: str) -> tuple[Floats, 
 def waiting_room(buffer: ArrayLike, variant: str) -> Floats:
     """How many packets can wait at a drop-tail queue with the limit ``buffer``.
 
-    The packet in transmission does not wait. Raises ``ValueError`` for an unknown variant.
+    It is one packet fewer than ``buffer`` in ns-2, whose limit also counts the packet in
+    transmission.  Raises ``ValueError`` for an unknown variant.
     """
     room: Floats = np.maximum(
         np.asarray(buffer, dtype=np.float64) - find(variant).limit_counts, 0.0
@@ -55,18 +56,22 @@ def waiting_room(buffer: ArrayLike, variant: str) -> Floats:
 
 
 def find(variant: str, ns2_defaults: str = "papers") -> Stack:
-    """The TCP implementation of that name.  ``ValueError`` lists all if there is none."""
+    """The TCP implementation with the name ``variant``.
+
+    Raises ``ValueError``, which lists all names, if there is none.
+    """
     if variant not in STACKS:
         raise ValueError(f"variant {variant!r}: one of {', '.join(STACKS)}")
     return _EDITIONS.get((variant, ns2_defaults), STACKS[variant])
 
 
 def running(law: str, variant: str, beside: Iterable[str]) -> str:
-    """The TCP implementation whose code a source with this ``law`` and ``variant`` runs, by name.
+    """The name of the TCP implementation whose code a source with this law and variant runs.
 
-    This is the variant itself, with one exception: the variant ``paper`` implements Vegas only.  A
-    source with ``paper`` and another law runs the code of the sources beside it, whose variants are
-    ``beside``: Linux if one of them is Linux and none is ns-2, else ns-2, as in the papers.
+    It is the variant itself, with one exception: the variant ``paper`` has code for Vegas only.  A
+    source with another law and the variant ``paper`` runs the code of the other sources of the
+    scenario, whose variants are ``beside``.  That is Linux if one of them is Linux and none is
+    ns-2.  Otherwise it is ns-2, as in the papers.
     """
     if STACKS[variant].implements(law):
         return variant
@@ -77,9 +82,10 @@ def running(law: str, variant: str, beside: Iterable[str]) -> str:
 def of_links(laws: Iterable[str], variants: Iterable[str], running: Iterable[str]) -> Stack:
     """The TCP implementation that decides how the links of a scenario behave: ns-2 or ``paper``.
 
-    Each argument has one entry per group of flows: its law, the variant that it states, and the
-    implementation whose code it runs.  With Vegas flows, the links are ns-2's if any group states
-    ``ns2``. Without Vegas flows, they are ns-2's if any group runs the code of ns-2.
+    Each argument has one entry per group of equal flows: its law, the variant that the scenario
+    states for it, and the implementation whose code it runs.  If the scenario has Vegas flows, the
+    links are ns-2's if any group states ``ns2``.  If it has none, they are ns-2's if any group runs
+    the code of ns-2.  In all other cases they are those of ``paper``.
     """
     own = any(law in (PAPER.laws or ()) for law in laws)
     found = {STACKS[name] for name in (variants if own else running)}

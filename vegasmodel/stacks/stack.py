@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Mechanisms:
-    """What a sender does when an ACK arrives or its timer expires.
+    """What a sender of one TCP implementation does when an ACK arrives or its timer expires.
 
-    Each field switches one mechanism on or off, or sets one of its numbers, in packets or seconds.
-    ``engines/rounds``, the packet simulator, copies each field into its record of a flow.
+    Each field switches one mechanism on or off, or sets a number of a mechanism, in packets or
+    seconds.  ``engines/rounds``, the packet simulator, copies each field into its record of a flow.
     """
 
     # Vegas: how it decides
@@ -86,7 +86,7 @@ class Mechanisms:
 
 @dataclass(frozen=True, kw_only=True)
 class Stack(Mechanisms):
-    """What one implementation of TCP adds to the law: its rounding, its timers, its defaults."""
+    """What one implementation of TCP adds to every law: its rounding, its timers, its defaults."""
 
     name: str
     laws: tuple[str, ...] | None = None  # the laws that it implements; None: every law
@@ -125,7 +125,7 @@ class Stack(Mechanisms):
     scheduled_ties: bool = False  # events of one instant in the order in which they were scheduled
 
     def dead_zone(self, alpha: float, beta: float) -> tuple[float, float]:
-        """The backlogs, packets, between which the window of one Vegas source rests."""
+        """The backlogs (low, high), packets, between which the window of one Vegas source rests."""
         return max(alpha - self.below_alpha, 0.0), beta + self.above_beta
 
     def implements(self, law: str) -> bool:
