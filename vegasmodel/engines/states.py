@@ -113,10 +113,7 @@ def write(
 
 @jit
 def put(out: Floats, n: int, x: float) -> int:
-    """Write ``x`` at place n of ``out``, if it is that long; returns n + 1.
-
-    The number is thus appended to the ``n`` numbers that ``out`` already holds.
-    """
+    """Append ``x`` to the ``n`` numbers that ``out`` holds, if there is room; returns n + 1."""
     if n < out.shape[0]:
         out[n] = x
     return n + 1

@@ -86,8 +86,9 @@ def register_law(name: str, drift: Rule | None = None, **data: Any) -> Callable[
     ``drift``, ``cut`` and ``remember`` take a ``Source`` and return a float.  Numba compiles them,
     so they use arithmetic and ``math`` only.  ``data`` holds the other fields of ``Law``.  With
     ``delay_based``, slow start ends at a backlog of gamma unless ``slow_start`` states otherwise.
-    A second law of the same name replaces the first.  Raises ``FieldError``; a model raises it too
-    if a rule fails during its run or returns no number.
+    A second law of the same name replaces the first.  Raises ``FieldError`` for a wrong name or
+    field, and for a function that fails or returns no number.  A model raises it, too, if this
+    happens during its run.
     """
     if not isinstance(name, str) or not name.isprintable() or not 0 < len(name.strip()) <= 60:
         raise FieldError("law", name, "a printable name of at most 60 characters")

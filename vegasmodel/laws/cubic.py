@@ -24,8 +24,8 @@ def remember(f: Source) -> float:
 # constant C. W_max is the window at the loss, and W_epoch the window right after it. W(t) reaches
 # W_max again after the time K = cbrt((W_max - W_epoch)/C). The sender aims at W(t + RTT), the
 # target one round trip ahead (4.2), or at W_est if that is larger. W_est is the window that a Reno
-# flow would have at that time (4.3). It begins at W_epoch, and grows by ALPHA = 0.53 packets per
-# round trip, or by 1 packet once it is above the window at the loss.
+# flow would have one round trip ahead (4.3). W_est begins at W_epoch, and grows by ALPHA = 0.53
+# packets per round trip, or by 1 packet once it is above the window at the loss.
 def drift(f: Source) -> float:
     """Growth in packets per round trip: the window aimed at, less the present window.
 

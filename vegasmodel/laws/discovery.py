@@ -1,6 +1,6 @@
 """Finds laws of congestion control outside this package: in a Python file or an installed package.
 
-A scenario file contains only the name of a law, never that of a Python file. So to read somebody's
+A scenario file contains only the name of a law, never that of a Python file. So reading somebody's
 scenario runs none of their code. Only the user can run foreign code: by naming a Python file, or by
 installing a package.
 """
@@ -26,7 +26,7 @@ ALLOWED = "a Python file that runs and calls vegasmodel.register_law"
 class CodeError(FieldError):
     """Code from outside this package has failed.
 
-    The message says where, what the error was, and what is expected.
+    The message says where the error occurred, what it was, and what is expected.
     """
 
     def __init__(self, place: str, error: BaseException, expected: str) -> None:

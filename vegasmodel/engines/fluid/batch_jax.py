@@ -130,7 +130,7 @@ class _Mark(NamedTuple):
 
 
 class _Moving(NamedTuple):
-    """The state of one scenario, which each pass of the loop advances; arrays are [flow]."""
+    """The state of one scenario, which each pass of the loop advances; its arrays are [flow]."""
 
     t: Array
     s: Array
@@ -306,7 +306,7 @@ def _admit(p: Flows, y: _Moving) -> _Moving:
 def _lose(losers: int, p: Flows, warmup: Array, due: Array, y: _Moving, grows: Array) -> _Moving:
     """If the step has ended in an overflow, cut windows, and skip cycles that repeat.
 
-    Those flows are cut that lose packets by ``losers``, as in ``march.cut_windows``.
+    ``losers`` says which flows' windows are cut, as in ``march.cut_windows``.
     """
     hit = jnp.ones_like(grows) if losers == 1 else grows & (losers == 0 or ~p.keeps_backlog)
     spilt = y.full & (y.level > 0)

@@ -102,8 +102,8 @@ class _Motion:
     def rested(self, window: Floats) -> bool:
         """Whether all windows still equal ``window``, an array [flow], and no loss can move them.
 
-        A loss can if the link has random loss, if RED drops packets, or if a sender has not yet
-        detected a loss.
+        A loss is possible if the link has random loss or RED drops packets.  It can also have
+        occurred already, if its sender has not yet detected it.
         """
         moved = np.abs(self.flows["cwnd"] - window).max()
         drops = self.link.loss > 0.0 or self.state["red_passed"][0] > 0.0

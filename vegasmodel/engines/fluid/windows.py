@@ -62,9 +62,9 @@ def window_after(
     Also returns its derivatives with respect to s1 and to h, and how the window moves.  The window
     goes from W to W1 = W + m g, which is (W2) in implicit form.  Here T is the propagation delay,
     and g = h/2 (1/(T + s) + 1/(T + s1)) is the length of the step in round trips.  The law chooses
-    the direction m from the window and the delay at the end of the step.  The window grows with m =
-    1, shrinks with m = -1 and rests with m = 0.  If it slides on a threshold of the backlog, m lies
-    between these values.
+    the direction m from the window and the delay at the end of the step: m is 1 if the window
+    grows, -1 if it shrinks and 0 if it rests.  If the window slides on a threshold of the backlog,
+    m lies between these values.
     """
     W, x, slow = y.window[i], y.over_estimate[i], y.in_slow_start[i]
     if y.clock[0] < y.recovery_until[i]:

@@ -100,7 +100,7 @@ def double(flow: Sender, g: float) -> None:
 def move(flow: Sender, now: LinkState, g: float, smooth: bool) -> None:
     """Move the window over ``g`` round trips by what its law decides, equation (S2).
 
-    In slow start the window grows as slow start demands.
+    In slow start the window grows by the rule of slow start instead.
     """
     W, doubling, moving = flow.cwnd, flow.in_slow_start, g
     if flow.in_slow_start and flow.slow_start == UNTIL_LOSS:

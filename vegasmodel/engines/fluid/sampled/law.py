@@ -16,9 +16,10 @@ from vegasmodel.support.machine_code import part
 
 
 def _chain(functions: list[Any]) -> Any:
-    """A compiled function that takes k and the arguments, and calls function number k of a list.
+    """Make a compiled function of k and a ``Source`` that calls function number k of a list.
 
-    It compares k with each number in turn, so that the compiler can inline all the functions.
+    The compiled function compares k with each number in turn, so that the compiler can inline all
+    functions of the list.
     """
 
     def link(k: int, function: Any, rest: Any) -> Any:

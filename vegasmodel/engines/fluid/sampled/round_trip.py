@@ -1,4 +1,4 @@
-"""What a sender does in each round trip: it measures the delay, and its law decides at the end."""
+"""What a sender does in each round trip: it measures the delay, and its law moves the window."""
 
 from __future__ import annotations
 
