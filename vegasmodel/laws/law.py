@@ -128,7 +128,7 @@ def _takes_one(rule: Any, where: str) -> None:
 
 
 def ask(law: Law, name: str, source: Source) -> None:
-    """Call a law's function in plain Python; ``FieldError`` unless it returns a usable number."""
+    """Call a law's function in plain Python; raise ``FieldError`` if it gives no usable number."""
     where, rule = f"law {law.name}: {name}", getattr(law, name)
     saw = ", ".join(f"{key} {value:.6g}" for key, value in source._asdict().items())
     allowed = f"a number up to {LARGEST_ANSWER:g} either way, also at {saw}"

@@ -56,7 +56,7 @@ class Round(NamedTuple):
 class PacketRules(NamedTuple):
     """The functions by which a law moves a window of whole packets outside slow start.
 
-    The cut at a loss is not among them: the field ``decrease`` of the law sets it.
+    The cut at a loss is not among them: the factor ``decrease`` sets it.
     """
 
     acks_to_change: Callable[[Any], float]  # ACKs after which a whole packet may have been passed

@@ -117,7 +117,7 @@ def decide(f: Window, diff: float, delta: float) -> None:
 def count_acked(f: Window, packets: float, acked: float) -> None:
     """Count ``acked`` packets towards the next packet of the window, as Linux does for Reno.
 
-    After ``packets`` counted packets, the present window, the window grows by one packet.
+    ``packets`` is the window.  Whenever as many packets have been counted, the window grows by one.
     """
     if f.cwnd_cnt >= packets:  # from a larger window
         f.cwnd_cnt = 0.0
