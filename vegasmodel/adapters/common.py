@@ -63,10 +63,11 @@ def laws_within(scenario: Scenario, laws: Iterable[str]) -> str | None:
 
 
 def left_out(scenario: Scenario, *, random_loss: bool = False) -> list[Assumption]:
-    """Assumptions on features that no closed form contains.
+    """Assumptions that the scenario has no feature which the closed forms leave out.
 
-    There is one assumption for each such feature; it holds if the scenario does not have the
-    feature.  ``random_loss``: whether the model's equations contain random loss.
+    There is one assumption for each such feature, for example delayed ACKs, a receiver's window, or
+    flows that stop. It holds if the scenario does not have the feature. ``random_loss`` says
+    whether the model's equations contain random loss.
     """
     groups, run = scenario.flows, scenario.run
     starts = [member.start for member in scenario.members]
@@ -119,10 +120,11 @@ def _fast_access(scenario: Scenario, group: Flow) -> bool:
 def one_recovery(
     scenario: Scenario, taken: str, known: Iterable[str] = (), *, lost: bool = True
 ) -> Assumption:
-    """The assumption that all loss-based sources recover from losses in the way that the model has.
+    """The assumption that every loss-based law recovers from losses as the model describes it.
 
-    ``taken`` says this way in words, and ``known`` holds the laws that recover in this way.
-    ``lost`` says whether any packet is lost at all.
+    ``taken`` describes the model's recovery in words, for the explanation. ``known`` holds the laws
+    that do recover in this way. ``lost`` says whether any packet is lost; if none is, the
+    assumption holds.
     """
     laws = {group.law for group in scenario.flows} - {"vegas"} - set(known)
     if not laws or not lost:
@@ -147,12 +149,13 @@ def buffered(scenario: Scenario) -> Assumption:
 
 
 def with_growth(found: Prediction) -> Prediction:
-    """Add an assumption to the answer ``found``: a law of the user makes its window grow.
+    """Add to a prediction the assumption that flows with a user-defined law let their window grow.
 
-    A law that the user has registered may never increase its window, either by mistake or because a
-    rival fills the queue.  A flow with this law then sends about one packet per round trip,
-    whatever the capacity.  Without a warning the low throughput would look like a result of the
-    competition.  If no flow has a registered law, ``found`` is returned unchanged.
+    A law that the user has registered may never increase its window, either by mistake or because
+    competing flows fill the queue. A flow with this law then sends about one packet per round trip,
+    whatever the capacity. Without a warning the low throughput would look like a result of the
+    competition. The assumption fails if such a flow's mean window is near one packet. If no flow
+    has a registered law, ``found`` is returned unchanged.
     """
     scenario = found.scenario
     own = {law.name for law in registered(group.law for group in scenario.flows)}
@@ -174,12 +177,14 @@ def settles(scenario: Scenario) -> Assumption:
     """The simulators' assumption that windows reach the steady state within the warm-up.
 
     Let w be a long-lived flow's first window, and W the window of a fair share of its slowest link.
-    Slow start at most doubles a window per round trip, so the flow needs at least log2(W / w) round
-    trips.  If the warm-up is shorter, the assumption fails.  A source that halves its window at a
-    loss, and then grows by one packet per round trip, needs W/2 round trips to return to W.  If the
-    warm-up is shorter than that, the assumption fails too.  Growth by one packet per round trip
-    takes up to W round trips.  If the warm-up is shorter than that for some flow, the result is
-    ``None`` (not known).
+    Three cases are tested, from the shortest warm-up to the longest.
+
+    - Slow start at most doubles a window per round trip. So the flow needs at least log2(W / w)
+      round trips; with fewer the assumption fails.
+    - A source that halves its window at a loss, and then grows by one packet per round trip, needs
+      W/2 round trips to return to W. With fewer the assumption fails.
+    - Growth by one packet per round trip takes up to W round trips. If some flow has fewer, the
+      result is ``None`` (not known).
     """
     known = {group.law for group in scenario.flows} - {
         law.name for law in registered(group.law for group in scenario.flows)
@@ -226,9 +231,10 @@ def settles(scenario: Scenario) -> Assumption:
 def _trips_after_loss(scenario: Scenario, group: Flow, window: float) -> float:
     """How many round trips a halved window needs to grow back, by one packet in each.
 
-    Random losses of probability p hold the mean window near sqrt(3/(2p)) (Mathis et al. 1997).  The
+    ``window`` is the flow's fair share of its path, in packets. Random losses of probability p hold
+    the mean window near sqrt(3/(2p)) (Mathis et al. 1997), so the smaller of the two counts. The
     result is 0 if nothing is lost, if the receiver's window ends the growth, and for laws that do
-    not halve their window or do not grow by one packet per round trip.
+    not grow by one packet per round trip.
     """
     path = scenario.path(group)
     lost = max(link.loss for link in path)

@@ -69,9 +69,11 @@ def answer(scenario: Scenario) -> Prediction:
 
 
 def _recovery(scenario: Scenario, losses: Floats) -> Assumption:
-    """The assumption that a loss does nothing but cut the window at once, as in the papers.
+    """The assumption that the only effect of a loss is an immediate cut of the window.
 
-    In reality each law has a recovery of its own.
+    In the variant ``paper`` the equations have no fast retransmit and no fast recovery. In reality
+    each loss-based law has a recovery of its own, so the assumption fails if such a flow loses
+    packets.
     """
     loss_based = np.array([not find(member.flow.law).delay_based for member in scenario.members])
     lost = papers_only(scenario) and bool(losses[loss_based].any())
@@ -104,11 +106,14 @@ def _of_hosts(scenario: Scenario, losses: Floats) -> list[Assumption]:
 
 
 def _of_chance(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
-    """The assumptions on chance: there are enough runs, and bursts do not matter.
+    """Assumptions on randomness and bursts that the equations of ``fluid`` make.
 
-    Where windows do not fill the link, their packets pass the queue in trains.  Trains of several
-    loss-based flows may meet and overflow a buffer that is empty in the equations.  After a timeout
-    ns-2's Vegas may measure a baseRTT that no packet had (``docs/ns2.md``).
+    - There are enough random runs, and small changes of the scenario do not change the result.
+    - If windows do not fill the link, packets pass the queue in bursts. Bursts of several
+      loss-based flows may coincide and overflow a buffer that is empty in the equations.
+    - Vegas keeps a true baseRTT. After a timeout ns-2's Vegas may measure a baseRTT that no packet
+      had (``docs/ns2.md``).
+    - Random losses seldom lead to timeouts.
     """
     rates = run.throughput[None] if run.throughput_runs is None else run.throughput_runs
     chance = run.by_chance or scenario.run.start_jitter > 0.0
@@ -186,7 +191,11 @@ def _first_windows_fit(scenario: Scenario) -> bool:
 
 
 def _unknown(scenario: Scenario) -> list[Assumption]:
-    """The assumptions on details that the equations leave out."""
+    """The assumptions that what the equations leave out has no effect.
+
+    They concern parts of a law that the equations lack, ns-2's headers and timers, long random
+    waits of senders, and losses of the first windows.
+    """
     lacking = left_out_of_laws(scenario)
     rows = (
         *([("whole-laws", False, lacking)] if lacking else ()),

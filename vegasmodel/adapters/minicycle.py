@@ -91,11 +91,12 @@ def answer(scenario: Scenario) -> Prediction:
 
 
 def _reading(scenario: Scenario, vegas: Flow) -> tuple[float, minicycle.Losers, float]:
-    """The model's buffer, losing sources and response time for the variant of the Vegas flows.
+    """How a variant's mini-cycle model reads the scenario: buffer, losing sources, response time.
 
-    The response time is in round trips.  With the paper's variant it is 0.  With ns-2's and Linux's
-    it is 2: both sources adjust their windows once per round trip, and use the RTTs of packets that
-    were sent a round trip earlier.
+    The buffer is in packets. The losing sources are the option ``losers`` of ``minicycle.solve``.
+    The response time is in round trips. With the paper's variant it is 0. With ns-2's and Linux's
+    it is 2: both adjust their windows once per round trip, and use the RTTs of packets that were
+    sent a round trip earlier.
     """
     buffer = float(_room(scenario.links[0].buffer, vegas))
     return (buffer, "both", 0.0) if STACKS[vegas.variant].real_numbers else (buffer, "growing", 2.0)

@@ -21,10 +21,11 @@ WANTED = ("vegas", "reno", "queue_mean", "utilization", "loss_rate_vegas", "loss
 
 
 def takes(scenario: Scenario, key: str, groups: Sequence[int]) -> bool:
-    """Whether ``averages`` can vary the field ``key`` of ``groups`` (if empty: of the link).
+    """Whether ``averages`` can vary the field ``key`` of these flow groups.
 
-    The model has one RTT for all groups and one set of parameters for all Vegas flows.  So an RTT
-    can be varied only for all groups together, and a Vegas parameter only for all Vegas groups
+    ``groups`` holds the groups' numbers in the scenario. It is empty if ``key`` is a field of the
+    link. The model has one RTT for all groups and one set of parameters for all Vegas flows. So an
+    RTT can be varied only for all groups together, and a Vegas parameter only for all Vegas groups
     together.
     """
     if key not in KEYS or len(scenario.links) != 1:

@@ -111,8 +111,9 @@ def _solve(routing: Floats, capacity: Floats, alpha: Floats, x: Floats) -> netwo
 def _fits(scenario: Scenario, x: Floats, rests: list[rest.Rest], queue: Floats) -> Assumption:
     """The assumption that no buffer overflows.
 
-    For one link the test is that of the model ``equilibrium``.  For several links only the queues
-    in the steady state are tested; before the steady state the queues may be larger.
+    For one link with traffic in one direction the test is that of the model ``equilibrium``.
+    Otherwise only the queues in the steady state are tested. Before the steady state they may be
+    longer, so the result may be ``None`` (not known).
     """
     if len(scenario.links) == 1 and len({g.direction for g in scenario.flows}) == 1:
         edge = column(

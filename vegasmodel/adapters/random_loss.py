@@ -89,9 +89,9 @@ def _hypotheses(scenario: Scenario, regime: str) -> list[Assumption]:
 
 
 def _several_packets(scenario: Scenario, windows: Floats) -> Assumption:
-    """The assumption that windows are larger than 3 packets, so a loss can be repaired in a round.
+    """The assumption that windows exceed 3 packets, so that fast retransmit can repair a loss.
 
-    A smaller window brings no three duplicate ACKs, so each loss leads to a timeout.  Then the rate
+    A smaller window brings no three duplicate ACKs, so each loss leads to a timeout. Then the rate
     depends on the details of the timer, such as when its backoff ends.
     """
     least = int(np.argmin(windows))
@@ -104,9 +104,9 @@ def _several_packets(scenario: Scenario, windows: Floats) -> Assumption:
 
 
 def _rest(scenario: Scenario) -> list[Assumption]:
-    """The assumptions of every model, except those about receiver windows and delayed ACKs.
+    """The assumptions of ``left_out``, without those on receiver windows and delayed ACKs.
 
-    The equations of this model contain receiver windows and delayed ACKs.
+    This model's equations contain receiver windows and delayed ACKs, so these break no assumption.
     """
     known = ("window-not-limited", "one-ack-a-packet")
     return [a for a in left_out(scenario, random_loss=True) if a.name not in known]

@@ -87,7 +87,10 @@ def answer(scenario: Scenario) -> Prediction:
 
 
 def _undefined(scenario: Scenario, queue: Red) -> str | None:
-    """Why the equations have no value for this buffer or these windows; ``None`` if they have."""
+    """Why the equations of the model cannot be evaluated; ``None`` if they can.
+
+    They need a buffer in which packets can wait, and windows that a loss reduces.
+    """
     if scenario.links[0].buffer == 0.0:
         return "no packet can wait in a buffer of 0, so there is no mean queue"
     uncut = [g.name for g in scenario.flows if g.decrease == 1.0]

@@ -27,7 +27,7 @@ Mask = NDArray[np.bool_]
 
 
 class Rest(NamedTuple):
-    """The steady state ("rest") of all flows that have started by some moment.
+    """The steady state of the flows that have started by some time.
 
     Flows that have not started have window 0.
     """
@@ -41,25 +41,28 @@ Solve = Callable[[Mask, Floats], tuple[Floats, Floats]]
 
 
 def starts(scenario: Scenario) -> Floats:
-    """The start of each flow, s."""
+    """The time at which each flow starts, in s."""
     return np.array([member.start for member in scenario.members])
 
 
 def measures(scenario: Scenario) -> Mask:
-    """Which flows measure their baseRTT."""
+    """For each flow, whether it measures its baseRTT; else the scenario gives its over-estimate."""
     return np.array([m.flow.over_estimate == "measured" for m in scenario.members])
 
 
 def given(scenario: Scenario) -> Floats:
-    """The given over-estimate of each flow's baseRTT, s; 0 if the flow measures it."""
+    """Each flow's over-estimate of baseRTT in s, as given in the scenario; 0 if it is measured."""
     x = [m.flow.over_estimate for m in scenario.members]
     return np.array([0.0 if value == "measured" else float(value) for value in x])
 
 
 def follow(scenario: Scenario, solve: Solve) -> tuple[Floats, list[Rest]]:
-    """Over-estimates of the baseRTTs [n], s, and the steady state after each starting time.
+    """Follow the starts of the flows: over-estimates of the baseRTTs, and all steady states.
 
-    ``solve`` computes a steady state.  Flows that start together find the same queue.
+    Returns the over-estimates [n] in s, and the steady state after each starting time. A flow that
+    measures its baseRTT over-estimates it by the queueing delay just before it starts. So flows
+    that start together have the same queueing delay in their baseRTT. ``solve`` computes a steady
+    state from the flows that are there and the over-estimates.
     """
     x, when, unknown, rtt = given(scenario), starts(scenario), measures(scenario), rtts(scenario)
     rests: list[Rest] = []

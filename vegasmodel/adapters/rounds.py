@@ -35,9 +35,10 @@ def answer(scenario: Scenario) -> Prediction:
 
 
 def figures(scenario: Scenario, enough: answers.Enough | None = None) -> Prediction:
-    """The answer without the test for phase effects, which would double the time.
+    """The simulator's prediction for a scenario, without the test for phase effects.
 
-    ``enough`` (see ``answers.answer``) decides when no more runs are needed.
+    That test would double the time. ``enough`` (see ``answers.answer``) decides after each run
+    whether more runs are needed.
     """
     try:
         found = answers.answer(scenario, enough=enough)

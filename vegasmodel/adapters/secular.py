@@ -127,10 +127,11 @@ def _by_moment(
     order: np.ndarray[tuple[int], np.dtype[np.intp]],
     path: list[tuple[Floats, Floats, float]],
 ) -> list[rest.Rest]:
-    """The steady state after each starting time.
+    """The steady state after each starting time of the scenario.
 
-    ``path`` has the state after each single arrival, in order of arrival.  The results have the
-    flows in the order of the scenario.
+    ``path`` has the state after each single arrival, in order of arrival. Of flows with the same
+    starting time only the state after the last one is returned. The arrays of the results have the
+    flows in the order of the scenario, and a window of 0 for flows that have not started.
     """
     when = rest.starts(scenario)[order]
     rests = []
@@ -264,9 +265,8 @@ def threshold(scenario: Scenario) -> Floats:
 def _rests(scenario: Scenario, alpha: Floats) -> tuple[Floats, list[rest.Rest] | None]:
     """Over-estimates of the baseRTTs [n], s, and the steady state after each starting time.
 
-    The backlog of each flow is ``alpha``.  If very many flows arrive one at a time, a simple
-    recursion computes the over-estimates without the steady states, and the second result is
-    ``None``.
+    Each flow keeps ``alpha`` packets queued. If very many flows arrive one at a time, only the
+    recursion ``arrivals.arrive`` is evaluated. The second result is then ``None``.
     """
     rtt, c, law = rtts(scenario), scenario.links[0].capacity, _law(scenario)
     if rtt.size > MAX_ORDER and _alone(scenario):
@@ -320,10 +320,10 @@ def _too_many_arrivals(scenario: Scenario) -> str | None:
 
 
 def _law(scenario: Scenario) -> str:
-    """Whose equilibrium equation the scenario's Vegas flows follow: ``linux`` or ``paper``.
+    """The variant, ``linux`` or ``paper``, whose equilibrium equation holds for the Vegas flows.
 
     ns-2's rounding widens the range of backlogs at which Vegas keeps its window, but does not move
-    the middle of this range.  So flows of ns-2 follow the papers' equation.
+    the middle of this range. So flows of ns-2 follow the papers' equation.
     """
     variant = scenario.flows[0].variant
     return variant if STACKS[variant].backlog_over_base else "paper"
@@ -362,7 +362,7 @@ def _hypotheses(scenario: Scenario, *, one_threshold: bool = True) -> list[Assum
 
 
 def _said(assumption: Assumption) -> Assumption:
-    """Return the assumption; if it holds, drop its detail, which explains a failure."""
+    """The assumption, without its explanation if it holds."""
     return Assumption(assumption.name, assumption.holds) if assumption.holds else assumption
 
 

@@ -95,7 +95,10 @@ def stability(scenario: Scenario) -> StabilityVerdict:
 
 
 def place(scenario: Scenario) -> Rest | str:
-    """The equilibrium of the equations of the simulator ``delayed``, or why there is none."""
+    """The equilibrium of the equations of ``delayed`` for a scenario, or a text: why there is none.
+
+    ``delayed`` is the simulator that integrates delay differential equations.
+    """
     reason = _unsupported(scenario)
     if reason is not None:
         return reason

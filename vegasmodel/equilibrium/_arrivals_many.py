@@ -100,10 +100,11 @@ def _spread(where: Floats, weight: Floats, nodes: Floats, low: float, high: floa
 
 @_jit
 def _place(level: int, k: int, leaves: int) -> int:
-    """The row of a cluster in the table of all clusters, which is ordered by the clusters' size.
+    """The row at which a cluster is stored in the table of all clusters.
 
-    A cluster of ``level`` consists of 2^level blocks of flows, and ``k`` is its number among these.
-    ``leaves`` is the number of blocks.
+    The table lists the smallest clusters first. A cluster of ``level`` consists of 2^level blocks
+    of flows, and ``k`` is its number among the clusters of its level. ``leaves`` is the number of
+    blocks.
     """
     row = k
     for one in range(level):
@@ -113,10 +114,11 @@ def _place(level: int, k: int, leaves: int) -> int:
 
 @_jit
 def _gather(alpha: Floats, found: Floats, i: int, leaves: int, clusters: Floats) -> None:
-    """Build the clusters whose last flow comes just before flow i.
+    """Build all clusters that end just before flow i.
 
-    A cluster stands for the terms of many flows in the sum of rates.  One is built for the block of
-    flows that ends there, and one for each larger cluster that this block completes.
+    A cluster stands for the terms of many flows in the sum of rates. A block of flows ends before
+    flow i. It makes one cluster, and each larger cluster of which it is the last block is then made
+    from two smaller ones.
     """
     k = i // BLOCK - 1
     first = i - BLOCK
@@ -199,11 +201,11 @@ def _sums(
 def _march(
     alpha: Floats, c: float, i: int, gap: float, found: Floats, residual: Floats, clusters: Floats
 ) -> tuple[int, float]:
-    """Find the queueing delay after each arrival from i on, as long as the sums are exact enough.
+    """Find the queueing delay after each arrival from number i on, one after another.
 
-    Returns the index of the first arrival for which rounding errors are too large (the number of
-    flows if there is none), and the last gap: delay less over-estimate of the flow.  The caller,
-    ``delays``, gives that arrival to the exact solver.
+    It stops at the first arrival for which rounding errors are too large. Returns the index of this
+    arrival (the number of flows if there is none), and the last gap: delay less over-estimate of
+    the flow. The caller, ``delays``, gives that arrival to the exact solver.
     """
     n = alpha.size
     leaves = n // BLOCK

@@ -54,7 +54,7 @@ def numbers(
 
 
 def floats(name: str, value: ArrayLike) -> Floats:
-    """The value as float64.  Raises ``FieldError`` for anything but numbers."""
+    """The value as a float64 array; raises ``FieldError`` unless it consists of numbers."""
     try:
         array = np.asarray(value)
         if array.dtype.kind in "US":
@@ -65,19 +65,19 @@ def floats(name: str, value: ArrayLike) -> Floats:
 
 
 def positive(name: str, value: ArrayLike) -> Floats:
-    """Check that every entry is positive and finite; returns the value as float64."""
+    """The value as float64; raises ``FieldError`` unless every entry is positive and finite."""
     return numbers(name, value, above=True)
 
 
 def count(name: str, value: Any, low: int = 1) -> int:
-    """Check that the value is a whole number, at least ``low``."""
+    """Raise ``FieldError`` unless the value is a whole number, at least ``low``; returns it."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < low:
         raise FieldError(name, value, f"a whole number, at least {low}")
     return int(value)
 
 
 def word(name: str, value: str, words: tuple[str, ...]) -> None:
-    """Check that the value is one of ``words``."""
+    """Raise ``FieldError`` unless the value is one of the strings in ``words``."""
     Choice(words).check(value, name)
 
 

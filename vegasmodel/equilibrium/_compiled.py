@@ -59,9 +59,10 @@ def _remainder(a: float, q: float, s: float) -> float:
 
 
 def _source() -> dict[str, Any]:
-    """All names that the functions of the solver use, with their values, for compilation.
+    """The names that the solver's functions use, with their values: the scope to be compiled.
 
-    They come from ``_secular_kernel`` and ``_secular_lanes``.
+    They come from ``_secular_kernel`` and ``_secular_lanes``; ``remainder`` is replaced by a
+    function for the machine instruction.
     """
     return {**vars(kernel), **vars(lanes), "remainder": _remainder}
 
@@ -92,9 +93,9 @@ def _compile(
 
 @functools.cache
 def batch(threads: bool) -> Callable[..., None]:
-    """The function ``solve_batch``, compiled.  With ``threads`` several threads share the cases.
+    """Returns ``solve_batch`` compiled: it solves many cases, each one link with its flows.
 
-    To start the threads takes milliseconds.
+    With ``threads`` several threads share the cases. To start the threads takes milliseconds.
     """
     scope = _compile(_source(), _SCALAR)
     # calls cost: each counts the references to its arrays, atomically
@@ -106,7 +107,10 @@ def batch(threads: bool) -> Callable[..., None]:
 
 @functools.cache
 def case() -> Callable[..., tuple[float, float, float, int, int]]:
-    """The function ``solve_case``, compiled: it solves one case, and threads share its flows."""
+    """Returns ``solve_case`` compiled: it solves one case, and several threads share its flows.
+
+    A case is one link with its Vegas flows.
+    """
     scope = _compile(_source(), _SCALAR)
     scope = _compile(scope, _CHUNKED, "_threads", threads=True)
     scope = _compile(scope, _CASE, "_threads")

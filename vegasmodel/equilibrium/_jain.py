@@ -58,9 +58,10 @@ class _Boxes:
         return phi, phi * (1.0 / y + 1.0 / (y + base))
 
     def gaps(self, edge: Floats) -> Floats:
-        """The gap [m] if every flow's backlog is that of ``edge`` [m, n].
+        """The gap for each row of ``edge`` [m, n], which holds the n flows' backlogs in packets.
 
-        The gap is the queueing delay less the largest over-estimate.
+        The gap, in s, is the equilibrium's queueing delay less the flows' largest over-estimate of
+        baseRTT. The result has shape [m].
         """
         variant = "linux" if self.linux else "paper"
         state = secular.solve(edge, self.x, self.c, rtt=self.rtt, variant=variant)

@@ -71,7 +71,7 @@ def _delay(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any) -> Any:
 
 
 def _present(y: Any, rtt: Any, x: Any) -> tuple[Any, Any, Any]:
-    """The distance y and baseRTT, each 1 for an absent flow, and whether each flow is present.
+    """``y`` and baseRTT with 1 in the place of absent flows, and whether each flow is present.
 
     ``y`` is the queueing delay less the flow's over-estimate; it is infinite for an absent flow.
     """
@@ -251,7 +251,11 @@ def _iterate(
 
 
 def _step(linux: bool, c: Any, g: Any, head: Any, rest: Any, slope: Any, f: Any) -> Any:
-    """The next step of the gap in each case: ``kernel.newton`` or ``one_pole``, for arrays."""
+    """The step from the gap ``g`` to the next one, for all cases at once.
+
+    It is that of the kernel's ``newton`` for Linux, else that of ``one_pole``. The gap is the
+    queueing delay less the largest over-estimate.
+    """
     if linux:
         part = f / c
         return 2.0 * rest / slope * (part / (1.0 + jnp.sqrt(jnp.maximum(1.0 + part, 0.0))))

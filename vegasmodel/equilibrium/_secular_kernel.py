@@ -94,13 +94,14 @@ def distance(top: float, x: float, g: float) -> tuple[float, float]:
 def survey(
     alpha: Row, x: Row, rtt: Row, linux: bool, c: float, low: int, high: int
 ) -> tuple[float, float, float, float, float, float]:
-    """Read a chunk of flows once, to check the input and to find where the iteration starts.
+    """Read the flows ``low`` to ``high`` - 1 once: check them, and sum up what the start needs.
 
-    Delta is the queueing delay, x are the over-estimates.  The function returns six numbers:
+    The iteration for the queueing delay Delta starts from these numbers. x are the over-estimates.
+    The function returns six numbers:
 
-    - the largest x, or NaN if a value of the chunk is out of range;
+    - the largest x, or NaN if a value of these flows is out of range;
     - the sum of the thresholds alpha over the flows with that x;
-    - for Linux: the greatest Delta - x at which one of these flows fills the link alone;
+    - for Linux: the greatest Delta - x at which one of the flows with that x fills the link alone;
     - the sum of all alpha;
     - the sum of all alpha x;
     - for Linux: the greatest Delta at which any flow fills the link alone.
@@ -135,11 +136,11 @@ def survey(
 def rough(
     alpha: Row, x: Row, rtt: Row, linux: bool, top: float, g: float, low: int, high: int
 ) -> tuple[float, float, float]:
-    """The sum R of a chunk's rates in float64, with derivatives by the gap g: (R, -R', R''/2).
+    """The sum R of the rates of the flows ``low`` to ``high`` - 1, and its derivatives, in float64.
 
-    The gap is the queueing delay less ``top``, the largest over-estimate.  For Vegas as in the
-    papers R leaves out the flows with that over-estimate.  For Linux the last number is not used
-    and stays 0.
+    Returns (R, -R', R''/2), with derivatives by the gap g: the queueing delay less ``top``, the
+    largest over-estimate. For Vegas as in the papers R leaves out the flows with that
+    over-estimate. For Linux the last number is not used and stays 0.
     """
     total, slope, bend = 0.0, 0.0, 0.0
     for i in range(low, high):
@@ -164,9 +165,11 @@ def rough(
 def precise(
     alpha: Row, x: Row, rtt: Row, linux: bool, top: float, g: float, low: int, high: int
 ) -> tuple[float, float, float, float, float]:
-    """The results of ``rough``, and the sum of all flows' rates in double-double: two floats.
+    """Exact sums over the flows ``low`` to ``high`` - 1, at the gap g.
 
-    The two floats are the rounded value and its error.
+    Returns five numbers: the three that ``rough`` returns (a sum of rates and two derivatives by
+    the gap), and the sum of the rates of all these flows as two floats, the rounded value and its
+    error. The gap is the queueing delay less the largest over-estimate.
     """
     total, slope, bend, sum_high, sum_low = 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(low, high):
@@ -202,7 +205,10 @@ def precise(
 def spread(
     alpha: Row, x: Row, rtt: Row, linux: bool, top: float, g: float, rates: Any, low: int, high: int
 ) -> tuple[float, float]:
-    """Write the rates of one chunk of flows; returns their sum as two floats, value and error."""
+    """Write the rates of the flows ``low`` to ``high`` - 1 into ``rates``, in pkt/s.
+
+    Returns the sum of these rates as two floats: the rounded sum and its rounding error.
+    """
     total, rest = 0.0, 0.0
     for i in range(low, high):
         a, rate = alpha[i], 0.0
@@ -314,7 +320,7 @@ def spread_all(
 
 
 def root(a: float, b: float, k: float) -> float:
-    """The larger root t of a t^2 + b t = k, computed without loss of digits.
+    """The larger root t of a t^2 + b t = k, without loss of digits to cancellation.
 
     If rounding makes the discriminant negative, it counts as 0.
     """
@@ -396,11 +402,11 @@ def advance(
     g: float, lower: float, upper: float, exact: bool,
     head: float, rest: float, slope: float, bend: float, f: float,
 ) -> tuple[float, float, float, bool, int]:  # fmt: skip
-    """Decide after a pass of the iteration how it goes on.
+    """Choose the next gap after a pass over the flows, or end the iteration.
 
-    Returns the next gap (queueing delay less largest over-estimate), the two ends of its bracket,
-    whether the next pass must use exact sums, and the status.  The status PENDING means that
-    another pass must follow.
+    The gap is the queueing delay less the largest over-estimate. Returns the next gap, the two ends
+    of an interval that contains the solution, whether the next pass must sum the rates exactly, and
+    the status. The status PENDING means that another pass must follow.
     """
     lower, upper = (g, upper) if f > 0.0 else (lower, g)
     move, order = 0.0 if linux else two_poles(g, head, slope, bend, f), 1
@@ -428,9 +434,10 @@ def advance(
 def find_gap(
     alpha: Row, x: Row, rtt: Row, linux: bool, c: float, first: int, n: int, work: Any
 ) -> tuple[float, float, int, int]:
-    """Find the gap of one case: the queueing delay less the largest over-estimate.
+    """Find the gap for one link: the queueing delay less the flows' largest over-estimate.
 
-    Returns that over-estimate, the gap, the number of passes, and the status.
+    Returns that over-estimate and the gap, both in s, the number of passes over the flows, and the
+    status.
     """
     top, pole, least, alphas, moment, reach = survey_all(alpha, x, rtt, linux, c, first, n, work)
     if not alphas > 0.0 or math.isnan(top):

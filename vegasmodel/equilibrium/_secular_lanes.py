@@ -130,9 +130,10 @@ def spread_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
 
 
 def begin(c: Any, first: int, width: int, t: Any, count: Any) -> None:
-    """Write each case's first gap, and the bracket around its solution, to the table.
+    """Write into the table ``t``, for each case, the gap with which its iteration starts.
 
-    The gap is the queueing delay less the largest over-estimate.
+    The gap is the queueing delay less the largest over-estimate. The table also gets the two ends
+    of an interval that contains the solution.
     """
     for k in range(width):
         t[FLOOR, k], t[CEILING, k], t[G, k] = first_gap(
@@ -145,10 +146,11 @@ def begin(c: Any, first: int, width: int, t: Any, count: Any) -> None:
 
 
 def step_lanes(c: Any, first: int, n: int, width: int, exact: bool, t: Any, count: Any) -> int:
-    """Decide how the iteration of each case goes on, as ``_secular_kernel.advance`` does for one.
+    """Take the next step of the iteration in each case, as ``advance`` does for a single case.
 
-    With ``exact``, only the cases that need exact sums are treated, else only the others.  Returns
-    how many of the treated cases need a further pass.
+    ``exact`` selects the cases that this call treats: if true, those whose rates must be summed
+    exactly (``count[EXACT]`` is 1), else the others. Returns how many of the treated cases need
+    another pass of the same kind.
     """
     more = 0
     for k in range(width):
@@ -175,9 +177,10 @@ def solve_lanes(
     alpha: Any, x: Any, c: Any, first: int, n: int, width: int, rates: Any, floats: Any,
     integers: Any, a: Any, v: Any, t: Any, count: Any,
 ) -> None:  # fmt: skip
-    """Solve a group of cases from number ``first`` on, side by side, for Vegas as in the papers.
+    """Solve ``width`` cases with the numbers ``first``, ``first`` + 1, ... together.
 
-    A case may end with a status other than DONE.
+    A case is one link with its n Vegas flows, which compute their backlog as in the papers. Each
+    pass over the flows serves all cases. A case may end with a status other than DONE.
     """
     gather(alpha, x, first, n, width, a, v)
     survey_lanes(n, width, a, v, t)

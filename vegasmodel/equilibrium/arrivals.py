@@ -29,9 +29,10 @@ RANGE = 1e-12  # of thresholds for which they may
 
 
 class Arrivals(NamedTuple):
-    """The state after the last arrival, with the queueing delay after each one.
+    """The equilibrium after all n flows have arrived, and the queueing delay after each arrival.
 
-    ``delays[..., i]`` is the queueing delay in s after arrival number i + 1.
+    ``delays[..., i]`` is the queueing delay in s after arrival number i + 1. The other fields hold
+    for the time after the last arrival.
     """
 
     x: Floats  # over-estimates, s [..., n]
@@ -147,13 +148,16 @@ def _join(
     variant: str,
     loose: NDArray[np.bool_],
 ) -> secular.Equilibrium:
-    """The equilibrium after an arrival: earlier flows keep their windows or sit at their edge.
+    """The equilibrium after an arrival, in which earlier flows keep or reduce their windows.
 
-    A flow that keeps its window W has the rate W/(Delta + d) at the queueing delay Delta and the
-    propagation delay d.  Its true rate is the smaller of this and the rate at its edge.  An
-    iteration finds which flows are at the edge.  Where it takes the larger of the two rates, the
-    Delta at which the rates add up to c is too large.  The next choice, the smaller of the two
-    rates at that Delta, can only lower Delta.  So at most n rounds give the exact set.
+    An earlier flow keeps its window W while its backlog is below the upper edge, the greatest
+    backlog at which Vegas holds its window. Its rate is then W/(Delta + d), with the queueing delay
+    Delta and the propagation delay d. Its true rate is the smaller of this and the rate at the
+    upper edge.
+
+    An iteration finds which flows are at the upper edge. Where it takes the larger of the two
+    rates, the Delta at which the rates add up to c is too large. The next choice, the smaller of
+    the two rates at that Delta, can only lower Delta. So at most n rounds give the exact set.
     """
     old = windows.shape[-1]
     kept = np.zeros(x.shape, dtype=bool)

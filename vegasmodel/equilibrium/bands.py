@@ -48,11 +48,12 @@ def equilibria(
     rtt: ArrayLike | None = None,
     variant: str = "paper",
 ) -> Band:
-    """The set of equilibria of n Vegas flows whose backlogs may rest between alpha and beta.
+    """The set of equilibria of n Vegas flows that keep between alpha and beta packets queued.
 
-    The arguments are the thresholds alpha and beta in packets, the over-estimates of baseRTT in s,
-    the capacity in pkt/s, and the propagation delays ``rtt`` in s.  The variant ``linux`` needs
-    ``rtt``, and so do windows.  Raises ``ValueError`` on impossible input.
+    The arguments are, per flow, the thresholds alpha and beta in packets and the over-estimate of
+    baseRTT in s; the link's capacity in pkt/s; and, per flow, the propagation delay ``rtt`` in s.
+    ``rtt`` is needed for the variant ``linux`` and for the method ``windows`` of the result. Raises
+    ``ValueError`` on impossible input.
     """
     word("variant", variant, VARIANTS)
     lower, upper = dead_zone(*ordered(numbers("alpha", alpha), numbers("beta", beta)), variant)
@@ -92,9 +93,11 @@ def outer_range(low: Band, high: Band) -> tuple[Floats, Floats]:
 def _one_against(
     band: Band, own: Floats, own_x: Floats, others: Floats, others_x: Floats
 ) -> Floats:
-    """Rates [n, n] in n equilibria: in row i, flow i has the backlog ``own``, others ``others``.
+    """Rates [n, n] in n equilibria: in equilibrium i (row i) only flow i differs from the others.
 
-    Likewise flow i has the over-estimate ``own_x``, and the others have ``others_x``.
+    In row i, flow i has the backlog ``own[i]`` in packets and the over-estimate ``own_x[i]`` of
+    baseRTT in s. Every other flow j has the backlog ``others[j]`` and the over-estimate
+    ``others_x[j]``.
     """
     n = own.size
     out = np.empty((n, n))
@@ -216,7 +219,8 @@ class Band:
     def _by_axis(self, base: Floats) -> tuple[list[Floats], list[Floats], list[Floats]]:
         """Over-estimates, propagation delays and ``base``, each as a column and as a row.
 
-        So flow i varies along the first axis of an [n, n] array, and flow j along the second.
+        Their shapes are [n, 1] and [1, n]. So in an [n, n] array of pairs of flows the first axis
+        is flow i and the second is flow j.
         """
         x, d, z = ([v[:, None], v[None, :]] for v in (self.x, self.rtt, base))
         return x, d, z

@@ -38,7 +38,10 @@ SHORTEST = 1e-10  # step, of the longest
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """A point at which a branch of solutions turns back: its parameter is extreme there."""
+    """A fold: the point of a branch of solutions at which its parameter is greatest or least.
+
+    There the branch turns back.
+    """
 
     x: Floats  # [n]
     parameter: float
@@ -48,7 +51,7 @@ class Fold:
 
 @dataclass(frozen=True, eq=False)
 class Branch:
-    """Points along a branch of solutions, in order."""
+    """Points along a branch, a connected part of a curve of solutions, in order."""
 
     x: Floats  # [point, n]
     parameter: Floats  # [point]
@@ -149,9 +152,10 @@ class _Curve:
         )
 
     def onto(self, guess: Floats, across: Floats) -> Floats | None:
-        """The point at which the curve crosses a plane, or None if none is found.
+        """The point at which the curve of solutions crosses a plane, or None if none is found.
 
-        The plane goes through ``guess``, and ``across`` is perpendicular to it.
+        The plane goes through the point ``guess``. The vector ``across`` is perpendicular to it.
+        Newton's method starts at ``guess``.
         """
         u = guess
         for _ in range(ROUNDS):
@@ -178,9 +182,10 @@ class _Curve:
         return np.asarray(math.copysign(1.0, direction @ along) * direction)
 
     def fold(self, u: Floats, tangent: Floats, length: float) -> Fold:
-        """The point within a step from ``u`` at which the curve turns back in the parameter p.
+        """The fold in a step along the curve: there the parameter p is greatest or least.
 
-        There the component along p of the curve's tangent changes sign.
+        The step starts at ``u`` and goes ``length`` along ``tangent``. At the fold the component
+        along p of the curve's tangent changes sign.
         """
         from scipy.optimize import brentq
 

@@ -231,10 +231,12 @@ class _Network:
         self.combinations = math.prod(len(curve) for curve in self.curves)
 
     def place(self, piece: NDArray[np.intp], part: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-        """Each link's queueing delay (s) and loss at a place on its curve, and their derivatives.
+        """Each link's queueing delay (s) and loss at its operating point, and their derivatives.
 
-        ``piece`` and ``part`` give the places: a piece of the curve and the fraction of it before
-        the place. The derivatives are by ``part``.  All four arrays are [case, link].
+        The operating point lies on the link's curve of loss over queue. It is given by ``piece``,
+        the number of a straight piece of the curve, and ``part``, the fraction of this piece before
+        the point. The derivatives are by ``part``. All four arrays are [case, link]; a case is one
+        choice of operating points.
         """
         out = np.zeros((4, *part.shape))
         for k, curve in enumerate(self.curves):
@@ -278,8 +280,10 @@ class _Network:
     def loads(self, piece: NDArray[np.intp], part: Floats) -> tuple[Floats, Floats, Floats]:
         """Rates [case, flow], loads over capacities [case, link], and the derivatives of the loads.
 
-        A link's place on its curve is a piece of it and ``part``, the fraction of this piece before
-        the place.  The derivatives are by the links' parts, [case, link, link].
+        A case is one choice of operating points of all links on their curves of loss over queue. It
+        is given by the straight piece of each link's curve and by ``part``, the fraction of this
+        piece that lies before the point. The derivatives [case, link, link] are those of the loads
+        over capacities by each link's ``part``.
         """
         s, p, s_by, p_by = self.place(piece, part)
         rate, by_q, by_p = self.demand(s @ self.A, np.minimum(p @ self.A, 1.0))
@@ -292,10 +296,10 @@ class _Network:
         return rate, load, through / self.c[:, None]
 
     def search(self, rng: np.random.Generator, size: int, known: list[Floats]) -> list[Floats]:
-        """Search equilibria from ``size`` random points for each choice of full links.
+        """Search for equilibria from ``size`` random points for each choice of full links.
 
-        Returns their prices, the ``known`` ones first.  A link's price is a number that says where
-        on its curve of loss over queue it is.
+        Each equilibrium is returned as an array of prices; those in ``known`` come first. The price
+        of a link is a number that gives the link's operating point on its curve of loss over queue.
         """
         found = list(known)
         for pieces in itertools.product(*(range(-1, len(curve) - 1) for curve in self.curves)):
@@ -315,8 +319,9 @@ class _Network:
         """Newton's method from random prices, for one choice of full links; returns where it ends.
 
         The curve (queue, loss) of a link consists of straight pieces, and ``pieces`` names one for
-        each link (-1: no queue).  For each full link, the unknown is ln u, where u in 0 .. 1 is the
-        link's place along that piece, and the equation is ln(load/capacity) = 0.
+        each link (-1: no queue). The link operates at a point of this piece. For each full link,
+        the unknown is ln u, where u in 0 .. 1 is the fraction of the piece before this point, and
+        the equation is ln(load/capacity) = 0.
         """
         links = full.size
         piece = np.tile(np.maximum(pieces, 0), (size, 1))
@@ -341,26 +346,37 @@ class _Network:
         return np.where(full, pieces + part, 0.0)[np.all(part <= 1.0 + SAME, axis=1)]
 
     def split(self, price: Floats) -> tuple[NDArray[np.intp], Floats]:
-        """Divide each link's ``price`` into the number of a piece of its curve and ``part``.
+        """Split each link's ``price`` into its whole part ``piece`` and its fraction ``part``.
 
-        ``part`` is the fraction of that piece that lies before the link's place.
+        The curve of loss over queue of a link consists of straight pieces, with numbers from 0. The
+        link operates at a point of piece number ``piece``; the fraction ``part`` of that piece lies
+        before this point.
         """
         ends = np.array([len(curve) - 2 for curve in self.curves])
         piece = np.minimum(np.floor(price).astype(np.intp), ends)
         return piece[None], (price - piece)[None]
 
     def holds(self, price: Floats, full: NDArray[np.bool_]) -> bool:
-        """Whether the links in ``full`` are full and the others not overloaded."""
+        """Whether ``price`` is an equilibrium: links in ``full`` are full, no other is overloaded.
+
+        A full link's load must equal its capacity within the relative error ``EXACT``.
+        """
         _, load, _ = self.loads(*self.split(price))
         off = np.where(full, np.abs(load[0] - 1.0), np.maximum(load[0] - 1.0, 0.0))
         return bool(np.all(off <= EXACT))
 
     def same(self, one: Floats, other: Floats) -> bool:
-        """Whether two points are one equilibrium, also on adjacent pieces of a link's curve."""
+        """Whether two arrays of link prices agree within rounding errors, so are one equilibrium.
+
+        A corner of a curve has one price, whether it is counted to the piece before it or after it.
+        """
         return bool(np.all(np.abs(one - other) <= SAME * np.maximum(np.abs(one), 1e-6)))
 
     def describe(self, price: Floats) -> Equilibrium:
-        """The record ``Equilibrium`` of the equilibrium at these prices."""
+        """The record ``Equilibrium``, computed from the links' prices.
+
+        A price gives a link's operating point on its curve of loss over queue.
+        """
         split = self.split(price)
         s, p, _, _ = self.place(*split)
         rate, load, through = self.loads(*split)
@@ -377,10 +393,11 @@ class _Network:
     def physical(
         self, split: tuple[NDArray[np.intp], Floats], full: NDArray[np.bool_], J: Floats
     ) -> Any:
-        """The Jacobian of the equations ds/dt = load - 1 of the full links' queueing delays s.
+        """The Jacobian of ds/dt = load/capacity - 1, by the queueing delays s of the full links.
 
-        ``J`` holds the derivatives of the loads by ``part``, each link's place on its curve.  Here
-        each column is divided by the derivative of s by ``part``, so that the derivatives are by s.
+        ``J`` holds the derivatives of the relative loads by ``part``. A link's ``part`` is the
+        fraction, 0 to 1, of the straight piece of its loss-over-queue curve that lies before its
+        operating point. Each column of ``J`` is divided by the derivative of s by ``part``.
         """
         _, _, s_by, _ = self.place(*split)
         moves = s_by[0][full]

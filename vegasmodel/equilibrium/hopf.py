@@ -52,9 +52,9 @@ class Crossing:
 
 @dataclass(frozen=True)
 class Jump:
-    """A change of stability at ``y`` between x = ``low`` and ``high`` that is no Hopf point.
+    """A change of stability at ``y`` between x = ``low`` and ``high`` that is no Hopf bifurcation.
 
-    No characteristic root was found on the imaginary axis there.
+    No characteristic root was found on the imaginary axis between the two values of x.
     """
 
     low: float
@@ -64,7 +64,11 @@ class Jump:
 
 @dataclass(frozen=True)
 class Scan:
-    """All changes of stability along a line: ``points`` of the Hopf boundary, and ``jumps``."""
+    """All changes of stability along a line of constant y.
+
+    ``points`` are Hopf bifurcations, at which two characteristic roots are on the imaginary axis.
+    ``jumps`` are changes of stability without such roots.
+    """
 
     points: tuple[Crossing, ...]
     jumps: tuple[Jump, ...]
@@ -102,10 +106,10 @@ def trace(
     y_range: tuple[float, float],
     most: int = 100,
 ) -> list[Crossing]:
-    """The boundary of stability through the point ``begin``, in both directions.
+    """The boundary of stability through the point ``begin``, followed in both directions.
 
-    It is followed to the edge of the ranges of x and y, to where there is no equilibrium any more,
-    or for at most ``most`` points in each direction.
+    It ends at the limits of the ranges of x and y, where there is no equilibrium any more, or after
+    ``most`` points in each direction.
     """
     ends = (math.log(y_range[0]), math.log(y_range[1]))
     u, y = np.log([begin.x, begin.frequency]), min(max(math.log(begin.y), ends[0]), ends[1])
@@ -122,7 +126,10 @@ def trace(
 
 
 def _growth(make: Make, x: float, y: float) -> float | None:
-    """The real part of the rightmost characteristic root; None if there is no equilibrium."""
+    """The largest real part, in 1/s, of the characteristic roots at the parameters ``x`` and ``y``.
+
+    It is None if there is no equilibrium, and minus infinity if no root was found.
+    """
     loop = make(x, y)
     if loop is None:
         return None
@@ -131,10 +138,11 @@ def _growth(make: Make, x: float, y: float) -> float | None:
 
 
 def _between(make: Make, low: float, high: float, y: float) -> Crossing | Jump:
-    """The change of stability at ``y`` between x = ``low`` and x = ``high``.
+    """The change of stability at ``y`` that lies between x = ``low`` and x = ``high``.
 
-    The bracket is bisected to a thousandth.  Newton's method then searches the crossing within it;
-    if it finds none, the change is a jump.
+    The interval of x is halved until its ends differ by a thousandth. Newton's method then searches
+    the value of x at which two characteristic roots are on the imaginary axis. If it finds none in
+    the interval, the change is a ``Jump``.
     """
     first = _growth(make, low, y)
     while high / low > NEAR:

@@ -99,8 +99,9 @@ def rest(
     """The equilibrium of the flows and its linearised equations, or the reason why there is none.
 
     ``capacity`` is in pkt/s, ``buffer`` the number of packets at which the queue overflows, and
-    ``loss`` the probability of random loss.  ``curve`` and ``weight`` belong to RED.  Raises
-    ``FieldError`` for values out of range.
+    ``loss`` the probability of random loss. ``curve`` is RED's curve of loss over its average
+    queue, None at a drop-tail link. ``weight`` is the weight of the newest queue in RED's average.
+    Raises ``FieldError`` for values out of range.
     """
     c = float(positive("capacity", capacity))
     numbers("loss", loss, high=1.0, below=True)
@@ -138,12 +139,13 @@ def rest(
 def about_red(
     flows: Flows, curve: Curve, capacity: float, root: Equilibrium, weight: float
 ) -> Loop:
-    """The linearised equations at a fixed point of ``red.py``, with the rates and the loss there.
+    """The equations linearised about ``root``, a fixed point that the model ``red.py`` has found.
 
-    The windows follow from these rates.  If losses limit a window, growth and cuts are taken to
-    balance at this loss, without separate terms for timeouts.  A window then grows by 1 packet per
-    round trip, or by 1/``ack_every`` in flows that count ACKs (all but Vegas).  Raises
-    ``FieldError`` for a weight out of range.
+    Each window is the rate at ``root`` times the RTT. For a window that losses limit, the growth
+    between losses is taken to balance the cuts at the loss probability of ``root``. Timeouts have
+    no separate terms. Such a window grows by 1 packet per round trip in Vegas. In laws that grow
+    with each ACK (all others) it grows by 1/``ack_every``. Raises ``FieldError`` for a weight out
+    of range.
     """
     numbers("weight", weight, high=1.0, above=True)
     T, alpha, x, most, every, vegas = np.broadcast_arrays(
@@ -165,7 +167,10 @@ def about_red(
 
 
 def _end(buffer: float, curve: Curve | None) -> tuple[float, str]:
-    """The longest queue of an equilibrium, and a message for flows that would need a longer one."""
+    """The longest queue in packets that an equilibrium may have, and a message.
+
+    The message explains why there is no equilibrium if the flows would need a longer queue.
+    """
     if curve is None:
         return buffer, "the buffer overflows: the windows cycle, and there is no rest"
     if buffer < curve.max_threshold:
@@ -200,9 +205,11 @@ def _windows(sources: Sources, s: float, p: float) -> Floats:
 
 
 def _limits(sources: Sources, s: float, p: float) -> tuple[Floats, Floats]:
-    """The windows at which the backlog reaches its threshold, and those at which losses end growth.
+    """For each flow, the window that its backlog threshold allows and the one that losses allow.
 
-    ``s`` is the queueing delay, and ``p`` the loss probability.
+    The first, in packets, is the window at which the backlog equals the threshold ``edge``, at the
+    queueing delay ``s`` in s. The second is the window at which growth and cuts balance at the loss
+    probability ``p``.
     """
     gap = s - sources.over_estimate
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -213,11 +220,11 @@ def _limits(sources: Sources, s: float, p: float) -> tuple[Floats, Floats]:
 
 
 def _answers(sources: Sources, W: Floats, s: float, p: float) -> tuple[Floats, Floats]:
-    """How windows react to the queue: the fields ``slope`` and ``climb`` of ``stability.Loop``.
+    """How each flow's window reacts to the queue: the fields ``slope`` and ``climb`` of ``Loop``.
 
-    For a window that its backlog limits, the first is the slope with which it falls as the queue
-    grows. For one that losses limit, the second is its growth in packets per round trip.  Otherwise
-    they are 0.
+    ``slope`` (without unit) is set for a window that the backlog threshold limits: it says how
+    strongly this window falls as the queueing delay grows. ``climb`` is set for a window that
+    losses limit: its growth in packets per round trip. For all other windows both are 0.
     """
     edge, by_loss = _limits(sources, s, p)
     free = (sources.least < W) & (sources.most > W)

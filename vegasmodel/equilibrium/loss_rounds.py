@@ -89,12 +89,14 @@ LAWS = {
 
 @dataclass(frozen=True)
 class Source:
-    """One source: its path, and the windows at which its growth ends.
+    """One TCP source on a lossy path, and the windows beyond which its window does not grow.
 
-    ``rtt`` is the round-trip time without its own queueing (s). ``capacity`` is the rate at which
-    its own packets start to queue. ``hold`` is the window beyond which it never grows (the
-    receiver's, or where Vegas rests). ``overflow`` is the window at which the buffer drops a
-    packet.
+    ``loss`` is the loss probability of a packet, and ``ack_every`` the number of packets per ACK.
+    ``rtt`` is the round-trip time in s without the queueing delay that the source's own packets
+    cause. ``timeout`` is the retransmission timeout in s. ``capacity`` (pkt/s) times ``rtt`` is the
+    window beyond which the source's own packets queue. Growth stops at the window ``hold``, which
+    the receiver's window or Vegas's backlog threshold sets. At the window ``overflow`` the buffer
+    is full and drops a packet. Windows are in packets.
     """
 
     loss: float
@@ -116,9 +118,9 @@ class Source:
 
 @kinds.checked
 def goodput(source: Source, law: Recovery) -> float:
-    """Goodput in packets per second, each packet counted once.
+    """Goodput of one TCP source on a lossy path, packets per second, each packet counted once.
 
-    Infinite if nothing limits the source.
+    It is infinite if neither losses, the buffer, a window nor the capacity limits the source.
     """
     if source.loss >= 1.0:
         return 0.0
@@ -143,9 +145,9 @@ def goodput(source: Source, law: Recovery) -> float:
 def _chain(
     law: Recovery, loss: float, ack_every: float, top: float, overflows: bool, needed: float
 ) -> _Chain:
-    """The Markov chain of loss events (``_Chain``), kept for further calls.
+    """The Markov chain of loss events (``_Chain``), cached for later calls.
 
-    The chain depends on no times, so sources that differ only in RTT or timeout share a chain.
+    The RTT and the timeout do not enter the chain. So sources that differ only in these share it.
     """
     return _Chain(law, loss, ack_every, top, overflows, needed)
 
@@ -192,7 +194,7 @@ class _Chain:
         self.packets = float(self.weight @ each)
 
     def seconds(self, source: Source) -> float:
-        """Mean time of one loss event and of the growth after it until the next."""
+        """Mean time in s from one loss to the next: the recovery and the growth that follows it."""
 
         def rtt(window: Floats) -> Floats:  # a window beyond rtt times capacity queues
             return np.maximum(source.rtt, window / source.capacity)
@@ -211,13 +213,18 @@ class _Chain:
         return float(self.weight @ each)
 
     def _holes(self) -> Floats:
-        """Mean number of round trips of a recovery, for each window at which a loss may come."""
+        """Mean number of round trips that a fast recovery takes, for each window at a loss.
+
+        It is 1 for the first lost packet. In laws that repair one loss per round trip (NewReno,
+        Vegas) each further lost packet of the window adds 1.
+        """
         return np.asarray(1.0 + self.law.round_per_hole * self.loss * (self.w - 1))
 
     def _silence(self, timeout: float) -> Floats:
-        """Mean time from the last ACK to the end of a timeout, at each window.
+        """Mean time in s that a source waits for its retransmission timer, per window at a loss.
 
-        The timeout repeats, with double the time (six times at most), until three packets arrive.
+        The timer doubles, six times at most, until the retransmission and the two packets after it
+        arrive. In Vegas it is longer, because earlier fast retransmits may have doubled it.
         """
         p = -math.expm1(DUPLICATES * self.keep)
         doubled = 1 + p + 2 * p**2 + 4 * p**3 + 8 * p**4 + 16 * p**5 + 32 * p**6
@@ -228,15 +235,19 @@ class _Chain:
         return silence
 
     def _sent(self, packets: Floats) -> Floats:
-        """The mean number of packets sent up to and with the first loss, of at most ``packets``."""
+        """The mean number of packets that a source sends until a loss, the lost packet included.
+
+        If the first ``packets`` packets all arrive, the count ends there.
+        """
         p = self.loss
         return packets if p == 0 else np.asarray(-np.expm1(self.keep * packets) / p)
 
     def _growth(self) -> tuple[Floats, Floats]:
-        """Linear growth from each window (rows) until a loss at each window (columns).
+        """Linear growth after a loss: at which window the next loss comes, and packets until then.
 
-        Returns the probability of each such loss and, for each starting window, the mean number of
-        packets until the loss.
+        Returns a matrix and a vector. The matrix holds the probability that growth which starts at
+        a window of the grid (row) ends with a loss at another window of the grid (column). The
+        vector holds, for each starting window, the mean number of packets sent until this loss.
         """
         w = self.w
         width = np.append(np.diff(w), 1.0)
@@ -255,10 +266,11 @@ class _Chain:
         return self.alive * lost, self.alive @ sent
 
     def _slow_start(self, growth: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-        """Slow start from 4 packets to the threshold (rows: each window), then linear growth.
+        """Slow start from 4 packets to ssthresh, then linear growth, until the next loss.
 
-        Returns the probability of a loss at each window (columns), and for each threshold the mean
-        number of packets until the loss.
+        Returns a matrix and a vector. The matrix holds the probability that a slow start with a
+        given ssthresh (row) leads to a loss at a given window (column). The vector holds, for each
+        ssthresh, the mean number of packets sent until this loss.
         """
         w = self.w
         doublings = max(0, math.ceil(math.log2(w[-1] / 4.0)))
@@ -277,9 +289,10 @@ class _Chain:
         return lost + alive[:, None] * to, sent + alive * packets
 
     def _start(self, phase: tuple[Floats, ...], window: Floats, least: float) -> tuple[Floats, ...]:
-        """The rows of the arrays in ``phase`` for a start at ``window``.
+        """Values of the arrays in ``phase`` for growth that starts at ``window`` packets.
 
-        Rows belong to windows of the grid; between them they are interpolated linearly.
+        The first axis of each array is the starting window, on the grid of windows of the chain.
+        Between two windows of the grid the values are interpolated linearly.
         """
         window = np.clip(window, least, self.w[-1])
         low = np.clip(np.searchsorted(self.w, window) - 1, 0, self.w.size - 2)
@@ -290,9 +303,9 @@ class _Chain:
         )
 
     def _fast_retransmit(self) -> Floats:
-        """Probability that a loss at window w is repaired without a timeout.
+        """Probability that a loss is repaired without a timeout, for each window at a loss.
 
-        Between whole windows it is interpolated linearly.
+        For a window that is not a whole number it is interpolated linearly.
         """
         low = np.floor(self.w)
         part = self.w - low
@@ -332,9 +345,9 @@ def _fewer(needed: int, n: Floats, lost: float, arrive: float) -> Floats:
 def _stationary(matrix: Floats) -> Floats:
     """Stationary distribution of a stochastic matrix (rows add up to 1).
 
-    The matrix is applied until the distribution no longer changes.  This converges fast, because
-    each cut removes part of the dependence on the window before.  If it does not converge, the
-    linear system is solved, which is far slower while other threads use the cores.
+    A distribution is multiplied by the matrix until it no longer changes. This converges fast: each
+    cut makes the window depend less on the window before. If it does not converge, the linear
+    system is solved, which is far slower while other threads use the cores.
     """
     weight = np.full(len(matrix), 1 / len(matrix))
     for _ in range(400):

@@ -63,9 +63,10 @@ RESIDUAL = 1e-9  # largest relative misfit of the phases' lengths in a cycle tha
 
 @dataclass(frozen=True, eq=False)
 class Cycle:
-    """The steady cycle from one loss to the next, for each case; windows and packets are per flow.
+    """The steady cycle from one loss to the next; windows and packets are per flow.
 
-    Cases are the broadcast shape of the inputs of `solve`.
+    The arrays have the shape to which the inputs of ``solve`` broadcast. Each entry is a case of
+    its own.
     """
 
     vegas: Floats  # throughput of one Vegas flow, pkt/s
@@ -231,11 +232,12 @@ def _result(
     solved: npt.NDArray[np.bool_],
     loses: npt.NDArray[np.bool_],
 ) -> Cycle:
-    """The record of a cycle, with what each flow gets in it; NaN where not solved.
+    """The record ``Cycle``, with throughputs per flow; NaN for cases that were not solved.
 
-    ``sums`` is the cycle that begins with the chosen window.  If every window of a range returns
-    after a cycle, ``ends`` are the cycles at the two ends of that range; otherwise both are
-    ``sums``.  ``loses`` says whether Vegas loses a packet in each cycle.
+    ``sums`` describes the cycle that starts with the chosen window of Vegas. If Vegas is never cut,
+    a whole range of windows may each return to itself after a cycle. ``ends`` then holds the cycles
+    at the two ends of that range; otherwise both entries are ``sums``. ``loses`` says for each case
+    whether Vegas loses a packet in a cycle.
     """
     n_V, n_R = path.n_vegas, path.n_reno
 
@@ -298,7 +300,7 @@ def _inputs(
     n_reno: npt.ArrayLike = 1,
     response: npt.ArrayLike = 0.0,
 ) -> list[Floats]:
-    """The arguments, checked, in the same order, as float64 arrays of one shape."""
+    """The arguments of ``solve``, checked, as float64 arrays of one shape, in the same order."""
     beta = alpha if beta is None else beta
     arrays = np.broadcast_arrays(
         positive("capacity", capacity),

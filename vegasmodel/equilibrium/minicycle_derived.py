@@ -40,9 +40,10 @@ PHASES = ("fill", "grow", "hold", "lag", "follow", "overflow")
 
 @dataclass(frozen=True)
 class Edge:
-    """An edge of the range in which Vegas keeps its window, for any queue of q packets.
+    """The sum V of the Vegas windows as a function of the queue q, at a given backlog per flow.
 
-    There the sum of all Vegas windows is ``V = shift + pull/q``, equation (7).
+    By equation (7), ``V = shift + pull/q``. Vegas keeps its window if its backlog is between two
+    values, the lower and the upper edge; there is one ``Edge`` for each.
     """
 
     shift: Floats
@@ -51,16 +52,18 @@ class Edge:
     def window(self, q: Floats) -> Floats:
         """The sum of the Vegas windows on this edge, if ``q`` packets are queued, by (7).
 
-        If the edge is a backlog of 0 packets (``pull`` 0), it is 0 for every queue.
+        On an edge Vegas keeps a given backlog. If this backlog is 0 packets (``pull`` 0), the sum
+        is 0 for every queue.
         """
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             return self.shift + np.where(self.pull > 0.0, self.pull / q, 0.0)
 
     def queue(self, v: Floats) -> Floats:
-        """The queue at which the sum ``v`` of the Vegas windows is on this edge.
+        """The queue in packets at which the Vegas windows on this edge add up to ``v`` packets.
 
-        The longer the queue, the nearer ``v`` comes to ``shift``.  If ``v`` is at or below
-        ``shift``, no finite queue gives this sum, and the result is infinite.
+        On an edge Vegas keeps a given backlog. The longer the queue, the nearer ``v`` comes to
+        ``shift``. If ``v`` is at or below ``shift``, no finite queue gives this sum, and the result
+        is infinite.
         """
         above = v > self.shift
         return np.where(above, self.pull / np.where(above, v - self.shift, 1.0), np.inf)
@@ -68,7 +71,10 @@ class Edge:
 
 @dataclass(frozen=True)
 class Path:
-    """The inputs of a cycle, as arrays of one shape; in packets, except for numbers of sources."""
+    """What determines a cycle: the link, the two backlog edges of Vegas, and the sources.
+
+    All fields are arrays of one shape. Windows, queues and the buffer are in packets.
+    """
 
     M: Floats  # bandwidth-delay product mu T
     B: Floats  # buffer
@@ -97,7 +103,10 @@ class Course:
 
 @dataclass(frozen=True)
 class Sums:
-    """One cycle: the sums of the windows at the ends of its phases, and totals over the cycle."""
+    """What one cycle adds up to: packets sent, durations, and the time integral of the queue.
+
+    It also holds the sums of the Vegas and of the Reno windows at the ends of the phases.
+    """
 
     V: Floats  # [..., 7] at the phase edges, the paper's W_V(1), W_V(a), W_V(b), .., W_V(N)
     R: Floats  # [..., 7]
@@ -181,7 +190,12 @@ def final_windows(path: Path) -> tuple[Floats, Floats]:
 
 
 def cycle(path: Path, V_N: Floats) -> Sums:
-    """The cycle that ends with a loss at the sum ``V_N`` of the Vegas windows, phase by phase."""
+    """All sums of a steady cycle, at whose end the Vegas windows add up to ``V_N`` packets.
+
+    A cycle lasts from one loss to the next. It also begins with a loss at ``V_N``. If Vegas's
+    backlog is still too large when the buffer overflows, ``V_N`` is replaced by the sum that
+    returns after a cycle.
+    """
     M, B, n_R = path.M, path.B, path.n_reno
     course = _course(path, V_N)
     late = course.misfit > 1e-10 * V_N
@@ -220,7 +234,8 @@ def cycle(path: Path, V_N: Floats) -> Sums:
 def _course(path: Path, V_N: Floats) -> Course:
     """The phases of a cycle from one loss to the next.
 
-    ``V_N`` is the sum of the Vegas windows at the loss with which the cycle begins.
+    ``V_N`` is the sum of the Vegas windows in packets just before the loss with which the cycle
+    begins.
     """
     M, B, n_V, n_R = path.M, path.B, path.n_vegas, path.n_reno
     lower, upper = path.lower, path.upper
@@ -321,11 +336,12 @@ def _filling(M: Floats, B: Floats, course: Course) -> tuple[Floats, Floats, Floa
 def _following(path: Path, q: Floats, p: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     """Length and integrals of phase 3, in which the queue grows from ``q`` to ``p`` packets.
 
-    In this phase Vegas follows its upper edge.  By (17) the sum of its windows is V = h + X/q, and
-    that of Reno's is R = mu T + q - V.  Reno grows by n_R packets in each mini-cycle (round trip)
-    i, so di = dR/n_R = (1 + X/q^2) dq/n_R.  With this, all integrals are elementary functions of
-    q.  Returns the length in mini-cycles, and the integrals over i of W = mu T + q, of q W and of
-    V.
+    In this phase Vegas's backlog stays at its greatest allowed value. By (17) the sum of the Vegas
+    windows is then V = h + X/q, and that of Reno's is R = mu T + q - V. h and X are constants of
+    the edge, mu T is the bandwidth-delay product. Reno grows by n_R packets in each mini-cycle
+    (round trip) i, so di = dR/n_R = (1 + X/q^2) dq/n_R. With this, all integrals are elementary
+    functions of q. Returns the length in mini-cycles, and the integrals over i of W = mu T + q, of
+    q W and of V.
     """
     M, X, h = path.M, path.upper.pull, path.upper.shift
     safe = np.where(p > q, q, 1.0)  # an empty phase has no queue to divide by

@@ -49,8 +49,9 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Cycles:
-    """Steady cycles for different buffers, in the order of a branch of solutions: arrays [point].
+    """Steady cycles of Vegas and Reno for different buffers: arrays with one entry per cycle.
 
+    The cycles are in the order of the curve of solutions, along which the buffer may rise and fall.
     Throughputs are those of one flow.
     """
 

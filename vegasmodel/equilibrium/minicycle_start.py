@@ -31,10 +31,10 @@ LONGEST = 2000  # mini-cycles; doubling ends before 1024 of them, or float64 doe
 
 
 def edge(backlog: Floats, variant: Variant, n_V: Floats, M: Floats) -> Edge:
-    """Equation (7): the sum of the Vegas windows as a function of the queue.
+    """The sum of the Vegas windows at which each flow has ``backlog`` packets queued, by (7).
 
-    It holds if each of the n_V flows keeps ``backlog`` packets queued; M is the bandwidth-delay
-    product.
+    The result gives this sum as a function of the queue. n_V is the number of Vegas flows and M the
+    bandwidth-delay product in packets.
     """
     A = n_V * np.maximum(backlog, 0.0)
     return Edge(shift=np.zeros_like(A) if find(variant).backlog_over_base else A, pull=A * M)
@@ -43,7 +43,11 @@ def edge(backlog: Floats, variant: Variant, n_V: Floats, M: Floats) -> Edge:
 def edges(
     alpha: Floats, beta: Floats, variant: Variant, n_V: Floats, M: Floats
 ) -> tuple[Edge, Edge]:
-    """The lower and the upper edge between which Vegas keeps its window in this variant."""
+    """The sum of the Vegas windows over the queue, at the least and at the greatest backlog.
+
+    Vegas keeps its window if its backlog is between these two, which follow from alpha, beta and
+    the rounding of the variant. Each result is an ``Edge``, by equation (7).
+    """
     lower, upper = dead_zone(alpha, beta, variant)
     return edge(lower, variant, n_V, M), edge(upper, variant, n_V, M)
 

@@ -90,10 +90,11 @@ def flow_rates(
 def served(
     S_R: ArrayLike, S_D: ArrayLike, demand_rate: ArrayLike, demand_delay: ArrayLike
 ) -> tuple[Floats, Floats]:
-    """The rates of the two classes, pkt/s, if each may use what the other leaves (Fig. 2).
+    """The rates of the two classes, pkt/s, if each may use what the other leaves.
 
-    Each class is guaranteed its own service rate, S_R or S_D. ``demand_*`` is the most that the
-    class's flows can send (pkt/s, may be infinite).
+    This is the scheduler of figure 2 of ``podlesny``. Each class is guaranteed its own service
+    rate, S_R or S_D. ``demand_*`` is the most that the class's flows can send (pkt/s, may be
+    infinite).
     """
     s_R, s_D = numbers("S_R", S_R), numbers("S_D", S_D)
     d_R = numbers("demand_rate", demand_rate, infinite=True)
@@ -232,7 +233,8 @@ def delay_loss(
 def _shares(n_R: Floats, n_D: Floats, k: Floats) -> tuple[Floats, Floats, Floats]:
     """The weights 1 of a D flow, k of an R flow and n_D + k n_R of all flows together.
 
-    All three are divided by max(k, 1), so that none overflows.
+    A flow's rate is the capacity times its own weight over the weight of all flows. All three
+    weights are divided by max(k, 1), so that none overflows.
     """
     one = 1.0 / np.maximum(k, 1.0)
     return one, one * k, one * n_D + (one * k) * n_R

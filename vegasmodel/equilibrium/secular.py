@@ -136,9 +136,9 @@ def _run(
 ) -> None:
     """Solve m cases of n flows, by the kernel's Python or compiled version, whichever is faster.
 
-    ``alpha``, ``x`` and ``rtt`` [m n] hold the cases one after the other; ``c`` [m].  The results
-    are written to ``out`` [m n] (rates), ``floats`` [m, 3] (delay, gap, residual) and ``integers``
-    [m, 2] (passes, status).
+    A case is one link with its flows. ``alpha``, ``x`` and ``rtt``, each of length m n, hold the
+    cases one after the other; ``c`` has length m. The results are written to ``out`` of length m n
+    (rates), ``floats`` [m, 3] (delay, gap, residual) and ``integers`` [m, 2] (passes, status).
     """
     m, size = c.size, alpha.size
     n = size // max(m, 1)

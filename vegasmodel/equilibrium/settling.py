@@ -22,9 +22,9 @@ SLOW_START = 2.0  # round trips in which a window doubles, the slower of the sta
 
 @kinds.checked
 def alone(windows: Floats, trips: Floats, backlog: Floats) -> float:
-    """Seconds until the window of a flow alone on the link is at rest.
+    """Time in s until the window of a flow alone on the link no longer changes.
 
-    Slow start fills the link; then the window grows by one packet per round trip until the flow has
+    Slow start fills the link. Then the window grows by one packet per round trip until the flow has
     its backlog.
     """
     doublings = SLOW_START * np.log2(np.maximum(windows, 2.0))
@@ -33,10 +33,10 @@ def alone(windows: Floats, trips: Floats, backlog: Floats) -> float:
 
 @kinds.checked
 def together(windows: Floats, trips: Floats, c: Floats) -> float:
-    """Upper bound, s, of the time until the windows of flows that start together are at rest.
+    """Upper bound, in s, of the time until flows that start together have reached their windows.
 
-    Slow start may give the whole link of capacity c to any of them.  So a window may have to fall
-    from c RTT, or rise from nothing, to its window at rest.
+    Slow start may give the whole link of capacity c to any of the flows. So a window may have to
+    fall from c RTT, or rise from 0, to its steady value, by one packet per round trip.
     """
     most = c * trips
     swing = np.maximum(windows, most - windows) + SLOW_START * np.log2(np.maximum(most, 2.0))
@@ -45,10 +45,11 @@ def together(windows: Floats, trips: Floats, c: Floats) -> float:
 
 @kinds.checked
 def later(before: Floats, after: Floats, trips: Floats) -> float:
-    """Seconds from one equilibrium to the next, when new flows start.
+    """Upper bound, in s, of the time from one equilibrium to the next, when new flows start.
 
     ``before`` and ``after`` are the windows [flow] in the two equilibria; a new flow has 0 before.
     At worst the windows of the earlier flows fall only after those of the new flows have risen.
+    ``trips`` are the flows' RTTs in s; a window changes by one packet per RTT.
     """
     seconds = np.abs(after - before) * trips
     new = before == 0
@@ -92,26 +93,29 @@ def lag(
     between: tuple[float, float],
     doubling: float,
 ) -> float:
-    """How fast earlier flows' windows must fall when a new flow starts, over how fast they can.
+    """Whether earlier flows' windows can fall fast enough when a new flow starts: at most 1 if so.
 
-    The new flow raises the queueing delay Delta from one equilibrium to the next; ``between`` holds
-    the two delays.  An earlier flow j has the propagation delay d_j (``rtt``), the over-estimate
-    x_j and the round trip T_j.  It holds its window ``held`` [n] until its backlog reaches its
-    ``upper`` edge [n]. Then its rate follows r_j = upper_j/(Delta - x_j), and its window W_j has to
-    fall.  Let -G be the derivative by Delta of the sum of these rates.  The window of the new flow
-    grows by v packets in each of its round trips T_n.  Then
+    The result is the greatest ratio of two speeds: that at which an earlier flow's window must
+    fall, and that at which it can fall. The new flow raises the queueing delay Delta from one
+    equilibrium to the next; ``between`` holds the two delays. An earlier flow j has the propagation
+    delay d_j (``rtt``), the over-estimate x_j and the round trip T_j. It keeps its window ``held``
+    [n] until its backlog reaches ``upper`` [n], the greatest one at which Vegas keeps its window.
+    Then its rate follows r_j = upper_j/(Delta - x_j), and its window W_j has to fall. Let -G be the
+    derivative by Delta of the sum of all earlier flows' rates. The window of the new flow grows by
+    v packets in each of its round trips T_n. Then
 
         dDelta/dt = v/(T_n^2 G),   -dW_j/dDelta = upper_j (d_j + x_j)/(Delta - x_j)^2.
 
-    The product of the two, -dW_j/dt, is the speed at which window j has to fall.  A window can fall
-    by one packet in T_j at most.  So the result is the product times T_j, and of all flows and
-    delays the greatest.  If it exceeds 1, some window falls too slowly.  Delta then exceeds its
-    next equilibrium for a time, in which the other flows have less than their rates there.
+    The product of the two, -dW_j/dt, is the speed at which window j has to fall. A window can fall
+    by one packet in T_j at most. So the ratio of the two speeds is the product times T_j, and the
+    greatest over all flows and delays is returned. If it exceeds 1, some window falls too slowly.
+    Delta then exceeds its next equilibrium for a time, in which the other flows have less than
+    their rates there.
 
-    ``newcomer`` holds the over-estimate, the propagation delay and gamma of the new flow.  Its
-    window W grows by v = 1.  In slow start, while its backlog is below gamma, W doubles in
-    ``doubling`` round trips, and v is the larger of 1 and W ln 2/``doubling``.  As Delta grows, the
-    new flow's own rate W/T_n falls, too.  So T_n^2 G + W takes the place of T_n^2 G.
+    ``newcomer`` holds the over-estimate, the propagation delay and gamma of the new flow. Its
+    window W grows by v = 1. In slow start, while its backlog is below gamma, W doubles in
+    ``doubling`` round trips, and v is the larger of 1 and W ln 2/``doubling``. As Delta grows, the
+    new flow's own rate W/T_n falls, too. So T_n^2 G + W takes the place of T_n^2 G.
     """
     over, d, gamma = newcomer
     first, last = between

@@ -100,27 +100,29 @@ class Loop:
 
     @property
     def plain(self) -> bool:
-        """Whether the loss probability is independent of the queue, as without RED."""
+        """Whether the loss probability does not depend on the queue, as at a link without RED."""
         return self.steep == 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class Stability:
-    """The stability of one equilibrium.
+    """Whether one equilibrium is stable, and the characteristic roots that were found.
 
-    ``stable`` says without RED whether ``gain`` (Gamma) is below 1, which is exact.  With RED it
-    says whether no root of the characteristic function F lies right of the imaginary axis, in the
-    box that was searched.
+    Without RED, ``stable`` says whether ``gain`` (Gamma) is below 1, which is an exact criterion.
+    With RED it says that no root with real part 0 or more was found in the box that was searched. A
+    root is a zero of the characteristic function F.
 
-    ``roots`` are the roots found in 1/s, rightmost first, one of each conjugate pair.  ``residual``
-    is the largest |F| at a root over the sum of the sizes of F's terms.
+    ``roots`` are the roots found, in 1/s, by falling real part; one of each conjugate pair.
+    ``residual`` is the largest |F| at a root over the sum of the sizes of F's terms.
 
     The box is the part of the complex plane with real parts above ``left`` and imaginary parts
-    below ``top``, both in 1/s.  Above ``top`` losses add less than 2 % to F; a root there is not
-    excluded.  ``complete`` says that as many roots were found in the box as the argument principle
-    counts.  If the box is complete and has no roots, disturbances decay faster than ``left``.  If
-    it is not complete and has no roots, it was too high to be searched: more than ``MAX_PERIODS``
-    times 2 pi over the longest RTT.  With RED, ``stable`` is then False.
+    below ``top``, both in 1/s. Above ``top`` losses add less than 2 % to F; a root there is not
+    excluded. ``complete`` says that as many roots were found in the box as the argument principle
+    counts. If ``complete`` is True and there are no roots, disturbances decay faster than
+    e^(``left`` t).
+
+    The box is not searched if it would be higher than ``MAX_PERIODS`` times 2 pi over the longest
+    RTT. Then there are no roots, ``complete`` is False and, with RED, ``stable`` is False.
     """
 
     stable: bool
@@ -133,7 +135,7 @@ class Stability:
 
     @property
     def root(self) -> complex:
-        """The rightmost root; NaN if none was found."""
+        """The characteristic root with the largest real part, in 1/s; NaN if none was found."""
         return complex(self.roots[0]) if self.roots.size else complex(math.nan, math.nan)
 
     @property
@@ -193,11 +195,11 @@ def characteristic(loop: Loop, z: complex | Complex) -> tuple[Complex, Complex, 
 
 
 def _classes(loop: Loop) -> list[tuple[float, float, tuple[float, float, float]]]:
-    """Flows that are equal in the characteristic equation, taken together as classes.
+    """The flows grouped into classes of equal terms in the characteristic equation.
 
-    For each class: its share of all rates, its RTT, and the three numbers (gamma, m/W, m
-    lambda/W^2). gamma, m, W and lambda are ``slope``, ``climb``, ``window`` and ``rate`` of
-    ``Loop``.
+    Returns for each class: its fraction of the sum of all rates, its RTT in s, and the three
+    numbers (gamma, m/W, m lambda/W^2). gamma, m, W and lambda are the fields ``slope``, ``climb``,
+    ``window`` and ``rate`` of ``Loop``.
     """
     rows: dict[tuple[float, ...], list[float]] = {}
     total = float(loop.rate.sum())
@@ -212,11 +214,12 @@ def _classes(loop: Loop) -> list[tuple[float, float, tuple[float, float, float]]
 def _answer(
     loop: Loop, kind: tuple[float, float, float], z: Complex, lag: Complex
 ) -> tuple[Any, Any]:
-    """How the windows of a class of flows react to the queueing delay: g(z) and dg/dz.
+    """The transfer function g(z) from the queueing delay to a flow's window, and dg/dz.
 
-    If a threshold limits the windows, g = -gamma.  If losses limit them, g = -(m/W) (p'/p)
-    c / ((1 + z/K) (z + 2 m lambda/W^2)), where p' is the derivative of the loss p by RED's average
-    queue, c the capacity, and the other symbols are those of ``Loop``.
+    It is the same for all flows of a class. If the backlog threshold limits their windows, g =
+    -gamma. If losses limit them, g = -(m/W) (p'/p) c / ((1 + z/K) (z + 2 m lambda/W^2)), where p'
+    is the derivative of the loss p by RED's average queue, c the capacity, and the other symbols
+    are those of ``Loop``.
     """
     gamma, per_window, decay = kind
     if per_window == 0.0 or loop.steep == 0.0 or loop.loss == 0.0:
@@ -229,17 +232,18 @@ def _answer(
 
 @kinds.checked
 def assess(loop: Loop, top: float | None = None, left: float | None = None) -> Stability:
-    """The stability of an equilibrium, and its rightmost characteristic roots.
+    """Whether an equilibrium is stable, and its characteristic roots with the largest real parts.
 
-    Newton's method from a grid finds the roots in a box of the complex plane, and the argument
-    principle counts them.  If the numbers differ, the grid is refined; if they still differ,
-    ``complete`` is False.
+    Newton's method from a grid of points finds the roots in a box of the complex plane, and the
+    argument principle counts them. If the two numbers differ, the grid is refined. If they still
+    differ, the result's field ``complete`` is False.
 
     - To the right the box reaches as far as a root can lie.
-    - To the left it is enlarged until it holds roots, or until a disturbance there falls below e^-6
-      of its size in one of the longest round trips.  ``left``, 1/s, sets this side instead.
-    - Upwards it reaches ``top``, 1/s.  By default that is two periods within the shortest round
-      trip.  It is more if losses change the characteristic function by 2 % or more there.
+    - To the left it is enlarged until it holds roots. It is enlarged no further once a disturbance
+      to the left of the box would fall below e^-6 of its size within the longest RTT. ``left``,
+      1/s, sets this side instead.
+    - Upwards it reaches ``top``, 1/s. By default that is two periods within the shortest RTT, or
+      more if losses change the characteristic function by 2 % or more there.
     """
     if top is not None:
         positive("top", top)
@@ -283,9 +287,10 @@ def _right(loop: Loop) -> float:
 
 
 def _top(loop: Loop) -> float:
-    """The frequency, 1/s, above which losses hardly change the characteristic function.
+    """A frequency in 1/s above which losses hardly change the characteristic function.
 
-    There their terms add less than ``SMALL`` to it.
+    At this frequency the terms of the function that come from losses add up to less than ``SMALL``.
+    It is at least 4 pi/R with the shortest RTT R: two periods within this RTT.
     """
     w, total = 4.0 * math.pi / float(loop.rtt.min()), float(loop.rate.sum())
     if loop.plain:
@@ -319,9 +324,10 @@ def _axis(loop: Loop, top: float) -> Floats:
 
 
 def _clear(loop: Loop, top: float) -> float:
-    """A frequency near ``top`` that is far from all poles of the characteristic function, 1/s.
+    """A frequency in 1/s, slightly above ``top``, that is far from the poles on the imaginary axis.
 
-    The poles are at 2 pi k/R, with the flows' RTTs R and k = 1, 2, ...
+    The poles of the characteristic function are at the frequencies 2 pi k/R, with the flows' RTTs R
+    and k = 1, 2, ...
     """
     near, R = top * np.linspace(1.0, 1.05, 400), _periods(loop)[:, None]
     turns = near * R / (2 * np.pi)
@@ -338,7 +344,10 @@ def _real_poles(loop: Loop) -> Floats:
 
 
 def _beside(loop: Loop, edge: float) -> float:
-    """A real number near ``edge`` that is not close to the characteristic function's real poles."""
+    """``edge``, a real number in 1/s, moved if it is close to a real pole.
+
+    The poles are those of the characteristic function.
+    """
     for pole in _real_poles(loop):
         if abs(edge - pole) < 0.02 * abs(edge):
             edge = 1.05 * pole
@@ -367,9 +376,10 @@ def _count(loop: Loop, left: float, right: float, top: float) -> int | None:
 
 
 def _turn(loop: Loop, start: complex, end: complex) -> float | None:
-    """The angle in radians by which the characteristic function turns along a straight line.
+    """The angle, in radians, by which the characteristic function turns about 0 along a line.
 
-    Points are added where it turns fast.  Returns None if it turns too fast.
+    The line is a straight one in the complex plane. The function is evaluated at more points where
+    it turns fast. Returns None if it turns too fast to be followed.
     """
     at = np.linspace(0.0, 1.0, 257)
     f = characteristic(loop, np.asarray(start + at * (end - start), complex))[0]
@@ -387,10 +397,11 @@ def _turn(loop: Loop, start: complex, end: complex) -> float | None:
 
 
 def _search(loop: Loop, left: float, right: float, top: float, count: int | None) -> Complex:
-    """The characteristic roots in a box, rightmost first; one of each conjugate pair.
+    """The characteristic roots in a box of the complex plane, by falling real part.
 
-    The box has real parts in ``left`` .. ``right`` and imaginary parts below ``top``.  The search
-    is refined until there are ``count`` roots.
+    The box has real parts from ``left`` to ``right`` and imaginary parts below ``top``. One root of
+    each conjugate pair is returned. The grid of Newton's starting points is refined until ``count``
+    roots are found, or three times at most.
     """
     step = 0.25 * math.pi / float(loop.rtt.max())
     poles = np.concatenate([[0.0], _axis(loop, top), [top]])
@@ -419,9 +430,10 @@ def _search(loop: Loop, left: float, right: float, top: float, count: int | None
 
 
 def _newton(loop: Loop, z: Complex, box: tuple[float, float, float]) -> Complex:
-    """The points at which Newton's method ends, for the starts ``z``.
+    """The points at which Newton's method ends, for the starting points ``z`` in the complex plane.
 
-    Starts that leave the box are dropped.
+    The method searches roots of the characteristic function. It drops a starting point if its path
+    leaves the box, widened by a margin.
     """
     left, right, top = box
     longest = float(loop.rtt.max())
@@ -442,7 +454,11 @@ def _newton(loop: Loop, z: Complex, box: tuple[float, float, float]) -> Complex:
 
 
 def _distinct(loop: Loop, z: Complex, left: float, right: float, top: float) -> Complex:
-    """The different roots among the values ``z``, in the box, with imaginary part at least 0."""
+    """The roots of the characteristic function among the points ``z``, without repetitions.
+
+    Only roots in the box are returned, those with the largest real part first. Of each conjugate
+    pair it is the root with the positive imaginary part.
+    """
     f, _, size = characteristic(loop, z)
     with np.errstate(invalid="ignore"):
         z = z[np.abs(f) <= TOLERANCE * size]

@@ -77,9 +77,11 @@ def _norm(values: Sequence[Floats], *, ratio: bool) -> Normalize:
 
 
 def on_axis(data: xr.DataArray, field: str) -> tuple[NDArray[Any], str]:
-    """The values of a field as an axis shows them, and the axis's label with their unit.
+    """The values of a field for the axis of a figure, and the label of the axis with the unit.
 
-    Words stay words.  ``data.attrs`` holds the packet size, in bytes.
+    Values that are not numbers are returned as strings. Capacities are converted from pkt/s to
+    Mbit/s with the packet size in bytes, ``data.attrs["packet_size"]``. Times are converted to ms,
+    except starting times, which stay in s.
     """
     values, unit = np.asarray(data[field].values), str(data[field].attrs.get("units", "1"))
     if values.dtype.kind not in "iuf":

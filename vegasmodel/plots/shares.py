@@ -282,14 +282,20 @@ def _whisker(result: Prediction, rows: Sequence[int]) -> tuple[float, float] | N
 
 
 def _two_errors(result: Prediction, rows: Sequence[int]) -> float:
-    """Two standard errors of the mean over some flows; the flows' errors count as independent."""
+    """Two standard errors of the mean throughput of some flows, in pkt/s.
+
+    The errors of the single flows count as independent.
+    """
     if result.throughput_se is None:
         return 0.0
     return float(2 * np.sqrt((result.throughput_se[rows] ** 2).sum()) / len(rows))
 
 
 def _part(result: Prediction, group: int) -> tuple[float, float]:
-    """The group's share of the first link's capacity in bytes, and two standard errors of it."""
+    """The group's throughput as a fraction of the first link's capacity, and two standard errors.
+
+    Both count bytes.
+    """
     scenario, rows = result.scenario, _rows(result, group)
     assert result.throughput is not None  # noqa: S101 - _kinds leaves out the others
     size = scenario.size_of(scenario.flows[group]) / scenario.packet_size
@@ -302,10 +308,11 @@ def _is_rd(result: Prediction) -> bool:
 
 
 def _classes(result: Prediction) -> tuple[float, float, float]:
-    """Number of rate-class flows per delay-class flow, and each class's mean rate per flow.
+    """The ratio of the numbers of flows of the two Rate-Delay classes, and the classes' mean rates.
 
-    Rates are in units of the fair share.  Reverse flows and short flows that arrive at random are
-    not counted.
+    Returns the number of rate-class flows per delay-class flow, the mean rate of a rate-class flow,
+    and that of a delay-class flow. Rates are in units of the fair share, the capacity over the
+    number of these flows. Reverse flows and short flows that arrive at random are not counted.
     """
     members, rates = result.scenario.members, result.throughput
     assert rates is not None  # noqa: S101 - _kinds leaves out the others

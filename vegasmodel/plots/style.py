@@ -48,7 +48,7 @@ Curve = Sequence[ArrayLike]  # x, y, and of a measurement the error of y too
 
 
 class Look(NamedTuple):
-    """How a model or a measurement is drawn, and its name in a legend."""
+    """The name in the legend, colour, line style and marker of a model or a simulator."""
 
     label: str
     color: str
@@ -183,7 +183,10 @@ def curves(
 
 
 def row(values: ArrayLike, where: str) -> Floats:
-    """The values as a row of floats.  Raises ``FieldError`` for anything but numbers in a row."""
+    """The values as a one-dimensional array of floats.
+
+    Raises ``FieldError`` unless they are numbers along one axis.
+    """
     try:
         found = np.atleast_1d(np.asarray(values, dtype=np.float64))
     except (TypeError, ValueError, OverflowError):

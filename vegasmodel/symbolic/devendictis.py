@@ -34,7 +34,7 @@ M = mu * T
 
 @dataclass(frozen=True)
 class Formula:
-    """A formula of the paper: as derived from its premises, and as the paper prints it."""
+    """A formula of ``devendictis``: as derived from its premises, and as the paper prints it."""
 
     number: str  # of the equation, or of the page's text it stands in
     symbol: str  # what it gives
@@ -87,10 +87,11 @@ def reno_packets() -> Formula:
 
 
 def _saturation() -> dict[Expr, Expr]:
-    """When the link becomes full after a loss, and the two windows then: equations (11) and (12).
+    """The mini-cycle in which the windows first fill the link after a loss, and both windows then.
 
-    By (11) each window grows by one packet per mini-cycle (round trip).  By (12) they add up to mu
-    T, the bandwidth-delay product, in mini-cycle a.
+    By (11) each window grows by one packet per mini-cycle (round trip). By (12) they add up to mu
+    T, the bandwidth-delay product, in mini-cycle a. The equations are solved for a and the two
+    windows.
     """
     vegas = sp.Eq(W_Va, W_V1 + a - 1)
     reno = sp.Eq(W_Ra, W_R1 + a - 1)
@@ -183,9 +184,9 @@ def crossing() -> tuple[Formula, ...]:
 
 
 def _positive(root: Expr) -> bool:
-    """Whether a root of a quadratic is positive for one choice of the parameters' values.
+    """Whether one root of a quadratic is positive, tested with one set of parameter values.
 
-    The product of the two roots is negative, so exactly one root is positive.
+    The product of the two roots is negative, so exactly one of them is positive, for all values.
     """
     point = {W_Va: 50, alpha: 3, mu: 1000, T: sp.Rational(1, 10), W_R: 60, q: 10, W_Rb: 60}
     return bool(root.subs(point) > 0)
@@ -344,7 +345,7 @@ X = A * M  # (7) for all Vegas sources together: V = h + X/q
 
 @dataclass(frozen=True)
 class Completion:
-    """A formula, with its premises, that the paper lacks and our numeric model needs."""
+    """A formula that the paper lacks and our numeric model needs, with its premises."""
 
     symbol: str
     premises: tuple[Expr, ...]

@@ -111,12 +111,12 @@ def vegas_difference() -> Derivation:
 
 
 def rate_utilization() -> Derivation:
-    """The fraction of its service rate S that class R uses, if all its flows lose at one time.
+    """The fraction of its service rate S that class R uses, if all its flows lose simultaneously.
 
-    The class has n AIMD flows of one RTT.  A loss multiplies the sum W of the n windows by b, from
-    W_max to b W_max.  Then W grows by n packets per round trip.  T is the round-trip time without a
-    queue, and M = S T.  Below M the link idles, and a round trip lasts T.  Above M a round trip
-    lasts W/S.  B_R is the buffer, and y = W_max/M = 1 + B_R/M.
+    The class has n AIMD flows of one RTT. A loss multiplies the sum W of the n windows by b, from
+    W_max to b W_max. Then W grows by n packets per round trip. T is the round-trip time without a
+    queue, and M = S T. Below M the link idles, and a round trip lasts T. Above M a round trip lasts
+    W/S. B_R is the buffer, and y = W_max/M = 1 + B_R/M.
     """
     n = sp.Symbol("n", positive=True)
     idle = sp.integrate(T / n, (W, b * W_max, BDP))  # dt/dW
