@@ -234,10 +234,10 @@ def _hypotheses(
 def _enough_cycles(
     scenario: Scenario, period: float, vegas: Flow, n_vegas: int, n_reno: int
 ) -> Assumption:
-    """The assumption that the run is much longer than a cycle.
+    """The assumption that the run is much longer than a cycle from one loss to the next.
 
-    The prediction is the average over whole, identical cycles.  A run also contains first cycles
-    that differ and a last cycle that is cut short.
+    The prediction is the average over whole, identical cycles. A run also contains first cycles,
+    which differ, and a last cycle, which is cut short.
     """
     run = scenario.run
     settle = minicycle.forgotten_after(vegas.decrease, n_vegas, n_reno) * period

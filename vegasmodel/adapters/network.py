@@ -77,7 +77,7 @@ def _routing(scenario: Scenario) -> tuple[Floats, list[tuple[int, bool]]]:
 
 
 def _rests(scenario: Scenario, routing: Floats, capacity: Floats) -> tuple[Floats, list[rest.Rest]]:
-    """Each flow's over-estimate of its baseRTT, and the steady state after each flow's arrival.
+    """Each flow's over-estimate of its baseRTT, s, and the steady state after each starting time.
 
     A flow that measures its baseRTT over-estimates it by the queueing delay at its arrival.
     """

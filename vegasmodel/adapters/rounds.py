@@ -24,8 +24,9 @@ NAME = "rounds"
 def answer(scenario: Scenario) -> Prediction:
     """Simulate the scenario and average over ``warmup .. duration``; test for phase effects.
 
-    Phase effects: packets of several flows arrive in a fixed order, so that one flow always loses.
-    The test repeats the simulation with other random waits of the senders (``phases.effects``).
+    A phase effect occurs if packets of several flows arrive at the queue in a fixed order, so that
+    always the same flow loses. The test repeats the simulation with other random waits of the
+    senders (``phases.effects``).
     """
     found = figures(scenario)
     if not found.applicable:

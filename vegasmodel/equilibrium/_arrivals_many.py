@@ -186,7 +186,8 @@ def _sums(
 ) -> tuple[float, float]:
     """The sum of the rates of the flows ``first`` to ``i``, and minus its derivative by ``gap``.
 
-    The flows are added one by one; ``now + gap`` is the queueing delay.
+    Flow i has just arrived. ``now`` is the queueing delay before its arrival, ``now + gap`` the one
+    after it. The flows' rates are added one by one.
     """
     total = alpha[i] / gap
     slope = total / gap

@@ -262,9 +262,10 @@ def _candidates(
     left: Floats,
     right: Floats,
 ) -> Floats:
-    """Values of the sum of squared rates; one of them is the sum's least or greatest value.
+    """Sums of squared rates, among which is the least or the greatest one over all gaps.
 
-    They are the sums at the ends of all intervals in which the sum's derivative may change sign.
+    The gap is the queueing delay less the largest over-estimate. The sums are those at the ends of
+    all intervals of the gap in which the derivative of the sum may change sign.
     """
     values = [value(path, left), value(path, right)]
     for _ in range(_HALVINGS):

@@ -380,10 +380,10 @@ def first_gap(
     linux: bool, c: float, top: float, pole: float, least: float, total: float,
     moment: float, reach: float,
 ) -> tuple[float, float, float]:  # fmt: skip
-    """A lower bound of the gap, an upper bound, and the first value to try.
+    """Where the iteration for the gap starts: a lower bound, an upper bound, and the first value.
 
-    The gap is the queueing delay less the largest over-estimate.  The values follow from the sums
-    that ``survey`` returns.
+    The gap is the queueing delay less the largest over-estimate. The three values, in s, follow
+    from the sums that ``survey`` returns.
     """
     if linux:
         g = max(least, reach - top)
@@ -462,7 +462,7 @@ def find_gap(
 def solve_case(
     alpha: Row, x: Row, rtt: Row, linux: bool, c: float, first: int, n: int, rates: Any, work: Any
 ) -> tuple[float, float, float, int, int]:
-    """Solve one case: write the flows' rates into ``rates``.
+    """Solve one case, a link with its n flows: write the flows' rates into ``rates``.
 
     Returns queueing delay, gap (delay less largest over-estimate), residual, number of passes,
     status.

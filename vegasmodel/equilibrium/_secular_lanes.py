@@ -42,10 +42,10 @@ EXACT, PASSES, STATUS = range(3)  # rows of their integers
 
 
 def gather(alpha: Any, x: Any, first: int, n: int, width: int, a: Any, v: Any) -> None:
-    """Copy ``alpha`` and ``x`` of ``width`` cases to arrays of shape [flow, case].
+    """Copy the flows' thresholds and over-estimates to arrays of shape [flow, case].
 
-    ``alpha`` are the flows' thresholds, ``x`` their over-estimates.  An absent flow (alpha = 0)
-    gets a very low x, so that its x is never the largest.
+    A case is one link with its flows, and ``width`` cases are copied from ``alpha`` and ``x``. An
+    absent flow (alpha = 0) gets a very low over-estimate, so that it is never the largest.
     """
     for k in range(width):
         start = (first + k) * n
@@ -56,10 +56,11 @@ def gather(alpha: Any, x: Any, first: int, n: int, width: int, a: Any, v: Any) -
 
 
 def survey_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
-    """Write each case's largest over-estimate and three sums over its flows to the table ``t``.
+    """Find the largest over-estimate of each case, and three sums over its flows.
 
-    ``t`` has shape [number, case].  ``_secular_kernel.survey`` does this for one case.  If a value
-    is out of range, the largest over-estimate is NaN.
+    A case is one link with its flows. The numbers go to the table ``t`` of shape [number, case]. If
+    a value is out of range, the largest over-estimate is NaN. ``_secular_kernel.survey`` does this
+    for one case.
     """
     for k in range(width):
         t[TOP, k], t[POLE, k], t[TOTAL, k], t[MOMENT, k] = -math.inf, 0.0, 0.0, 0.0
@@ -76,9 +77,10 @@ def survey_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
 
 
 def rough_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
-    """Write each case's sum of rates and its derivatives, in float64, to the table ``t``.
+    """Sum up the rates of each case in float64, and their derivatives by the gap.
 
-    ``_secular_kernel.rough`` does this for one case.
+    A case is one link with its flows; its gap is the queueing delay less the largest over-estimate.
+    The sums go to the table ``t``. ``_secular_kernel.rough`` does this for one case.
     """
     for k in range(width):
         t[TOTAL, k], t[SLOPE, k], t[BEND, k] = 0.0, 0.0, 0.0
@@ -94,8 +96,9 @@ def rough_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
 
 
 def precise_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
-    """Write each case's sum of rates to the table ``t``, as two floats: rounded value and error.
+    """Sum up the rates of each case exactly, a case being one link with its flows.
 
+    Each sum goes to the table ``t`` as two floats, the rounded value and its error.
     ``_secular_kernel.precise`` does this for one case.
     """
     for k in range(width):
@@ -115,9 +118,10 @@ def precise_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
 
 
 def spread_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
-    """Overwrite the thresholds ``a`` with the flows' rates; write each case's sum of rates.
+    """Compute the flows' rates and the sum of rates of each case, a case being one link.
 
-    The sums go to the table ``t``.  ``_secular_kernel.spread`` does this for one case.
+    The rates overwrite the thresholds in ``a``. The sums go to the table ``t``, which has a column
+    for each case. ``_secular_kernel.spread`` does this for one case.
     """
     for k in range(width):
         t[HIGH, k], t[LOW, k] = 0.0, 0.0
@@ -148,9 +152,9 @@ def begin(c: Any, first: int, width: int, t: Any, count: Any) -> None:
 def step_lanes(c: Any, first: int, n: int, width: int, exact: bool, t: Any, count: Any) -> int:
     """Take the next step of the iteration in each case, as ``advance`` does for a single case.
 
-    ``exact`` selects the cases that this call treats: if true, those whose rates must be summed
-    exactly (``count[EXACT]`` is 1), else the others. Returns how many of the treated cases need
-    another pass of the same kind.
+    A case is one link with its flows. ``exact`` selects the cases that this call treats: if true,
+    those whose rates must be summed exactly (``count[EXACT]`` is 1), else the others. Returns how
+    many of the treated cases need another pass of the same kind.
     """
     more = 0
     for k in range(width):
@@ -208,7 +212,10 @@ def solve_batch(
     alpha: Any, x: Any, rtt: Any, linux: bool, c: Any, n: int, rates: Any, floats: Any,
     integers: Any,
 ) -> None:  # fmt: skip
-    """Solve m cases of n flows, stored one after the other; outputs as in ``secular._run``."""
+    """Solve m cases of n flows, stored one after the other; outputs as in ``secular._run``.
+
+    A case is one link with its n flows.
+    """
     m = len(c)
     for block in prange((m + LANES - 1) // LANES):
         first, last = block * LANES, min(m, (block + 1) * LANES)

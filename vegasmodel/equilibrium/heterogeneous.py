@@ -166,9 +166,10 @@ def equilibria(
     - ``curves``: for each link, rows (queue, loss) that rise from (0, 0) to loss 1 (``droptail``,
       ``red``); between rows the curve is linear.
 
-    For each choice of full links and of pieces of the curves, Newton's method runs from ``starts``
-    points, then from as many again.  If the second search finds more, or the indices do not add up
-    to 1, it runs from four times as many.  If they still do not, ``complete`` is False.  Raises
+    For each choice of full links and of straight pieces of their curves, Newton's method runs from
+    ``starts`` random points, then from as many others. If the second search finds more equilibria,
+    or the indices do not add up to 1, a third search runs from four times as many. If the third
+    search again finds more, or the indices still do not add up to 1, ``complete`` is False. Raises
     ``FieldError`` or ``ValueError`` for values out of range and for networks too large.
     """
     net = _Network(routing, capacity, curves, flows)
@@ -248,13 +249,14 @@ class _Network:
         return out[0], out[1], out[2], out[3]
 
     def demand(self, q: Floats, p: Floats) -> tuple[Floats, Floats, Floats]:
-        """The flows' rates for queueing delays q and losses p along their paths: [case, flow].
+        """The flows' rates at given queueing delays q and losses p along their paths: [case, flow].
 
-        Also returns the derivatives of the rates' logarithms by q and by p.
+        Also returns the derivatives of the rates' logarithms by q and by p. Each case has its own q
+        and p.
 
-        The constant of Reno's square-root law, 1.31, is for random losses.  That of CUBIC's
-        Reno-friendly region, sqrt(3/2) = 1.22, is for periodic losses (RFC 9438 4.3).  So there
-        CUBIC gets 6.5 % less than Reno at the same p, which is an artefact.
+        The constant of Reno's square-root law, 1.31, is for random losses. That of CUBIC's
+        Reno-friendly region, sqrt(3/2) = 1.22, is for periodic losses (RFC 9438 4.3). So in that
+        region CUBIC gets 6.5 % less than Reno at the same p, which is an artefact.
         """
         R = self.T + q
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

@@ -42,10 +42,11 @@ EPS = float(np.finfo(np.float64).eps)
 @kinds.checked
 @dataclass(frozen=True)
 class Curve:
-    """RED's curve of loss over queue: its thresholds and the buffer, in packets.
+    """RED's curve of loss over mean queue: its thresholds and the buffer, in packets.
 
-    The fields are those of a ``queue`` table in a scenario file.  ``spacing`` says how the drops
-    are spread (``effective``).  With ``ecn`` packets are marked, so the model has no timeouts.
+    The fields are those of a ``queue`` table in a scenario file. ``spacing`` selects one of three
+    ways in which RED spreads its drops (``effective``). With ``ecn`` packets are marked instead of
+    dropped, so the model has no timeouts.
     """
 
     min_threshold: float
@@ -64,9 +65,10 @@ class Curve:
         word("spacing", self.spacing, SPACINGS)
 
     def corners(self) -> Floats:
-        """The corners of RED's curve as rows (queue, base drop probability).
+        """The corners of RED's curve as rows (mean queue in packets, base drop probability).
 
-        At the full buffer the curve rises to 1.
+        The curve rises from (0, 0) to a probability of 1, which it reaches by a jump at the latest
+        where the buffer is full.
         """
         top, last = self.max_threshold, self.max_probability
         rows = [(0.0, 0.0), (self.min_threshold, 0.0), (top, last)]
@@ -186,10 +188,10 @@ def demand(flows: Flows, curve: Curve, queue: float, loss: float, capacity: floa
     """The rate that each flow delivers, pkt/s, at a mean queue in packets and a loss probability.
 
     A loss-based flow sends at the rate of PFTK's short form (the square-root law under ECN), and at
-    most max_window / RTT.  A Vegas flow does so with its own decrease, and at most at
-    ``alpha / (q/c - x)``, where q/c is the queueing delay and x the flow's over-estimate of
-    baseRTT.  A fraction 1 - loss of what is sent is delivered (all of it under ECN).  The rate is
-    infinite where nothing limits a flow.
+    most max_window / RTT. A Vegas flow does so with its own window factor after a loss (under ECN
+    every window is halved), and at most at ``alpha / (q/c - x)``, where q/c is the queueing delay
+    and x the flow's over-estimate of baseRTT. A fraction 1 - loss of what is sent is delivered (all
+    of it under ECN). The rate is infinite where nothing limits a flow.
     """
     positive("capacity", capacity)
     numbers("queue", queue)
@@ -238,7 +240,11 @@ def equilibria(flows: Flows, curve: Curve, capacity: float) -> tuple[Equilibrium
     positive("capacity", capacity)
 
     def point(s: float) -> tuple[float, float]:
-        """The point (queue, loss) of the curve at place s; its corners are at s = 0, 1, 2, ..."""
+        """The point (queue, loss) of RED's curve at the position s along it.
+
+        The corners of the curve are at s = 0, 1, 2, ...; between them it is straight in the base
+        drop probability.
+        """
         piece = min(int(s), len(corners) - 2)
         (q0, p0), (q1, p1) = corners[piece], corners[piece + 1]
         part = s - piece

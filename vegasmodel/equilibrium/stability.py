@@ -357,8 +357,8 @@ def _beside(loop: Loop, edge: float) -> float:
 def _count(loop: Loop, left: float, right: float, top: float) -> int | None:
     """The number of characteristic roots in a box of the complex plane, by the argument principle.
 
-    The real parts lie in ``left`` .. ``right``, the imaginary parts in -``top`` .. ``top``.
-    Returns None if the characteristic function turns too fast along the border to be counted.
+    The real parts lie in ``left`` .. ``right``, the imaginary parts in -``top`` .. ``top``. Returns
+    None if the characteristic function turns too fast along the border of the box to be counted.
     """
     corners = [right, right + 1j * top, left + 1j * top, left]
     turned = 0.0

@@ -97,7 +97,10 @@ def _some(n: int, most: int) -> NDArray[np.int64]:
 
 
 def _resolves_cycles(data: xr.Dataset) -> bool:
-    """Whether the samples are close enough together to show every cycle."""
+    """Whether the samples are close enough in time to show each cycle from loss to loss.
+
+    The time between two samples must be at most half the shortest RTT.
+    """
     step = float(np.diff(data["time"].values[:2])[0])
     return step <= CYCLE_SAMPLING * float(np.nanmin(data["rtt"].values)) * (1.0 + 1e-9)
 

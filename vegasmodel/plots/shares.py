@@ -218,7 +218,7 @@ def class_shares(models: Iterable[Prediction], measured: Iterable[Prediction] = 
 def _kinds(
     models: Iterable[Prediction], measured: Iterable[Prediction]
 ) -> list[tuple[Prediction, Look, bool]]:
-    """The predictions that have throughputs, and how to draw each.
+    """How to draw each prediction that has throughputs.
 
     Returns tuples of the prediction, its colour and line style (``Look``), and True for a
     measurement, which is drawn with markers only.
@@ -269,8 +269,8 @@ def _rows(result: Prediction, group: int) -> list[int]:
 def _whisker(result: Prediction, rows: Sequence[int]) -> tuple[float, float] | None:
     """The two ends of the error bar of a group's mean throughput, pkt/s; ``None`` if unknown.
 
-    They are the ends of the range if the model gives a range of throughputs, else two standard
-    errors below and above the mean.
+    If the model gives a range of throughputs, they are the ends of that range. Else they are two
+    standard errors below and above the mean.
     """
     if result.throughput_range is not None:
         low, high = result.throughput_range[rows].mean(axis=0)

@@ -84,11 +84,12 @@ def square_root_random() -> Derivation:
 
 
 def pftk_window() -> Derivation:
-    """PFTK (13): the mean window W at a loss, from two counts of the packets of a cycle.
+    """PFTK (13): the mean window W at a loss, from two counts of the packets from loss to loss.
 
-    First count: (1 - p)/p packets arrive until the first loss, and W more are sent after it.
-    Second count: a loss multiplies the window by d, and the window stays at each size for b round
-    trips.  So it grows from d W to W in b (1 - d) W round trips.  Half a window is sent after them.
+    First count: (1 - p)/p packets arrive until the first loss, and W more are sent after it. Second
+    count: a loss multiplies the window by d, and the window stays at each size for b round trips.
+    So it grows from d W to W in b (1 - d) W round trips. In the round trip of the loss, half a
+    window more is sent on average.
     """
     rounds = b * (1 - d) * W
     counted = rounds / 2 * (d * W + W - 1) + W / 2
