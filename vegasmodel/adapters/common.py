@@ -35,7 +35,7 @@ Answer = Callable[[Scenario], Prediction]
 
 
 def column(scenario: Scenario, value: Callable[[Flow], float]) -> Floats:
-    """``value`` of each flow's group: an array with one float per flow."""
+    """An array with one float per flow: the function ``value`` applied to the flow's group."""
     return np.array([value(member.flow) for member in scenario.members], dtype=np.float64)
 
 
@@ -45,7 +45,10 @@ def rtts(scenario: Scenario) -> Floats:
 
 
 def one_link(scenario: Scenario) -> str | None:
-    """Why a model of one link with traffic in one direction cannot be used; ``None`` if it can."""
+    """Why a model of one link cannot be used for the scenario; ``None`` if it can.
+
+    The scenario must have one link, traffic in one direction, and one packet size.
+    """
     if len(scenario.links) != 1:
         return f"the equations know one link; the scenario has {len(scenario.links)}"
     if {group.direction for group in scenario.flows} != {"forward"}:
@@ -231,8 +234,8 @@ def settles(scenario: Scenario) -> Assumption:
 def _trips_after_loss(scenario: Scenario, group: Flow, window: float) -> float:
     """How many round trips a halved window needs to grow back, by one packet in each.
 
-    ``window`` is the flow's fair share of its path, in packets. Random losses of probability p hold
-    the mean window near sqrt(3/(2p)) (Mathis et al. 1997), so the smaller of the two counts. The
+    The result is W/2. W is ``window``, the flow's fair share of its path in packets, or, if that is
+    less, the mean window sqrt(3/(2p)) at the random loss probability p (Mathis et al. 1997). The
     result is 0 if nothing is lost, if the receiver's window ends the growth, and for laws that do
     not grow by one packet per round trip.
     """

@@ -97,7 +97,7 @@ def _slowest(routing: Floats, capacity: Floats) -> Floats:
 
 
 def _solve(routing: Floats, capacity: Floats, alpha: Floats, x: Floats) -> network.Equilibrium:
-    """The equilibrium: for one link the root of an equation, for several a convex problem."""
+    """Solve for the equilibrium: for one link an equation, for several links a convex problem."""
     if len(capacity) > 1:
         return network.solve(routing, capacity, alpha, x)
     one = secular.solve(alpha, x, float(capacity[0]))

@@ -216,7 +216,11 @@ def arrivals_bonald(scenario: Scenario) -> Prediction:
 
 
 def bands(scenario: Scenario) -> Prediction:
-    """Each flow's least and greatest rate over the set of equilibria for alpha <= beta."""
+    """Each flow's least and greatest rate over the set of equilibria that alpha <= beta allows.
+
+    Vegas keeps its window while its backlog is between alpha and beta, so there may be many
+    equilibria.
+    """
     reason = _reason(scenario)
     if reason is None and len(scenario.members) > MAX_BAND:
         reason = f"at most {MAX_BAND} flows: each has equilibria of its own"
@@ -296,7 +300,7 @@ def _recursion_is_plain(scenario: Scenario) -> bool:
 
 
 def _alone(scenario: Scenario) -> bool:
-    """Whether a simple recursion gives the over-estimates.
+    """Whether the recursion ``arrivals.arrive`` alone gives the over-estimates of baseRTT.
 
     It does so if the flows arrive one at a time, if each flow measures its own baseRTT, and if each
     computes its backlog W (RTT - baseRTT)/RTT as in the papers and ns-2 (Linux divides by baseRTT).
@@ -310,7 +314,7 @@ def _alone(scenario: Scenario) -> bool:
 
 
 def _too_many_arrivals(scenario: Scenario) -> str | None:
-    """Why there are too many arrivals to compute the over-estimates; ``None`` if there are not."""
+    """Why the over-estimates of so many arrivals cannot be computed; ``None`` if they can."""
     arrivals = len({m.start for m in scenario.members})
     if arrivals <= MAX_ORDER or _alone(scenario):
         return None

@@ -131,8 +131,9 @@ def _least_squares(boxes: _Boxes) -> float:
 
 
 def _level(low: Floats, high: Floats, c: float) -> Floats:
-    """For each of m rows, the level at which sum_i clip(level, low_i, high_i) = c.
+    """The common rate to which n rates are set, within their bounds, so that they add up to c.
 
+    For each of m rows it is the number ``level`` at which sum_i clip(level, low_i, high_i) = c.
     ``low`` and ``high`` have shape [m, n], the result [m].
     """
     out = np.empty(len(low))

@@ -227,8 +227,8 @@ def _iterate(
 ) -> Any:  # fmt: skip
     """Repeat steps for all cases at once until each case's step is small.
 
-    Returns the gap (queueing delay less largest over-estimate), the number of passes, and which
-    cases have converged.
+    A case is one link with its flows. Returns each case's gap (queueing delay less largest
+    over-estimate), its number of passes, and whether it has converged.
     """
 
     def unfinished(state: Any) -> Any:

@@ -345,26 +345,28 @@ def newton(c: float, rest: float, slope: float, f: float) -> float:
 
 
 def one_pole(c: float, g: float, pole: float, rest: float, slope: float, f: float) -> float:
-    """A step of the gap g for Vegas as in the papers, with quadratic convergence, never too long.
+    """The next step of the iteration for the gap g, for Vegas as in the papers.
 
-    The gap is the queueing delay less the largest over-estimate.  The flows with that over-estimate
-    have the rates p = A_0/g in all, where A_0 is the sum of their thresholds; the step keeps this
-    term.  The sum R of the other rates is replaced by R u/(u + delta) with u = R/|R'|, which has
-    the same value and slope.  1/R is concave in g (a harmonic mean), so the replacement never
-    exceeds R, and from the left its root never exceeds the true one.  The step delta solves
-    f = delta (p/(g + delta) + R/(u + delta)), a quadratic equation, where f is the excess of the
-    rates over the capacity.
+    The gap is the queueing delay less the largest over-estimate. The steps converge quadratically,
+    and from the left they never pass the root. The flows with the largest over-estimate have the
+    rates p = A_0/g in all, where A_0 is the sum of their thresholds; the step keeps this term. The
+    sum R of the other rates is replaced by R u/(u + delta) with u = R/|R'|, which has the same
+    value and slope. 1/R is concave in g (a harmonic mean), so the replacement never exceeds R, and
+    from the left its root never exceeds the true one. The step delta solves f = delta (p/(g +
+    delta) + R/(u + delta)), a quadratic equation, where f is the excess of the rates over the
+    capacity.
     """
     u = rest / slope if slope > 0.0 else g
     return root(c, pole * u + rest * g - f * (g + u), f * g * u)
 
 
 def two_poles(g: float, pole: float, slope: float, bend: float, f: float) -> float:
-    """A step of the gap g for Vegas as in the papers, with cubic convergence; 0 if there is none.
+    """The next step of the iteration for the gap g, for Vegas as in the papers; 0 if there is none.
 
-    The gap is the queueing delay less the largest over-estimate.  R is the sum of the rates of all
-    flows but those with that over-estimate.  It is replaced by k + q w/(w + delta), where delta is
-    the step, w = 2 |R'|/R'' and q = |R'| w.  The constant k makes R'' agree too.
+    The gap is the queueing delay less the largest over-estimate. The steps converge cubically. R is
+    the sum of the rates of all flows but those with the largest over-estimate. It is replaced by k
+    + q w/(w + delta), where delta is the step, w = 2 |R'|/R'' and q = |R'| w. The constant k makes
+    the value agree with R; the first and second derivatives agree, too.
     """
     if not bend > 0.0:
         return 0.0

@@ -31,8 +31,8 @@ RANGE = 1e-12  # of thresholds for which they may
 class Arrivals(NamedTuple):
     """The equilibrium after all n flows have arrived, and the queueing delay after each arrival.
 
-    ``delays[..., i]`` is the queueing delay in s after arrival number i + 1. The other fields hold
-    for the time after the last arrival.
+    ``delays[..., i]`` is the queueing delay in s after arrival number i + 1. ``rates`` and
+    ``windows`` are those after the last arrival, and ``x`` are the over-estimates of baseRTT.
     """
 
     x: Floats  # over-estimates, s [..., n]
@@ -199,9 +199,10 @@ def bonald(n: int, alpha: float, capacity: float) -> tuple[Floats, Floats]:
 
 
 class Asymptotes(NamedTuple):
-    """The leading terms of a recursion's results for a large number n of flows with the same alpha.
+    """What delay and rates tend to if a large number n of flows with one alpha arrive one by one.
 
-    ``total`` is the sum of the rates.
+    ``delay`` is the queueing delay in s after the last arrival. ``first`` and ``last`` are the
+    rates of the first and of the last flow, and ``total`` is the sum of all rates, in pkt/s.
     """
 
     delay: float

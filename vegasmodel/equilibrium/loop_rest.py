@@ -73,11 +73,12 @@ class Sources:
 
 @dataclass(frozen=True, eq=False)
 class Rest:
-    """An equilibrium: the queueing ``delay`` in s, ``window`` [flow] in packets, and more.
+    """An equilibrium, and the linearised equations about it.
 
-    ``loop`` holds the numbers of the linearised equations, for ``stability.py``.  ``loss`` is the
-    probability that a packet is lost although the buffer has room.  ``residual`` is (sum of the
-    delivered rates - c)/c, with the capacity c.
+    ``delay`` is the queueing delay in s, ``window`` [flow] holds the windows in packets. ``loop``
+    holds the numbers of the linearised equations, for ``stability.py``. ``loss`` is the probability
+    that a packet is lost although the buffer has room. ``residual`` is (sum of the delivered rates
+    - c)/c, with the capacity c.
     """
 
     delay: float

@@ -141,9 +141,9 @@ def loss_limited_window(M: Floats, B: Floats, cut: Floats, n_V: Floats, n_R: Flo
 def still_grows(
     M: Floats, B: Floats, cut: Floats, n_V: Floats, n_R: Floats, lower: Edge, response: Floats
 ) -> npt.NDArray[np.bool_]:
-    """Whether Vegas's backlog is still below its lower threshold when the loss comes.
+    """Whether Vegas's backlog is still below its lower threshold when the buffer overflows.
 
-    The buffer is then smaller than B_th, and Vegas's window is that of appendix A.  Vegas sees the
+    The buffer is then smaller than B_th, and Vegas's window is that of appendix A. Vegas sees the
     queue of ``response`` round trips ago; in each of them the queue grew by n_V + n_R packets, one
     for each source.
     """
@@ -172,13 +172,14 @@ def held_window(path: Path) -> Floats:
 def final_windows(path: Path) -> tuple[Floats, Floats]:
     """The least and the greatest sum V of the Vegas windows at the loss; mostly they are equal.
 
-    The paper calls V W_V(N).  If Vegas grows up to the loss, V is that of appendix A.  If Vegas
-    reaches its upper edge, V is its window at rest (7) with a full buffer, or its least window.
-    Between its two edges Vegas holds its window, and V is that window.
+    The paper calls V W_V(N). If Vegas grows up to the loss, V is that of appendix A. If Vegas's
+    backlog reaches its upper limit, V is its window at rest (7) with a full buffer, or its least
+    window. Between the two limits of its backlog Vegas holds its window, and V is that window.
 
-    If Vegas is never cut (lambda = 1), *every* window of a range returns after a cycle.  The least
-    of them rests on the lower edge at the cycle's shortest queue, the greatest on the upper edge at
-    its longest queue.  A smaller window grows to the least, a larger one falls to the greatest.
+    If Vegas is never cut (lambda = 1), *every* window of a range returns after a cycle. With the
+    least of them, Vegas's backlog is at its lower limit when the queue of the cycle is shortest.
+    With the greatest, it is at its upper limit when the queue is longest. A smaller window grows to
+    the least, a larger one falls to the greatest.
     """
     grown = loss_limited_window(path.M, path.B, path.cut, path.n_vegas, path.n_reno)
     most = np.minimum(grown, np.maximum(path.upper.window(path.B), path.floor))

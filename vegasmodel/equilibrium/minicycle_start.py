@@ -64,10 +64,11 @@ def window(
     initial: Floats,
     variant: Variant,
 ) -> Floats:
-    """Window of one Vegas source after the first overflow, packets.
+    """Window in packets of one Vegas source after the first overflow of the buffer.
 
-    All sources start together in slow start, with ``initial`` packets each. All arrays have one
-    shape.
+    All sources start together in slow start, with ``initial`` packets each. M is the
+    bandwidth-delay product and B the buffer, in packets. n_V and n_R are the numbers of Vegas and
+    Reno sources. ``cut`` is the factor of Vegas's window at a loss. All arrays have one shape.
     """
     lower, upper = edges(alpha, beta, variant, n_V, M)
     leave = edge(gamma, variant, n_V, M)

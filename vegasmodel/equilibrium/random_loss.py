@@ -324,7 +324,11 @@ def share(
 
 
 def _root(falling: Callable[[float], float], guess: float, high: float) -> float:
-    """Root of a falling function that is positive at 0; its bracket grows from ``guess``."""
+    """The root of a falling function that is positive at 0, between 0 and ``high``.
+
+    The search starts with the interval up to ``guess``, and enlarges it if needed. If the function
+    has no root below ``high``, ``high`` is returned.
+    """
     from scipy.optimize import brentq
 
     low, top = 0.0, min(guess, high)

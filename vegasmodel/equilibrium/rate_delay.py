@@ -134,11 +134,11 @@ def split_buffer(buffer: ArrayLike, delay_buffer: ArrayLike = 0.1) -> tuple[Floa
 
 
 def delay_bound(B_D: ArrayLike, S_D: ArrayLike) -> Floats:
-    """Longest queueing delay of a D packet, ``d = B_D / S_D`` seconds; section II-C.
+    """Longest queueing delay of a packet of class D, ``d = B_D / S_D`` seconds; section II-C.
 
-    This is the fluid limit.  With packets it is longer by at most one packet time of each class,
-    for the packet in transmission and because the scheduler serves whole packets.  Infinite where
-    ``S_D`` is 0.
+    This holds if packets are infinitely small. Real packets may wait longer, by at most one packet
+    time of each class: for the packet in transmission, and because the scheduler serves whole
+    packets. The delay is infinite where ``S_D`` is 0.
     """
     size = numbers("B_D", B_D, infinite=True)
     rate = numbers("S_D", S_D)
@@ -147,7 +147,7 @@ def delay_bound(B_D: ArrayLike, S_D: ArrayLike) -> Floats:
 
 
 def buffer_for_delay(delay: ArrayLike, S_D: ArrayLike) -> Floats:
-    """The D buffer that bounds its queueing delay by ``delay``: ``B_D = S_D d`` packets."""
+    """The buffer of class D whose packets wait at most ``delay`` s: ``B_D = S_D d`` packets."""
     return _floats(numbers("delay", delay) * numbers("S_D", S_D))
 
 
@@ -167,10 +167,10 @@ def needed_delay_buffer(
 
 
 def loss_onset(B_D: ArrayLike, alpha: ArrayLike) -> Floats:
-    """Number of Vegas flows beyond which the D queue loses packets: ``n_D > B_D / alpha``.
+    """Number of Vegas flows beyond which the queue of class D loses packets: ``n_D > B_D / alpha``.
 
-    Beyond it the buffer has no room for alpha packets of every flow. So the flows go on growing
-    until it overflows.
+    With more flows the buffer has no room for alpha packets of every flow. So the flows go on
+    growing until it overflows.
     """
     return _floats(numbers("B_D", B_D, infinite=True) / positive("alpha", alpha))
 

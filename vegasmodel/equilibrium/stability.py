@@ -214,10 +214,11 @@ def _classes(loop: Loop) -> list[tuple[float, float, tuple[float, float, float]]
 def _answer(
     loop: Loop, kind: tuple[float, float, float], z: Complex, lag: Complex
 ) -> tuple[Any, Any]:
-    """The transfer function g(z) from the queueing delay to a flow's window, and dg/dz.
+    """How windows react to the queueing delay: the transfer function g(z) of a class, and dg/dz.
 
-    It is the same for all flows of a class. If the backlog threshold limits their windows, g =
-    -gamma. If losses limit them, g = -(m/W) (p'/p) c / ((1 + z/K) (z + 2 m lambda/W^2)), where p'
+    A disturbance sigma e^zt of the delay changes the window of a flow with the rate lambda by
+    lambda g sigma e^zt, apart from the feedback delay. If the backlog threshold limits the window,
+    g = -gamma. If losses limit it, g = -(m/W) (p'/p) c / ((1 + z/K) (z + 2 m lambda/W^2)), where p'
     is the derivative of the loss p by RED's average queue, c the capacity, and the other symbols
     are those of ``Loop``.
     """

@@ -48,9 +48,9 @@ HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo", "--")
 
 
 def throughput_bars(scenario: Scenario, results: Sequence[Prediction]) -> Figure:
-    """The mean throughput per flow of each group, one bar per model.
+    """The mean throughput per flow of each flow group, one bar per model.
 
-    Whiskers show the ranges of set-valued answers, or two standard errors.
+    Error bars show the range of throughputs if a model gives one, else two standard errors.
     """
     expect(scenario)
     shown = [p for p in _answers(results, "results") if p.applicable]
@@ -80,10 +80,10 @@ def throughput_bars(scenario: Scenario, results: Sequence[Prediction]) -> Figure
 
 
 def rate_by_arrival(models: Iterable[Prediction], measured: Iterable[Prediction] = ()) -> Figure:
-    """Throughput of each flow over its place in the order of arrival.
+    """Throughput of each flow over the flow's number in the order of arrival.
 
-    A shaded range shows an answer that is a set (``bands``).  The dotted line is the fair share:
-    the capacity divided by the number of flows.
+    If a model gives a range of throughputs (``bands``), the range is shaded. The dotted line is the
+    fair share: the capacity divided by the number of flows.
     """
     fig = figure()
     ax = fig.subplots()
@@ -113,9 +113,10 @@ def rate_by_arrival(models: Iterable[Prediction], measured: Iterable[Prediction]
 def base_rtt_by_arrival(
     models: Iterable[Prediction], measured: Iterable[Prediction] = ()
 ) -> Figure:
-    """The baseRTT that each flow assumes, over its place in the order of arrival.
+    """The baseRTT that each flow uses, over the flow's number in the order of arrival.
 
-    A dotted line shows the true RTTs.  Models and measurements without a baseRTT are left out.
+    A dotted line shows the true RTTs without queues. Models and measurements without a baseRTT are
+    left out.
     """
     fig = figure()
     ax = fig.subplots()
