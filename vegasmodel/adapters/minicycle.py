@@ -114,17 +114,18 @@ def _room(buffer: ArrayLike, vegas: Flow) -> Floats:
 def _start(
     scenario: Scenario, vegas: Flow, n_vegas: int, n_reno: int, at: Mapping[str, Any] = NOWHERE
 ) -> Floats:
-    """The window of Vegas at the start of the first cycle.
+    """The window of one Vegas source, in packets, at the start of the first cycle.
 
-    The model may have a range of steady cycles, each with another window of Vegas.  Vegas's window
+    The model may have a range of steady cycles, each with another window of Vegas. Vegas's window
     at the start then decides which of them the answer describes.
 
-    - If Vegas starts first, this is the window W that Vegas has alone on a link of capacity c.  It
-      solves W (RTT - base) = alpha RTT with W = c RTT.
-    - If Vegas starts later than Reno, it is Vegas's initial window.
-    - If all flows start together, it is Vegas's window after the first overflow.
+    - If all Vegas flows start before all Reno flows, it is the window that they have alone on the
+      link (``minicycle.window_alone``).
+    - If they all start later than some Reno flow, it is Vegas's initial window.
+    - Otherwise all flows are taken to start together, and it is Vegas's window after the first
+      overflow of the buffer (``minicycle.first_window``).
 
-    ``at``: arrays of one shape with values of fields, which replace those of the scenario.
+    ``at`` holds arrays of one shape with values of fields, which replace those of the scenario.
     """
     starts = {law: [m.start for m in scenario.members if (m.flow.keeps_backlog) == law]
               for law in (True, False)}  # fmt: skip

@@ -149,16 +149,16 @@ def _series(
     alpha: Floats, found: Floats, near: int, ref: float, radius: float, leaves: int,
     clusters: Floats, series: Floats,
 ) -> None:  # fmt: skip
-    """Compute the coefficients T_m of the power series of the early flows' rates.
+    """Compute the coefficients T_m of a power series for the sum of the rates of the early flows.
 
     T_m = sum_j alpha_j R^m/(ref - x_j)^(m+1) goes into ``series``. The sum is over the first
     ``near`` flows, x_j is the over-estimate of flow j, and R is ``radius``. Flows are taken
-    together in clusters that are as large as their distance from ``ref`` allows. At the delay ref +
-    d the rates of these flows add up to
+    together in clusters that are as large as their distance from ``ref`` allows. At the queueing
+    delay ref + d the rates of these flows add up to
 
         sum_j alpha_j/(ref + d - x_j) = sum_m (-d/R)^m T_m.
 
-    Each x_j is further than R from ``ref``.  So the terms fall as 4^-m while d <= R/4.
+    Each x_j is further than R from ``ref``. So the terms fall as 4^-m while d <= R/4.
     """
     series[:] = 0.0
     end = near

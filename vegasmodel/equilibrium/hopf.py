@@ -76,11 +76,11 @@ class Scan:
 
 @kinds.checked
 def crossings(make: Make, xs: Floats, y: float) -> Scan:
-    """Where stability changes along the values ``xs`` (positive, rising) at ``y``.
+    """Where stability changes at a fixed ``y``, as x runs through the values ``xs``.
 
-    The function finds a change between two neighbouring values if the equilibrium is stable at one
-    and unstable at the other.  So it misses two changes between the same two values, and a change
-    beside a value without an equilibrium.
+    ``xs`` are positive and rising. A change is found between two neighbouring values if the
+    equilibrium is stable at one and unstable at the other. So the function misses two changes
+    between the same two values, and a change beside a value without an equilibrium.
     """
     xs = positive("xs", xs)
     points: list[Crossing] = []

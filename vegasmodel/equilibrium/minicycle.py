@@ -112,7 +112,8 @@ def throughput(
 ) -> tuple[Floats, Floats]:
     """Throughputs of one Vegas and of one Reno flow, pkt/s: ``(vegas, reno)``.
 
-    Arguments as in `solve`; all arrays broadcast.  NaN where there is no cycle.
+    They are averages over a cycle from one loss to the next. The arguments are those of `solve`;
+    all arrays broadcast. The result is NaN where there is no cycle.
     """
     word("form", form, ("derived", "printed"))
     if form == "printed":
@@ -421,15 +422,15 @@ def hypotheses(
     n_vegas: int = 1,
     n_reno: int = 1,
 ) -> tuple[tuple[str, bool, str], ...]:
-    """The paper's five hypotheses and its single threshold: (name, holds, detail) for one case.
+    """The paper's five hypotheses and its single threshold, each as (name, holds, detail).
 
-    max_window is in packets; the other arguments are those of `solve`.  The derived model needs
-    only hypotheses 1, 3 and 5 (5 in the form that ``losers`` selects), not 2, 4 and the single
-    threshold.
+    They are tested for one set of arguments. max_window is in packets; the other arguments are
+    those of `solve`. The derived model needs only hypotheses 1, 3 and 5 (5 in the form that
+    ``losers`` selects). It needs neither 2 and 4 nor the single threshold, alpha = beta.
 
     We add "one-cycle", the hypothesis that Vegas cannot change from this cycle into another one.
-    Suppose that Vegas still grows at every loss and is cut for it.  If it once escapes the cut, it
-    may reach its threshold before the next loss, and so never be cut again.  This is possible if
+    Suppose that Vegas still grows at every loss and is cut for it. If it once escapes the cut, it
+    may reach its threshold before the next loss, and so never be cut again. This is possible if
     Vegas's window at rest, with the longest queue, B + 1, is smaller than the mu T + B + 1 packets
     that the network holds.
     """

@@ -91,7 +91,8 @@ class Path:
 class Course:
     """The phases of one cycle: their lengths, and the queue and Vegas's window where they begin.
 
-    The cycle begins after a loss at a given sum V of the Vegas windows.
+    A cycle lasts from one loss to the next. This one begins with a loss at a given sum V of the
+    Vegas windows.
     """
 
     fill: Floats  # mini-cycles with an empty queue, after the first

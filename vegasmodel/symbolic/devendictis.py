@@ -241,10 +241,10 @@ def cycle_count() -> Formula:
 
 
 def _small_buffer() -> dict[Expr, Expr]:
-    """The two windows after a loss and at the next one, and the number N of round trips between.
+    """The windows of appendix A just before and just after a loss, and the round trips of a cycle.
 
-    This solves the equations of appendix A, in which both windows grow by N - 1 packets from one
-    loss to the next.
+    In appendix A both windows grow by N - 1 packets from one loss to the next, where N is the
+    number of round trips. The five equations for the windows and N are solved.
     """
     system = [
         sp.Eq(W_VN, W_V1 + N - 1),
