@@ -155,6 +155,7 @@ ARGUMENTS = {
         "--rate-flows: 2.5 is not allowed; a whole number",
     ),
     "max-error negative": (["compare", "SCENARIO", "--max-error", "-1"], "--max-error"),
+    "max-error infinite": (["compare", "SCENARIO", "--max-error", "inf"], "--max-error"),
     "max-error no number": (["compare", "SCENARIO", "--max-error", "x"], "--max-error"),
 }
 

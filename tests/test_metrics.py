@@ -23,6 +23,12 @@ def test_jain_of_tsang_section_1() -> None:
     assert math.isnan(metrics.jain([0, 0]))
 
 
+def test_percent_has_two_digits_and_no_exponent() -> None:
+    parts = (0.0, 0.000321, 0.0321, 0.996, 2.14, 123.4)
+    texts = ["0 %", "0.032 %", "3.2 %", "100 %", "210 %", "12000 %"]
+    assert [metrics.percent(part) for part in parts] == texts
+
+
 @settings(max_examples=100, derandomize=True, deadline=None)
 @given(POSITIVE)
 def test_jain_is_a_share(rates: list[float]) -> None:

@@ -22,6 +22,7 @@ from vegasmodel.metrics import (
     ENOUGH_PRECISION,
     log_ratio_error,
     nrmse,
+    percent,
     relative_uncertainty,
     worst_ratio,
 )
@@ -120,7 +121,7 @@ class Comparison:
         errors = {name: e["throughput_nrmse"] for name, e in self.errors.items()}
         known = {name: error for name, error in errors.items() if error is not None}
         best = min(known, key=lambda name: known[name], default=None)
-        said = f"{best} errs least, {100 * known[best]:.2g} %" if best else "no model has an error"
+        said = f"{best} errs least, {percent(known[best])}" if best else "no model has an error"
         return f"<Comparison of {self.scenario.name} with {self.measured.model}: {said}>"
 
     def _repr_html_(self) -> str:
@@ -135,7 +136,7 @@ class Comparison:
                     else "-"
                     for g in groups
                 ]
-                rows.append([result.model, *cells, "" if error is None else f"{100 * error:.2g} %"])
+                rows.append([result.model, *cells, "" if error is None else percent(error)])
         columns = ["model", *(f"{name}, pkt/s" for name in groups), "error"]
         title = f"{self.scenario.name}: models beside {self.measured.model}; error: NRMSE of flows"
         return html_table(title, columns, rows)
@@ -357,7 +358,7 @@ def enough_runs(measured: Prediction) -> tuple[Assumption, ...]:
         return (Assumption("enough-runs", None, said),)
     doubts = relative_uncertainty(measured.throughput, measured.throughput_se, n)
     unsure, of = float(doubts.max()), scenario.members[int(doubts.argmax())].name
-    said = f"{n} runs; the 95 % interval of {of}'s mean is {100.0 * unsure:.2g} % to either side"
+    said = f"{n} runs; the 95 % interval of {of}'s mean is {percent(unsure)} to either side"
     return (Assumption("enough-runs", unsure <= ENOUGH_PRECISION, said),)
 
 

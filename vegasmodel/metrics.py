@@ -146,6 +146,11 @@ def max_min_rates(demands: ArrayLike, capacity: float) -> Floats:
 
 
 @kinds.checked
+def percent(part: float) -> str:
+    """A part of a whole as text, in percent with two digits: 0.0321 is "3.2 %", 2.14 is "210 %"."""
+    return f"{float(f'{100.0 * part:.2g}'):g} %"
+
+
 def relative_uncertainty(mean: Floats, error: Floats, runs: int) -> Floats:
     """Half the 95 % interval (Student's t) of each flow's throughput, divided by the throughput.
 

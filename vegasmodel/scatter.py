@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from vegasmodel.metrics import ENOUGH_PRECISION, Floats, relative_uncertainty
+from vegasmodel.metrics import ENOUGH_PRECISION, Floats, percent, relative_uncertainty
 from vegasmodel.prediction import Assumption
 from vegasmodel.scenario import Scenario
 
@@ -93,5 +93,5 @@ def enough_runs(scenario: Scenario, rates: Floats, *, chance: bool) -> Assumptio
         return Assumption("enough-runs", True, "one run, in which chance has no part")
     doubts = uncertainty(rates)
     unsure, of = float(doubts.max()), scenario.members[int(doubts.argmax())].name
-    detail = f"{n} runs; the 95 % interval of {of}'s mean is {100.0 * unsure:.2g} % to either side"
+    detail = f"{n} runs; the 95 % interval of {of}'s mean is {percent(unsure)} to either side"
     return Assumption("enough-runs", unsure <= ENOUGH_PRECISION, detail)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -169,8 +170,8 @@ def compare(
     from vegasmodel import comparison, console
     from vegasmodel.fields import toml_file
 
-    if max_error is not None and not max_error >= 0:
-        raise FieldError("--max-error", max_error, "a number, at least 0")
+    if max_error is not None and not 0 <= max_error < math.inf:
+        raise FieldError("--max-error", max_error, "a finite number, at least 0")
     inputs.check_picture(plot)
     most = _seconds(timeout)
     inputs.register(laws)

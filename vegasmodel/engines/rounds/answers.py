@@ -15,7 +15,7 @@ from vegasmodel import scatter
 from vegasmodel.engines.rounds.flows import MAX_ARRIVALS
 from vegasmodel.engines.rounds.run import Totals, run
 from vegasmodel.fields import kinds
-from vegasmodel.metrics import Floats, known_mean
+from vegasmodel.metrics import Floats, known_mean, percent
 from vegasmodel.placement import left_out_of_laws, work
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Scenario
@@ -78,7 +78,7 @@ def _assumptions(
         Assumption(
             "every-ack-arrives",
             acks_lost == 0.0,
-            f"{100.0 * acks_lost:.2g} % met a full queue; the sender counts them all the same",
+            f"{percent(acks_lost)} met a full queue; the sender counts them all the same",
         ),
         scatter.insensitive(scenario, rates),
         scatter.enough_runs(scenario, rates, chance=chance),
