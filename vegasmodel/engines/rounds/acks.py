@@ -1,4 +1,7 @@
-"""What an ACK changes at the sender: which packets are in flight, and how many more it may send."""
+"""What an ACK changes at the sender: packets in flight, missing packets, packets it may send.
+
+The packets that a receiver misses are stored as holes. A hole is a range of consecutive packets.
+"""
 
 # mypy: disable-error-code="no-any-return"
 from __future__ import annotations
@@ -23,7 +26,10 @@ from vegasmodel.metrics import Floats
 
 @jit
 def usable_window(f: Sender, now: float) -> float:
-    """How many packets the sender may send now: the window less the packets in flight, or 0."""
+    """How many packets the sender may send now: the window less the packets in flight, at least 0.
+
+    The result is 0 after the flow's stop time.
+    """
     if now >= f.stop:
         return 0.0
     out = f.pipe if f.phase == RECOVERY and f.scoreboard else in_flight(f)
@@ -32,7 +38,7 @@ def usable_window(f: Sender, now: float) -> float:
 
 @jit
 def sendable(f: Sender, packets: float) -> float:
-    """``packets``, or the number of packets that the flow still has to send if that is less."""
+    """The lesser of two numbers: ``packets``, and the packets that the flow has still to send."""
     return max(min(packets, f.size - f.next), 0.0)
 
 
@@ -40,12 +46,14 @@ def sendable(f: Sender, packets: float) -> float:
 def add_hole(
     f: Sender | Receiver, holes: Floats, first: float, count: float, sent_at: float
 ) -> None:
-    """Record that ``count`` packets are missing at the receiver, unless that is recorded already.
+    """Record in ``holes`` that ``count`` packets from number ``first`` on are missing.
 
-    A hole is a range of missing packets.  Its row in ``holes`` has six numbers: its first packet;
-    the packet behind its last; when it was sent; when the packet before it was sent; whether Linux
-    knows that it is lost; its first packet that has not been sent again.  ns-2's Vegas remembers
-    when each packet was sent, so there each packet is a hole of its own.
+    Packets that are recorded already are not recorded again. A hole is a range of consecutive
+    packets that the receiver misses. Its row in ``holes`` has six numbers: the number of its first
+    packet; the number of the first packet after it; when it was sent; when the packet before it was
+    sent; 1 if Linux knows that it is lost, else 0; the number of its first packet that has not been
+    retransmitted. ns-2's Vegas stores the time at which each packet was sent, so with it each
+    missing packet is a hole of its own.
     """
     if first < f.received:
         return
@@ -68,9 +76,10 @@ def add_hole(
 def fill_holes(
     f: Sender | Receiver, holes: Floats, first: float, count: float, sent_at: float
 ) -> float:
-    """Packets arrive behind a missing one and fill holes; returns how many of them are new.
+    """Record the arrival of ``count`` packets behind a missing one; returns how many are new.
 
-    A hole is a range of packets that are missing at the receiver.
+    The packets have the numbers ``first`` and following. They may fill holes, that is ranges of
+    packets that the receiver misses.
     """
     new = max(first + count - max(f.received, first), 0.0)
     if new > 0.0:
@@ -96,7 +105,7 @@ def fill_holes(
 
 @jit
 def blocks(f: Sender | Receiver, holes: Floats) -> int:
-    """Number of SACK blocks that an ACK carries, at most three (RFC 2018)."""
+    """Number of SACK blocks in the next ACK, at most three (RFC 2018)."""
     beyond = f.holes
     if f.holes > 0 and holes[f.holes - 1, 1] >= f.received:
         beyond -= 1  # nothing was received beyond the last hole
@@ -105,10 +114,10 @@ def blocks(f: Sender | Receiver, holes: Floats) -> int:
 
 @jit
 def send(f: Sender, packets: float, spread: float) -> None:
-    """Send ``packets`` new packets in this interval, of which ``spread`` leave evenly over it.
+    """Send ``packets`` new packets in this interval.
 
-    The others are released by the interval's last ACK, and leave together when it arrives, at the
-    end.
+    ``spread`` of them leave evenly spaced over the interval. The others leave together at its end,
+    when the last ACK of the interval arrives.
     """
     packets = sendable(f, packets)
     f.first = f.next
@@ -121,25 +130,30 @@ def send(f: Sender, packets: float, spread: float) -> None:
 def waits_first(f: Sender, acks: float) -> bool:
     """Whether the sender waits a random time before it sends what ``acks`` ACKs release.
 
-    It waits if there is a single ACK (``wait.py``).  If several ACKs are treated as a group, the
-    packets leave evenly instead.
+    It waits if it is a sender with random waits and ``acks`` is one (``wait.py``). If the simulator
+    treats several ACKs as a group, the packets leave evenly over the interval instead.
     """
     return f.jitter > 0.0 and acks <= 1.0
 
 
 @jit
 def send_or_wait(f: Sender, packets: float, spread: float) -> None:
-    """Send packets at once, or after the sender's random wait if there is one (``wait.py``)."""
+    """Send ``packets`` new packets now, unless the sender first waits a random time (``wait.py``).
+
+    In that case nothing is sent here, and ``sender.plan`` begins the wait. ``spread`` of the
+    packets leave evenly over the interval.
+    """
     if not waits_first(f, spread):
         send(f, packets, spread)
 
 
 @jit
 def acknowledge(f: Sender, p: Parcel, packets: float, now: float, samples: float) -> float:
-    """Process the ACKs of the next packets of a parcel; returns when the last of them arrives.
+    """Process the ACKs of the next ``packets`` packets of the group ``p``.
 
-    A parcel is a group of packets that travel together.  ``samples`` is how many of the ``packets``
-    packets were sent only once, so that their ACKs give RTT samples.
+    A group (``Parcel``) contains packets that travel together. ``samples`` is how many of the
+    packets were sent only once, so that their ACKs give RTT samples. Returns the time at which the
+    last of the ACKs arrives.
     """
     part = packets / p.count
     end = now + max(p.back - now, 0.0) * part
@@ -171,9 +185,10 @@ def acknowledge(f: Sender, p: Parcel, packets: float, now: float, samples: float
 
 @jit
 def portion(p: Parcel, now: float, step: float) -> float:
-    """How many packets of a parcel to process in a step of about ``step`` seconds.
+    """How many packets of the group ``p`` to process in one interval of about ``step`` seconds.
 
-    A parcel is a group of packets that travel together, and these are the first to arrive.
+    They are the first packets of the group to arrive. A group (``Parcel``) contains packets that
+    travel together.
     """
     span = p.back - now
     if span <= 1.5 * step:

@@ -1,10 +1,12 @@
-"""CUBIC as the Linux kernel implements it (``tcp_cubic.c``): of Linux 6.1, and of 2.6 in ns-2.
+"""CUBIC as the Linux kernel implements it (``tcp_cubic.c``), in two versions.
+
+The versions are that of Linux 6.1 and that of Linux 2.6, which ns-2 contains.
 
 RFC 9438 computes a target, the window to be reached one RTT later. The kernel stores another
 number, ``cnt``: the number of ACKs after which the window grows by one packet. It computes ``cnt``
 from the target in whole numbers, at most once per clock tick. For the RTT it uses the least RTT
-that it has measured. The kernel also computes the window that a Reno flow would have since the last
-recovery. The window of CUBIC grows at least to the window of Reno.
+that it has measured. The kernel also computes the window that a Reno flow would have reached since
+the last recovery. CUBIC's window grows at least as fast as needed to reach that window.
 
 HyStart, which Linux 2.6 does not have, ends slow start before a loss, in two cases. The first case
 is that the RTT has grown. The second case is a long train of ACKs: each came at most 2 ms after the
@@ -37,9 +39,9 @@ NEVER = 1e300
 
 @rare
 def reset(f: Sender, now: float) -> None:
-    """Reset CUBIC's state at the start and at a timeout: the kernel's bictcp_reset.
+    """Reset CUBIC's variables at the start and at a timeout, as the kernel's bictcp_reset does.
 
-    It also does what bictcp_hystart_reset does in the kernel.
+    This includes the variables of HyStart (bictcp_hystart_reset in the kernel).
     """
     f.cnt, f.last_max, f.last_cwnd = 0.0, 0.0, 0.0
     f.delay_min, f.epoch_start, f.hystart_found = NEVER, NEVER, False
@@ -54,11 +56,12 @@ def _hystart_reset(f: Sender, now: float) -> None:
 
 @jit
 def sample(f: Sender, rtt: float, now: float, acked: float, samples: float) -> None:
-    """Read ``samples`` RTTs from ACKs up to packet ``acked``: the kernel's cubictcp_acked.
+    """Process ``samples`` RTT samples of ``rtt`` seconds: the kernel's cubictcp_acked.
 
-    If the RTTs rise, HyStart may end slow start. In a recovery SACK reports the arrival of packets
-    behind a missing one. Their RTTs count, too, so the least RTT may be measured in a recovery,
-    when the queue is short (tcp_clean_rtx_queue).
+    The ACKs reach up to packet ``acked``. The samples update the least RTT, and HyStart may end
+    slow start because of them. In a recovery SACK reports packets that arrive behind a missing one.
+    Their RTTs count, too, so the least RTT may be measured in a recovery, when the queue is short
+    (tcp_clean_rtx_queue).
     """
     if now - f.epoch_start < AFTER_LOSS and f.epoch_start < NEVER:
         return
@@ -83,16 +86,19 @@ def sample(f: Sender, rtt: float, now: float, acked: float, samples: float) -> N
 
 @jit
 def _ticks_at(f: Sender, now: float) -> float:
-    """The number of ticks of CUBIC's clock since it began, ``boot_time`` before the simulation."""
+    """The number of ticks of CUBIC's clock at time ``now``, counted from the clock's start.
+
+    The clock started ``boot_time`` seconds before the simulation.
+    """
     return np.floor((now + f.boot_time) / f.cubic_tick)
 
 
 @jit
 def _target(f: Sender, now: float) -> float:
-    """The window that CUBIC aims at, C (t - K)^3 + W_max, in whole packets (RFC 9438, equation 1).
+    """CUBIC's target window C (t - K)^3 + W_max, in whole packets (RFC 9438, equation 1).
 
-    Time t is counted from the epoch's start after the last cut, and taken one least RTT ahead.  At
-    t = K the window is W_max again, and C is CUBIC's constant.
+    C is CUBIC's constant. The time t is counted from the start of the epoch, that is from the first
+    ACK after the last cut, and the least RTT is added to it. At t = K the target is W_max.
     """
     min_rtt = np.ceil(f.delay_min / f.cubic_tick) if f.delay_min < NEVER else 0.0
     ticks = _ticks_at(f, now) - _ticks_at(f, f.epoch_start) + min_rtt
@@ -103,7 +109,10 @@ def _target(f: Sender, now: float) -> float:
 
 @jit
 def _update(f: Sender, acks: float, now: float) -> None:
-    """Compute ``cnt``, the number of ACKs per packet by which the window grows: bictcp_update."""
+    """Compute ``cnt``, the number of ACKs after which the window grows by a packet.
+
+    The kernel does so in bictcp_update.
+    """
     window = np.floor(f.cwnd)
     ticks = _ticks_at(f, now) - _ticks_at(f, f.counted)
     f.reno_acks += acks
@@ -134,9 +143,9 @@ def _update(f: Sender, acks: float, now: float) -> None:
 
 @jit
 def cong_avoid(f: Sender, acks: float, now: float) -> None:
-    """Grow the window upon ACKs, outside slow start.
+    """Grow the window upon ``acks`` ACKs of new data, outside slow start.
 
-    The kernel's cubictcp_cong_avoid and tcp_cong_avoid_ai do this.
+    In the kernel, cubictcp_cong_avoid and tcp_cong_avoid_ai do this.
     """
     if f.passes_ssthresh and f.cwnd <= f.ssthresh:
         f.cwnd += 1.0  # ``acks_to_packet`` makes this ACK a group of its own
@@ -158,10 +167,10 @@ def cong_avoid(f: Sender, acks: float, now: float) -> None:
 
 @rare
 def recalc_ssthresh(f: Sender, window: float) -> None:
-    """Record a loss, as the kernel's cubictcp_recalc_ssthresh does: CUBIC's epoch ends here.
+    """Record a loss as the kernel's cubictcp_recalc_ssthresh does: CUBIC's epoch ends.
 
-    The height W_max of its plateau becomes the window at the loss, or less by fast convergence, if
-    the window stayed below the last W_max.
+    W_max, the window at which CUBIC's curve is flat, becomes ``window``, the window at the loss. If
+    this is smaller than the last W_max, the new W_max is smaller still (fast convergence).
     """
     f.epoch_start = NEVER
     f.last_max = window if window >= f.last_max else np.floor(0.5 * (1.0 + f.decrease) * window)
@@ -169,9 +178,9 @@ def recalc_ssthresh(f: Sender, window: float) -> None:
 
 @jit
 def acks_to_packet(f: Sender) -> float:
-    """Number of ACKs after which the window grows by a packet, if ``cnt`` stays as it is.
+    """Number of ACKs after which the window next grows by a packet, if ``cnt`` does not change.
 
-    ``cnt`` is the number of ACKs per packet of growth.
+    ``cnt`` is the number of ACKs for each packet of growth; some of them may have arrived already.
     """
     if f.passes_ssthresh and f.cwnd <= f.ssthresh:
         return 1.0

@@ -30,27 +30,35 @@ SETTLES = 8.0  # packets at equal gaps after which the pause hardly changes
 
 @jit
 def packets_per_ack(f: Sender) -> float:
-    """Number of packets that the next ACK acknowledges: two if ACKs are delayed, else one."""
+    """How many packets the next ACK of new data acknowledges: two if ACKs are delayed, else one."""
     return 2.0 if f.delayed_ack and f.quick_acks_left <= 0.0 else 1.0
 
 
 @jit
 def delack_expiry(f: Sender) -> float:
-    """When the receiver sends a delayed ACK at the latest, if no second packet has arrived."""
+    """The time at which a delayed ACK is sent if no second packet has arrived until then.
+
+    The result is ``NEVER`` if no ACK is being delayed.
+    """
     return f.delack_expires if f.delack_packets > 0.0 else NEVER
 
 
 @rare
 def _receiver_rto(f: Sender) -> float:
-    """The receiver's retransmission timeout in ticks; only the handshake gave it an RTT sample."""
+    """The receiver's own retransmission timeout, in ticks of Linux's clock.
+
+    The receiver sends no data, so the handshake gave it its only RTT sample.
+    """
     return np.ceil((f.receiver_rtt + max(2.0 * f.receiver_rtt, MIN_RTO)) / JIFFY)
 
 
 @jit
 def hear(f: Sender, packets: float, begin: float, end: float) -> None:
-    """Adapt the pause to ``packets`` packets that arrive in order: tcp_event_data_recv.
+    """Adapt the pause of Linux's delayed ACKs to packets that arrive in order.
 
-    The first of them arrives at ``begin``, the last at ``end``, the others evenly between.
+    The pause is the time that an ACK waits for a second packet. The kernel adapts it in
+    tcp_event_data_recv. The first of the ``packets`` packets arrives at ``begin``, the last at
+    ``end``, and the others at equal intervals between.
     """
     if not f.delayed_ack or not f.adapts_ack_pause or packets <= 0.0:
         return
@@ -73,9 +81,10 @@ def hear(f: Sender, packets: float, begin: float, end: float) -> None:
 
 @jit
 def use_quick_acks(f: Sender, acks: float) -> None:
-    """Count ACKs that Linux's receiver sends at once after a silence (tcp_event_ack_sent).
+    """Count down the ACKs that the receiver still sends at once (in Linux tcp_event_ack_sent).
 
-    After the last of them the receiver delays ACKs again, first by its shortest pause.
+    ``acks`` of them have been sent. Linux's receiver sends such ACKs after a silence. After the
+    last of them it delays ACKs again, at first by its shortest pause.
     """
     if not f.delayed_ack:
         return
@@ -86,14 +95,20 @@ def use_quick_acks(f: Sender, acks: float) -> None:
 
 @rare
 def pause_ended(f: Sender) -> None:
-    """Double Linux's pause, since it has ended without a second packet."""
+    """Double the time for which Linux's receiver delays an ACK.
+
+    It is called when no second packet came in that time.
+    """
     if f.adapts_ack_pause:
         f.ack_ticks = min(2.0 * f.ack_ticks, _receiver_rto(f))
 
 
 @jit
 def _set_delack_timer(f: Sender, now: float) -> None:
-    """Set when the ACK of a packet that has arrived at ``now`` is sent at the latest."""
+    """Set the time at which the delayed ACK of a packet is sent if no second packet arrives.
+
+    The packet has arrived at ``now``.
+    """
     f.delack_pause, f.delack_expires = f.ack_pause, now + f.ack_pause
     if f.adapts_ack_pause:  # tcp_send_delayed_ack
         pause = min(f.ack_ticks * JIFFY, max(f.receiver_rtt, f.ack_pause), LONGEST_PAUSE)
@@ -103,9 +118,10 @@ def _set_delack_timer(f: Sender, now: float) -> None:
 
 @jit
 def delay_ack(f: Sender, p: Parcel, now: float) -> float:
-    """Hold back the ACK of a packet that has arrived; returns when it would have come.
+    """Delay the ACK of a packet that has arrived at the receiver.
 
-    If a second packet follows before the delayed ACK is sent, the RTT sample is that of the second.
+    Returns the time at which the ACK would have reached the sender without the delay. If a second
+    packet arrives before the delayed ACK is sent, only the second one gives an RTT sample.
     """
     end = acknowledge(f, p, 1.0, now, 0.0)
     f.delack_packets = 1.0
@@ -116,10 +132,10 @@ def delay_ack(f: Sender, p: Parcel, now: float) -> float:
 
 @jit
 def hold_duplicate(f: Sender, acks: float) -> float:
-    """Seconds that Linux's receiver holds duplicate ACKs, here ``acks``, to combine their reports.
+    """Seconds for which Linux's receiver holds back ``acks`` duplicate ACKs, to send fewer of them.
 
-    It sends the first three at once, for each missing packet: __tcp_ack_snd_check.  It never holds
-    them for more than a twentieth of the RTT.
+    For each missing packet the first three duplicate ACKs are sent at once (the kernel's
+    __tcp_ack_snd_check). The others wait for at most a twentieth of the RTT.
     """
     if not f.delayed_ack or f.quick_acks_left > 0.0 or f.late_duplicates == 0.0:
         return 0.0
@@ -133,9 +149,9 @@ def hold_duplicate(f: Sender, acks: float) -> float:
 
 @rare
 def sample_single(f: Sender, delay: float) -> None:
-    """Take the RTT sample of a packet that no second packet followed.
+    """Take the RTT sample of a packet whose delayed ACK was sent without a second packet.
 
-    The receiver held back its ACK for ``delay`` seconds.
+    The receiver had delayed the ACK by ``delay`` seconds.
     """
     f.rtt_area += delay
     f.rtt_sum += f.rtt_last + delay

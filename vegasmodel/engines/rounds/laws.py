@@ -1,10 +1,10 @@
-"""When a sender changes its window: upon ACKs, round trips, losses, congestion marks and timeouts.
+"""Changes a sender's window upon ACKs, round trips, losses, congestion marks (ECN) and timeouts.
 
 ``grow`` acts upon ACKs of new data, ``end_round`` at the end of a round trip, ``cut`` upon the
 third duplicate ACK, and ``retransmission_timeout`` at a timeout. These functions are the same for
-all laws of congestion control. The files in ``laws/`` say how far each law then moves its window. A
-flow's ``variant`` selects details: with ``ns2`` they are those of ns-2's agents with the defaults
-of 1999 to 2001, with ``linux`` those of the Linux kernel.
+all laws of congestion control. The files in ``laws/`` say by how much each law then changes its
+window. A flow's ``variant`` selects details: with ``ns2`` they are those of ns-2's agents with the
+defaults of 1999 to 2001, with ``linux`` those of the Linux kernel.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -44,13 +44,20 @@ def in_flight(f: Sender) -> float:
 
 @jit
 def window(f: Sender) -> float:
-    """Packets that the flow may have in flight."""
+    """Packets that the flow may have in flight: cwnd, with what fast recovery has added to it.
+
+    The result is at most the flow's ``max_window``.
+    """
     return min(cwnd_packets(f) + f.inflated, np.floor(f.max_window))
 
 
 @jit
 def in_slow_start(f: Sender) -> bool:
-    """Whether the flow is in slow start, where each ACK releases one packet more."""
+    """Whether the flow is in slow start and each ACK of new data enlarges its window by one packet.
+
+    ns-2's Vegas grows only in every second round trip of slow start; in the others the result is
+    False.
+    """
     if f.overdue_checks:
         return f.growth == 1.0 and f.cwnd < f.ssthresh
     return f.cwnd < f.ssthresh
@@ -58,7 +65,10 @@ def in_slow_start(f: Sender) -> bool:
 
 @jit
 def _source(f: Sender, rtt: float) -> Source:
-    """The flow's state as a user's law sees it, if the last round trip took ``rtt`` seconds."""
+    """The flow's state in the form in which a user's law reads it.
+
+    ``rtt`` is the RTT in seconds of the last round trip.
+    """
     base = min(f.min_rtt, rtt) if math.isnan(f.known_base) else f.known_base
     backlog = cwnd_packets(f) * (rtt - base) / (base if f.backlog_over_base else rtt)
     elapsed = max(f.time - f.since, 0.0)
@@ -67,10 +77,10 @@ def _source(f: Sender, rtt: float) -> Source:
 
 @jit
 def _per_ack(f: Sender) -> float:
-    """The packets by which one ACK moves the window of a flow that has a user's law.
+    """By how many packets one ACK changes the window of a flow that has a user's law.
 
     Linux adds one packet when its count of ACKs reaches the window in whole packets
-    (tcp_cong_avoid_ai).  In ns-2 the window is a real number, to which each ACK adds.
+    (tcp_cong_avoid_ai). In ns-2 the window is a real number, and each ACK changes it.
     """
     if f.once:
         return f.growth
@@ -83,7 +93,8 @@ def _acks_to_change(f: Sender) -> float:
     """The number of ACKs until a user's law is called again.
 
     The law is called when the window reaches a whole number of packets. A law that does not decide
-    once per round trip is also called ``CALLS_PER_WINDOW`` times in a window of ACKs.
+    once per round trip is called more often, about ``CALLS_PER_WINDOW`` times while the ACKs of one
+    window arrive.
     """
     step = _per_ack(f)
     left = cwnd_packets(f) + 1.0 - f.cwnd if step > 0.0 else f.cwnd - cwnd_packets(f) + SLACK
@@ -99,9 +110,10 @@ def _upon_acks(f: Sender, acks: float) -> None:
 
 @jit
 def _upon_round(f: Sender, over: Round) -> None:
-    """End a round trip of a flow that has a user's law: call the law for the next round's drift.
+    """End a round trip of a flow with a user's law: ask the law how much the window is to change.
 
-    Slow start also ends here if the backlog exceeds gamma.
+    The law's function ``drift`` gives the change in packets for the next round trip. If the law
+    ends slow start by Vegas's gamma, slow start ends here once the backlog exceeds gamma.
     """
     seen = _source(f, over.rtt)
     if f.probes and f.cwnd < f.ssthresh and seen.backlog > f.gamma:
@@ -111,7 +123,10 @@ def _upon_round(f: Sender, over: Round) -> None:
 
 @jit
 def _upon_each(f: Sender, exact: bool) -> None:
-    """Do nothing: a user's law takes no other decision at a single ACK."""
+    """Do nothing, because a user's law has no rule for a decision at each ACK.
+
+    The built-in laws that decide once per round trip may have such a rule (``decide_per_ack``).
+    """
 
 
 _laws_acks_to_change = choice("acks_to_change", _acks_to_change)
@@ -124,7 +139,7 @@ _laws_each = choice("upon_each", _upon_each)
 def acks_to_change(f: Sender) -> float:
     """The number of ACKs, at least 1, that can be processed together.
 
-    After them the window may reach a whole number of packets, or slow start may end.
+    After the last of them the window may reach a whole number of packets, or slow start may end.
     """
     if in_slow_start(f):
         return max(1.0, np.ceil(f.ssthresh - f.cwnd - SLACK))
@@ -135,9 +150,10 @@ def acks_to_change(f: Sender) -> float:
 
 @jit
 def grow(f: Sender, acks: float, now: float) -> None:
-    """Grow the window upon ``acks`` ACKs of new data, of which the last arrives at ``now``.
+    """Grow the window upon ``acks`` ACKs of new data, the last of which arrives at ``now``.
 
-    The rule of growth is the same for all of them.
+    One rule holds for all of them: either slow start, or the law's rule outside slow start. Between
+    an ECN mark and the end of its window of data, the window does not grow.
     """
     if in_cwr(f):
         return
@@ -151,18 +167,20 @@ def grow(f: Sender, acks: float, now: float) -> None:
 
 @jit
 def decide_per_ack(f: Sender) -> None:
-    """Let the law decide at this ACK instead of once per round trip.
+    """Let a law that decides once per round trip decide at this ACK.
 
-    This is for runs without the mechanism ``"rounds"``.
+    It is called only in runs that switch the mechanism ``"rounds"`` off, to measure the effect of
+    decisions once per round trip.
     """
     _laws_each(f, (f.without & WITHOUT_ROUNDING) != 0)
 
 
 @rare
 def end_round(f: Sender, now: float, outstanding: float, acked: float) -> None:
-    """End a round trip with ``outstanding`` packets in flight; the law makes its decision.
+    """End a round trip: the law decides how the window changes in the next one.
 
-    The ACK that ends the round trip acknowledges ``acked`` packets.
+    ``outstanding`` packets are in flight. The ACK that ends the round trip acknowledges ``acked``
+    packets.
     """
     rtt = f.rtt_sum / f.rtt_count if f.rtt_count > 0.0 else now - f.round_start
     length = f.next - f.round_end  # packets sent in this round
@@ -174,7 +192,7 @@ def end_round(f: Sender, now: float, outstanding: float, acked: float) -> None:
 
 @rare
 def _decreased(f: Sender, factor: float) -> float:
-    """The window times ``factor``, in whole packets unless the flow's TCP keeps fractions."""
+    """The window times ``factor``, rounded down to whole packets unless the TCP keeps fractions."""
     if f.fractional_cut:
         return factor * min(f.cwnd, f.max_window)
     return np.floor(factor * min(cwnd_packets(f), np.floor(f.max_window)))
@@ -182,7 +200,7 @@ def _decreased(f: Sender, factor: float) -> float:
 
 @rare
 def _window_after_loss(f: Sender) -> float:
-    """The window after a loss or after a mark (ECN), before the least window is applied."""
+    """The window after a loss or an ECN mark; the caller applies the least allowed window to it."""
     if f.bictcp:
         recalc_ssthresh(f, cwnd_packets(f))
     if f.rules != BY_ADDRESS or f.bictcp:
@@ -197,9 +215,9 @@ def _window_after_loss(f: Sender) -> float:
 def dupack_threshold(f: Sender, later: float) -> float:
     """The number of duplicate ACKs that signal a loss: DupThresh, or sometimes fewer in Linux.
 
-    The packet that caused the duplicate ACK was sent ``later`` seconds after the missing one.  If
-    that is at least the time that Linux allows for reordering (RACK, RFC 8985), the duplicates so
-    far suffice.
+    ``later`` is the time in seconds from the sending of the missing packet to the sending of the
+    packet that caused the duplicate ACK. If it is at least the time that Linux allows for
+    reordering (RACK, RFC 8985), the duplicate ACKs received so far are enough.
     """
     early = f.rack and f.dupacks < 3.0 and later >= reordering_window(f)
     return f.dupacks if early else f.dup_thresh
@@ -209,7 +227,7 @@ def dupack_threshold(f: Sender, later: float) -> float:
 def cut(f: Sender) -> bool:
     """Cut the window at the duplicate ACK that signals a loss, but only once per window of data.
 
-    Returns True if the first missing packet is to be sent again.
+    Returns True if the sender is to retransmit the first missing packet.
     """
     # with SACK, Linux does not wait for a packet beyond the last recovery (tcp_try_undo_recovery)
     again = f.acked < f.recover or (f.acked == f.recover and f.must_pass_recover)
@@ -239,10 +257,10 @@ def cut(f: Sender) -> bool:
 def cut_overdue(f: Sender, sent_at: float, now: float) -> bool:
     """Cut the window when ns-2's Vegas finds that its first missing packet is overdue.
 
-    That packet was sent at time ``sent_at``.  The cut is a quarter of the window (by the law's
-    factor), or half if the packet had been sent twice.  There is none if the window has been cut
-    since ``sent_at``.  The new window includes one packet for each duplicate ACK.  Returns True if
-    the sender retransmits the packet.
+    That packet was sent at time ``sent_at``. The window falls to the factor ``decrease`` of its
+    value, usually by a quarter, or to one half if the packet had been sent twice. It is not cut if
+    it has already been cut since ``sent_at``. After a cut, one packet for each duplicate ACK is
+    added to the window. Returns True if the sender is to retransmit the packet.
     """
     if f.timed_out and f.acked <= f.recover:
         return False
@@ -270,9 +288,10 @@ def cut_overdue(f: Sender, sent_at: float, now: float) -> bool:
 
 @jit
 def deflate(f: Sender) -> None:
-    """Take back, at a new ACK, what duplicate ACKs have added to the window.
+    """At an ACK of new data, take back what duplicate ACKs have added to ns-2 Vegas's window.
 
-    This is for ns-2's Vegas, after more than three duplicate ACKs.
+    This is done after more than three duplicate ACKs. The count of duplicate ACKs returns to 0 in
+    any case.
     """
     if f.dupacks > 3.0 and f.cwnd > f.deflated:
         f.cwnd, f.ssthresh = f.deflated, 2.0
@@ -281,9 +300,9 @@ def deflate(f: Sender) -> None:
 
 @rare
 def restart_when_idle(f: Sender) -> None:
-    """Start a new round of measurement if the flow sends after nothing was in flight.
+    """Start a new round of RTT measurement when Linux's Vegas sends while nothing is in flight.
 
-    The kernel does so at its event CA_EVENT_TX_START.
+    baseRTT is measured anew, too. The kernel does so at its event CA_EVENT_TX_START.
     """
     if f.restarts_rounds:
         f.round_end, f.rtt_count, f.rtt_min = f.high, 0.0, NEVER
@@ -295,8 +314,10 @@ def restart_when_idle(f: Sender) -> None:
 def prr_allowance(f: Sender, acks: float, advanced: float) -> float:
     """Packets that Linux may send in recovery when ``acks`` ACKs arrive (PRR, RFC 6937).
 
-    While more than W packets are in flight, it sends W/F packets per packet delivered.  W is the
-    window after the cut, and F the number of packets in flight when recovery began.
+    Let W be the window after the cut and F the number of packets in flight when recovery began.
+    While more than W packets are in flight, Linux sends W/F packets for each packet delivered.
+    After that it sends as many packets as are delivered, and one more at a partial ACK
+    (``advanced``), but keeps at most W in flight.
     """
     f.prr_delivered += acks
     if f.pipe > f.cwnd:
@@ -328,13 +349,17 @@ def enter_cwr(f: Sender) -> None:
 
 @jit
 def in_cwr(f: Sender) -> bool:
-    """Whether a mark (ECN) cut the window, and no packet sent after that is acknowledged yet."""
+    """Whether an ECN mark has cut the window and no packet sent after the cut is acknowledged."""
     return f.echoed == 1 and f.acked <= f.recover
 
 
 @rare
 def retransmission_timeout(f: Sender, now: float) -> None:
-    """Handle a timeout: send again from the first missing packet on, in slow start."""
+    """Handle a retransmission timeout: return to the first missing packet, in slow start.
+
+    The sender's ``next`` becomes the first unacknowledged packet, and the timeout is doubled. The
+    packets themselves are sent later.
+    """
     # Linux has cut already if the timeout comes within a recovery or is the second in a row
     if not f.one_cut_in_loss or not (f.phase == RECOVERY or (f.timed_out and f.backoff > 1.0)):
         half = np.floor(min(cwnd_packets(f), np.floor(f.max_window)) / 2.0)

@@ -1,8 +1,7 @@
 """The sender while packets are missing: how it handles duplicate ACKs and ACKs that fill a hole.
 
-A hole is a range of packets that the receiver misses. The functions ``duplicate_acks`` and
-``acks_fill_hole`` each handle a group of such ACKs at once. How the window changes is in
-``laws.py``.
+A hole is a range of consecutive packets that the receiver misses. The functions ``duplicate_acks``
+and ``acks_fill_hole`` each handle a group of such ACKs at once. ``laws.py`` changes the window.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -71,9 +70,10 @@ from vegasmodel.metrics import Floats
 
 @jit
 def send_in_recovery(f: Sender, holes: Floats, free: float, acks: float) -> None:
-    """With SACK in recovery, send the packets of known holes again, then new data.
+    """Send ``free`` packets in recovery with SACK: first those known to be missing, then new ones.
 
-    One call sends two ranges of packets at most.
+    ``acks`` is the number of ACKs that allow this; after more than one, the packets leave evenly
+    over the interval. One call sends at most two ranges of consecutive packets.
     """
     free = np.floor(free + 1e-9)
     if free > 0.0 and f.pipe <= 0.0:
@@ -101,9 +101,10 @@ def send_in_recovery(f: Sender, holes: Floats, free: float, acks: float) -> None
 
 @jit
 def _send_or_wait(f: Sender, holes: Floats, free: float, acks: float) -> None:
-    """Call ``send_in_recovery``, or begin the sender's random wait before it sends.
+    """Call ``send_in_recovery``, unless the sender first waits a random time before it sends.
 
-    Linux does not wait in recovery.
+    In that case ``sender.plan`` begins the wait, and nothing is sent here. Linux does not wait in
+    recovery.
     """
     if f.paced_recovery or not waits_first(f, acks):
         send_in_recovery(f, holes, free, acks)
@@ -111,13 +112,13 @@ def _send_or_wait(f: Sender, holes: Floats, free: float, acks: float) -> None:
 
 @jit
 def _sack_seconds(f: Sender, holes: Floats) -> float:
-    """Seconds that an ACK takes longer on the link because it carries SACK blocks, up to three."""
+    """Seconds by which the SACK blocks of an ACK, at most three, lengthen its transmission."""
     return blocks(f, holes) * f.block
 
 
 @rare
 def fast_retransmit(f: Sender, end: float) -> None:
-    """Send the first missing packet again at the time ``end`` and restart the timer."""
+    """Retransmit the first missing packet at time ``end`` and restart the retransmission timer."""
     f.retransmit = f.acked
     arm(f, end)
     if not f.every_ack_restarts:
@@ -126,9 +127,10 @@ def fast_retransmit(f: Sender, end: float) -> None:
 
 @rare
 def _split(f: Sender, holes: Floats, k: int, at: float) -> int:
-    """Divide hole ``k``, a range of missing packets, in two: the second part begins with ``at``.
+    """Divide hole ``k``, a range of missing packets, in two; packet ``at`` begins the second one.
 
-    Returns the index of the second part; if there is nothing to divide, it is ``k``.
+    Returns the index of the second hole. If ``at`` is not inside hole ``k``, or if ``holes`` is
+    full, nothing is divided and the result is ``k``.
     """
     if at <= holes[k, 0] or at >= holes[k, 1] or f.holes == holes.shape[0]:
         return k
@@ -143,10 +145,10 @@ def _split(f: Sender, holes: Floats, k: int, at: float) -> int:
 
 @rare
 def retransmission_lost(f: Sender, holes: Floats, first: float, lost: float) -> None:
-    """Note that ``lost`` retransmissions from packet ``first`` on are lost again.
+    """Record that ``lost`` retransmitted packets, from number ``first`` on, are lost a second time.
 
-    This is for senders in recovery that find this out, those of Linux and ns-2's CUBIC.  The
-    packets no longer count as in flight, and are sent once more.
+    It is called only for senders that detect such losses during a recovery, those of Linux and
+    ns-2's CUBIC. The packets no longer count as in flight and are retransmitted again.
     """
     for k in range(f.holes):
         if holes[k, 0] <= first < holes[k, 1]:
@@ -159,11 +161,11 @@ def retransmission_lost(f: Sender, holes: Floats, first: float, lost: float) -> 
 
 @jit
 def _mark_lost(f: Sender, holes: Floats) -> float:
-    """Mark the packets that Linux, in recovery, now knows to be lost; returns their number.
+    """Mark the packets that a Linux sender now knows to be lost; returns how many it has marked.
 
-    A missing packet is known to be lost if a packet that was sent after it has arrived, be that a
-    new packet or a retransmission (tcp_rack_detect_loss).  So a loss at the end of the window is
-    known once a retransmission arrives.
+    Linux takes a missing packet for lost if a packet that was sent after it has arrived. The later
+    packet may be a new one or a retransmission (tcp_rack_detect_loss). So the loss of the last
+    packet of a window is detected once a retransmission arrives.
     """
     found = 0.0
     for k in range(f.holes):
@@ -176,7 +178,12 @@ def _mark_lost(f: Sender, holes: Floats) -> float:
 
 @jit
 def _allowed(f: Sender, holes: Floats, acks: float, now: float, advanced: float) -> float:
-    """How many packets a sender with SACK may send in recovery when ``acks`` ACKs arrive."""
+    """How many packets a sender with SACK may send in recovery when ``acks`` ACKs arrive.
+
+    Linux follows PRR (``laws.prr_allowance``). ns-2's CUBIC sends one packet for two ACKs until
+    only a window is in flight (``laws.half_rate``). Every other sender may send the window less the
+    packets in flight. ``advanced`` is 1 for partial ACKs and 0 for duplicate ACKs.
+    """
     if f.halves_rate and f.pipe >= window(f) and now < f.stop:
         return half_rate(f, acks)
     if not f.paced_recovery or now >= f.stop:
@@ -186,9 +193,9 @@ def _allowed(f: Sender, holes: Floats, acks: float, now: float, advanced: float)
 
 @rare
 def retransmit_first(f: Sender, holes: Floats) -> None:
-    """Note that the first missing packet is sent again.
+    """Record that the first missing packet is retransmitted at the beginning of a recovery.
 
-    Linux also marks the other packets that it now knows to be lost.
+    A Linux sender also marks the other packets that it now knows to be lost.
     """
     for k in range(f.holes):
         holes[k, 4], holes[k, 5] = 0.0, holes[k, 0]
@@ -204,8 +211,8 @@ def retransmit_first(f: Sender, holes: Floats) -> None:
 def _acks_alike(f: Sender, p: Parcel, acks: float, enough: float) -> float:
     """How many of the next ``acks`` duplicate ACKs can be processed together.
 
-    The group ends with an ACK that has another effect: the duplicate that signals a loss, or the
-    one from which the window again allows packets to leave.
+    The group ends with the duplicate ACK that signals a loss, or with the one from which on the
+    window again allows packets to leave.
     """
     if p.first < f.acked:
         acks = min(acks, f.acked - p.first)
@@ -221,16 +228,17 @@ def _acks_alike(f: Sender, p: Parcel, acks: float, enough: float) -> float:
 
 @jit
 def _restart_at_duplicate(f: Sender, end: float) -> None:
-    """Restart the timer at a duplicate ACK, if the sender does so."""
+    """Restart the retransmission timer at a duplicate ACK, if the sender does so at every ACK."""
     if f.every_ack_restarts:
         arm(f, end)
 
 
 @jit
 def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> float:
-    """Process duplicate ACKs; returns when the last of them arrives.
+    """Process the next duplicate ACKs of the group ``p``; returns when the last of them arrives.
 
-    The receiver sends them for packets behind a missing one, or for packets that it had already.
+    The receiver sends a duplicate ACK for each packet that arrives behind a missing one, and for
+    each packet that it already has.
     """
     acks = _acks_alike(f, p, portion(p, now, step), f.dup_thresh)
     end = now + max(p.back - now, 0.0) * acks / p.count
@@ -284,9 +292,10 @@ def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
 def _send_new_data(f: Sender, now: float, acks: float) -> None:
     """Send what the window allows when the third or a later duplicate ACK arrives (RFC 5681 3.2).
 
-    In ns-2, ``recv`` calls ``send_much`` for this at its end (tcp-reno.cc). The third duplicate ACK
-    causes the fast retransmit first. The window is then half of the old window plus three packets,
-    so it allows a new packet if four were in flight.
+    The third duplicate ACK first causes the fast retransmit. The window is then half of the old
+    window plus three packets, so it allows a new packet if four were in flight. In ns-2 the
+    function ``recv`` also sends new packets after each duplicate ACK, by a call of ``send_much``
+    (tcp-reno.cc).
     """
     free = usable_window(f, now)
     if f.recovery == HOLE_BY_HOLE and not f.overdue_checks:
@@ -296,10 +305,12 @@ def _send_new_data(f: Sender, now: float, acks: float) -> None:
 
 @rare
 def early_timer_expired(f: Sender, holes: Floats, now: float) -> bool:
-    """Handle a timer of Linux that expires before the retransmission timer.
+    """Handle a timer of Linux that is set to expire before the retransmission timer would.
 
-    One of them takes a missing packet for lost, the other sends a tail probe.  Returns False, and
-    does nothing, if the timer that has expired is the retransmission timer.
+    There are two such timers. When the reordering timer expires, the first missing packet counts as
+    lost and is retransmitted. When the timer of a tail probe expires, the sender sends one new
+    packet or, if it has none, its last packet again. If the retransmission timer has expired
+    instead, the function returns False, and the caller handles the timeout.
     """
     f.first, f.spread, f.burst, f.retransmit = f.next, 0.0, 0.0, -1.0
     if f.timer_kind == RETRANSMIT:
@@ -323,10 +334,11 @@ def early_timer_expired(f: Sender, holes: Floats, now: float) -> bool:
 
 @rare
 def _check_at_duplicate(f: Sender, holes: Floats, acks: float, end: float) -> None:
-    """What ns-2's Vegas does at duplicate ACKs: it retransmits, or adds to the window.
+    """At duplicate ACKs, ns-2's Vegas retransmits a packet or enlarges its window.
 
-    It retransmits the first missing packet upon the third duplicate ACK, and upon any other one if
-    the packet is overdue.
+    It retransmits the first missing packet upon the third duplicate ACK, and upon any other
+    duplicate ACK if the packet is overdue by Vegas's fine timer. If it does not retransmit, each
+    duplicate ACK after the third enlarges the window by one packet.
     """
     sent_at = holes[0, 2] if f.holes > 0 else end - f.rtt_last
     if (f.holes > 0 and overdue(f, end - sent_at)) or f.dupacks == 3.0:
@@ -341,8 +353,8 @@ def _check_at_duplicate(f: Sender, holes: Floats, acks: float, end: float) -> No
 def acks_fill_hole(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> float:
     """Process ACKs of packets that fill the first hole; returns when the last of them arrives.
 
-    A hole is a range of missing packets.  Once it is full, the ACK number jumps to the next hole,
-    or beyond all packets received.
+    A hole is a range of consecutive packets that the receiver misses. Once the hole is full, the
+    ACK number jumps to the next hole, or beyond all packets received if there is none.
     """
     acks = min(portion(p, now, step), holes[0, 1] - f.acked)
     alone = in_flight(f) <= 1.0
@@ -391,9 +403,9 @@ def acks_fill_hole(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
 
 @rare
 def _more_known_lost(f: Sender, holes: Floats) -> bool:
-    """Whether Linux knows of more lost packets at the end of a recovery, and so begins another.
+    """Whether Linux, at the end of a recovery, knows of more lost packets and begins another.
 
-    The kernel's tcp_time_to_recover decides this.
+    In the kernel, tcp_time_to_recover decides this.
     """
     known = 0.0
     for k in range(f.holes):
@@ -403,7 +415,10 @@ def _more_known_lost(f: Sender, holes: Floats) -> bool:
 
 @rare
 def _reenter_recovery(f: Sender, holes: Floats, acks: float) -> None:
-    """Begin another recovery at the ACK that ends a recovery, and cut the window again."""
+    """Begin another recovery at the ACK that ends a recovery of Linux, and cut the window again.
+
+    ``acks`` is the number of ACKs that arrive together at that moment.
+    """
     pipe = f.pipe - acks
     cut(f)
     f.pipe, f.prr_delivered, f.prr_out = pipe, 0.0, 0.0
@@ -413,10 +428,11 @@ def _reenter_recovery(f: Sender, holes: Floats, acks: float) -> None:
 
 @rare
 def _check_at_filled(f: Sender, holes: Floats, end: float, again: float) -> None:
-    """What ns-2's Vegas does when an ACK fills the first hole in its data.
+    """What ns-2's Vegas does when an ACK arrives for packets of the first range of missing ones.
 
-    It takes the RTT sample, looks for an overdue packet, and sends what the window allows.  Packets
-    below number ``again`` were sent twice and give no sample.
+    It takes an RTT sample, retransmits the next missing packet if that is overdue, and sends what
+    the window allows. Packets with numbers below ``again`` were sent twice, so they give no RTT
+    sample.
     """
     deflate(f)
     restart_timer(f, end)
@@ -448,11 +464,11 @@ def _check_at_filled(f: Sender, holes: Floats, end: float, again: float) -> None
 def _partial(
     f: Sender, holes: Floats, now: float, end: float, acks: float, advanced: float
 ) -> None:
-    """Process a partial ACK in recovery: it shows that more packets are missing.
+    """Process a partial ACK: an ACK of new data in recovery that leaves other packets missing.
 
-    NewReno of ns-2 2.35 follows RFC 2582.  There, only the first partial ACK restarts the timer
-    (``newreno_changes1_``), and each one reduces the window by the packets that it acknowledges
-    (``partial_window_deflation_``).
+    NewReno of ns-2 2.35 follows RFC 2582. There only the first partial ACK restarts the timer
+    (``newreno_changes1_``), and each partial ACK reduces the window by the packets that it
+    acknowledges (``partial_window_deflation_``).
     """
     impatient = f.partial_deflates
     if not (impatient and f.partial):

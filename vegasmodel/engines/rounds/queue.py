@@ -1,17 +1,20 @@
-"""How a queue delays and drops packets: a fluid between two events, whole packets at events.
+"""How a queue delays and drops packets.
 
-Packets may differ in size. ``queue`` is the sum of the sizes of all packets in the system, in units
-of the scenario's packet size. The system contains the packets that wait and the one in
-transmission. A drop-tail queue counts packets, not bytes. The number of packets is ``queue`` times
-``packets_per_work``, the mean number of packets per unit (``stock.py``).
+Between two events of the simulation the queue is a fluid that changes at a constant rate. At an
+event whole packets are added to it or dropped.
+
+Packets may differ in size. ``Queue.queue`` is the sum of the sizes of all packets at the link, in
+units of the scenario's packet size. The packets at the link are those that wait and the one in
+transmission. A drop-tail queue counts packets, not bytes. The number of packets is ``Queue.queue``
+times ``Queue.packets_per_work``, the mean number of packets per unit of size (``stock.py``).
 
 A link with Rate-Delay services has two queues, for the classes R and D (the paper ``podlesny``).
 Each class is guaranteed its share of the capacity. If one class does not use its share, the other
-class may use the rest. So the departure of a class's packet depends on packets of the other class
-that are still to come. The simulator expects them at the rate at which they came lately
-(``Queue.recent``). At a full buffer, one packet more than the buffer holds is in transmission. A
-class transmits only for its part of the link's time, so for a class this is part of a packet
-(``Queue.seat``).
+class may use the rest. So the time at which a class's packet leaves depends on packets of the other
+class that have not arrived yet. The simulator assumes that these packets will arrive at the mean
+rate of the recent past (``Queue.recent``). A link whose buffer is full holds one more packet, the
+one in transmission. A class transmits only for its part of the link's time, so this packet counts
+only by that part (``Queue.seat``).
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -38,9 +41,9 @@ NEAR = 4.0  # packets of room in a buffer that may soon be full
 
 @jit
 def advance(links: Table[Queue], k: int, now: float) -> None:
-    """Advance queue ``k`` to the time ``now``.
+    """Advance queue ``k`` to the time ``now``: packets have arrived and left since its last event.
 
-    On a link with Rate-Delay services, the other class's queue is advanced, too.
+    If the link has Rate-Delay services, the queue of the other class is advanced, too.
     """
     link = links[k]
     if link.partner < 0:
@@ -51,7 +54,10 @@ def advance(links: Table[Queue], k: int, now: float) -> None:
 
 @jit
 def _full(link: Queue) -> float:
-    """How much work a full queue holds: a buffer of packets, and the one in transmission."""
+    """The sum of the packet sizes at a link whose buffer is full, with the packet in transmission.
+
+    The sum is in packets of the scenario's packet size.
+    """
     most = link.buffer + link.seat
     # a division by 1 takes as long as any other
     return most if link.packets_per_work == 1.0 else most / link.packets_per_work
@@ -59,9 +65,10 @@ def _full(link: Queue) -> float:
 
 @inlined
 def _serve(link: Queue, now: float, capacity: float) -> None:
-    """Advance one queue to the time ``now``: it grows by the arrival rates less the capacity.
+    """Advance one queue to the time ``now``: it grows by its arrival rate less ``capacity``.
 
-    It does not fall below 0, and at a full buffer the excess is recorded.
+    The queue does not fall below 0. What arrives at a full buffer is added to ``link.excess``, and
+    ``overflow`` decides later which packets are lost.
     """
     span = now - link.now
     if span <= 0.0:
@@ -110,9 +117,13 @@ def _serve(link: Queue, now: float, capacity: float) -> None:
 
 @apart
 def _serve_sizes(link: Queue, work: float, span: float, busy: float, capacity: float) -> float:
-    """Add what has come to a queue with packets of several sizes; remove the ``work`` sent.
+    """Advance a queue of packets of several sizes: add the arrivals, remove the packets sent.
 
-    Returns the work in the queue, in packets of its own size, integrated over the ``span`` seconds.
+    ``span`` is the length of the time step in seconds, and ``busy`` is the part of it in which the
+    queue is not empty. ``work`` is the sum of the sizes of the packets sent, in packets of the
+    scenario's packet size. Returns the number of packets at the link, integrated over the time step
+    (packets times seconds). Large and small packets count the same, and of the packet in
+    transmission only the unsent part counts.
     """
     come = 0.0
     if link.packet_rate > 0.0 and link.rate > EMPTY:
@@ -125,14 +136,16 @@ def _serve_sizes(link: Queue, work: float, span: float, busy: float, capacity: f
 
 @jit
 def _waiting(link: Queue, area: float, busy: float, capacity: float) -> float:
-    """The number of waiting packets, integrated over a stretch of time.
+    """The number of waiting packets, integrated over a time step (packets times seconds).
 
-    It is computed from ``area``, the integral of the work in packets: of what the link still has to
-    send.  Two corrections apply while there is work, that is for ``busy`` seconds.  First, the work
-    includes the rest of the packet in transmission, which does not wait: half a packet on average.
-    Second, a flow that sends evenly adds a packet's work gradually, although the packet joins the
-    queue only at the end: half a packet too much on average.  A class of a Rate-Delay link
-    transmits only for its share ``capacity`` of the time.
+    ``area`` is the integral of the number of packets at the link; of the packet in transmission
+    only the unsent part counts. Two corrections are subtracted for the ``busy`` seconds in which
+    the queue is not empty. First, the packet in transmission does not wait, and its unsent part is
+    half a packet on average. A class of a Rate-Delay link transmits only for a part of the time,
+    ``capacity`` over the link's capacity, so the correction is multiplied by this part. Second, a
+    packet of a flow that sends evenly is added to ``area`` gradually, although it joins the queue
+    only at the end. For each such flow (``link.even``) half a packet too much is counted on
+    average.
     """
     halves = (1.0 if link.partner < 0 else capacity / link.capacity) + link.even
     return area - 0.5 * halves * busy
@@ -140,10 +153,11 @@ def _waiting(link: Queue, area: float, busy: float, capacity: float) -> float:
 
 @jit
 def waiting_now(link: Queue) -> float:
-    """How many packets wait at this moment, without the one in transmission.
+    """How many packets wait at the link at this moment; the packet in transmission does not count.
 
-    Where packets come evenly, or the link serves two classes, the queue is a fluid.  The number is
-    then the mean (see ``_waiting``).
+    The number is whole if packets arrive one by one and the link has one queue. If packets arrive
+    evenly over an interval, or if the link has two Rate-Delay classes, the queue is a fluid. The
+    result is then the mean number (see ``_waiting``).
     """
     if link.even == 0.0 and link.partner < 0:
         return max(np.ceil(link.queue * link.packets_per_work - TOLERANCE) - 1.0, 0.0)
@@ -154,16 +168,21 @@ def waiting_now(link: Queue) -> float:
 
 @jit
 def _demand(link: Queue) -> float:
-    """The largest rate at which a class of Rate-Delay services can use the link, packets/s.
+    """The largest rate at which a class of a Rate-Delay link can use the link now, in packets/s.
 
-    It is the rate of arrivals if the class's queue is empty, and unlimited if packets wait there.
+    If no packet of the class waits, it is the class's arrival rate. If packets wait, it is
+    infinite.
     """
     return np.inf if link.queue > EMPTY else link.rate
 
 
 @jit
 def _serve_both(one: Queue, two: Queue, now: float) -> None:
-    """Advance both queues of a Rate-Delay link, in steps that end when one becomes empty."""
+    """Advance both queues of a Rate-Delay link to the time ``now``.
+
+    Each step ends when one of the queues becomes empty, because the other class may then use the
+    capacity that is left.
+    """
     capacity = one.capacity
     while one.now < now:
         # podlesny figure 2: the scheduler rests only if both queues are empty
@@ -184,9 +203,11 @@ def _serve_both(one: Queue, two: Queue, now: float) -> None:
 
 @jit
 def _note_arrivals(link: Queue, now: float) -> None:
-    """Update the rate at which a class's packets came lately, an exponential moving average.
+    """Update ``link.recent``, the recent arrival rate of a class of a Rate-Delay link, packets/s.
 
-    A window of packets comes once per round trip, so the average is over an RTT (``memory``).
+    Lost packets do not count. The rate is an exponential moving average with the time constant
+    ``link.memory``, the longest RTT of the empty path, because a sender's window of packets arrives
+    once per RTT.
     """
     if now <= link.noted:
         return
@@ -198,10 +219,12 @@ def _note_arrivals(link: Queue, now: float) -> None:
 
 @rare
 def share_capacity(links: Table[Queue], k: int) -> None:
-    """Set the service shares of the two classes, S_R : S_D = k n_R : n_D (``podlesny`` (5)).
+    """Set the guaranteed shares of the classes of a Rate-Delay link: S_R : S_D = k n_R : n_D.
 
-    n_R and n_D are the numbers of flows of classes R and D, k the target ratio of their rates.  A
-    class without flows keeps its share; the other class uses it.
+    This is equation (5) of ``podlesny``. S_R and S_D are the shares of the capacity that the
+    classes R and D are guaranteed, n_R and n_D are their numbers of active flows, and k is the
+    target ratio of the rates of an R flow and a D flow. If a class has no active flow, the shares
+    stay as they are; the other class may then use the whole capacity.
     """
     one, two = links[k], links[links[k].partner]
     if one.active > 0.0 and two.active > 0.0:
@@ -212,14 +235,24 @@ def share_capacity(links: Table[Queue], k: int) -> None:
 
 @jit
 def _departure_due(link: Queue, found: float, tolerance: float) -> bool:
-    """Whether a transmission ends at this instant: the queue then is a whole number of packets."""
+    """Whether the transmission of a packet ends at this instant.
+
+    It does if ``found``, the number of packets at the link with the unsent part of the one in
+    transmission, is whole to within ``tolerance``. If packets have several sizes, only the packets
+    of one size at the front of the queue are counted.
+    """
     left = front_packets(link) if link.mixed else found
     return left > 0.5 and np.abs(left - np.round(left)) < tolerance
 
 
 @jit
 def _red_probability(link: Queue) -> float:
-    """RED's drop probability p_b at the average queue."""
+    """RED's drop probability p_b for the present average queue, before the count of packets enters.
+
+    It is 0 below the lower threshold and rises linearly to ``max_probability`` at the upper
+    threshold. Above that it is 1; with the option "gentle" it first rises linearly and becomes 1 at
+    twice the upper threshold.
+    """
     low, high, top = link.min_threshold, link.max_threshold, link.max_probability
     if link.average < low:
         return 0.0
@@ -232,9 +265,11 @@ def _red_probability(link: Queue) -> float:
 
 @jit
 def _update_red_average(link: Queue, packets: float, seen: float) -> None:
-    """Update RED's average queue when packets arrive; each arrival is a step of a moving average.
+    """Update RED's average queue when ``packets`` packets arrive at a queue of ``seen`` packets.
 
-    After idle time the average falls as if packets had arrived at an empty queue all the time.
+    The average is an exponential moving average with one step for each arriving packet. If the link
+    has been idle since the last arrival, the average first falls. It falls as if one packet per
+    transmission time had arrived at an empty queue while the link was idle.
     """
     missed = np.floor(link.capacity * link.idle)
     link.idle = 0.0
@@ -246,9 +281,10 @@ def _update_red_average(link: Queue, packets: float, seen: float) -> None:
 def _red_picks(link: Queue, packets: float, p: float) -> float:
     """How many of ``packets`` arrivals RED drops or marks, if its drop probability is ``p``.
 
-    The rule is that of ns-2 (``wait_``).  Packets are counted from the last one picked.  RED lets
-    pass all before number n_0 = 1/p, and picks packet n >= n_0 with the probability p/(2 - n p).
-    So packets n_0 .. m all pass with the probability (2 - (m+1) p)/(2 - n_0 p).
+    The rule is that of ns-2 with the option ``wait_``. Packets are numbered from 1 after the last
+    packet that was dropped or marked. RED lets all packets before number n_0 pass; n_0 is 1/p,
+    rounded up. It drops or marks packet number n >= n_0 with the probability p/(2 - n p). So the
+    packets n_0 .. m all pass with the probability (2 - (m+1) p)/(2 - n_0 p).
     """
     picked, left = 0.0, packets
     while left > 0.0:
@@ -268,7 +304,11 @@ def _red_picks(link: Queue, packets: float, p: float) -> float:
 
 @apart
 def _red(link: Queue, packets: float, before: float, precedes: int) -> tuple[float, float]:
-    """How many of ``packets`` arrivals RED drops or marks; also returns its drop probability."""
+    """How many of ``packets`` arrivals RED drops or marks; also returns RED's drop probability.
+
+    ``before`` is the queue that the first arrival finds, as a sum of packet sizes. ``precedes`` is
+    1 if the packets arrive just before a departure of the same instant.
+    """
     # it looks at the packets that wait, without the one in transmission
     found = before * link.packets_per_work
     single = np.ceil(found - TOLERANCE) - 1.0
@@ -290,11 +330,12 @@ def _red(link: Queue, packets: float, before: float, precedes: int) -> tuple[flo
 def random_drops(
     link: Queue, packets: float, before: float, data: int, precedes: int, capable: int
 ) -> tuple[float, float]:
-    """How many of ``packets`` arrivals are lost to random loss or to RED, and how many RED marks.
+    """Returns how many of ``packets`` arrivals random loss or RED drops, and how many RED marks.
 
-    ``before`` is the queue that the first arrival finds.  ``data`` says whether the packets are
-    data: random loss spares ACKs.  ``precedes`` says whether they come before a departure of the
-    same instant, and ``capable`` whether they carry ECN.
+    ``before`` is the queue that the first arrival finds, as a sum of packet sizes. ``data`` is 1
+    for data packets and 0 for ACKs; random loss does not affect ACKs. ``precedes`` is 1 if the
+    packets arrive just before a departure of the same instant. ``capable`` is 1 if the packets can
+    be marked (ECN).
     """
     lost, picked = 0.0, 0.0
     if link.loss_hazard > 0.0 and data:
@@ -315,7 +356,13 @@ def random_drops(
 
 @jit
 def waiting(links: Table[Queue], k: int, queue: float, work: float) -> float:
-    """Seconds that the last packet in ``queue`` waits for those before it; ``work`` is its size."""
+    """Seconds that the last packet at queue ``k`` waits until all packets before it have left.
+
+    ``queue`` is the sum of the sizes of all packets at the link, including the last one, and
+    ``work`` is the size of the last one; both are in packets of the scenario's packet size. On a
+    Rate-Delay link the packets leave at the class's guaranteed rate until the other class's queue
+    is expected to be empty, and faster afterwards.
+    """
     link = links[k]
     before = max(queue - work, 0.0)
     if link.partner < 0:
@@ -332,7 +379,10 @@ def waiting(links: Table[Queue], k: int, queue: float, work: float) -> float:
 
 @jit
 def drop(link: Queue, work: float) -> None:
-    """Take a dropped packet, of size ``work``, out of the queue; it was counted there before."""
+    """Remove dropped packets from the end of a queue to which they had been added on arrival.
+
+    ``work`` is the sum of their sizes, in packets of the scenario's packet size.
+    """
     if link.mixed:
         remove_last(link, work)
         count(link, link.queue - work)
@@ -344,9 +394,10 @@ def drop(link: Queue, work: float) -> None:
 
 @jit
 def overflow(link: Queue, packets: float, work: float) -> float:
-    """Drop those of ``packets`` evenly spaced arrivals that found the buffer full.
+    """Drop as many of ``packets`` evenly spaced arrivals as have found the buffer full.
 
-    Returns their number.  ``work`` is the size of each packet, in packets of the scenario's size.
+    Returns the number of dropped packets. ``work`` is the size of each packet, in packets of the
+    scenario's packet size.
     """
     full = _full(link)
     total = link.queue + link.excess - full
@@ -379,8 +430,8 @@ def overflow(link: Queue, packets: float, work: float) -> float:
 def room_for(link: Queue, packets: float, precedes: int) -> float:
     """How many of ``packets`` that arrive at the same instant find room in the buffer.
 
-    Each of them finds the queue and those that come before it.  If ``precedes`` is set, they come
-    before a departure of the same instant, so the departing packet still occupies its place.
+    Each packet finds the queue and the packets before it. If ``precedes`` is 1, the packets arrive
+    just before a departure of the same instant, so the departing packet still occupies its place.
     """
     found = link.queue * link.packets_per_work
     if link.now < link.handshake_leaves:
@@ -395,22 +446,26 @@ def room_for(link: Queue, packets: float, precedes: int) -> float:
 
 @jit
 def never_full(link: Queue) -> bool:
-    """Whether every packet that arrives finds room."""
+    """Whether the buffer is infinite, so that every arriving packet finds room."""
     return link.buffer == np.inf
 
 
 @jit
 def far_from_full(link: Queue) -> bool:
-    """Whether the buffer has room for a few more packets, or for half of what it holds."""
+    """Whether the buffer has room for more than ``NEAR`` packets.
+
+    For a buffer of less than twice ``NEAR`` packets, room for more than half the buffer suffices.
+    """
     room = link.buffer - link.queue * link.packets_per_work
     return room > min(NEAR, 0.5 * link.buffer)
 
 
 @rare
 def enqueue_handshake(link: Queue, work: float) -> None:
-    """Add a packet of a handshake to the queue.
+    """Add a packet of a TCP handshake to the queue; ``work`` is its size in data packets.
 
-    It is small, but takes a whole place in a buffer that counts packets.
+    The packet is smaller than a data packet. But in a buffer that counts packets it takes the place
+    of a whole packet.
     """
     link.arrived += work
     if link.mixed:
@@ -422,9 +477,9 @@ def enqueue_handshake(link: Queue, work: float) -> None:
 
 @jit
 def enqueue(link: Queue, packets: float, work: float) -> None:
-    """Add ``packets`` packets to the queue; the caller has checked that the buffer has room.
+    """Add ``packets`` packets to the end of the queue; the caller has checked that there is room.
 
-    ``work`` is the size of each, in packets of the scenario's size.
+    ``work`` is the size of each packet, in packets of the scenario's packet size.
     """
     more = packets * work
     link.queue += more

@@ -1,10 +1,12 @@
-"""Writes the whole state of the simulator ``rounds``, to find out whether an earlier state returns.
+"""Stores states of the simulator ``rounds`` and compares them, to find out whether a state returns.
 
-Equal states have equal futures. To make two states comparable, sequence numbers count from the
-first unacknowledged packet, and times count from now. Times are divided by the transmission time of
-a packet at the first queue, so all numbers are in packets. The state leaves out what cannot affect
-the future: totals, times long past, and ns-2's coarse timer, as long as it is always restarted
-before it expires.
+If two states are equal, everything that follows them is equal, too. To make states of different
+times comparable, sequence numbers are counted from the flow's first unacknowledged packet, and
+times from the moment of the state. Times are multiplied by the capacity of the first queue in
+packets per second, so all numbers are in packets. Events of more than ``AGO`` round trips ago count
+as if they had happened exactly so long ago. A state leaves out what cannot affect the future, such
+as totals. It also leaves out ns-2's coarse retransmission timer as long as the timer is always
+restarted before it expires.
 """
 
 from __future__ import annotations
@@ -113,7 +115,7 @@ LEFT_OUT = {
 
 
 class Snapshot(NamedTuple):
-    """The simulator's state at one moment, for comparison, and the totals up to that moment."""
+    """The state of the simulator at one moment, to be compared with others, and its totals."""
 
     time: float
     rough: bytes
@@ -123,9 +125,9 @@ class Snapshot(NamedTuple):
 
 
 class Observer:
-    """Takes snapshots of a network's state, in which times are counted in packets.
+    """Takes snapshots of the simulator's state and compares them.
 
-    The capacity in pkt/s converts seconds into packets.
+    ``capacity``, in packets/s, converts the times in a state into packets.
     """
 
     def __init__(self, net: Net, holes: Floats, capacity: float) -> None:
@@ -137,10 +139,11 @@ class Observer:
         self._row = np.empty(1024)
 
     def look(self, now: float) -> tuple[bytes, Floats]:
-        """The state now: its first numbers as bytes, and the whole state as an array.
+        """The state at the time ``now``: its first numbers as bytes, and all numbers as an array.
 
-        The first numbers are whole ones; if two states differ, they mostly show it.  The next call
-        of ``look`` overwrites the array.
+        The first numbers are five whole numbers for each flow, for example its window in whole
+        packets. If they differ, the states differ, so most states need no further comparison. The
+        next call of ``look`` overwrites the array.
         """
         size = write_state(self._row, self._net, self._holes, now, self._capacity)
         if size > self._row.size:
@@ -149,19 +152,23 @@ class Observer:
         return self._row[: self._rough].tobytes(), self._row[:size]
 
     def keep(self, now: float, rough: bytes, state: Floats) -> Snapshot:
-        """A snapshot of what ``look`` has returned; it copies the arrays, which change later."""
+        """Make a snapshot of the time ``now`` from the results ``rough`` and ``state`` of ``look``.
+
+        The arrays are copied, because the next call of ``look`` overwrites them.
+        """
         areas = self._links["area"].copy()
         return Snapshot(now, rough, state.copy(), self._flows.tobytes(), areas)
 
     def flows(self, seen: Snapshot) -> NDArray[np.void]:
-        """The records of the flows at the time of a snapshot."""
+        """The records of all flows (``state.Sender``) at the time of the snapshot ``seen``."""
         return np.frombuffer(seen.flows, self._flows.dtype)
 
     def apart(self, one: Snapshot, two: Snapshot, enough: float) -> float:
-        """The largest difference between two states, in packets; inf if it exceeds ``enough``.
+        """The largest difference between the numbers of two states, in packets.
 
-        ns-2's coarse retransmission timers count only if, between the two snapshots, one has
-        expired, or a running one has not been restarted.
+        The result is infinite if it exceeds ``enough``. The states of ns-2's coarse retransmission
+        timers are compared only in two cases: if a timer has expired between the two snapshots, or
+        if a running timer has not been restarted between them.
         """
         if one.rough != two.rough:
             return math.inf
@@ -178,16 +185,16 @@ class Observer:
 
 
 def _ticks(flows: NDArray[np.void], now: float) -> Floats:
-    """The part (0 to 1) of the current tick of each flow's clock that is over at ``now``."""
+    """For each flow's clock, the part (0 to 1) of the current tick that is over at time ``now``."""
     phase: Floats = (now + flows["boot_time"]) / flows["tick"] % 1.0
     return phase
 
 
 @jit
 def write_state(out: Floats, net: Net, holes: Floats, time: float, capacity: float) -> int:
-    """Write the state into ``out`` as a row of numbers; returns how many they are.
+    """Write the simulator's state at ``time`` into ``out``; returns how many numbers the state has.
 
-    Numbers beyond the end of ``out`` are counted but not written.
+    If the array ``out`` is too short, the remaining numbers are counted but not written.
     """
     ago = 0.0
     for i in range(net.flows.shape[0]):
@@ -239,9 +246,9 @@ def _write_sender(out: Floats, n: int, f: Sender, flows: Memory, i: int, now: No
 
 @jit
 def _write_holes(out: Floats, n: int, f: Sender, holes: Floats, now: Now) -> int:
-    """Append a sender's holes to the row ``out``: the ranges of packets that its receiver misses.
+    """Append the packet ranges that a sender's receiver misses (``holes``) to the state in ``out``.
 
-    Returns the new length of the row; it was ``n``.
+    The array ``out`` contains ``n`` numbers before; returns how many it contains afterwards.
     """
     for k in range(f.holes):
         for column in range(holes.shape[1]):
@@ -256,9 +263,9 @@ def _write_holes(out: Floats, n: int, f: Sender, holes: Floats, now: Now) -> int
 
 @jit
 def _write_way(out: Floats, n: int, net: Net, f: Sender, now: Now) -> int:
-    """Append the flow's packets on their way to the row ``out``.
+    """Append the groups of packets on their way through a flow's queues to the state in ``out``.
 
-    Returns the new length of the row; it was ``n``.
+    The array ``out`` contains ``n`` numbers before; returns how many it contains afterwards.
     """
     rings, hops = memory(net.rings), memory(net.hops)
     for e in range(f.hop, f.hop + f.hops):

@@ -1,11 +1,13 @@
-"""Counts the waiting packets of a queue, if packets have different sizes.
+"""Counts the packets at a link whose packets have different sizes.
 
 A buffer is limited to a number of packets, whatever their sizes. The queue is first in, first out.
-Each row of ``stock`` describes neighbouring packets of one size by the sum of their sizes. A row is
-one of two kinds. In a row of whole packets, the packet in transmission counts as one until its
-transmission ends. In a row of packets that arrive evenly, like a fluid, fractions of a packet
-count. ``Queue.whole`` is the number of packets in the rows of the first kind, and
-``Queue.fluid_rows`` the number of rows of the second.
+The table ``Queue.stock`` describes it: each of its rows stands for neighbouring packets of one
+size. The row contains the size of one packet, the number of packets, and the sum of their sizes.
+There are two kinds of rows. A row of the first kind contains whole packets that arrived one by one;
+a packet in transmission counts as one until its transmission ends. A row of the second kind
+contains packets that arrive evenly over time, like a fluid, and fractions of a packet count.
+``Queue.whole`` is the number of packets in all rows of the first kind. ``Queue.fluid_rows`` is the
+number of rows of the second kind.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -23,7 +25,10 @@ ROUNDING = 1e-6  # packets
 
 @jit
 def _whole(link: Queue, row: int) -> float:
-    """The number of packets in a row, if it is a row of whole packets; else 0."""
+    """The number of packets in a row of ``link.stock``, rounded up.
+
+    The result is 0 for a row of packets that arrive evenly, like a fluid.
+    """
     if link.stock[row, DISCRETE] == 0.0:
         return 0.0
     return np.ceil(link.stock[row, PACKETS] - ROUNDING)
@@ -31,7 +36,10 @@ def _whole(link: Queue, row: int) -> float:
 
 @jit
 def _update(link: Queue, row: int, work: float) -> None:
-    """Set the sum ``work`` of the sizes of the packets in a row, and what follows from it."""
+    """Set the sum of the packet sizes in a row of ``link.stock`` to ``work``; update the counts.
+
+    The counts are the number of packets in this row, and ``link.whole``.
+    """
     stock, before = link.stock, _whole(link, row)
     stock[row, WORK], stock[row, PACKETS] = work, work / stock[row, SIZE]
     link.whole += _whole(link, row) - before
@@ -39,7 +47,10 @@ def _update(link: Queue, row: int, work: float) -> None:
 
 @jit
 def _remove(link: Queue, row: int) -> None:
-    """Remove the first or the last row, which has become empty."""
+    """Remove the first or the last row of ``link.stock``, which has become empty, from the counts.
+
+    If it is the first row, the caller also moves ``link.oldest`` to the next row.
+    """
     link.whole -= _whole(link, row)
     link.fluid_rows -= int(link.stock[row, DISCRETE] == 0.0)
     link.rows -= 1
@@ -47,9 +58,10 @@ def _remove(link: Queue, row: int) -> None:
 
 @apart
 def append(link: Queue, work: float, size: float, discrete: int) -> None:
-    """Add packets to the end of the queue: each has the size ``size``, all together ``work``.
+    """Add packets of the size ``size`` to the end of the queue; ``work`` is the sum of their sizes.
 
-    Sizes are in packets of the scenario's packet size.
+    Sizes are in packets of the scenario's packet size. ``discrete`` is 1 for whole packets and 0
+    for packets that arrive evenly, like a fluid.
     """
     if work <= NOTHING:
         return
@@ -73,10 +85,10 @@ def append(link: Queue, work: float, size: float, discrete: int) -> None:
 
 @apart
 def transmit(link: Queue, work: float) -> float:
-    """Remove from the queue's front the packets that the link has sent, of size ``work`` in all.
+    """Remove the packets that the link has sent from the front of the queue.
 
-    Let n(w) be the number of packets that make up the first w of this size.  Returns the integral
-    of n(w) from w = 0 to ``work``.
+    ``work`` is the sum of their sizes. Let n(w) be the number of packets, with fractions, whose
+    sizes add up to w, counted from the front. Returns the integral of n(w) from w = 0 to ``work``.
     """
     stock, sent, area = link.stock, 0.0, 0.0
     while work > 0.0 and link.rows > 0:
@@ -94,7 +106,7 @@ def transmit(link: Queue, work: float) -> float:
 
 @apart
 def remove_last(link: Queue, work: float) -> None:
-    """Remove dropped packets of the size ``work`` in all from the end of the queue."""
+    """Remove dropped packets from the end of the queue; ``work`` is the sum of their sizes."""
     stock = link.stock
     while work > 0.0 and link.rows > 0:
         last = (link.oldest + link.rows - 1) % stock.shape[0]
@@ -107,9 +119,10 @@ def remove_last(link: Queue, work: float) -> None:
 
 @jit
 def front_packets(link: Queue) -> float:
-    """How many packets of the same size stand at the front of the queue.
+    """How many packets of the same size are at the front of the queue.
 
-    The result is 0 if the queue is empty, or if its front arrived evenly, not as whole packets.
+    Of a packet in transmission only the unsent part counts. The result is 0 if the queue is empty,
+    or if the packets at its front arrived evenly over time, not one by one.
     """
     front = link.stock[link.oldest]
     return front[PACKETS] if link.rows > 0 and front[DISCRETE] else 0.0
@@ -117,7 +130,10 @@ def front_packets(link: Queue) -> float:
 
 @apart
 def fluid(link: Queue) -> float:
-    """How many packets the link still has to send, with the unsent part of the one on the link."""
+    """How many packets the link has still to send.
+
+    Of the packet in transmission only the unsent part counts.
+    """
     packets = 0.0
     for k in range(link.rows):
         row = (link.oldest + k) % link.stock.shape[0]
@@ -127,10 +143,10 @@ def fluid(link: Queue) -> float:
 
 @apart
 def count(link: Queue, queue: float) -> None:
-    """Set ``packets_per_work``: the number of packets at the link, divided by their size in all.
+    """Set ``link.packets_per_work``: the number of packets at the link over the sum of their sizes.
 
-    They are the waiting packets and the one in transmission; ``queue`` is their size in all, in
-    packets of the scenario's packet size.
+    The packets at the link are those that wait and the one in transmission. ``queue`` is the sum of
+    their sizes, in packets of the scenario's packet size.
     """
     packets = link.whole
     if link.fluid_rows > 0:

@@ -31,16 +31,20 @@ INITIAL_RTO = 1.0  # seconds; TCP_TIMEOUT_INIT, until a lost SYN is sent again
 
 @jit
 def ticks_at(f: Sender, now: float) -> float:
-    """Linux's clock: the number of ticks since it began, ``boot_time`` before the simulation."""
+    """The number of ticks of Linux's clock at time ``now``, counted from the clock's start.
+
+    A tick is ``JIFFY`` seconds. The clock started ``boot_time`` seconds before the simulation.
+    """
     return np.floor((now + f.boot_time) / JIFFY)
 
 
 @jit
 def expiry(f: Sender, now: float, pause: float) -> float:
-    """When Linux's timer expires after a pause: never early, at a clock tick.
+    """The time at which a timer of Linux expires if it is set at ``now`` for ``pause`` seconds.
 
-    For pauses from 64 ticks on, the kernel looks at its timers only at every 8th tick, from 512
-    ticks on at every 64th (calc_index).  The phase of the ticks is random (``boot_time``).
+    A timer never expires early, and only at a tick of the clock. If the pause is at least 64 ticks,
+    it expires only at every 8th tick, and from 512 ticks on only at every 64th (the kernel's
+    calc_index). The phase of the ticks is random (``boot_time``).
     """
     ticks = np.ceil(pause / JIFFY - 1e-9)
     grain = 1.0 if ticks < 64.0 else (8.0 if ticks < 512.0 else GRAINS)
@@ -50,10 +54,11 @@ def expiry(f: Sender, now: float, pause: float) -> float:
 
 @jit
 def timeout(f: Sender) -> float:
-    """The retransmission timeout in seconds.
+    """The retransmission timeout (RTO) in seconds.
 
-    With ``floor_before_backoff`` the least timeout applies before the backoff doubles it, as in RFC
-    2988 (``rfc2988_`` and ``minrto_`` in ns-2); else it applies after the backoff.
+    With ``floor_before_backoff`` the least timeout is applied before the backoff multiplies the
+    timeout, as in RFC 2988 (``rfc2988_`` and ``minrto_`` in ns-2). Otherwise it is applied after
+    that.
     """
     if f.floor_before_backoff:
         return min(f.backoff * max(f.rto, MIN_RTO), f.longest_rto)
@@ -62,7 +67,10 @@ def timeout(f: Sender) -> float:
 
 @jit
 def arm(f: Sender, now: float) -> None:
-    """Restart the retransmission timer, or in Linux the earlier timer of a tail probe."""
+    """Restart the retransmission timer.
+
+    If Linux would send a tail probe before the timeout, the timer is set for the probe instead.
+    """
     pause = timeout(f)
     f.deadline, f.timer_kind = now + pause, RETRANSMIT
     if not f.timer_wheel:
@@ -78,10 +86,9 @@ def arm(f: Sender, now: float) -> None:
 
 @rare
 def syn_lost(f: Sender) -> float:
-    """Seconds until the sender sends a lost SYN again.
+    """Seconds until the sender retransmits a lost SYN; they double with each loss.
 
-    In ns-2 the loss of the SYN also reduces the sender's first window to one packet
-    (``bugfix_ss_``).
+    In ns-2 the loss of a SYN also reduces the sender's first window to one packet (``bugfix_ss_``).
     """
     pause = INITIAL_RTO * f.backoff
     f.backoff *= 2.0
@@ -93,7 +100,10 @@ def syn_lost(f: Sender) -> float:
 
 @rare
 def syn_acknowledged(f: Sender, now: float, rtt: float) -> None:
-    """Take the flow's first RTT sample, ``rtt``, from the handshake that begins at ``now``."""
+    """Take the flow's first RTT sample from the handshake.
+
+    The handshake begins at ``now`` and takes ``rtt`` seconds.
+    """
     if not f.timestamps:
         if f.backoff == 1.0:  # what is sent again is not timed
             f.timed_at = now
@@ -109,24 +119,28 @@ def syn_acknowledged(f: Sender, now: float, rtt: float) -> None:
 def reordering_window(f: Sender) -> float:
     """Seconds of reordering that Linux allows before it takes a packet for lost (tcp_rack_reo_wnd).
 
-    This is for fewer than three duplicate ACKs.
+    The value holds while fewer than three duplicate ACKs have arrived.
     """
     return min(0.25 * f.min_rtt, f.mean_rtt)  # srtt_us is eight times the mean
 
 
 @rare
 def arm_reordering_timer(f: Sender, now: float, left: float) -> None:
-    """Set Linux's timer that ends when a missing packet may count as lost (tcp_rack_mark_lost)."""
+    """Set Linux's reordering timer; when it expires, a missing packet may count as lost.
+
+    ``left`` is the rest of the time allowed for reordering, in seconds. In the kernel this is part
+    of RACK (tcp_rack_mark_lost).
+    """
     f.deadline, f.timer_kind = expiry(f, now, left + TIMEOUT_MIN), REORDERING
 
 
 @rare
 def back_off(f: Sender) -> None:
-    """Double the timeout after it has expired.
+    """Double the retransmission timeout after it has expired.
 
-    Its greatest value is 64 times its first value.  For a sender with ``floor_before_backoff`` it
-    is ``longest_rto`` seconds instead.  Once the timeout is 16 times its first value, the sender
-    discards its mean RTT (``srtt``), as BSD does.
+    The timeout grows to at most 64 times its value without backoff. With ``floor_before_backoff``
+    it grows up to ``longest_rto`` seconds. From 16 times on, the sender discards its mean RTT
+    (``srtt``), as BSD does.
     """
     if f.backoff < 64.0 or (f.floor_before_backoff and timeout(f) < f.longest_rto):
         f.backoff *= 2.0
@@ -137,13 +151,16 @@ def back_off(f: Sender) -> None:
 
 @jit
 def stop_timing(f: Sender) -> None:
-    """Cancel the RTT measurement: a packet that is sent again is not timed (Karn)."""
+    """Cancel the RTT measurement, because the RTT of a retransmitted packet is ambiguous (Karn)."""
     f.timed_at = -1.0
 
 
 @jit
 def time_one_packet(f: Sender) -> None:
-    """Begin to measure the RTT of a packet that is now sent the first time, if none is measured."""
+    """Begin to measure the RTT of one packet, if none is being measured.
+
+    The packet must be one that is sent for the first time.
+    """
     last = f.first + f.spread + f.burst
     if f.timed_at < 0.0 and last > f.high:
         f.timed = last - 1.0 if f.spread > 0.0 else max(f.high, f.first)
@@ -152,11 +169,12 @@ def time_one_packet(f: Sender) -> None:
 
 @jit
 def restart_timer(f: Sender, now: float) -> None:
-    """At an ACK of new data, restart the timer; then take the RTT sample if its packet was timed.
+    """Restart the retransmission timer at an ACK of new data, then take an RTT sample from the ACK.
 
-    ns-2 had this order until 2001 (``timerfix_``).  With ``estimates_first`` the timer is restarted
-    again after the sample, so that it uses the new estimate.  Linux takes no sample here:
-    ``update_mean`` has already taken one from the ACK.
+    The sample is taken only if the ACK acknowledges the packet that is being timed. The restarted
+    timer still uses the old RTT estimate, as in ns-2 until 2001 (``timerfix_``). With
+    ``estimates_first`` it is restarted again after the sample and uses the new estimate. Linux
+    takes no sample here, because ``update_mean`` has already taken one from the ACK.
     """
     arm(f, now)
     if f.timestamps or f.timed_at < 0.0 or f.acked <= f.timed:
@@ -173,7 +191,10 @@ def restart_timer(f: Sender, now: float) -> None:
 
 @jit
 def update_ticks(f: Sender, now: float) -> None:
-    """Update BSD's estimates of RTT and variance with one sample, in whole ticks of the clock."""
+    """Update BSD's estimates of the RTT and its variance, and the RTO, with one RTT sample.
+
+    The sample is the time from the sending of the timed packet to ``now``, in whole clock ticks.
+    """
     sample = max(int((now - f.timed_at + (f.timed_at + f.boot_time) % f.tick) / f.tick), 1)
     if f.srtt == 0:
         f.srtt, f.rttvar = sample * 8, sample * 2
@@ -186,7 +207,10 @@ def update_ticks(f: Sender, now: float) -> None:
 
 @jit
 def update_mean(f: Sender, rtt: float, samples: float) -> None:
-    """Update the mean RTT (gain 1/8) and its mean deviation (gain 1/4) with ``samples`` samples."""
+    """Update the mean RTT (gain 1/8) and its mean deviation (gain 1/4) with RTT samples.
+
+    There are ``samples`` samples, all equal to ``rtt`` seconds. For Linux the RTO is updated, too.
+    """
     if f.mean_rtt == 0.0:
         f.mean_rtt, f.rtt_deviation = rtt, f.first_deviation * rtt
     error = rtt - f.mean_rtt
@@ -200,7 +224,11 @@ def update_mean(f: Sender, rtt: float, samples: float) -> None:
 
 @jit
 def overdue(f: Sender, elapsed: float) -> bool:
-    """Whether ns-2's Vegas, at an ACK, takes a packet sent ``elapsed`` seconds ago for lost."""
+    """Whether ns-2's Vegas takes a packet for lost that was sent ``elapsed`` seconds ago.
+
+    It asks this whenever an ACK arrives. A packet is lost if it is older than Vegas's fine timeout:
+    (mean RTT + 2 mean deviations) times 17/16, times a factor that grows with each expiry.
+    """
     if not f.overdue_checks or f.mean_rtt == 0.0:
         return False
     return elapsed >= (f.mean_rtt + 2.0 * f.rtt_deviation) * (1.0 + 1.0 / 16.0) * f.overdue_factor

@@ -21,7 +21,7 @@ from vegasmodel.metrics import Floats
 
 @jit
 def _may_send(f: Sender, holes: Floats, now: float) -> bool:
-    """Whether the window allows a packet to leave, and the sender has one."""
+    """Whether the window allows a packet to leave and the sender has a packet to send."""
     mends = f.phase == RECOVERY and f.scoreboard
     free = np.floor(usable_window(f, now) + 1e-9)
     if free < 1.0 or (mends and f.paced_recovery):
@@ -42,7 +42,7 @@ def begin_wait(f: Sender, holes: Floats, at: float) -> None:
 
 @jit
 def end_wait(f: Sender, holes: Floats, now: float) -> None:
-    """End the sender's random wait, and send what the window allows."""
+    """End the sender's random wait and send the packets that the window allows at that time."""
     f.time, f.wait_ends = max(now, f.wait_ends), NEVER
     if not _may_send(f, holes, f.time):
         return
