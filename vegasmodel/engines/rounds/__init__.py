@@ -1,4 +1,4 @@
-"""The simulator ``rounds``: groups of packets travel through queues, event by event."""
+"""The simulator ``rounds``: groups of packets travel from queue to queue, event by event."""
 
 from vegasmodel.support import lazy
 

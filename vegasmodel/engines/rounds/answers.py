@@ -32,7 +32,7 @@ Enough = Callable[[Sequence[Prediction]], bool]
 
 @kinds.checked
 def obstacle(scenario: Scenario) -> str | None:
-    """Why the simulator cannot answer the scenario; None if it can."""
+    """The reason why the simulator cannot simulate the scenario, or None if it can."""
     for member in scenario.members:
         group = member.flow
         if len({link.name for link in scenario.path(group)}) < len(scenario.path(group)):
@@ -45,9 +45,10 @@ def obstacle(scenario: Scenario) -> str | None:
 
 
 def left_out(scenario: Scenario) -> tuple[Assumption, ...]:
-    """The assumptions on features that this simulator lacks.
+    """The assumptions that the scenario does not need a feature which this simulator lacks.
 
-    There is one for each such feature: some rules of the laws, slow access links, and forced drops.
+    These features are some rules of the laws, access links that are not much faster than the
+    bottleneck, and forced drops. Each assumption says whether it holds.
     """
     groups = scenario.flows
     crossed = [link for group in groups for link in scenario.path(group)]
@@ -68,10 +69,10 @@ def left_out(scenario: Scenario) -> tuple[Assumption, ...]:
 def _assumptions(
     scenario: Scenario, rates: Floats, acks_lost: float, *, chance: bool
 ) -> tuple[Assumption, ...]:
-    """What the user should know about an answer: its assumptions, and whether they hold.
+    """The assumptions of an answer, each with whether it holds; the user should know them.
 
-    ``rates`` are the throughputs in pkt/s, [runs, flows].  ``chance`` says whether another run
-    could give other rates.
+    ``rates`` are the throughputs in packets/s, [runs, flows]. ``acks_lost`` is the number of ACKs
+    lost for each packet sent. ``chance`` is True if another run could give other throughputs.
     """
     return (
         *left_out(scenario),
@@ -86,10 +87,11 @@ def _assumptions(
 
 
 def _base_lost(scenario: Scenario, outcomes: Sequence[Totals]) -> tuple[Assumption, ...]:
-    """The failed assumption that baseRTT is at least the RTT of the empty path, if it is broken.
+    """The assumption that baseRTT is at least the RTT of the empty path, if it does not hold.
 
-    In ns-2 Vegas's baseRTT can fall below it after a timeout (``docs/ns2.md``).  Flows with noise
-    in their delay are left out: their packets can be faster than the flow's RTT.
+    The result is empty if it holds. In ns-2, Vegas's baseRTT can fall below the RTT of the empty
+    path after a timeout (``docs/ns2.md``). A flow with noise in its delay is not examined, because
+    its packets can be faster than the flow's RTT.
     """
     rtt = np.array([m.rtt if m.flow.delay_noise == 0.0 else 0.0 for m in scenario.members])
     base = np.array([one.base for one in outcomes])  # NaN if not Vegas
@@ -107,7 +109,10 @@ def _base_lost(scenario: Scenario, outcomes: Sequence[Totals]) -> tuple[Assumpti
 
 
 def starts_of(scenario: Scenario, k: int) -> Floats:
-    """Start times of the k-th run.  The ns-2 driver draws the same times from the same seed."""
+    """The flows' start times in run number ``k``, in seconds, with the scenario's random jitter.
+
+    The driver of ns-2 draws the same times from the same seed.
+    """
     starts = np.array([member.start for member in scenario.members])
     rng = np.random.default_rng([scenario.run.seed, k])
     rng.integers(1, 2**31 - 1)  # there, the seed of ns-2's own generator
@@ -115,10 +120,10 @@ def starts_of(scenario: Scenario, k: int) -> Floats:
 
 
 def _random_ticks_count(scenario: Scenario, totals: Totals) -> bool:
-    """Whether the random phase of a clock's ticks could have changed the run.
+    """Whether the random phase of the ticks of a host's clock could have affected the run.
 
-    ns-2's coarse retransmission timer counts such ticks.  In Linux all timers of a sender do, and
-    those of a receiver that delays ACKs.  Linux's CUBIC also counts ticks.
+    ns-2's coarse retransmission timer counts in such ticks. In Linux all timers of a sender do, and
+    those of a receiver that delays ACKs. Linux's CUBIC also counts in ticks.
     """
     flows = totals.flows
     expired = (flows["timeouts"] > 0) & ~(flows["timestamps"] & ~flows["timer_wheel"])
@@ -128,7 +133,10 @@ def _random_ticks_count(scenario: Scenario, totals: Totals) -> bool:
 
 
 def throughput(totals: Totals) -> Floats:
-    """The flows' throughputs from ``warmup`` to ``duration``, in pkt/s while the flow is active."""
+    """Each flow's throughput in packets/s, for the time after warm-up in which the flow is active.
+
+    The result is NaN for a flow that is not active after warm-up.
+    """
     members, warmup = totals.scenario.members, totals.scenario.run.warmup
     begin = np.maximum(totals.starts, warmup)
     end = np.minimum([m.stop for m in members], _finished(totals))
@@ -139,7 +147,10 @@ def throughput(totals: Totals) -> Floats:
 
 
 def _finished(totals: Totals) -> Floats:
-    """When each flow had delivered all its data, s, to within a sampling interval; else inf."""
+    """The time in seconds at which each flow had delivered all its data; infinite if it has not.
+
+    The times are exact to within the interval between two samples.
+    """
     members, delivered = totals.scenario.members, totals.delivered
     finished = np.full(len(members), np.inf)
     if totals.times.size:
@@ -153,7 +164,7 @@ def _finished(totals: Totals) -> Floats:
 
 
 def unchanging(scenario: Scenario) -> bool:
-    """Whether all flows send from the end of warm-up to the end of the run."""
+    """Whether all flows send all the time from the end of warm-up to the end of the run."""
     latest = scenario.run.warmup - scenario.run.start_jitter
     lasting = all(g.arrivals == "once" and g.size == math.inf for g in scenario.flows)
     stops = any(g.stop is not None for g in scenario.flows)
@@ -161,13 +172,13 @@ def unchanging(scenario: Scenario) -> bool:
 
 
 def halved(scenario: Scenario) -> Scenario:
-    """The scenario with half the time between warm-up and end."""
+    """The same scenario with an earlier end: half as much time after warm-up."""
     half = 0.5 * (scenario.run.warmup + scenario.run.duration)
     return dataclasses.replace(scenario, run=dataclasses.replace(scenario.run, duration=half))
 
 
 def pieces(scenario: Scenario) -> Floats:
-    """The instants that divide the time between warm-up and end into equal pieces, seconds."""
+    """The instants, in seconds, that divide the time after warm-up into equal pieces."""
     return np.linspace(scenario.run.warmup, scenario.run.duration, scatter.PIECES + 1)
 
 
@@ -181,21 +192,23 @@ def answer(
     without: Collection[str] = (),
     enough: Enough | None = None,
 ) -> Prediction:
-    """Throughputs by simulation: packets delivered per second after warm-up, [n_flows] pkt/s.
+    """The throughputs by simulation: packets delivered per second after warm-up, [n_flows] pkt/s.
 
-    If the outcome is random (jittered starts or packets, RED, random loss, the phase of a timer
-    that has expired), the answer is the mean over several runs, with its standard error.  The
-    scenario states their number.  If it does not, there are 3 to 5 runs: until the 95 % interval
-    (Student's t) of every throughput is at most 10 % to either side, or would be wider even after 5
-    runs that scatter like these.  The runs after the first measure only half as long if the first
-    half of the first run had the throughputs of the whole (``scatter.half_suffices``).
-    ``extra["durations"]`` has the length of each run, in seconds.  ``runs`` asks for so many whole
-    runs.
+    The outcome of a run may be random, because starts or sending times are jittered, RED or random
+    loss drops packets, or the phase of an expired timer is random. The answer is then the mean over
+    several runs, with its standard error. The scenario gives the number of runs. If it does not,
+    there are 3 to 5 runs. After 3 runs, another run is made only as long as the 95 % interval
+    (Student's t) of a throughput extends by more than 10 % to either side. It is not made if the
+    interval would be wider than that even after 5 runs that scatter like the present ones. The runs
+    after the first measure only half as long if the first half of the first run had the throughputs
+    of the whole run (``scatter.half_suffices``). ``extra["durations"]`` has the length of each run,
+    in seconds. ``runs`` sets the number of runs; all of them then have the full length.
 
-    ``enough`` takes a list with one prediction for each run so far.  Once it returns True after two
-    runs or more, no further random run is made.  ``parts``, ``synchronised`` and ``without`` are
-    those of ``rounds.run``.  If the simulator lacks a feature, ``Prediction.not_applicable`` names
-    it.  A run that fails gives NaN, with the reason in ``extra["status"]``.
+    ``enough`` is a function of a list with one prediction for each run so far. Once there are two
+    runs and it returns True, no further run is made. ``parts``, ``synchronised`` and ``without``
+    are those of ``rounds.run``. If the simulator lacks a feature that it needs,
+    ``Prediction.not_applicable`` gives the reason. If a run fails, the throughputs are NaN, and
+    ``extra["status"]`` gives the reason.
     """
     began = time.perf_counter()
     reason = obstacle(scenario)
@@ -227,7 +240,10 @@ def answer(
 
 
 def _prediction(scenario: Scenario, outcomes: list[Totals], seconds: float = 0.0) -> Prediction:
-    """One prediction from the outcomes of several runs, with their means and standard errors."""
+    """The prediction from the outcomes of one or more runs: their means and standard errors.
+
+    ``seconds`` is the computing time.
+    """
     rates = _rates(outcomes)
     failed = [Status(o.status).reason for o in outcomes if o.status != Status.DONE]
     sent = sum(float(o.flows["sent"].sum()) for o in outcomes)
@@ -261,7 +277,10 @@ def _wanted(
     runs: int | None,
     enough: Enough | None,
 ) -> int:
-    """How many runs there should be in all, judged by the outcomes of the runs so far."""
+    """How many runs there should be in all, judged by the outcomes of the runs made so far.
+
+    A result equal to the number of runs made means that they suffice.
+    """
     n = len(outcomes)
     if runs is not None:
         return runs
@@ -278,12 +297,15 @@ def _wanted(
 
 
 def _rates(outcomes: list[Totals]) -> Floats:
-    """Throughput [run, flow] of the outcomes, pkt/s."""
+    """The throughput of each flow in each run, [run, flow], in packets/s."""
     return np.array([throughput(one) for one in outcomes])
 
 
 def waiting(links: NDArray[Any]) -> Floats:
-    """The number of waiting packets of each queue, integrated over the time after warm-up."""
+    """The number of waiting packets of each queue, integrated over the time after warm-up.
+
+    The unit is packets times seconds.
+    """
     counted: Floats = np.maximum(links["area"] - links["mark_area"], 0.0)
     return counted
 
@@ -299,7 +321,10 @@ def _means(scenario: Scenario, outcomes: list[Totals]) -> dict[str, Any]:
     areas = [o.of_links(waiting(o.routes.links), names) for o in outcomes]
 
     def counted(what: str) -> Floats:
-        """Mean number over the runs [flow]; that of a shorter run is scaled to the whole time."""
+        """The flows' mean count of ``what`` after warm-up, over the runs, [flow].
+
+        The counts of a run that was shorter than the others are scaled to the full time.
+        """
         counts = (flows[what] - flows[f"mark_{what}"]) * (span / spans)[:, None]
         mean: Floats = counts.mean(axis=0)
         return mean

@@ -20,13 +20,13 @@ def run(
     runs: int | None = None,
     threads: int | None = None,
 ) -> tuple[Prediction, ...]:
-    """The answer to each scenario, in order: ``answers.answer`` on several threads.
+    """The answers to several scenarios, in their order, computed by ``answers.answer`` on threads.
 
-    The figures do not depend on the number of ``threads`` (default: one per core), since each run
-    has its own random numbers and shares nothing.  ``parts`` and ``runs`` are those of ``answer``.
-    If the simulator cannot answer a scenario, or its run fails, its entry is not applicable and
-    gives the reason; the others are unaffected.  Raises ``ValueError`` for ``parts``, ``runs`` or
-    ``threads`` below 1.
+    The numbers do not depend on the number of ``threads`` (default: one per core), because each run
+    has its own random numbers and shares no data. ``parts`` and ``runs`` are those of ``answer``.
+    If the simulator cannot simulate a scenario, or if a run of it fails, its prediction is not
+    applicable and gives the reason. The other predictions are not affected. Raises ``ValueError``
+    for ``parts``, ``runs`` or ``threads`` below 1.
     """
     for name, value in (("parts", parts), ("runs", runs), ("threads", threads)):
         if value is not None and value < 1:

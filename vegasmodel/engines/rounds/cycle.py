@@ -1,10 +1,10 @@
 """Finds the steady state of the simulator ``rounds``: rest, a periodic motion, or a long average.
 
 The state consists of the senders, the packets in flight and the queues. All counts are whole
-packets, so the same state can return exactly. The state is recorded each time a window falls by a
-packet. If a state returns, and returns once more after the same number of records, the motion is
-periodic. If no window moves, the simulator is at rest. In all other cases the answer is an average
-over a long run, with its standard error.
+packets, so the same state can return exactly. The state is recorded each time a flow's window falls
+by a packet or more. If a state returns, and returns once more after the same number of records, the
+motion is periodic. If no window changes after the warm-up, the simulator is at rest. In all other
+cases the answer is an average over a long run, with its standard error.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ ENOUGH_PRECISION = 0.005  # standard error over mean, at which a long average is
 
 @dataclass(frozen=True, eq=False)
 class Steady:
-    """The steady state that was found; arrays have one entry per flow.
+    """The steady state of a scenario; arrays have one entry per flow.
 
-    ``period`` is in seconds; it is 0 if windows rest, and NaN if nothing repeats.
+    ``period`` is in seconds. It is 0 if the windows are constant, and NaN if no state returns.
     """
 
     kind: str
@@ -60,13 +60,14 @@ class Steady:
 
 @kinds.checked
 def steady(scenario: Scenario, longest: float | None = None) -> Steady:
-    """Find the steady state of a scenario.
+    """Find the steady state of a scenario by simulation.
 
-    If cycles repeat, the answer is the mean over one cycle.  Otherwise it is the mean over a long
-    run.  The search begins once all long-lived flows have started.  ``longest`` limits its length,
-    in round trips.  Without ``longest`` there is one search, of ``FIRST`` round trips.  If it finds
-    no repetition, and a source has waited for its retransmission timer, longer searches follow, of
-    up to ``LONGEST_TIMEOUTS`` seconds.
+    If a state returns periodically, the answer is the mean over two periods. If not, it is the mean
+    over a long run. The search begins once all long-lived flows have started. Its first try lasts
+    ``FIRST`` round trips, and each further try twice as long as the one before. ``longest`` limits
+    the length of a try, in round trips. Without ``longest`` further tries follow only if the first
+    one has found no period and a sender's retransmission timer has expired; they last up to
+    ``LONGEST_TIMEOUTS`` seconds.
     """
     from vegasmodel.engines.rounds.run import Simulation
 
@@ -111,7 +112,9 @@ def steady(scenario: Scenario, longest: float | None = None) -> Steady:
 def _repeats(simulation: Simulation, started: float) -> tuple[int, Steady | None]:
     """Run until the whole state has returned twice, after equally many falls of a window each time.
 
-    A state is stored only if its numbers, roughly rounded, have occurred before: this saves time.
+    Returns the status of the run, and the periodic state or None. To save time, a state is stored
+    only if its first numbers have occurred before. These are a few whole numbers for each flow, for
+    example its window in whole packets.
     """
     from vegasmodel.engines.rounds.snapshot import Observer
 
@@ -141,7 +144,7 @@ def _repeats(simulation: Simulation, started: float) -> tuple[int, Steady | None
 
 
 def _settled(totals: Totals) -> int:
-    """Index of the first sample after the warm-up; averages begin there."""
+    """Index of the first sample after the warm-up, where the averages begin."""
     begin = float(totals.link["mark_now"])
     return int(np.searchsorted(totals.times, begin))
 
@@ -159,7 +162,12 @@ def _periodic(
     sections: int,
     residual: float,
 ) -> Steady:
-    """The answer for a cycle: means over two periods, from state ``before`` to ``after``."""
+    """The answer for a periodic motion: means over two periods.
+
+    The periods are those between the equal states ``before`` and ``after``. ``sections`` is the
+    number of window falls in one period. ``residual`` is the largest difference between the states,
+    in packets.
+    """
     from vegasmodel.engines.rounds.flows import sum_by_member
     from vegasmodel.engines.rounds.state import array
 
@@ -183,7 +191,11 @@ def _periodic(
 
 
 def _waiting(totals: Totals, links: NDArray[np.void], span: float) -> float:
-    """Mean number of packets that waited at the first link in the last ``span`` seconds."""
+    """Mean number of packets that wait at the first link.
+
+    ``links`` contains the queues' totals at the beginning and the end of the time to be averaged,
+    which is ``span`` seconds long.
+    """
     from vegasmodel.engines.rounds.answers import waiting
 
     name = totals.routes.keys[0][0]
@@ -191,7 +203,10 @@ def _waiting(totals: Totals, links: NDArray[np.void], span: float) -> float:
 
 
 def _means(totals: Totals, kind: str, period: float, residual: float) -> Steady:
-    """The averages after the warm-up; if nothing repeats, ``spread`` is their standard error."""
+    """The answer if no state returns: averages from the end of warm-up to the end of the run.
+
+    Unless the windows are constant, ``spread`` is the standard error of the throughputs.
+    """
     times, delivered = totals.times, totals.per_flow[:, :, 3]
     first, last = _settled(totals), len(times) - 1
     rates = (delivered[last] - delivered[first]) / (times[last] - times[first])

@@ -30,7 +30,10 @@ _SUMS = (*_COUNTS, *_EXPIRIES, *_MARKS, "rtt_area", "rtt_samples")
 
 
 def mechanisms(law: Law, stack: Stack, record: Any) -> None:
-    """Write into a flow's record the mechanisms of its TCP stack that apply to its law."""
+    """Copy the mechanisms of a TCP implementation (``stack``) into a flow's record.
+
+    Mechanisms that do not apply to the flow's law are switched off.
+    """
     for name in MECHANISMS:
         record[name] = getattr(stack, name)
     thresholds = law.per_ack == "thresholds"
@@ -115,7 +118,7 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
 
 
 def _sizes(group: Flow, n: int, rng: np.random.Generator) -> Floats:
-    """The sizes of ``n`` short transfers of a group, in packets."""
+    """The sizes, in packets, of ``n`` short flows of a group; they may be random."""
     if isinstance(group.size, Pareto):
         shape = group.size.shape
         least = group.size.mean * (shape - 1.0) / shape
@@ -128,7 +131,10 @@ def _sizes(group: Flow, n: int, rng: np.random.Generator) -> Floats:
 
 
 def _arrivals(group: Flow, begin: float, stop: float, rng: np.random.Generator) -> Floats:
-    """The times in ``[begin, stop)`` at which a group's short transfers start."""
+    """The times in ``[begin, stop)``, in seconds, at which the short flows of a group start.
+
+    A group whose flows do not arrive at random has the single time ``begin``.
+    """
     arrivals = group.arrivals
     if not isinstance(arrivals, (Poisson, ParetoArrivals)):
         return np.array([begin])
@@ -148,11 +154,11 @@ def _arrivals(group: Flow, begin: float, stop: float, rng: np.random.Generator) 
 
 
 def records(scenario: Scenario, starts: Floats | None, seed: int) -> NDArray[Any]:
-    """The records of all flows, one for each.
+    """The records of all flows (``state.Sender``).
 
-    If a group's short flows arrive at random, each of them has a record.  ``starts`` [n_flows]
-    overrides the start times.  ``seed`` and the scenario's own seed together determine arrivals and
-    random sizes.
+    If the short flows of a group arrive at random, each of them has its own record. ``starts``
+    [n_flows] overrides the start times, in seconds. ``seed`` and the scenario's own seed together
+    determine the arrival times and the random sizes.
     """
     found, places = [], []
     rng = np.random.default_rng([scenario.run.seed, seed, len(scenario.flows)])
@@ -184,21 +190,21 @@ def records(scenario: Scenario, starts: Floats | None, seed: int) -> NDArray[Any
 
 
 def receivers(scenario: Scenario, flows: NDArray[Any]) -> NDArray[Any]:
-    """The receivers of the flows, to which no packet has come yet."""
+    """The records of the flows' receivers (``state.Receiver``) before any packet has arrived."""
     found = np.zeros(len(flows), RECEIVER)
     found["block"] = np.where(flows["block"] > 0.0, _BLOCK / scenario.packet_size, 0.0)
     return found
 
 
 def _place(law: Law) -> int:
-    """A number for each kind of law: it orders flows that are equal in all other respects."""
+    """A number for the law of a flow; flows that are equal otherwise are sorted by it."""
     return 0 if law.per_ack == "thresholds" else 1 + _IN_LINE.index(law.recovery)
 
 
 def sum_by_member(flows: NDArray[Any], n: int) -> NDArray[Any]:
-    """The flows' records with one row per flow of the scenario.
+    """The final records of the flows, as an array with one entry per flow of the scenario.
 
-    The records of a group's short transfers are added up: they count as one flow.
+    The short flows of a group count as one flow of the scenario; their totals are added up.
     """
     if len(flows) == n:
         return flows[np.argsort(flows["member"])]

@@ -2,8 +2,8 @@
 
 Between two events a flow's packets arrive at a constant rate, and the queue changes linearly. So
 delays are exact: a packet that finds q packets in the queue leaves it q/c seconds later, where c is
-the capacity in packets per second. A round trip consists of at most a few tens of events, whatever
-the number of packets in it.
+the capacity in packets per second. The number of events in a round trip is bounded, whatever the
+number of packets in it (``run.resolution``).
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -68,10 +68,9 @@ BURST_PARTS = 256.0  # stretches of a burst, at most
 
 @jit
 def _foresee(links: Table[Queue], k: int, time: float) -> None:
-    """Note that a burst has used queue ``k`` up to ``time``, which may lie ahead of the clock.
+    """Record that a burst has used queue ``k`` up to ``time``, perhaps ahead of the simulation.
 
-    If the link has a queue for each class (Rate-Delay services), the other queue gets the same
-    note.
+    On a link with Rate-Delay services the time is recorded for the queues of both classes.
     """
     link = links[k]
     link.foreseen = max(link.foreseen, time)
@@ -81,7 +80,7 @@ def _foresee(links: Table[Queue], k: int, time: float) -> None:
 
 @rare
 def _send_retransmission(net: Net, f: Sender) -> bool:
-    """Send the packet that the flow retransmits now.  Returns False if the run fails."""
+    """Send the packet that the flow retransmits now to its first queue; False if the run fails."""
     f.retransmits += 1.0
     f.sent += 1.0
     now, rtt = f.time, f.rtt
@@ -90,10 +89,11 @@ def _send_retransmission(net: Net, f: Sender) -> bool:
 
 @jit
 def finish_interval(net: Net, f: Sender) -> bool:
-    """End an interval in which the flow sent evenly: its packets join the first queue or are lost.
+    """End an interval of sending: the packets that the flow sent evenly join its first queue.
 
-    If the flow also sends a burst at the end, ``send_burst`` does that.  Returns False if the run
-    fails.
+    Packets that find the buffer full are lost. A retransmission at the interval's end is sent, too.
+    If the interval ends with a burst, the caller sends it (``send_burst``). Returns False if the
+    run fails.
     """
     h = net.hops[f.hop]
     link = net.links[h.link]
@@ -120,12 +120,12 @@ def finish_interval(net: Net, f: Sender) -> bool:
 
 @jit
 def send_burst(net: Net, f: Sender, at: float) -> bool:
-    """Send the flow's burst into its first queue, packet by packet, from ``at`` on.
+    """Send the flow's burst into its first queue, packet by packet, from time ``at`` on.
 
-    The packets follow one another over the access link.  If another flow's event comes first, the
-    rest of the burst is sent after it, so packets of other flows may arrive in between.  Linux's
-    kernel hands a burst to the link at once, unless each packet waits a random time below TCP
-    (netem_enqueue).  Returns False if the run fails.
+    The packets follow one another at the rate of the access link. If the next event of another flow
+    is earlier than the next packet, the rest of the burst is sent after that event. So packets of
+    other flows may arrive in between. A Linux sender puts a burst into the queue at once, unless
+    each packet waits a random time below TCP (netem_enqueue). Returns False if the run fails.
     """
     h = net.hops[f.hop]
     f.event = DATA
@@ -155,10 +155,10 @@ def send_burst(net: Net, f: Sender, at: float) -> bool:
 
 @rare
 def _share_loss(flows: Table[Sender], who: int, before: float) -> None:
-    """If flow ``who`` has just lost a packet, make all other flows lose one, too.
+    """If flow ``who`` has just lost a packet, let every other flow lose a packet, too.
 
-    This is hypothesis 5 of ``devendictis``: losses are synchronised.  A flow that is in recovery is
-    spared.
+    This is hypothesis 5 of ``devendictis``: losses are synchronised. Flows in recovery lose none.
+    ``before`` is the number of packets that flow ``who`` had lost before this event.
     """
     if flows[who].lost == before:
         return
@@ -171,11 +171,11 @@ def _share_loss(flows: Table[Sender], who: int, before: float) -> None:
 
 @rare
 def _delivered(net: Net, f: Sender, now: float) -> float:
-    """The number of the flow's packets whose ACKs are back by ``now``.
+    """The number of the flow's packets whose ACKs are back at the sender by ``now``.
 
-    ``f.delivered`` also counts the ACKs that arrive between ``now`` and the end of the current
-    interval.  They are subtracted only at an infinite buffer.  There the queue, and so the
-    interval, may grow to many round trips of the empty network; a finite buffer keeps it short.
+    ``f.delivered`` also counts ACKs that arrive later, up to the end of the current interval. These
+    are subtracted only if the buffer is infinite and the interval is longer than the flow's RTT on
+    an empty path. With a finite buffer, queue and interval are short.
     """
     link = net.links[net.hops[f.hop].link]
     if not never_full(link) or f.ahead_until - f.ahead_since <= f.rtt or now >= f.ahead_until:
@@ -186,7 +186,11 @@ def _delivered(net: Net, f: Sender, now: float) -> float:
 
 @rare
 def _end_warmup(net: Net, k: int) -> None:
-    """Store the totals of queue ``k`` and its flows when warm-up ends, to be subtracted later."""
+    """Store the totals of queue ``k`` and of its flows at the end of warm-up.
+
+    They are later subtracted from the totals at the end of the run. The flows are those whose path
+    begins with this queue.
+    """
     for i in range(net.flows.shape[0]):
         f = net.flows[i]
         if net.hops[f.hop].link == k:
@@ -200,7 +204,11 @@ def _end_warmup(net: Net, k: int) -> None:
 
 @rare
 def _take_sample(net: Net, k: int, out_flow: Floats, out_queue: Floats) -> None:
-    """Store a sample of queue ``k``, and of the flows whose path begins with this queue."""
+    """Store a sample of queue ``k``, and of the flows whose path begins with this queue.
+
+    ``out_queue`` gets the number of waiting packets. ``out_flow`` gets, for each flow, the window,
+    the packets sent, the RTT in seconds, the packets delivered, the baseRTT, and the packets lost.
+    """
     link = net.links[k]
     row = link.sampled
     for i in range(net.flows.shape[0]):
@@ -233,9 +241,9 @@ def _take_due_samples(
     warmup: float,
     end: float,
 ) -> float:
-    """Take all samples that are due by ``now``; returns when the next one is due.
+    """Take all samples that are due by ``now``; returns the time at which the next one is due.
 
-    Also ends warm-up at each queue, when its time has come.
+    Warm-up also ends here, for each queue when its own clock has reached ``warmup``.
     """
     due = NEVER
     for k in range(net.links.shape[0]):
@@ -256,7 +264,7 @@ def _take_due_samples(
 
 @rare
 def _rtt_of_small(net: Net, f: Sender) -> float:
-    """The RTT in seconds of a packet of the handshake, which crosses the queues now."""
+    """The RTT in seconds of a small packet, one of the handshake, in the queues as they are now."""
     rtt = f.rtt
     for e in range(f.hop, f.hop + f.hops):
         h = net.hops[e]
@@ -269,7 +277,7 @@ def _rtt_of_small(net: Net, f: Sender) -> float:
 
 @rare
 def _handshake(net: Net, f: Sender) -> float:
-    """Seconds that the handshake takes.  Its SYN crosses the queues as a small packet.
+    """Seconds that the TCP handshake takes; the SYN joins the flow's first queue as a small packet.
 
     In ns-2 2.35 the SYN is packet 0, without data.
     """
@@ -283,7 +291,7 @@ def _handshake(net: Net, f: Sender) -> float:
 
 @rare
 def _restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
-    """Send a burst at once: the first window at the start, or the packets due after a timeout."""
+    """Send a burst: the flow's first window, or the packets that are due after a timeout."""
     if f.event == TIMER:
         if early_timer_expired(f, holes, now):
             f.event = DATA
@@ -306,9 +314,9 @@ def _restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
 
 @rare
 def _count_active(net: Net, f: Sender, change: int) -> None:
-    """Count a flow that starts or ends.
+    """Add ``change``, 1 or -1, to the number of active flows when a flow starts or ends.
 
-    Rate-Delay services share a link by the numbers of flows.
+    A link with Rate-Delay services then divides its capacity anew between the two classes.
     """
     f.active += change
     for e in range(f.hop, f.hop + f.hops):
@@ -321,11 +329,11 @@ def _count_active(net: Net, f: Sender, change: int) -> None:
 
 @jit
 def _far_from_loss(f: Sender, link: Queue) -> bool:
-    """Whether an interval of even sending may be long: no loss is near, and windows hardly change.
+    """Whether an interval of even sending may be long, because no loss is near.
 
-    As long as a queue neither overflows nor runs empty, only the total of the arrivals matters.  A
-    window outside slow start grows by a packet per round trip, so it changes little in one
-    interval.
+    As long as a queue neither overflows nor runs empty, only the total number of arrivals matters.
+    The flow must be outside slow start and recovery: its window then grows by about a packet per
+    round trip, so it changes little in one interval.
     """
     steady = f.phase == OPEN and f.holes == 0 and not in_slow_start(f)
     return steady and far_from_full(link)
@@ -335,7 +343,11 @@ def _far_from_loss(f: Sender, link: Queue) -> bool:
 def _flow_event(
     net: Net, f: Sender, who: int, holes: Floats, now: float, synchronised: bool
 ) -> bool:
-    """Handle the next event of a flow at the first queue of its path; False if the run fails."""
+    """Handle the next event of a flow at the first queue of its path; False if the run fails.
+
+    An event is the end of an interval of sending, the rest of a burst, the expiry of a timer, or a
+    step of the flow's start.
+    """
     h = net.hops[f.hop]
     link = net.links[h.link]
     advance(net.links, h.link, now)
@@ -391,7 +403,7 @@ def _flow_event(
 
 @jit
 def start_flows(net: Net, seed: int) -> None:
-    """Prepare the first ``march``: seed the random numbers and schedule the start of each flow."""
+    """Prepare a new run: seed the random numbers and schedule the start of each flow."""
     np.random.seed(seed)
     for k in range(net.links.shape[0]):
         net.links[k].next_hazard = np.random.exponential()
@@ -404,7 +416,10 @@ def start_flows(net: Net, seed: int) -> None:
 
 @rare
 def _set_rounding(net: Net, row: Floats) -> None:
-    """Round times as ns-2's clock does from now on; ``row`` is one of ``march``'s ``grid``."""
+    """Set the capacity and the delays to the values to which ns-2's clock now rounds them.
+
+    ``row`` is the row of ``march``'s argument ``grid`` for the present time (``route.roundings``).
+    """
     net.links[0].capacity = row[0]
     for k in range(net.links.shape[0]):
         net.links[k].instant = row[1]
@@ -417,7 +432,7 @@ def _set_rounding(net: Net, row: Floats) -> None:
 
 @rare
 def _stop_queue(net: Net, k: int, now: float) -> None:
-    """Bring queue ``k`` to the time ``now``, at which the run stops."""
+    """Advance queue ``k`` to the time ``now``, at which the run stops."""
     advance(net.links, k, now)
 
 
@@ -434,12 +449,12 @@ def march(
     grid: Floats,
     falls: float,
 ) -> tuple[int, int, float]:
-    """Run up to time ``end`` and take samples at ``times``.
+    """Run the simulation up to time ``end`` and take samples at the instants ``times``.
 
-    Returns the status, the number of events, and the time on the simulation's clock.  From the time
-    ``falls`` on, the run stops with the status ``FALL`` after each event that lowers a window by a
-    packet. All queues are then brought to that moment, and the next call continues.  ``grid`` says
-    how ns-2's clock rounds times (``route.roundings``).
+    Returns the status, the number of events, and the time on the simulation's clock. From the time
+    ``falls`` on, the run stops with the status ``FALL`` at each event that lowers a flow's window
+    by a packet or more. All queues are then brought to that moment, and the next call continues the
+    run. ``grid`` says how ns-2's clock rounds times (``route.roundings``).
     """
     events, sample_due, fits = 0, 0.0, True
     binade, limit = -1, 0.0

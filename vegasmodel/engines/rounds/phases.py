@@ -1,10 +1,10 @@
 """Tests for phase effects: whether the answer changes if the senders' timing becomes less exact.
 
-Loss-based senders at a drop-tail queue can lock into phases: the same sender then loses again and
-again (Floyd and Jacobson, 1992). A small random wait before each sending prevents this. So the
-scenario is simulated twice: once with senders that do not wait, and once with senders that wait at
-random. If no sender of the scenario waits, the waits of the second run are as long as those of real
-hosts.
+Loss-based senders at a drop-tail queue can lock into phases: the same sender then loses packets
+again and again (Floyd and Jacobson, 1992). A small random wait before each sending prevents this.
+So the scenario is simulated twice: once with senders that do not wait, and once with senders that
+wait at random. If no sender of the scenario waits, the waits of the second simulation are as long
+as those of real hosts.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ GROUPS_SHOWN = 6  # groups whose throughputs are written out
 
 
 def possible(scenario: Scenario) -> bool:
-    """Whether phase effects are possible at a drop-tail queue: the same flow then always loses.
+    """Whether phase effects are possible at a drop-tail queue, so that the same flow always loses.
 
-    The queue must be able to overflow.  Several sources must react to loss, or one of them must
-    share the link with a flow of another RTT.  One loss-based source beside Vegas sources of the
-    same RTT shows no phase effects, since it alone loses packets.
+    The conditions are these. A drop-tail queue can overflow. All flows send without end. At least
+    two flows have a loss-based law, or one does and a flow of another RTT is present. A single
+    loss-based flow among Vegas flows of the same RTT shows no phase effects, because it alone loses
+    packets.
     """
     crossed = [link for group in scenario.flows for link in scenario.path(group)]
     spills = any(isinstance(k.queue, DropTail) and not k.never_full for k in crossed)
@@ -44,10 +45,10 @@ def possible(scenario: Scenario) -> bool:
 
 
 def otherwise(scenario: Scenario) -> Scenario:
-    """The scenario with the opposite choice of random waits before a packet is sent.
+    """The scenario with the opposite choice of random waits before each sending.
 
-    If senders wait in the given scenario, they do not in the result.  If none waits, all do, up to
-    ``Scenario.usual_jitter``.
+    If senders wait in the given scenario, none waits in the result. If none waits, all wait in the
+    result, for up to ``Scenario.usual_jitter`` seconds.
     """
     waits = any(scenario.jitter(group) > 0 for group in scenario.flows)
     flows = tuple(
@@ -58,7 +59,10 @@ def otherwise(scenario: Scenario) -> Scenario:
 
 
 def _error(one: Prediction) -> Floats | float:
-    """The standard error of the throughputs, [n_flows]; infinite if chance decides a single run."""
+    """The standard error of the throughputs of a prediction, [n_flows], in packets/s.
+
+    It is 0 for a single run that is not random, and infinite for a single run of a random scenario.
+    """
     if one.throughput_se is not None:
         return one.throughput_se
     unsure = any(a.name == "enough-runs" and a.holds is None for a in one.assumptions)
@@ -66,11 +70,12 @@ def _error(one: Prediction) -> Floats | float:
 
 
 def _differ(found: Prediction, changed: Floats, error: Floats | float) -> bool | None:
-    """Whether throughputs [n_flows] differ from those of ``found``; None if chance may be why.
+    """Whether the throughputs ``changed`` [n_flows] differ from those of the prediction ``found``.
 
-    They differ if the difference of one of them exceeds both the fraction ``DIFFERENT`` of the mean
-    and twice its standard error. ``error`` is the standard error of ``changed``.  Flows without a
-    throughput, which send at no time that counts, are left out.
+    They differ if, for one flow, the difference exceeds both the fraction ``DIFFERENT`` of the mean
+    throughput and twice the difference's standard error. The result is None if the difference
+    exceeds only the first limit, so that chance may be the reason. ``error`` is the standard error
+    of ``changed``. Flows without a throughput, which send only during warm-up, are left out.
     """
     mean = np.asarray(found.throughput)
     distance = np.abs(changed - mean)
@@ -81,12 +86,15 @@ def _differ(found: Prediction, changed: Floats, error: Floats | float) -> bool |
 
 
 def effects(scenario: Scenario, found: Prediction) -> Assumption:
-    """Compare the answer ``found`` with the answer for the opposite choice of random waits.
+    """The assumption that there are no phase effects, and whether it holds for ``found``.
 
-    If the other scenario is not random, it is run once, and for half the time if ``found`` has such
-    runs. If it is random, it is run at least twice, and again as long as the answers differ and
-    chance may be the reason.  In two cases it is unknown whether there is an effect: if chance may
-    be the reason even after the last run, and if ``found`` is a single run of a random scenario.
+    ``found`` is the answer to the scenario. The scenario is simulated with the opposite choice of
+    random waits, and the throughputs are compared. If the changed scenario is not random, one run
+    suffices; its measured time is halved if ``found`` contains runs of half the length. If the
+    changed scenario is random, there are at least two runs, and more as long as the answers differ
+    and chance may be the reason. It remains unknown whether the assumption holds in two cases: if
+    chance may be the reason even after the last run, and if ``found`` is a single run of a random
+    scenario.
     """
     if not possible(scenario) or found.throughput is None:
         return Assumption("phase-effects", True)
@@ -122,7 +130,7 @@ def effects(scenario: Scenario, found: Prediction) -> Assumption:
 
 
 def _written(scenario: Scenario, rates: Floats) -> str:
-    """The mean throughput of each group as text, for example "vegas 120, reno 380"."""
+    """The mean throughput of each group of flows as text, for example "vegas 120, reno 380"."""
     groups, sent = np.array([member.group for member in scenario.members]), delivered(rates)
     parts = [
         f"{group.name} {sent[groups == i].mean():.4g}" for i, group in enumerate(scenario.flows)

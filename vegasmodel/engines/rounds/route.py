@@ -2,9 +2,9 @@
 
 A link has one queue in each direction in which data packets cross it. With Rate-Delay services it
 has two queues in each such direction. If the ACKs of a flow cross a link in a direction in which
-other flows send data, they pass through the queue there. Where there is no such queue, the link
-delays ACKs by a constant time. In ns-2 there is one exception, where the ACKs of two flows meet
-(``_acks_meet``).
+other flows send data, they pass through the queue there. In a direction without data, the link
+delays ACKs by a constant time. There is one exception: in ns-2 such a direction has a queue if ACKs
+of two flows repeatedly meet there (``_acks_meet``).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Key = tuple[str, str, str]  # link, direction, class
 
 
 class Hop(NamedTuple):
-    """One queue on the path of one flow, for its data or for its ACKs."""
+    """One queue on the path of one flow, crossed by its data packets or by its ACKs."""
 
     queue: int
     data: bool  # data cross it, not ACKs
@@ -46,7 +46,7 @@ class Hop(NamedTuple):
 
 @dataclass(frozen=True)
 class Routes:
-    """The queues of a scenario and the path of each flow through them."""
+    """The queues of a scenario, and the path of each flow through them."""
 
     keys: tuple[Key, ...]  # what each queue is
     links: NDArray[np.void]  # [queue] ``state.LINK``
@@ -56,12 +56,12 @@ class Routes:
 
     @property
     def data_queues(self) -> int:
-        """Number of queues that data packets of some flow cross."""
+        """Number of queues that the data packets of at least one flow cross."""
         return len(set(self.hops["link"][self.hops["data"] == 1]))
 
 
 def other(direction: str) -> str:
-    """The opposite direction of a link: ``forward`` or ``reverse``."""
+    """The opposite of a link's direction: "reverse" for "forward", and "forward" for "reverse"."""
     return "reverse" if direction == "forward" else "forward"
 
 
@@ -84,18 +84,19 @@ def _queues(scenario: Scenario) -> dict[Key, int]:
 
 
 def _acks_meet(scenario: Scenario, queues: dict[Key, int]) -> bool:
-    """Whether ACKs of two flows repeatedly meet on the way back in ns-2, so that one waits.
+    """Whether ACKs of two flows repeatedly meet on the way back in ns-2, so that one has to wait.
 
-    Such a wait is short, but it decides whose next packet arrives first.  There are two cases.
+    Such a wait is short, but it decides whose next packet arrives first at the bottleneck. There
+    are two cases.
 
     If the link is always busy, packets leave it one transmission time apart, and their ACKs come
-    back over it half a round trip later.  So the ACKs of two flows meet if half their round trips,
-    modulo the transmission time of a data packet, differ by less than the transmission time of an
-    ACK.
+    back over it half a round trip later. So the ACKs of two flows meet if half their RTTs, modulo
+    the transmission time of a data packet, differ by less than the transmission time of an ACK.
 
-    If the link falls idle, packets leave it at other instants afterwards, so any two flows' ACKs
-    may meet.  It falls idle when windows are halved, if its buffer holds less than a round trip's
-    packets. This case is left out, to save time, if link and buffer hold more than ``FEW_PACKETS``.
+    If the link is sometimes idle, the times at which packets leave it change after each such pause,
+    so the ACKs of any two flows may meet. The link falls idle when windows are halved, if its
+    buffer holds less than a round trip's packets. In this case the result is nevertheless False, to
+    save time, if link and buffer together hold more than ``FEW_PACKETS``.
     """
     (name, direction, service), *others = queues
     if others or direction != "forward" or service:
@@ -142,12 +143,17 @@ def _link_record(scenario: Scenario, link: Link, key: Key, record: NDArray[np.vo
 
 
 def _acks_alone(scenario: Scenario, link: Link, key: Key) -> bool:
-    """Whether no flow's data cross the queue."""
+    """Whether only ACKs cross the queue: no flow sends data over the link in this direction."""
     return not any(g.direction == key[1] and link in scenario.path(g) for g in scenario.flows)
 
 
 def _room(scenario: Scenario, link: Link, key: Key) -> float:
-    """How many packets can wait at a queue, rounded to a whole number as in the driver of ns-2."""
+    """How many packets can wait at a queue, without the packet in transmission.
+
+    The buffer is rounded down to whole packets. At a drop-tail queue of ns-2 the limit may count
+    the packet in transmission, too; then one packet less can wait (``stacks.waiting_room``). The
+    result is infinite for a queue that only ACKs cross.
+    """
     if _acks_alone(scenario, link, key):
         return math.inf
     limit = np.floor(link.buffer)
@@ -159,14 +165,14 @@ def _room(scenario: Scenario, link: Link, key: Key) -> float:
 
 
 def finite_buffers(links: Iterable[Link]) -> list[int]:
-    """How many whole packets fit into each buffer that can be full."""
+    """The buffer sizes, in whole packets, of those links whose buffer can be full."""
     return [math.floor(link.buffer) for link in links if not link.never_full]
 
 
 def _stops(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[tuple[int, bool]]:
-    """The queues that a flow crosses in turn: the index of each, and whether data cross it.
+    """The queues that a flow crosses, in order: the index of each queue, and True if data cross it.
 
-    If the data do not cross a queue, the flow's ACKs do, on the way back.
+    With False the flow's ACKs cross the queue, on the way back.
     """
     group, path = member.flow, scenario.path(member.flow)
     stops = [(queues[_key(link, group.direction, group)], True) for link in path]
@@ -180,8 +186,8 @@ def _stops(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[t
 def _distances(scenario: Scenario, member: Member, live: list[bool]) -> Floats:
     """Seconds from each queue of a flow's path to the next, and from the last back to the first.
 
-    Waiting times in queues are not included.  ``live`` says for each link of the way back whether
-    it has a queue for the flow's ACKs.
+    They include propagation and transmission, but no waiting in queues. ``live`` says for each link
+    of the way back whether it has a queue for the flow's ACKs.
     """
     group = member.flow
     path = scenario.path(group)
@@ -201,9 +207,9 @@ def _distances(scenario: Scenario, member: Member, live: list[bool]) -> Floats:
 
 
 def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
-    """All queues of a scenario and the flows' paths through them.
+    """Find all queues of a scenario, and the paths of the flows ``members`` through them.
 
-    ``step`` is the length in seconds wished for an interval in which packets arrive evenly.
+    ``step`` is the desired length, in seconds, of an interval in which packets arrive evenly.
     """
     queues = _queues(scenario)
     by_name = {link.name: link for link in scenario.links}
@@ -260,12 +266,13 @@ def _way(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[Hop
 
 
 def _precede(scenario: Scenario, member: Member, gaps: Floats) -> list[bool]:
-    """For each link of the path: whether the flow's packets arrive just before a departure.
+    """For each link of a flow's path: whether arrivals come before departures of the same instant.
 
-    If flows keep a queue busy, their packets often arrive at the very instant of a departure.  ns-2
-    then handles first the event that was scheduled first.  It schedules an arrival when the packet
-    enters the last wire before the link, and a departure when the transmission begins.  If the
-    arrival comes first, it finds a full buffer still full.
+    If flows keep a queue busy, their packets often arrive at the very instant at which another
+    packet leaves. ns-2 then handles first the event that was scheduled first. It schedules an
+    arrival when the packet enters the last wire before the link, and a departure when the
+    transmission begins. An arrival that is handled before the departure finds a full buffer still
+    full.
     """
     path = scenario.path(member.flow)
     set_out = [to_first_link(scenario, member), *gaps[: len(path) - 1]]
@@ -275,11 +282,12 @@ def _precede(scenario: Scenario, member: Member, gaps: Floats) -> list[bool]:
 
 
 def _leads(scenario: Scenario, members: list[Member]) -> Floats:
-    """For each flow a number from 0 to 1: if packets arrive at one instant, the greatest is first.
+    """For each flow a number from 0 to 1 that orders packets that arrive at the same instant.
 
-    ns-2 handles first the event that was scheduled first, and it schedules an arrival when the
-    packet enters the last wire before the link.  So the packet from the longest wire comes first.
-    With several links all numbers are 0.
+    The flow with the greatest number comes first. ns-2 handles first the event that was scheduled
+    first, and it schedules an arrival when the packet enters the last wire before the link. So the
+    packet from the longest wire comes first. All numbers are 0 if the scenario is not for ns-2, and
+    in a network of several links.
     """
     if not link_stack(scenario).scheduled_ties:
         return np.zeros(len(members))
@@ -299,12 +307,13 @@ def _sizes(links: NDArray[np.void], hops: NDArray[np.void]) -> None:
 def _clocks(
     links: NDArray[np.void], hops: NDArray[np.void], first: NDArray[np.int64], step: float
 ) -> tuple[float, Floats]:
-    """How long an interval of even arrivals may last, and how far each queue's clock runs behind.
+    """The greatest length of an interval of even arrivals, and by how much each clock is behind.
 
-    A queue learns which packets of an interval are lost only when the interval ends, S seconds
-    after it began.  The next queue, d seconds away, needs this when the first packet arrives
-    there.  So its clock runs behind that of the first queue by at least S - d.  The queues of a
-    flow form a cycle, so such delays exist only if S is at most the mean of d around each cycle.
+    Each queue has a clock; both results are in seconds. A queue determines which packets of an
+    interval are lost when the interval ends, S seconds after it began. The next queue, d seconds
+    away, needs to know this when the first packet arrives there. So its clock must be behind the
+    clock of the first queue by at least S - d. The queues of a flow form a cycle. So such delays of
+    the clocks exist only if S is at most the mean of d around each cycle.
     """
     if len(links) == 1:
         return math.inf, np.zeros(1)
@@ -334,10 +343,10 @@ def _clocks(
 def _shifts(
     source: NDArray[np.int64], target: NDArray[np.int64], gaps: Floats, span: float, n: int
 ) -> Floats | None:
-    """How far the queues' clocks must run behind at least if intervals last ``span`` seconds.
+    """The least seconds by which queues' clocks must be behind, for intervals of ``span`` seconds.
 
-    Returns None if no such delays exist.  The method is that of Bellman and Ford for shortest
-    paths.
+    Returns None if the conditions on the clocks contradict each other (see ``_clocks``). The method
+    is that of Bellman and Ford for shortest paths.
     """
     shift = np.zeros(n)
     for _ in range(n + 1):
@@ -349,19 +358,20 @@ def _shifts(
 
 
 def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
-    """A table of how ns-2's clock rounds times: a row for each power of two in seconds.
+    """A table of the values to which ns-2's clock rounds capacity and delays as time goes on.
 
-    Why it matters: ns-2's times are doubles.  So the time in which the link sends a packet, and
-    each wire's delay, are rounded to a unit that doubles at 1, 2, 4 ... seconds.  If a round trip
-    is a whole number of such sending times, packets arrive exactly at the instants of departures.
-    Then the sum of these roundings decides which of the two comes first, and so whose packet meets
-    the full buffer.  This can last for minutes.
+    It matters because ns-2's times are doubles. So the transmission time of a packet and the delay
+    of each wire are rounded to a unit that doubles at 1, 2, 4 ... seconds. If an RTT is a whole
+    number of transmission times, packets arrive exactly at the instants of departures. Then the sum
+    of these rounding errors decides whether the arrival or the departure comes first, and so whose
+    packet finds the buffer full. This can last for minutes.
 
-    Row k is for times between 2^(k-1) and 2^k seconds.  It holds the capacity, the time
-    ``instant``, and each hop's delay to the next queue.  Two moments closer than ``instant`` count
-    as one, as they do in ns-2.  The table holds larger roundings than ns-2's, so that they exceed
-    the simulator's own rounding errors. But they are smaller than a difference in the fourth digit
-    of two RTTs.  The table is empty if there are several links.
+    Row k is for times between 2^(k-1) and 2^k seconds. It contains the capacity, the number
+    ``instant``, and each hop's delay to the next queue. Two moments closer than ``instant``, in
+    transmission times, count as one, as they do in ns-2. The rounding errors in the table are
+    larger than ns-2's, so that they exceed the simulator's own. But they are smaller than a
+    difference in the fourth digit of two RTTs. The table is empty if there are several links, or if
+    the scenario is not for ns-2.
     """
     if way.data_queues > 1 or not link_stack(scenario).scheduled_ties:
         return np.zeros((0, 2))

@@ -24,13 +24,16 @@ _Function = Callable[..., Any]
 
 
 def place(law: Law) -> int:
-    """The number by which compiled code finds a law's rules (``Sender.rules``)."""
+    """The number by which compiled code finds a law's rules (``Sender.rules``).
+
+    It is 0 for a law of the user.
+    """
     return 1 + list(RULES).index(law.per_ack) if law.per_ack in RULES else BY_ADDRESS
 
 
 @functools.cache
 def rule(function: _Function) -> Any:
-    """A law's function in plain Python, compiled together with the functions that it calls."""
+    """Compile a law's plain Python function, together with the functions that it calls."""
     around = function.__globals__
     called = {
         name: rule(around[name])
@@ -42,16 +45,19 @@ def rule(function: _Function) -> Any:
 
 
 def _link(k: int, own: Any, rest: Any, arguments: int) -> Any:
-    """A compiled function that calls ``own`` if the sender's law has number k, else ``rest``."""
+    """A compiled function that calls ``own`` if the sender's law has number ``k``, else ``rest``.
+
+    Both take the sender's record and, if ``arguments`` is 2, one more argument.
+    """
     if arguments == 1:
         return jit(lambda f: own(f) if f.rules == k else rest(f))
     return jit(lambda f, a: own(f, a) if f.rules == k else rest(f, a))
 
 
 def choice(name: str, by_address: _Function) -> Any:
-    """A function of a sender that calls the rule ``name`` of the sender's law.
+    """A compiled function that takes a sender and calls the rule ``name`` of the sender's law.
 
-    For a law of the user it calls ``by_address`` instead.
+    If the law is one of the user, it calls ``by_address`` instead.
     """
     asked: Sequence[Any] = [getattr(rules, name) for rules in RULES.values()]
     chain: Any = by_address

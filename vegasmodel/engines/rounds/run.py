@@ -1,8 +1,8 @@
 """Entry to the simulator ``rounds``: takes a scenario, returns trajectories and totals.
 
-A round trip consists of a bounded number of events, so the cost does not grow with the capacity. If
-a round trip has fewer packets than this bound, each packet is an event of its own. So if windows
-are so small that single packets matter, the simulator handles every packet.
+The number of events in a round trip is bounded, so the cost of a round trip does not grow with the
+capacity. If a round trip has fewer packets than this bound, each packet is an event of its own. So
+where windows are so small that single packets matter, the simulator handles every packet.
 """
 
 from __future__ import annotations
@@ -57,7 +57,10 @@ NEVER = 1e300  # laws.NEVER; compiled code is not loaded here
 
 @dataclass(frozen=True)
 class Totals:
-    """The result of one run: samples over time, and the final records with counts since warm-up."""
+    """The result of one run: samples over time, and the records of flows and queues at the end.
+
+    The records contain totals since the start, and the totals up to the end of warm-up.
+    """
 
     scenario: Scenario
     starts: Floats  # of the flows in this run, s
@@ -71,19 +74,20 @@ class Totals:
 
     @property
     def link(self) -> Any:
-        """The final record of the first queue; its fields are those of ``state.Queue``."""
+        """The first queue's record at the end of the run, with the fields of ``state.Queue``."""
         return self.routes.links[0]
 
     @property
     def delivered(self) -> Floats:
-        """Packets that each flow has delivered until each sample, [time, flow]."""
+        """Packets that each flow has delivered from its start until each sample, [time, flow]."""
         return self.per_flow[:, :, 3]
 
     def of_links(self, values: Floats, names: Sequence[str]) -> Floats:
-        """The sum over each link's queues in the forward direction (Rate-Delay services have two).
+        """Add up ``values`` over the queues of each link in the forward direction.
 
-        ``values`` has shape [..., queue], the result [..., n_links].  The sum is 0 for a link that
-        no data cross.
+        A link has several such queues only with Rate-Delay services. ``values`` has the shape [...,
+        queue], the result [..., n_links]. The result is 0 for a link that no data packets cross.
+        ``names`` are the names of the links.
         """
         out = np.zeros((*values.shape[:-1], len(names)))
         for k, (name, direction, _) in enumerate(self.routes.keys):
@@ -93,7 +97,7 @@ class Totals:
 
     @functools.cached_property
     def base(self) -> Floats:
-        """The baseRTT that each flow uses at the end, s; NaN if its law does not use one."""
+        """The baseRTT of each flow at the end, in seconds; NaN if its law does not use one."""
         known = np.where(np.isnan(self.flows["known_base"]), self.flows["base"], self.flows["rtt"])
         fixed = ~np.isnan(self.flows["known_base"])
         known = np.where(fixed, self.flows["known_base"], known)
@@ -101,25 +105,27 @@ class Totals:
 
 
 def resolution(scenario: Scenario) -> tuple[int, int]:
-    """Events per round trip to simulate for each flow and queue: (near losses, elsewhere).
+    """How many events to simulate for each flow, queue and round trip, at most about.
 
-    With many events each one is a single packet.  With fewer, an event is an interval in which a
-    flow's packets arrive evenly.  Single packets are needed, up to a number that bounds the cost,
+    Returns two numbers: one for the time near losses, and one for the rest of the time. With many
+    events each event is a single packet. With fewer, an event is an interval in which several
+    packets of a flow arrive evenly. Single packets are needed, up to a number that bounds the cost,
     in three cases:
 
     - The buffer is finite, and there are more than two flows, or flows with different RTTs or
-      packet sizes, or a RED queue.  Then the packet that arrives first after a departure decides
-      who loses (phase effects).
+      packet sizes, or a RED queue. Then the packet that arrives first after a departure decides who
+      loses (phase effects).
     - ACKs are delayed, so that packets leave in pairs.
     - A single interval would fill the buffer.
 
-    If senders wait at random before they send, the bound is higher near losses, because such a wait
-    begins at a single ACK (``wait.py``). It stays low if intervals would hold several packets even
-    with the higher bound.
+    If senders wait a random time before they send, the number near losses is higher, because such a
+    wait begins at a single ACK (``wait.py``). It is not raised if an event would contain several
+    packets even then.
 
-    In all other cases intervals suffice. An interval of several packets is long while no loss is
-    near, and shorter near a loss. There single packets decide how many are lost, and whether a
-    timeout follows.
+    In all other cases intervals suffice. Two numbers that differ are returned only for one or two
+    flows with equal RTTs and packet sizes that share one link. Intervals are then long while no
+    loss is near. Near a loss they are shorter, because there single packets decide how many are
+    lost, and whether a timeout follows.
     """
     members = scenario.members
     same = len({(member.rtt, work(scenario, member.flow)) for member in members}) == 1
@@ -146,7 +152,7 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
 class Simulation:
     """A run of the simulator, with the parameters of the function ``run``.
 
-    ``proceed`` continues the run to its end, or until a window falls.
+    ``proceed`` continues the run to its end, or until a flow's window falls.
     """
 
     def __init__(
@@ -229,9 +235,10 @@ class Simulation:
         start_flows(self.net, (seed + (scenario.run.seed - 1) * SEED_STRIDE) % 2**32)
 
     def proceed(self, falls: float = math.inf) -> tuple[int, float]:
-        """Continue the run to its end; returns the status and the time.
+        """Continue the run to its end; returns the status and the simulated time in seconds.
 
-        From the time ``falls`` on, the run stops whenever a window falls by a packet or more.
+        From the time ``falls`` on, the run stops whenever a flow's window falls by a packet or
+        more.
         """
         from vegasmodel.engines.rounds.kernel import march
 
@@ -261,11 +268,11 @@ class Simulation:
         return running(self.now, self.duration, compiling)
 
     def now(self) -> float:
-        """Seconds simulated so far."""
+        """The simulated time so far, in seconds."""
         return min(float(self.routes.links["now"].max()), self.duration)
 
     def totals(self, status: int) -> Totals:
-        """The result so far: samples, and counts since warm-up."""
+        """The result of the run so far, with the status ``status``."""
         flows = sum_by_member(array(self.net.flows), self.per_flow.shape[1])
         return Totals(
             self.scenario,
@@ -291,16 +298,17 @@ def run(
     synchronised: bool = False,
     without: Collection[str] = (),
 ) -> Totals:
-    """Run a scenario once; the state at ``samples`` instants, evenly spaced in time, is kept.
+    """Simulate a scenario once; returns samples over time, and totals.
 
-    An array ``samples`` gives the instants themselves, in seconds.  ``parts`` bounds the events per
-    flow and round trip (default: ``resolution``).  ``starts`` [n_flows] overrides the flows' start
-    times, seconds.  With ``synchronised``, when a flow loses, all do, as ``devendictis`` assumes;
-    otherwise only the flow whose packet found the buffer full loses.  ``without`` names the
-    ``MECHANISMS`` to switch off, to measure their effect.  All random numbers follow from the
-    scenario's seed and ``seed``.  In the totals, a group of short flows that arrive at random is
-    one flow.  Raises ``ValueError`` for ``parts`` below 1, for unknown mechanisms, and for
-    synchronised losses at more than one queue.
+    The samples are taken at ``samples`` instants, evenly spaced in time. An array ``samples`` gives
+    the instants themselves, in seconds. ``parts`` bounds the number of events per flow and round
+    trip (default: ``resolution``). ``starts`` [n_flows] overrides the flows' start times, in
+    seconds. With ``synchronised``, whenever a flow loses a packet, all flows lose one, as
+    ``devendictis`` assumes. Otherwise only the flow whose packet found the buffer full loses.
+    ``without`` names the ``MECHANISMS`` to switch off, to measure their effect. The scenario's seed
+    and ``seed`` together determine all random numbers. In the totals, a group of short flows that
+    arrive at random counts as one flow. Raises ``ValueError`` for ``parts`` below 1, for unknown
+    mechanisms, and for synchronised losses in a scenario with more than one queue.
     """
     simulation = Simulation(
         scenario,

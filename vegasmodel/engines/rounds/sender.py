@@ -1,9 +1,9 @@
 """The sender between two events: which ACKs arrive next, and which packets it then sends.
 
 Packets travel in groups; the packets of a group are evenly spaced. ``plan`` takes the ACKs that
-return next, up to the first change: the window reaches the next whole number of packets, the round
-trip ends, a third duplicate ACK arrives, or a pause without ACKs ends. It moves the window by the
-flow's law. Then it computes how many packets leave, and when.
+return next, up to the first change. Such a change is that the window reaches the next whole number
+of packets, that the round trip ends, that a third duplicate ACK arrives, or that a timer expires.
+``plan`` moves the window by the flow's law. Then it computes how many packets leave, and when.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -67,10 +67,10 @@ from vegasmodel.metrics import Floats
 
 @jit
 def _before_new_data(f: Sender) -> None:
-    """Do what a sender does first at an ACK of new data.
+    """What a sender does first at an ACK of new data.
 
-    ns-2's Vegas undoes the growth of its window by duplicate ACKs.  A sender that has received a
-    mark (ECN) cuts its window.
+    ns-2's Vegas takes back what duplicate ACKs have added to its window. A sender whose ACK reports
+    a congestion mark (ECN) cuts its window.
     """
     if f.overdue_checks:
         deflate(f)
@@ -84,9 +84,10 @@ def _before_new_data(f: Sender) -> None:
 
 @jit
 def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> float:
-    """Process ACKs of new data in order; each acknowledges one packet, or two if ACKs are delayed.
+    """Process the next ACKs of new data from the group ``p``, of packets that arrive in order.
 
-    The first packet arrives at ``first``.  Returns when the last of them arrives.
+    Each ACK acknowledges one packet, or two if ACKs are delayed. The first packet arrives at the
+    time ``first``. Returns the time at which the last of the ACKs arrives.
     """
     untimed = max(f.resent, f.untimed)
     once = not f.overdue_checks or f.acked >= untimed
@@ -126,7 +127,10 @@ def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> fl
 
 @rare
 def _single_ack(f: Sender, at: float, delay: float) -> float:
-    """Process the ACK of a single packet, delayed by ``delay`` s; returns when it arrives."""
+    """Process the ACK of a single packet; it arrives at the time ``at``, which is also returned.
+
+    The receiver has delayed the ACK by ``delay`` seconds.
+    """
     once = not f.overdue_checks or f.acked >= max(f.resent, f.untimed)
     _before_new_data(f)
     decides = f.rounds and f.acked >= f.round_end
@@ -142,7 +146,10 @@ def _single_ack(f: Sender, at: float, delay: float) -> float:
 def _advance_window(
     f: Sender, acks: float, each: float, now: float, end: float, decides: bool, alone: bool
 ) -> None:
-    """Move the window by ``acks`` ACKs of new data, and send what it then allows."""
+    """Process ``acks`` ACKs of new data: change the window, and send what it then allows.
+
+    Each ACK acknowledges ``each`` packets. The last one arrives at the time ``end``.
+    """
     packets = acks * each
     f.acked += packets
     f.delivered += packets
@@ -179,9 +186,9 @@ def _pop(f: Sender, ring: Table[Parcel]) -> None:
 
 @jit
 def _merge(f: Sender, ring: Table[Parcel], now: float, step: float) -> None:
-    """Join parcels (groups of packets) whose ACKs arrive close together.
+    """Join the next groups of packets (``Parcel``) if their ACKs arrive within ``step`` seconds.
 
-    So a round trip never has more than a bounded number of parcels.
+    So the number of groups in a round trip stays bounded.
     """
     while f.count > 1:
         p, after = ring[f.head], ring[around(f.head + 1, ring)]
@@ -202,21 +209,25 @@ def _merge(f: Sender, ring: Table[Parcel], now: float, step: float) -> None:
 def _armed(f: Sender) -> bool:
     """Whether the retransmission timer runs.
 
-    It does if packets are in flight, or if the window is below one packet and data are left to
-    send.
+    It runs if packets are unacknowledged. It also runs if the window is below one packet and data
+    are left to send.
     """
     return f.high > f.acked or (window(f) < 1.0 and f.next < f.size)
 
 
 @jit
 def _next_wait_end(f: Sender) -> float:
-    """When the next wait of this flow ends: the sender's random wait, or that for a delayed ACK."""
+    """The earlier of two times: the end of the sender's random wait, and that of an ACK's delay."""
     return min(f.wait_ends, delack_expiry(f))
 
 
 @jit
 def _end_first_wait(f: Sender, holes: Floats, now: float) -> None:
-    """End the wait that is over first: the sender then sends, or the receiver's ACK arrives."""
+    """End the sender's random wait or the delay of an ACK, whichever ends first.
+
+    After its wait the sender sends packets. After the delay the receiver's ACK arrives at the
+    sender.
+    """
     if delack_expiry(f) <= f.wait_ends:
         f.time = _single_ack(f, max(now, f.delack_expires), f.delack_pause)
         pause_ended(f)
@@ -226,10 +237,10 @@ def _end_first_wait(f: Sender, holes: Floats, now: float) -> None:
 
 @rare
 def _no_acks_due(f: Sender, holes: Floats, now: float) -> None:
-    """Decide what follows while no ACK has arrived: send what the window allows, or wait.
+    """Decide what the sender does next if no ACK is on its way back to it from the last queue.
 
-    The sender waits for packets on their way, for the end of a wait (its own or that of a delayed
-    ACK), or for the retransmission timer.
+    It sends what the window allows, or it waits: for packets that are still in other queues, for
+    the end of its random wait or of an ACK's delay, or for the retransmission timer.
     """
     due = f.deadline if _armed(f) else NEVER
     soon = _next_wait_end(f)
@@ -252,9 +263,10 @@ def _no_acks_due(f: Sender, holes: Floats, now: float) -> None:
 
 @jit
 def plan(f: Sender, ring: Table[Parcel], holes: Floats, now: float, parts: int) -> None:
-    """Fix the flow's next interval: when it ends (``time``), and the packets sent in it.
+    """Plan the flow's next interval: its end ``f.time``, and the packets sent in it.
 
-    ``parts`` is the number of intervals per round trip.
+    The packets are those that the window allows after the next ACKs. ``parts`` is the number of
+    intervals into which a round trip is divided.
     """
     step = min(f.rtt_last / parts, f.longest_stretch)
     if f.noise > 0.0 or f.queue_wait > 0.0:  # each packet has its own
@@ -311,10 +323,10 @@ def _next_interval(f: Sender, ring: Table[Parcel], holes: Floats, now: float, st
 
 @jit
 def _parcel_arrives(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> None:
-    """Process the packets of a parcel that has arrived, and their ACKs.
+    """Process the next packets of the group ``p``, and their ACKs.
 
-    A parcel is a group of packets that travel together.  If a wait or a timer ends before its first
-    packet arrives, that comes first.
+    If the sender's random wait, the delay of an ACK, or the retransmission timer ends before the
+    first of these ACKs arrives, that event is processed instead.
     """
     first = now + max(p.back - now, 0.0) / p.count
     if _next_wait_end(f) < min(first, f.deadline):

@@ -1,9 +1,9 @@
 """The state of the simulator ``rounds``: a record for each flow, queue, and group of packets.
 
 The records are NumPy arrays that compiled code reads without copies. Counts are in packets, times
-are in seconds. The times of a flow are those at which its packets reach its first queue, not those
-at which they leave the sender. Each queue has its own clock, which may be behind the clock of the
-simulation by up to ``Queue.shift`` seconds.
+are in seconds. The times in a flow's record are those at which its packets reach its first queue,
+not those at which they leave the sender. Each queue has its own clock, which may be behind the
+clock of the simulation by up to ``Queue.shift`` seconds.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ ROWS = 512  # of ``Queue.stock``
 
 
 class Sender(Mechanisms):
-    """The record of a flow: its sender, its receiver, and the packets that it is sending now."""
+    """The record of a flow: its sender, its receiver, and the packets that it sends next."""
 
     # the flow's own parameters
     rtt: float  # empty network, T
@@ -208,7 +208,10 @@ class Sender(Mechanisms):
 
 
 class Receiver:
-    """What a receiver with SACK has seen; the record of the sender learns it from the next ACK."""
+    """What a receiver with SACK knows about the packets that have arrived.
+
+    The sender's record contains the same facts only after the next ACK has arrived.
+    """
 
     received: float
     received_at: float
@@ -219,7 +222,7 @@ class Receiver:
 
 
 class Parcel:
-    """Successive packets of one flow: some that travel together, then some that were dropped."""
+    """Packets of one flow that travel together, and the packets dropped directly behind them."""
 
     back: float  # when the ACK of its last packet has been answered
     first: float  # the sequence number of the first packet
@@ -233,7 +236,7 @@ class Parcel:
 
 
 class Hop:
-    """One queue on the path of one flow, and the flow's packets that are on their way to it."""
+    """One queue on the path of one flow, with the flow's packets that are on their way to it."""
 
     flow: int
     link: int
@@ -270,7 +273,10 @@ class Hop:
 
 
 class Queue:
-    """One queue of a link; a link with Rate-Delay services has two, one for each class."""
+    """One queue of a link in one direction.
+
+    A link with Rate-Delay services has two queues in each direction, one for each class.
+    """
 
     capacity: float
     buffer: float
@@ -335,7 +341,7 @@ FLOW, RECEIVER, PARCEL, HOP, LINK = (layout(record, _STOCK) for record in _RECOR
 
 
 class Net(NamedTuple):
-    """The whole network: all the records that the compiled functions need."""
+    """The whole simulated network: all records that the compiled functions read and change."""
 
     flows: Table[Sender]
     hops: Table[Hop]  # of all flows, each flow's in a row
@@ -354,8 +360,9 @@ class Net(NamedTuple):
 
 @jit
 def around(place: int, ring: Table[Parcel]) -> int:
-    """The index in a ring of records that belongs to ``place``, which may lie beyond its end.
+    """The index of a record in a ring buffer; at the buffer's end the indices begin again at 0.
 
-    Comparing and subtracting is faster than the operator ``%``.
+    ``place`` is less than twice the length of the buffer. A comparison and a subtraction are faster
+    than the operator ``%``.
     """
     return place if place < ring.shape[0] else place - ring.shape[0]

@@ -2,10 +2,10 @@
 
 The packets of a group arrive at a queue evenly over an interval, or all at its end. At the end of
 the interval the simulator knows which packets are lost and when the others leave. A group is handed
-to the next queue only when its last packet has left this queue. By then the first packet may
-already have arrived at the next queue. So the clock of the next queue is late by ``Queue.shift``
-seconds, and an interval lasts at most ``Sender.longest_stretch`` seconds. With both, the next queue
-is not yet simulated beyond the time at which the first packet reaches it.
+to the next queue only after its last packet has reached this queue. By then the first packet may
+already have arrived at the next queue. Two measures ensure that the next queue has not been
+simulated beyond that time. The clock of the next queue is behind by ``Queue.shift`` seconds, and an
+interval lasts at most ``Sender.longest_stretch`` seconds.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -45,10 +45,11 @@ TIE = 1e-10  # seconds; far below the time of an instruction
 
 @jit
 def due(net: Net, e: int, time: float) -> float:
-    """When an event at the queue of hop ``e`` is due by the simulation's clock.
+    """The time on the simulation's clock at which an event at the queue of hop ``e`` is due.
 
-    ``time`` is by the queue's own clock, which may run behind.  An event may be due a little early,
-    so that it comes first among those of the same instant.
+    A hop is one queue on one flow's path. ``time`` is the event's time on the queue's own clock,
+    which may be behind. The result may be a tiny time earlier, so that the event comes first among
+    the events of the same instant.
     """
     h = net.hops[e]
     return time + net.links[h.link].shift - h.early
@@ -56,11 +57,11 @@ def due(net: Net, e: int, time: float) -> float:
 
 @jit
 def schedule(net: Net, e: int, time: float) -> None:
-    """Set the time of the next event of hop ``e``, by the clock of its queue.
+    """Set the time of the next event of hop ``e``; ``time`` is on the clock of the hop's queue.
 
-    If the RTTs of flows differ by whole transmission times, their ACKs are due at the same
-    instant.  In the Linux kernel a few instructions then decide which of the flows' timers runs
-    first.  So the model draws their order at random.
+    A hop is one queue on one flow's path. If the RTTs of flows differ by whole transmission times,
+    their ACKs are due at the same instant. In the Linux kernel a few instructions then decide which
+    flow's timer runs first. So for Linux the simulator draws their order at random.
     """
     net.keys[e] = due(net, e, time)
     if net.flows[net.hops[e].flow].random_ties:
@@ -76,7 +77,10 @@ def schedule(net: Net, e: int, time: float) -> None:
 
 @jit
 def next_other_event(net: Net, e: int) -> float:
-    """The time of the next event at any hop of any flow but ``e``, by the simulation's clock."""
+    """The time, on the simulation's clock, of the earliest event at all hops but ``e``.
+
+    A hop is one queue on the path of one flow.
+    """
     node, best = e + net.keys.shape[0], NEVER
     while node > 1:
         best = min(best, net.keys[net.tree[node ^ 1]])
@@ -86,9 +90,11 @@ def next_other_event(net: Net, e: int) -> float:
 
 @rare
 def _enlarge(net: Net, holder: Sender | Hop, h: Hop) -> None:
-    """Give hop ``h`` twice the room for its packets, if its ring of records is full and may grow.
+    """Double the ring buffer of hop ``h``, unless it has its largest size or no memory is left.
 
-    Rings begin small, because small rings lie close together and stay in the processor's cache.
+    A hop is one queue on a flow's path; its ring buffer contains the groups of packets on their way
+    to it. Ring buffers begin small, because small ones lie close together and stay in the
+    processor's cache.
     """
     room, place = min(2 * h.room, h.most), net.free[0]
     if room == h.room or place + room > net.rings.shape[0]:
@@ -113,9 +119,11 @@ def push(
     marked: int,
     sent_at: float,
 ) -> int:
-    """Add a parcel to a ring of parcels; returns how many were added, or -1 if the ring is full.
+    """Add a group of packets (``Parcel``) to a ring buffer of groups.
 
-    A parcel is a group of packets that travel together, or a pause in which none arrives.
+    A group without packets stands for a pause in which none arrives; it is merged with a pause
+    before it. Returns 1 if a group was added, 0 if it was merged, and -1 if the ring buffer is
+    full.
     """
     if holder.count > 0:
         last = ring[around(holder.head + holder.count - 1, ring)]
@@ -143,10 +151,10 @@ def _lengthen(
     sent_at: float,
     step: float,
 ) -> bool:
-    """Merge a parcel into the last one on its way to the same queue; False if that is impossible.
+    """Merge a group of packets into the last group that is on its way to the same queue.
 
-    A parcel is a group of packets that travel together.  Because of merging, a round trip has a
-    bounded number of parcels.
+    Merging keeps the number of groups (``Parcel``) in a round trip bounded. Returns False if the
+    two groups cannot be merged, for example because a packet between them is lost.
     """
     if h.count < 2 or count == 0.0:
         return False
@@ -164,10 +172,11 @@ def _lengthen(
 
 @jit
 def _noise(f: Sender, h: Hop, back: float) -> float:
-    """Random seconds by which a packet's ACK, due at ``back``, is late; ACKs keep their order.
+    """Random seconds by which the ACK of a packet is late; without them it would come at ``back``.
 
-    In ns-2 random delay comes before the first queue, and in Linux the sender's own wait does.  The
-    model adds it to the ACK instead: since packets are sent upon ACKs, the round trip is the same.
+    ACKs keep their order. In ns-2 the random delay is on the way to the first queue, and in Linux a
+    random wait takes place at the sender. The simulator delays the ACK instead. The round trip
+    takes as long, because packets are sent when ACKs arrive.
     """
     late = max(f.noise * np.random.normal(), -f.slack) if f.noise > 0.0 else 0.0
     late += f.queue_wait * np.random.random()
@@ -188,9 +197,11 @@ def _forward(
     marked: int,
     sent_at: float,
 ) -> bool:
-    """Send a parcel on from hop ``e``; its last packet arrives at ``back``.  False if that fails.
+    """Send a group of packets on from hop ``e``, to the next queue or back to the sender.
 
-    A parcel is a group of packets that travel together.
+    A hop is one queue on the path of a flow. The last packet of the group arrives at time ``back``.
+    The other arguments are the fields of ``Parcel``. Returns False if there is no room for the
+    group.
     """
     h = net.hops[e]
     f = net.flows[h.flow]
@@ -250,11 +261,11 @@ def _forward_more(
 
 @jit
 def _note_lateness(link: Queue, time: float) -> None:
-    """Record by how much a queue's clock is ahead of an arrival at ``time``, if it is the most yet.
+    """Record by how much the clock of a queue is ahead of an arrival, if that is the most so far.
 
-    An event may take a whole burst at once.  It moves the clock to ``foreseen``, when the burst's
-    last packet arrives.  This is intended, so only the part by which the clock is ahead of
-    ``foreseen`` is recorded.
+    The packet arrives at ``time``. An event may process a whole burst and so move the clock to
+    ``link.foreseen``, the arrival of the burst's last packet. This is intended, so only the time by
+    which the clock is ahead of ``link.foreseen`` is recorded.
     """
     link.lateness = max(link.lateness, link.now - max(time, link.foreseen))
 
@@ -273,11 +284,12 @@ def arrive_evenly(
     mark: int,
     sent_at: float,
 ) -> bool:
-    """Handle packets that have arrived evenly in an interval: some are lost, the rest travel on.
+    """Handle packets that have arrived at the queue of hop ``e`` evenly over an interval.
 
-    ``found`` is the queue that they found, ``behind`` the number of packets lost earlier on the
-    way. ``spent`` and ``least`` are the mean and the least time in seconds that the packets have
-    taken so far. Returns False if the run fails.
+    Some may be lost, and the others travel on. The interval ends at ``time``. ``found`` is the
+    queue at its beginning. ``behind`` is the number of packets that were lost earlier on the path,
+    directly behind these. ``spent`` and ``least`` are the mean and the least time in seconds that
+    the packets have travelled so far. Returns False if the run fails.
     """
     h = net.hops[e]
     f, link = net.flows[h.flow], net.links[h.link]
@@ -301,9 +313,9 @@ def arrive_evenly(
 
 @jit
 def _count_lost(f: Sender, h: Hop, lost: float) -> float:
-    """Count lost packets or ACKs; returns how many packets will be missing at the next queue.
+    """Add lost packets or ACKs to the flow's totals; returns how many packets the receiver misses.
 
-    For ACKs this is 0, because the next ACK acknowledges the data of a lost one.
+    For lost ACKs this is 0, because the next ACK also acknowledges what a lost one acknowledged.
     """
     if h.data:
         f.lost += lost
@@ -325,9 +337,10 @@ def arrive_at_once(
     mark: int,
     sent_at: float,
 ) -> bool:
-    """Handle packets that arrive at the same instant: each finds those before it in the queue.
+    """Handle packets that arrive at the queue of hop ``e`` at the same instant, one after another.
 
-    The arguments are those of ``arrive_evenly``.  Returns False if the run fails.
+    Each packet finds those before it in the queue. The arguments are those of ``arrive_evenly``.
+    Returns False if the run fails.
     """
     h = net.hops[e]
     f, link = net.flows[h.flow], net.links[h.link]
@@ -368,9 +381,10 @@ def arrive_at_once(
 def pass_no_packets(
     net: Net, e: int, time: float, first: float, lost: float, sent_at: float
 ) -> bool:
-    """Tell the flow's next queue that no packet arrives until ``time``.
+    """Tell the flow's next queue, or its sender, that no packet arrives there for a while.
 
-    There is a pause, or ``lost`` packets were lost on the way.
+    This is so because the flow sends no packets until ``time``, or because ``lost`` packets were
+    lost on the way.
     """
     h = net.hops[e]
     queue = net.links[h.link].queue
@@ -380,9 +394,11 @@ def pass_no_packets(
 
 @jit
 def begin_arrivals(link: Queue, packets: float, work: float, now: float, end: float) -> float:
-    """Begin an interval in which packets arrive evenly until ``end``; returns their rate, pkt/s.
+    """Begin an interval in which ``packets`` packets arrive at a queue evenly until ``end``.
 
-    The queue grows by this rate.  It is 0 if the packets arrive at the same instant instead.
+    Returns their rate in packets/s; the queue's arrival rate grows by it. The result is 0, and the
+    queue unchanged, if there is at most one packet or if the interval is too short. The packets
+    then all arrive at its end.
     """
     span = end - max(now, link.now)
     if packets <= 1.0 or span < INSTANT:  # a packet is an instant, not a flow
@@ -397,7 +413,7 @@ def begin_arrivals(link: Queue, packets: float, work: float, now: float, end: fl
 
 @jit
 def end_arrivals(link: Queue, rate: float, work: float) -> None:
-    """End an interval of even arrivals: the queue no longer grows by their rate."""
+    """End an interval of even arrivals: subtract their rate from the queue's arrival rate."""
     link.rate -= rate * work
     link.packet_rate -= rate
     link.even -= 1.0
@@ -405,9 +421,10 @@ def end_arrivals(link: Queue, rate: float, work: float) -> None:
 
 @jit
 def _next_interval(net: Net, e: int, now: float) -> None:
-    """Begin the next interval in which a flow's packets arrive at queue ``e`` of its path.
+    """Begin the next interval in which packets of a flow arrive at the queue of hop ``e``.
 
-    That queue is not the first of the path.
+    A hop is one queue on the path of a flow; this one is not the first. At the first queue
+    ``sender.plan`` determines the intervals.
     """
     h = net.hops[e]
     ring = net.rings[h.ring : h.ring + h.room]
@@ -444,10 +461,10 @@ def _next_interval(net: Net, e: int, now: float) -> None:
 
 @jit
 def _report(net: Net, e: int) -> float:
-    """The size by which SACK blocks enlarge an ACK (RFC 2018), in data packets.
+    """The size by which SACK blocks enlarge an ACK (RFC 2018), in packets of the scenario's size.
 
-    This is for the first queue that the ACK meets on its way back.  The receiver has just seen the
-    packets of this interval, and misses those that were lost behind them.
+    It applies at the first queue that the ACK reaches on its way back. By then the receiver has
+    received the packets of this interval. It knows of packets lost directly behind them only later.
     """
     h = net.hops[e]
     if h.data or not net.hops[e - 1].data or net.receivers.shape[0] == 0:
@@ -466,7 +483,11 @@ def _report(net: Net, e: int) -> float:
 
 @jit
 def hop(net: Net, e: int) -> bool:
-    """Handle an event at a queue behind the first on a flow's path; False if the run fails."""
+    """Handle an event at the queue of hop ``e``; False if the run fails.
+
+    A hop is one queue on the path of a flow; this one is not the first. The event is the end of an
+    interval in which packets arrive.
+    """
     h = net.hops[e]
     now, fits = h.time, True
     link = net.links[h.link]

@@ -35,7 +35,7 @@ def _may_send(f: Sender, holes: Floats, now: float) -> bool:
 
 @jit
 def begin_wait(f: Sender, holes: Floats, at: float) -> None:
-    """Begin the sender's random wait at ``at``, if a packet may leave and no wait is under way."""
+    """Begin the sender's random wait at time ``at``, if a packet may leave and none is waiting."""
     if f.wait_ends == NEVER and _may_send(f, holes, at):
         f.wait_ends = at + f.jitter * np.random.random()
 
