@@ -206,7 +206,7 @@ def answer(
 
     ``enough`` is a function of a list with one prediction for each run so far. Once there are two
     runs and it returns True, no further run is made. ``parts``, ``synchronised`` and ``without``
-    are those of ``rounds.run``. If the simulator lacks a feature that it needs,
+    are those of ``rounds.run``. If the simulator cannot simulate the scenario,
     ``Prediction.not_applicable`` gives the reason. If a run fails, the throughputs are NaN, and
     ``extra["status"]`` gives the reason.
     """

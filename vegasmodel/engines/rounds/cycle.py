@@ -191,10 +191,10 @@ def _periodic(
 
 
 def _waiting(totals: Totals, links: NDArray[np.void], span: float) -> float:
-    """Mean number of packets that wait at the first link.
+    """Mean number of packets that wait at the first link, over ``span`` seconds.
 
-    ``links`` contains the queues' totals at the beginning and the end of the time to be averaged,
-    which is ``span`` seconds long.
+    ``links`` are the queues' records; they contain the totals at the beginning and at the end of
+    these seconds.
     """
     from vegasmodel.engines.rounds.answers import waiting
 

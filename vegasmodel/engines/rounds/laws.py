@@ -38,7 +38,7 @@ keeps_up = rule(packets.keeps_up)
 
 @jit
 def in_flight(f: Sender) -> float:
-    """Packets sent and not yet acknowledged."""
+    """The number of packets that the flow has sent and that are not yet acknowledged."""
     return f.next - f.acked
 
 
@@ -257,10 +257,10 @@ def cut(f: Sender) -> bool:
 def cut_overdue(f: Sender, sent_at: float, now: float) -> bool:
     """Cut the window when ns-2's Vegas finds that its first missing packet is overdue.
 
-    That packet was sent at time ``sent_at``. The window falls to the factor ``decrease`` of its
-    value, usually by a quarter, or to one half if the packet had been sent twice. It is not cut if
-    it has already been cut since ``sent_at``. After a cut, one packet for each duplicate ACK is
-    added to the window. Returns True if the sender is to retransmit the packet.
+    That packet was sent at time ``sent_at``. The window is multiplied by ``decrease``, usually 3/4,
+    or halved if the packet had been sent twice; it stays at least 2. It is not cut if it has
+    already been cut since ``sent_at``. After a cut, one packet for each duplicate ACK is added to
+    the window. Returns True if the sender is to retransmit the packet.
     """
     if f.timed_out and f.acked <= f.recover:
         return False
@@ -331,7 +331,7 @@ def prr_allowance(f: Sender, acks: float, advanced: float) -> float:
 def half_rate(f: Sender, acks: float) -> float:
     """Packets that a sender may send when ``acks`` ACKs arrive: one for every second ACK.
 
-    ns-2's CUBIC sends so after a cut, until only a window of packets is in flight.
+    ns-2's CUBIC sends at this rate after a cut, until only a window of packets is in flight.
     """
     f.prr_delivered += acks
     return max(np.floor(0.5 * f.prr_delivered) - f.prr_out, 0.0)
@@ -339,7 +339,7 @@ def half_rate(f: Sender, acks: float) -> float:
 
 @rare
 def enter_cwr(f: Sender) -> None:
-    """Cut the window upon a mark (ECN) instead of a loss, but only once per window of data."""
+    """Cut the window upon an ECN mark instead of a loss, but only once per window of data."""
     if f.acked >= f.recover or f.timed_out:
         f.cwnd = max(_decreased(f, 0.5) if f.rules != BY_ADDRESS else _window_after_loss(f), 1.0)
         f.ssthresh = max(np.floor(f.cwnd), 2.0)

@@ -1,9 +1,10 @@
 """Compiles the rules by which laws move windows, and lets compiled code select a rule by number.
 
-``Sender.rules`` is the number of a flow's set of rules. Each set of rules of this package has a
-number from 1 on. With the number 0, the flow's law is a plain function, which is called by its
-address. The function that ``choice`` returns compares the number with 1, 2, ... and calls the rule
-of that set. LLVM, the compiler, inlines the rules into this function.
+``Sender.rules`` is the number of the set of rules that a flow's law has. The sets of this package
+have the numbers 1, 2 and so on. The number 0 stands for a law of the user: its rules are plain
+functions, which are called by their addresses. The function that ``choice`` returns compares the
+number with 1, 2 and so on and calls the rule of that set. LLVM, the compiler, inlines the rules
+into this function.
 """
 
 from __future__ import annotations

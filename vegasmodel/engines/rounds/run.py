@@ -199,12 +199,12 @@ class Simulation:
         way.hops["most"], way.hops["room"] = most, np.minimum(most, _FIRST_ROOM)
         way.hops["ring"] = np.cumsum(way.hops["room"]) - way.hops["room"]
         # Each queue on a flow's path has a ring buffer for the flow's groups of packets that are on
-        # their way to it. All ring buffers lie in one array, ``rings``. If a ring buffer is full,
-        # it is copied to a new place in the array, of twice the size or of ``most`` groups,
-        # whichever is less; its old place stays unused. All old places of a ring buffer together
-        # have room for less than 2 ``most`` groups. So it needs at most 3 ``most`` groups of the
-        # array. The array is made of zero bytes, which take up no memory before they are used. An
-        # array made of records would take up all its memory at once.
+        # their way to it. All ring buffers lie in one array, ``rings``. A full ring buffer is
+        # copied to a new place in the array. The new place is twice as large, but has room for at
+        # most ``most`` groups. The old place stays unused. All old places of a ring buffer together
+        # have room for less than 2 ``most`` groups, so a ring buffer needs at most 3 ``most``
+        # groups of the array. The array is made of zero bytes, which take up no memory before they
+        # are used. An array made of records would take up all its memory at once.
         rings = np.zeros(3 * int(most.sum()) * PARCEL.itemsize, np.uint8).view(PARCEL)
         free = np.array([way.hops["room"].sum()])
         tree = np.zeros(2 * len(way.hops), np.int64)
@@ -262,7 +262,7 @@ class Simulation:
         return int(status), float(time)
 
     def with_progress(self) -> AbstractContextManager[None]:
-        """A context that reports the run's progress on the terminal, if the user asked for it."""
+        """A context manager that reports the run's progress on the terminal, if the user asked."""
         from vegasmodel.support.machine_code import compiling  # the kernel has loaded it
 
         return running(self.now, self.duration, compiling)

@@ -35,7 +35,10 @@ def _may_send(f: Sender, holes: Floats, now: float) -> bool:
 
 @jit
 def begin_wait(f: Sender, holes: Floats, at: float) -> None:
-    """Begin the sender's random wait at time ``at``, if a packet may leave and none is waiting."""
+    """Begin the sender's random wait at time ``at``.
+
+    No wait begins if one is in progress already, or if no packet may leave.
+    """
     if f.wait_ends == NEVER and _may_send(f, holes, at):
         f.wait_ends = at + f.jitter * np.random.random()
 
