@@ -98,12 +98,12 @@ The table has the ratio of the last source's rate to the first one's, for 20 Veg
 one arrives every 2 s.  It compares ns-2 2.35 (mean of 5 runs, from 90 to 120 s) with the simulator
 `rounds` and with two theories:
 
-- "Exact recursion" computes the over-estimate of each source from the sources before it, by
-equation (6) of `boutremans`.
+- The column "exact recursion" is a theory. It computes the over-estimate of baseRTT of each source
+from the sources that started before it, by equation (6) of `boutremans`.
 
-- "Bonald's form" is the closed form that `boutremans` prints.
+- The column "Bonald's form" is the closed form that `boutremans` prints for the same rates.
 
-- "rounds, slowly" is the simulator `rounds` with one arrival every {SLOWLY:g} s.
+- The column "rounds, slowly" is the simulator `rounds` with one arrival every {SLOWLY:g} s.
 
 {table(["alpha = beta", *NAMES, "rounds, slowly"], rows)}
 
@@ -118,14 +118,14 @@ their baseRTT and get more.  It is also right that its theory is "pessimistic": 
 last source more than ns-2 does.
 
 Bonald's form, which `boutremans` prints, is wrong: its rates add up to {sums[0]:.3f} of the link
-for two sources, and to {sums[1]:.2f} for 20.  The exact recursion, which
-computes the rates source after source by equation (6), does not have this mistake, but it is
-pessimistic, too.  So the mistake is not what makes the theory pessimistic.
+for two sources, and to {sums[1]:.2f} for 20. The exact recursion, which computes the rates source
+after source by equation (6), does not have this mistake. But it is "pessimistic", too: it gives the
+last source more than ns-2 does. So the theory is not pessimistic because of this mistake.
 
-How large are the errors of the two theories and of `rounds` at alpha = 3?  The over-estimates of
-baseRTT are wrong by {exact[1]:.0%} by the exact recursion, by {bonald[1]:.0%} by Bonald's form,
-and by {played[1]:.0%} by the simulator `rounds`.  The throughputs are wrong by {exact[0]:.0%} by
-the exact recursion, and by {bonald[0]:.0%} by Bonald's form.
+How large are the errors against ns-2 at alpha = 3? For the over-estimates of baseRTT, the exact
+recursion has an error of {exact[1]:.0%}, Bonald's form of {bonald[1]:.0%}, and the simulator
+`rounds` of {played[1]:.0%}. For the throughputs, the exact recursion has an error of
+{exact[0]:.0%}, and Bonald's form of {bonald[0]:.0%}.
 
 **Which hypothesis is wrong.** Both theories of `boutremans`, the exact recursion and Bonald's form,
 assume that the queue is
@@ -133,10 +133,10 @@ in equilibrium when the next source starts.  This assumption causes most of thei
 window grows by only one packet per round trip.  With alpha = 5 the queue is still growing when the
 next source starts 2 s later, so this source finds a shorter queue than in theory.
 
-The larger alpha is, the longer the queue grows after the arrival of a Vegas source.  So in ns-2
-the ratio of the last source's rate to the first one's depends on alpha; in theory it does not.
-With {SLOWLY:g} s between arrivals instead of 2 s, the ratio by `rounds` is nearer to that of the
-exact recursion.
+The larger alpha is, the longer the queue grows after the arrival of a Vegas source. So in ns-2 the
+ratio of the last source's rate to the first one's depends on alpha, but in both theories it does
+not. With {SLOWLY:g} s between arrivals instead of 2 s, the queue has time to settle, and the ratio
+by `rounds` is nearer to that of the exact recursion.
 
 **For users.** If sources know their true baseRTT, those that start late do not get more (the
 records of figure 7 in `vegasmodel paper boutremans` show this).  A larger alpha reduces the

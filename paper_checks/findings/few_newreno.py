@@ -108,60 +108,66 @@ and the loss rates of both.  The first column has the number of NewReno flows pe
 **What survives.** The relative fairness is within 0.15 of 1 if there are
 {fair.min():g} to {fair.max():g} NewReno flows per Vegas flow.
 
-For 0.1 NewReno flows per Vegas flow `podlesny` also claims a relative fairness of about 1.  We find
-{rows[0, 1]:.2f} with a standard error of {rows[0, 2]:.2f}, which neither confirms nor refutes the
-claim.  There are only two NewReno flows in this case, and they get {part:.0%} of the link together.
-So the relative fairness depends on which few packets these two lose.
+For 0.1 NewReno flows per Vegas flow `podlesny` also claims a relative fairness of about 1: a Vegas
+flow and a NewReno flow get about the same. We find {rows[0, 1]:.2f} with a standard error of
+{rows[0, 2]:.2f}, which neither confirms nor refutes the claim. There are only two NewReno flows in
+this case, and together they get {part:.0%} of the link. So the relative fairness depends on which
+few packets these two flows lose.
 
-**Flows marked for the wrong queue.** The next table has the throughput of one flow in pkt/s, if it
-is marked right and if it is marked for the wrong queue.  There are 20 NewReno and 20 Vegas flows,
-in three settings:
+**Flows marked for the wrong queue.** A mark in each packet tells the router which queue the packet
+belongs to. The next table has the throughput of one flow in pkt/s, if its packets have the right
+mark and if they have the mark of the other queue. There are 20 NewReno and 20 Vegas flows, in three
+settings:
 
-- "Router, both ways" is the setting of `podlesny`: the router of its figure 2, simulated in ns-3,
-with as many flows in the reverse direction.
+- In "router, both ways", the router of figure 2 of `podlesny` is simulated in ns-3, with as many
+flows in the reverse direction as forward. This is the setting of the paper.
 
-- "Router, one way" is the same router without reverse flows.
+- In "router, one way", the same router has no flows in the reverse direction.
 
-- "CBQ, both ways" is class-based queueing in ns-2, with as many flows in the reverse direction.
+- In "CBQ, both ways", class-based queueing in ns-2 takes the place of the router, with as many
+flows in the reverse direction as forward.
 
 {table(WRONG, marked)}
 
-Does a NewReno flow gain if it is marked as Vegas, and so joins the delay queue?  Section V of
-`podlesny` says that it "could", but argues that it will not, since the delay queue is short and
-other flows may do the same.
+Does a NewReno flow gain if its packets have the mark of Vegas, and so join the queue for low delay?
+Section V of `podlesny` says that it "could", but argues that it will not, since this queue is short
+and other flows may do the same.
 
-In the setting of `podlesny`, its router with traffic both ways, a NewReno flow that is marked as
-Vegas loses.  A
-single such flow gets {single[SETTINGS[0]]} pkt/s in the three runs, less than a flow marked right.
-If half of the NewReno flows are marked so, each loses more than a quarter of its throughput.
+In the setting of `podlesny`, its router with flows in both directions, a NewReno flow that is
+marked as Vegas loses. A single such flow gets {single[SETTINGS[0]]} pkt/s in the three runs, less
+than a NewReno flow with the right mark gets. If half of the NewReno flows are marked as Vegas, each
+of them loses more than a quarter of its throughput.
 
-In two other settings a single NewReno flow that is marked as Vegas gains.  In the router with
-traffic one way the Vegas flows leave room in their queue, and the NewReno flow gets
-{single[SETTINGS[1]]} pkt/s in the three runs.  CBQ (class-based queueing) does not count flows, so
-with CBQ each such flow gains, even if ten of the 20 NewReno flows are marked so.
+In two other settings a single NewReno flow that is marked as Vegas gains. The first is the router
+without reverse flows: there the Vegas flows leave room in their queue, and the marked NewReno flow
+gets {single[SETTINGS[1]]} pkt/s in the three runs. The second is CBQ (class-based queueing), which
+does not count the flows of a queue as the router does. So with CBQ each NewReno flow that is marked
+as Vegas gains, even if ten of the 20 are.
 
 A Vegas flow that is marked as NewReno loses in all three settings, as `podlesny` says: it starves
 in the long queue.
 
-**The paper's router.** The next table has the relative fairness in ns-3 with traffic one way, for
-the router of the paper's figure 2 (RD), for RED with ECN and for drop-tail:
+**The paper's router.** The next table has the relative fairness (the throughput of a Vegas flow
+over that of a NewReno flow) in ns-3 with flows in one direction only, for the router of the paper's
+figure 2 (RD), for RED with ECN and for drop-tail:
 
 {table(["NewReno per Vegas", "RD", "RED/ECN", "DropTail"], exact)}
 
-The next table has the relative fairness with as many reverse flows, as in the experiments of
-`podlesny`, for the paper's router in ns-3 and for CBQ in ns-2:
+The next table has the relative fairness (the throughput of a Vegas flow over that of a NewReno
+flow) with as many flows in the reverse direction as forward, as in the experiments of `podlesny`,
+for the paper's router in ns-3 and for CBQ in ns-2:
 
 {table(["NewReno per Vegas", "router", "CBQ"], two_way)}
 
-With 0.1 NewReno flows per Vegas flow and reverse flows, the three runs of the paper's router give a
-relative fairness of {fewest}.  There are only two NewReno flows, so the runs differ too much for a
-verdict.
+With 0.1 NewReno flows per Vegas flow, and as many flows in the reverse direction as forward, the
+three runs of the paper's router give a relative fairness of {fewest}. There are only two NewReno
+flows, so the runs differ too much for a verdict.
 
 The last table has the relative fairness of the paper's router in ns-3 with 0.1 NewReno flows per
-Vegas flow and traffic one way, over five seeds (`docs/ns3.md`). ns-3 rounds Vegas's backlog up, so
-its alpha = 2 is alpha = 1 in the papers:
+Vegas flow and flows in one direction only: the mean over five seeds, and its standard error
+(`docs/ns3.md`). ns-3 rounds Vegas's backlog up, so its alpha = 2 is alpha = 1 in the papers:
 
 {table(["alpha, beta in ns-3", "relative fairness"], at_few)}
 
-With traffic one way, the router of `podlesny` gives a Vegas flow and a NewReno flow the same
-throughput to within a tenth, even with few NewReno flows."""
+If flows go in one direction only, the router of `podlesny` gives a Vegas flow and a NewReno flow
+the same throughput to within a tenth, even if there are few NewReno flows."""

@@ -181,14 +181,14 @@ This page computes the *fair alpha*: the value of alpha = beta at which one Vega
 source of equal delay get the same throughput.  For ns-2 and for the simulator `rounds` it is
 interpolated between two whole numbers, from means of {RUNS} runs.
 
-The tables also have the fair alpha by the mini-cycle model of `devendictis`, in two columns.  In
-"both lose" both sources lose a packet when the buffer overflows.  In "who grows loses" only the
-source whose window grows does.
+The tables also have the fair alpha by the mini-cycle model of `devendictis`, in two columns. In the
+column "both lose", both sources lose a packet when the buffer overflows. In the column "who grows
+loses", only the source whose window grows loses a packet.
 
-Two numbers of the mini-cycle model are changed here, so that it can be compared with ns-2. ns-2's
-Vegas rounds its backlog, so it keeps its window up to a backlog of alpha + 1/2, and the model gets
-this threshold.  The limit of ns-2's queue also counts the packet in transmission, so the model's
-buffer is one packet smaller than this limit (`docs/ns2.md`).
+To compare the mini-cycle model with ns-2, this page changes two of the model's numbers. ns-2's
+Vegas rounds its backlog, so it keeps its window constant up to a backlog of alpha + 1/2, and the
+model gets this threshold. The limit of ns-2's queue also counts the packet in transmission, so the
+model's buffer is one packet smaller than this limit (`docs/ns2.md`).
 
 **Link of `evaluation`** (187.5 pkt/s, 13.2 ms: it holds 2.5 packets).  Buffers and fair alphas are
 in packets:
@@ -219,12 +219,12 @@ buffer overflows (hypothesis 5).  But at that moment Vegas's window is constant.
 Vegas sends takes the place in the buffer that one of its own packets has just left, so none is
 lost.
 
-The mini-cycle model is not exact even if only the growing source loses.  Its fair alpha, at which
-both sources get the same, is then
-larger than ns-2's, by {over.min():.1f} to {over.max():.1f} packets (except at a buffer of
-{max(SHORT)} on the link of `evaluation`).  We do not know why.
+The mini-cycle model is not exact even if only the source whose window grows loses a packet at an
+overflow. Its fair alpha, at which both sources get the same, is then larger than ns-2's, by
+{over.min():.1f} to {over.max():.1f} packets (except at a buffer of {max(SHORT)} on the link of
+`evaluation`). We do not know why.
 
-**Caution.** If alpha is larger than the fair alpha, Vegas gets more than Reno, and soon far more.
-If in doubt, choose a smaller alpha.
+**Caution.** If alpha is larger than the fair alpha, at which both sources get the same, Vegas gets
+more than Reno. This advantage grows quickly with alpha, so choose a smaller alpha if in doubt.
 
 {_lottery(runs)}"""

@@ -123,26 +123,26 @@ paper concludes from its table 3 that the source with the longer delay gets less
 of `boutremans` the propagation delay has no influence, and a source that over-estimates its baseRTT
 *gains*.
 
-The table has the rate of the source with the shorter delay over that of the other source, for each
-longer delay in ms (first column).  In the heads, "1 and 3" means alpha = 1 and beta = 3.  Its
-columns are:
+The table has the ratio of the rate of the source with the shorter delay to that of the other
+source. The first column is the longer of the two delays, in ms. In the heads of the columns, "1 and
+3" means alpha = 1 and beta = 3. The columns are:
 
-- "Print" is table 3 of `tsang`.
+- The column "print" is table 3 of `tsang`.
 
-- "Printed rule" is a packet-by-packet simulation with the window rule that `tsang` prints in
-section 2.1.
+- The column "printed rule" is a packet-by-packet simulation with the window rule that `tsang`
+prints in section 2.1.
 
-- "Theory" is equation (6) of `boutremans` with the baseRTTs that ns-2 measured, and with
-(alpha + beta)/2 as alpha.
+- The columns "theory" are equation (6) of `boutremans` with the baseRTTs that ns-2 measured, and
+with (alpha + beta)/2 as alpha.
 
-- "Rounds of Linux" is the simulator `rounds` with the window rule of Linux.
+- The column "rounds of Linux" is the simulator `rounds` with the window rule of Linux.
 
 {table(["ms", *COLUMNS], cells)}
 
-In {len(real)} rows of this table the two delays differ by 10 ms or more.  The next table counts in
-how many of these {len(real)} cases the connection with the longer delay loses: its throughput is
-lower by more than 1 %.  The last column has a typical ratio of the larger throughput to the
-smaller:
+In {len(real)} rows of this table of ratios the delays of the two connections differ by 10 ms or
+more. The next table counts in how many of these {len(real)} cases the connection with the longer
+delay loses: its throughput is lower by more than 1 %. The last column has a typical ratio of the
+larger throughput to the smaller:
 
 | source | the longer delay loses | ratio |
 | --- | ---: | ---: |
@@ -153,35 +153,37 @@ smaller:
 | `rounds`, Linux's Vegas | {lose[LINUX]} | |
 
 **What survives.** The numbers of `tsang` are confirmed, and so is its conclusion for alpha < beta.
-By the window rule that the paper prints, the connection with the longer delay loses in all
-{lose[RULE]} cases.  In these simulations the other connection has the first packet at the router.
-If the longer connection has it, the longer one loses in {swapped} of {len(real)} cases.
-With alpha = beta both get the same, as the paper says.
+If we simulate the window rule that the paper prints, the connection with the longer delay loses in
+all {lose[RULE]} cases. In these simulations the connection with the shorter delay has the first
+packet at the router. If the other connection has it, the connection with the longer delay loses in
+{swapped} of {len(real)} cases. With alpha = beta = 2 or 3 both connections get nearly the same, as
+in table 4 of the paper. With alpha = beta = 1 they do not always.
 
 The window rule that `tsang` prints does not round the backlog.  ns-2's Vegas rounds the backlog to
 whole packets before it compares the backlog with the thresholds.  With the printed rule our
 packet-by-packet simulation reproduces most of the paper's table 3 to the sixth digit (`vegasmodel
 paper tsang`).  So the paper's simulator did not round either.
 
-**Why the longer connection loses.** A window changes once per round trip, so the connection with
-the shorter RTT grows faster.  Its backlog exceeds alpha first, and its window stops.  The window of
-the longer connection grows on until its own backlog reaches alpha.  Meanwhile the queue grows, and
-with it the backlog of the shorter connection.
+**Why the connection with the longer delay loses.** A window changes once per round trip, so the
+window of the connection with the shorter RTT grows faster. Its backlog exceeds alpha first, and its
+window stops. The window of the other connection grows on until its own backlog reaches alpha.
+Meanwhile the queue grows, and with it the backlog of the connection with the shorter RTT.
 
 In the simulations of `tsang` the connection with the shorter RTT ends with a backlog of
 {short.min():.1f} to {short.max():.1f} packets, and the one with the longer RTT with
-{long.min():.1f} to {long.max():.1f}. Equation (6) of `boutremans` cannot show this, since every
-backlog between alpha and beta is a steady state.
+{long.min():.1f} to {long.max():.1f}. Equation (6) of `boutremans` cannot show this: it has one
+alpha for all, but with alpha < beta every backlog between alpha and beta is a steady state.
 
 In ns-2 2.35 the connection with the longer delay loses in only {lose[NS2]} of {len(real)} cases.
-The reason: ns-2 rounds the backlog, which makes a window stop at a backlog of alpha - 1/2 instead
-of alpha.  Then slow start ends at another time, and the backlog of the longer connection may jump
-over alpha.
+The reason is that ns-2 rounds the backlog: a window stops at a backlog of alpha - 1/2 instead of
+alpha. Then slow start ends at another time than without rounding, and the backlog of the connection
+with the longer delay may jump over alpha.
 
-**Which hypothesis is wrong.** `tsang` says that every connection knows its true minimum RTT.  But
-the two connections start together, and the first packet of the longer one waits behind that of the
-other.  So the connection with the longer delay over-estimates its baseRTT.  By equation (6) of
-`boutremans`, with equal backlogs, it would then get more than the other.
+**Which hypothesis is wrong.** `tsang` says that every connection knows its true minimum RTT. But
+the two connections start together, and the first packet of the connection with the longer delay
+waits in the queue behind that of the other. So the connection with the longer delay over-estimates
+its baseRTT. By equation (6) of `boutremans`, with equal backlogs, it would then get more than the
+other.
 
 **Linux.** Linux divides by baseRTT where the papers divide by RTT: it keeps W (RTT -
 baseRTT)/baseRTT at alpha, where W is the window.  So a connection's rate W/RTT is alpha/(RTT -

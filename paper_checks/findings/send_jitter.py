@@ -394,18 +394,19 @@ ns-2, and for the mean of `rounds`:
 **What survives.** Without waits, {len(stood)} of the {len(answers)} conclusions hold in ns-2.  Of
 these {len(kept)} survive.
 
-A conclusion may survive although waits change its numbers.  For example, one conclusion says that
-Vegas gets more than Reno at a buffer of 4 packets, and less at 50.  It survives.  But at a buffer
-of 7 packets, Vegas gets more without waits (Reno's throughput over Vegas's is
-{buffers.still[1]:.2f}), and Reno gets more with waits ({buffers.waits[1]:.2f}).
+A conclusion may survive although its numbers change if senders wait at random. For example,
+`evaluation` concludes that Vegas gets more than Reno at a buffer of 4 packets, and less at a buffer
+of 50. This also holds if senders wait. But at a buffer of 7 packets, Vegas gets more if they do not
+wait (Reno's throughput over Vegas's is {buffers.still[1]:.2f}), and Reno gets more if they wait
+({buffers.waits[1]:.2f}).
 
-Another example has two Vegas flows, of which the second also crosses a link of 1 ms, and so has the
-longer round trip.  The paper concludes that this flow does not get less.  In fact it gets more:
-the first flow's throughput over the second's is {vegas.still[0]:.2f} without waits, and
-{vegas.waits[0]:.2f} with waits.  So the conclusion survives.
+In another conclusion that survives, two Vegas flows share a link. The second one also crosses a
+link of 1 ms, and so has the longer round trip. The paper concludes that this flow does not get
+less. In fact it gets more: the first flow's throughput over the second's is {vegas.still[0]:.2f}
+without waits, and {vegas.waits[0]:.2f} with waits. So the conclusion survives.
 
-**What does not survive.** {len(lost)} of the papers' conclusions that hold without waits do not
-hold with waits: those with "no" in the last column of the table.
+**What does not survive.** {len(lost)} of the papers' conclusions hold in ns-2 if senders do not
+wait, but not if they wait at random. The last column of the table has "no" for them.
 
 In table 3 of `evaluation` two flows of one law share a link, and the second also crosses a link of
 X ms.  The next table has the first flow's throughput over the second's in ns-2, for two Reno flows
@@ -413,17 +414,19 @@ and for two SACK flows:
 
 {table(head, moved)}
 
-If the additional link has a delay of 13 ms, the flow with the longer round trip gets less without
-waits, and more with waits.  `rounds` agrees: with waits it has ratios of {reno.rounds[1]:.2f}
-(Reno) and {sack.rounds[1]:.2f} (SACK).  With 208 ms the waits
-increase Reno's ratio and reduce SACK's.  So the size of this bias depends on the waits; by
-`evaluation` it is almost linear in the ratio of the round trips.
+If the link that only the second flow crosses has a delay of 13 ms, this flow gets less than the
+first flow without waits, and more with waits. The simulator `rounds` agrees: with waits the first
+flow's throughput over the second's is {reno.rounds[1]:.2f} for two Reno flows and
+{sack.rounds[1]:.2f} for two SACK flows. If this link has a delay of 208 ms, the waits increase the
+ratio for Reno and reduce it for SACK. So the size of the bias against the longer round trip depends
+on the waits. The paper `evaluation` instead calls the bias almost linear in the ratio of the round
+trips.
 
 **What does not hold even without waits.** {len(never)} conclusions do not hold in ns-2 2.35 without
 waits; see their records.
 
-**Caution.** The wait is uniform from 0 to the transmission time of one packet: {1e3 / 187.5:.1f}
-ms on the links of `evaluation` and `tsang`, where the shortest round trip is 13.2 ms.  Such a wait
-is not small.  Its mean, {0.5e3 / 187.5:.1f} ms, is an additional delay that the papers' senders do
-not have.  The runs do not tell which part of a change comes from the end of phase effects, and
-which from the additional delay."""
+**Caution.** The wait is uniform from 0 to the transmission time of one packet: {1e3 / 187.5:.1f} ms
+on the links of `evaluation` and `tsang`, where the shortest round trip is 13.2 ms. Such a wait is
+not small. Its mean, {0.5e3 / 187.5:.1f} ms, is an additional delay that the papers' senders do not
+have. If a result changes with the waits, the runs do not tell which part of the change comes from
+the end of phase effects, and which from the additional delay."""

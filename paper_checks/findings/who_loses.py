@@ -106,21 +106,24 @@ def _text(rows: np.ndarray) -> str:
     left = [float(errors[1:, k].mean()) for k in (2, 3, 4)]  # derived, its edges, its losers
     gain = [1 - after / before for before, after in itertools.pairwise(left)]
     return f"""Hypothesis 5 of `devendictis` says that one Vegas and one Reno source both lose a
-packet each time the buffer overflows.  The formulas of the paper depend on this hypothesis.
-Vegas's decrease factor of 3/4 matters only if the hypothesis is true.
+packet each time the buffer overflows. The formulas of the paper depend on this hypothesis. After a
+loss Vegas reduces its window by a factor of 3/4, and this factor matters only if the hypothesis is
+true.
 
 The table has the ratio of Vegas's throughput to Reno's at several buffers (in packets).  It
 compares ns-2 2.35 (mean of 3 runs), the simulator `rounds`, and four forms of the model of
 `devendictis`. The last two columns have the part of its packets that each source loses in ns-2.
 
-- "Both lose, printed" and "both lose, derived" are the model with hypothesis 5, with the formulas
-as printed and as we derived them.
+- The columns "both lose, printed" and "both lose, derived" are the model with hypothesis 5: both
+sources lose a packet at an overflow. The first has the formulas as the paper prints them, the
+second as we derived them.
 
-- "Both lose, ns-2's edges" is the model with the derived formulas and ns-2's rounding: Vegas keeps
-its window up to a backlog of alpha + 1/2.
+- The column "both lose, ns-2's edges" is the model with hypothesis 5, the derived formulas and
+ns-2's rounding of the backlog: Vegas keeps its window constant up to a backlog of alpha + 1/2.
 
-- "Who grows loses, ns-2's edges" is the model with this rounding, but only the source whose window
-grows loses a packet.
+- The column "who grows loses, ns-2's edges" is the model with the derived formulas and ns-2's
+rounding of the backlog, but without hypothesis 5: only the source whose window grows loses a packet
+at an overflow.
 
 The limit of ns-2's drop-tail queue also counts the packet in transmission.  So the formulas get a
 buffer that is one packet smaller than the buffer in the first column (`docs/ns2.md`):
@@ -147,10 +150,11 @@ Vegas keeps its window constant up to a backlog of alpha + 1/2.  With this thres
 alpha, the error of the ratio of throughputs is {gain[0]:.0%} smaller at buffers of 20 and 30
 packets.
 
-The second change of the model of `devendictis` is that only the growing source, Reno, loses a
-packet at an overflow. At buffers of 20 and 30 packets this removes {gain[1]:.0%} of the error
-that the first change leaves.  At a buffer of 10 packets the error is large with and without these
-changes, because there one packet more or less in the queue changes Vegas's window by many packets.
+The second change of the model of `devendictis` is that only Reno, whose window grows, loses a
+packet at an overflow. At buffers of 20 and 30 packets this removes {gain[1]:.0%} of the error that
+remains after the first change (ns-2's rounding). At a buffer of 10 packets the error is large with
+and without these changes, because there one packet more or less in the queue changes Vegas's window
+by many packets.
 
 **For users.** Vegas's decrease factor matters only if the buffer has a few packets.  With a larger
 buffer Vegas never loses, so the factor is never used."""
