@@ -1,11 +1,14 @@
-"""The command ``vegasmodel``.  Ctrl-C ends it silently, even while its modules are loading."""
+"""Starts the command ``vegasmodel``.
+
+Ctrl-C and SIGTERM end the command without a message while its modules are still being imported.
+"""
 
 import os
 import signal
 
 
 def main() -> None:
-    """Run the command line and exit."""
+    """Run the command that the process's arguments name, and exit."""
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, lambda number, _: os._exit(128 + number))

@@ -70,7 +70,10 @@ def run_engine(
 
 
 def record_engine(scenario: Scenario, engine: str = "ns2", timeout: float | None = None) -> Trace:
-    """The trace of one run of the simulator; arguments and errors as for ``run_engine``."""
+    """Make one run of the packet-level simulator ``engine`` and return its trace.
+
+    The arguments and the errors are those of ``run_engine``.
+    """
     rules.Choice(ENGINES).check(engine, "engine")
     from vegasmodel.packets import ns2_trace
 
@@ -93,12 +96,15 @@ class Comparison:
 
     @property
     def errors(self) -> dict[str, dict[str, float | None]]:
-        """For each model with an answer, by its name: the errors of ``model_errors``."""
+        """The errors of each model that has an answer, by the model's name (``model_errors``)."""
         return {p.model: model_errors(p, self.measured) for p in self.models if p.applicable}
 
     @property
     def pairing(self) -> list[dict[str, str]]:
-        """Which flow of the trace belongs to each flow of the scenario; empty without a trace."""
+        """For each flow of the scenario, the flow of the trace that it was paired with.
+
+        The list is empty if the measurement is not a trace.
+        """
         return list(self.measured.extra.get("pairing", ()))
 
     def best_error(self) -> float | None:
@@ -152,11 +158,11 @@ class Comparison:
         return pd.concat(frames, ignore_index=True)
 
     def to_xarray(self) -> xr.Dataset:
-        """The datasets of ``Prediction.to_xarray``, joined along a dimension ``model``.
+        """One dataset of all answers, joined along a dimension ``model``.
 
-        The last entry of ``model`` is the measurement.  The variables ``error_throughput_nrmse``,
-        ``error_ratio`` and ``error_base_rtt`` hold the models' errors; for the measurement they are
-        NaN.
+        The last entry of ``model`` is the measurement.  The variables of an answer are those of
+        ``Prediction.to_xarray``.  The variables ``error_throughput_nrmse``, ``error_ratio`` and
+        ``error_base_rtt`` hold the errors of each model; at the measurement they are NaN.
         """
         import xarray as xr
 
@@ -178,7 +184,7 @@ class Comparison:
 
     @property
     def runs(self) -> int | None:
-        """The number of measured runs of a packet simulator; ``None`` if a trace was measured."""
+        """The number of runs over which ns-2 or ns-3 was averaged; ``None`` for another source."""
         return self.measured.scenario.run.times if self.measured.model in ENGINES else None
 
     def scatter(self) -> float | None:
@@ -225,7 +231,8 @@ class Comparison:
     def _pair(self, model: str) -> str:
         """The pair ``a/b`` of groups whose throughput ratio has the model's largest error.
 
-        The text has brackets around the pair, and is empty if no pair of groups has a ratio.
+        The text has brackets around the pair. It is empty if no pair of groups has both a ratio by
+        the model and a measured one.
         """
         ratios = next(p.ratios for p in self.models if p.model == model)
         found = worst_ratio(ratios, self.measured.ratios)
@@ -269,10 +276,10 @@ def model_errors(model: Prediction, measured: Prediction) -> dict[str, float | N
 
 
 def _base_rtt_error(model: Prediction, measured: Prediction) -> float | None:
-    """The error of the excess of Vegas senders' baseRTTs over the RTT of the empty path.
+    """The model's error in how much the baseRTTs of Vegas senders exceed the RTT of the empty path.
 
-    It is the root mean square error over the senders, divided by the mean measured excess (NRMSE).
-    It is ``None`` if either side has no baseRTT.
+    This is the root mean square error over the Vegas senders, divided by the mean of the measured
+    excesses (NRMSE). It is ``None`` if the model or the measurement has no baseRTT.
     """
     if model.base_rtt is None or measured.base_rtt is None:
         return None
@@ -293,16 +300,18 @@ def compare(
     *,
     runs: int | None = None,
 ) -> Comparison:
-    """Compare the answers of all ``models`` with a measurement of the same scenario.
+    """Compare the answers of ``models`` with a measurement of the same scenario.
 
-    The measurement is the given trace.  Without a trace it is the stored run of exactly this
-    scenario, and if there is none, a new run of ns-2.  ``scenario`` may also be the table of a
-    scenario file with missing keys.  These are then estimated from the trace (``completion``) and
-    listed in the result's ``estimates``.  ``timeout`` is that of ``run_engine``.  ``runs`` is the
-    number of runs of ns-2 over which the measurement is averaged; by default it is the scenario's
-    ``runs``, or one if the scenario has none.  It does not affect the models.  Raises
-    ``FieldError`` for a bad trace or if both a trace and ``runs`` are given, and ``EngineMissing``
-    if there is no measurement and ns-2 is not installed.
+    - The measurement is the given ``trace``. Without a trace it is the stored run of exactly this
+      scenario. If there is no stored run, ns-2 is run.
+    - ``scenario`` may also be the table of a scenario file with missing keys. These are then
+      estimated from the trace (``completion``) and listed in the result's ``estimates``.
+    - ``timeout`` is the time limit of a run of ns-2, as for ``run_engine``.
+    - ``runs`` is the number of runs of ns-2 over which the measurement is averaged. By default it
+      is the scenario's ``runs``, or one if the scenario gives none. It does not affect the models.
+
+    Raises ``FieldError`` for a bad trace, or if ``runs`` is given and the measurement is not a run
+    of ns-2. Raises ``EngineMissing`` if ns-2 must be run and is not installed.
     """
     if runs is not None and trace is not None:
         raise FieldError("runs", runs, "nothing beside a trace, which is one run")

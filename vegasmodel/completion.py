@@ -50,7 +50,7 @@ class Filled:
     how: str
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for JSON; an infinite value becomes ``None``."""
+        """The estimate as a dictionary for JSON; an infinite value becomes ``None``."""
         data = dataclasses.asdict(self)
         finite = {k: v for k, v in data.items() if not isinstance(v, float) or math.isfinite(v)}
         return dict.fromkeys(data) | finite

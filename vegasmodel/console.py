@@ -1,4 +1,4 @@
-"""Results as text: tables for 80 columns, and the JSON documents of the commands."""
+"""Prints results on the terminal, as tables for 80 columns or as one JSON document."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def console() -> Console:
 
 
 class _Output(Console):
-    """A console that raises ``BrokenPipeError`` when the reader of a pipe has gone.
+    """A console of the library rich that raises ``BrokenPipeError`` if the pipe's reader has ended.
 
-    ``support.exits`` turns this error into an exit status.
+    An example of such a reader is ``head``.  ``support.exits`` turns the error into an exit status.
     """
 
     def on_broken_pipe(self) -> None:
@@ -94,7 +94,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = ""
 
 
 def headline(scenario: Scenario) -> str:
-    """The scenario in one or two lines: links, then groups."""
+    """One line that names the scenario, its links (at most three) and its packet size."""
     links = "; ".join(
         f"{link.name}: {link.capacity:.6g} pkt/s, buffer {link.buffer:g} pkt"
         for link in scenario.links[:3]
@@ -138,7 +138,7 @@ def results_table(scenario: Scenario, results: Sequence[Prediction], width: int 
 
 
 def _width(column: Sequence[str]) -> int:
-    """The characters that a column of a table takes, with the space at its sides."""
+    """The width of a table's column in characters, with the space on both sides of the text."""
     return 2 + max(len(line) for cell in column for line in cell.split("\n"))
 
 
@@ -172,11 +172,12 @@ def shares_table(
 
 
 def by_groups(scenario: Scenario, results: Sequence[Prediction], width: int = 80) -> list[Table]:
-    """Tables with groups in rows and models in columns, for scenarios with many groups.
+    """The tables of results for a scenario with many groups: groups in rows, models in columns.
 
-    The first tables show each group's mean throughput per flow, Jain's index and the load.  The
-    following ones show the Mbit/s of all the group's flows together, and their share of the total.
-    Each table has as many models as fit the width.
+    The first tables show each group's mean throughput per flow, and below it Jain's index and the
+    load. The next tables show the throughput of all flows of a group together in Mbit/s, and the
+    group's share of the total. If not all models fit the width, there are several tables of each
+    kind.
     """
     groups = [group.name for group in scenario.flows][:MAX_GROUP_ROWS]
     shown = [result for result in results if result.applicable]
@@ -236,9 +237,9 @@ def notes(results: Sequence[Prediction]) -> list[str]:
 
 
 def print_pairing(pairs: Sequence[Mapping[str, str]], most: int = 20) -> None:
-    """Print which flow of the trace each flow of the scenario is, and how that was decided.
+    """Print which flow of the trace belongs to each flow of the scenario, and how this was decided.
 
-    Prints nothing if all names agree.
+    Nothing is printed if the paired flows have the same names.
     """
     if any(pair["flow"] != pair["trace"] for pair in pairs):
         lines = [f"{p['flow']} is {p['trace']} of the trace, by {p['by']}." for p in pairs[:most]]
@@ -372,7 +373,7 @@ def print_checks(checks: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _brief(value: Any) -> str:
-    """A printed or computed value as a cell of at most 24 characters."""
+    """A paper's printed value, or the value computed for it, as text of at most 24 characters."""
     if isinstance(value, float):
         text = f"{value:.4g}"
     elif isinstance(value, (list, tuple)):
@@ -383,7 +384,7 @@ def _brief(value: Any) -> str:
 
 
 def print_trajectories(data: xr.Dataset, *, json: bool) -> None:
-    """Print means over the second half of a simulation, per flow and per link."""
+    """Print each flow's and each link's means over the second half of a simulation."""
     half = data.isel(time=slice(data.sizes["time"] // 2, None))
     means = half.mean("time", skipna=True)
     flows: list[dict[str, Any]] = [
@@ -430,9 +431,10 @@ def _time(seconds: float | None) -> str:
 
 
 def output_path(path: Path, field: str, suffixes: Sequence[str]) -> Path:
-    """Check, before any work, that a result can be written to this path.
+    """Check, before a long computation, that its result can be written to ``path``.
 
-    Raises ``FieldError``, or ``PermissionError`` if the user may not write there.
+    Raises ``FieldError`` unless the path ends in one of ``suffixes`` and its folder exists. Raises
+    ``PermissionError`` if the user may not write in the folder.
     """
     allowed = f"a path ending in {' or '.join(suffixes)} in a folder that exists"
     try:

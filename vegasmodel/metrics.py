@@ -119,9 +119,10 @@ def log_ratio_error(
 def worst_ratio(
     computed: Mapping[str, float | None], measured: Mapping[str, float | None]
 ) -> tuple[str, float] | None:
-    """The pair ``a/b`` of groups with the largest error of its ratio, and that error.
+    """The pair ``a/b`` of groups whose throughput ratio has the largest error, and that error.
 
-    The error is that of ``log_ratio_error``.  ``None`` if no pair of groups has both ratios.
+    The error of a pair is ln(computed ratio / measured ratio); the largest in magnitude counts.
+    Returns ``None`` if no pair of groups has both a computed and a measured ratio above 0.
     """
     errors = []
     for pair, value in measured.items():

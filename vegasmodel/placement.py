@@ -25,9 +25,9 @@ def stack(scenario: Scenario, group: Flow) -> Stack:
 
 
 def link_stack(scenario: Scenario) -> Stack:
-    """The TCP implementation whose conventions hold for the buffers of the scenario's links.
+    """The TCP implementation that decides how packets in the links' buffers are counted.
 
-    ns-2, for example, counts the packet in transmission.
+    For example, ns-2 counts the packet in transmission as one in the buffer.
     """
     return stacks.of_links(
         (group.law for group in scenario.flows),

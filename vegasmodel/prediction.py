@@ -62,7 +62,7 @@ class Prediction:
     def not_applicable(
         cls, model: str, scenario: Scenario, reason: str, assumptions: Sequence[Assumption] = ()
     ) -> Prediction:
-        """The answer of a model whose equations cannot be evaluated; ``reason`` says why."""
+        """The answer of a model that cannot be evaluated for this scenario; ``reason`` says why."""
         return cls(
             model, scenario, None, applicable=False, reason=reason, assumptions=tuple(assumptions)
         )
@@ -332,7 +332,7 @@ def _unit(name: str) -> str:
 
 
 def _number(value: float | None) -> float | None:
-    """A number as JSON can hold it: NaN and infinity become null."""
+    """The number as JSON can hold it: NaN and infinity become ``None``."""
     return float(value) if value is not None and math.isfinite(value) else None
 
 

@@ -27,7 +27,11 @@ def uncertainty(rates: Floats) -> Floats:
 
 
 def certain(rates: Floats) -> bool:
-    """Whether the mean of each flow over these runs [runs, flows] is certain enough."""
+    """Whether every flow's mean throughput over these runs is precise enough.
+
+    ``rates`` [runs, flows] are the throughputs. There must be at least ``MIN_RUNS`` runs, and half
+    the 95 % interval of each mean must be at most ``ENOUGH_PRECISION`` of the mean.
+    """
     return len(rates) >= MIN_RUNS and float(uncertainty(rates).max()) <= ENOUGH_PRECISION
 
 
@@ -81,9 +85,10 @@ def insensitive(scenario: Scenario, rates: Floats) -> Assumption:
 
 
 def enough_runs(scenario: Scenario, rates: Floats, *, chance: bool) -> Assumption:
-    """The assumption that there are enough runs for precise means.
+    """The assumption ``enough-runs``: that the mean throughputs over the runs are precise enough.
 
-    They are precise if half the 95 % interval is at most ``ENOUGH_PRECISION`` of each mean.
+    It holds if half the 95 % interval of each flow's mean is at most ``ENOUGH_PRECISION`` of the
+    mean.
     """
     n = len(rates)
     if n == 1 and chance:

@@ -94,7 +94,7 @@ def simulate(
 
 
 def _sources(scenario: Scenario) -> dict[str, tuple[str, list[Any]]]:
-    """Coordinates over ``flow``: law, TCP implementation and packet size in bytes."""
+    """For each flow, its law, TCP implementation and packet size (bytes), as xarray coordinates."""
     groups = [member.flow for member in scenario.members]
     return {
         "law": ("flow", [group.law for group in groups]),

@@ -8,11 +8,12 @@ __all__ = ["Status"]
 
 
 class Status(IntEnum):
-    """How a solver or a simulator ended; ``reason`` says it in words.
+    """How a solver or a simulator ended; the property ``reason`` says it in words.
 
-    Arrays hold the status as its number.  A solver's result is valid only with ``DONE``.  With any
-    other status the result is NaN or, with ``INACCURATE``, unreliable.  A branch of equilibria
-    keeps the points found so far, whatever its status.
+    Arrays hold the status as its number.  The result of a solver is valid only if the status is
+    ``DONE``.  With ``INACCURATE`` the result is unreliable, and with any other status it is NaN.
+    The exception is a solver that follows a branch of equilibria: it keeps the points found so far,
+    whatever its status.
     """
 
     PENDING = -1

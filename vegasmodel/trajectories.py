@@ -1,4 +1,4 @@
-"""Turns simulated trajectories into a trace, so that they can be stored and compared like one."""
+"""Converts the trajectories of ``simulate`` to a ``Trace``, which can be stored and compared."""
 
 from __future__ import annotations
 

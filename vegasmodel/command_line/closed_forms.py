@@ -255,10 +255,10 @@ def parse_capacity(capacity: str, packet_size: str) -> tuple[float, float]:
 
 
 def values(text: str, field: str, option: str) -> Any:
-    """Read a list of numbers, separated by commas, for the option ``option``; returns an array.
+    """Read the numbers of a command-line option, separated by commas, as an array.
 
-    The values allowed are those of the flow's key ``field`` in a scenario file.  An error names a
-    value of a list by its index from 0, as in ``--alpha[2]``.
+    A number is allowed if a scenario file allows it for the key ``field`` of a flow.  If the option
+    has several numbers, an error names the wrong one by its index from 0, as in ``--alpha[2]``.
     """
     import numpy as np
 

@@ -96,7 +96,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _invoke(context: click.Context) -> None:
-    """Run the command; errors name the command's option, not the Python argument behind it."""
+    """Run the command. If an argument is wrong, the error names the command-line option.
+
+    The ``FieldError`` raised inside names the Python argument instead.
+    """
     try:
         app.invoke(context)
     except FieldError as error:

@@ -85,7 +85,7 @@ def check_picture(path: Path | None) -> None:
 
 
 def load(scenario: Path, files: Iterable[Path] = ()) -> Scenario:
-    """Read a scenario file; its flows may use laws that ``files`` register."""
+    """Run the Python files ``files``, which define the user's laws, then read a scenario file."""
     from vegasmodel.scenario import load as read
 
     register(files)

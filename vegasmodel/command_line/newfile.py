@@ -118,9 +118,10 @@ def _size_note(trace: Trace) -> dict[tuple[str, int, str], str]:
 
 
 def _flows(trace: Trace) -> list[dict[str, Any]]:
-    """A scenario table for each flow of the trace.
+    """For each flow of the trace, a table ``[[flow]]`` for a scenario file, as a dictionary.
 
-    The flows keep their names, unless some name is an address or a number.
+    A flow keeps its name if all names of the trace begin with a letter and are plain words.
+    Otherwise it is named by its law and a number, because addresses and ports are no good names.
     """
     firsts, end = trace.known("first"), float(trace.edges[-1])
     stack = trace.provenance.get("variant", trace.engine)  # a simulated trace names its stack
@@ -163,10 +164,10 @@ def _written(entry: Filled, packet_size: float, flow: Flow | None) -> tuple[str,
 
 
 def _whole(entry: Filled, flow: Flow) -> float:
-    """The estimate of alpha or beta, whole if the flow's TCP implementation counts whole packets.
+    """The estimate of alpha or beta, rounded if the flow's TCP implementation needs whole packets.
 
-    If alpha and beta differ, alpha is rounded down and beta up, so the backlogs in the trace stay
-    between them.
+    If alpha and beta are equal, they are rounded to the nearest whole number. If they differ, alpha
+    is rounded down and beta up, so the backlogs seen in the trace still lie between them.
     """
     if STACKS[flow.variant].real_numbers:
         return entry.value
@@ -191,7 +192,10 @@ def _rounded(value: float, low: float, high: float) -> float:
 
 
 def _place(key: str) -> tuple[str, int, str] | None:
-    """The parts of a key such as ``link[0].buffer``."""
+    """Split a key such as ``link[0].buffer`` into ``("link", 0, "buffer")``.
+
+    Returns ``None`` for a key of another form.
+    """
     head, dot, attribute = key.partition("].")
     kind, bracket, number = head.partition("[")
     return (kind, int(number), attribute) if dot and bracket else None

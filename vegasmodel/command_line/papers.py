@@ -42,11 +42,11 @@ def paper(
 ) -> None:
     """The papers' printed values beside computed ones.
 
-    Each item has a verdict.  PAPER is tsang, boutremans, evaluation, devendictis or podlesny;
-    without it, all five are checked.
+    Each item of a paper, such as a figure or a table, has a verdict.  PAPER is tsang, boutremans,
+    evaluation, devendictis or podlesny; without it, all five are checked.
 
     The exit status is 1 if some item is "discrepant": its computed value differs from the printed
-    one, and no printing error explains it.
+    one, and no printing error explains the difference.
 
     Example: vegasmodel paper devendictis --html devendictis.html
     """

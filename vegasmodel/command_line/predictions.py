@@ -119,7 +119,7 @@ def measure(
     json: bool,
     plot: Path | None,
 ) -> None:
-    """Run the packet-level simulator and report what it measured.
+    """Run a packet-level simulator and report what it measured.
 
     Example: vegasmodel measure mixed.toml --out mixed.parquet
     """
@@ -192,10 +192,10 @@ def compare(
 
 
 def _asked(scenario: Scenario, names: Sequence[str]) -> list[Prediction]:
-    """The predictions of the models ``names``.
+    """The predictions of the models named in ``names``.
 
-    If ``names`` has one model, its errors are raised.  If ``names`` has several, a model without an
-    answer gives a prediction that says why.
+    If only one model is named, its errors are raised.  If several are named, a model without an
+    answer, or without the optional package that it needs, gives a prediction that says so.
     """
     from vegasmodel.predictor import predict, predict_all
 

@@ -1,4 +1,4 @@
-"""The command ``completion``, which lets a shell complete the other commands by tab."""
+"""The command ``completion``, which prints a script for completing commands with the tab key."""
 
 from __future__ import annotations
 

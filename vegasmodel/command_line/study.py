@@ -1,4 +1,4 @@
-"""Commands that evaluate variations of a scenario: ``design``, ``sweep``, ``basins``, ``map``."""
+"""The commands that run variations of a scenario: ``design``, ``sweep``, ``basins``, ``map``."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def design(
 ) -> None:
     """Find the value of a field that meets a target.
 
-    A model's predictions decide whether the target is met.  Each solution is then checked by the
-    simulator called rounds, unless the model is rounds itself.
+    A model's predictions decide which values meet the target.  The simulator called rounds then
+    checks each solution, unless rounds is the model itself.
 
     Example: vegasmodel design mixed.toml --solve link.buffer --for share:vegas=0.3 --verify ns2
     """

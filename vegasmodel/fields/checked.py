@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """The rule for a field that is a TOML table in a file and a dataclass in Python."""
+    """The rule for a field that is a TOML table in a scenario file and a dataclass in Python."""
 
     cls: type[Any]
 
@@ -33,7 +33,7 @@ class Table:
             raise FieldError(where, value, f"a {self.cls.__name__}")
 
     def write(self, value: Any) -> Any:
-        """The TOML table: the fields whose value is not the default."""
+        """Convert the dataclass to a TOML table; fields that hold their default are left out."""
         return write_table(value)
 
 
@@ -145,7 +145,7 @@ def declare(rule: Rule, default: Any = dataclasses.MISSING, *, key: str | None =
 
 
 def of(cls: type[Any], field: str) -> Any:
-    """The rule of a field of a dataclass."""
+    """The rule that the dataclass ``cls`` declares for its field ``field``."""
     return cls.__dataclass_fields__[field].metadata["rule"]
 
 
@@ -177,7 +177,7 @@ def check(instance: Any) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """The value with Python's numbers and lists in place of NumPy's, also in a list or a table."""
+    """Replace NumPy's numbers and arrays by Python's, also inside a list, tuple or dictionary."""
     if hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, list):
@@ -286,9 +286,9 @@ class Checked:
 
 
 class Shown(Checked):
-    """A checked dataclass whose ``repr`` is the call that makes it.
+    """A checked dataclass whose ``repr`` is the Python call that makes an equal object.
 
-    The call has values with units, and leaves out defaults.
+    In this call, numbers have their units, and fields that hold their default are left out.
     """
 
     def __repr__(self) -> str:

@@ -1,8 +1,8 @@
 """Checks that each argument of a function is of the right kind, such as a number or an array.
 
-``checked`` decorates a function. It reads the allowed kinds from the type annotations of the
-function. An argument of another kind raises a ``FieldError``, whose message is one line. Rules for
-the value itself, such as a range, are the function's own task.
+The decorator ``checked`` adds this check to a function. It reads the allowed kinds from the
+function's type annotations. An argument of another kind raises a ``FieldError``, whose message is
+one line. The function itself checks the value of the argument, such as its range.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ T = TypeVar("T", bound=Callable[..., Any])
 
 
 class Kind(NamedTuple):
-    """What an argument may be."""
+    """A kind of argument, such as a whole number: its description, and a test for values."""
 
     words: str  # for the error
     has: Callable[[Any], bool]  # whether a value is of this kind
@@ -36,9 +36,10 @@ class Kind(NamedTuple):
 
 
 def checked(function: T) -> T:
-    """Check the kind of each argument before ``function`` runs, or a class makes an object.
+    """Make ``function`` check the kind of each argument before it runs.
 
-    NumPy's numbers count as Python's do. An argument of the type ``Any`` is not checked.
+    For a class, the arguments of its constructor are checked. NumPy's numbers are accepted where
+    Python's are. An argument with the annotation ``Any`` is not checked.
     """
     if isinstance(function, type):
         made: Any = function
@@ -130,7 +131,7 @@ def _list(entry: Kind | None) -> Kind:
 
 
 def _is_number(value: Any, kind: type, dtypes: str) -> bool:
-    """Whether the value is one number; a Boolean is none."""
+    """Whether the value is a single number of the class ``kind``, and not True or False."""
     if isinstance(value, kind):
         return not isinstance(value, bool)
     return _is_array(value, dtypes) and np.ndim(value) == 0

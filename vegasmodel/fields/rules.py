@@ -44,7 +44,10 @@ def known(*values: object) -> bool:
 
 
 def real(value: Any) -> float:
-    """The value as a float; NaN if it is no real number, or too large for a float."""
+    """The value as a float.
+
+    Returns NaN if the value is not a real number or is too large for a float.
+    """
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         return math.nan
     try:
@@ -54,7 +57,7 @@ def real(value: Any) -> float:
 
 
 class Rule(Protocol):
-    """How a field's value is read from a scenario file, checked, and written to one."""
+    """How the value of a field is read from a scenario file, checked, and written to a file."""
 
     def read(self, value: object, where: str, packet_size: float | None) -> Any:
         """Turn a value of the file into the package's own value.
@@ -197,7 +200,7 @@ class Texts:
     """The rule for a list of names without repeats."""
 
     def read(self, value: object, where: str, packet_size: float | None) -> tuple[str, ...]:
-        """Turn a list from the file into a tuple of names."""
+        """Turn a list from a scenario file into a tuple of names."""
         if not isinstance(value, Sequence) or isinstance(value, str):
             raise FieldError(where, value, "a list of names")
         self.check(tuple(value), where)

@@ -18,10 +18,10 @@ MAX_FILE = 4_000_000  # bytes
 
 
 def parse(text: str, where: str, value: str) -> dict[str, Any]:
-    """The table of a TOML text.
+    """Read TOML text; return its content as a dictionary.
 
-    Raises ``FieldError`` if the text is not TOML; the error then names ``where`` as the field and
-    ``value`` as the value.
+    If the text is not TOML, raises ``FieldError`` with ``where`` as the field and ``value`` as the
+    value.
     """
     try:
         return tomllib.loads(text)
@@ -55,7 +55,11 @@ def read(path: str | Path) -> dict[str, Any]:
 
 
 def write(table: Mapping[str, Any]) -> str:
-    """The table as TOML: inner tables and lists of tables under headings, other values inline."""
+    """Convert a dictionary to TOML text.
+
+    Inner tables and lists of tables get a heading of their own. All other values stand in one line
+    after their key.
+    """
     plain = {key: value for key, value in table.items() if not _heading(value)}
     blocks = ["".join(f"{key} = {_inline(value)}\n" for key, value in plain.items())]
     for key, value in table.items():

@@ -46,7 +46,7 @@ class FieldError(ValueError):
         super().__init__(f"{field}: {show(value)} {wrong}; {allowed}")
 
     def of(self, field: str) -> FieldError:
-        """The same error for another field: that with the name ``field``."""
+        """A copy of this error that names ``field`` as the wrong field."""
         return FieldError(field, self.value, self.allowed, wrong=self.wrong)
 
 

@@ -18,10 +18,10 @@ Parts = tuple[tuple[Any, ...], tuple[Any, ...]]
 
 
 def replaced(scenario: T, given: Parts, changes: Mapping[str, Any], fields: Mapping[str, Any]) -> T:
-    """Implements ``Scenario.replace``: returns a copy with ``changes`` and ``fields``.
+    """The implementation of ``Scenario.replace``, which explains ``changes`` and ``fields``.
 
-    ``given`` holds the links and flows as the user gave them: text with units is still text, and
-    fields that the user left out are still missing.
+    ``given`` holds the links and the flows as the user gave them.  In these, text with units is
+    still text, and fields that the user left out are still missing.
     """
     links, flows = given
     whole: Any = scenario
@@ -106,9 +106,9 @@ def _attribute(part: Any, key: str, name: str) -> str:
 
 
 def _keys(part: Any) -> dict[str, str]:
-    """The attribute's name for each key that a scenario file may have for this part.
+    """The attribute's name for each key that a scenario file may have for the dataclass ``part``.
 
-    An attribute's own name counts as a key, too.
+    The attribute's own name is accepted as a key, too.
     """
     return {
         key: field.name

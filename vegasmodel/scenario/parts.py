@@ -137,7 +137,7 @@ class Poisson(Checked):
 
 
 class _PoissonRule(Table):
-    """The rule for text such as ``{ poisson = "50 1/s" }``."""
+    """The rule for the value ``{ poisson = "50 1/s" }`` of a group's field ``arrivals``."""
 
     def read(self, value: object, where: str, packet_size: float | None) -> Poisson:
         return Poisson(Quantity("frequency", low_open=True).read(value, where, packet_size))
@@ -238,12 +238,13 @@ class Flow(Shown):
 
 @dataclass(frozen=True, repr=False)
 class Run(Shown):
-    """How long a run lasts, when measuring begins, and how many runs there are.
+    """How long a run lasts, when measuring begins (``warmup``), and how many runs there are.
 
     The default ``warmup`` is 200 s, or a third of the duration if that is less.
 
-    With ``runs = None``, packet-level simulators run once.  If the scenario is random, ``fluid``
-    and ``rounds`` make 3 to 5 runs, until their means are precise enough.
+    If ``runs`` is ``None``, packet-level simulators run once.  ``fluid`` and ``rounds`` also run
+    once if they draw no random numbers for this scenario.  Otherwise they make 3 to 5 runs, until
+    the means over the runs are precise enough.
     """
 
     duration: OrText[float] = field(_POSITIVE_TIME, 600.0)
@@ -267,7 +268,7 @@ class Run(Shown):
 
     @property
     def times(self) -> int:
-        """The number of runs of a packet-level simulator."""
+        """How many runs a packet-level simulator makes: ``runs``, or one if that is not given."""
         return self.runs or 1
 
 

@@ -1,8 +1,8 @@
-"""The scenario, which is the input of every model: links, groups of flows, length of a run.
+"""The scenario, which is the input of every model: links, groups of flows and the length of a run.
 
 All numbers are in seconds, packets (of ``Scenario.packet_size`` bytes) and packets per second.
-``Scenario.from_toml`` reads text with units.  A scenario can also be made in Python, from its
-parts.
+``Scenario.from_toml`` reads the text of a scenario file, in which values have units.  In Python, a
+scenario is made from ``Link``, ``Flow`` and ``Run`` objects.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Scenario(Checked):
         return checked.read(cls, table, "", None)
 
     def __repr__(self) -> str:
-        """One line with links and groups; ``to_toml`` writes everything."""
+        """One line with the scenario's name, links and groups; ``to_toml`` writes all fields."""
         links = [
             f"{format_rate(link.capacity, self.packet_size)}, buffer {link.buffer:.4g} pkt"
             for link in self.links[:3]
@@ -110,7 +110,10 @@ class Scenario(Checked):
 
     @functools.cached_property
     def members(self) -> tuple[Member, ...]:
-        """All flows, group by group; each has its own name, drawn RTT and staggered start."""
+        """All flows, group by group. Each flow has its own name, RTT, start and stop.
+
+        If a group's RTTs are random, they are drawn with the seed of ``run``.
+        """
         return tuple(m for i, group in enumerate(self.flows) for m in self._expand(i, group))
 
     def _expand(self, index: int, group: Flow) -> list[Member]:
@@ -134,7 +137,7 @@ class Scenario(Checked):
         ]
 
     def path(self, group: Flow) -> tuple[Link, ...]:
-        """The links that a group crosses, in the order in which its data meets them."""
+        """The links that a group's data packets cross, in the order in which they cross them."""
         by_name = {link.name: link for link in self.links}
         links = self.links if group.path is None else tuple(by_name[name] for name in group.path)
         return links if group.direction == "forward" else links[::-1]

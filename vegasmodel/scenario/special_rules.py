@@ -13,7 +13,7 @@ __all__ = ["BufferRule", "LawRule", "PacketNumbers"]
 
 
 class PacketNumbers:
-    """The rule for a list of the sequence numbers of packets to drop, without repeats."""
+    """The rule for ``packets`` of ``Drop``: the sequence numbers of the packets to drop."""
 
     def read(self, value: object, where: str, packet_size: float | None) -> tuple[int, ...]:
         """Read a list of sequence numbers from a file."""
@@ -35,7 +35,11 @@ class PacketNumbers:
 
 
 class LawRule(AsItIs):
-    """The name of a congestion control law: ours, the user's, or an installed package's."""
+    """The rule for the name of a congestion control law, such as ``vegas``.
+
+    The law may be one of this package, one that the user registered, or one of an installed
+    package.
+    """
 
     def check(self, value: Any, where: str) -> None:
         """Raise ``FieldError`` unless a law has this name."""

@@ -25,7 +25,10 @@ EXPECTED = 5.0  # least expected number of starts in a cell of the chi-squared t
 
 @dataclass(frozen=True)
 class Agreement:
-    """The number of starts that lead to each outcome in two models, and a test for a difference."""
+    """Whether two models lead the same shares of random starts to each outcome of a scenario.
+
+    Holds the number of starts per outcome and model, and the chi-squared test for a difference.
+    """
 
     counts: NDArray[np.intp]  # [2, outcome]
     ends: Floats  # [outcome, flow, 2] least and greatest throughput, pkt/s
@@ -131,11 +134,14 @@ def _cuts(along: Floats, near: float) -> Floats:
 
 
 def _few_together(rates: Floats, label: NDArray[np.intp], least: float) -> NDArray[np.intp]:
-    """The outcome (``label``) of each start, after rare outcomes were merged.
+    """Merge rare outcomes; return the new outcome of each start as an index [start].
 
-    Two models are compared; ``least`` is the fraction of all starts that belong to the model with
-    fewer starts.  An outcome is rare if fewer than ``EXPECTED`` starts of that model are expected
-    in it.  If many starts are in rare outcomes, these are merged into several outcomes.
+    Starts from two models are compared by a chi-squared test, which needs at least ``EXPECTED``
+    expected starts of each model in each outcome. ``label`` [start] is the outcome of each start.
+    ``least`` is the smaller model's fraction of all starts. So an outcome with n starts is rare if
+    ``n * least`` is below ``EXPECTED``. The merged outcome must not be rare either, so the next
+    smallest outcome is added to it where necessary. If many starts have rare outcomes, several
+    merged outcomes are made of them.
     """
     size = np.bincount(label[label >= 0])
     few = size * least < EXPECTED

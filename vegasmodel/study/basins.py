@@ -1,8 +1,9 @@
 """The different outcomes of one scenario, and the share of random starts that lead to each.
 
-Some scenarios have several steady states, or a continuous range of them. So the model is run from
-many random starts (``starts``). Outcomes that differ by at most a tolerance count as one. So a
-continuous range is one outcome, described by its two ends.
+An outcome is the set of all flows' mean throughputs in a run. Some scenarios have several steady
+states, or a continuous range of them. So the model is run from many random starts (``starts``),
+with other start times and first windows. Outcomes that differ by at most a tolerance count as one.
+So a continuous range is one outcome, and is described by its least and its greatest throughputs.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ class Basins:
         return int((self.outcome >= 0).sum())
 
     def __repr__(self) -> str:
-        """One line: the number of outcomes, and their shares of the starts."""
+        """One line: the number of outcomes, and each outcome's share of the random starts."""
         shares = ", ".join(f"{each.share:.3g}" for each in self.outcomes[:6])
         return f"<Basins {self.model}: {len(self.outcomes)} outcomes, shares of starts {shares}>"
 

@@ -66,12 +66,13 @@ class StabilityBoundary:
 def stability_boundary(
     scenario: Scenario, over: Mapping[str, tuple[float, float]], most: int = 100
 ) -> StabilityBoundary:
-    """The Hopf boundary in two fields, ``{name: (low, high)}``, traced by ``vm.equilibrium.hopf``.
+    """The boundary of stability (Hopf) in the plane of two fields of the scenario.
 
-    The first field is scanned at three values of the second.  From each change of stability found
-    there, a curve of at most ``most`` points is traced in both directions.  A boundary that none of
-    the three scans crosses is not found.  Raises ``FieldError`` unless the fields have ranges of
-    positive numbers.
+    ``over`` has the ranges of the two fields, ``{name: (low, high)}``.  For three values of the
+    second field, the first field is scanned over its range.  Where the scan finds a change of
+    stability, ``vm.equilibrium.hopf`` traces the boundary from there in both directions, as a curve
+    of at most ``most`` points.  A boundary that none of the three scans crosses is not found.
+    Raises ``FieldError`` unless the fields have ranges of positive numbers.
     """
     expect(scenario)
     Integer(1).check(most, "most")

@@ -32,7 +32,10 @@ KINDS = ("fixed point", "periodic", "neither found")
 
 @dataclass(frozen=True, eq=False)
 class LimitCycles:
-    """The steady states of a scenario, and the starts that lead to each of them."""
+    """The steady states found for a scenario, and which random starts lead to each of them.
+
+    A start consists of a start time and a first window for each flow, and a seed.
+    """
 
     scenario: Scenario
     model: str
@@ -55,7 +58,7 @@ class LimitCycles:
         return int((self.outcome >= 0).sum())
 
     def __repr__(self) -> str:
-        """One line: the kind of each steady state with its share of the starts."""
+        """One line: each steady state's kind, and the share of random starts that lead to it."""
         pairs = zip(self.distinct[:6], self.outcomes, strict=False)
         shares = ", ".join(f"{cycle.kind} {each.share:.3g}" for cycle, each in pairs)
         return f"<LimitCycles {self.model}: {len(self.outcomes)}, shares of starts: {shares}>"

@@ -44,14 +44,14 @@ class Field:
 
     @property
     def tail(self) -> str:
-        """The key of the field in a scenario file."""
+        """The last part of the field's name, which is its key in a scenario file."""
         return self.name.rpartition(".")[2]
 
     @property
     def plain(self) -> Any:
-        """The rule for those values of the field that are numbers or words.
+        """The rule for a value of the field that is a number or a word.
 
-        If the field may also be a table, a table has another rule.
+        Some fields also accept a table, for which there is another rule.
         """
         either = isinstance(self.rule, OneOf) and self.rule.plain is not None
         return self.rule.plain if either else self.rule
@@ -176,9 +176,9 @@ def _fields(
 
 
 def put(scenario: Scenario, values: Mapping[Field, Any]) -> Scenario:
-    """A copy of the scenario with these values (``Scenario.replace``).
+    """A copy of the scenario in which these fields have these values.
 
-    Raises ``FieldError`` if values contradict one another, such as alpha above beta.
+    Raises ``FieldError`` if the values contradict one another, such as alpha above beta.
     """
     changes: dict[str, Any] = {}
     for field, value in values.items():

@@ -97,7 +97,7 @@ class Grid:
         return tuple(shape)
 
     def blocks(self, chunks: tuple[int, ...]) -> Iterator[Block]:
-        """Divide the grid into blocks of the shape ``chunks``, smaller at the grid's far ends."""
+        """Yield the blocks of the grid, of the shape ``chunks`` or smaller at the grid's ends."""
         starts = [range(0, n, step) for n, step in zip(self.shape, chunks, strict=True)]
         for corner in itertools.product(*starts):
             yield tuple(
@@ -106,7 +106,7 @@ class Grid:
             )
 
     def points(self, block: Block) -> Points:
-        """The points of a block, in the order of its flattened array."""
+        """The points of a block; along the block's last dimension the values change fastest."""
         names = [axis.field for axis in self.axes]
         coordinates = [values for _, values in self.coordinates.values()]
         if self.draw:
@@ -203,7 +203,11 @@ def _stepped(scenario: Scenario, field: Field, parts: list[str], text: str) -> N
 
 
 def _step(scenario: Scenario, field: Field, text: str) -> float:
-    """The step of a range ``START:STOP:STEP``; it may be less than the field's own lower limit."""
+    """Read the step of a range of values written as ``START:STOP:STEP``.
+
+    The step must be above 0. Except for buffers and whole numbers, it may be less than the least
+    value that the field accepts.
+    """
     from vegasmodel.fields.units import parse
 
     if isinstance(field.plain, Integer):

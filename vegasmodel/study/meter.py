@@ -16,9 +16,10 @@ PACE = 30.0  # s between lines where there is no terminal
 
 @contextmanager
 def meter(file: IO[str] | None = None) -> Iterator[Callable[[int, int], None]]:
-    """Yield a function that reports progress on ``file`` (default: standard error).
+    """Yield a function ``report(done, total)`` that writes the progress of a sweep to ``file``.
 
-    The caller passes it the number of points done and the number of all points.
+    ``done`` is the number of points computed so far, and ``total`` that of all points. The default
+    of ``file`` is standard error.
     """
     out = file or sys.stderr
     if not out.isatty():
@@ -50,7 +51,10 @@ class _Lines:
         self.done = self.total = 0
 
     def __call__(self, done: int, total: int) -> None:
-        """Note that ``done`` points of ``total`` are finished; write a line if it is time."""
+        """Store that ``done`` of ``total`` points are computed, and write a line if it is time.
+
+        A line is written every ``PACE`` seconds.
+        """
         now = time.monotonic()
         if self.before is None:
             self.before, self.began = done, now

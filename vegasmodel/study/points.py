@@ -1,7 +1,8 @@
-"""A model's answers at many points; at each point some fields of one scenario have other values.
+"""A model's answers at many points.
 
-Some models can evaluate many points at once (``minicycle``, ``fluid``, ``rounds``). For these
-models this module does so. The results are the same as those of ``predict`` for each point.
+A point is a copy of one scenario in which some fields have other values. Each model could answer
+the points one by one (``predict``). ``minicycle``, ``fluid`` and ``rounds`` can also compute many
+points at once, which takes less time. This module does so where it can; the results are the same.
 """
 
 from __future__ import annotations
@@ -71,9 +72,9 @@ class Points:
         return len(self.columns[0])
 
     def at(self, i: int) -> Scenario:
-        """The scenario of one point.
+        """The scenario of point ``i``.
 
-        Raises ``FieldError`` if its values contradict one another.
+        Raises ``FieldError`` if the values at this point contradict one another.
         """
         values = [column[i].item() for column in self.columns]
         return put(self.scenario, dict(zip(self.fields, values, strict=True)))
@@ -116,7 +117,7 @@ class Figures:
     reasons: tuple[str, ...]  # [point] why the status is not OK; else empty
 
     def take(self, index: Any) -> Figures:
-        """The figures of the points with these indices only."""
+        """The results at the points with these indices only."""
         arrays = {
             each.name: getattr(self, each.name)[index]
             for each in dataclasses.fields(self)
@@ -127,16 +128,20 @@ class Figures:
 
 
 def check_model(model: str, field: str = "model") -> None:
-    """Raise ``FieldError`` unless ``model`` names a model or a simulator; it names ``field``."""
+    """Raise ``FieldError`` unless ``model`` is the name of a model or of a packet-level simulator.
+
+    The error names ``field`` as the wrong argument.
+    """
     known = (*predictor.MODELS, *comparison.ENGINES)
     if not isinstance(model, str) or model not in known:
         raise FieldError(field, model, f"one of {', '.join(known)}{nearest(model, known)}")
 
 
 def ready(*models: str) -> None:
-    """Check, before any work, that all these models and simulators can be used.
+    """Check, before a long computation, that all these models and simulators can be used.
 
-    Raises ``FieldError`` for an unknown name, and ``EngineMissing`` if one is not installed.
+    Raises ``FieldError`` for an unknown name, and ``EngineMissing`` if a simulator is not
+    installed.
     """
     for model in models:
         check_model(model)
@@ -275,7 +280,7 @@ def _bits(scenario: Scenario) -> Floats:
 
 
 def _parts(bits: Floats) -> Floats:
-    """Each flow's share of all bits delivered; the last axis of ``bits`` is the flow."""
+    """Each flow's share of all bits delivered, [..., flow]; ``bits`` are the bits of each flow."""
     bits = delivered(bits)
     with np.errstate(invalid="ignore", divide="ignore"):
         part: Floats = bits / bits.sum(axis=-1, keepdims=True)
@@ -320,9 +325,9 @@ def _of_arrays(
 
 
 def columns(points: Points) -> dict[str, NDArray[Any]] | None:
-    """The values that vary from point to point, by the names of the parameters of ``minicycle``.
+    """The values at all points of each field that varies, by the name of ``minicycle``'s parameter.
 
-    ``None`` if a field that varies is no parameter of that model.
+    Returns ``None`` if ``minicycle`` cannot vary one of the fields over arrays.
     """
     scenario, values = points.scenario, {}
     for field, column in zip(points.fields, points.columns, strict=True):
@@ -441,10 +446,10 @@ def _fluid(points: Points, scenarios: Sequence[Scenario | str], threads: int | N
 
 
 def _stands(points: Points, values: dict[str, Any], i: int) -> bool:
-    """Whether the scenario of point i differs from the given one in ``values`` only.
+    """Whether the scenario of point ``i`` differs from the original one in nothing but ``values``.
 
-    ``values`` are those that vary. Others may change with them: a buffer of ``"1 BDP"`` does with
-    the RTT.
+    ``values`` holds the parameters that vary from point to point. Another parameter may change with
+    them. For example, a buffer of ``"1 BDP"`` changes with the RTT.
     """
     try:
         made, base = points.at(i), points.scenario

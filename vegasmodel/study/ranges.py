@@ -37,9 +37,10 @@ class Range:
     log: bool
 
     def values(self, n: int, whole: bool) -> Floats:
-        """``n`` values from one end of the range to the other.
+        """``n`` values from ``low`` to ``high``, in equal steps or, if ``log``, with equal ratios.
 
-        If ``whole``, they are rounded, and values that have become equal are given once.
+        If ``whole``, the values are rounded, and equal ones are dropped, so there may be fewer than
+        ``n``.
         """
         spread = np.geomspace if self.log else np.linspace
         values = spread(self.low, self.high, n)
@@ -47,7 +48,10 @@ class Range:
         return self.rounded(values, whole)
 
     def rounded(self, values: Floats, whole: bool) -> Floats:
-        """The values, sorted, clipped to the range and without repeats; if ``whole``, rounded."""
+        """Clip the values to the range, sort them and drop repeated ones.
+
+        If ``whole``, they are rounded to whole numbers first.
+        """
         if whole:
             return np.unique(np.clip(np.rint(values), math.ceil(self.low), math.floor(self.high)))
         return np.unique(np.clip(values, self.low, self.high))

@@ -65,7 +65,11 @@ def standard_error(aim: Target, found: Prediction | None) -> float | None:
 
 
 def _with_rates(found: Prediction, rates: Floats) -> Prediction:
-    """The prediction with other throughputs ``rates`` [flow], in the same active times."""
+    """A copy of the prediction with other throughputs.
+
+    ``rates`` [flow] are the new throughputs, pkt/s. The packets delivered change in the same
+    proportion, so each flow is active for the same time as before.
+    """
     packets, mean = found.delivered, np.asarray(found.throughput)
     if packets is not None:
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -74,7 +78,10 @@ def _with_rates(found: Prediction, rates: Floats) -> Prediction:
 
 
 def half_interval(error: float, n: int) -> float:
-    """Half the 95 % interval (Student's t) of a mean of ``n`` runs with this standard error."""
+    """Half the 95 % interval (Student's t) of a mean over ``n`` runs.
+
+    ``error`` is the standard error of the mean.
+    """
     from scipy.special import stdtrit
 
     return float(stdtrit(n - 1, 0.975)) * error

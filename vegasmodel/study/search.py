@@ -48,7 +48,11 @@ THRESHOLDS = ("alpha", "beta", "gamma")
 
 
 class Search:
-    """The state of a search: the model's answers so far over the range of the field."""
+    """A search for the values of a field with which a model meets a target.
+
+    It keeps the values that were tried (``x``) and the model's answers there minus the target
+    (``y``).
+    """
 
     def __init__(
         self, scenario: Scenario, where: Field, aim: Target, model: str, span: Range, within: float
@@ -130,7 +134,12 @@ class Search:
         return bool(few.size)
 
     def solutions(self) -> tuple[list[Solution], list[str]]:
-        """All solutions in the range, and a note for each jump of the answer over the target."""
+        """Find all solutions in the range.
+
+        Returns them in the order of the field's values, and a list of notes. A note tells of two
+        neighbouring values between which the model's answer jumps across the target, if neither
+        answer is near enough to the target to be a solution.
+        """
         self.miss(self.range.values(SCAN.get(self.model, SCAN_POINTS), self.whole))
         if self.model not in comparison.ENGINES:
             for _ in range(TURNS if self.model != "rounds" else 1):
@@ -237,10 +246,12 @@ class Search:
         self.miss(np.concatenate([root.x[good], *(end[good] for end in root.bracket)]))
 
     def _solution(self, low: int, high: int) -> Solution:
-        """The solution in a stretch of values that all meet the target (indices ``low .. high``).
+        """The solution for neighbouring tried values of the field that all meet the target.
 
-        It is the scenario's own value of the field if the stretch contains that value, and else the
-        best value.
+        ``low`` and ``high`` are the indices of the first and the last of these values. If they are
+        close together, the value with the smallest error is the solution. If they span a wider
+        interval, the scenario's own value of the field is preferred, provided that it was tried.
+        The solution then has the ``interval`` and a note.
         """
         inside = range(low, high + 1)
         own = self.field.of(self.scenario)
@@ -290,7 +301,7 @@ class Search:
         return f"from {at(left)} to {at(right)}"
 
     def text(self, value: float) -> str:
-        """A value of the field with its unit."""
+        """A value of the field that is searched, as text with its unit."""
         digits = 12 if self.whole else 9
         return f"{value:.{digits}g} {self.field.unit}".strip()
 

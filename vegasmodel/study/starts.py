@@ -27,9 +27,10 @@ class Start:
     seed: int
 
     def of(self, scenario: Scenario) -> Scenario:
-        """The scenario with this start.  It has one run, and each flow is a group of its own.
+        """The scenario with the start times, first windows and seed of this start.
 
-        Raises ``FieldError`` if a flow would start after it stops.
+        In the new scenario there is one run, and each flow is a group of its own. Raises
+        ``FieldError`` if a flow would start after its stop or after the end of the run.
         """
         groups = []
         given = zip(scenario.members, self.times, self.windows, strict=True)

@@ -1,8 +1,10 @@
-"""Stores a sweep's results as a Zarr group; a killed sweep loses only the blocks in progress.
+"""Stores the results of a sweep in a folder, as a Zarr group.
 
-The results are computed and written in blocks. The status of a block is written last, so a block
-with a status is complete. A sweep that is run again continues where it stopped. The final files are
-the same as without the interruption; they contain no date or time.
+A sweep evaluates a model over a grid of values of a scenario's fields. The grid is divided into
+blocks. The results of a block are written when the block is computed, and its array ``status`` is
+written last. So a block with a status is complete. If the process is killed, only the blocks in
+progress are lost. If the same sweep is run again, it computes the blocks that are missing. The
+final files are the same as without the interruption, because they contain no date or time.
 """
 
 from __future__ import annotations
@@ -34,7 +36,10 @@ HALF = "*.partial"  # temporary files of Zarr
 
 
 class Layout:
-    """The names, dimensions and units of all coordinates and variables of a sweep."""
+    """The coordinates and variables that a sweep's dataset has: their names, dimensions and units.
+
+    A sweep evaluates a model over a grid of values of a scenario's fields.
+    """
 
     def __init__(
         self,
@@ -59,7 +64,7 @@ class Store:
         self.group, self.path = group, path
 
     def done(self, block: Block) -> bool:
-        """Whether the block is completely on disk."""
+        """Whether all results of the block have been written."""
         return bool(np.all(self.group["status"][block] != NOT_YET))
 
     def write(self, block: Block, values: Mapping[str, NDArray[Any]]) -> None:

@@ -158,7 +158,7 @@ def _computed(
     processes: int,
     progress: Progress | None,
 ) -> Iterator[tuple[Block, Figures]]:
-    """Compute the blocks; yield each with its results, in the order in which they are ready."""
+    """Compute the blocks of a sweep; yield each block with its results as soon as it is ready."""
     done = space.size - sum(_size(block) for block in blocks)
     if progress is not None:
         progress(done, space.size)
@@ -235,10 +235,10 @@ def _layout(space: Grid, model: str) -> Layout:
 
 
 def _summary(values: NDArray[Any]) -> list[Any]:
-    """A short list that identifies an array of values.
+    """A short list that identifies an array of values in the attributes of a sweep's dataset.
 
-    Up to 1000 values are listed as text. For a longer array, the list has the first and the last
-    value, the number of values and a hash.
+    Up to 1000 values are listed in full. For a longer array, the list has the first and the last
+    value, the number of values and a hash of all of them.
     """
     import hashlib
 

@@ -220,9 +220,10 @@ def _slopes(
 
 
 def _slope(scenario: Scenario, model: str, each: _Input, h: float) -> Floats:
-    """The slope with respect to one input, by a central difference of fourth order with step ``h``.
+    """The slopes of ln(throughput) and ln(ratio) with respect to one input, [row].
 
-    If the values on one side are not allowed, it is a one-sided difference of third order.
+    They are central differences of fourth order with step ``h``. If the scenario does not allow the
+    values on one side, they are one-sided differences of third order.
     """
     weights = {-2: 1 / 12, -1: -8 / 12, 1: 8 / 12, 2: -1 / 12}
     upward = {0: -11 / 6, 1: 3.0, 2: -1.5, 3: 1 / 3}
@@ -244,7 +245,10 @@ def _pairs(scenario: Scenario) -> list[str]:
 
 
 def _logs(scenario: Scenario, model: str) -> Floats:
-    """The logarithms of the throughputs and then of the ratios; NaN where there is no answer."""
+    """The logarithms of the flows' throughputs, followed by those of the groups' throughput ratios.
+
+    An entry is NaN if the model has no answer for it.
+    """
     answer = predict(scenario, model)
     pairs = _pairs(scenario)
     if answer.throughput is None:

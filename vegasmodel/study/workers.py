@@ -56,10 +56,11 @@ class _Pool:
 
 @contextlib.contextmanager
 def pool(engine: str, scheduler: str | None, processes: int, threads: int) -> Iterator[_Pool]:
-    """Yield a pool of workers: of Dask, of processes, of threads, or this thread alone.
+    """Yield the workers that compute the blocks of a sweep.
 
-    Use several ``processes`` for work that holds Python's global lock, and several ``threads`` for
-    work on arrays.
+    They are those of a Dask cluster if ``engine`` is ``"dask"``. Otherwise they are ``processes``
+    processes if that is above 1, else ``threads`` threads if that is above 1, else the calling
+    thread. Processes suit work that holds Python's global lock, and threads suit work on arrays.
     """
     if engine == "dask":
         with _dask(scheduler) as made:

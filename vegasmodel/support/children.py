@@ -1,8 +1,9 @@
 """Child processes and temporary folders that are cleaned up even if this process is killed.
 
-Each piece of work has its own folder and its own process group. The group's leader is a shell, the
-watchman, which reads from a pipe. If this process ends in any way, even by SIGKILL, the kernel
-closes the pipe. The watchman sees this, ends the group and removes the folder.
+Each simulation by another program has a temporary folder and a process group of its own. The
+group's leader is a small shell script, the watchman, which reads from a pipe. If this process ends
+in any way, even by SIGKILL, the kernel closes the pipe. The watchman then ends all processes of the
+group and removes the folder.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ class Workplace:
         return Done(process.returncode, out, err)
 
     def end(self) -> None:
-        """End all children at work in this folder."""
+        """End all child processes that run in this folder."""
         with contextlib.suppress(OSError):
             os.killpg(self.group, signal.SIGTERM)
 
@@ -162,9 +163,10 @@ def workplace(within: Path | None = None) -> Iterator[Workplace]:
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
-    """Let Ctrl-C end all children while threads of the ``with`` block wait for them.
+    """Let Ctrl-C end all child processes that are started inside the ``with`` block.
 
-    Otherwise such a thread would go on waiting after Ctrl-C, and the program would not end.
+    Threads of the block may wait for children. Without this, they would go on waiting after Ctrl-C,
+    and the program would not end.
     """
     try:
         yield

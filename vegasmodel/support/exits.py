@@ -1,4 +1,4 @@
-"""How a command ends: with an exit status and at most one line about what went wrong.
+"""How a command ends: with an exit status and, after a failure, one line about what went wrong.
 
 - 0: done.
 - 1: the command ran, but a paper check or ``--max-error`` was not met, a simulation ended early, or
@@ -7,11 +7,11 @@
 - 3: the machine failed: disk full, out of memory, a folder that cannot be written, a closed output.
 - 130 and 143: after Ctrl-C and SIGTERM.
 
-If the environment variable ``VEGASMODEL_TRACEBACK`` is set, an error in our code prints its
-traceback.
-
 Status 1 means that the input was allowed and the machine did not fail, but the output is not what
 the user asked for. It is not 0, so that a script does not take the output for an answer.
+
+If the environment variable ``VEGASMODEL_TRACEBACK`` is set, an unexpected error in this package
+also prints its traceback.
 """
 
 from __future__ import annotations
@@ -63,7 +63,10 @@ class Shortfall(Exception):  # noqa: N818 - an outcome, not an error
 
 
 class Stopped(BaseException):
-    """A signal (``number``) asked this process to stop."""
+    """Raised if this process gets a signal that asks it to end, such as SIGINT.
+
+    ``number`` is the signal's number.
+    """
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -152,8 +155,8 @@ def _complain(message: str, status: int) -> int:
 def _prepare() -> None:
     """Prepare the process for a command.
 
-    The standard streams then accept any text, and an invalid terminal size is removed from the
-    environment.  Warnings and log messages are switched off.
+    Afterwards standard output and standard error accept any text. An invalid terminal size is
+    removed from the environment. Warnings and log messages are switched off.
     """
     for stream, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:  # closed: the next opened file would get its number

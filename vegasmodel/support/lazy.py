@@ -1,7 +1,7 @@
-"""Lets a package import its public names only when they are used, and list no other names.
+"""Lets a package import each of its public names at the name's first use.
 
 A package lists its public names once, in its stub ``__init__.pyi``. Editors and mypy read the same
-stub. ``dir`` of the package, and of its modules, shows public names only.
+stub. ``dir`` of the package or of one of its modules shows the public names only.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ event.register("numba:compile", _listener)
 
 
 def compiling() -> bool:
-    """Whether a thread is compiling now."""
+    """Whether Numba is compiling a function at this moment, in any thread."""
     return _listener.depth > 0
 
 
@@ -210,9 +210,9 @@ def _imports(path: Path) -> frozenset[Path] | None:
 
 
 def _statements(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """The given statements of a Python program, and all statements nested in them.
+    """Yield these statements of a Python program and all statements nested in them.
 
-    Expressions are skipped, because an import is a statement.
+    The caller looks for imports. They are statements, so expressions need not be searched.
     """
     for node in nodes:
         yield node

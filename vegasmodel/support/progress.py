@@ -1,9 +1,9 @@
-"""Shows the progress of a long simulation on a terminal.
+"""Shows the progress of a long simulation on a terminal, in simulated seconds.
 
-The simulator is compiled code that keeps its clock in an array and lets other threads run. So a
-thread can read the clock while the simulation runs. Progress is counted in simulated seconds. If an
-answer is the mean of several runs, the seconds of all runs are added up. The progress shown never
-decreases, even if the answer turns out to need more runs.
+The simulator is compiled code. It writes the simulated time to an array and does not hold Python's
+global lock. So another thread can read the time while the simulation runs. If an answer is the mean
+of several runs, the simulated seconds of all runs are added up. The seconds shown never decrease,
+even if the answer turns out to need more runs.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ PATIENCE = 1.0  # s before anything is shown
 
 
 class Series:
-    """Simulator runs, one after another, which make one answer.
+    """Runs of a simulator, one after another, whose mean is one answer.
 
-    ``wanted`` is the number of runs that are needed, as far as is known yet.
+    ``wanted`` is the number of runs that the answer needs, as far as is known yet.
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Series:
 
     @property
     def simulated(self) -> float:
-        """Simulated seconds of all runs so far."""
+        """The number of seconds simulated so far, all runs of the series added up."""
         return self.over + (self.clock() if self.clock else 0.0)
 
     @property
@@ -78,7 +78,11 @@ def running(
 
 
 def line(seconds: float) -> str:
-    """The line to show ``seconds`` after the start; empty while there is nothing to report."""
+    """The text that shows the progress of the present simulation on the terminal.
+
+    ``seconds`` is the time since ``shown`` began to wait for progress. The text is empty in the
+    first second, and while no simulation runs.
+    """
     if seconds < PATIENCE or not _series:
         return ""
     now = _series[-1]

@@ -63,7 +63,10 @@ SMALL = 300  # LLVM instructions: a function of at most so many is inlined
 
 
 class WholeProgram(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
-    """A compiled function that Python calls; it contains the parts (``Part``) that it calls."""
+    """A compiled function that Python calls, in one program with the functions that it calls.
+
+    The functions that it calls are of the class ``Part``.
+    """
 
     def __init__(
         self,
@@ -83,7 +86,11 @@ class WholeProgram(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
         return types.Dispatcher(self._part)
 
     def compile(self, sig: Any) -> Any:
-        """Make machine code for arguments of these types, including all functions called."""
+        """Make machine code for arguments of these types.
+
+        The code contains all functions of the class ``Part`` that the function calls, directly or
+        not.
+        """
         with (
             global_compiler_lock,
             _without_garbage_collection(),
@@ -254,7 +261,10 @@ class _Simplified(JITCodeLibrary):  # type: ignore[misc]
 
 
 class _Unfinished(_Simplified):
-    """The code of a ``Part`` in LLVM's language, before optimisation and machine code."""
+    """The code of a function (``Part``) in LLVM's intermediate language, not yet optimised.
+
+    No machine code is made of it until it is linked into a ``WholeProgram``.
+    """
 
     rare = apart = False
 
@@ -338,10 +348,10 @@ def _passes_can_be_chosen() -> bool:
 
 @functools.cache
 def _inlining_can_be_asked() -> bool:
-    """Whether this llvmlite can mark a function to be inlined.
+    """Whether the installed llvmlite can ask LLVM to inline a function.
 
-    Before 0.48, llvmlite attaches the mark to the function's return value instead, which is not
-    valid.  With such a version LLVM alone decides which functions to inline.
+    llvmlite before 0.48 attaches the attribute ``alwaysinline`` to the function's return value
+    instead, which is not valid. With such a version, LLVM alone decides which functions to inline.
     """
     module = llvm.parse_assembly("define void @f() {\n ret void\n}\n")
     module.get_function("f").add_function_attribute("alwaysinline")
@@ -362,10 +372,10 @@ def _symbol(name: str, arguments: Any, *, abi_tags: Any = (), uid: Any = None) -
 
 
 def _listed(context: Any, function: Any, arguments: Any) -> Any:
-    """The signature of an operator for number types, if Numba has a list of signatures for it.
+    """The signature of an operator for number types, from Numba's own list for the operator.
 
-    Returns ``None`` otherwise.  This lookup saves time, because Numba would first try the
-    operator's meanings for lists, texts, dates and the like.
+    Returns ``None`` if Numba has no such list, or if the types are not in it.  The lookup saves
+    time: Numba would first try what the operator means for lists, strings, dates and other types.
     """
     plain = tuple(unliteral(kind) for kind in arguments)
     for template in function.templates:
@@ -472,7 +482,7 @@ class _LowerApart(_LowerPart):
 
 
 class _Passes(PassManager):  # type: ignore[misc]
-    """Runs a list of Numba's compiler passes without the usual work between them.
+    """Runs a list of Numba's compiler passes without the checks that Numba makes between them.
 
     After every pass, Numba's own pass manager would check the function, repeat its analysis and
     write its types as text into an event.

@@ -1,4 +1,4 @@
-"""Invariants for tests: statements that hold for every answer, each within a stated tolerance."""
+"""Checks for tests: statements that every answer of a model satisfies within stated tolerances."""
 
 from __future__ import annotations
 
@@ -20,25 +20,27 @@ NOT_CONSERVED = ("arrivals-bonald",)  # a printed closed form whose rates do not
 
 @kinds.checked
 def counting(prediction: Prediction) -> Floats:
-    """How far a link's count of packets may exceed its capacity, as a part of it: [n_links].
+    """How far the packets counted at a link may exceed its capacity, as a part of it: [n_links].
 
-    The counts are those in a time T at a link of capacity c.  Three things add packets:
+    Packets are counted during the time T from warm-up to end. The link has the capacity c.  Three
+    effects make the count larger than the packets that crossed the link in T:
 
     - Ends of packets.  In T the link sends at most ``c T`` packets, and one more that was already
       in transmission when T began.  Besides, the count of each of n flows may begin and end in the
       middle of a packet.  These are n + 1 packets, or more if a flow has packets larger than the
-      scenario's.  For a closed form and for ``fluid`` this is all.
+      scenario's.  In a closed form and in ``fluid`` there is no other effect.
     - Late counts.  A simulation of packets counts a packet when its ACK is back, a time d after the
       packet has passed the link.  So packets that passed it before T began may count within T.  If
       d differs between flows, this adds up to ``c (max d - min d)`` packets (``_lag``).
-    - Order.  ns-2, ns-3 and measurements count packets in order, so packets behind a lost one count
-      only once it is sent again.  Where packets can be lost, these are up to ``c max(RTT)``
-      packets, and as many as the buffer holds.  ``rounds`` counts such packets as they arrive.
+    - Order.  ns-2, ns-3 and measurements count packets in order.  So the packets behind a lost
+      packet count only when the lost one has been sent again.  If packets can be lost, up to ``c
+      max(RTT)`` packets and as many as the buffer holds can wait in this way.  ``rounds`` counts
+      such packets as they arrive.
 
-    The packets of the last two kinds have passed the link between the beginning of the run and that
-    of T.  So they are at most ``c warmup`` packets; with infinite buffers this is the only bound.
+    The packets of the last two kinds passed the link after the run began and before T began. So
+    they are at most ``c warmup`` packets. If buffers are infinite, this is the only bound.
 
-    The result is the number of these packets over ``c T``.
+    The result is the largest possible number of these packets, divided by ``c T``.
     """
     scenario, links = prediction.scenario, prediction.scenario.links
     span = scenario.run.duration - scenario.run.warmup
