@@ -1,7 +1,8 @@
 """Compares the models' predictions with a measurement of the same scenario.
 
-Models and packet-level simulators never import each other. Only this module imports both, so a
-model and a packet simulator cannot agree because they share code.
+The modules of the models and those of the packet-level simulators never import each other. Only
+this module imports both. So a model and a packet-level simulator cannot agree because they share
+code.
 """
 
 from __future__ import annotations
@@ -52,11 +53,11 @@ OVERLOAD = 1.05  # load / capacity; a trace with more than this is of another sc
 def run_engine(
     scenario: Scenario, engine: str = "ns2", timeout: float | None = None, *, brief: bool = False
 ) -> Prediction:
-    """Run the packet-level simulator ``engine`` on the scenario and return what it measured.
+    """Run the packet-level simulator ``engine`` on the scenario; return what it measured.
 
-    A run may take ``timeout`` seconds (default: ``packets.engine.patience``).  With ``brief`` it
-    records no round-trip times, and only two samples over time.  Raises ``FieldError`` for an
-    unknown engine or a wrong time limit.
+    ``timeout`` is the longest time in s that a run may take (default: ``packets.engine.patience``).
+    With ``brief``, the simulator records no round-trip times, and only two samples over time.
+    Raises ``FieldError`` for an unknown engine or a wrong time limit.
     """
     rules.Choice(ENGINES).check(engine, "engine")
     from vegasmodel.packets import ns2, ns3
@@ -82,7 +83,7 @@ def record_engine(scenario: Scenario, engine: str = "ns2", timeout: float | None
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """Models and one measurement of the same scenario, with each model's error."""
+    """The answers of models and one measurement of the same scenario, with each model's errors."""
 
     scenario: Scenario
     measured: Prediction
@@ -108,12 +109,12 @@ class Comparison:
         return list(self.measured.extra.get("pairing", ()))
 
     def best_error(self) -> float | None:
-        """The smallest throughput error of any model; ``None`` if no model has such an error."""
+        """The smallest throughput error (NRMSE) of all models; ``None`` if no model has one."""
         values = [e["throughput_nrmse"] for e in self.errors.values()]
         return min((v for v in values if v is not None), default=None)
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON document of ``compare --json``."""
+        """The document that ``compare`` prints with ``--json``."""
         return {
             "scenario": self.scenario.name,
             "estimates": [entry.to_json() for entry in self.estimates],
@@ -123,7 +124,7 @@ class Comparison:
         }
 
     def __repr__(self) -> str:
-        """One line: the measurement, and the model with the smallest error."""
+        """One line: the measurement, and the model with the smallest error of the throughputs."""
         errors = {name: e["throughput_nrmse"] for name, e in self.errors.items()}
         known = {name: error for name, error in errors.items() if error is not None}
         best = min(known, key=lambda name: known[name], default=None)
@@ -148,9 +149,10 @@ class Comparison:
         return html_table(title, columns, rows)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """One row per flow, for each model with an answer and then for the measurement.
+        """A table of all answers, then of the measurement: one row per flow.
 
-        The columns are those of ``Prediction.to_dataframe``.
+        Models without an answer are left out.  The columns are those of
+        ``Prediction.to_dataframe``.
         """
         import pandas as pd
 
@@ -176,7 +178,7 @@ class Comparison:
         return data
 
     def table(self) -> str:
-        """The comparison as text: paired flows, estimates, all results, errors."""
+        """The comparison as text: paired flows, estimates, all results, and the models' errors."""
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
             self.print_table()
@@ -188,16 +190,17 @@ class Comparison:
         return self.measured.scenario.run.times if self.measured.model in ENGINES else None
 
     def scatter(self) -> float | None:
-        """The throughput error (NRMSE) that even a perfect model would show: measurements scatter.
+        """The throughput error (NRMSE) that even a perfect model would have.
 
-        It is the root mean square of the measured standard errors, divided by the mean measured
-        throughput.  ``None`` if the standard errors are unknown.
+        Measured throughputs scatter from run to run.  The error is the root mean square of their
+        standard errors, divided by the mean measured throughput.  It is ``None`` if the standard
+        errors are unknown.
         """
         error, mean = self.measured.throughput_se, self.measured.throughput
         return None if error is None or mean is None else nrmse(mean + error, mean)
 
     def print_table(self) -> None:
-        """Print the text of ``table`` at the terminal's width."""
+        """Print the comparison as tables that fit the terminal's width."""
         from vegasmodel import console
 
         console.print_pairing(self.pairing)
@@ -256,11 +259,11 @@ def model_errors(model: Prediction, measured: Prediction) -> dict[str, float | N
 
     - ``throughput_nrmse``: the root mean square error of the flows' throughputs, divided by the
       mean measured throughput (``metrics.nrmse``). Only flows with a measured throughput count.
-    - ``ratio``: each pair of groups has a ratio of throughputs. The error of a pair is
-      ln(model's ratio / measured ratio). This is the largest of these errors in magnitude.
+    - ``ratio``: each pair of groups has a ratio of throughputs. The error of a pair is ln(model's
+      ratio / measured ratio). The value is the error of the pair with the largest magnitude.
     - ``base_rtt``: a Vegas sender's baseRTT is the smallest RTT that it has measured. It may exceed
-      the RTT of the empty path. This is the root mean square error of the excess over the Vegas
-      flows, divided by the mean measured excess.
+      the RTT of the empty path. The value is the root mean square error of this excess over the
+      Vegas flows, divided by the mean measured excess.
 
     An error is ``None`` if the prediction or the measurement lacks the quantity.
     """
@@ -335,7 +338,7 @@ def compare(
 
 
 def _stored_elsewhere(scenario: Scenario) -> bool:
-    """Whether a measurement of this scenario is stored whose source is not a packet simulator."""
+    """Whether there is a stored measurement of this scenario that is not a run of ns-2 or ns-3."""
     from vegasmodel.packets import reference
 
     stored = reference.lookup(scenario)
@@ -345,7 +348,7 @@ def _stored_elsewhere(scenario: Scenario) -> bool:
 
 
 def run_often(scenario: Scenario, runs: int | None) -> Scenario:
-    """A copy of the scenario with ``runs`` runs; the scenario itself if ``runs`` is ``None``."""
+    """A copy of the scenario that asks for ``runs`` runs; unchanged if ``runs`` is ``None``."""
     if runs is None:
         return scenario
     checked.of(Run, "runs").check(runs, "runs")
@@ -353,9 +356,9 @@ def run_often(scenario: Scenario, runs: int | None) -> Scenario:
 
 
 def enough_runs(measured: Prediction) -> tuple[Assumption, ...]:
-    """The assumption that more runs of a simulator would hardly change the measured throughputs.
+    """The assumption ``enough-runs``: that more runs would hardly change the measured throughputs.
 
-    Returns no assumption if the measurement is a trace.
+    Returns no assumption if the measurement is not a run of ns-2 or ns-3.
     """
     if measured.model not in ENGINES or measured.throughput is None:
         return ()
@@ -394,15 +397,18 @@ def _noted(results: Sequence[Prediction], notes: Sequence[Assumption]) -> tuple[
 
 
 def same_case(scenario: Scenario, measured: Prediction) -> tuple[Assumption, ...]:
-    """The assumptions that the measured senders behave like the models' senders."""
+    """The assumptions ``same-vegas`` and ``same-jitter`` about a measurement.
+
+    They say that the measured senders behave as the senders of the models do.
+    """
     return (*same_vegas(scenario, measured), same_jitter(scenario, measured))
 
 
 def same_jitter(scenario: Scenario, measured: Prediction) -> Assumption:
-    """The assumption that measured senders have the same random wait (``send_jitter``) as modelled.
+    """The assumption ``same-jitter``: that measured senders wait at random as the modelled ones do.
 
-    It holds for a new run of a simulator.  For a trace it is known only if the trace names the
-    scenario that was run.
+    The field ``send_jitter`` is the longest such wait.  For a run of ns-2 or ns-3 the assumption
+    holds. For a trace it is known only if the trace names the scenario that was run.
     """
     still = replace(scenario, flows=tuple(replace(g, send_jitter=0.0) for g in scenario.flows))
     longest = max(scenario.jitter(group) for group in scenario.flows)
@@ -418,9 +424,10 @@ def same_jitter(scenario: Scenario, measured: Prediction) -> Assumption:
 
 
 def same_vegas(scenario: Scenario, measured: Prediction) -> tuple[Assumption, ...]:
-    """The assumption that the measured implementation of Vegas is the one in the models.
+    """The assumption ``same-vegas``: that the measured Vegas is the one that the models follow.
 
-    Empty if the scenario has no Vegas flows.
+    TCP implementations differ in how Vegas counts its backlog and when it decides. Returns no
+    assumption if the scenario has no Vegas flows.
     """
     followed = dict.fromkeys(g.variant for g in scenario.flows if g.keeps_backlog)
     if not followed:
@@ -474,7 +481,10 @@ def _of_trace(trace: Trace, path: str | Path, scenario: Scenario) -> Prediction:
 
 
 def _from_traces(traces: list[tuple[str, Trace]], scenario: Scenario) -> Prediction:
-    """The stored trace of this scenario: the first one if several runs of it are stored."""
+    """The measurement from a stored trace of this scenario.
+
+    If several traces of it are stored, the first one is used, and an assumption says so.
+    """
     from vegasmodel.packets import measured
 
     result = measured.to_prediction(traces[0][1], scenario)

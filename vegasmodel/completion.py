@@ -40,7 +40,10 @@ DEFAULT = "the trace cannot tell: the default"
 
 @dataclass(frozen=True)
 class Filled:
-    """An estimate of a key that the file leaves out: value, range and how it was found."""
+    """The estimate of a key that a scenario file leaves out.
+
+    ``low`` and ``high`` are the ends of its range, and ``how`` says how it was found.
+    """
 
     key: str
     value: float
@@ -57,11 +60,11 @@ class Filled:
 
 
 def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Filled, ...]]:
-    """The scenario of a file's ``table``, and the list of what was estimated from ``trace``.
+    """Estimate the missing keys of a scenario file from a trace.
 
-    Raises ``FieldError`` in four cases: the file has an error beside the missing keys; its flows
-    are not those of the trace; a required key cannot be estimated from the trace; no network could
-    have the estimated values.
+    ``table`` is the file's content.  Returns the scenario, and the list of the estimates.  Raises
+    ``FieldError`` in four cases: the file has another error; its flows are not those of the trace;
+    a required key cannot be estimated from the trace; no network could have the estimated values.
     """
     table, filled = _as_long_as(trace, table)
     links, flows = _tables(table, "link"), _tables(table, "flow")
@@ -105,9 +108,9 @@ def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Fi
 
 
 def _as_long_as(trace: Trace, table: Mapping[str, Any]) -> tuple[Mapping[str, Any], list[Filled]]:
-    """Fill in missing ``duration`` and ``warmup`` if the trace is shorter than the default run.
+    """Fill in missing ``duration`` and ``warmup`` if the trace is shorter than a default run.
 
-    Returns the completed table and the list of what was filled in.
+    Returns the completed table, and the list of the values that were filled in.
     """
     run, default = table.get("run", {}), Run()
     end = float(trace.edges[-1])
@@ -125,7 +128,10 @@ def _as_long_as(trace: Trace, table: Mapping[str, Any]) -> tuple[Mapping[str, An
 
 
 def _tables(table: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
-    """The list of tables under ``key``; empty if the file has no such list."""
+    """The list of tables ``[[link]]`` or ``[[flow]]`` of a file; ``key`` is ``link`` or ``flow``.
+
+    The list is empty if the file has no such tables.
+    """
     found = table.get(key)
     good = isinstance(found, list) and all(isinstance(entry, Mapping) for entry in found)
     return found if good and isinstance(found, list) else []
@@ -138,9 +144,10 @@ def _vegas(flow: Mapping[str, Any]) -> bool:
 
 
 def _draft(completed: dict[str, Any], link_gaps: list[str], gaps: list[list[str]]) -> Scenario:
-    """The scenario with placeholder values for the missing keys.
+    """The scenario with placeholder values for the keys that the file leaves out.
 
-    Making it reveals any other error in the file, and gives the flows their names.
+    Making it raises any other error in the file, and gives the flows the names by which they are
+    paired with those of the trace.
     """
     if "capacity" in link_gaps:
         completed["link"][0]["capacity"] = ANY["capacity"]
@@ -169,7 +176,7 @@ def _link(key: str, known: Estimates, draft: Scenario, trace: Trace) -> Filled:
 
 
 def _rtt(g: int, names: list[str], known: Estimates) -> Filled:
-    """The estimate of a group's RTT: the median over its flows."""
+    """The estimate of the RTT of group number ``g``: the median over its flows ``names``."""
     place, found = f"flow[{g}].rtt", [known.rtt[name] for name in names if name in known.rtt]
     if not found:
         raise FieldError(place, None, "this key is required: the trace cannot tell it")
@@ -180,11 +187,11 @@ def _rtt(g: int, names: list[str], known: Estimates) -> Filled:
 
 
 def _thresholds(g: int, names: list[str], known: Estimates, flow: Flow, both: bool) -> list[Filled]:
-    """Estimates of alpha and, if ``both`` is set, of beta for group ``g``, from flows' backlogs.
+    """Estimates of alpha and, if ``both`` is set, of beta for group number ``g``.
 
-    A flow's TCP implementation holds the window while the backlog lies between two limits, which
-    are alpha and beta or near them.  The limits are estimated by the smallest and the largest
-    backlog of the flows ``names``.
+    They come from the backlogs that the flows ``names`` kept in the trace.  A TCP implementation
+    holds the window while the backlog lies between two limits, which are alpha and beta or near
+    them.  The limits are estimated by the smallest and the largest backlog of these flows.
     """
     found = [known.alpha[name] for name in names if name in known.alpha]
     keys = ("alpha", "beta") if both else ("alpha",)
@@ -221,7 +228,10 @@ def _filled(place: str, found: Estimate) -> Filled:
 
 
 def _put(completed: dict[str, Any], filled: list[Filled]) -> None:
-    """Write the estimates into the table, as text with units."""
+    """Write the estimates into the scenario file's table, as text with units.
+
+    A default is not written.
+    """
     for entry in filled:
         what, _, key = entry.key.partition(".")
         kind, _, number = what.rstrip("]").partition("[")

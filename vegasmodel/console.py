@@ -32,7 +32,10 @@ PLUS_MINUS = "±: the standard error of the mean over the runs."
 
 
 def console() -> Console:
-    """A rich console on standard output; 80 columns wide if that is not a terminal."""
+    """A console of the library rich on standard output.
+
+    It is 80 columns wide if standard output is not a terminal.
+    """
     return _Output(highlight=False, markup=False, emoji=False, soft_wrap=False)
 
 
@@ -47,21 +50,24 @@ class _Output(Console):
 
 
 def plain(text: str) -> Text:
-    """Text to print literally: no markup, and control characters are made visible.
+    """Text that the console prints literally.
 
-    The text may contain names that users chose, and such a name may contain markup or control
-    characters.
+    It may contain names that users chose. So nothing in it counts as markup, and control characters
+    are replaced by visible escapes.
     """
     return Text("\n".join(printable(line) for line in text.split("\n")))
 
 
 def print_json(document: Mapping[str, Any]) -> None:
-    """Print one JSON document on standard output and nothing else."""
+    """Print one JSON document on standard output.
+
+    The entry ``schema`` with the version of the format is added.
+    """
     sys.stdout.write(json.dumps({"schema": SCHEMA, **document}, allow_nan=False, indent=1) + "\n")
 
 
 def results_json(scenario: Scenario, results: Sequence[Prediction]) -> dict[str, Any]:
-    """The JSON document of ``predict``, ``measure`` and ``ratio``."""
+    """The document that ``predict``, ``measure`` and ``ratio`` print with ``--json``."""
     return {"scenario": scenario.name, "results": [result.to_json() for result in results]}
 
 
@@ -73,9 +79,9 @@ def number(value: float | None, digits: int = 4) -> str:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> Table:
-    """A table: the first column is aligned left, the others are aligned right.
+    """A table for the terminal: the first column is aligned left, the others are aligned right.
 
-    Cells are printed literally (``plain``).
+    The text of a cell is printed literally, without markup (``plain``).
     """
     grid = Table(
         title=plain(title) if title else None, title_justify="left", box=None, padding=(0, 1)
@@ -104,10 +110,10 @@ def headline(scenario: Scenario) -> str:
 
 
 def results_table(scenario: Scenario, results: Sequence[Prediction], width: int = 80) -> Table:
-    """A table with a row per model: throughput per flow of each group, ratios, Jain's index, load.
+    """A table with a row per model: groups' throughputs, their ratios, Jain's index and the load.
 
-    The throughput is the mean over the group's flows.  The table shows as many groups and ratios as
-    fit the width; the JSON document has them all.
+    A group's throughput is the mean over its flows.  The load is the utilization of the first link.
+    The table shows as many groups and ratios as fit the width; the JSON document has them all.
     """
     shown = [result for result in results if result.applicable]
     names = [group.name for group in scenario.flows]
@@ -143,7 +149,7 @@ def _width(column: Sequence[str]) -> int:
 
 
 def _rate(result: Prediction, group: str) -> str:
-    """The group's mean throughput per flow, with its standard error where that is known."""
+    """The group's mean throughput per flow as text, with its standard error if that is known."""
     value = result.groups.get(group)
     if value is None or not math.isfinite(value):
         return "-"
@@ -153,10 +159,10 @@ def _rate(result: Prediction, group: str) -> str:
 def shares_table(
     scenario: Scenario, results: Sequence[Prediction], width: int = 80
 ) -> Table | None:
-    """A table with a row per model: the Mbit/s of each group's flows together, and their share.
+    """A table with a row per model: throughput of each group's flows together (Mbit/s), and share.
 
-    The share is that of all groups' total.  The table shows as many groups as fit the width.
-    ``None`` if there is only one flow.
+    A group's share is its part of the total of all groups.  The table shows as many groups as fit
+    the width.  Returns ``None`` if the scenario has only one flow.
     """
     if len(scenario.members) < 2:
         return None
@@ -200,7 +206,7 @@ def by_groups(scenario: Scenario, results: Sequence[Prediction], width: int = 80
 
 
 def _together(result: Prediction, group: str) -> tuple[str, str]:
-    """The Mbit/s of all the group's flows, and their share of the total."""
+    """As text, the Mbit/s of all flows of a group together, and the group's share of the total."""
     if not result.group_bps:
         return "-", "-"
     share = result.shares[group]
@@ -216,9 +222,10 @@ def _short(name: str, most: int = 10) -> str:
 
 
 def notes(results: Sequence[Prediction]) -> list[str]:
-    """A paragraph for each assumption that the scenario breaks and each model without an answer.
+    """Sentences to print under a table of results.
 
-    If several models say the same, it is printed once.
+    There is one for each assumption that the scenario does not meet, and one for each model without
+    an answer.  A sentence that is true of several models is printed once, with their names.
     """
     lines: dict[str, list[str]] = {}  # each text, with the models that say it
     for result in results:
@@ -250,7 +257,10 @@ def print_pairing(pairs: Sequence[Mapping[str, str]], most: int = 20) -> None:
 
 
 def print_estimates(filled: Sequence[Filled]) -> None:
-    """Print the estimates for the keys that the file leaves out; nothing if there are none."""
+    """Print a table of the keys that the file leaves out, with their estimates from the trace.
+
+    Nothing is printed if there are none.
+    """
     if filled:
         rows = [[e.key, f"{e.value:.4g} {e.unit}", f"{e.low:.4g}..{e.high:.4g}"] for e in filled]
         console().print(table(["left out", "estimate", "range"], rows, "Estimated from the trace"))
@@ -262,9 +272,11 @@ def print_estimates(filled: Sequence[Filled]) -> None:
 def print_results(
     scenario: Scenario, results: Sequence[Prediction], *, per_flow: bool = False, hint: str = ""
 ) -> None:
-    """Print a headline, the tables and the assumptions that the scenario breaks.
+    """Print a headline, the tables of results, and sentences under them.
 
-    If no model has an answer, the sentence that says so is followed by ``hint``.
+    The sentences name the assumptions that the scenario does not meet and the models without an
+    answer. If no model has an answer, a sentence that says so and ``hint`` are printed instead of
+    tables. With ``per_flow``, each answer also has a table with one row per flow.
     """
     out = console()
     out.print(plain(headline(scenario)))
@@ -296,9 +308,9 @@ def print_results(
 
 
 def _scattered(result: Prediction, *, each: bool) -> bool:
-    """Whether the tables show a standard error for this answer.
+    """Whether a standard error is shown for this answer in the tables.
 
-    ``each`` says whether they show single flows beside the groups.
+    With ``each``, the tables also show single flows.
     """
     errors = list(result.groups_se.values())
     if each and result.throughput_se is not None:
@@ -307,7 +319,7 @@ def _scattered(result: Prediction, *, each: bool) -> bool:
 
 
 def paragraphs(lines: Sequence[str]) -> None:
-    """Print sentences under a table, wrapped at the terminal's width."""
+    """Print each text as a paragraph under a table, wrapped at the terminal's width."""
     out = console()
     if lines:
         out.print()
@@ -317,7 +329,7 @@ def paragraphs(lines: Sequence[str]) -> None:
 
 
 def flow_table(result: Prediction, most: int = 50) -> Table:
-    """A table with one row per flow: the figures of one model or measurement."""
+    """A table of one model's or measurement's results, with one row per flow."""
     rows = []
     data = result.to_json()["flows"]
     for flow in data[:most]:
@@ -350,7 +362,11 @@ _AGREE = ("reproduced", "consistent")
 
 
 def print_checks(checks: Sequence[Mapping[str, Any]]) -> None:
-    """Print the paper checks: one row per item, notes on items not reproduced, counts per paper."""
+    """Print the paper checks.
+
+    Each paper has a table with one row per item, and notes on the items that are not reproduced.  A
+    last table has the number of items per paper and verdict.
+    """
     out = console()
     papers = list(dict.fromkeys(check["paper"] for check in checks))
     for name in papers:

@@ -42,10 +42,10 @@ def _without(*names: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The explanation of one model.
+    """What the command ``explain`` prints about one model.
 
-    ``hypotheses`` maps each hypothesis's name to its meaning.  ``accuracy`` is the measured error,
-    or the command that measures it.
+    ``hypotheses`` maps the name of each assumption to its meaning.  ``accuracy`` is the measured
+    error, or names the command that measures it.
     """
 
     title: str

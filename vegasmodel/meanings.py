@@ -1,7 +1,8 @@
-"""What the names in answers and tables mean, as ``explain`` and docs/reference/messages.md show it.
+"""The meanings of the names in answers and tables.
 
-``ASSUMPTIONS`` contains the names of the assumptions that an answer lists. The text beside a name
-says what is assumed. ``COLUMNS`` contains the names of the columns of tables, with their meanings.
+The command ``explain`` and the page docs/reference/messages.md show them.  ``ASSUMPTIONS`` maps the
+name of each assumption that an answer can list to a text that says what is assumed.  ``COLUMNS``
+maps the name of each column of a printed table to its meaning.
 """
 
 from __future__ import annotations

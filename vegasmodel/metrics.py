@@ -1,4 +1,4 @@
-"""Figures of merit: Jain's fairness index, ratios of rates, and errors of predictions."""
+"""Measures of results: Jain's fairness index, ratios of throughputs, and errors of predictions."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ ENOUGH_PRECISION = 0.1  # relative_uncertainty at which there are enough runs
 
 @kinds.checked
 def jain(throughput: ArrayLike) -> float:
-    """Jain's index ``(sum b_i)^2 / (n sum b_i^2)`` of throughputs b_i (``tsang`` section 1).
+    """Jain's index ``(sum b_i)^2 / (n sum b_i^2)`` of n throughputs b_i (``tsang`` section 1).
 
-    NaN if all are 0.
+    NaN if all throughputs are 0.
     """
     return float(jains(np.ravel(throughput)))
 
 
 @kinds.checked
 def jains(throughput: ArrayLike) -> Floats:
-    """Jain's fairness index over the last axis: ``[..., n] -> [...]``.
+    """Jain's fairness index of n flows, for each set of throughputs: ``[..., n] -> [...]``.
 
-    A flow whose throughput is NaN, because it is active at no time that counts, is left out.
+    A flow is left out if its throughput is NaN.  It is NaN if the flow is never active between
+    warm-up and end.
     """
     b = np.asarray(throughput, dtype=np.float64)
     known = ~np.isnan(b)
@@ -42,9 +43,10 @@ def jains(throughput: ArrayLike) -> Floats:
 
 @kinds.checked
 def delivered(rates: ArrayLike) -> Floats:
-    """The rates ``[..., n]`` with 0 in place of NaN, unless all n rates are NaN.
+    """Replace NaN by 0 in the rates [..., n] of n flows, unless all n rates are NaN.
 
-    A flow's rate is NaN if the flow is active at no time that counts.  It then delivers nothing.
+    A flow's rate is NaN if the flow is never active between warm-up and end.  It then delivers
+    nothing.
     """
     b = np.asarray(rates, dtype=np.float64)
     missing = np.isnan(b)
@@ -56,10 +58,10 @@ def delivered(rates: ArrayLike) -> Floats:
 def group_means(
     throughput: ArrayLike, groups: Sequence[int], names: Sequence[str]
 ) -> dict[str, float]:
-    """The mean throughput of the members of each group, by the group's name.
+    """The mean throughput of the flows of each group, by the group's name.
 
-    A flow whose throughput is NaN, because it is active at no time that counts, is left out.  NaN
-    for a group without other flows.
+    A flow is left out if its throughput is NaN, because it is never active between warm-up and end.
+    A group without other flows has the mean NaN.
     """
     b, member = np.asarray(throughput, dtype=np.float64), np.asarray(groups)
     return {name: float(known_mean(b[member == i])) for i, name in enumerate(names)}
@@ -77,9 +79,9 @@ def known_mean(values: ArrayLike) -> Floats:
 
 @kinds.checked
 def group_ratios(means: Mapping[str, float]) -> dict[str, float | None]:
-    """The ratio ``a/b`` for every ordered pair of groups.
+    """The ratio ``a/b`` of mean throughputs for every ordered pair of groups, by its name.
 
-    ``None`` if b gets nothing, or if a or b has no throughput.
+    The ratio is ``None`` if the throughput of b is 0, or if that of a or b is NaN.
     """
     return {
         f"{a}/{b}": (means[a] / means[b] if means[b] > 0 and not math.isnan(means[a]) else None)
@@ -91,7 +93,7 @@ def group_ratios(means: Mapping[str, float]) -> dict[str, float | None]:
 
 @kinds.checked
 def nrmse(computed: ArrayLike, measured: ArrayLike) -> float | None:
-    """The root mean square error, divided by the mean of the measurement.
+    """The root mean square error of the computed values, divided by the mean of the measured ones.
 
     ``None`` if that mean is not positive or a computed value is not finite.
     """
@@ -106,10 +108,11 @@ def nrmse(computed: ArrayLike, measured: ArrayLike) -> float | None:
 def log_ratio_error(
     computed: Mapping[str, float | None], measured: Mapping[str, float | None]
 ) -> float | None:
-    """The largest error of the ratios of two groups: ``ln(computed ratio / measured ratio)``.
+    """The error of a model's throughput ratios: the largest ``ln(computed ratio/measured ratio)``.
 
-    "Largest" means in magnitude; the result keeps its sign.  ``None`` if no pair of groups has both
-    ratios.
+    The arguments map pairs ``a/b`` of groups to ratios.  The pair whose error is largest in
+    magnitude counts, and the result keeps the error's sign.  Returns ``None`` if no pair of groups
+    has both a computed and a measured ratio above 0.
     """
     found = worst_ratio(computed, measured)
     return None if found is None else found[1]
@@ -135,7 +138,10 @@ def worst_ratio(
 
 @kinds.checked
 def max_min_rates(demands: ArrayLike, capacity: float) -> Floats:
-    """The max-min fair rates of flows with these demands on one link: ``[n] -> [n]``."""
+    """The max-min fair rates of flows on one link, [n], in the unit of ``capacity``.
+
+    ``demands`` [n] are the rates that the flows would have without competition.
+    """
     wanted = np.asarray(demands, dtype=np.float64)
     order = np.argsort(wanted)
     rates = np.empty_like(wanted)
@@ -155,8 +161,9 @@ def percent(part: float) -> str:
 def relative_uncertainty(mean: Floats, error: Floats, runs: int) -> Floats:
     """Half the 95 % interval (Student's t) of each flow's throughput, divided by the throughput.
 
-    ``mean`` [flows] and its standard error ``error`` [flows] are over ``runs`` runs.  The divisor
-    is at least a tenth of the mean over all flows.  The result is 0 where the error is unknown.
+    ``mean`` [flows] are the mean throughputs over ``runs`` runs, and ``error`` [flows] their
+    standard errors.  The divisor is at least a tenth of the mean over all flows.  The result is 0
+    where the error is unknown.
     """
     from scipy.special import stdtrit
 

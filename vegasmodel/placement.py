@@ -1,9 +1,10 @@
 """Splits a flow's propagation delay over its path, and computes the size of its packets.
 
-A path consists of the scenario's links and four access legs: from the sender to the first link,
-from the last link to the receiver, and the same two for the ACKs. The field ``rtt`` of a flow is
-the whole round trip with empty queues. What remains of it without the transmission times and the
-delays of the links is split evenly over the four legs.
+A path consists of the scenario's links and of four access legs. Data crosses a leg from the sender
+to the first link, and one from the last link to the receiver. ACKs cross the same two in the other
+direction. The field ``rtt`` of a flow is the RTT of a data packet and its ACK if all queues are
+empty. The transmission times and the delays of the links are subtracted from it. The remainder is
+split evenly over the four legs.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ def implementation(scenario: Scenario, group: Flow) -> str:
 
 
 def stack(scenario: Scenario, group: Flow) -> Stack:
-    """The group's TCP implementation, in the version that the scenario asks for."""
+    """The properties of the group's TCP implementation.
+
+    For ns-2 they are those of the version that the scenario asks for (``run.ns2_defaults``).
+    """
     return stacks.find(implementation(scenario, group), scenario.run.ns2_defaults)
 
 
@@ -37,10 +41,11 @@ def link_stack(scenario: Scenario) -> Stack:
 
 
 def left_out_of_laws(scenario: Scenario, *, counted: bool = False) -> str:
-    """A text that says how the scenario's TCP implementations differ from our rules for the laws.
+    """A text that says how the TCP implementations differ from the package's rules for the laws.
 
-    The text is empty if they do not differ.  ``counted``: the caller simulates the implementation's
-    own CUBIC, so the text need not mention CUBIC.
+    They are those that the scenario's flows run.  The text is empty if they do not differ.  With
+    ``counted``, the caller simulates the implementation's own CUBIC, so the text does not mention
+    CUBIC.
     """
     said = (
         law.left_out(implementation(scenario, group), float(group.decrease))
@@ -52,21 +57,21 @@ def left_out_of_laws(scenario: Scenario, *, counted: bool = False) -> str:
 
 
 def header(scenario: Scenario, group: Flow) -> float:
-    """Bytes of headers that a data packet of the group has beyond the scenario's packet size."""
+    """The bytes of headers that a TCP implementation adds to the flow's own packet size."""
     runs = stack(scenario, group)
     return 0.0 if group.law in runs.own_packets else runs.header
 
 
 def work(scenario: Scenario, group: Flow) -> float:
-    """The size of a data packet of the group with its headers, in packets of the scenario."""
+    """The size of a group's data packet, with all headers, in units of ``Scenario.packet_size``."""
     return (scenario.size_of(group) + header(scenario, group)) / scenario.packet_size
 
 
 def empty_rtt(scenario: Scenario, member: Member) -> float:
-    """The flow's RTT with all queues empty, s.
+    """The flow's RTT if all queues are empty, s.
 
-    This is the field ``rtt`` plus the time for which the headers beyond the scenario's packet size
-    are transmitted.
+    This is the field ``rtt`` and the time to transmit the headers that the flow's TCP
+    implementation adds to its packets.
     """
     group = member.flow
     more = work(scenario, group) - scenario.size_of(group) / scenario.packet_size
@@ -77,14 +82,17 @@ def empty_rtt(scenario: Scenario, member: Member) -> float:
 def access_leg(scenario: Scenario, member: Member) -> float:
     """The propagation delay of one access link in one direction, s.
 
-    A round trip crosses an access link four times: two links, at the sender and at the receiver, in
-    both directions.  Their delays are equal.
+    A flow has an access link at the sender and one at the receiver.  A round trip crosses each of
+    them in both directions, which makes four crossings with equal delays.
     """
     delays = 2.0 * sum(link.delay for link in scenario.path(member.flow))
     return (member.rtt - scenario.transmission(member.flow) - delays) / 4.0
 
 
 def to_first_link(scenario: Scenario, member: Member) -> float:
-    """Seconds from the sender to the first link: an access leg and its transmission time."""
+    """The time in s that a data packet takes from the sender to the first link.
+
+    It is the propagation delay of the access link and the packet's transmission time on it.
+    """
     group = member.flow
     return access_leg(scenario, member) + work(scenario, group) / scenario.access_rate(group)

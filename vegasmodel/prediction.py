@@ -1,4 +1,4 @@
-"""The types of answers: ``Prediction`` and, for steady states, ``LimitCycle``."""
+"""The classes of answers: ``Prediction`` and, for steady states, ``LimitCycle``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Assumption:
-    """A hypothesis of a model's paper, and whether the scenario meets it (None: not known)."""
+    """An assumption of a model or a measurement, and whether the scenario meets it.
+
+    ``holds`` is ``None`` if that is not known.
+    """
 
     name: str
     holds: bool | None
@@ -32,11 +35,11 @@ class Assumption:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Prediction:
-    """The throughput of each flow, and the other figures that a model or a measurement gives.
+    """The throughput of each flow, and the other results that a model or a measurement gives.
 
-    An array has one entry for each flow of each group, in the order of ``scenario.members``.  Rates
-    are in pkt/s of the flow's own packets, times in seconds.  A figure that is not given is
-    ``None``; NaN in an array means that it is not given for this flow.
+    An array has one entry per flow, in the order of ``scenario.members``.  Rates are in pkt/s of
+    the flow's own packets, times in seconds.  A result that the model does not give is ``None``.
+    An entry of an array is NaN if the model does not give the result for this flow.
     """
 
     model: str
@@ -74,7 +77,7 @@ class Prediction:
 
     @cached_property
     def groups(self) -> dict[str, float]:
-        """Mean per-flow throughput of each group, pkt/s."""
+        """The mean throughput of a flow in each group, pkt/s, by the group's name."""
         if self.throughput is None:
             return {}
         members = [member.group for member in self.scenario.members]
@@ -82,7 +85,7 @@ class Prediction:
 
     @cached_property
     def groups_se(self) -> dict[str, float]:
-        """The standard error of each group's mean per-flow throughput over the runs, pkt/s.
+        """The standard error of each group's mean throughput per flow, over the runs, pkt/s.
 
         The throughputs of a group's flows are correlated, so the error is computed from the group's
         mean in each run (``extra["throughput_runs"]``).  Without these data the error is known only
@@ -109,12 +112,12 @@ class Prediction:
 
     @cached_property
     def ratios(self) -> dict[str, float | None]:
-        """Ratios of the groups' mean throughputs, ``a/b`` for every ordered pair."""
+        """The ratio ``a/b`` of mean throughputs per flow, for every ordered pair of groups."""
         return group_ratios(self.groups)
 
     @cached_property
     def throughput_bps(self) -> Floats | None:
-        """Throughput of each flow in bits per second, headers included."""
+        """The throughput of each flow in bits per second; the packets' headers are included."""
         if self.throughput is None:
             return None
         bits: Floats = self.throughput * self._packet_bits
@@ -128,9 +131,10 @@ class Prediction:
 
     @cached_property
     def delivered_bps(self) -> Floats | None:
-        """The bits that each flow delivers from warm-up to end, divided by that time.
+        """The mean rate of each flow over the whole time from warm-up to end, bit/s.
 
-        That is less than ``throughput_bps`` for a flow that is active in a part of that time only.
+        It is less than ``throughput_bps`` for a flow that is active in a part of this time only,
+        because its throughput is a mean over that part.
         """
         if self.throughput is None or self.throughput_bps is None:
             return None
@@ -142,7 +146,7 @@ class Prediction:
 
     @cached_property
     def group_bps(self) -> dict[str, float]:
-        """Bits per second of each group, all its flows together, from warm-up to end."""
+        """The mean rate of all flows of each group together, from warm-up to end, bit/s."""
         if self.delivered_bps is None:
             return {}
         groups = np.array([member.group for member in self.scenario.members])
@@ -154,11 +158,12 @@ class Prediction:
 
     @cached_property
     def shares(self) -> dict[str, float | None]:
-        """Each group's share of all bits delivered from warm-up to end; ``None`` if there are none.
+        """Each group's part of all bits delivered from warm-up to end; ``None`` if there are none.
 
-        A group's throughput is a mean over the time in which it is active.  So if a group is
-        active for half of the time, it delivers half as many bits as one of the same throughput
-        that is always active.  The share of a group that is never active in that time is 0.
+        This differs from the group's part of the throughputs, because a throughput is a mean over
+        the time in which the group is active.  So a group that is active for half of the time
+        delivers half as many bits as a group with the same throughput that is always active.  A
+        group that is never active between warm-up and end has the share 0.
         """
         total = sum(self.group_bps.values())
         return {name: bps / total if total > 0 else None for name, bps in self.group_bps.items()}
@@ -170,9 +175,9 @@ class Prediction:
 
     @cached_property
     def utilization(self) -> Floats | None:
-        """The part of each link's capacity used by the flows that cross it forward: ``[n_links]``.
+        """The utilization of each link, [n_links]: the part of its capacity that forward flows use.
 
-        It is computed from the throughputs unless the model gives it.
+        If the model does not give it, it is computed from the throughputs.
         """
         if self.utilization_links is not None or self.delivered_bps is None:
             return self.utilization_links
@@ -186,7 +191,7 @@ class Prediction:
         return used / (8.0 * self.scenario.packet_size * capacity)
 
     def __repr__(self) -> str:
-        """One line: the model, the mean rate of each group's flows, how many assumptions fail."""
+        """One line: the model, each group's mean throughput per flow, how many assumptions fail."""
         if not self.applicable:
             return f"<Prediction {self.model}: no answer, {self.reason}>"
         rates = [f"{name} {rate:.4g} pkt/s" for name, rate in list(self.groups.items())[:6]]
@@ -213,9 +218,10 @@ class Prediction:
         return html_table(said, ["group", "pkt/s per flow", "Mbit/s together", "share"], rows)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """One row per flow; the columns are named as in ``flows`` of the JSON document.
+        """The prediction as a table: one row per flow.
 
-        ``share`` is the flow's share of all bits delivered.  NaN means that a figure is not given.
+        The columns are named as in ``flows`` of the JSON document.  ``share`` is the flow's part of
+        all bits delivered.  NaN means that the model does not give a value.
         """
         import pandas as pd
 
@@ -236,7 +242,11 @@ class Prediction:
         return frame.astype(dict.fromkeys(frame.columns.difference(texts), float))
 
     def to_xarray(self) -> xr.Dataset:
-        """The figures of ``to_dataframe`` over ``flow``, and the links' figures over ``link``."""
+        """The prediction as an xarray dataset.
+
+        The columns of ``to_dataframe`` become variables over ``flow``. The mean queue (packets) and
+        the utilization of each link are variables over ``link``.
+        """
         frame = self.to_dataframe().drop(columns="model").set_index("flow")
         data: xr.Dataset = frame.to_xarray().set_coords(["law", "group"])
         for name, values in (("queue_mean", self.queue_mean), ("utilization", self.utilization)):
@@ -250,7 +260,7 @@ class Prediction:
         return data
 
     def to_json(self) -> dict[str, Any]:
-        """The prediction as an entry of ``results`` in the JSON document."""
+        """The prediction as an entry of the list ``results`` in a command's JSON document."""
         utilization, queues = self.utilization, self.queue_mean
         return {
             "model": self.model,
@@ -294,9 +304,9 @@ class Prediction:
 
 
 def active_part(scenario: Scenario) -> Floats:
-    """The part of the time from warm-up to end that lies between each flow's start and its stop.
+    """How much of the time from warm-up to end each flow is active: [n_flows], from 0 to 1.
 
-    An array with one entry per flow, from 0 to 1.
+    A flow is active from its start to its stop.
     """
     begin, end = scenario.run.warmup, scenario.run.duration
     spans = [min(m.stop, end) - max(m.start, begin) for m in scenario.members]
@@ -316,7 +326,10 @@ def _entry(values: Floats | None, i: int) -> float | None:
 
 
 def with_error(value: float, error: float | None, digits: int = 4) -> str:
-    """A figure and its standard error as text; the figure alone if the error is unknown or 0."""
+    """A number and its standard error as text, such as ``125.3 ± 1.2``.
+
+    If the error is unknown or 0, the text is the number alone.
+    """
     text = f"{value:.{digits}g}"
     return f"{text} ± {float(f'{error:.2g}'):g}" if error and math.isfinite(error) else text
 
@@ -326,7 +339,7 @@ def _percent(value: float | None) -> str:
 
 
 def _unit(name: str) -> str:
-    """The unit at the end of a variable's name."""
+    """The unit of a variable, found from the end of its name; ``"1"`` if it has no unit."""
     ends = {"_pps": "packets/s", "_bps": "bit/s", "_s": "s", "queue_mean": "packets"}
     return next((unit for end, unit in ends.items() if name.endswith(end)), "1")
 
@@ -338,7 +351,7 @@ def _number(value: float | None) -> float | None:
 
 @dataclass(frozen=True, eq=False)
 class LimitCycle:
-    """The steady state of a scenario whose flows have all started."""
+    """The steady state of a scenario after all its flows have started."""
 
     kind: str  # "fixed point" | "periodic" | "neither found"
     period: float  # s; 0 at a fixed point, NaN where neither is found

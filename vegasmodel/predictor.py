@@ -1,4 +1,4 @@
-"""The list of models, and functions that evaluate one model, several or all for a scenario."""
+"""The list of models, and functions that evaluate them for a scenario: one, several or all."""
 
 from __future__ import annotations
 
@@ -40,9 +40,10 @@ CLOSED_FORMS = tuple(name for name in MODELS if name not in SIMULATED)
 
 
 def choose(model: str | None) -> tuple[str, ...]:
-    """The names of the models to ask: the one that ``model`` names, or all models for ``all``.
+    """The names of the models to evaluate.
 
-    ``None`` means every closed form.  Raises ``FieldError`` for any other value.
+    ``model`` is a model's name, or ``all`` for all models, or ``None`` for every closed form.
+    Raises ``FieldError`` for any other value.
     """
     if model is None:
         return CLOSED_FORMS
@@ -59,7 +60,7 @@ def check_model(model: str) -> None:
 
 
 def check_models(models: Sequence[str]) -> list[str]:
-    """The models as a list.  Raises ``FieldError`` unless each is the name of one model."""
+    """The names of models as a list. Raises ``FieldError`` unless each is the name of one model."""
     found: list[str] = listed(models, "models", "models")
     for model in found:
         check_model(model)
@@ -67,13 +68,13 @@ def check_models(models: Sequence[str]) -> list[str]:
 
 
 def predict(scenario: Scenario, model: str = "rounds") -> Prediction:
-    """The prediction of one model.
+    """The prediction of one model for the scenario.
 
-    ``model`` is one of ``MODELS``.  The default here and in ``simulate`` and ``batch`` is
-    ``rounds``, which takes every scenario.  The command ``predict`` shows several answers; its
-    default is every closed form.  A model that cannot be evaluated for the scenario returns
-    ``applicable=False`` and a reason; it does not raise.  Raises ``FieldError`` for an unknown
-    model, and ``ExtraMissing`` if the model needs an extra that is not installed.
+    ``model`` is one of ``MODELS``.  The default here, in ``simulate`` and in ``batch`` is
+    ``rounds``, which takes every scenario.  (The command ``predict`` asks every closed form by
+    default.)  If the model cannot be evaluated for the scenario, nothing is raised: the prediction
+    has ``applicable=False`` and a reason.  Raises ``FieldError`` for an unknown model, and
+    ``ExtraMissing`` if the model needs an optional package that is not installed.
     """
     expect(scenario)
     check_model(model)
@@ -92,9 +93,10 @@ def predict(scenario: Scenario, model: str = "rounds") -> Prediction:
 
 
 def predict_all(scenario: Scenario, models: Sequence[str] = MODELS) -> list[Prediction]:
-    """The predictions of all models, including those without an answer.
+    """The predictions of these models, including models without an answer.
 
-    A model whose extra is not installed has no answer, and its reason says so.
+    If a model needs an optional package that is not installed, it has no answer, and its reason
+    says so.
     """
     return [_predict_or_say(scenario, model) for model in check_models(models)]
 
@@ -108,7 +110,7 @@ def _predict_or_say(scenario: Scenario, model: str) -> Prediction:
 
 
 def workers(threads: int | None) -> int:
-    """How many threads to use: ``threads``, or one per core.
+    """The number of threads to use: ``threads``, or one per core if that is ``None``.
 
     Raises ``FieldError`` for anything but a whole number from 1 to 10000.
     """
@@ -121,12 +123,13 @@ def workers(threads: int | None) -> int:
 def batch(
     scenarios: Iterable[Scenario], model: str = "rounds", threads: int | None = None
 ) -> tuple[Prediction, ...]:
-    """The predictions of one model for many scenarios, in their order, computed on several threads.
+    """The predictions of one model for many scenarios, in the order of the scenarios.
 
-    The figures are those of ``predict``, whatever the number of ``threads`` (default: one per
-    core).  A scenario without an answer gives an entry with ``applicable=False`` and a reason, and
-    does not affect the others.  Threads make only the simulators faster.  Raises as ``predict``
-    does, and ``FieldError`` for ``threads`` below 1.
+    They are computed on ``threads`` threads (default: one per core), which makes only the
+    simulators faster.  The results are those of ``predict``, whatever the number of threads.  A
+    scenario without an answer gives a prediction with ``applicable=False`` and a reason, and does
+    not affect the others. Raises the errors of ``predict``, and ``FieldError`` for ``threads``
+    below 1.
     """
     from concurrent.futures import ThreadPoolExecutor
 

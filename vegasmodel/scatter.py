@@ -16,13 +16,19 @@ PIECES = 12  # of a run's measured time, whose scatter tells how sure a part of 
 
 
 def standard_error(rates: Floats) -> Floats:
-    """The standard error of each flow's mean over runs, [n_flows]; ``rates`` [runs, n_flows]."""
+    """The standard error of each flow's mean throughput over the runs, [n_flows].
+
+    ``rates`` [runs, n_flows] are the throughputs of each run.
+    """
     found: Floats = np.std(rates, axis=0, ddof=1) / math.sqrt(len(rates))
     return found
 
 
 def uncertainty(rates: Floats) -> Floats:
-    """Half the 95 % interval of each flow's mean, over that mean; ``rates`` [runs, flows]."""
+    """Half the 95 % interval of each flow's mean throughput, divided by this mean, [flows].
+
+    ``rates`` [runs, flows] are the throughputs of each run.
+    """
     return relative_uncertainty(rates.mean(axis=0), standard_error(rates), len(rates))
 
 
@@ -36,7 +42,11 @@ def certain(rates: Floats) -> bool:
 
 
 def hopeless(rates: Floats) -> bool:
-    """Whether the mean over ``MAX_RUNS`` runs that scatter like these would not be certain."""
+    """Whether even ``MAX_RUNS`` runs would not give precise means, to judge by these runs.
+
+    ``rates`` [runs, flows] are the throughputs. It is assumed that further runs scatter as these
+    do. The result is False for fewer than ``MIN_RUNS`` runs.
+    """
     if len(rates) < MIN_RUNS:
         return False
     error = np.std(rates, axis=0, ddof=1) / math.sqrt(MAX_RUNS)
@@ -45,16 +55,21 @@ def hopeless(rates: Floats) -> bool:
 
 
 def enough(rates: Floats) -> bool:
-    """Whether no further run is needed: the means are certain, or there are ``MAX_RUNS`` runs."""
+    """Whether no further run is needed: the means are precise, or there are ``MAX_RUNS`` runs.
+
+    ``rates`` [runs, flows] are the throughputs.
+    """
     return certain(rates) or len(rates) >= MAX_RUNS
 
 
 def half_suffices(pieces: Floats) -> bool:
-    """Whether the first half of a run's measured time has the throughputs of the whole.
+    """Whether the first half of a run's measured time gives the same throughputs as the whole time.
 
-    ``pieces`` [pieces, flows]: what each flow delivers in equal pieces of that time.  Let s be the
-    standard deviation of n pieces.  If they are independent, the means of half and whole differ by
-    s / sqrt(n), one standard error.  They may differ by two, or by ``STEADY`` of the mean.
+    The time is divided into equal pieces.  ``pieces`` [pieces, flows] is what each flow delivers in
+    each piece.  Let n be the number of pieces and s the standard deviation over them.  If the
+    pieces are independent, the difference between the mean of the half and that of the whole has
+    the standard error s / sqrt(n).  The means count as the same if they differ by at most two
+    standard errors, or by at most ``STEADY`` of the mean.
     """
     mean, half = pieces.mean(axis=0), pieces[: len(pieces) // 2].mean(axis=0)
     error = pieces.std(axis=0, ddof=1) / math.sqrt(len(pieces))
@@ -63,9 +78,11 @@ def half_suffices(pieces: Floats) -> bool:
 
 
 def insensitive(scenario: Scenario, rates: Floats) -> Assumption:
-    """Whether the rates [runs, flows] of runs with different starts agree.
+    """The assumption ``insensitive-to-starts``: that throughputs do not depend on the start times.
 
-    It is not known of one run, and of runs that agree but all start at the same times.
+    ``rates`` [runs, flows] are the throughputs of runs with different start times.  It is not known
+    whether the assumption holds if there is only one run, or if the runs agree but all flows start
+    at the same times in each.
     """
     name, n = "insensitive-to-starts", len(rates)
     if n == 1:

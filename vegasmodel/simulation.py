@@ -1,4 +1,7 @@
-"""Computes trajectories or the steady state of a scenario with a simulator that the user names."""
+"""Simulates a scenario with the simulator that the caller names.
+
+``simulate`` returns trajectories, and ``limit_cycle`` the steady state.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ def simulate(
     samples: int = 2001,
     parts: int | None = None,
 ) -> xarray.Dataset:
-    """Trajectories at ``samples`` instants, evenly spaced over the duration.
+    """Simulate the scenario; return trajectories at ``samples`` instants, evenly over the duration.
 
     ``model``: ``rounds`` (trains of packets; takes every scenario), ``fluid`` (differential
     equations; one drop-tail link) or ``delayed`` (the equations of ``fluid`` with feedback delay;
@@ -45,10 +48,12 @@ def simulate(
 
     Each variable's ``attrs`` hold its unit.  The dataset's ``attrs`` hold the model, the scenario
     and the version of this package.  The coordinates ``law``, ``variant`` and ``packet_size``
-    (bytes) describe each flow.  In ``fluid`` with the papers' variant, every flow whose window
-    grows when the buffer overflows loses one packet.  ``parts`` sets how finely ``rounds`` divides
-    a round trip.  Raises ``FieldError`` for an unknown model, and ``ValueError`` if the model lacks
-    a feature of the scenario.
+    (bytes) describe each flow.
+
+    If the buffer overflows in ``fluid`` and all flows have the variant ``paper``, every flow whose
+    window is growing loses one packet.  ``parts`` is the number of parts into which ``rounds``
+    divides a round trip.  Raises ``FieldError`` for an unknown model, and ``ValueError`` if the
+    model lacks a feature of the scenario.
     """
     expect(scenario)
     Choice(SIMULATORS).check(model, "model")
@@ -104,9 +109,10 @@ def _sources(scenario: Scenario) -> dict[str, tuple[str, list[Any]]]:
 
 
 def samples_for_cycles(scenario: Scenario, usual: int = 2001, most: int = 4_000_000) -> int:
-    """A number of samples that shows every rise and fall of the windows: two per shortest RTT.
+    """A number of samples over the duration that shows every rise and fall of the windows.
 
-    The number is at most ``most`` divided by the number of flows, and at least ``usual``.
+    It is two per shortest RTT, but at most ``most`` divided by the number of flows, and at least
+    ``usual``.
     """
     shortest = min(member.rtt for member in scenario.members)
     wanted = math.ceil(2.0 * scenario.run.duration / shortest) + 1
@@ -198,24 +204,28 @@ def limit_cycle(
     packets: bool | None = None,
     longest: float | None = None,
 ) -> LimitCycle:
-    """The steady state: a fixed point, a periodic motion, or else averages.
+    """The steady state of the scenario: a fixed point, a periodic motion, or else averages.
 
     ``model`` is ``fluid`` (one link; the default) or ``rounds`` (every scenario).  ``rounds``
     counts whole packets, so its motion is less often periodic.
 
     In ``fluid``, a flow adjusts its window as often as its law and its TCP implementation do.  If
-    all flows at a drop-tail link have the variant ``paper``, they adjust it continuously.  The
-    answer then has Floquet multipliers (the factors by which a small deviation grows in a period).
-    If ``losers`` or ``packets`` is given (as in ``engines.fluid.continuous.run``), windows are
-    adjusted continuously for every variant, which then matters only for the thresholds.
+    all flows have the variant ``paper`` and the link is drop-tail without random loss, they adjust
+    it continuously.  The answer then has Floquet multipliers (the factors by which a small
+    deviation grows in a period).  If ``losers`` or ``packets`` is given, windows are adjusted
+    continuously for every variant. The variant then affects only the thresholds.
+    ``engines.fluid.continuous.run`` explains both arguments.
 
     A motion of whole packets has no Floquet multipliers. So ``rounds`` reports the multipliers of
-    ``fluid`` with continuous adjustment, if both find a fixed point or both a periodic motion.
+    ``fluid`` with continuous adjustment, provided that both models find a fixed point or both find
+    a periodic motion.
 
-    ``longest``, in round trips: for ``fluid``, the longest wait for an overflow or for rest; for
-    ``rounds``, the length of the run.  A larger value finds more cycles, and gives averages with
-    smaller standard errors.  In ``rounds``, a motion with losses never repeats if senders wait a
-    random time before they send.  They do so unless the scenario has ``send_jitter = "0 s"``.
+    ``longest`` limits the search; it is a number of round trips.  If windows are adjusted
+    continuously, the search ends without an answer if, for this long, the buffer does not overflow
+    and the windows do not come to rest.  Otherwise it is the length of the longest run that is
+    made: a longer run finds more cycles, and gives averages with smaller standard errors.  In
+    ``rounds``, a motion with losses never repeats if senders wait a random time before they send.
+    They do so unless the scenario has ``send_jitter = "0 s"``.
 
     Raises ``FieldError`` for an unknown model, and ``ValueError`` if the model has no equation for
     the scenario.
@@ -237,7 +247,7 @@ def limit_cycle(
 
 
 def _steady_by_rounds(scenario: Scenario, longest: float | None) -> LimitCycle:
-    """The steady state by ``rounds``, with ``fluid``'s Floquet multipliers.
+    """The steady state by ``rounds``, with the Floquet multipliers of ``fluid``.
 
     The multipliers are left out unless ``rounds`` and ``fluid`` both find a fixed point or both
     find a periodic motion.

@@ -1,4 +1,4 @@
-"""The ways in which a solver or a simulator can end, as one list of numbers."""
+"""The ways in which a solver or a simulator can end, each with a number."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Status(IntEnum):
 
     @property
     def reason(self) -> str:
-        """The status in words."""
+        """A sentence that says how the solver or the simulator ended."""
         return _REASONS[self]
 
 

@@ -13,11 +13,12 @@ if TYPE_CHECKING:
 
 
 def to_trace(data: xr.Dataset) -> trace.Trace:
-    """The dataset of ``simulate`` as a ``Trace``, with an entry for each interval between samples.
+    """Convert the dataset of ``simulate`` to a ``Trace``.
 
-    The throughput in an interval is the number of packets delivered in it, divided by its length.
-    Windows, RTTs and queues are those at the interval's end.  ``controls`` holds each flow's law.
-    If all flows run the TCP of one variant, ``provenance`` names that variant.
+    It has one entry for each interval between two samples.  The throughput in an interval is the
+    number of packets delivered in it, divided by its length.  Windows, RTTs and queues are those at
+    the interval's end.  ``controls`` holds each flow's law.  If all flows run the TCP of one
+    variant, ``provenance`` names that variant.
     """
     time = data["time"].values
     flows = [str(name) for name in data["flow"].values]

@@ -20,7 +20,7 @@ from vegasmodel.status import Status
 
 
 class Unsolved(Exception):  # noqa: N818 - an outcome, not bad input
-    """The command ran, but its solver found no answer."""
+    """Raised if a command has run, but its solver found no answer."""
 
 
 @click.command()
@@ -196,7 +196,8 @@ def rd(
 ) -> None:
     """Rate-Delay services: rates of flows, delay bound.
 
-    The equations are (5) to (7) of the paper podlesny.
+    A link has one queue for loss-based flows (class R) and one for Vegas flows (class D).  The
+    equations are (5) to (7) of the paper podlesny.
 
     Example: vegasmodel rd --rate-flows 100 --delay-flows 90 --capacity 100Mbit/s
     """
@@ -247,7 +248,10 @@ def rd(
 
 
 def parse_capacity(capacity: str, packet_size: str) -> tuple[float, float]:
-    """``--capacity`` in packets of ``--packet-size`` per second, and ``--packet-size`` in bytes."""
+    """Read the options ``--capacity`` and ``--packet-size``.
+
+    Returns the capacity in packets of this size per second, and the size in bytes.
+    """
     from vegasmodel.scenario import Link, Scenario
 
     size = checked.of(Scenario, "packet_size").read(packet_size, "--packet-size", 1.0)
@@ -274,7 +278,10 @@ def values(text: str, field: str, option: str) -> Any:
 
 
 def spread(array: Any, n: int, option: str) -> Any:
-    """An array with one value per flow; a single value is repeated."""
+    """An array with one value for each of ``n`` flows; a single value is repeated.
+
+    Raises ``FieldError``, which names ``option``, for another number of values.
+    """
     import numpy as np
 
     if array.size not in (1, n):

@@ -76,12 +76,16 @@ for command in (
 
 
 def main() -> NoReturn:
-    """Run a command and exit with its status, whatever goes wrong."""
+    """Run the command that the process's arguments name, and exit with its status."""
     exits.main(run)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line and return its exit status; an expected failure prints one line."""
+    """Run a command line and return its exit status.
+
+    ``arguments`` are those of the process by default.  An expected failure, such as bad input,
+    prints one line on standard error.
+    """
     try:
         if asked := os.environ.get(shell.ASKS):
             return shell_complete(app, {}, NAME, shell.ASKS, asked)

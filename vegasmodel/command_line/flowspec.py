@@ -15,7 +15,10 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def parse_flow(text: str, **defaults: Any) -> dict[str, Any]:
-    """``law[:key=value,...]`` as the table that a scenario file would hold."""
+    """The table of a flow in a scenario file, from text such as ``vegas:alpha=3,beta=3``.
+
+    The text has the form ``law[:key=value,...]``.
+    """
     law, _, options = text.partition(":")
     table: dict[str, Any] = {"law": law.strip(), **defaults}
     for option in filter(None, (part.strip() for part in options.split(","))):
@@ -41,9 +44,9 @@ def _value(text: str) -> object:
 def scenario_from_options(
     flows: Sequence[str], *, capacity: str, rtt: str, buffer: str, packet_size: str, loss: str
 ) -> Scenario:
-    """The one-link scenario of ``vegasmodel ratio``.
+    """The one-link scenario of the command ``vegasmodel ratio``, from the command's options.
 
-    Of several flows with the same name, the later ones get a suffix: ``-2``, ``-3``, ...
+    If several flows have the same name, the later ones get a suffix: ``-2``, ``-3``, ...
     """
     tables = [parse_flow(text, rtt=rtt) for text in flows]
     seen: dict[str, int] = {}

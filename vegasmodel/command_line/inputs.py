@@ -1,4 +1,4 @@
-"""Defines the arguments and options that several commands share, and reads scenario files."""
+"""The arguments and options that several commands share; also reads scenario files."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def register(files: Iterable[Path]) -> None:
 
 
 def check_picture(path: Path | None) -> None:
-    """Check, before any work, that a picture can be written to this path (``--plot``)."""
+    """Check, before a long computation, that ``--plot`` can write a picture to this path."""
     if path is not None:
         from vegasmodel.console import output_path
         from vegasmodel.support import extras

@@ -1,6 +1,7 @@
 """Writes a new scenario file with a comment on each key.
 
-If the user gives a trace, the file describes the flows of the trace, with values estimated from it.
+If the user gives a trace, the file describes the flows of the trace. Its values are then estimates
+from the trace.
 """
 
 from __future__ import annotations
@@ -53,16 +54,16 @@ warmup = "50 s"            # averages begin here
 
 
 def plain(name: str) -> str:
-    """The text of an example scenario file, which every command accepts unchanged."""
+    """The text of an example scenario file called ``name``; every command accepts it unchanged."""
     return PLAIN.format(name=name, laws=", ".join(laws.names()))
 
 
 def from_trace(trace: Trace, name: str) -> tuple[str, tuple[Filled, ...]]:
-    """The text of a scenario file with the flows of the trace, and the list of its estimates.
+    """The text of a scenario file with the flows of the trace, and the estimates in it.
 
-    Values that cannot be estimated from the trace are guesses, and their comments say so.  Raises
-    ``FieldError`` if the trace has no flow or too many for a file, or if no network could have the
-    estimated values.
+    A value that cannot be estimated from the trace is a guess, and its comment says so.  Raises
+    ``FieldError`` if the trace has no flow or more than ``MAX_FLOWS``, or if no network could have
+    the estimated values.
     """
     if not 0 < len(trace.flows) <= MAX_FLOWS:
         allowed = f"a trace of 1 to {MAX_FLOWS} flows"
@@ -103,7 +104,10 @@ def from_trace(trace: Trace, name: str) -> tuple[str, tuple[Filled, ...]]:
 
 
 def _size(trace: Trace) -> dict[str, str]:
-    """The key ``packet_size`` with the flows' most frequent size; empty if no size is known."""
+    """The key ``packet_size`` of a scenario file, with the most frequent packet size of the flows.
+
+    The dictionary is empty if the trace has no packet sizes.
+    """
     sizes = packet_sizes(trace)
     values, counts = np.unique(sizes[np.isfinite(sizes)], return_counts=True)
     if not values.size:
@@ -141,9 +145,9 @@ def _flows(trace: Trace) -> list[dict[str, Any]]:
 
 
 def _written(entry: Filled, packet_size: float, flow: Flow | None) -> tuple[str, str]:
-    """An estimate as text for the file, and its comment, both in the same unit.
+    """An estimate as text for the scenario file, and its comment, both in the same unit.
 
-    Times below 1 s are in ms.  ``flow``: the flow to which the key belongs, if it is a flow's key.
+    Times below 1 s are in ms.  If the key belongs to a flow, ``flow`` is that flow.
     """
     scale, unit = (1e3, "ms") if entry.unit == "s" and entry.value < 1.0 else (1.0, entry.unit)
     value, low, high = (scale * each for each in (entry.value, entry.low, entry.high))
@@ -178,10 +182,10 @@ def _whole(entry: Filled, flow: Flow) -> float:
 
 
 def _rounded(value: float, low: float, high: float) -> float:
-    """The value, rounded to 3, 4 or 5 digits, or else to 6.
+    """The value, rounded to the fewest digits that suffice: 3, 4 or 5, or else 6.
 
-    The fewest digits are taken that keep the value in the range ``low .. high`` and move it by at
-    most a tenth of this range.
+    They suffice if the rounded value stays in the range ``low .. high`` and differs from the value
+    by at most a tenth of this range.
     """
     room = (high - low) / 10.0 if math.isfinite(high - low) else 0.0
     for digits in range(3, 6):

@@ -1,4 +1,4 @@
-"""The command ``paper``, which prints the numbers of a paper beside those that we compute."""
+"""The command ``paper``, which prints the numbers of a paper beside those computed here."""
 
 from __future__ import annotations
 

@@ -44,10 +44,10 @@ def ratio(
     json: bool,
     plot: Path | None,
 ) -> None:
-    """Throughput ratios of flows, without a scenario file.
+    """Throughput ratios of flows that share one link, without a scenario file.
 
-    By default every closed form that applies gives its ratios; --model chooses other models.  A
-    flow is written as LAW[:KEY=VALUE,...].
+    By default every closed form that can be evaluated gives its ratios; --model chooses other
+    models.  A flow is written as LAW[:KEY=VALUE,...].
 
     Example: vegasmodel ratio --capacity 1080pkt/s --rtt 60ms --buffer 20pkt vegas:alpha=3,beta=3
     reno
@@ -84,7 +84,7 @@ def predict(
 ) -> None:
     """What the models predict for a scenario file.
 
-    Each prediction names the assumptions that the scenario breaks.
+    Each prediction names those of the model's assumptions that the scenario does not meet.
 
     Example: vegasmodel predict mixed.toml --model minicycle
     """
@@ -159,11 +159,11 @@ def compare(
     json: bool,
     plot: Path | None,
 ) -> None:
-    """Compare all models with a measurement.
+    """Compare all models with a measurement, and print the error of each model.
 
-    The errors of each model are printed, too.  The measurement is the given trace.  Without one it
-    is the stored run of exactly this scenario, or else a new run of ns-2.  With a trace, the file
-    may leave out capacity, rtt, buffer and alpha; they are then estimated from the trace.
+    The measurement is the given trace.  Without a trace it is the stored run of exactly this
+    scenario, or else a new run of ns-2.  With a trace, the file may leave out capacity, rtt, buffer
+    and alpha; they are then estimated from the trace.
 
     Example: vegasmodel compare mixed.toml
     """
@@ -204,11 +204,11 @@ def _asked(scenario: Scenario, names: Sequence[str]) -> list[Prediction]:
 
 
 def _worth_showing(results: list[Prediction], names: Sequence[str]) -> list[Prediction]:
-    """The predictions to print: of several models, those with an answer.
+    """The predictions that a command prints, if it has asked several models.
 
-    Two kinds of model are kept even without an answer, because it is useful to read why they have
-    none: simulators, and models whose extra is not installed.  If nothing would be left, all
-    predictions are kept.
+    These are the ones with an answer.  Two kinds of model are kept even without an answer, because
+    it is useful to read why they have none: simulators, and models whose optional package is not
+    installed. If nothing would be left, all predictions are kept.
     """
     from vegasmodel.predictor import SIMULATED
 
@@ -223,7 +223,7 @@ def _hint(names: Sequence[str]) -> str:
 
 
 def _seconds(timeout: str | None) -> float | None:
-    """The value of ``--timeout`` in seconds."""
+    """Read the option ``--timeout``; return it in seconds, or ``None`` if it is not given."""
     from vegasmodel.fields.units import parse
 
     return None if timeout is None else parse(timeout, "time", field="--timeout", low_open=True)
@@ -269,9 +269,9 @@ def _show(
 def _doubts(
     scenario: Scenario, results: Sequence[Prediction], uncertain: Sequence[str]
 ) -> list[Uncertainty]:
-    """The uncertainty of the throughput ratios, for each closed form that has an answer.
+    """For each closed form with an answer, the uncertainty of its throughput ratios.
 
-    ``uncertain`` holds texts ``FIELD=ERROR``, which say how uncertain fields of the scenario are.
+    ``uncertain`` holds texts ``FIELD=ERROR``: the standard deviations of fields of the scenario.
     """
     if not uncertain:
         return []

@@ -77,8 +77,8 @@ def inspect(
 ) -> None:
     """What a trace holds: flows, packets, RTTs and losses.
 
-    Also prints the trace's format, and for each flow a line "match = ..." for a scenario file.
-    TRACE may have any known format.
+    Also prints the trace's format, and for each flow a line "match = ...". In a scenario file, this
+    line says which flow of the trace a [[flow]] table describes.  TRACE may have any known format.
 
     Example: vegasmodel inspect capture.pcap
     """
@@ -147,10 +147,10 @@ def explain(
     model: str | None,
     json: bool,
 ) -> None:
-    """A model's equations, hypotheses, source and accuracy.
+    """A model's equations, assumptions, source and accuracy.
 
     Without MODEL, the models of predict are listed.  MODEL may also be a name that an answer or a
-    table shows: an assumption (phase-effects) or a column (load).
+    table shows: that of an assumption (phase-effects) or of a column (load).
 
     Example: vegasmodel explain minicycle
     """
@@ -192,7 +192,7 @@ def explain(
 
 
 def _explain_name(name: str, json: bool) -> None:
-    """Print when an assumption holds and which models make it, or what a table's column means."""
+    """Print the meaning of an assumption, with the models that make it, or of a table's column."""
     from vegasmodel import console
     from vegasmodel.explanations import EXPLANATIONS
     from vegasmodel.meanings import ASSUMPTIONS, COLUMNS

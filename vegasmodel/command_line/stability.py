@@ -34,7 +34,8 @@ def stability(
 ) -> None:
     """Whether the equilibrium is stable under feedback delay.
 
-    If it is unstable, the queue oscillates.  The link may be drop-tail or RED.
+    If it is unstable, the queue oscillates.  The link may be drop-tail or RED.  With two options
+    --over, also traces the boundary between stable and unstable in the plane of two fields.
 
     Example: vegasmodel stability red.toml --over link.queue.weight=1e-4:0.1 --over
     flow.rtt=20ms:500ms

@@ -158,11 +158,12 @@ def sweep(
     laws: tuple[Path, ...],
     json: bool,
 ) -> None:
-    """Run a model over a grid of fields, into a Zarr folder.
+    """Run a model over a grid of values of fields; write the results to a Zarr folder.
 
     xarray.open_zarr reads the folder, with labels and units.  If the command is interrupted, the
     same command continues where it stopped.  The variable status marks points without an answer.
-    --plot draws lines of all shares for one field, and a map of the first group's share for two.
+    With one field, --plot draws a line for each flow's share.  With two, it draws a map of the
+    first group's share.
 
     Example: vegasmodel sweep mixed.toml --over link.buffer=5:60:5 --over flow.rtt=20ms:200ms:20ms
     --model minicycle --out map.zarr
@@ -231,7 +232,10 @@ def sweep(
 
 
 def _points(data: xr.Dataset, fields: Sequence[str]) -> Table:
-    """A row for each point of a sweep over these fields, with each flow's share of all bits."""
+    """A table with a row for each point of a sweep.
+
+    A row has the values of the fields, and each flow's share of all bits delivered.
+    """
     import numpy as np
 
     from vegasmodel import console
@@ -293,8 +297,9 @@ def basins(
 ) -> None:
     """The possible outcomes of a scenario.
 
-    Simulates the scenario from many random starts.  For each outcome, prints the share of the
-    starts that lead to it, with its standard error and its 95 % interval (Wilson).
+    Simulates the scenario from many random starts (start times and first windows).  Starts after
+    which all flows get nearly the same throughputs have one outcome.  For each outcome, prints the
+    share of the starts that lead to it, with its standard error and its 95 % interval (Wilson).
 
     Example: vegasmodel basins band.toml --starts 200 --windows 1..30 --against ns2
     """

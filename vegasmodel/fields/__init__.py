@@ -1,4 +1,4 @@
-"""What the fields of a scenario may hold: units, rules, and TOML files."""
+"""What the fields of a scenario may hold: quantities with units, rules for values, TOML files."""
 
 __all__: list[str] = []
 

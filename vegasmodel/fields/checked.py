@@ -1,7 +1,8 @@
 """Dataclasses whose fields have rules: read from a TOML table, checked, changed and written.
 
-The parts of a scenario are such dataclasses, and each of their fields declares its rule. ``read``
-makes a dataclass from a TOML table. ``check`` tests one that was made in Python.
+The parts of a scenario, such as ``Link`` and ``Flow``, are such dataclasses.  Each of their fields
+declares a rule: how its value is read, which values are allowed, and how the value is written.
+``read`` makes a dataclass from a TOML table.  ``check`` tests one that was made in Python.
 """
 
 from __future__ import annotations
@@ -24,11 +25,14 @@ class Table:
     cls: type[Any]
 
     def read(self, value: object, where: str, packet_size: float | None) -> Any:
-        """Read a TOML table; each key follows the rule of its field in the dataclass."""
+        """Make the dataclass from a TOML table; each key is read by the rule of its field."""
         return read(self.cls, value, where, packet_size)
 
     def check(self, value: Any, where: str) -> None:
-        """Check the class of the value; its ``__post_init__`` has checked its fields."""
+        """Accept an object of the class ``cls``.
+
+        The object's fields were checked when it was made.
+        """
         if not isinstance(value, self.cls):
             raise FieldError(where, value, f"a {self.cls.__name__}")
 
@@ -44,9 +48,9 @@ class Tables:
     cls: type[Any]
 
     def read(self, value: object, where: str, packet_size: float | None) -> tuple[Any, ...]:
-        """Read a list of tables, one dataclass per table.
+        """Read a list of tables as a tuple of dataclasses.
 
-        An error names the table's place, from 0.
+        An error names a table by its index from 0, as in ``flow[1]``.
         """
         if not isinstance(value, Sequence) or isinstance(value, str):
             raise FieldError(where, value, "a list of tables")
@@ -56,22 +60,22 @@ class Tables:
         )
 
     def check(self, value: Any, where: str) -> None:
-        """Check the class of each entry."""
+        """Accept a tuple of objects of the class ``cls``."""
         if not isinstance(value, tuple) or not all(isinstance(row, self.cls) for row in value):
             raise FieldError(where, value, f"a list of {self.cls.__name__}")
 
     def write(self, value: Any) -> list[Any]:
-        """A list of tables."""
+        """Convert the dataclasses to a list of TOML tables."""
         return [write_table(row) for row in value]
 
 
 @dataclasses.dataclass(frozen=True)
 class OneOf:
-    """The rule for a field that takes values of several forms.
+    """The rule for a field whose values have several forms.
 
     ``plain`` is the rule for a number, ``word`` a fixed word, and ``table`` the rule for a table.
-    ``tagged`` is for tables with a single key, such as ``{ pareto = {...} }``: it maps that key to
-    the rule for its value.
+    ``tagged`` is for a table with a single key, such as ``{ pareto = {...} }``: it maps this key to
+    the rule for the key's value.
     """
 
     plain: Rule | None = None
@@ -94,7 +98,7 @@ class OneOf:
         raise FieldError(where, value, self._allowed())
 
     def check(self, value: Any, where: str) -> None:
-        """Accept a value that has one of the forms and fits the rule for that form."""
+        """Accept a value that has one of the field's forms and fits the rule for that form."""
         if self._is_word(value):
             return
         if isinstance(value, Real) and self.plain is not None:
@@ -109,7 +113,7 @@ class OneOf:
         raise FieldError(where, value, self._allowed())
 
     def write(self, value: Any) -> Any:
-        """Write the value by the rule of the form that it has."""
+        """Convert the value for a scenario file, by the rule for its form: number, word, table."""
         if self.plain is not None and isinstance(value, (int, float, Unresolved)):
             return self.plain.write(value)
         if self.table is not None and isinstance(value, self.table.cls):
@@ -134,10 +138,10 @@ class OneOf:
 
 
 def declare(rule: Rule, default: Any = dataclasses.MISSING, *, key: str | None = None) -> Any:
-    """Declare a dataclass field with its rule; ``key`` is its name in the file if that differs.
+    """Declare a field of a dataclass with the rule for its values.
 
-    A field without a default is required: if it is not given, it holds ``None``, which its rule
-    refuses.
+    ``key`` is the field's name in a scenario file if that differs.  A field without a default is
+    required: if the caller does not give it, it holds ``None``, which its rule refuses.
     """
     required = default is dataclasses.MISSING
     about = {"rule": rule, "key": key, "required": required}
@@ -150,10 +154,11 @@ def of(cls: type[Any], field: str) -> Any:
 
 
 def check(instance: Any) -> None:
-    """Check every field of a dataclass against its rule.  ``None`` means: not given.
+    """Check every field of a dataclass against its rule, except fields that were not given.
 
-    NumPy's numbers and arrays become Python's numbers and lists.  A field given as text, list or
-    table is then read as if it came from a file.
+    A field that was not given holds ``None``.  NumPy's numbers and arrays are first replaced by
+    Python's numbers and lists.  A field given as text, list or table is read in the same way as
+    from a scenario file.
     """
     for field in dataclasses.fields(instance):
         value = getattr(instance, field.name)
@@ -190,10 +195,10 @@ def _plain(value: Any) -> Any:
 
 
 def resolve(part: T, where: str, sizes: Mapping[str, float], size: float) -> T:
-    """A copy of the dataclass in which text with units has become numbers where possible.
+    """A copy of the dataclass ``part`` in which text with units is replaced by numbers if possible.
 
-    Such text is stored as ``Unresolved`` if its unit needs a packet size.  The packet size is
-    ``size`` bytes, or ``sizes[field]`` for the fields in ``sizes``.
+    Only text that needs a packet size (``Unresolved``) is left at this stage.  The packet size is
+    ``sizes[field]`` bytes for the fields in ``sizes``, and ``size`` bytes for all others.
     """
     changes: dict[str, Any] = {}
     for field in dataclasses.fields(cast("Any", part)):
@@ -210,9 +215,10 @@ def resolve(part: T, where: str, sizes: Mapping[str, float], size: float) -> T:
 
 
 def evolve(part: T, changes: Mapping[str, Any], where: str = "") -> T:
-    """A copy of the dataclass with these changes.
+    """A copy of the dataclass ``part`` with the attributes in ``changes`` changed.
 
-    Fields that the caller had left out, so that a default was computed, get their defaults again.
+    If the caller had left out a field, it held a computed default. This default is computed again
+    for the copy. An error names the part by ``where``.
     """
     unset = dict.fromkeys(getattr(part, "_filled", ()))
     try:
@@ -237,9 +243,10 @@ def write_table(instance: Any) -> dict[str, Any]:
 
 
 def read(cls: type[T], table: object, where: str, packet_size: float | None, **given: Any) -> T:
-    """A dataclass from a TOML table.  A ``FieldError`` names an unknown or a missing key.
+    """Make a dataclass from a TOML table.
 
-    ``given`` holds the values of fields that the caller has already read.
+    ``given`` holds the values of fields that the caller has already read.  Raises ``FieldError``
+    for a key that is unknown, missing or has a wrong value.
     """
     if not isinstance(table, Mapping):
         raise FieldError(where, table, "a table")
@@ -270,10 +277,13 @@ def _join(where: str, key: str) -> str:
 
 
 class Checked:
-    """Base class of dataclasses whose fields are checked against their rules on creation."""
+    """Base class of dataclasses that check each field against its rule when an object is made."""
 
     def __new__(cls, *_: object, **given: object) -> Self:
-        """Raise ``FieldError`` for an unknown argument; the error names the most similar field."""
+        """Raise ``FieldError`` for an argument that is no field of the dataclass.
+
+        The error names the field with the most similar name.
+        """
         known = [field.name for field in dataclasses.fields(cast("Any", cls))]
         for name, value in given.items():
             if name not in known:

@@ -67,13 +67,16 @@ def _take(kind: Kind | None, name: str, value: Any) -> Any:
 
 @functools.cache
 def _kinds(function: Callable[..., Any]) -> dict[str, Kind | None]:
-    """The kind of each parameter; read at the first call, when all modules are complete."""
+    """The kind of each parameter of ``function``, by the parameter's name.
+
+    The annotations are read at the function's first call, because only then are all modules loaded.
+    """
     hints = typing.get_type_hints(function, vars(sys.modules[function.__module__]))
     return {name: _kind(hints.get(name, Any)) for name in inspect.signature(function).parameters}
 
 
 def _kind(hint: Any) -> Kind | None:
-    """The kind that a type states; ``None`` if anything is allowed."""
+    """The kind of argument that a type annotation allows; ``None`` if it allows anything."""
     if hint in (Any, object, inspect.Parameter.empty):
         return None
     if hint in _PLAIN:
@@ -108,7 +111,10 @@ def _kind(hint: Any) -> Kind | None:
 
 
 def _fixed(parts: list[Kind | None]) -> Kind:
-    """So many values, each of its own kind."""
+    """The kind of an argument that is a fixed number of values, such as a pair.
+
+    ``parts`` are the kinds of the values.
+    """
 
     def has(value: Any) -> bool:
         good = isinstance(value, Collection) and len(value) == len(parts)
@@ -119,7 +125,11 @@ def _fixed(parts: list[Kind | None]) -> Kind:
 
 
 def _list(entry: Kind | None) -> Kind:
-    """A list, or what else may be walked through; its entries are checked where they can stay."""
+    """The kind of an argument that is a list or another iterable object.
+
+    ``entry`` is the kind of its entries.  They are checked, except those of an iterator, which
+    could then not be read again.
+    """
 
     def has(value: Any) -> bool:
         if isinstance(value, str) or not isinstance(value, Iterable):

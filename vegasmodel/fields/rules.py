@@ -21,7 +21,10 @@ T = TypeVar("T")
 
 
 class OrText(Generic[T]):
-    """The type of a field that holds a ``T``, or text with a unit that stands for one."""
+    """The type annotation of a field that may be given as a ``T`` or as text with a unit.
+
+    When the field is read, it is a ``T``.
+    """
 
     if TYPE_CHECKING:
 
@@ -30,7 +33,7 @@ class OrText(Generic[T]):
 
 
 class Unresolved(str):
-    """Text with a unit that needs a packet size or an RTT to become a number.
+    """Text with a unit that becomes a number only when a packet size or an RTT is known.
 
     It stays text until it is part of a scenario, which has a packet size and RTTs.
     """
@@ -39,7 +42,10 @@ class Unresolved(str):
 
 
 def known(*values: object) -> bool:
-    """Whether none of the values is ``Unresolved``."""
+    """Whether all values are numbers.
+
+    A value that is none is text (``Unresolved``) that still needs a packet size or an RTT.
+    """
     return not any(isinstance(value, Unresolved) for value in values)
 
 
@@ -60,7 +66,7 @@ class Rule(Protocol):
     """How the value of a field is read from a scenario file, checked, and written to a file."""
 
     def read(self, value: object, where: str, packet_size: float | None) -> Any:
-        """Turn a value of the file into the package's own value.
+        """Convert a value of a scenario file to the value that Python uses.
 
         The value stays text (``Unresolved``) if the conversion needs a packet size and none is
         given. ``where`` names the field in an error.
@@ -78,7 +84,7 @@ class Rule(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Quantity:
-    """The rule for a number with a unit that must lie within a range."""
+    """The rule for a number with a unit, such as a time, that must lie within a range."""
 
     kind: str
     low: float = 0.0
@@ -87,7 +93,10 @@ class Quantity:
     infinite: bool = False
 
     def read(self, value: object, where: str, packet_size: float | None) -> float:
-        """Parse text with a unit."""
+        """Read text with a unit as a float in the package's unit.
+
+        It stays text (``Unresolved``) if a packet size is needed and none is given.
+        """
         if packet_size is None and needs_packet_size(value, self.kind):
             return cast("float", Unresolved(value))
         return parse(
@@ -102,7 +111,7 @@ class Quantity:
         )
 
     def check(self, value: Any, where: str) -> None:
-        """Check the range; the value is a real number in the package's unit."""
+        """Raise ``FieldError`` unless the value, in the package's unit, lies within the range."""
         number = real(value)
         finite = math.isfinite(number) or (self.infinite and number == math.inf)
         if (
@@ -115,14 +124,14 @@ class Quantity:
             raise FieldError(where, value, f"a number, {bound} {self.low:g}{upper}")
 
     def write(self, value: Any) -> Any:
-        """Text with a unit; a fraction is written as a number."""
+        """The number as text with its unit; a fraction stays a number."""
         if isinstance(value, str):
             return str(value)
         return value if self.kind == "fraction" else write(value, self.kind)
 
 
 class AsItIs(abc.ABC):
-    """The base of rules for values that are the same in a scenario file and in Python."""
+    """The base class of rules for values that are equal in a scenario file and in Python."""
 
     def read(self, value: object, where: str, packet_size: float | None) -> Any:
         """The value, unchanged, if ``check`` allows it."""
@@ -134,7 +143,7 @@ class AsItIs(abc.ABC):
         """Raise ``FieldError`` unless the value is allowed."""
 
     def write(self, value: Any) -> Any:
-        """The value, unchanged."""
+        """The value unchanged, because a scenario file holds the same value as Python."""
         return value
 
 
@@ -146,7 +155,10 @@ class Integer(AsItIs):
     high: int = 2**63 - 1
 
     def check(self, value: Any, where: str) -> None:
-        """Refuse everything but a whole number in the range; NumPy's count as Python's do."""
+        """Raise ``FieldError`` unless the value is a whole number in the range.
+
+        NumPy's whole numbers are accepted, too.
+        """
         if (
             isinstance(value, bool)
             or not isinstance(value, (int, numbers.Integral))
@@ -157,10 +169,10 @@ class Integer(AsItIs):
 
 @dataclasses.dataclass(frozen=True)
 class Boolean(AsItIs):
-    """The rule for a field that is ``true`` or ``false``."""
+    """The rule for a field that is true or false."""
 
     def check(self, value: Any, where: str) -> None:
-        """Refuse everything but ``true`` and ``false``."""
+        """Raise ``FieldError`` unless the value is ``True`` or ``False``."""
         if not isinstance(value, bool):
             raise FieldError(where, value, "true or false")
 
@@ -172,7 +184,10 @@ class Choice(AsItIs):
     words: tuple[str, ...]
 
     def check(self, value: Any, where: str) -> None:
-        """Refuse other words; the error names the nearest allowed one."""
+        """Raise ``FieldError`` unless the value is one of the allowed words.
+
+        The error names the most similar allowed word.
+        """
         if not isinstance(value, str) or value not in self.words:
             raise FieldError(
                 where, value, f"one of {', '.join(self.words)}{nearest(value, self.words)}"
@@ -213,14 +228,14 @@ class Texts:
             raise FieldError(where, value, "a list of names, each once")
 
     def write(self, value: Any) -> list[str]:
-        """The names as a list."""
+        """The names as a list for a scenario file."""
         return list(value)
 
 
 def listed(value: object, where: str, what: str) -> list[Any]:
-    """The entries of a list in Python; raises ``FieldError`` for text or a single object.
+    """The entries of ``value`` as a list; ``what`` says in an error what the entries should be.
 
-    ``what`` says what the entries are.
+    Raises ``FieldError`` if ``value`` is a text or is no iterable object.
     """
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise FieldError(where, value, f"a list of {what}")

@@ -1,4 +1,4 @@
-"""Reads a scenario file into a table, and writes a table as a file."""
+"""Reads a TOML file as a dictionary, and converts a dictionary to the text of a TOML file."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def parse(text: str, where: str, value: str) -> dict[str, Any]:
 
 
 def read(path: str | Path) -> dict[str, Any]:
-    """The table in a TOML file.
+    """Read a TOML file; return its content as a dictionary.
 
-    Raises ``FieldError`` if the file cannot be read, is too large or is not TOML.
+    Raises ``FieldError`` if the file cannot be read, is larger than ``MAX_FILE`` or is not TOML.
     """
     if not isinstance(path, (str, os.PathLike)):
         raise FieldError("path", path, "the name of a scenario file")
@@ -74,7 +74,7 @@ def write(table: Mapping[str, Any]) -> str:
 
 
 def _heading(value: object) -> bool:
-    """Whether a value is written under its own heading: a table, or a nonempty list of tables."""
+    """Whether a value is written under a heading: it is a table, or a nonempty list of tables."""
     rows = value if isinstance(value, list) and value else [value]
     return all(isinstance(row, Mapping) for row in rows)
 

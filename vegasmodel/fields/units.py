@@ -5,9 +5,9 @@ units occurs only where users write it: in scenario files, on the command line, 
 of a scenario's parts.
 
 Text of the common form, one number and one unit, is read with a table of units. All other text,
-such as ``"12 kB / 4 ms"``, is read by the library pint. Pint knows here only the units of networks,
-so a metre is an error. The table and pint must give the same float to the last bit, because the
-name of a stored run depends on the floats of its scenario.
+such as ``"12 kB / 4 ms"``, is read by the library pint. In this package pint knows only the units
+of networks, so a metre is an error. The table and pint must give the same float to the last bit,
+because stored runs are found by a hash of the floats of their scenario.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MAX_TEXT = 200  # characters; pint's parser gets no longer text
 
 
 class FieldError(ValueError):
-    """Bad input: one line that names the field, the value and what is allowed."""
+    """Raised for wrong input: one line that names the field, its value and what is allowed."""
 
     def __init__(
         self, field: str, value: object, allowed: str, *, wrong: str = "is not allowed"
@@ -51,14 +51,14 @@ class FieldError(ValueError):
 
 
 def show(value: object) -> str:
-    """A value as shown in a one-line message: quoted, printable, short."""
+    """A value as an error message shows it: quoted, printable and of at most 80 characters."""
     text = repr(value)
     text = text.encode("ascii", "backslashreplace").decode()
     return text if len(text) <= 80 else text[:77] + "..."
 
 
 def printable(text: str) -> str:
-    """Text that is safe for a terminal: control characters are replaced by visible escapes."""
+    """The text with each control character replaced by a visible escape, safe for a terminal."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
@@ -116,7 +116,11 @@ _SECOND_NUMBER = re.compile(r"(?!1\s*/)[0-9.;_]")  # at the begin of a unit; "1/
 
 @functools.cache
 def _common() -> dict[str, tuple[float, str]]:
-    """The common units: each unit's name maps to its size and the package's own unit."""
+    """A table of the common units, by name.
+
+    For each unit it holds the size of one such unit, and the package's own unit for the same
+    quantity. For example, ``"ms"`` has the entry ``(0.001, "s")``.
+    """
     scales = {"": 1.0, "T": 1e12, "G": 1e9, "M": 1e6, "k": 1e3, "K": 1e3, "Ki": 1024.0}
     scales["Mi"] = 1048576.0
     small = {"m": 1e-3, "u": 1e-6, "µ": 1e-6, "μ": 1e-6, "n": 1e-9}
@@ -156,12 +160,13 @@ def parse(
     low_open: bool = False,
     infinite: bool = False,
 ) -> float:
-    """The quantity as a float in the package's own unit for ``kind``.
+    """Read text with a unit; return a float in the package's own unit for this kind of quantity.
 
-    ``rate`` accepts bits or bytes per second, and ``packets`` accepts bytes; the conversion uses
-    ``packet_size`` (bytes).  A number without a unit is accepted only for ``packets``, ``buffer``
-    and ``fraction``.  The value must lie in ``low <= value <= high`` (``low < value`` if
-    ``low_open``); ``inf`` is accepted only if ``infinite``.
+    ``kind`` is a key of ``KINDS``.  ``rate`` also accepts bits or bytes per second, and ``packets``
+    also accepts bytes; they are converted with ``packet_size`` (bytes).  A number without a unit is
+    accepted only for ``packets``, ``buffer`` and ``fraction``.  The value must lie in ``low <=
+    value <= high``, or in ``low < value <= high`` if ``low_open``.  ``inf`` is accepted only if
+    ``infinite``.
 
     Raises ``FieldError``, which names ``field``, the text and what is allowed.
     """
@@ -190,7 +195,10 @@ def needs_packet_size(text: object, kind: str) -> bool:
 
 
 def write(value: float, kind: str) -> str:
-    """Text that ``parse`` reads as exactly this value: ``"80 ms"``, ``"1080 pkt/s"``, ``"inf"``."""
+    """The value as text from which ``parse`` reads exactly the same float.
+
+    Examples are ``"80 ms"``, ``"1080 pkt/s"`` and ``"inf"``.
+    """
     unit = KINDS[kind].unit
     if math.isinf(value):
         return "inf"
@@ -287,7 +295,7 @@ def _by_pint(text: str, kind: str, field: str, allowed: str, packet_size: float 
 
 
 def format_rate(rate: float, packet_size: float) -> str:
-    """``125 pkt/s (1.00 Mbit/s)``: a rate in packets and in bits, for tables."""
+    """A rate in packets and in bits for a table, such as ``125 pkt/s (1.00 Mbit/s)``."""
     bits = rate * packet_size * 8
     for scale, unit in ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")):
         if bits >= scale:

@@ -50,10 +50,10 @@ def replaced(scenario: T, given: Parts, changes: Mapping[str, Any], fields: Mapp
 
 
 def _addressed(parts: Sequence[Any], rest: str, name: str, value: Any) -> tuple[Sequence[int], str]:
-    """Which links or flows to change, as indices, and which key to change in them.
+    """Find the links or groups to change, as indices, and the key to change in them.
 
-    If ``rest`` is ``KEY``, all of ``parts`` are meant; if it is ``NAME.KEY``, the one with that
-    name.
+    ``rest`` is either ``KEY``, which means all of ``parts``, or ``NAME.KEY``, which means the one
+    with that name.
     """
     keys = [field.metadata["key"] or field.name for field in dataclasses.fields(parts[0])]
     if rest.split(".")[0] in keys:
@@ -82,8 +82,8 @@ def _set_nested(tree: dict[Any, Any], part: Any, key: str, name: str, value: Any
 def _grown(part: Any, tree: Mapping[Any, Any], where: str) -> Any:
     """A copy of the dataclass ``part`` with changed attributes.
 
-    ``tree`` maps each attribute to its new value.  For an attribute that is a dataclass itself,
-    ``tree`` may hold such a mapping in turn.
+    ``tree`` maps an attribute's name to its new value.  If the attribute is itself a dataclass, the
+    new value may be such a mapping for that dataclass.
     """
     changes = {
         key: _grown(getattr(part, key), value, f"{where}.{key}".lstrip("."))
@@ -95,9 +95,9 @@ def _grown(part: Any, tree: Mapping[Any, Any], where: str) -> Any:
 
 
 def _attribute(part: Any, key: str, name: str) -> str:
-    """The attribute of ``part`` that belongs to ``key``.
+    """The name of the attribute of ``part`` for ``key``, a key of a scenario file.
 
-    The key is one of a scenario file, or the attribute's own name.
+    The attribute's own name is accepted, too. An error names the field by ``name``.
     """
     known = _keys(part)
     if key not in known:
@@ -118,8 +118,8 @@ def _keys(part: Any) -> dict[str, str]:
 
 
 def _places(name: str, parts: Mapping[str, Any]) -> str:
-    """Where a key named ``name`` exists, in full: for example "link.buffer or flow.buffer".
+    """The full names of all keys called ``name``: for example "link.buffer or flow.buffer".
 
-    The text is empty if no part has such a key.
+    The text is empty if no part of a scenario has such a key.
     """
     return " or ".join(f"{place}.{name}" for place, part in parts.items() if name in _keys(part))

@@ -1,8 +1,9 @@
-"""The parts of a scenario: links, groups of flows, and how long a run lasts.
+"""The parts of a scenario: links, groups of flows, and the length of a run.
 
 All numbers are in seconds, packets (of ``Scenario.packet_size`` bytes) and packets per second. In
-Python, the fields of a part take numbers or text with units. A buffer of "20 kB" becomes a number
-only if the packet size is known. So such text stays text until the part is in a ``Scenario``.
+Python, the fields of a part take numbers or text with units. Text such as "20 kB" for a buffer
+becomes a number only when the packet size is known, that is, when the part is put into a
+``Scenario``. Until then it stays text.
 """
 
 from __future__ import annotations
@@ -54,7 +55,10 @@ _SHAPE = Quantity("fraction", low=1.0, low_open=True)
 
 @dataclass(frozen=True)
 class Drop(Checked):
-    """Packets of one flow whose first transmission a packet-level simulator drops on purpose."""
+    """Packets of one flow that a packet-level simulator drops on purpose, when they are first sent.
+
+    ``packets`` holds their sequence numbers.
+    """
 
     flow: str = field(Text())
     packets: tuple[int, ...] = field(PacketNumbers())
@@ -62,7 +66,11 @@ class Drop(Checked):
 
 @dataclass(frozen=True, repr=False)
 class Link(Shown):
-    """One link.  ``buffer`` counts waiting packets, without the one in transmission."""
+    """One link with its queue.
+
+    ``buffer`` is the number of packets that can wait; the packet in transmission is not one of
+    them.
+    """
 
     capacity: OrText[float] = field(_RATE)
     name: str = field(Text(), "bottleneck")
@@ -76,18 +84,18 @@ class Link(Shown):
 
     @property
     def never_full(self) -> bool:
-        """Whether every packet that arrives finds room in the buffer."""
+        """Whether the buffer is infinite."""
         return self.buffer == math.inf
 
     @property
     def lossless(self) -> bool:
-        """Whether the link loses no packet, however many arrive (``drops`` apart)."""
+        """Whether the link never loses a packet, except those that ``drops`` names."""
         return self.never_full and isinstance(self.queue, DropTail) and self.loss == 0.0
 
 
 @dataclass(frozen=True)
 class Uniform(Checked):
-    """The RTT of each flow is drawn once, uniformly in ``[low, high]`` seconds."""
+    """Random RTTs of a group's flows: each is drawn once, uniformly in ``[low, high]`` seconds."""
 
     low: OrText[float] = field(_POSITIVE_TIME)
     high: OrText[float] = field(_POSITIVE_TIME)
@@ -99,7 +107,7 @@ class Uniform(Checked):
 
 
 class _UniformRule(Table):
-    """The rule for text such as ``{ uniform = ["20 ms", "300 ms"] }``."""
+    """The rule for the value ``{ uniform = ["20 ms", "300 ms"] }`` of a group's field ``rtt``."""
 
     def read(self, value: object, where: str, packet_size: float | None) -> Uniform:
         if not isinstance(value, list) or len(value) != 2:
@@ -115,7 +123,7 @@ class _UniformRule(Table):
 
 @dataclass(frozen=True)
 class Staggered(Checked):
-    """Member i of a group starts at ``first + i every`` seconds."""
+    """Start times of a group's flows: flow i starts at ``first + i * every`` seconds, i from 0."""
 
     first: OrText[float] = field(_TIME, 0.0)
     every: OrText[float] = field(_TIME, 0.0)
@@ -148,7 +156,10 @@ class _PoissonRule(Table):
 
 @dataclass(frozen=True)
 class ParetoArrivals(Checked):
-    """Pareto-distributed times between arrivals: the rate in flows per second, the shape (> 1)."""
+    """Random arrivals of flows: the times between them have a Pareto distribution.
+
+    ``rate`` is in flows per second, and ``shape`` is the distribution's shape (> 1).
+    """
 
     rate: OrText[float] = field(Quantity("frequency", low_open=True))
     shape: OrText[float] = field(_SHAPE)
@@ -169,10 +180,10 @@ _THRESHOLD = Quantity("packets", low_open=True, high=1e6)
 class Flow(Shown):
     """A group of ``count`` equal flows.
 
-    ``__post_init__`` fills in defaults for name, thresholds, ``decrease`` and ``service``: those of
-    the law and of the TCP implementation (``variant``).  Two other fields stay ``None`` if they are
-    not given. For ``initial_window``, each model then uses the value of the TCP implementation that
-    it describes. For ``send_jitter``, ``Scenario.jitter`` gives the default.  ``match`` says which
+    If ``name``, a threshold, ``decrease`` or ``service`` is not given, it gets the default of the
+    law and of the TCP implementation (``variant``).  Two other fields stay ``None`` if they are not
+    given.  For ``initial_window``, each model then uses the value of the TCP implementation that it
+    describes.  For ``send_jitter``, ``Scenario.jitter`` gives the default.  ``match`` says which
     flow of a trace this is: its name, an address, a port, or address and port.
     """
 
@@ -274,7 +285,10 @@ class Run(Shown):
 
 @dataclass(frozen=True)
 class Member:
-    """One flow of a group, with its own name, RTT, start and stop."""
+    """One flow of a group, with its own name, RTT, start and stop.
+
+    ``group`` is the group's index, and ``flow`` holds what all flows of the group have in common.
+    """
 
     name: str
     group: int

@@ -37,7 +37,10 @@ DEFAULT_DELAY = 1e-3  # one way, seconds
 
 @dataclass(frozen=True, repr=False)
 class Scenario(Checked):
-    """Links, groups of flows and a run; their consistency is checked when a scenario is made."""
+    """Links, groups of flows and a run.
+
+    When a scenario is made, it is checked that its values fit together.
+    """
 
     links: tuple[Link, ...] = field(Tables(Link), key="link")
     flows: tuple[Flow, ...] = field(Tables(Flow), key="flow")
@@ -66,7 +69,10 @@ class Scenario(Checked):
 
     @classmethod
     def from_dict(cls, table: Mapping[str, Any]) -> Scenario:
-        """Make a scenario from a dictionary with the keys of a scenario file, values as text."""
+        """Make a scenario from a dictionary with the keys of a scenario file.
+
+        Values may be text with units.
+        """
         return checked.read(cls, table, "", None)
 
     def __repr__(self) -> str:
@@ -149,35 +155,36 @@ class Scenario(Checked):
     def access_rate(self, group: Flow) -> float:
         """The rate of the group's own access links, pkt/s.
 
-        By default it is 200 times the capacity of the slowest link on the group's path.
+        The default is 200 times the capacity of the slowest link on the group's path.
         """
         if group.access is not None:
             return group.access
         return 200.0 * min(link.capacity for link in self.path(group))
 
     def usual_jitter(self, group: Flow) -> float:
-        """The transmission time of one data packet on the slowest link of the group's path, s.
+        """The default of the longest random wait before a packet is sent, s.
 
-        Floyd and Jacobson (1992) recommend a random wait of up to this time before a packet is
-        sent.
+        It is the transmission time of one data packet on the slowest link of the group's path.
+        Floyd and Jacobson (1992) recommend a random wait of up to this time.
         """
         slowest = min(link.capacity for link in self.path(group))
         return self.size_of(group) / self.packet_size / slowest
 
     def jitter(self, group: Flow) -> float:
-        """The longest random wait of a sender before it sends a packet that its window allows, s.
+        """The longest time in s that a sender of the group waits before it sends a packet.
 
-        The default is ``usual_jitter``.
+        The window already allows the packet, and the wait is drawn at random for each. The default
+        is ``usual_jitter``.
         """
         return self.usual_jitter(group) if group.send_jitter is None else group.send_jitter
 
     @property
     def by_chance(self) -> bool:
-        """Whether two runs of the scenario differ by chance.
+        """Whether two runs of the scenario differ by chance, so that a mean needs several runs.
 
-        They do if starts are jittered, senders wait at random, the delay is noisy, or a link has
-        RED or random loss.  If short flows arrive at random, only jittered starts count, because a
-        single run then averages over many flows.
+        They do if start times are jittered, senders wait at random, the delay is noisy, or a link
+        has RED or random loss.  If short flows arrive at random, only jittered start times count,
+        because a single run then averages over many flows.
         """
         if self.run.start_jitter > 0:
             return True
@@ -192,34 +199,37 @@ class Scenario(Checked):
         return any(group.arrivals != "once" for group in self.flows)
 
     def transmission(self, group: Flow) -> float:
-        """Seconds that a data packet and its ACK spend in transmission on one round trip.
+        """The transmission times in s that a data packet and its ACK add to a round trip.
 
-        They cross two access links and every link of the path, in both directions.
+        Both the packet and the ACK cross two access links and every link of the group's path.
         """
         packets = (self.size_of(group) + self.ack_size) / self.packet_size
         rates = [link.capacity for link in self.path(group)] + [self.access_rate(group)] * 2
         return packets * sum(1.0 / rate for rate in rates)
 
     def replace(self, changes: Mapping[str, Any] | None = None, /, **fields: Any) -> Scenario:
-        """A copy of the scenario with some keys changed, as if its file had been edited.
+        """A copy of the scenario with some keys changed, as if its scenario file had been edited.
 
         An example is ``s.replace({"link.buffer": "2 BDP", "flow.vegas.alpha": 3}, name="other")``.
-        A key of ``changes`` names a table of the scenario file and a key in that table.
-        ``link.KEY`` and ``flow.KEY`` change every link and every group; ``link.NAME.KEY`` and
-        ``flow.NAME.KEY`` change one.  ``link.queue.KEY`` changes a link's queue, and ``run.KEY``
-        the run.  ``fields`` are attributes of ``Scenario`` itself.  A value is a number in the
-        package's units, or text.
 
-        Defaults, and text that needs a packet size or an RTT (``"10 Mbit/s"``, ``"1 BDP"``), are
-        converted again for the new scenario.  ``dataclasses.replace`` would keep their old numbers.
-        Raises ``FieldError`` if there is no such key or the values contradict one another.
+        - A key of ``changes`` names a table of the scenario file and a key in that table.
+          ``link.KEY`` and ``flow.KEY`` change every link and every group; ``link.NAME.KEY`` and
+          ``flow.NAME.KEY`` change one. ``link.queue.KEY`` changes the queue of every link, and
+          ``run.KEY`` changes the run.
+        - ``fields`` are attributes of ``Scenario`` itself.
+        - A value is a number in the package's units, or text.
+
+        Defaults are computed again for the new scenario, and so is every number that was given as
+        text and needs a packet size or an RTT (``"10 Mbit/s"``, ``"1 BDP"``).
+        ``dataclasses.replace`` would keep the old numbers.  Raises ``FieldError`` if there is no
+        such key or the values contradict one another.
         """
         return replaced(self, self._given, changes or {}, fields)
 
     def to_toml(self) -> str:
-        """The text of a scenario file, without defaults.
+        """The text of a scenario file for this scenario; keys with default values are left out.
 
-        ``from_toml`` reads it as an equal scenario.
+        ``from_toml`` makes an equal scenario from it.
         """
         links, flows = self._given
         own = {"name": self.name, "packet_size": write(self.packet_size, "bytes")}
@@ -229,15 +239,16 @@ class Scenario(Checked):
         return toml_file.write(table)
 
     def to_dict(self) -> dict[str, Any]:
-        """The scenario as plain data: floats in seconds, packets and packets per second."""
+        """The scenario as a dictionary, with numbers in seconds, packets and packets per second."""
         return dataclasses.asdict(self)
 
     def fingerprint(self) -> str:
-        """A hash of the scenario without its name; stored runs are looked up by this hash.
+        """A hash of the scenario without its name; stored runs are found by this hash.
 
-        ``initial_window`` enters the hash only if it is given, and ``send_jitter`` only if it is
-        not 0: the first runs were stored before these keys existed.  ``match`` never enters,
-        because it describes a trace.
+        The first runs were stored before the keys ``initial_window`` and ``send_jitter`` existed.
+        So that their hashes stay the same, ``initial_window`` is part of the hash only if it is
+        given, and ``send_jitter`` only if it is not 0.  ``match`` is never part of it, because it
+        describes a trace.
         """
         return self._key
 
@@ -258,7 +269,10 @@ class Scenario(Checked):
 
 
 def expect(value: object, allowed: str = "a Scenario") -> None:
-    """Raise ``FieldError`` unless the value is a scenario (many pass a file's name by mistake)."""
+    """Raise ``FieldError`` unless ``value`` is a ``Scenario``.
+
+    The message says how to read a file, because many users pass a file's name by mistake.
+    """
     if not isinstance(value, Scenario):
         raise FieldError("scenario", value, f"{allowed}; vegasmodel.load(FILE) reads a file")
 
@@ -269,12 +283,12 @@ def load(path: str | Path) -> Scenario:
 
 
 def _settle(scenario: Scenario) -> None:
-    """Check that links, groups and run fit together: names, times, paths, propagation delays.
+    """Check that links, groups and run fit together, and complete them.
 
-    Also turns text that needs a packet size into numbers, and buffers given as a time or as a
-    bandwidth-delay product into packets. Fills in the links' default delays, which depend on the
-    RTTs of the flows that cross them.  Raises ``FieldError`` if no network could have this
-    combination of values.
+    Names, times, paths and propagation delays are checked. Text that needs a packet size is
+    converted to numbers. A buffer given as a time or in bandwidth-delay products is converted to
+    packets. Links get their default delays, which depend on the RTTs of the flows that cross them.
+    Raises ``FieldError`` if no network could have this combination of values.
     """
     if not scenario.links:
         raise FieldError("link", [], "at least one [[link]]")
@@ -318,10 +332,10 @@ def _paths(scenario: Scenario) -> None:
 
 
 def _numbers(scenario: Scenario) -> None:
-    """Turn text that needs a packet size into numbers.
+    """Convert text that needs a packet size, such as ``"20 kB"``, to numbers in links and flows.
 
-    A flow's fields use the flow's own packet size if it has one; ``access`` always uses the
-    scenario's.
+    The packet size is the flow's own for a flow's fields, if it has one.  For ``access`` and for
+    links it is always the scenario's.
     """
     size = scenario.packet_size
     links = tuple(
@@ -336,9 +350,10 @@ def _numbers(scenario: Scenario) -> None:
 
 
 def _buffers(scenario: Scenario) -> None:
-    """Turn a buffer given as a time at full rate, or as a bandwidth-delay product, into packets.
+    """Convert buffers given as a time at full rate, or in bandwidth-delay products, to packets.
 
-    The product is the link's capacity times the mean RTT of the flows that cross it.
+    A bandwidth-delay product is the link's capacity times the mean RTT of the flows that cross the
+    link.
     """
     links = list(scenario.links)
     for i, link in enumerate(links):
@@ -379,10 +394,10 @@ def _drops(scenario: Scenario) -> None:
 
 
 def _delays(scenario: Scenario) -> None:
-    """Fill in the delays of links that have none.
+    """Give links without a delay their default: 1 ms, or less if the RTT of a flow leaves less.
 
-    A link's delay is a part of the RTT of each flow that crosses it.  Raises ``FieldError`` if
-    transmission times and delays together exceed the RTT of a flow.
+    Transmission times and the links' delays are parts of the RTT of each flow that crosses the
+    links. Raises ``FieldError`` if they exceed the RTT of a flow together.
     """
     left: dict[
         str, float

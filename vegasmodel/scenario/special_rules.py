@@ -1,4 +1,4 @@
-"""Rules for three unusual fields: the packets that a link drops, a law's name, and a buffer."""
+"""Rules for three special fields: packets that a link drops, the name of a law, and a buffer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class PacketNumbers:
     """The rule for ``packets`` of ``Drop``: the sequence numbers of the packets to drop."""
 
     def read(self, value: object, where: str, packet_size: float | None) -> tuple[int, ...]:
-        """Read a list of sequence numbers from a file."""
+        """Read a list of packets' sequence numbers from a scenario file."""
         if not isinstance(value, list):
             raise FieldError(where, value, "a list of packet numbers")
         self.check(tuple(value), where)
@@ -30,7 +30,7 @@ class PacketNumbers:
             Integer(0, 2**31 - 1).check(number, where)
 
     def write(self, value: tuple[int, ...]) -> list[int]:
-        """The list of numbers that ``read`` takes."""
+        """The packet numbers as a list for a scenario file."""
         return list(value)
 
 
@@ -42,7 +42,7 @@ class LawRule(AsItIs):
     """
 
     def check(self, value: Any, where: str) -> None:
-        """Raise ``FieldError`` unless a law has this name."""
+        """Raise ``FieldError`` unless there is a congestion control law of this name."""
         if not (isinstance(value, str) and laws.known(value)):
             names = laws.names()
             said = f"one of {', '.join(names)}, or a law of a file given by --laws"
@@ -56,9 +56,10 @@ class BufferRule(Quantity):
     """
 
     def read(self, value: object, where: str, packet_size: float | None) -> float:
-        """Read a buffer from a file.
+        """Read a buffer from a scenario file.
 
-        A time or a number of BDP stays text (``Unresolved``) until capacity and RTTs are known.
+        A time such as ``"100 ms"`` or a number of bandwidth-delay products such as ``"1 BDP"``
+        stays text (``Unresolved``) until the capacity and the RTTs are known.
         """
         for kind in ("time", "bdp"):
             try:
@@ -71,10 +72,10 @@ class BufferRule(Quantity):
     def packets(
         self, text: str, where: str, packet_size: float, capacity: float, rtt: float
     ) -> float:
-        """Convert the text of a buffer to packets.
+        """Convert a buffer's text, such as ``"100 ms"`` or ``"1 BDP"``, to packets.
 
-        ``capacity`` is that of the buffer's link, pkt/s.  ``rtt`` is the mean RTT in s of the flows
-        that cross the link; NaN if no flow does.
+        ``capacity`` is that of the buffer's link in pkt/s.  ``rtt`` is the mean RTT in s of the
+        flows that cross the link; it is NaN if no flow does.
         """
         for kind, one in (("time", capacity), ("bdp", capacity * rtt)):
             try:

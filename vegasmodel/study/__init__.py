@@ -2,12 +2,13 @@
 
 - ``sweep`` evaluates a model over a grid of values of the scenario's fields.
 - ``design`` finds the value of a field that meets a target (``targets``).
-- ``basins`` starts the scenario in many ways (``starts``) and counts the different outcomes.
-- ``cycles`` counts the different steady states.
+- ``basins`` runs the scenario from many random start times and first windows (``starts``), and
+  finds the different outcomes.
+- ``cycles`` finds the different steady states in the same way.
 - ``agreement`` tests whether two models or simulators have the same outcomes.
 
-Two modules serve all of them: ``fields`` finds a field of the scenario by its name and sets it, and
-``points`` evaluates a model at many points.
+All of these use two further modules. ``fields`` finds a field of the scenario by its name and sets
+it. ``points`` evaluates a model at many points, which are copies of the scenario with other values.
 """
 
 __all__: list[str] = []

@@ -1,7 +1,8 @@
 """Tests whether two models or simulators have the same outcomes of one scenario.
 
-Each of the two is run from many random starts. Each start leads to one of several outcomes. The
-test asks whether the shares of the starts per outcome differ by more than chance.
+Each of the two is run from many random starts (start times and first windows). An outcome is a set
+of flows' throughputs, and each start leads to one of several outcomes. The test asks whether the
+shares of starts per outcome differ by more than chance.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Agreement:
     alike: float  # share of the common starts with the same outcome in both; NaN: none in common
 
     def to_json(self) -> dict[str, Any]:
-        """The result as an entry of the JSON document of the command ``basins``."""
+        """The result as the entry ``agreement`` of the JSON document of the command ``basins``."""
         return {
             "counts": self.counts.tolist(),
             "throughput_range_pps": self.ends.tolist(),
@@ -52,14 +53,15 @@ class Agreement:
 def agreement(one: Basins, other: Basins, tolerance: float | None = None) -> Agreement:
     """Test whether the shares of starts per outcome differ by more than chance.
 
-    ``one`` and ``other`` come from two models or simulators.  The throughputs of both are grouped
-    into outcomes together, and no step depends on which of the two a start comes from:
+    ``one`` and ``other`` are the results of two models or simulators for one scenario.  The
+    throughputs of both are put into common outcomes. No step of this depends on which of the two a
+    start belongs to:
 
     - If the throughputs in an outcome differ by more than twice the tolerance, the outcome is
       divided into up to four parts, by the throughput of the flow that varies most. The parts have
       about equal numbers of starts.  Starts with nearly the same throughput stay together, because
       its last digits may depend on the model.
-    - Outcomes in which fewer than five starts are expected are merged.  If many starts are in such
+    - Outcomes in which fewer than five starts are expected are merged.  If many starts have such
       outcomes, they are merged into several.
 
     The test is Pearson's chi-squared test for two samples, which assumes independent starts.  If
@@ -91,10 +93,11 @@ def agreement(one: Basins, other: Basins, tolerance: float | None = None) -> Agr
 
 
 def _parted(rates: Floats, label: NDArray[np.intp], tolerance: float) -> NDArray[np.intp]:
-    """The outcome (``label``) of each start, after each wide outcome was divided into parts.
+    """Divide each wide outcome into parts; return the outcome of each start, [start].
 
-    An outcome is wide if the ``rates`` of one flow differ between its starts by more than twice the
-    tolerance.  The result has a label of its own for each part.
+    ``label`` [start] is the outcome of each start before.  An outcome is wide if the ``rates``
+    [start, flow] of one of its flows differ between its starts by more than ``2 tolerance`` times
+    the mean rate.
     """
     scale = float(rates[label >= 0].mean()) if np.any(label >= 0) else 1.0
     parted, n = label.copy(), int(label.max(initial=-1)) + 1
@@ -112,11 +115,11 @@ def _parted(rates: Floats, label: NDArray[np.intp], tolerance: float) -> NDArray
 
 
 def _cuts(along: Floats, near: float) -> Floats:
-    """The rates at which to divide a range of rates into up to ``BINS`` parts.
+    """Where to cut a range of throughputs (``along``) into up to ``BINS`` parts with equal counts.
 
-    Each cut is near a quantile, at the place with the fewest rates within ``near`` of it.  If these
-    rates belong to half a part or more, there is no cut. So starts with the same rate stay
-    together.
+    A cut belongs near each quantile.  It is put where the fewest throughputs lie within ``near`` of
+    it, so that starts with nearly the same throughput stay together.  If even there they are as
+    many as half a part holds or more, this cut is left out.
     """
     rates, n = np.sort(along), along.size
     middle = 0.5 * (rates[1:] + rates[:-1])
@@ -168,9 +171,10 @@ def _few_together(rates: Floats, label: NDArray[np.intp], least: float) -> NDArr
 
 
 def _counts(label: NDArray[np.intp], split: int, n: int) -> NDArray[np.intp]:
-    """The number of starts per outcome in each of the two models, [2, outcome].
+    """The number of starts per outcome for each of two models, [2, outcome].
 
-    ``label`` [start] holds the outcomes; its first ``split`` entries are those of the first model.
+    ``label`` [start] is the index of the outcome of each start. Its first ``split`` entries are the
+    starts of the first model.
     """
     parts = label[:split], label[split:]
     return np.array([np.bincount(part[part >= 0], minlength=n) for part in parts])

@@ -41,7 +41,11 @@ SURE = 4.0  # standard errors by which means of the same outcome may differ
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """One outcome, with the share of starts that lead to it.  Rates are in pkt/s, [flow]."""
+    """One outcome, with the share of random starts that lead to it.
+
+    ``throughput``, ``low`` and ``high`` are the mean, the least and the greatest throughput of each
+    flow over these starts, [flow] pkt/s.
+    """
 
     throughput: Floats  # mean over its starts
     low: Floats
@@ -53,7 +57,7 @@ class Outcome:
     example: int  # the start that comes nearest to the mean
 
     def to_json(self) -> dict[str, Any]:
-        """The outcome as an entry of the JSON document of the command ``basins``."""
+        """The outcome as an entry of the list ``outcomes`` in the JSON document of ``basins``."""
         return {
             "throughput_pps": self.throughput.tolist(),
             "throughput_range_pps": np.stack([self.low, self.high], axis=-1).tolist(),
@@ -67,7 +71,10 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Basins:
-    """The outcomes of a scenario, and the outcome of each start."""
+    """The different outcomes of a scenario, and which random starts lead to each.
+
+    A start consists of start times, first windows and a seed.
+    """
 
     scenario: Scenario
     model: str
@@ -89,7 +96,7 @@ class Basins:
         return f"<Basins {self.model}: {len(self.outcomes)} outcomes, shares of starts {shares}>"
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON document of the command ``basins``, without its schema."""
+        """The JSON document of the command ``basins``, without the version number of its format."""
         return {
             "scenario": self.scenario.name,
             "model": self.model,
@@ -126,22 +133,26 @@ def basins(
     tolerance: float = TOLERANCE,
     threads: int | None = None,
 ) -> Basins:
-    """The outcomes of ``scenario`` by ``model``, and the share of starts that lead to each.
+    """The outcomes of ``scenario`` by ``model``, and the share of random starts that lead to each.
 
-    ``model`` is a model of ``predict``, or ``ns2``.  ``starts`` random starts are drawn with
-    ``seed``; they are the same for every model.  A start differs from the scenario as follows.
+    ``model`` is a model of ``predict``, or the packet-level simulator ``ns2`` or ``ns3``.  The
+    number of starts is ``starts``.  They are drawn with ``seed`` and are the same for every model.
+    A start differs from the scenario as follows.
 
-    - Each flow starts later, by a uniform draw up to ``phase`` seconds (default: the longest RTT).
-    - First windows are whole numbers, uniform between the two ends of ``windows`` (default: from 1
-      to the flow's part of the smallest bandwidth-delay product; ``(0, 0)``: the scenario's own).
+    - Each flow starts later, by a random time, uniform from 0 to ``phase`` seconds (default: the
+      longest RTT).
+    - The first window of each flow is a random whole number, uniform between the two ends of
+      ``windows``.  By default the least is 1 packet.  The greatest is then the slowest link's
+      capacity times the longest RTT, divided by the number of flows.  With ``(0, 0)`` the first
+      windows are the scenario's own.
     - With ``order``, the flows exchange their start times at random.
     - The simulator's seed is different.
 
     The shares hold for starts drawn in this way, and for no others.
 
-    An outcome is the flows' throughputs over ``warmup .. duration``.  Two starts have close
-    outcomes if no flow's throughput differs by more than ``tolerance`` times the mean throughput of
-    all flows and starts.  Starts whose outcomes are close, directly or through a chain of others,
+    The throughputs of all flows over ``warmup .. duration`` are the result of a start.  Two results
+    are close if no flow's throughput differs by more than ``tolerance`` times the mean throughput
+    of all flows and starts.  Starts whose results are close, directly or through a chain of others,
     count as one outcome.  Raises ``FieldError`` for bad input, ``ExtraMissing``, ``EngineMissing``.
     """
     expect(scenario)
@@ -164,7 +175,10 @@ _from = starts  # the name is an argument of ``basins``
 
 
 def check_tolerance(tolerance: float) -> None:
-    """Raise ``FieldError`` unless the tolerance, a part of the mean throughput, is in (0, 1)."""
+    """Raise ``FieldError`` unless the tolerance is between 0 and 1, both excluded.
+
+    It is a fraction of the mean throughput.
+    """
     Quantity("fraction", high=1.0, low_open=True).check(tolerance, "tolerance")
     if tolerance == 1.0:
         raise FieldError("tolerance", tolerance, "a part of a flow's throughput, 0 to 1")
@@ -178,10 +192,11 @@ def _begun(start: Start, scenario: Scenario) -> Scenario | str:
 
 
 def grouped(rates: Floats, tolerance: float) -> NDArray[np.intp]:
-    """The index [start] of the outcome to which each row of ``rates`` [start, flow] belongs.
+    """Find the outcome of each start; return its index [start], or -1 without an answer.
 
-    Outcome 0 has the most starts.  Two rows are linked if no flow's rates differ by more than
-    ``tolerance`` times the mean rate; linked rows belong to one outcome.
+    ``rates`` [start, flow] are the throughputs.  Two starts are linked if no flow's throughputs
+    differ by more than ``tolerance`` times the mean of all throughputs.  Starts that are linked,
+    directly or through others, have one outcome.  Outcome 0 is that of the most starts.
     """
     good = rates[np.isfinite(rates).all(axis=1)]
     scale = float(good.mean()) if good.size else 1.0
@@ -189,12 +204,14 @@ def grouped(rates: Floats, tolerance: float) -> NDArray[np.intp]:
 
 
 def linked(features: Floats, tolerance: float, errors: Floats | None = None) -> NDArray[np.intp]:
-    """The index [start] of the outcome to which each row of ``features`` [start, feature] belongs.
+    """Find the outcome of each start by its features; return its index [start].
 
-    Outcome 0 has the most starts; a row that contains NaN gets -1.  The clustering is single
-    linkage: two rows are linked if they differ by at most ``tolerance`` in every feature.
-    ``errors``: standard errors of the features.  The tolerance for a difference then grows by
-    ``SURE`` times the standard error of that difference.
+    ``features`` [start, feature] are the numbers by which starts are compared.  Two starts are
+    linked if they differ by at most ``tolerance`` in every feature.  Starts that are linked,
+    directly or through others, have the same outcome (single linkage).  Outcome 0 is that of the
+    most starts.  A start with NaN among its features gets -1.  If ``errors``, the standard errors
+    of the features, are given, the tolerance for a difference grows by ``SURE`` times the standard
+    error of that difference.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
@@ -222,9 +239,10 @@ def linked(features: Floats, tolerance: float, errors: Floats | None = None) -> 
 
 
 def outcomes(rates: Floats, outcome: NDArray[np.intp]) -> tuple[Outcome, ...]:
-    """Each outcome: mean and range of its ``rates`` [start, flow], and its share of the starts.
+    """Describe each outcome: its mean throughputs, their range, and its share of the starts.
 
-    ``outcome`` [start] is the result of ``linked``.
+    ``rates`` [start, flow] are the throughputs, pkt/s.  ``outcome`` [start] is the result of
+    ``linked``.
     """
     return tuple(_outcome(rates, outcome, i) for i in range(outcome.max(initial=-1) + 1))
 
@@ -244,9 +262,10 @@ def _outcome(rates: Floats, outcome: NDArray[np.intp], i: int) -> Outcome:
 
 
 def sets(scenario: Scenario) -> list[tuple[Prediction, Floats]]:
-    """Each closed form whose answer is a set of rates: its prediction, and the ends of the set.
+    """Each closed form whose answer is a set of rates, with the ends of the set.
 
-    The ends are an array [flow, 2], pkt/s.
+    For example, if alpha < beta, Vegas may come to rest at any rates in a range.  Returns the
+    form's prediction and an array [flow, 2] of the least and the greatest rate, pkt/s.
     """
     answers = predictor.predict_all(scenario, predictor.CLOSED_FORMS)
     return [(a, a.throughput_range) for a in answers if a.throughput_range is not None]

@@ -28,10 +28,11 @@ SAME = 1e-3  # difference of ln x below which a crossing lies on a traced curve
 
 @dataclass(frozen=True, eq=False)
 class StabilityBoundary:
-    """Curves in the plane of two fields, where two characteristic roots are purely imaginary.
+    """The boundary of stability in the plane of two fields, as curves.
 
-    Values are in the package's units (``units``).  ``jumps``: places where a scan saw the stability
-    change although no roots are purely imaginary there; no curve is traced from them.
+    On a curve, two characteristic roots are purely imaginary (a Hopf bifurcation).  Values are in
+    the package's units (``units``).  ``jumps`` are places where a scan saw the stability change
+    although no roots are purely imaginary there; no curve is traced from them.
     """
 
     scenario: Scenario
@@ -41,7 +42,7 @@ class StabilityBoundary:
     jumps: tuple[hopf.Jump, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """The boundary as an entry of the JSON document of the command ``stability``."""
+        """The boundary, as the entry ``boundary`` in the JSON document of ``stability``."""
         return {
             "fields": [
                 {"name": name, "unit": unit or None}
@@ -117,10 +118,9 @@ def _range(field: Field, ends: tuple[float, float]) -> tuple[float, float]:
 
 
 def _on(at: hopf.Crossing, curve: tuple[hopf.Crossing, ...]) -> bool:
-    """Whether the curve passes through the point ``at``.
+    """Whether the curve, a line through its computed points, passes near the point ``at``.
 
-    At the y of this point the curve must have nearly the point's x.  Between the curve's own points
-    its x is interpolated.
+    The curve's x at the y of the point must be nearly the point's x.
     """
     x, y = math.log(at.x), math.log(at.y)
     points = np.log([(each.x, each.y) for each in curve])

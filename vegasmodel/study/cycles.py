@@ -1,8 +1,8 @@
 """The different steady states of one scenario, and the share of random starts that lead to each.
 
-Each start is followed until the flows reach a steady state: a fixed point, a cycle with its period,
-or the average of a motion that does not repeat. In contrast, ``basins`` compares averages over runs
-of a given length.
+From each start (start times and first windows), the scenario is simulated until the flows reach a
+steady state. This is a fixed point, a cycle with its period, or the average of a motion that does
+not repeat. In contrast, ``basins`` compares averages over runs of a given length.
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ class LimitCycles:
 
     @property
     def distinct(self) -> tuple[LimitCycle, ...]:
-        """One steady state for each outcome: the one nearest to the outcome's mean throughput."""
+        """One example of a steady state for each outcome, in the order of ``outcomes``.
+
+        The example is the one whose throughputs are nearest to the means over the outcome's starts.
+        """
         examples = (self.cycles[each.example] for each in self.outcomes)
         return tuple(cycle for cycle in examples if cycle is not None)
 
@@ -79,20 +82,20 @@ def limit_cycles(
     longest: float | None = None,
     threads: int | None = None,
 ) -> LimitCycles:
-    """The steady states of ``scenario``, and the share of starts that lead to each.
+    """Find the steady states of ``scenario``, and the share of random starts that lead to each.
 
-    ``limit_cycle`` explains ``model``, ``losers``, ``packets`` and ``longest``.  ``starts`` random
-    starts are drawn as in ``basins``, which explains ``seed``, ``phase`` (s), ``windows`` (packets)
-    and ``order``.  The shares hold for starts drawn in this way, and for no others.  A steady state
-    is found only if some start leads to it, so an unstable one never is.
+    ``limit_cycle`` explains ``model``, ``losers``, ``packets`` and ``longest``.  The number of
+    starts is ``starts``.  They are drawn as in ``basins``, which explains ``seed``, ``phase`` (s),
+    ``windows`` (packets) and ``order``.  The shares hold for starts drawn in this way, and for no
+    others.  A steady state is found only if some start leads to it, so an unstable one never is.
 
     A steady state is of one of three kinds: a fixed point, a periodic motion, or averages of a
     motion that does not repeat.  Two are close if their kind is equal, the logarithms of their
     periods differ by at most ``tolerance``, and no flow's throughput differs by more than
-    ``tolerance`` times the mean throughput of all flows and starts.  For averages, the tolerance
-    grows by their standard errors.  Steady states that are close, directly or through a chain of
-    others, count as one outcome.  So a range of fixed points without gaps is one outcome, with two
-    ends.  ``threads``: by default one per core.
+    ``tolerance`` times the mean throughput of all flows and starts.  For averages, the tolerance is
+    enlarged by a multiple of their standard errors.  Steady states that are close, directly or
+    through a chain of others, count as one outcome.  So a range of fixed points without gaps is one
+    outcome, with two ends.  ``threads``: by default one per core.
 
     Raises ``FieldError`` for bad input, and ``ValueError`` if the model has no equation for the
     scenario.
@@ -125,8 +128,9 @@ def limit_cycles(
 def _table(cycles: tuple[LimitCycle | None, ...], n: int) -> tuple[Floats, Floats, Floats]:
     """Three arrays: the rates [start, flow], the features, and the features' standard errors.
 
-    The features [start, feature] of a steady state are its rates divided by the mean rate, the
-    logarithm of its period (0 if it has none), and the number of its kind.
+    The features [start, feature] are numbers by which steady states are compared: each flow's rate
+    divided by the mean rate, the logarithm of the period (0 if there is none), and the index of the
+    kind in ``KINDS``.
     """
     rates, spread = np.full((2, len(cycles), n), np.nan)
     more = np.full((len(cycles), 2), np.nan)

@@ -35,27 +35,28 @@ def design(
     verify: Sequence[str] = ("rounds",),
     within: float = 0.05,
 ) -> Design:
-    """The values of the field ``solve`` with which ``model`` meets ``target``.
+    """Find the values of the field ``solve`` with which ``model`` meets ``target``.
 
     - ``solve``: a field, such as ``link.buffer``, ``flow.NAME.alpha`` or ``link.queue.k``.
     - ``target``: ``share:GROUP=0.3``, ``ratio:a/b=1``, ``jain=0.95``, ``delay=20ms`` or
       ``utilization=0.95``.
-    - ``model``: a model of ``predict``, or ``ns2``.
+    - ``model``: a model of ``predict``, or the packet-level simulator ``ns2`` or ``ns3``.
     - ``between``: the ends of the range that is searched, in seconds, packets or packets per second
       (default: the usual range of the field).
 
-    If the field holds whole numbers, or if the model's answer jumps, a target is seldom met within
-    1e-6.  Then the best value is a solution if it meets the target within the fraction ``within``.
-    Such a solution is not ``exact``, and its ``note`` says why.
+    A solution is ``exact`` if it meets the target within 1e-6 of it.  This is seldom possible if
+    the field holds whole numbers or if the model's answer jumps.  Then the best value is a solution
+    if it meets the target within the fraction ``within``, and its ``note`` says why it is not
+    exact.
 
     The models or simulators in ``verify`` are run at each solution; their results are in
-    ``verified``.  If the scenario is random and does not give a number of runs, ns-2 and ns-3 run
-    as often as ``rounds`` did at that value, and at least 3 times.
+    ``verified``. If the scenario is random and does not give a number of runs, ns-2 and ns-3 run as
+    often as ``rounds`` did at that value, and at least 3 times.
 
-    If the results of the runs differ, ``achieved_se`` and ``verified_se`` are the standard errors
-    of their means (not for ``delay``).  If half the 95 % interval is wider than ``within``, a note
-    says that it is uncertain whether the solution meets the target.  Raises ``FieldError`` for bad
-    input, ``ExtraMissing``, ``EngineMissing``.
+    If the results differ from run to run, ``achieved_se`` and ``verified_se`` are the standard
+    errors of their means (not for ``delay``).  If half the 95 % interval is more than ``within``
+    times the target, a note says that it is uncertain whether the solution meets the target.
+    Raises ``FieldError`` for bad input, ``ExtraMissing``, ``EngineMissing``.
     """
     expect(scenario)
     aim, where = targets.read(target, scenario), fields.find(scenario, solve, "solve")
@@ -79,9 +80,9 @@ def design(
 
 
 def _often(scenario: Scenario, runs: int) -> Scenario:
-    """The scenario with ``runs`` runs, unless it gives a number of runs itself.
+    """The scenario with ``runs`` runs, or unchanged if it gives a number of runs itself.
 
-    If the scenario is random, it gets at least ``MIN_RUNS``.
+    If the scenario is random, it gets at least ``MIN_RUNS`` runs.
     """
     if scenario.run.runs is not None:
         return scenario
@@ -90,10 +91,10 @@ def _often(scenario: Scenario, runs: int) -> Scenario:
 
 
 def _verified(search: Search, solution: Solution, others: Sequence[str]) -> Solution:
-    """The solution, with what the models ``others`` answer at its value of the field.
+    """Evaluate other models at a solution that one model has found, and add their answers to it.
 
-    The answers are those for the quantity that has the target, such as a share.  Their standard
-    errors are added, too.
+    ``others`` are the names of the other models. An answer is the quantity that has the target,
+    such as a share. Each answer has a standard error if it is known.
     """
     figures: dict[str, float | None] = {}
     errors: dict[str, float | None] = {}

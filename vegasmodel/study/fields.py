@@ -1,8 +1,8 @@
 """Finds a field of a scenario by its name: ``link.buffer``, ``flow.vegas.alpha``, ...
 
 - ``link.KEY`` means the key KEY of every link, and ``flow.KEY`` that of every group of flows. The
-  names ``flow.alpha``, ``flow.beta`` and ``flow.gamma`` mean only the groups whose law has such
-  thresholds.
+  names ``flow.alpha``, ``flow.beta`` and ``flow.gamma`` mean only the groups with a delay-based
+  law.
 - ``link.NAME.KEY`` means a key of one link, and ``flow.NAME.KEY`` a key of one group.
 - ``link.queue.KEY`` means a key of the queue, and ``run.KEY`` a key of the run.
 - ``packet_size`` and ``ack_size`` are keys of the scenario itself.
@@ -33,7 +33,11 @@ _PARTS = {"link": Link, "flow": Flow}
 
 @dataclass(frozen=True, eq=False)
 class Field:
-    """A field of one or more parts of a scenario, and what it may hold."""
+    """A field of a scenario that a study can vary, such as ``flow.rtt``, with its rule.
+
+    The rule says which values are allowed.  The field may belong to several links or groups at
+    once.
+    """
 
     name: str  # as it is asked for
     part: str  # "link", "flow", "run" or "" for the scenario itself
@@ -58,12 +62,15 @@ class Field:
 
     @property
     def number(self) -> bool:
-        """Whether the field's values are numbers, not words."""
+        """Whether the field's values are numbers, and not words."""
         return isinstance(self.plain, (Quantity, Integer))
 
     @property
     def unit(self) -> str:
-        """The unit of the field's values in the package; empty for counts and fractions."""
+        """The unit in which the package holds the field's values, such as ``s``.
+
+        It is empty for counts, fractions and words.
+        """
         return KINDS[self.plain.kind].unit if isinstance(self.plain, Quantity) else ""
 
     def read(self, text: str, scenario: Scenario) -> Any:
@@ -81,17 +88,24 @@ class Field:
         return value
 
     def size(self, scenario: Scenario) -> float:
-        """Bytes of the packets that the field counts: the flow's own size, else the scenario's."""
+        """The size in bytes of the packets in which the field is measured.
+
+        It is the flow's own packet size for a flow's field (except ``access``), else the
+        scenario's.
+        """
         if self.part == "flow" and self.key != "access":
             return scenario.size_of(scenario.flows[self.indices[0]])
         return scenario.packet_size
 
     def of(self, scenario: Scenario) -> Any:
-        """The field's value in the scenario: that of the first link or group that has the field."""
+        """The field's value in the scenario.
+
+        If the field belongs to several links or groups, it is the value of the first one.
+        """
         return getattr(self._owners(scenario)[0], self.key)
 
     def check(self, value: Any) -> Any:
-        """The value as a Python number.  Raises ``FieldError`` if the field may not hold it."""
+        """The value as a Python number. Raises ``FieldError`` if the field's rule refuses it."""
         number = rules.real(value)
         if self.number and not math.isnan(number):
             whole = isinstance(self.plain, Integer)
@@ -110,9 +124,10 @@ class Field:
 
 
 def find(scenario: Scenario, name: str, where: str = "field") -> Field:
-    """The field called ``name``; ``where`` is the argument that names it.
+    """The field called ``name``.
 
-    For an unknown name, raises ``FieldError``, which names the most similar known one.
+    For an unknown name, raises ``FieldError``, which names the most similar field.  The error names
+    ``where``, the caller's argument, as the place of the mistake.
     """
     for field in _all(scenario):
         if isinstance(name, str) and field.name == name:
@@ -125,12 +140,12 @@ def find(scenario: Scenario, name: str, where: str = "field") -> Field:
 
 
 def known(scenario: Scenario) -> list[str]:
-    """The names of all fields that can be varied."""
+    """The names of all fields of the scenario that a study can vary, such as ``link.buffer``."""
     return [field.name for field in _all(scenario)]
 
 
 def _brief(names: list[str], most: int = 6) -> list[str]:
-    """A few common names out of ``names``, and the total number of names, for an error message."""
+    """Some of ``names`` for an error message: a few that are often used, and the number of all."""
     first = ("link.buffer", "link.capacity", "flow.rtt")
     shown = [name for name in first if name in names]
     shown += [name for name in names if name.startswith("link.queue.")]
@@ -159,7 +174,7 @@ def _all(scenario: Scenario) -> Iterator[Field]:
 
 
 def _thresholds(scenario: Scenario) -> tuple[int, ...]:
-    """The indices of the groups whose law has delay thresholds, or of all groups if none has."""
+    """The indices of the groups with a delay-based law, or of all groups if there is none."""
     groups = enumerate(scenario.flows)
     found = tuple(i for i, group in groups if laws.find(group.law).delay_based)
     return found or tuple(range(len(scenario.flows)))

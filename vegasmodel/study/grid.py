@@ -1,7 +1,7 @@
 """The points of a sweep: all combinations of lists of values, or random points within ranges.
 
-A grid is divided into rectangular blocks of limited size.  A sweep computes and writes a block as a
-whole.
+A point gives one value to each field that varies.  The points are divided into rectangular blocks
+of limited size.  A sweep computes and writes one block at a time, or several in parallel.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ Block = tuple[slice, ...]  # of each dimension
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """A field and its values in a sweep.
+    """A field that varies in a sweep, and its values.
 
-    If ``drawn``, the values are drawn at random, and ``values`` holds the two ends of their range.
+    If ``drawn``, the field's values are random, and ``values`` holds the two ends of their range.
     """
 
     field: Field
@@ -47,9 +47,10 @@ class Axis:
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """A scenario and the axes along which its fields vary.
+    """The points of a sweep: a scenario, and the values that its fields take (``axes``).
 
-    ``draw``: if given, this number of random points replaces the combinations of all values.
+    By default the points are all combinations of the values.  If ``draw`` is given, they are this
+    number of random points instead.
     """
 
     scenario: Scenario
@@ -59,22 +60,22 @@ class Grid:
 
     @property
     def dims(self) -> tuple[str, ...]:
-        """The names of the dimensions: the fields, or ``point`` for random points."""
+        """The names of the grid's dimensions: the fields' names, or ``point`` for random points."""
         return ("point",) if self.draw else tuple(axis.field.name for axis in self.axes)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The number of points along each dimension."""
+        """The number of points along each dimension of the grid."""
         return (self.draw,) if self.draw else tuple(axis.values.size for axis in self.axes)
 
     @property
     def size(self) -> int:
-        """The total number of points."""
+        """The number of points of the whole grid."""
         return math.prod(self.shape)
 
     @functools.cached_property
     def coordinates(self) -> dict[str, tuple[str, NDArray[Any]]]:
-        """For each field, by name: the dimension along which it varies, and its values."""
+        """For each field, by its name: the dimension along which it varies, and its values."""
         if not self.draw:
             return {axis.field.name: (axis.field.name, axis.values) for axis in self.axes}
         return {
@@ -89,7 +90,7 @@ class Grid:
         return rng.uniform(low, high, self.draw)
 
     def chunks(self, most: int) -> tuple[int, ...]:
-        """The shape of a block of at most ``most`` points; the last dimensions fill up first."""
+        """The shape of a block of at most ``most`` points: the last dimensions are divided last."""
         shape, room = list(self.shape), most
         for i in reversed(range(len(shape))):
             shape[i] = min(shape[i], max(room, 1))
@@ -123,10 +124,11 @@ def make(
     draw: int | None = None,
     seed: int = 1,
 ) -> Grid:
-    """The grid for ``over``: a list of texts ``FIELD=VALUES``, or a mapping from field to values.
+    """Make the grid of a sweep from the values of its fields.
 
-    ``draw`` and ``seed`` are for random points (``Grid``).  Raises ``FieldError`` for an unknown
-    field, bad values, or more points than ``MAX_POINTS``.
+    ``over`` is a list of texts ``FIELD=VALUES``, or a mapping from field to values.  ``draw`` and
+    ``seed`` are for random points (``Grid``).  Raises ``FieldError`` for an unknown field, bad
+    values, or more points than ``MAX_POINTS``.
     """
     expect(scenario)
     over = over if isinstance(over, Mapping) else listed(over, "over", "texts FIELD=VALUES")

@@ -1,6 +1,6 @@
-"""Ready-made maps, each a picture of two panels that answers a common question.
+"""Ready-made maps: pictures that show how a share or a ratio depends on two fields of a scenario.
 
-The axes of a panel are two fields of a scenario. A text says how to read the panels.
+Each map has two panels and a text that says how to read them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ __all__ = ["MAPS", "Map", "Panel", "find"]
 
 @dataclass(frozen=True)
 class Panel:
-    """A grid of two fields: the first along x, the second along y."""
+    """One picture of a map: a share or a ratio as a function of two fields.
+
+    The first field varies along x, the second along y.
+    """
 
     title: str
     across: str  # the label of the x axis
@@ -31,7 +34,10 @@ class Panel:
     figure: tuple[str, str]  # "share" of a flow, or "ratio" of a pair of groups
 
     def values(self, progress: Callable[[int, int], None] | None = None) -> xarray.DataArray:
-        """The share or ratio at each point [y, x]; NaN where the model has no answer."""
+        """The share or ratio that the map shows, at each point [y, x].
+
+        It is NaN if the model has no answer at the point.
+        """
         scenario = Scenario.from_toml(self.scenario)
         data = sweep(scenario, list(self.over), self.model, progress=progress)
         name, of = self.figure
@@ -43,7 +49,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Map:
-    """A question, its panels, and one paragraph on how to read the picture."""
+    """A map: a question, two panels that answer it, and a text on how to read them."""
 
     name: str
     title: str

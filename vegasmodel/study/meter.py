@@ -1,4 +1,4 @@
-"""Reports the progress of a sweep on standard error: points done, their rate, the time left."""
+"""Reports the progress of a sweep on standard error: points done, points per second, time left."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ def meter(file: IO[str] | None = None) -> Iterator[Callable[[int, int], None]]:
 
 
 class _Lines:
-    """Counts finished points; writes lines of progress to ``out`` unless that is ``None``."""
+    """The progress of a sweep: counts finished points, and writes lines to ``out``.
+
+    If ``out`` is ``None``, nothing is written.
+    """
 
     def __init__(self, out: IO[str] | None) -> None:
         self.out = out
@@ -67,7 +70,10 @@ class _Lines:
             self.out.flush()
 
     def line(self) -> str:
-        """The text: points done, points per second, time left; empty if nothing is known yet."""
+        """The progress as text: points done, points per second, time left.
+
+        It is empty until a point is done and a second has passed.
+        """
         seconds = time.monotonic() - self.began
         if self.before is None or seconds < PATIENCE or self.done == self.before:
             return ""

@@ -62,7 +62,10 @@ DERIVED = ("throughput_bps", "share", "queueing_delay")  # computed from the oth
 
 @dataclass(frozen=True)
 class Points:
-    """A scenario, and values of some of its fields: one column per field, all of equal length."""
+    """Points of a study: one scenario with different values of some of its fields.
+
+    ``columns`` holds one array per field, with the field's value at each point.
+    """
 
     scenario: Scenario
     fields: tuple[Field, ...]
@@ -80,24 +83,34 @@ class Points:
         return put(self.scenario, dict(zip(self.fields, values, strict=True)))
 
     def scenarios(self) -> list[Scenario | str]:
-        """The scenario of each point; a text that says why if its values contradict one another."""
+        """The scenario of each point.
+
+        If the values at a point contradict one another, the entry is a text that says why.
+        """
         return [_scenario(self, i) for i in range(len(self))]
 
     @property
     def by_group(self) -> bool:
-        """Whether the number of flows varies; figures are then means over the flows of a group."""
+        """Whether the number of flows varies; results are then means over the flows of a group."""
         return any(field.key == "count" for field in self.fields)
 
     @property
     def flows(self) -> list[str]:
-        """The names of the flows, or of the groups if figures are means over groups."""
+        """The names along the dimension ``flow``.
+
+        They are the names of the flows, or of the groups if the number of flows varies
+        (``by_group``).
+        """
         owners: Sequence[Any] = self.scenario.flows if self.by_group else self.scenario.members
         return [owner.name for owner in owners]
 
 
 @dataclass(frozen=True, eq=False)
 class Figures:
-    """A model's results at each point; NaN if there is none.  Rates in pkt/s, times in seconds."""
+    """A model's results at each point of a study; NaN where the model does not give one.
+
+    Rates are in pkt/s, times in seconds.
+    """
 
     throughput: Floats  # [point, flow], flows in the order of ``Points.flows``
     throughput_bps: Floats  # the same in bits per second
@@ -154,11 +167,12 @@ def ready(*models: str) -> None:
 def answers(
     points: Points, model: str, threads: int | None = None, enough: Enough | None = None
 ) -> Figures:
-    """The results at every point.  A bad point is marked in ``status`` and affects no other point.
+    """The model's results at every point.
 
-    ``threads`` is the number of threads that a simulator uses; by default one per core.  ``enough``
-    is that of ``predictions``.  Raises ``ExtraMissing`` or ``EngineMissing`` if something that the
-    model needs is not installed.
+    A point without an answer is marked in ``status`` and does not affect the others.  ``threads``
+    is the number of threads of a simulator; by default there is one per core.  ``enough`` is
+    explained in ``predictions``.  Raises ``ExtraMissing`` or ``EngineMissing`` if the model needs
+    something that is not installed.
     """
     if model == "minicycle":
         found = _by_arrays(points)
@@ -185,12 +199,12 @@ def predictions(
     brief: bool = False,
     enough: Enough | None = None,
 ) -> list[Prediction | tuple[int, str]]:
-    """Each scenario's prediction, or a status and the reason why there is none.
+    """Evaluate one model for each scenario; return its prediction, or a status and a reason.
 
-    An entry of ``scenarios`` may be a text that says why this scenario does not exist.  With
+    An entry of ``scenarios`` may be a text instead, which says why there is no such scenario.  With
     ``brief``, packet-level simulators record no round-trip times, which halves their time.
-    ``enough`` is for ``rounds``: a function of the runs made so far; if it returns True, no more
-    runs are made.
+    ``enough`` is used by ``rounds`` only: a function of the runs made so far, after which no more
+    runs are made if it returns True.
     """
     beside = predictor.workers(threads)
     ask: Callable[[Scenario], Prediction]
@@ -234,7 +248,7 @@ def _blank(points: Points, n: int) -> dict[str, Any]:
 
 
 def collected(points: Points, found: Sequence[Prediction | tuple[int, str]]) -> Figures:
-    """The single answers at all points, put together as arrays."""
+    """Put the predictions at all points together as arrays."""
     table, reasons = _blank(points, len(found)), [""] * len(found)
     for i, answer in enumerate(found):
         if isinstance(answer, tuple):
@@ -262,9 +276,9 @@ def collected(points: Points, found: Sequence[Prediction | tuple[int, str]]) -> 
 
 
 def _uncertainty(found: Prediction) -> float:
-    """The largest of the throughputs' relative uncertainties; NaN without standard errors.
+    """The relative uncertainty of the least certain throughput; NaN without standard errors.
 
-    A throughput's uncertainty is half its 95 % interval (``metrics.relative_uncertainty``).
+    It is half the 95 % interval divided by the throughput (``metrics.relative_uncertainty``).
     """
     if found.throughput_se is None:
         return math.nan
@@ -296,11 +310,11 @@ def _of_arrays(
     capacity: Floats,
     **known: Any,
 ) -> Figures:
-    """The results as ``Figures``, from arrays for one link and a fixed number of flows.
+    """Make ``Figures`` from arrays of results, for one link and a fixed number of flows.
 
-    - ``known``: results that are known, by their names in ``Figures``.
-    - ``bits`` [point or 1, flow]: the size of a packet in bits.
-    - ``active`` [point or 1, flow]: ``prediction.active_part``.
+    - ``known``: the results that a model has computed, by their names in ``Figures``.
+    - ``bits`` [point or 1, flow]: the size of a flow's packet in bits.
+    - ``active`` [point or 1, flow]: the part of the measured time in which a flow is active.
     - ``capacity`` [point]: pkt/s.
     - ``bad`` [point]: True at points without an answer; ``why`` is the reason.
     """
@@ -347,7 +361,11 @@ def columns(points: Points) -> dict[str, NDArray[Any]] | None:
 
 
 def _by_arrays(points: Points) -> Figures | None:
-    """The results of the model ``minicycle``, computed with arrays; ``None`` if impossible."""
+    """The results of the model ``minicycle`` at all points, computed together as arrays.
+
+    Returns ``None`` if this is not possible, for example because a field varies that is no
+    parameter of the model.
+    """
     scenario, values = points.scenario, columns(points)
     if values is None:
         return None
@@ -398,7 +416,9 @@ def _by_arrays(points: Points) -> Figures | None:
 def _closed(scenarios: Sequence[Scenario | str]) -> bool:
     """Whether ``fluid`` can compute all scenarios in one batch.
 
-    It can if every flow has the variant ``paper``, whose window changes continuously.
+    It can if it has an answer for each scenario and all windows change continuously: every flow has
+    the variant ``paper`` and one of the package's own laws, and the link is drop-tail without
+    random loss.
     """
     known = [scenario for scenario in scenarios if not isinstance(scenario, str)]
     return bool(known) and all(
@@ -469,10 +489,10 @@ def _stands(points: Points, values: dict[str, Any], i: int) -> bool:
 
 
 def _allowed(points: Points, values: dict[str, Any]) -> NDArray[np.bool_]:
-    """Which points are valid: alpha <= beta, and every flow's RTT is long enough.
+    """Which points are valid, [point]: alpha <= beta, and every flow's RTT is long enough.
 
-    An RTT must be at least the transmission times of a packet and its ACK, plus twice the link's
-    delay if the scenario gives that delay.
+    An RTT must be at least the transmission times of a packet and its ACK.  If the scenario gives
+    the link's delay, twice this delay is added.
     """
     scenario, n = points.scenario, len(points)
     good = np.ones(n, np.bool_)

@@ -1,4 +1,4 @@
-"""The range in which ``design`` searches for the value of a field: the user's, or a default."""
+"""The range in which ``design`` searches for the value of a field: the user's, or a default one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FRACTIONS = {  # ends of the range, and whether it is logarithmic
 
 @dataclass(frozen=True)
 class Range:
-    """The ends of a range, and whether values in it are spaced logarithmically."""
+    """A range of values from ``low`` to ``high``; if ``log``, values in it have equal ratios."""
 
     low: float
     high: float
@@ -58,10 +58,10 @@ class Range:
 
 
 def of_field(scenario: Scenario, field: Field, between: tuple[float, float] | None = None) -> Range:
-    """The range ``between``, or the field's default range.
+    """The range in which ``design`` searches for the field's value: ``between``, or a default.
 
     Raises ``FieldError`` if ``between`` is not a valid range, or if it is missing and the field has
-    no default.
+    no default range.
     """
     if between is not None:
         if len(listed(between, "between", "two numbers")) != 2:

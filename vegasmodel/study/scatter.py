@@ -1,7 +1,8 @@
-"""Estimates the standard error of the quantity that ``design`` aims at, from repeated runs.
+"""Estimates the standard error of the quantity for which ``design`` has a target.
 
 ``design`` finds the values of a field at which a quantity, such as a share, meets a target. If the
-model is a simulator with random runs, the quantity differs from run to run.
+model is a simulator with random runs, the quantity differs from run to run. The standard error of
+its mean is estimated from several runs.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ __all__ = ["answered", "half_interval", "run_rates", "standard_error"]
 def answered(
     asked: Points, model: str, enough: Enough | None = None
 ) -> tuple[Figures, list[Prediction | None]]:
-    """The results at each point, and the predictions that they come from.
+    """Evaluate the model at these points; return the results and the predictions behind them.
 
-    The predictions are given only for ``rounds``, ns-2 and ns-3, and are ``None`` for other models.
-    ``enough``: as in ``points.predictions``.
+    A prediction is ``None`` if there is no answer, and for every model except ``rounds``, ns-2 and
+    ns-3. ``enough`` is explained in ``points.predictions``.
     """
     if model not in ("rounds", *comparison.ENGINES):
         return points.answers(asked, model), [None] * len(asked)
@@ -37,17 +38,17 @@ def answered(
 
 
 def run_rates(found: Prediction | None) -> Floats:
-    """The throughputs of each run, [run, flow] pkt/s; no rows if they are unknown."""
+    """The flows' throughputs in each run, [run, flow] pkt/s; an empty array if they are unknown."""
     rates = None if found is None else found.extra.get("throughput_runs")
     return np.empty((0, 0)) if rates is None else np.asarray(rates)
 
 
 def standard_error(aim: Target, found: Prediction | None) -> float | None:
-    """The standard error, by the jackknife, of the quantity for which ``aim`` sets a target.
+    """The standard error of the quantity for which ``aim`` sets a target, by the jackknife.
 
     The quantity, such as a share, is computed from the mean throughputs of ``n`` runs.  Let ``T_k``
-    be the quantity without run ``k`` (Efron, "The jackknife, the bootstrap and other resampling
-    plans", 1982, equation 3.5):
+    be the quantity computed from all runs except run ``k`` (Efron, "The jackknife, the bootstrap
+    and other resampling plans", 1982, equation 3.5):
 
         se^2 = (n - 1)/n * sum_k (T_k - mean(T))^2
 

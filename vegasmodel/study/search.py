@@ -1,10 +1,10 @@
 """Searches for the values of a field with which a model meets a target.
 
-The model is evaluated at many values of the field. The difference ``achieved - wanted`` has a root
-between two neighbouring values if it changes its sign there. This root is then computed. If the
-difference comes near zero and moves away again, it may touch zero or cross it twice, so more values
-are tried there. Two roots that lie between two values are missed if the difference is not near zero
-at these values.
+The model is evaluated at many values of the field. If the difference between the model's answer and
+the target changes its sign between two neighbouring values, it has a root between them. This root
+is then computed. If the difference comes near zero and moves away again, it may touch zero or cross
+it twice, so more values are tried there. Two roots between two neighbouring values are missed if
+the difference is not near zero at these values.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ class Search:
     def miss(self, x: NDArray[Any], *, whole: bool = False) -> Floats:
         """The model's answer minus the target at the values ``x`` of the field.
 
-        Answers are kept, so the model is asked once per value.  ``whole``: as in ``_ask``.
+        Answers are kept, so the model is evaluated once per value.  ``whole`` is explained in
+        ``_ask``.
         """
         flat = np.ravel(np.asarray(x, dtype=np.float64))
         y = np.full(flat.size, np.nan)
@@ -89,9 +90,10 @@ class Search:
         return y.reshape(np.shape(x))
 
     def _ask(self, x: Floats, *, whole: bool = False) -> Floats:
-        """Evaluate the model at the values ``x`` of the field; return the answer minus the target.
+        """Evaluate the model at the values ``x`` of the field; return its answer minus the target.
 
-        ``whole``: make all runs, even if a few runs show on which side of the target the answer is.
+        The simulator ``rounds`` makes no more runs once its runs show on which side of the target
+        the mean lies.  With ``whole``, it makes all runs.
         """
         found, made = answered(self._points(x), self.model, None if whole else self._sided)
         self.made |= {value: one for value, one in zip(x.tolist(), made, strict=False) if one}
@@ -106,7 +108,11 @@ class Search:
         return points.Points(self.scenario, (self.field,), (column,))
 
     def _sided(self, runs: Sequence[Prediction]) -> bool:
-        """Whether these runs show, by Student's t, on which side of the target the mean lies."""
+        """Whether these runs show on which side of the target the mean lies (Student's t).
+
+        ``runs`` are predictions by one run each. If they show it, the field's value is added to
+        ``rough``.
+        """
         from scipy.special import stdtrit
 
         made, n = runs[0].scenario, len(runs)
@@ -120,10 +126,11 @@ class Search:
         return sure
 
     def _settle(self) -> bool:
-        """Make the missing runs at each value that may be a solution; return whether any missed.
+        """Make the missing runs of a simulator at each value that may be a solution.
 
-        At some values only a few runs were made: they showed on which side of the target the mean
-        lies.  A solution needs the mean of all runs.
+        At some values only a few runs were made, because they already showed on which side of the
+        target the mean lies. A solution needs the mean of all runs. Returns whether runs were
+        missing at any value.
         """
         ends = [i for pair in self._met() for i in pair]
         ends += [self._nearer(*pair) for pair in self._crossings()]
@@ -164,18 +171,18 @@ class Search:
         return np.abs(self.y) <= EXACT * self.aim.value
 
     def _met(self) -> list[tuple[int, int]]:
-        """The stretches of neighbouring values that all meet the target.
+        """The stretches of neighbouring tried values that all meet the target.
 
-        Each is given by the indices of its first and last value.
+        Each stretch is given by the indices of its first and last value.
         """
         inside = np.concatenate([[False], self._close(), [False]])
         edges = np.flatnonzero(inside[1:] != inside[:-1])
         return [(int(a), int(b) - 1) for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
     def _crossings(self) -> list[tuple[int, int]]:
-        """The pairs of neighbouring values between which the answer crosses the target.
+        """The pairs of neighbouring tried values between which the answer crosses the target.
 
-        Neither value of a pair meets the target.  A pair is two indices.
+        A pair holds the indices of the two values. Neither of the two meets the target itself.
         """
         y, close = self.y, self._close()
         with np.errstate(invalid="ignore"):
@@ -186,9 +193,10 @@ class Search:
         return left if abs(self.y[left]) <= abs(self.y[right]) else right
 
     def _turns(self) -> Floats:
-        """New values to try beside each value at which the answer comes near the target and turns.
+        """New values to try where the model's answer comes near the target and moves away again.
 
-        The answer may reach the target between that value and its neighbours.
+        They lie beside the tried value that is nearest to such a turn.  The answer may reach the
+        target between this value and its neighbours.
         """
         x, y = self.x, self.y
         new: list[float] = []
@@ -200,13 +208,14 @@ class Search:
         return self.range.rounded(np.array(new), self.whole)
 
     def _follow_integers(self) -> None:
-        """Find neighbouring whole numbers with answers on opposite sides of the target.
+        """Find neighbouring whole numbers between which the answer crosses the target.
 
-        The search narrows each gap between two such values that are not neighbours.  In each step
-        the model is evaluated at two values inside the gap, in parallel on two cores.  In the first
-        step these are the whole numbers beside an estimated root.  The estimate takes the answer to
-        be linear in the field's value, or in its logarithm if the range is logarithmic.  In later
-        steps the two values divide the gap into thirds.
+        At first, whole numbers with a gap between them were tried.  In each step, every gap over
+        which the answer crosses the target is narrowed: the model is evaluated at two values inside
+        the gap, in parallel on two cores.  In the first step these are the whole numbers beside an
+        estimated root.  The estimate takes the answer to be linear in the field's value, or in its
+        logarithm if the range is logarithmic.  In later steps the two values divide the gap into
+        thirds.
         """
         guessed = False
         while gaps := [(a, b) for a, b in self._crossings() if self.x[b] - self.x[a] > 1]:
@@ -223,7 +232,7 @@ class Search:
             self.miss(self.range.rounded(np.array(ask), whole=True), whole=True)
 
     def _follow(self) -> None:
-        """Find the value of the field at each place where the answer crosses the target."""
+        """Compute the field's value at each place where the model's answer crosses the target."""
         pairs = self._crossings()
         if not pairs:
             return
@@ -275,10 +284,11 @@ class Search:
         return Solution(value, self.field.unit, achieved, exact, put, achieved_se=error)
 
     def unsure(self, model: str, error: float | None, runs: int) -> list[str]:
-        """A note if ``runs`` runs are too few to tell whether the target is met; else no note.
+        """A list with a note if ``runs`` runs are too few to tell whether the target is met.
 
-        They are too few if half the 95 % interval of the quantity is more than the tolerance
-        ``self.within``, a fraction of the target.  ``error`` is the quantity's standard error.
+        The list is empty if they suffice.  They are too few if half the 95 % interval of the
+        quantity is more than ``self.within`` times the target.  ``error`` is the quantity's
+        standard error.
         """
         if error is None or half_interval(error, runs) <= self.within * self.aim.value:
             return []
@@ -306,7 +316,10 @@ class Search:
         return f"{value:.{digits}g} {self.field.unit}".strip()
 
     def why_none(self, jumps: list[str]) -> str:
-        """A sentence that says why no value in the range meets the target."""
+        """A sentence that says why no value in the searched range meets the target.
+
+        ``jumps`` are texts about places where the model's answer jumps across the target.
+        """
         span = f"{self.field.name} from {self.text(self.range.low)} to {self.text(self.range.high)}"
         known = self.y[np.isfinite(self.y)] + self.aim.value
         first = next(iter(self.reasons), "it does not give this figure")
@@ -328,10 +341,10 @@ class Search:
 
 
 def counted(scenario: Scenario, where: Field, model: str) -> bool:
-    """Whether only whole numbers make sense for the field in this model.
+    """Whether the field can only have whole numbers if the model is ``model``.
 
-    This is so for a number of flows and for a first window.  In a model that simulates single
-    packets it is also so for every number of packets. It is so for Vegas's thresholds if the flow's
+    This is so for a number of flows and for a first window.  If the model simulates whole packets,
+    it is also so for a buffer and for a largest window, and for thresholds of Vegas if the flow's
     TCP implementation compares them with a rounded backlog.
     """
     if isinstance(where.plain, Integer) or where.key == "initial_window":

@@ -1,4 +1,4 @@
-"""The result of ``design``: the values of a field that meet a target, and what models answer."""
+"""The result of ``design``: the values of a field that meet a target, with the models' answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Design", "Solution"]
 
 @dataclass(frozen=True)
 class Solution:
-    """A value of the field that meets the target, and what the model answers there."""
+    """A value of the field that meets the target, and the models' answers with this value."""
 
     value: float
     unit: str
@@ -28,7 +28,7 @@ class Solution:
     interval: tuple[float, float] | None = None  # every value scanned in it meets the target
 
     def to_json(self) -> dict[str, Any]:
-        """The solution as an entry of the JSON document of the command ``design``."""
+        """The solution as an entry of the list ``solutions`` in the JSON document of ``design``."""
         return {
             "value": self.value,
             "unit": self.unit,
@@ -44,7 +44,7 @@ class Solution:
 
 @dataclass(frozen=True, repr=False)
 class Design:
-    """All values that were found; if there is none, the reason."""
+    """All values of a field that were found to meet a target; if there is none, the reason."""
 
     field: str
     target: str
@@ -57,11 +57,11 @@ class Design:
 
     @property
     def status(self) -> str:
-        """How many solutions were found: ``none``, ``one`` or ``several``."""
+        """Whether the search found ``none``, ``one`` or ``several`` values."""
         return ("none", "one", "several")[min(len(self.solutions), 2)]
 
     def __repr__(self) -> str:
-        """One line: the question, and the values that answer it."""
+        """One line: the field, the target, the model, and the values that meet the target."""
         values = [f"{each.value:.6g} {each.unit}".strip() for each in self.solutions[:6]]
         more = ["..."] if len(self.solutions) > 6 else []
         said = ", ".join(values + more) or f"no value; {self.reason}"
@@ -86,7 +86,7 @@ class Design:
         return html_table(f"{title}: {notes}" if notes else title, columns, rows)
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON document of the command ``design``, without its schema."""
+        """The JSON document of the command ``design``, without the version number of its format."""
         return {
             "field": self.field,
             "target": self.target,

@@ -1,4 +1,4 @@
-"""Draws random starts of a scenario: a starting time and a first window for each flow."""
+"""Draws random starts of a scenario: a start time and a first window for each flow."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_STARTS = 5_000  # starts; the outcomes of all pairs of starts are compared
 
 @dataclass(frozen=True)
 class Start:
-    """One start of a scenario: each flow's start time and first window, and a seed."""
+    """One start of a scenario: each flow's start time and first window, and the seed of the run."""
 
     times: tuple[float, ...]  # s
     windows: tuple[int | None, ...]  # packets; None: the model's own
@@ -52,7 +52,7 @@ class Start:
 
 @dataclass(frozen=True)
 class Starts:
-    """The distribution from which starts are drawn independently."""
+    """The distribution from which random starts are drawn independently."""
 
     phase: float  # s; every flow starts later by a uniform draw from 0 to this
     windows: tuple[int, int] | None  # range of the first windows (whole); None: the scenario's own
@@ -91,12 +91,13 @@ def starts(
     *,
     order: bool = False,
 ) -> Starts:
-    """The distribution of starts of a scenario.
+    """The distribution from which random starts of a scenario are drawn.
 
-    ``phase`` is the longest extra wait before a flow starts, s; by default it is the longest RTT.
-    ``windows`` are the least and the greatest first window; by default they are 1 and the flow's
-    part of the smallest bandwidth-delay product.  (0, 0) keeps the scenario's windows.  Raises
-    ``FieldError`` for a value out of range.
+    ``phase`` is the longest extra time in s before a flow starts; by default it is the longest RTT.
+    ``windows`` are the least and the greatest first window in packets.  By default the least is 1,
+    and the greatest is the slowest link's capacity times the longest RTT, divided by the number of
+    flows. (0, 0) keeps the scenario's first windows.  With ``order``, the flows exchange their
+    start times at random.  Raises ``FieldError`` for a value out of range.
     """
     members = scenario.members
     longest = max(member.rtt for member in members)

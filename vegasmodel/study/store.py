@@ -58,7 +58,7 @@ class Layout:
 
 
 class Store:
-    """A sweep's file: the Zarr group on disk to which the blocks of results are written."""
+    """The folder of a sweep on disk: a Zarr group to which the blocks of results are written."""
 
     def __init__(self, group: Any, path: Path) -> None:
         self.group, self.path = group, path
@@ -68,7 +68,7 @@ class Store:
         return bool(np.all(self.group["status"][block] != NOT_YET))
 
     def write(self, block: Block, values: Mapping[str, NDArray[Any]]) -> None:
-        """Write a block, its status last.
+        """Write the results of a block; its ``status`` is written last.
 
         If this raises ``OSError``, the blocks written before remain readable.
         """
@@ -81,10 +81,10 @@ class Store:
 
 @contextlib.contextmanager
 def opened(path: Path, layout: Layout, chunks: tuple[int, ...]) -> Iterator[Store]:
-    """Open the store at ``path`` and lock it for this process; create it if it does not exist.
+    """Open the folder ``path`` in which a sweep is stored, and lock it for this process.
 
-    Raises ``FieldError`` if ``path`` is not a sweep or holds a different one, or if another process
-    is writing to it.
+    The folder is created if it does not exist.  Raises ``FieldError`` if ``path`` is not a stored
+    sweep or is a sweep of other points or another model, or if another process is writing to it.
     """
     import zarr
 
@@ -133,7 +133,7 @@ def _make(path: Path, layout: Layout, chunks: tuple[int, ...]) -> None:
 
 
 def _empty(layout: Layout, chunks: tuple[int, ...]) -> dict[str, bytes]:
-    """The files of an empty store: their paths in the store's folder, and their contents."""
+    """The files of an empty store: each file's path in the store's folder, and its contents."""
     import zarr
     from zarr.abc.buffer import Buffer
     from zarr.storage import MemoryStore
@@ -176,7 +176,10 @@ def _compare(path: Path, there: Mapping[str, Any], layout: Layout) -> None:
 
 
 def _plain(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes as they look after being written to JSON and read back."""
+    """The attributes as they look after they have been written to JSON and read back.
+
+    For example, a tuple becomes a list.
+    """
     import json
 
     plain: dict[str, Any] = json.loads(json.dumps(attributes))
@@ -185,9 +188,9 @@ def _plain(attributes: Mapping[str, Any]) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Silence Zarr's warning that its format of strings is not standardised yet.
+    """Silence the warning of the library Zarr that its format of strings is not standardised yet.
 
-    The strings that we write are read back unchanged.
+    The strings that this package writes are read back unchanged.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -195,7 +198,7 @@ def _quiet() -> Iterator[None]:
 
 
 def dataset(path: Path) -> xarray.Dataset:
-    """The stored sweep as a dataset; values are read from disk when they are used."""
+    """The stored sweep as an xarray dataset; values are read from disk when they are used."""
     import xarray
 
     with _quiet():

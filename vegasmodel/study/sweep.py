@@ -1,4 +1,7 @@
-"""Evaluates a model over a grid of values of a scenario's fields, block by block."""
+"""Evaluates a model over a grid of values of a scenario's fields.
+
+The grid is divided into blocks, which are computed and written one by one or in parallel.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +79,7 @@ def sweep(
     processes: int = 1,
     progress: Progress | None = None,
 ) -> xarray.Dataset:
-    """The answers of ``model`` at every point of a grid: ``throughput[.., flow]``, ``share``, ...
+    """Evaluate ``model`` at every point of a grid; return ``throughput[.., flow]``, ``share``, ...
 
     - ``over``: the values of each field, as a mapping such as ``{"link.buffer": [5, 10, 20]}`` or
       ``{"flow.rtt": "20ms:200ms:20ms"}``, or as a list of texts ``FIELD=START:STOP:STEP`` or
@@ -87,9 +90,9 @@ def sweep(
     - ``out``: the Zarr folder to write (needs the extra ``sweep``).  It is written block by block,
       so memory stays bounded.  If the process is killed, the same call continues the sweep.
     - ``processes``: how many processes evaluate closed forms point by point.  A script that asks
-      for more than one needs the usual ``if __name__ == "__main__"``.
-    - ``engine``: ``"dask"`` (needs the extra ``dask``) sends blocks to the cluster at
-      ``scheduler``, or to a local cluster.
+      for more than one must call ``sweep`` under ``if __name__ == "__main__"``.
+    - ``engine``: ``"local"`` computes on this machine.  ``"dask"`` (needs the extra ``dask``) sends
+      blocks to the cluster at ``scheduler``, or to a local cluster.
     - ``progress``: a function that is called with the numbers of finished points and of all points.
 
     The variable ``status`` is 0 at a point with an answer.  At any other point ``status`` says why
@@ -137,7 +140,10 @@ def run(
     processes: int,
     progress: Progress | None,
 ) -> int:
-    """Compute and write the missing blocks; return the number of points in them."""
+    """Compute and write the blocks of the sweep that are missing in the folder ``out``.
+
+    Returns the number of points in these blocks.
+    """
     layout, chunks = _layout(space, model), _chunks(space, model)
     written = 0
     with store.opened(out, layout, chunks) as kept:
@@ -178,10 +184,7 @@ def _size(block: Block) -> int:
 
 
 def _kind(space: Grid, model: str) -> str:
-    """The way in which the model evaluates many points.
-
-    It is a key of ``BLOCK``, which gives the size of a block for each way.
-    """
+    """How the model evaluates many points: a key of ``BLOCK``, which gives the size of a block."""
     if model != "minicycle":
         return model if model in BLOCK else "closed"
     first = space.points(tuple(slice(0, 1) for _ in space.shape))
@@ -258,7 +261,10 @@ def _empty(layout: Layout) -> dict[str, NDArray[Any]]:
 
 
 def _values(space: Grid, block: Block, figures: Figures) -> dict[str, NDArray[Any]]:
-    """The values of the dataset's variables at the points of a block, in the block's shape."""
+    """The values of the dataset's variables at the points of a block, in the block's shape.
+
+    An array has the block's dimensions and then the variable's own, such as ``flow``.
+    """
     shape = tuple(part.stop - part.start for part in block)
     groups = range(len(space.scenario.flows))
     mean = figures.group_mean

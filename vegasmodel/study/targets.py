@@ -1,4 +1,4 @@
-"""The target of a design: a quantity, such as a share or a delay, and its desired value."""
+"""The target of ``design``: a quantity, such as a share or a delay, and its wanted value."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Target:
-    """A quantity of a model's answer (``of``), and its desired ``value``."""
+    """A quantity of a model's answer, such as a share, and its wanted ``value``.
+
+    ``of`` computes the quantity.
+    """
 
     kind: str
     groups: tuple[str, ...]
@@ -37,16 +40,19 @@ class Target:
 
     @property
     def name(self) -> str:
-        """The quantity's name, such as ``share:vegas``."""
+        """The quantity's name and groups, such as ``share:vegas``."""
         return f"{self.kind}:{'/'.join(self.groups)}" if self.groups else self.kind
 
     @property
     def unit(self) -> str:
-        """The quantity's unit: s for a delay, else empty."""
+        """The unit of the quantity's value: ``s`` for a delay, else empty."""
         return "s" if self.kind == "delay" else ""
 
     def of(self, figures: Figures, scenario: Scenario) -> Floats:
-        """The quantity at each point of ``figures``; NaN where it is not known."""
+        """The quantity at each point of ``figures``, [point].
+
+        It is NaN where the model does not give the quantity.
+        """
         index = [[group.name for group in scenario.flows].index(name) for name in self.groups]
         if self.kind == "ratio":
             a, b = (figures.group_mean[:, i] for i in index)

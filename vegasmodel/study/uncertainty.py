@@ -1,9 +1,9 @@
 """How a closed form's answer depends on the scenario's fields, and how uncertain the answer is.
 
 The slopes d ln(throughput)/d(field) are finite differences of the model's answers, of fourth order.
-So this works for every closed form. Each slope is computed with a step and with half that step. If
-the two results differ, the throughput has a corner at the scenario's values, and ``smooth`` is
-False.
+So they can be computed for every closed form. Each slope is computed with a step and with half that
+step. If the two results differ, the throughput as a function of the field has a corner near the
+scenario's value, and ``smooth`` is False.
 
 Let the fields have independent errors with the standard deviations u_k. Then the logarithm of the
 ratio of two groups' throughputs has the variance
@@ -41,10 +41,10 @@ SHORT = {"rtt": "flow", "over_estimate": "flow", "capacity": "link"}
 
 @dataclass(frozen=True, eq=False)
 class _Input:
-    """Fields that share one random error, with the standard deviation ``sd``.
+    """One or more fields that have the same random error, with the standard deviation ``sd``.
 
-    With ``share``, the error is the same fraction of each field's value; else it is the same amount
-    for each field.
+    If ``share``, the error is relative: the same fraction of each field's value.  Else it is
+    absolute: the same amount for each field.
     """
 
     name: str
@@ -60,11 +60,12 @@ class _Input:
 
 @dataclass(frozen=True, eq=False)
 class Sensitivity:
-    """How a model's throughputs depend on fields.
+    """How a model's throughputs depend on fields of the scenario.
 
-    ``slopes`` [flow, field] are d ln(throughput)/d(field), with the field in the package's unit.
-    They are NaN if there is no answer near the scenario's values.  ``smooth`` [field] is False if
-    the slopes for two step sizes differ, as at a value of the field where the slope jumps.
+    ``slopes`` [flow, field] are d ln(throughput)/d(field), with the field in the package's unit. A
+    slope is NaN if the model has no answer for nearby values of the field.  Each slope is computed
+    with two step sizes.  ``smooth`` [field] is False if the two results differ, as they do at a
+    value of the field at which the slope jumps.
     """
 
     model: str
@@ -84,10 +85,10 @@ class Sensitivity:
 
 @dataclass(frozen=True, eq=False)
 class Uncertainty:
-    """Standard deviations of a model's throughput ratios, from standard deviations of fields.
+    """Standard deviations of a model's throughput ratios that follow from those of fields.
 
-    ``ratios`` holds each ratio's value and standard deviation.  ``parts`` holds for each ratio the
-    fraction of its variance that each field causes.
+    ``ratios`` holds the value and the standard deviation of each ratio.  ``parts`` holds, for each
+    ratio, the fraction of its variance that each field causes.
     """
 
     model: str
@@ -98,7 +99,7 @@ class Uncertainty:
     smooth: bool
 
     def to_json(self) -> dict[str, Any]:
-        """The uncertainty as an entry of a command's JSON document."""
+        """The result as an entry of the list ``uncertainty`` in a command's JSON document."""
 
         def known(value: float) -> float | None:
             return float(value) if math.isfinite(value) else None
@@ -119,9 +120,10 @@ class Uncertainty:
 
 
 def sensitivity(scenario: Scenario, model: str, names: list[str]) -> Sensitivity:
-    """The slopes of a closed form's throughputs with respect to fields such as ``flow.reno.rtt``.
+    """The slopes of a closed form's throughputs with respect to the fields ``names``.
 
-    Raises ``FieldError`` for a simulator, and for a field that is unknown or not a finite number.
+    An example of a field is ``flow.reno.rtt``.  Raises ``FieldError`` if ``model`` is a simulator,
+    and for a field that is unknown or is not a finite number that need not be whole.
     """
     expect(scenario)
     inputs, names = [], listed(names, "names", "fields")
@@ -134,13 +136,13 @@ def sensitivity(scenario: Scenario, model: str, names: list[str]) -> Sensitivity
 
 
 def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float]) -> Uncertainty:
-    """How uncertain a closed form's throughput ratios are, if fields have errors.
+    """How uncertain a closed form's throughput ratios are, if fields of the scenario have errors.
 
-    ``errors``: the fields' standard deviations, as in ``{"rtt": "5 %", "flow.reno.rtt": "2 ms"}``.
-    Each is a fraction of the value or an amount in the field's unit; a plain number is a fraction.
-    The errors of different entries are taken as independent.  ``rtt``, ``over_estimate`` and
-    ``capacity`` mean those of all groups or links, whose errors are then equal.  Raises
-    ``FieldError`` as ``sensitivity`` does.
+    ``errors`` maps fields to standard deviations, as in ``{"rtt": "5 %", "flow.reno.rtt": "2
+    ms"}``. Each is a fraction of the value or an amount in the field's unit; a plain number is a
+    fraction. The errors of different entries are taken as independent.  ``rtt``, ``over_estimate``
+    and ``capacity`` without a name mean those of all groups or links, which then have the same
+    error. Raises ``FieldError`` as ``sensitivity`` does.
     """
     expect(scenario)
     if not isinstance(errors, Mapping) or not errors:
@@ -160,7 +162,10 @@ def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float
 
 
 def _numbers(scenario: Scenario, names: list[str]) -> list[tuple[Field, float]]:
-    """The fields with these names, and their values, which must be finite numbers."""
+    """Find the fields with these names, and their values in the scenario.
+
+    Raises ``FieldError`` unless each value is a finite number that need not be whole.
+    """
     found = []
     for name in names:
         field = fields.find(scenario, name)
@@ -201,10 +206,11 @@ def _input(scenario: Scenario, name: str, error: str | float) -> _Input:
 def _slopes(
     scenario: Scenario, model: str, inputs: list[_Input]
 ) -> tuple[Floats, tuple[bool, ...]]:
-    """The slopes of ln(throughput) and ln(ratio) by each input, and whether each can be trusted.
+    """The slopes of ln(throughput) and ln(ratio) with respect to each input.
 
-    The slopes are an array [row, input].  Its rows are the flows' throughputs and then the ratios
-    of pairs of groups.  An input's slopes can be trusted if two step sizes give the same slopes.
+    The slopes are an array [row, input].  Its rows are the flows' throughputs, followed by the
+    ratios of the throughputs of pairs of groups.  Also returns whether the slopes of each input can
+    be trusted: they can if two step sizes give the same slopes.
     """
     if not isinstance(model, str) or model not in CLOSED_FORMS:
         raise FieldError("model", model, f"a closed form: {', '.join(CLOSED_FORMS)}")

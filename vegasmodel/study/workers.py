@@ -1,4 +1,7 @@
-"""Distributes the blocks of a sweep over threads, processes or a Dask cluster."""
+"""Distributes the blocks of a sweep over threads, processes or a Dask cluster.
+
+A sweep evaluates a model at many points, and a block is a part of the points.
+"""
 
 from __future__ import annotations
 
@@ -45,9 +48,9 @@ def check(engine: str, scheduler: str | None) -> None:
 
 
 class _Pool:
-    """A pool of workers: ``submit`` takes points and a model and returns a future of the results.
+    """Workers for the blocks of a sweep, of which ``width`` run at a time.
 
-    ``width`` submissions run at a time.
+    ``submit(points, model)`` gives a worker some points and returns a future of the results.
     """
 
     def __init__(self, submit: Submit, width: int) -> None:
@@ -94,16 +97,16 @@ def pool(engine: str, scheduler: str | None, processes: int, threads: int) -> It
 
 
 def _with_files(files: Sequence[Path], points: Points, model: str) -> Figures:
-    """Call ``answers`` in a new process, which must first run the user's files of laws."""
+    """Call ``answers`` in a worker process, which first runs the files of the user's own laws."""
     for file in files:
         laws.register_file(file)
     return answers(points, model)
 
 
 def _with_laws(own: Sequence[laws.Law], points: Points, model: str) -> Figures:
-    """Call ``answers`` on another machine, after adding the user's laws ``own`` there.
+    """Call ``answers`` in a worker of a Dask cluster, after adding the user's laws ``own`` there.
 
-    The other machine cannot read the files that define these laws.
+    The worker's machine may not have the files that define these laws.
     """
     for law in own:
         laws.add(law)
@@ -118,7 +121,7 @@ def _in_process(points: Points, model: str) -> Future[Figures]:
 
 @contextlib.contextmanager
 def _ignoring_interrupts() -> Iterator[None]:
-    """Let processes that start in the ``with`` block ignore Ctrl-C, SIGTERM and SIGHUP.
+    """Let worker processes that start in the ``with`` block ignore Ctrl-C, SIGTERM and SIGHUP.
 
     The parent process handles these signals.
     """
@@ -132,7 +135,7 @@ def _ignoring_interrupts() -> Iterator[None]:
 
 
 def _end_with_parent() -> None:
-    """End this worker when its parent ends, for whatever reason."""
+    """Start a thread that ends this worker process when its parent process ends for any reason."""
     parent = multiprocessing.parent_process()
 
     def watch() -> None:
@@ -145,7 +148,10 @@ def _end_with_parent() -> None:
 
 @contextlib.contextmanager
 def _dask(scheduler: str | None) -> Iterator[_Pool]:
-    """The cluster at ``scheduler``, or a local one with one process per core."""
+    """Yield the workers of the Dask cluster at the address ``scheduler``.
+
+    Without an address, a cluster is started on this machine, with one process per core.
+    """
     import distributed
 
     with contextlib.ExitStack() as stack:
@@ -181,9 +187,9 @@ def _dask(scheduler: str | None) -> Iterator[_Pool]:
 def each(
     where: _Pool, points: Callable[[Block], Points], model: str, blocks: Sequence[Block]
 ) -> Iterator[tuple[Block, Figures]]:
-    """Submit every block, and yield each with its results when they are ready.
+    """Compute the blocks of a sweep by these workers; yield each with its results when it is ready.
 
-    Only a few blocks are in memory at a time.
+    At most two blocks per worker are submitted ahead, so that few are in memory at a time.
     """
     waiting = iter(blocks)
     under_way: dict[Future[Figures], Block] = {}

@@ -1,4 +1,7 @@
-"""Services around the models: files, child processes, signals, compiled code, optional packages."""
+"""Services for the rest of the package.
+
+They are files, child processes, signals, compiled code, progress and optional packages.
+"""
 
 __all__: list[str] = []
 

@@ -38,9 +38,10 @@ _places: set[Workplace] = set()
 
 @dataclass(frozen=True)
 class Budget:
-    """The time, memory and file size that a child may use.
+    """The time, memory and file size that a child process may use.
 
-    A child that exceeds ``seconds`` is killed.  A request for more memory or a larger file fails.
+    A child that runs longer than ``seconds`` is killed.  If it asks for more memory or writes a
+    larger file, the request fails.
     """
 
     seconds: float
@@ -50,9 +51,10 @@ class Budget:
 
 @dataclass(frozen=True)
 class Done:
-    """A child's exit status (negative: the signal that ended it), and what it printed.
+    """How a child process ended, and what it printed.
 
-    Of each output stream only the first ``MAX_SAID`` bytes are kept.
+    ``status`` is its exit status; if a signal ended it, the signal's number with a minus sign.
+    ``out`` and ``err`` are the first ``MAX_SAID`` bytes of its standard output and standard error.
     """
 
     status: int
@@ -62,7 +64,7 @@ class Done:
 
 @dataclass(frozen=True)
 class Workplace:
-    """A temporary folder, and the process group of the children that work in it."""
+    """A temporary folder, and the process group of the child processes that work in it."""
 
     folder: Path
     group: int
@@ -75,9 +77,9 @@ class Workplace:
         given: str = "",
         environment: Mapping[str, str] | None = None,
     ) -> Done:
-        """Run a command in the folder, with the text ``given`` as its standard input.
+        """Run a command in the temporary folder, with the text ``given`` as its standard input.
 
-        Raises ``subprocess.TimeoutExpired`` if it runs longer than ``budget.seconds``, and
+        Raises ``subprocess.TimeoutExpired`` if the command runs longer than ``budget.seconds``, and
         ``OSError`` if it cannot start.
         """
         source = self.folder / ".given"
@@ -112,7 +114,7 @@ class Workplace:
 
 
 def _listen(process: subprocess.Popen[bytes], seconds: float) -> tuple[str, str]:
-    """Read both outputs to their end and return the beginning of each.
+    """Read a child's standard output and standard error to their end; return the beginning of each.
 
     Raises ``subprocess.TimeoutExpired`` if that takes longer than ``seconds``.
     """
@@ -139,9 +141,10 @@ def _listen(process: subprocess.Popen[bytes], seconds: float) -> tuple[str, str]
 
 @contextlib.contextmanager
 def workplace(within: Path | None = None) -> Iterator[Workplace]:
-    """Make a temporary folder and a process group; both end with the ``with`` block.
+    """Make a temporary folder and a process group for child processes.
 
-    The folder lies below ``within`` (default: the system's folder for temporary files).
+    Both are removed at the end of the ``with`` block.  The folder is made inside ``within``
+    (default: the system's folder for temporary files).
     """
     with tempfile.TemporaryDirectory(prefix=FOLDER, dir=within) as name, files.named(name):
         watchman = subprocess.Popen(
@@ -178,6 +181,9 @@ def interruptible() -> Iterator[None]:
 
 
 def end_all() -> None:
-    """End every running child; a thread that waits for one then gets its exit status."""
+    """End every running child process.
+
+    A thread that waits for a child then gets the child's exit status.
+    """
     for place in tuple(_places):
         place.end()

@@ -59,7 +59,7 @@ _SHOW_CURSOR = "\x1b[?25h"
 
 
 class Shortfall(Exception):  # noqa: N818 - an outcome, not an error
-    """The command ran, but a check that the user asked for was not met."""
+    """Raised if a command has run, but its result fails a check that the user asked for."""
 
 
 class Stopped(BaseException):
@@ -74,7 +74,10 @@ class Stopped(BaseException):
 
 
 def main(command: Callable[[], int]) -> NoReturn:
-    """Run ``command`` and exit with its status; errors are printed as ``status_of`` says."""
+    """Run ``command`` and exit with its status.
+
+    If it raises an error, ``status_of`` prints one line and gives the status.
+    """
     _prepare()
     with _stoppable():
         try:
@@ -98,8 +101,8 @@ def main(command: Callable[[], int]) -> NoReturn:
 def status_of(error: BaseException) -> int:
     """Print one line about an error on standard error, and return the exit status for it.
 
-    A package that is loading when a signal arrives can swallow ``Stopped`` and fail with an error
-    of its own.  So after a signal, every error counts as the signal.
+    If a signal arrives while a package is being imported, the package may catch ``Stopped`` and
+    fail with an error of its own.  So after a signal, every error is reported as that signal.
     """
     if _asked:
         error = Stopped(_asked[0])
@@ -180,7 +183,10 @@ def _prepare() -> None:
 
 @contextlib.contextmanager
 def _stoppable() -> Iterator[None]:
-    """Let a signal raise ``Stopped``, and end the process if it still runs after ``GRACE`` s."""
+    """Make a signal raise ``Stopped`` while the ``with`` block runs.
+
+    If the process still runs ``GRACE`` seconds after the signal, it is ended.
+    """
     ours = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
     told, tell = os.pipe()
     os.set_blocking(tell, False)
@@ -200,7 +206,7 @@ def _stop(number: int, frame: Any) -> NoReturn:  # noqa: ARG001 - Python's signa
 
 
 def _watch(told: int) -> None:
-    """Wait for a signal, then end the process after ``GRACE`` seconds.
+    """Wait for a signal, then end the process if it still runs ``GRACE`` seconds later.
 
     This runs in a thread of its own, because Python's main thread handles no signal while it
     executes compiled code.
@@ -215,7 +221,7 @@ def _watch(told: int) -> None:
 
 
 def _seal(stream: Any) -> None:
-    """Redirect a closed stream's remaining output to /dev/null, so that Python exits silently."""
+    """Redirect what is left to write to ``stream`` to /dev/null, so that Python exits silently."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())

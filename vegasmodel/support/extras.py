@@ -1,4 +1,7 @@
-"""Optional dependencies ("extras"): if one is missing, a one-line error says how to install it."""
+"""Optional dependencies ("extras"), such as matplotlib.
+
+If one is missing, an error says in one line how to install it.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +22,13 @@ MODULES = {  # the modules of each extra that the package imports
 
 
 class ExtraMissing(ImportError):  # noqa: N818 - the name says it
-    """An optional dependency is missing; the message says in one line how to install it."""
+    """Raised if an optional package is missing; the message says in one line how to install it."""
 
 
 def need_papers(what: str) -> None:
-    """Raise ``ExtraMissing`` unless the paper checks are installed.
+    """Raise ``ExtraMissing`` unless the package of the paper checks is installed.
 
-    ``what`` names, in the message, what needs them.
+    The message says that ``what`` needs it.
     """
     if importlib.util.find_spec("paper_checks") is None:
         raise ExtraMissing(
@@ -35,9 +38,9 @@ def need_papers(what: str) -> None:
 
 
 def need(extra: str, what: str) -> None:
-    """Raise ``ExtraMissing`` unless the extra is installed; ``what`` names what needs the extra.
+    """Raise ``ExtraMissing`` unless all modules of the optional dependency ``extra`` are installed.
 
-    The extra's modules are looked up, but not imported.
+    The modules are looked up, but not imported. The message says that ``what`` needs them.
     """
     missing = [name for name in MODULES[extra] if importlib.util.find_spec(name) is None]
     if missing:

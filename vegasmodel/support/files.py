@@ -1,4 +1,4 @@
-"""Writes a file so that it appears whole or not at all, even if the process is killed."""
+"""Writes a file so that it appears complete or not at all, even if the process is killed."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def named(path: str | Path) -> Iterator[None]:
-    """Make an ``OSError`` of the ``with`` block name ``path``, the file that the user knows.
+    """Make an ``OSError`` of the ``with`` block name ``path``, which is known to the user.
 
-    The name is put in if the error names no file because the disk is full, and if it names a
+    Two kinds of errors are changed: those of a full disk, which name no file, and those that name a
     temporary file or a file inside the folder ``path``.
     """
     try:
@@ -55,7 +55,7 @@ def named(path: str | Path) -> Iterator[None]:
 
 
 def forget_parts() -> None:
-    """Remove the temporary files of ``atomic_write``; called just before the process is ended."""
+    """Remove the temporary files of ``atomic_write``, because the process is about to be ended."""
     for part in tuple(_parts):
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)

@@ -1,4 +1,7 @@
-"""Small HTML tables for notebooks; every cell is escaped, because names come from users."""
+"""Small HTML tables for notebooks.
+
+Every cell is escaped, because names in it come from users.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ MAX_ROWS = 30  # rows that a notebook's output shows
 
 
 def html_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table with a caption: the first column is aligned left, the others are aligned right."""
+    """A table with the caption ``title``: the first column is aligned left, the others right."""
     head = "".join(f"<th>{escape(name)}</th>" for name in columns)
     body = "".join(
         "<tr>"

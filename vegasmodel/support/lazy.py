@@ -20,9 +20,10 @@ Loader = Callable[[str], Any]
 
 
 class _Package(ModuleType):
-    """A package in which ``dir`` of a module lists its public names and no others.
+    """The class of a package whose modules list only their public names in ``dir``.
 
-    Python sets a module as an attribute of its package when it has imported the module.
+    When Python has imported a module, it sets the module as an attribute of the package.  At this
+    moment the module gets its ``__dir__``.
     """
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -32,7 +33,10 @@ class _Package(ModuleType):
 
 
 def _public(module: ModuleType) -> list[str]:
-    """A module's public names: those in ``__all__``, or else its own functions and classes."""
+    """The names that ``dir`` shows for a module.
+
+    These are the names in its ``__all__``, or else the functions and classes that it defines.
+    """
     own = {
         name
         for name, value in vars(module).items()
@@ -44,13 +48,13 @@ def _public(module: ModuleType) -> list[str]:
 def attach(
     package: str, file: str, before: Callable[[str], None] | None = None
 ) -> tuple[Loader, Callable[[], list[str]], list[str]]:
-    """What makes a package import each public name at its first use only.
+    """Make a package import each of its public names when the name is first used.
 
-    Returns the functions ``__getattr__`` and ``__dir__`` and the list ``__all__`` for the package
-    whose ``__init__.py`` is ``file``.  The names are those of the stub ``__init__.pyi``, in lines
-    of the form ``from PLACE import NAME as NAME``.  If PLACE is the package itself, NAME is one of
-    its modules. ``before``, if given, is called with a name's full name before the name is
-    imported.
+    ``package`` is the package's name and ``file`` its ``__init__.py``.  Returns ``__getattr__``,
+    ``__dir__`` and ``__all__``, which the package assigns.  The public names are read from the stub
+    ``__init__.pyi``, from lines of the form ``from PLACE import NAME as NAME``.  If PLACE is the
+    package itself, NAME is one of its modules.  If ``before`` is given, it is called with a name's
+    full name before the name is imported.
     """
     sys.modules[package].__class__ = _Package
     stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))

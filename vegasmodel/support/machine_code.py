@@ -1,10 +1,10 @@
-"""A cache of compiled functions on disk, keyed by the content of their sources.
+"""A cache of compiled functions on disk, in which the content of the source files is the key.
 
 Numba's own cache checks only the file of the function itself.  If the function calls a function of
 another file and that file changes, Numba still loads the old machine code.  Comparing modification
-times is not enough: if an older version of a source file is restored, its time is before that of
-the machine code.  Therefore a cached file's name contains a digest of all sources that its code may
-be made from, and files with other digests are not read.
+times is not enough: if an older version of a source file is restored, the file is older than the
+machine code.  Therefore the name of a cached file contains a digest of all sources from which its
+code may be made. Files with other digests are not read.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _OTHER = r"\w+" + re.escape(MARK) + r"[0-9a-f]{16}\."  # Python's version, then 
 
 
 class _CompileListener(event.Listener):  # type: ignore[misc]  # Numba has no types
-    """Records whether Numba is compiling now; loading code from the cache does not count."""
+    """Records whether Numba is compiling; loading compiled code from the cache does not count."""
 
     depth = 0
 
@@ -46,11 +46,11 @@ class _CompileListener(event.Listener):  # type: ignore[misc]  # Numba has no ty
 
 
 def _spare_blas() -> None:
-    """Keep Numba from importing SciPy's linear algebra when it loads its first compiled code.
+    """Keep Numba from loading a BLAS library when it loads its first compiled code.
 
-    Numba tests for a BLAS library by loading one, which takes 0.2 s of processor time.  Nothing in
-    this package needs BLAS.  If a user's code multiplies matrices, Numba loads BLAS when it
-    compiles that code.
+    BLAS is the library of linear algebra that SciPy brings. Numba tests whether it is there by
+    loading it, which takes 0.2 s of processor time.  Nothing in this package needs BLAS.  If a
+    user's code multiplies matrices, Numba loads BLAS when it compiles that code.
     """
     from numba.np import linalg
 
@@ -90,15 +90,16 @@ def compiled(
       the function's own file or a file that they import changes, the function is compiled anew.
     - ``whole_program``: the compiled functions that this function calls are compiled as part of it,
       not separately.
-    - ``negative_indices``: whether the program uses negative array indices.  If it does although
-      this is False, it reads memory outside the array.
-    - ``rare``: whether a whole program seldom calls this function.  Then its callers do not contain
-      copies of it, and it has none of the functions that it calls.
-    - ``apart``: its callers do not contain copies of it, but it may have copies of those it calls.
+    - ``negative_indices``: whether the program uses negative array indices.  If it uses them
+      although this is False, it reads memory outside the array.
+    - ``rare``: whether this function is seldom called in a whole program.  It is then not inlined
+      in its callers, and the functions that it calls are not inlined in it.
+    - ``apart``: whether this function is not inlined in its callers; functions that it calls may be
+      inlined in it.
 
-    Compiled code is kept in ``NUMBA_CACHE_DIR``, beside the sources or in the user's cache folder:
-    the first of these that can be written.  If reading or writing there fails, the function is
-    compiled again; its results stay the same.
+    Compiled code is kept in ``NUMBA_CACHE_DIR``, in a folder beside the sources or in the user's
+    cache folder: the first of these that can be written.  If reading or writing there fails, the
+    function is compiled again; its results stay the same.
     """
     whole_program = whole_program and not numba.config.DISABLE_JIT
     made = None
@@ -114,9 +115,9 @@ def compiled(
 
 
 def part(function: Callable[..., Any], **options: Any) -> Any:
-    """Prepare ``function`` to be compiled as part of the ``whole_program`` functions that call it.
+    """Prepare ``function`` to be called by compiled functions only, never by Python code.
 
-    Python code must not call it.
+    It is compiled together with each function that calls it and has the option ``whole_program``.
     """
     if numba.config.DISABLE_JIT:
         return function
@@ -126,9 +127,9 @@ def part(function: Callable[..., Any], **options: Any) -> Any:
 class _Kept(FunctionCache):  # type: ignore[misc]  # Numba has no types
     """Numba's cache of machine code on disk, for one function.
 
-    The files' names contain a digest of the source files, so code that was made from other sources
-    is never loaded.  If reading or writing the cache fails, the function is compiled as without a
-    cache.
+    The names of the cache's files contain a digest of all source files from which the code was
+    made. So code from other versions of the sources is never loaded.  If the cache cannot be read
+    or written, the function is compiled as if there were no cache.
     """
 
     def __init__(self, function: Callable[..., Any], made_of: tuple[str, ...]) -> None:
@@ -164,7 +165,10 @@ class _Kept(FunctionCache):  # type: ignore[misc]  # Numba has no types
 
 @functools.cache
 def digest(*files: str | Path) -> str:
-    """A hash of the contents of these files and of every file of this package that they import."""
+    """A hash of the contents of these files and of all files of this package that they import.
+
+    Files that are imported indirectly count, too.
+    """
     found = {path for file in files for path in sources(Path(file))}
     total = hashlib.sha256()
     for path in sorted(found):
@@ -175,9 +179,9 @@ def digest(*files: str | Path) -> str:
 
 @functools.cache
 def sources(file: Path) -> frozenset[Path]:
-    """The file and every file of this package that it imports, directly or indirectly.
+    """The file, and all files of this package that it imports, directly or indirectly.
 
-    If the imports cannot be determined, the result is the file and the whole package.
+    If the imports cannot be determined, the result is the file and all files of this package.
     """
     found, left = set[Path](), {file} if file.is_file() else set()
     while left:
@@ -222,7 +226,7 @@ def _statements(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
 
 
 def _file(name: str) -> Path | None:
-    """The path of a module of this package; ``None`` if there is no such module."""
+    """The file of the module ``name`` of this package; ``None`` if there is no such module."""
     place = ROOT.parent.joinpath(*name.split("."))
     choices = (place.with_name(f"{place.name}.py"), place / "__init__.py")
     return next((p for p in choices if p.is_relative_to(ROOT) and p.is_file()), None)

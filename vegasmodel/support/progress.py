@@ -38,7 +38,7 @@ class Series:
 
     @property
     def total(self) -> float:
-        """Simulated seconds of all runs that are needed, as far as is known yet."""
+        """The number of seconds to simulate in all needed runs, as far as is known yet."""
         return self.over + max(self.wanted - self.ended, 0) * self.length
 
 
@@ -47,7 +47,10 @@ _series: list[Series] = []
 
 @contextmanager
 def series() -> Iterator[Series]:
-    """Count the runs that are started inside the ``with`` block as one series."""
+    """Report the simulator runs that are started inside the ``with`` block as one progress.
+
+    This suits runs whose mean is one answer.
+    """
     made = Series()
     _series.append(made)
     try:
@@ -60,10 +63,10 @@ def series() -> Iterator[Series]:
 def running(
     clock: Callable[[], float], length: float, compiling: Callable[[], bool]
 ) -> Iterator[None]:
-    """Register a run of a simulator, which lasts for the ``with`` block.
+    """Report the progress of a simulator's run, which lasts as long as the ``with`` block.
 
     ``clock()`` returns the seconds simulated so far, out of ``length``.  ``compiling()`` returns
-    whether Numba is compiling the simulator now.
+    whether Numba is compiling the simulator at this moment.
     """
     if not _series:
         with series(), running(clock, length, compiling):
@@ -93,9 +96,10 @@ def line(seconds: float) -> str:
 
 @contextmanager
 def shown(file: IO[str] | None = None) -> Iterator[None]:
-    """During the ``with`` block, show a line of progress on ``file``, if that is a terminal.
+    """Show the progress of simulations on a terminal while the ``with`` block runs.
 
-    The default is standard error.
+    The line is written to ``file`` (default: standard error). Nothing is shown if that is no
+    terminal.
     """
     out = file or sys.stderr
     if not out.isatty():

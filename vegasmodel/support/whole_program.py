@@ -1,15 +1,15 @@
 """Compiles a function and all the compiled functions that it calls as one program.
 
 By default Numba compiles each function to machine code together with copies of all functions that
-it calls. If calls are eight levels deep, a function is compiled eight times. Here each function is
-translated only to LLVM's intermediate language. The function that Python calls then gets one copy
-of each. LLVM optimises all of them together, once. The results stay the same to the last bit,
-because LLVM is not allowed to reorder arithmetic.
+it calls. If calls are eight levels deep, the innermost function is compiled eight times. Here each
+function is translated only to LLVM's intermediate language. The function that Python calls is then
+linked with one copy of each function that it needs, and LLVM optimises the whole once. The results
+stay the same to the last bit, because LLVM is not allowed to reorder arithmetic.
 
 LLVM inlines small functions wherever they are called.  There are two exceptions, which make the
 program much smaller, while runs take about as long.  A function that many places call but few runs
 need (``apart``) is not inlined.  A function that seldom runs (``rare``) is not inlined either, and
-it calls other functions instead of inlining them.
+the functions that it calls are not inlined in it.
 
 Four more changes save compile time:
 
@@ -102,7 +102,7 @@ class WholeProgram(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
 
 
 class Part(CPUDispatcher):  # type: ignore[misc]
-    """A function that only compiled code calls; a ``WholeProgram`` includes it."""
+    """A function that only compiled code calls; each ``WholeProgram`` that calls it contains it."""
 
     def __init__(
         self,
@@ -115,9 +115,9 @@ class Part(CPUDispatcher):  # type: ignore[misc]
         super().__init__(function, targetoptions=options, pipeline_class=passes)
 
     def compile(self, sig: Any) -> Any:
-        """Translate the function to LLVM's language for these types and enter it in Numba's tables.
+        """Translate the function to LLVM's intermediate language for arguments of these types.
 
-        Returns the key under which the tables hold it.
+        The result is entered in Numba's tables. Returns its key in these tables.
         """
         arguments, result = sigutils.normalize_signature(sig)
         arguments = tuple(unliteral(kind) for kind in arguments)  # 0 is an integer like others
@@ -130,7 +130,10 @@ class Part(CPUDispatcher):  # type: ignore[misc]
 
 @contextmanager
 def _without_garbage_collection() -> Iterator[None]:
-    """Stop Python's garbage collector, which would search Numba's objects repeatedly in vain."""
+    """Switch off Python's garbage collector while Numba compiles.
+
+    It would search Numba's many objects again and again, and find nothing to free.
+    """
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -142,9 +145,9 @@ def _without_garbage_collection() -> Iterator[None]:
 
 @contextmanager
 def _without_lock_events() -> Iterator[None]:
-    """Switch off Numba's events about LLVM's lock.
+    """Switch off the events that Numba records about LLVM's lock.
 
-    Numba would make two events at each of the many thousand times that it takes the lock.
+    Numba takes this lock many thousand times, and would record two events each time.
     """
     lock: Any = getattr(llvm.ffi.lib, "_lock", None)
     told = getattr(lock, "_cblist", None)
@@ -160,10 +163,10 @@ def _without_lock_events() -> Iterator[None]:
 
 @contextmanager
 def _without_negative_indices() -> Iterator[None]:
-    """Let an index of an array be the place itself, without a test whether it is below 0.
+    """Compile array accesses without the test whether an index is below 0.
 
-    Numba would add the array's length to a negative index, so each access to a record needs four
-    instructions more.
+    Numba would add the array's length to a negative index. The test takes four instructions at each
+    access to a record.
     """
     from numba.np import arrayobj
 
@@ -203,14 +206,15 @@ def _without_lifetimes() -> Iterator[None]:
 
 @contextmanager
 def _with_shortcuts() -> Iterator[None]:
-    """Make three of Numba's functions faster while it compiles; the code stays the same.
+    """Make three of Numba's functions faster while it compiles; the compiled code stays the same.
 
     - The first lists the variables in an instruction.  It now skips parts of the instruction whose
       type shows that they contain no variable.
     - The second finds the signature of an operator.  It now does so once for each combination of
       operands' types, not again at each place in the program.
-    - The third writes a record's type as text.  Numba does this at each access of a field, for the
-      message of an exception that Numba itself catches.  It now writes only the type's name.
+    - The third writes a record's type as text.  Numba does this at each access to a field of a
+      record, for the message of an exception that Numba itself catches.  It now writes only the
+      type's name.
     """
     instruction: Any = ir.Inst
     function: Any = types.BaseFunction
@@ -269,7 +273,11 @@ class _Unfinished(_Simplified):
     rare = apart = False
 
     def add_ir_module(self, module: Any) -> None:
-        """Add the function; if it is rare, the parts that it calls are not inlined in it."""
+        """Add the function's code to this library.
+
+        If the function seldom runs (``rare``), LLVM is told not to inline the functions that it
+        calls.
+        """
         if self.rare:
             linked = [lib for lib in self._linking_libraries if isinstance(lib, _Unfinished)]
             parts = {part.name for lib in linked for part in lib.get_defined_functions()}
@@ -283,7 +291,10 @@ class _Unfinished(_Simplified):
         self._finalized = True
 
     def with_callees(self, found: dict[Any, None]) -> None:
-        """Add a compiled function and all that it calls to ``found``, callees first."""
+        """Add this function and all functions that it calls to the dictionary ``found``.
+
+        A function is added after those that it calls.
+        """
         if self not in found:
             for library in self._linking_libraries:
                 if isinstance(library, _Unfinished):
@@ -294,7 +305,7 @@ class _Unfinished(_Simplified):
 
 
 class _Whole(_Simplified):
-    """The code of a function that Python calls, with the code of all its parts."""
+    """The code of a ``WholeProgram`` in LLVM's language, with that of all functions it calls."""
 
     _parts: dict[str, _Unfinished]  # by the names of their functions
     _linking_libraries: list[Any]
@@ -366,7 +377,7 @@ def _symbol(name: str, arguments: Any, *, abi_tags: Any = (), uid: Any = None) -
     """The name of a compiled function in LLVM's language: its Python name and a unique number.
 
     Numba itself would add the types of the function's arguments.  The type of a record lists all
-    fields of the record, up to a hundred.  Then the name would have thousands of characters.
+    its fields, up to a hundred, so the name would have thousands of characters.
     """
     return str(mangle(name, (), uid=uid))
 
@@ -390,9 +401,10 @@ def _listed(context: Any, function: Any, arguments: Any) -> Any:
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _Typing(NopythonTypeInference):  # type: ignore[misc]
-    """Numba's type inference, except that it finds an operator's signature once for the same types.
+    """Numba's type inference, with one search per operator and types of operands.
 
-    Numba would try dozens of candidates at each ``+`` and ``max`` of the program.
+    Numba itself would search dozens of candidates for an operator's signature at each ``+`` and
+    ``max`` of the program.
     """
 
     _name = "whole_program_typing"
@@ -423,7 +435,7 @@ class _Typing(NopythonTypeInference):  # type: ignore[misc]
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _LowerWhole(NativeLowering):  # type: ignore[misc]
-    """Numba's last pass for a ``WholeProgram``: translate it to machine code."""
+    """Numba's last pass for a ``WholeProgram``: translate it and its parts to machine code."""
 
     _name = "whole_program_lowering"
 
@@ -435,7 +447,10 @@ class _LowerWhole(NativeLowering):  # type: ignore[misc]
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _LowerPart(NativeLowering):  # type: ignore[misc]
-    """Numba's last pass for a ``Part``: translate it to LLVM's language only."""
+    """Numba's last pass for a ``Part``: translate it to LLVM's intermediate language only.
+
+    No machine code is made.
+    """
 
     _name = "whole_program_part"
     rare = apart = False
@@ -467,7 +482,7 @@ class _LowerPart(NativeLowering):  # type: ignore[misc]
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _LowerRare(_LowerPart):
-    """The same for a part that seldom runs."""
+    """As ``_LowerPart``, for a function that seldom runs and is not inlined."""
 
     _name = "whole_program_rare_part"
     rare = True

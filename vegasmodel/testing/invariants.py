@@ -57,11 +57,12 @@ def counting(prediction: Prediction) -> Floats:
 
 
 def _lag(scenario: Scenario, link: Link) -> float:
-    """By how much the time from the link to the count can differ between packets, s.
+    """How much the time from the link to the count can differ between packets at this link, s.
 
-    At one link this is at most the difference of the RTTs.  At several, and if there is data in
-    both directions, packets or their ACKs also wait in other queues, each for up to the time in
-    which it empties.
+    A packet is counted when its ACK is back at the sender.  On one link with data in one direction,
+    the times differ by at most the difference of the RTTs.  With several links, or with data in
+    both directions, packets or their ACKs also wait in other queues.  The result is then the
+    longest RTT and the time in which each of these queues, if full, empties.
     """
     rtts = [m.rtt for m in scenario.members if link in scenario.path(m.flow)]
     one_way = len({group.direction for group in scenario.flows}) == 1
@@ -74,7 +75,10 @@ def _lag(scenario: Scenario, link: Link) -> float:
 
 
 def _behind_a_hole(scenario: Scenario, link: Link) -> float:
-    """How many packets may have passed the link but wait to be counted behind a lost packet."""
+    """The greatest number of packets that may wait to be counted behind a lost packet.
+
+    These packets have passed the link, but a receiver counts packets in order.
+    """
     rtts = [m.rtt for m in scenario.members if link in scenario.path(m.flow)]
     lossless = all(other.lossless and not other.drops for other in scenario.links)
     if not rtts or lossless:
@@ -84,11 +88,12 @@ def _behind_a_hole(scenario: Scenario, link: Link) -> float:
 
 @kinds.checked
 def check(prediction: Prediction) -> None:
-    """Raise ``AssertionError`` unless the prediction satisfies these statements.
+    """Raise ``AssertionError`` unless the prediction satisfies the following statements.
 
-    - It has a finite throughput of at least 0 for every flow, or a reason why there is no answer.
-      A flow that is not active between warm-up and end has none.
-    - No link carries more than its capacity, apart from how packets are counted (``counting``).
+    - It has a finite throughput of at least 0 for every flow, or else a reason why there is no
+      answer. The throughput may be missing for a flow that may send nothing between warm-up and
+      end.
+    - No link carries more than its capacity, within the error of counting packets (``counting``).
     - Each baseRTT is positive, and each loss rate lies between 0 and 1.
     """
     if not prediction.applicable:

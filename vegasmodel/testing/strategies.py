@@ -1,4 +1,4 @@
-"""Hypothesis strategies for inputs of the Vegas steady state and for valid scenarios.
+"""Hypothesis strategies: random inputs of the Vegas steady state and random valid scenarios.
 
 An example of a test that uses them::
 
@@ -28,7 +28,7 @@ __all__ = ["Equilibrium", "equilibria", "queues", "scenarios"]
 
 
 class Equilibrium(NamedTuple):
-    """Arguments of ``vm.equilibrium.rates`` and ``queueing_delay``."""
+    """Arguments of ``vm.equilibrium.rates`` and ``vm.equilibrium.queueing_delay``."""
 
     alpha: Floats  # [n] packets
     x: Floats  # [n] s, over-estimates, at least 0
@@ -38,13 +38,14 @@ class Equilibrium(NamedTuple):
 @kinds.checked
 @st.composite
 def equilibria(draw: st.DrawFn, max_flows: int = 20) -> Equilibrium:
-    """Vegas flows alone on one link: thresholds of 0.1 to 100 packets, over-estimates to 1 s.
+    """Random inputs of the Vegas steady state: Vegas flows alone on one link.
 
-    The rates satisfy ``invariants.check_rates``.  For the variants ``paper`` and ``ns2``, three
-    more statements hold; x are the over-estimates and c is the capacity.
+    Thresholds are 0.1 to 100 packets, and over-estimates of the baseRTT are 0 to 1 s.  The steady
+    rates satisfy ``invariants.check_rates``.  For the variants ``paper`` and ``ns2``, three more
+    statements hold; x are the over-estimates and c is the capacity.
 
     - If the flows are permuted, the rates are permuted in the same way.
-    - The inputs ``(alpha, x / k, k c)`` give ``k`` times the rates.
+    - The inputs ``(alpha, x / k, k c)`` give ``k`` times the rates of ``(alpha, x, c)``.
     - If one flow's over-estimate grows, its own rate does not decrease.
     """
     n = draw(st.integers(1, max_flows))
@@ -54,7 +55,7 @@ def equilibria(draw: st.DrawFn, max_flows: int = 20) -> Equilibrium:
 
 
 def queues() -> st.SearchStrategy[Queue]:
-    """Queue disciplines of any kind, with random parameters."""
+    """A Hypothesis strategy for queues: drop-tail, Rate-Delay or RED, with random parameters."""
     return st.one_of(
         st.builds(DropTail),
         st.builds(RateDelay, k=st.floats(0.25, 4.0), delay_buffer=st.floats(0.05, 0.5)),
@@ -77,12 +78,12 @@ def scenarios(
     max_groups: int = 3,
     max_links: int = 1,
 ) -> Scenario:
-    """Valid scenarios: up to ``max_links`` links that all flows cross, and groups of 1 to 4 flows.
+    """Random valid scenarios: up to ``max_links`` links, all crossed by groups of 1 to 4 flows.
 
     Links have 50 to 5000 pkt/s and a buffer of 5 to 200 packets, or of 1 or 2 bandwidth-delay
-    products.  RTTs are 20 to 300 ms.  Runs last 60 s, of which the first 20 s are warm-up.  All
-    flows of a scenario have the same variant.  Every scenario satisfies
-    ``Scenario.from_toml(s.to_toml()) == s``, and every model's answer satisfies
+    products. RTTs are 20 to 300 ms, and 100 ms more for each link.  Runs last 60 s, of which the
+    first 20 s are warm-up.  All flows of a scenario have the same variant.  Every scenario
+    satisfies ``Scenario.from_toml(s.to_toml()) == s``, and every model's answer satisfies
     ``invariants.check``.
     """
     variant = draw(st.sampled_from(list(variants)))
