@@ -1,6 +1,7 @@
 """vegasmodel: how TCP Vegas and its rivals share a bottleneck.
 
-Import it as ``vm``.  Submodules load when they are used, so that ``import vegasmodel`` is fast.
+The documentation imports it as ``vm``.  Submodules load when they are used, so that
+``import vegasmodel`` is fast.
 """
 
 from vegasmodel.support import lazy

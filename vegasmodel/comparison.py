@@ -1,8 +1,8 @@
 """Compares the models' predictions with a measurement of the same scenario.
 
 The modules of the models and those of the packet-level simulators never import each other. Only
-this module imports both. So a model and a packet-level simulator cannot agree because they share
-code.
+this module imports both. So if a model and a packet-level simulator agree, the reason is not that
+they share code.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Comparison:
 
     @property
     def results(self) -> tuple[Prediction, ...]:
-        """All results in one tuple: first those of the models, then the measurement."""
+        """All results: those of the models, and then the measurement."""
         return (*self.models, self.measured)
 
     @property

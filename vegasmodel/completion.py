@@ -6,10 +6,10 @@ also leave out the run's duration and warm-up.
 
 A trace shows each Vegas flow's backlog, the number of packets that the flow kept queued. It does
 not show the thresholds. Vegas holds its window while its backlog lies between alpha and beta, so
-several pairs (alpha, beta) agree with the same backlogs. Of the pairs that agree with the backlogs
-of all flows of a group, the estimate is the pair with the smallest difference beta - alpha. Each
-TCP implementation computes the backlog in its own way. The flow's field ``variant`` names the
-implementation.
+the same backlogs are possible with several pairs (alpha, beta). Of the pairs with which the
+backlogs of all flows of a group are possible, the estimate is the one with the smallest difference
+beta - alpha. Each TCP implementation computes the backlog in its own way. The flow's field
+``variant`` names the implementation.
 """
 
 from __future__ import annotations

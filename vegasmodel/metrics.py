@@ -69,7 +69,7 @@ def group_means(
 
 @kinds.checked
 def known_mean(values: ArrayLike) -> Floats:
-    """The mean over the first axis of the values that are not NaN; NaN if all of them are."""
+    """The mean over the first axis, without entries that are NaN; NaN if all entries are."""
     b = np.asarray(values, dtype=np.float64)
     known = ~np.isnan(b)
     with np.errstate(invalid="ignore"):

@@ -72,7 +72,7 @@ class Prediction:
 
     @cached_property
     def names(self) -> list[str]:
-        """The names of the flows."""
+        """The names of the flows, in the order of ``scenario.members``."""
         return [member.name for member in self.scenario.members]
 
     @cached_property
@@ -125,7 +125,7 @@ class Prediction:
 
     @property
     def _packet_bits(self) -> Floats:
-        """The size of one data packet of each flow, in bits."""
+        """The size of one data packet of each flow, in bits, [n_flows]."""
         sizes = [self.scenario.size_of(member.flow) for member in self.scenario.members]
         return 8.0 * np.array(sizes)
 
@@ -170,7 +170,7 @@ class Prediction:
 
     @cached_property
     def jain(self) -> float | None:
-        """Jain's fairness index over the flows."""
+        """Jain's fairness index of the flows' throughputs; ``None`` if it is not known."""
         return None if self.throughput is None else _number(jain(self.throughput))
 
     @cached_property
@@ -315,7 +315,7 @@ def active_part(scenario: Scenario) -> Floats:
 
 
 def silent(scenario: Scenario) -> NDArray[np.bool_]:
-    """Flows that may send nothing from warm-up to end, so that they have no throughput, [flow]."""
+    """Which flows may have no throughput, because they may send nothing from warm-up on: [flow]."""
     ended = np.array([m.flow.size != math.inf for m in scenario.members])
     never: NDArray[np.bool_] = active_part(scenario) == 0.0
     return ended | never

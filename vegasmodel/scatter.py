@@ -1,4 +1,4 @@
-"""How much the answers of random runs differ from run to run, and how many runs are enough."""
+"""How much the throughputs of random runs differ from run to run, and how many runs are enough."""
 
 from __future__ import annotations
 

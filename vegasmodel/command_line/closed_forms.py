@@ -1,8 +1,8 @@
 """Commands that each evaluate one closed form: ``equilibrium``, ``arrivals``, ``rd``.
 
-``equilibrium`` and ``arrivals`` are about Vegas flows alone on a link, ``rd`` is about Rate-Delay
-services. An option about several flows takes one value for all flows, or a list with commas
-(``--alpha 3,1``).
+``equilibrium`` and ``arrivals`` compute rates of Vegas flows that have a link to themselves, and
+``rd`` those of Rate-Delay services. An option with a value for each flow takes one value for all
+flows, or a list with commas (``--alpha 3,1``).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def equilibrium(
     packet_size: str,
     json: bool,
 ) -> None:
-    """Vegas flows alone on one link: delay and rates.
+    """Vegas flows that have a link to themselves: queueing delay and rates in the steady state.
 
     The equations are (3) to (6) of the paper boutremans.
 
@@ -114,8 +114,8 @@ def arrivals(
 ) -> None:
     """Rates of Vegas flows that arrive one after another.
 
-    Each flow mistakes the queueing delay at its start for propagation delay.  Prints the exact
-    recursion beside Bonald's closed form, whose rates do not add up to the capacity.
+    Each flow mistakes the queueing delay at its start for propagation delay.  Prints the rates of
+    the exact recursion beside those of Bonald's closed form, which do not add up to the capacity.
 
     Example: vegasmodel arrivals --n 20 --capacity 125pkt/s --alpha 3
     """

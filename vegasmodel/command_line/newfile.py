@@ -182,10 +182,10 @@ def _whole(entry: Filled, flow: Flow) -> float:
 
 
 def _rounded(value: float, low: float, high: float) -> float:
-    """The value, rounded to the fewest digits that suffice: 3, 4 or 5, or else 6.
+    """The value, rounded to as few digits as possible: 3, 4, 5 or 6.
 
-    They suffice if the rounded value stays in the range ``low .. high`` and differs from the value
-    by at most a tenth of this range.
+    A number of digits is possible if the rounded value stays in the range ``low .. high`` and
+    differs from the value by at most a tenth of this range.  6 digits are always possible.
     """
     room = (high - low) / 10.0 if math.isfinite(high - low) else 0.0
     for digits in range(3, 6):

@@ -395,7 +395,7 @@ def draw_map(
     out: Path,
     json: bool,
 ) -> None:
-    """Draw a ready-made map over two fields.
+    """Draw a ready-made map: a share or ratio of throughputs over two fields of a scenario.
 
     MAP is starvation, buffer-alpha, rtt-bias or linux-order.  A printed paragraph says how to read
     the picture.  The map starvation runs ns-2.

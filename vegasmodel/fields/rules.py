@@ -76,7 +76,7 @@ class Rule(Protocol):
         """Raise ``FieldError`` unless the value is allowed."""
 
     def write(self, value: Any) -> Any:
-        """Return ``value`` as a scenario file states it: for 0.08 s, the text ``"80 ms"``.
+        """Convert ``value`` for a scenario file: 0.08 s, for example, becomes the text ``"80 ms"``.
 
         ``read`` turns this text back into ``value``.
         """
@@ -179,7 +179,7 @@ class Boolean(AsItIs):
 
 @dataclasses.dataclass(frozen=True)
 class Choice(AsItIs):
-    """The rule for a field that holds one of a few words."""
+    """The rule for a field whose value is one word out of a few allowed ones."""
 
     words: tuple[str, ...]
 
@@ -201,7 +201,10 @@ class Text(AsItIs):
     longest: int = 120
 
     def check(self, value: Any, where: str) -> None:
-        """Refuse control characters, which would break every table and log line."""
+        """Raise ``FieldError`` unless the value is text of printable characters on one line.
+
+        Control characters would break tables and log lines.
+        """
         if (
             not isinstance(value, str)
             or not value.isprintable()
@@ -243,6 +246,9 @@ def listed(value: object, where: str, what: str) -> list[Any]:
 
 
 def nearest(word: object, known: Sequence[str]) -> str:
-    """The text ``; did you mean 'x'?`` if ``word`` resembles the known word x, else no text."""
+    """A text ``; did you mean 'x'?`` for an error message; x is the known word most like ``word``.
+
+    The text is empty if no known word resembles ``word``.
+    """
     match = difflib.get_close_matches(str(word)[:60], known, n=1)
     return f"; did you mean {match[0]!r}?" if match else ""

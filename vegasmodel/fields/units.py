@@ -64,7 +64,11 @@ def printable(text: str) -> str:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of quantity: its unit inside the package, and the units that a user may write."""
+    """A kind of quantity, such as a time or a rate.
+
+    ``unit`` is its unit inside the package, and ``allowed`` describes for errors what a user may
+    write.
+    """
 
     unit: str
     allowed: str
@@ -164,9 +168,9 @@ def parse(
 
     ``kind`` is a key of ``KINDS``.  ``rate`` also accepts bits or bytes per second, and ``packets``
     also accepts bytes; they are converted with ``packet_size`` (bytes).  A number without a unit is
-    accepted only for ``packets``, ``buffer`` and ``fraction``.  The value must lie in ``low <=
-    value <= high``, or in ``low < value <= high`` if ``low_open``.  ``inf`` is accepted only if
-    ``infinite``.
+    accepted only for ``packets``, ``buffer`` and ``fraction``.  The value must lie in
+    ``low <= value <= high``, or in ``low < value <= high`` if ``low_open``.  ``inf`` is accepted
+    only if ``infinite``.
 
     Raises ``FieldError``, which names ``field``, the text and what is allowed.
     """
@@ -180,7 +184,10 @@ def parse(
 
 
 def needs_packet_size(text: object, kind: str) -> bool:
-    """Whether the text can be converted to ``kind`` only with a packet size."""
+    """Whether a packet size is needed to convert the text to a quantity of this ``kind``.
+
+    For example, ``"20 kB"`` as a number of packets needs one.
+    """
     if kind not in ("packets", "buffer", "rate") or not isinstance(text, str):
         return False
     try:
@@ -304,7 +311,7 @@ def format_rate(rate: float, packet_size: float) -> str:
 
 
 def format_time(seconds: float) -> str:
-    """``13.2 ms``: a time in the unit that reads best."""
+    """A time as text in the unit that reads best, such as ``13.2 ms``."""
     if math.isinf(seconds):
         return "inf"
     for scale, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):

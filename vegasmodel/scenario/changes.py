@@ -1,4 +1,4 @@
-"""Changes keys of a scenario; the result is as if its file had been edited."""
+"""Makes a copy of a scenario with some keys changed, as if its scenario file had been edited."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ class Link(Shown):
 
     @property
     def never_full(self) -> bool:
-        """Whether the buffer is infinite."""
+        """Whether the buffer is infinite, so that every arriving packet finds room."""
         return self.buffer == math.inf
 
     @property
@@ -131,7 +131,10 @@ class Staggered(Checked):
 
 @dataclass(frozen=True)
 class Pareto(Checked):
-    """Pareto-distributed flow sizes: their mean in packets, and the shape (> 1)."""
+    """Random sizes of flows with a Pareto distribution.
+
+    ``mean`` is in packets, and ``shape`` is the distribution's shape (> 1).
+    """
 
     mean: OrText[float] = field(Quantity("packets", low_open=True))
     shape: OrText[float] = field(_SHAPE)
@@ -139,7 +142,7 @@ class Pareto(Checked):
 
 @dataclass(frozen=True)
 class Poisson(Checked):
-    """Poisson arrivals: the rate in flows per second."""
+    """Random arrivals of flows as a Poisson process; ``rate`` is in flows per second."""
 
     rate: OrText[float] = field(Quantity("frequency", low_open=True))
 

@@ -39,7 +39,7 @@ DEFAULT_DELAY = 1e-3  # one way, seconds
 class Scenario(Checked):
     """Links, groups of flows and a run.
 
-    When a scenario is made, it is checked that its values fit together.
+    Making a scenario raises ``FieldError`` if its values do not fit together.
     """
 
     links: tuple[Link, ...] = field(Tables(Link), key="link")
@@ -195,7 +195,7 @@ class Scenario(Checked):
 
     @property
     def random_arrivals(self) -> bool:
-        """Whether some flows arrive at random, so that each run has different flows."""
+        """Whether flows of a group arrive at random times, so that each run has different flows."""
         return any(group.arrivals != "once" for group in self.flows)
 
     def transmission(self, group: Flow) -> float:
@@ -397,7 +397,7 @@ def _delays(scenario: Scenario) -> None:
     """Give links without a delay their default: 1 ms, or less if the RTT of a flow leaves less.
 
     Transmission times and the links' delays are parts of the RTT of each flow that crosses the
-    links. Raises ``FieldError`` if they exceed the RTT of a flow together.
+    links. Raises ``FieldError`` if their sum exceeds the RTT of a flow.
     """
     left: dict[
         str, float

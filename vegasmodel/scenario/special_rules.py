@@ -50,9 +50,9 @@ class LawRule(AsItIs):
 
 
 class BufferRule(Quantity):
-    """The rule for a buffer in packets, as a time, or in bandwidth-delay products (BDP).
+    """The rule for a buffer: packets, a time, or a number of bandwidth-delay products (BDP).
 
-    A time or a BDP becomes packets only when the capacity and the RTTs are known.
+    A time or a number of BDP becomes packets only when the capacity and the RTTs are known.
     """
 
     def read(self, value: object, where: str, packet_size: float | None) -> float:

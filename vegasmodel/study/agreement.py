@@ -95,9 +95,9 @@ def agreement(one: Basins, other: Basins, tolerance: float | None = None) -> Agr
 def _parted(rates: Floats, label: NDArray[np.intp], tolerance: float) -> NDArray[np.intp]:
     """Divide each wide outcome into parts; return the outcome of each start, [start].
 
-    ``label`` [start] is the outcome of each start before.  An outcome is wide if the ``rates``
-    [start, flow] of one of its flows differ between its starts by more than ``2 tolerance`` times
-    the mean rate.
+    ``label`` [start] is the outcome of each start before the division.  An outcome is wide if the
+    ``rates`` [start, flow] of one of its flows differ between its starts by more than
+    ``2 tolerance`` times the mean rate.
     """
     scale = float(rates[label >= 0].mean()) if np.any(label >= 0) else 1.0
     parted, n = label.copy(), int(label.max(initial=-1)) + 1

@@ -87,7 +87,7 @@ class Basins:
 
     @property
     def answered(self) -> int:
-        """The number of starts for which the model has an answer."""
+        """The number of random starts for which the model has an answer."""
         return int((self.outcome >= 0).sum())
 
     def __repr__(self) -> str:

@@ -289,7 +289,7 @@ def _uncertainty(found: Prediction) -> float:
 
 
 def _bits(scenario: Scenario) -> Floats:
-    """The size of one data packet of each flow, in bits."""
+    """The size of one data packet of each flow, in bits, [n_flows]."""
     return np.array([8.0 * scenario.size_of(member.flow) for member in scenario.members])
 
 

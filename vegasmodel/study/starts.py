@@ -59,7 +59,7 @@ class Starts:
     order: bool  # the flows exchange their start times at random
 
     def draw(self, scenario: Scenario, n: int, seed: int) -> list[Start]:
-        """Draw ``n`` starts.
+        """Draw ``n`` random starts of the scenario.
 
         The same ``seed`` gives the same starts; a larger ``n`` only adds starts at the end.  Raises
         ``FieldError`` if ``n`` is out of range.

@@ -4,7 +4,7 @@ A sweep evaluates a model over a grid of values of a scenario's fields. The grid
 blocks. The results of a block are written when the block is computed, and its array ``status`` is
 written last. So a block with a status is complete. If the process is killed, only the blocks in
 progress are lost. If the same sweep is run again, it computes the blocks that are missing. The
-final files are the same as without the interruption, because they contain no date or time.
+final files contain no date or time, so they are the same as without the interruption.
 """
 
 from __future__ import annotations

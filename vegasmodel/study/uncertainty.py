@@ -78,7 +78,7 @@ class Sensitivity:
     def elasticities(self) -> Floats:
         """The relative change of each throughput per relative change of each field, [flow, field].
 
-        These are d ln(throughput)/d ln(field): the slopes times the fields' values.
+        It is d ln(throughput)/d ln(field), which is the slope times the field's value.
         """
         return np.asarray(self.slopes * self.values)
 
@@ -138,11 +138,11 @@ def sensitivity(scenario: Scenario, model: str, names: list[str]) -> Sensitivity
 def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float]) -> Uncertainty:
     """How uncertain a closed form's throughput ratios are, if fields of the scenario have errors.
 
-    ``errors`` maps fields to standard deviations, as in ``{"rtt": "5 %", "flow.reno.rtt": "2
-    ms"}``. Each is a fraction of the value or an amount in the field's unit; a plain number is a
-    fraction. The errors of different entries are taken as independent.  ``rtt``, ``over_estimate``
-    and ``capacity`` without a name mean those of all groups or links, which then have the same
-    error. Raises ``FieldError`` as ``sensitivity`` does.
+    ``errors`` maps fields to standard deviations, as in
+    ``{"rtt": "5 %", "flow.reno.rtt": "2 ms"}``. Each is a fraction of the value or an amount in the
+    field's unit; a plain number is a fraction. The errors of different entries are taken as
+    independent.  ``rtt``, ``over_estimate`` and ``capacity`` without a name mean those of all
+    groups or links, which then have the same error. Raises ``FieldError`` as ``sensitivity`` does.
     """
     expect(scenario)
     if not isinstance(errors, Mapping) or not errors:

@@ -35,10 +35,10 @@ Submit = Callable[[Points, str], "Future[Figures]"]
 
 
 def check(engine: str, scheduler: str | None) -> None:
-    """Check the options of a sweep.
+    """Check the options ``engine`` and ``scheduler`` of a sweep.
 
-    Raises ``FieldError`` for an unknown engine, or for a scheduler without Dask, and
-    ``ExtraMissing`` if Dask is not installed.
+    Raises ``FieldError`` for an unknown engine, or if a scheduler is given and the engine is not
+    Dask. Raises ``ExtraMissing`` if the engine is Dask and Dask is not installed.
     """
     Choice(ENGINES).check(engine, "engine")
     if engine == "dask":

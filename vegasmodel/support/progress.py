@@ -98,8 +98,7 @@ def line(seconds: float) -> str:
 def shown(file: IO[str] | None = None) -> Iterator[None]:
     """Show the progress of simulations on a terminal while the ``with`` block runs.
 
-    The line is written to ``file`` (default: standard error). Nothing is shown if that is no
-    terminal.
+    The line is written to ``file`` (default: standard error), but only if ``file`` is a terminal.
     """
     out = file or sys.stderr
     if not out.isatty():

@@ -401,7 +401,7 @@ def _listed(context: Any, function: Any, arguments: Any) -> Any:
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _Typing(NopythonTypeInference):  # type: ignore[misc]
-    """Numba's type inference, with one search per operator and types of operands.
+    """Numba's type inference, with one search per operator and combination of operand types.
 
     Numba itself would search dozens of candidates for an operator's signature at each ``+`` and
     ``max`` of the program.
@@ -482,7 +482,10 @@ class _LowerPart(NativeLowering):  # type: ignore[misc]
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _LowerRare(_LowerPart):
-    """As ``_LowerPart``, for a function that seldom runs and is not inlined."""
+    """Numba's last pass for a ``Part`` that seldom runs.
+
+    It works as ``_LowerPart``, and marks the code so that LLVM does not inline it.
+    """
 
     _name = "whole_program_rare_part"
     rare = True

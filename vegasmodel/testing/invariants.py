@@ -33,9 +33,9 @@ def counting(prediction: Prediction) -> Floats:
       packet has passed the link.  So packets that passed it before T began may count within T.  If
       d differs between flows, this adds up to ``c (max d - min d)`` packets (``_lag``).
     - Order.  ns-2, ns-3 and measurements count packets in order.  So the packets behind a lost
-      packet count only when the lost one has been sent again.  If packets can be lost, up to ``c
-      max(RTT)`` packets and as many as the buffer holds can wait in this way.  ``rounds`` counts
-      such packets as they arrive.
+      packet count only when the lost one has been sent again.  If packets can be lost, up to
+      ``c max(RTT)`` packets and as many as the buffer holds can wait in this way.  ``rounds``
+      counts such packets as they arrive.
 
     The packets of the last two kinds passed the link after the run began and before T began. So
     they are at most ``c warmup`` packets. If buffers are infinite, this is the only bound.
@@ -119,10 +119,10 @@ def check(prediction: Prediction) -> None:
 
 @kinds.checked
 def check_rates(rates: Floats, capacity: float) -> None:
-    """Raise ``AssertionError`` unless steady rates of Vegas flows are positive and fill the link.
+    """Raise ``AssertionError`` unless steady rates of Vegas are positive and fill the link.
 
-    Their sum must equal the capacity within a relative error of 1e-12, the rounding error of a sum
-    of up to 100 rates.
+    The sum of the rates must equal the capacity within a relative error of 1e-12, the rounding
+    error of a sum of up to 100 rates.
     """
     assert np.all(rates > 0), "each flow has a rate"
     total = math.fsum(np.ravel(rates))
