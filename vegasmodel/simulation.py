@@ -51,9 +51,10 @@ def simulate(
     (bytes) describe each flow.
 
     If the buffer overflows in ``fluid`` and all flows have the variant ``paper``, every flow whose
-    window is growing loses one packet.  ``parts`` is the number of parts into which ``rounds``
-    divides a round trip.  Raises ``FieldError`` for an unknown model, and ``ValueError`` if the
-    model lacks a feature of the scenario.
+    window is growing loses one packet.  ``parts`` bounds the number of events that ``rounds``
+    simulates per flow and round trip; an event is one packet or a train of packets.  Raises
+    ``FieldError`` for an unknown model, and ``ValueError`` if the model lacks a feature of the
+    scenario.
     """
     expect(scenario)
     Choice(SIMULATORS).check(model, "model")
