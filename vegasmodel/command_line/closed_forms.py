@@ -44,9 +44,9 @@ def equilibrium(
     packet_size: str,
     json: bool,
 ) -> None:
-    """Vegas flows that have a link to themselves: queueing delay and rates in the steady state.
+    """Vegas flows alone on one link: queueing delay and rates.
 
-    The equations are (3) to (6) of the paper boutremans.
+    These are the values of the steady state.  The equations are (3) to (6) of the paper boutremans.
 
     Example: vegasmodel equilibrium --capacity 250pkt/s --alpha 3 --over-estimate 0ms,16.2ms
     """

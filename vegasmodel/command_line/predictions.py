@@ -44,10 +44,10 @@ def ratio(
     json: bool,
     plot: Path | None,
 ) -> None:
-    """Throughput ratios of flows that share one link, without a scenario file.
+    """Throughput ratios of flows, without a scenario file.
 
-    By default every closed form that can be evaluated gives its ratios; --model chooses other
-    models.  A flow is written as LAW[:KEY=VALUE,...].
+    The flows share one link.  By default every closed form that can be evaluated gives its ratios;
+    --model chooses other models.  A flow is written as LAW[:KEY=VALUE,...].
 
     Example: vegasmodel ratio --capacity 1080pkt/s --rtt 60ms --buffer 20pkt vegas:alpha=3,beta=3
     reno
@@ -159,11 +159,11 @@ def compare(
     json: bool,
     plot: Path | None,
 ) -> None:
-    """Compare all models with a measurement, and print the error of each model.
+    """Compare all models with a measurement.
 
-    The measurement is the given trace.  Without a trace it is the stored run of exactly this
-    scenario, or else a new run of ns-2.  With a trace, the file may leave out capacity, rtt, buffer
-    and alpha; they are then estimated from the trace.
+    Prints each model's results and errors.  The measurement is the given trace.  Without a trace it
+    is the stored run of exactly this scenario, or else a new run of ns-2.  With a trace, the file
+    may leave out capacity, rtt, buffer and alpha; they are then estimated from the trace.
 
     Example: vegasmodel compare mixed.toml
     """

@@ -16,7 +16,7 @@ SHELLS = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
 @inputs.as_json
 @click.pass_context
 def completion(context: click.Context, name: str, json: bool) -> None:
-    """Print a script by which a shell completes commands with the tab key.
+    """Print a script that completes commands by the tab key.
 
     SHELL is bash, zsh or fish.  Add this line to the shell's start-up file:
 

@@ -158,12 +158,12 @@ def sweep(
     laws: tuple[Path, ...],
     json: bool,
 ) -> None:
-    """Run a model over a grid of values of fields; write the results to a Zarr folder.
+    """Run a model over a grid of fields' values.
 
-    xarray.open_zarr reads the folder, with labels and units.  If the command is interrupted, the
-    same command continues where it stopped.  The variable status marks points without an answer.
-    With one field, --plot draws a line for each flow's share.  With two, it draws a map of the
-    first group's share.
+    The results are written to a Zarr folder. xarray.open_zarr reads it, with labels and units.  If
+    the command is interrupted, the same command continues where it stopped.  The variable status
+    marks points without an answer.  With one field, --plot draws a line for each flow's share.
+    With two, it draws a map of the first group's share.
 
     Example: vegasmodel sweep mixed.toml --over link.buffer=5:60:5 --over flow.rtt=20ms:200ms:20ms
     --model minicycle --out map.zarr
@@ -395,10 +395,10 @@ def draw_map(
     out: Path,
     json: bool,
 ) -> None:
-    """Draw a ready-made map: a share or ratio of throughputs over two fields of a scenario.
+    """Draw a ready-made map over two fields of a scenario.
 
-    MAP is starvation, buffer-alpha, rtt-bias or linux-order.  A printed paragraph says how to read
-    the picture.  The map starvation runs ns-2.
+    The map shows a share or a ratio of throughputs.  MAP is starvation, buffer-alpha, rtt-bias or
+    linux-order.  A printed paragraph says how to read the picture.  The map starvation runs ns-2.
 
     Example: vegasmodel map buffer-alpha --out map.png
     """
