@@ -9,14 +9,14 @@ a case is the largest error of a flow's rate, divided by the link's capacity.  H
 (``--half unseen``) serve only for the final judgement: the model was not changed after a look at
 them.
 
-``sure`` is the uncertainty of the two measured runs: the largest standard error of a flow's rate,
-divided by the capacity.  ``beyond`` is the error of a case beyond the measurement's uncertainty:
+``sure`` is the uncertainty of the measured runs, two or six of them: the largest standard error
+of a flow's rate, divided by the capacity.  ``beyond`` is the error beyond that uncertainty:
 each flow's standard error is taken from its error before the largest is chosen.
 
 The time at which a Vegas flow starts can decide its rate, because it decides the baseRTT that the
 flow measures.  By default a model averages over random start times.  Those of the first two runs of
 ``rounds`` are the measured ones.  With ``--starts measured`` all runs of the model have the start
-times of the two measured runs, and it averages over the random waits of the senders only.
+times of the measured runs, and it averages over the random waits of the senders only.
 
 A round trip in the virtual machine takes a little longer than the scenario says, because its hosts
 need time for each packet (``host_time``).  With ``--host-time`` the model gets RTTs that include
