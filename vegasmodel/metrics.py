@@ -158,6 +158,7 @@ def percent(part: float) -> str:
     return f"{float(f'{100.0 * part:.2g}'):g} %"
 
 
+@kinds.checked
 def relative_uncertainty(mean: Floats, error: Floats, runs: int) -> Floats:
     """Half the 95 % interval (Student's t) of each flow's throughput, divided by the throughput.
 
