@@ -65,15 +65,15 @@ def test_runs_follow_where_only_the_losers_are_drawn() -> None:
     assert predict(scenario.replace({"run.runs": 2}), "fluid").extra["runs"] == 2
 
 
-def test_trains_that_the_equations_lack_are_reported() -> None:
-    """Three Reno flows get 491, 66 and 171 pkt/s in ns-2, 28 % of the link; ``fluid`` more."""
+def test_trains_that_meet_overflow_a_small_buffer() -> None:
+    """Three Reno flows get 491, 66 and 171 pkt/s in ns-2, 28 % of the link."""
     flows = tuple(
         Flow("reno", rtt, name=f"f{i}", variant="ns2", send_jitter=0.00022)
         for i, rtt in enumerate((0.0793, 0.2265, 0.1639))
     )
     found = predict(Scenario((Link(2623.0, buffer=18.0),), flows, run=RANDOM), "fluid")
     assert found.throughput is not None
-    assert found.throughput.sum() > 1.5 * (491 + 66 + 171)
+    np.testing.assert_allclose(found.throughput, (491, 66, 171), rtol=0.25)
     assert _held(found)["windows-fill-the-link"] is False
 
 

@@ -109,8 +109,8 @@ def _of_chance(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
     """Assumptions on randomness and bursts that the equations of ``fluid`` make.
 
     - There are enough random runs, and small changes of the scenario do not change the result.
-    - If windows do not fill the link, packets pass the queue in bursts. Bursts of several
-      loss-based flows may coincide and overflow a buffer that is empty in the equations.
+    - The windows fill the link.  Otherwise packets pass the queue in trains.  If trains of
+      different RTTs meet, the number of dropped packets is known only roughly (``sampled/trains``).
     - Vegas keeps a true baseRTT. After a timeout ns-2's Vegas may measure a baseRTT that no packet
       had (``docs/ns2.md``).
     - Random losses seldom lead to timeouts.
@@ -127,8 +127,8 @@ def _of_chance(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
         Assumption(
             "windows-fill-the-link",
             not trains or idle <= MOST_IDLE,
-            f"the link idles for {idle:.0%} of the time; trains of packets that meet then are not "
-            "in the equations",
+            f"the link idles for {idle:.0%} of the time; how often trains of packets meet then is "
+            "known only roughly",
         ),
         _base_kept(scenario, run),
         _timers(scenario, run),

@@ -31,6 +31,13 @@ def draw(now: LinkState) -> float:
 
 
 @jit
+def draw_normal(now: LinkState) -> float:
+    """A random number of the standard normal distribution; ``now.draws`` counts the calls."""
+    now.draws += 1
+    return np.random.normal()
+
+
+@jit
 def lose(flow: Sender, now: LinkState, packets: float, ago: float) -> None:
     """Record that the flow loses ``packets``, ``ago`` seconds before the end of this step.
 

@@ -13,6 +13,7 @@ from vegasmodel.engines.fluid.sampled.growth import grow
 from vegasmodel.engines.fluid.sampled.queue import delay
 from vegasmodel.engines.fluid.sampled.records import NONE, Bottleneck, LinkState, Sender
 from vegasmodel.engines.fluid.sampled.round_trip import on_acks, sample_delay
+from vegasmodel.engines.fluid.sampled.trains import begin_train, count_trains, meet, meetings_matter
 from vegasmodel.engines.tables import Table, jit
 from vegasmodel.metrics import Floats
 
@@ -21,7 +22,7 @@ FALL = 1.0 - 1e-9  # packets: by which a window falls at least
 
 
 @jit
-def admit(flows: Table[Sender], now: LinkState) -> float:
+def admit(flows: Table[Sender], now: LinkState, c: float) -> float:
     """Start and stop the flows whose time has come; returns the time of the next start or stop."""
     t, due = now.time, np.inf
     for i in range(flows.shape[0]):
@@ -39,13 +40,16 @@ def admit(flows: Table[Sender], now: LinkState) -> float:
             flow.recovery_left, flow.timeout_ends, flow.backoff = 0.0, 0.0, 1.0
             flow.lost_of_pairs, flow.resends_left = False, 0.0
             flow.last_loss, flow.memory = t, 0.0
+            begin_train(flow, now, c)
         elif flow.active and not active:
             flow.cwnd = flow.in_flight = flow.undetected = 0.0
+            flow.arriving = False
         flow.active = active
         if flow.start > t:
             due = min(due, flow.start)
         elif flow.stop > t:
             due = min(due, flow.stop)
+    count_trains(flows, now, c)
     return due
 
 
@@ -92,10 +96,11 @@ def march(
     instant, and windows are not rounded to packets.
     """
     now, fell = state[0], False
+    trains = not smooth and meetings_matter(flows, link)
     k = 0
     while k < grid.size and grid[k] < now.time:
         k += 1
-    due = admit(flows, now)
+    due = admit(flows, now, link.capacity)
     now.delay = delay(flows, now, link.capacity)
     while now.time < end and not (until_fall and fell):
         until = min(due, end)
@@ -113,6 +118,8 @@ def march(
         moved = grow(flows, now, h, smooth)
         if moved and link.room < np.inf:
             overflow(flows, now, link, smooth)
+        if trains:
+            meet(flows, now, link, h)
         s, now.time = now.delay, later
         now.delay = delay(flows, now, link.capacity)
         if link.red or link.loss > 0.0:
@@ -132,6 +139,6 @@ def march(
                 out.losses[i] += on_acks(flow, now, h / (flow.rtt + s), link.capacity, smooth)
                 fell = fell or flow.cwnd <= before - FALL
         if later >= due:
-            due = admit(flows, now)
+            due = admit(flows, now, link.capacity)
             now.delay = delay(flows, now, link.capacity)
     return fell

@@ -77,6 +77,13 @@ class Sender:
     rounds_at_rest: float  # rounds since a decision moved the window
     memory: float  # of the law
     last_loss: float  # time
+    # the train that its packets form at the queue
+    arriving: bool  # it arrives now
+    front: float  # time when the next train's first packet arrives,
+    end: float  # ... and when the last packet of this one arrives, or of the next
+    train: float  # packets in it
+    train_rate: float  # packets per second while it arrives
+    phase: float  # of a transmission time, from a departure to the arrival of one of its packets
     # in a step
     sent: float  # packets that ACKs let go
     window_sent: float  # packets of a whole window that one ACK let go
@@ -99,6 +106,13 @@ class LinkState:
     red_passed: float  # RED: sum of p over the packets since its last drop,
     red_gap: float  # ... and where the next falls
     draws: int  # by chance, so far
+    # the trains that arrive now (``trains.py``)
+    trains: int
+    trains_rate: float  # of all together, packets per second
+    trains_variance: float  # of their number of packets, per second
+    trains_queue: float  # packets that wait behind trains that have met,
+    trains_time: float  # ... at this time
+    trains_due: float  # when the next train begins or ends
     loss_gap: float  # random loss: what is left of the sum of -ln(1 - p) until the next
 
 

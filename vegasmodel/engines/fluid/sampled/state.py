@@ -1,6 +1,8 @@
 """Writes the state of senders and queue as an array of numbers, so that two states can be compared.
 
-The array contains everything that determines the future of a simulation.
+The array contains everything that determines the future of a simulation, except where the flows'
+trains are.  They matter only while the windows do not fill the link, and then chance decides what
+is lost.
 """
 
 from __future__ import annotations
@@ -12,6 +14,9 @@ from vegasmodel.metrics import Floats
 
 PAST = ("lost", "rounds_at_rest", "timeouts")  # columns that only add up,
 INSTANTS = ("timeout_ends", "last_loss")  # ... that are times,
+TRAINS = (  # ... that say where the flows' trains are
+    "arriving", "front", "end", "train", "train_rate", "phase",
+)  # fmt: skip
 WITHIN_A_STEP = (  # ... and made anew in each step
     "sent", "window_sent", "extra", "extra_lost", "interval", "still", "growth_before",
     "delivery_rate",
@@ -20,7 +25,7 @@ _NAMES = list(FLOW.names or ())
 _MOVING = tuple(
     name
     for name in _NAMES[_NAMES.index("active") :]
-    if name not in (*PAST, *INSTANTS, *WITHIN_A_STEP)
+    if name not in (*PAST, *INSTANTS, *TRAINS, *WITHIN_A_STEP)
 )
 _FIELDS = fields(FLOW, Kinds(plain=_MOVING))
 LOSSES = 2  # numbers of each flow that stand first: packets lost so far, and seconds since a loss
