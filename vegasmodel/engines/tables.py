@@ -7,6 +7,7 @@ a field as ``table[i].field``.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar, cast, overload
 
@@ -51,6 +52,9 @@ def jit(
     options |= {"negative_indices": negative_indices, "forceinline": forceinline}
     options |= {"rare": rare, "apart": apart}
     return cast("_Function", compiled(function, whole_program=True, **options))
+
+
+rare = functools.partial(jit, rare=True)  # a step that few calls of its callers take
 
 
 class Table(Protocol[Row]):

@@ -12,7 +12,7 @@ from vegasmodel.engines.fluid.sampled.records import (
     LinkState,
     Sender,
 )
-from vegasmodel.engines.tables import Table, jit
+from vegasmodel.engines.tables import Table, jit, rare
 
 TRIES = 64  # pairs of packets that are drawn at most, to find two that meet
 
@@ -37,7 +37,7 @@ def draw_normal(now: LinkState) -> float:
     return np.random.normal()
 
 
-@jit
+@rare
 def lose(flow: Sender, now: LinkState, packets: float, ago: float) -> None:
     """Record that the flow loses ``packets``, ``ago`` seconds before the end of this step.
 
@@ -56,7 +56,7 @@ def lose(flow: Sender, now: LinkState, packets: float, ago: float) -> None:
     flow.rounds_at_rest = 0.0
 
 
-@jit
+@rare
 def victim(flows: Table[Sender], now: LinkState) -> int:
     """The flow to which an arriving packet belongs, drawn in proportion to the flows' rates."""
     total, s, last = 0.0, now.delay, 0
@@ -118,7 +118,7 @@ def drop_at_random(
             lose(flows[victim(flows, now)], now, 1.0, 0.5 * now.step)
 
 
-@jit
+@rare
 def drop_all(
     flows: Table[Sender], now: LinkState, link: Bottleneck, packets: float, queue: float
 ) -> None:
@@ -162,7 +162,7 @@ def overflow_of_bursts(flow: Sender, now: LinkState, link: Bottleneck) -> None:
             lose(flow, now, over, grown_ago(flow, over) if flow.interval < NEVER else 0.0)
 
 
-@jit
+@rare
 def admit_alone(flows: Table[Sender], i: int, now: LinkState, link: Bottleneck) -> None:
     """Let the single packet that a sender sends after a timeout arrive at the queue.
 
@@ -181,7 +181,7 @@ def admit_alone(flows: Table[Sender], i: int, now: LinkState, link: Bottleneck) 
             lose(flows[other], now, 1.0, 0.0)
 
 
-@jit
+@rare
 def last_to_grow(flows: Table[Sender], now: LinkState) -> int:
     """The flow that was the last to send an additional packet, beyond one per ACK; -1 if none did.
 
@@ -212,7 +212,7 @@ def arrival(flow: Sender, now: LinkState, link: Bottleneck) -> float:
     return flow.rtt * link.capacity + link.max_wait * draw(now)
 
 
-@jit
+@rare
 def loser(flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck) -> int:
     """The flow that loses a packet at a full buffer when flow ``grew`` has sent one too many.
 

@@ -14,14 +14,14 @@ from vegasmodel.engines.fluid.sampled.queue import delay
 from vegasmodel.engines.fluid.sampled.records import NONE, Bottleneck, LinkState, Sender
 from vegasmodel.engines.fluid.sampled.round_trip import on_acks, sample_delay
 from vegasmodel.engines.fluid.sampled.trains import begin_train, count_trains, meet, meetings_matter
-from vegasmodel.engines.tables import Table, jit
+from vegasmodel.engines.tables import Table, jit, rare
 from vegasmodel.metrics import Floats
 
 ROUNDS_AT_REST = 4.0  # rounds in a row without a decision that moves a window: then none will come
 FALL = 1.0 - 1e-9  # packets: by which a window falls at least
 
 
-@jit
+@rare
 def admit(flows: Table[Sender], now: LinkState, c: float) -> float:
     """Start and stop the flows whose time has come; returns the time of the next start or stop."""
     t, due = now.time, np.inf

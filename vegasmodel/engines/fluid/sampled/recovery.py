@@ -15,7 +15,7 @@ from vegasmodel.engines.fluid.sampled.records import (
     LinkState,
     Sender,
 )
-from vegasmodel.engines.tables import jit
+from vegasmodel.engines.tables import jit, rare
 
 TIMER_TICK = 0.1  # seconds, of the clock of BSD's timer. A steady RTT leaves it at RTT + 3 ticks:
 TIMER_TICKS = 3.0  # its variance is kept in quarters of a tick, and 3/4 decay no further
@@ -28,7 +28,7 @@ def silent(flow: Sender) -> bool:
     return flow.undetected >= flow.in_flight
 
 
-@jit
+@rare
 def on_loss(flow: Sender, now: LinkState, smooth: bool) -> None:
     """The sender learns of its losses: it cuts its window, then recovers or waits for its timer."""
     lost, W, left = flow.undetected, allowed_in_flight(flow, smooth), flow.detection_in

@@ -16,14 +16,14 @@ import numpy as np
 
 from vegasmodel.engines.fluid.sampled.drops import draw, draw_normal, lose
 from vegasmodel.engines.fluid.sampled.records import Bottleneck, LinkState, Sender
-from vegasmodel.engines.tables import Table, jit
+from vegasmodel.engines.tables import Table, jit, rare
 
 LOOK = 0.1  # round trips after which a flow that had no packets in flight is looked at again
 FAR = 4.0  # standard deviations; farther from a full buffer chance does not matter
 MOST = 64  # flows; the trains of more flows overlap so often that their sum is nearly even
 
 
-@jit
+@rare
 def meetings_matter(flows: Table[Sender], link: Bottleneck) -> bool:
     """Whether trains can meet and fill the buffer: some RTTs differ, and the buffer is small.
 
@@ -37,7 +37,7 @@ def meetings_matter(flows: Table[Sender], link: Bottleneck) -> bool:
     return differ and flows.shape[0] <= MOST and link.room < link.capacity * longest
 
 
-@jit
+@rare
 def begin_train(flow: Sender, now: LinkState, c: float) -> None:
     """Let a flow that starts send its first train now."""
     flow.arriving, flow.train, flow.train_rate = False, flow.in_flight, 0.0
@@ -78,7 +78,7 @@ def begins(flow: Sender, now: LinkState, t: float, wait: float, link: Bottleneck
     return True
 
 
-@jit
+@rare
 def drop_where_trains_meet(
     flows: Table[Sender], now: LinkState, link: Bottleneck, over: float, ago: float
 ) -> None:
@@ -103,7 +103,7 @@ def drop_where_trains_meet(
             lose(flows[i], now, 1.0, ago)
 
 
-@jit
+@rare
 def arriving(flows: Table[Sender], now: LinkState, but: int) -> int:
     """The flow of a packet that arrives now, drawn by the trains' rates, not of flow ``but``.
 
@@ -131,7 +131,7 @@ def place(flow: Sender, now: LinkState, link: Bottleneck) -> float:
     return (flow.phase + link.max_wait * draw(now)) % 1.0
 
 
-@jit
+@rare
 def count_trains(flows: Table[Sender], now: LinkState, c: float) -> None:
     """Add up the rates of the trains that arrive now, after a flow has started or stopped."""
     now.trains, now.trains_rate, now.trains_variance = 0, 0.0, 0.0
