@@ -153,6 +153,8 @@ def main() -> None:
             print(f"{scenario.name}: {figures[0]:.3f}  {text}", flush=True)
         if some:
             rows.append((family, np.array(some).T))
+    if not rows:
+        parser.error(f"no stored runs of seed {options.seed}")
     rows.append(("all", np.concatenate([row for _, row in rows], axis=1)))
     print(f"\n| {options.half} | cases | mean | median | largest | sure | beyond: mean | largest |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")

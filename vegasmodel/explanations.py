@@ -213,7 +213,7 @@ EXPLANATIONS = MappingProxyType(
                 "defaults-of-the-papers": "ns-2's settings of the papers' years",
                 "insensitive-to-starts": "the answer does not hang on how starts and losses fall",
                 "enough-runs": "more runs would not move the mean",
-                "windows-fill-the-link": "the link seldom idles, so trains of packets matter little",
+                "windows-fill-the-link": "the link seldom idles, so trains of packets hardly meet",
                 "fast-retransmit": "random losses seldom lead to a timeout",
                 "short-waits": "a sender waits for a tenth of its RTT at most before it sends",
                 "first-windows-fit": "the link and its buffer hold the first windows of all flows",
