@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.engines.fluid.sampled.drops import draw, draw_normal, lose
-from vegasmodel.engines.fluid.sampled.records import Bottleneck, LinkState, Sender
+from vegasmodel.engines.fluid.sampled.records import GAMMA, Bottleneck, LinkState, Sender
 from vegasmodel.engines.tables import Table, jit, rare
 
 LOOK = 0.1  # round trips after which a flow that had no packets in flight is looked at again
@@ -25,16 +25,21 @@ MOST = 64  # flows; the trains of more flows overlap so often that their sum is 
 
 @rare
 def meetings_matter(flows: Table[Sender], link: Bottleneck) -> bool:
-    """Whether trains can meet and fill the buffer: some RTTs differ, and the buffer is small.
+    """Whether trains can meet and fill the buffer.
 
-    While the windows do not fill the link, fewer packets are in flight than the link sends in the
-    longest RTT.  So trains cannot fill a larger buffer.
+    - Some RTTs differ.
+    - The buffer is small.  While the windows do not fill the link, fewer packets are in flight than
+      the link sends in the longest RTT.  So trains cannot fill a larger buffer.
+    - Some flow is not Vegas.  If all are, their trains grow slowly, and stretch when they meet,
+      until the windows fill the link.
     """
-    differ, longest = False, 0.0
+    differ, grows, longest = False, False, 0.0
     for i in range(flows.shape[0]):
         differ = differ or flows[i].rtt != flows[0].rtt
+        grows = grows or flows[i].slow_start != GAMMA
         longest = max(longest, flows[i].rtt)
-    return differ and flows.shape[0] <= MOST and link.room < link.capacity * longest
+    small = link.room < link.capacity * longest
+    return differ and grows and small and flows.shape[0] <= MOST
 
 
 @rare
