@@ -51,7 +51,7 @@ trace_format = click.option(
 of_models = click.option(
     "--model", help="A model's name, or all. Default: every closed form, no simulator."
 )
-model = click.option("--model", default="rounds", help="A model of predict, or ns2.")
+model = click.option("--model", default="rounds", help="A model of predict, ns2 or ns3.")
 
 capacity = click.option("--capacity", required=True, help='Bottleneck: "250pkt/s", "1.5 Mbit/s".')
 packet_size = click.option(

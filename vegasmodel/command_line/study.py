@@ -44,7 +44,7 @@ UNSURE = (
 @click.option(
     "--verify",
     multiple=True,
-    help="Also check each solution with ns2 or another model; none: no check, not even by rounds.",
+    help="Also check each solution with a model, ns2 or ns3; none: not even by rounds.",
 )
 @click.option(
     "--between", metavar="LOW:HIGH", help="Range of the search. Default: the field's usual range."
@@ -279,7 +279,7 @@ def _points(data: xr.Dataset, fields: Sequence[str]) -> Table:
     "--tolerance", default="5 %", help="Throughputs that differ by at most this are one outcome."
 )
 @click.option("--seed", type=int, default=1, help="Seed of the random starts.")
-@click.option("--against", help="Another model, or ns2, to run from the same starts.")
+@click.option("--against", help="Another model, ns2 or ns3, to run from the same starts.")
 @inputs.laws
 @inputs.as_json
 def basins(

@@ -489,7 +489,7 @@ class Connections:
             ),
             "every-frame-captured": (
                 of(lambda flow: flow.missed > 0),
-                "data was acknowledged that the capture lacks, so its packets are not counted",
+                "data was acknowledged that the capture lacks; what was sent is unknown",
             ),
             "retransmissions-told-from-copies": (
                 of(lambda flow: flow.unsure > 0),
