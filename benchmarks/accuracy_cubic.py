@@ -6,8 +6,9 @@ The cases are random, at a drop-tail link, with the variant ``ns2``: CUBIC alone
 one source of another law. Capacities are 200 to 3000 packets per second, RTTs 30 to 200 ms, buffers
 12 to 80 packets. ns-2 is run anew with Agent/TCP/Linux: this is CUBIC of Linux 2.6, with the
 scenario's factor for a loss.  Starts are jittered by up to 0.5 s; the models draw their own starts,
-and ``rounds`` is also asked with the starts of the measured runs.
-Each family is run with senders that wait up to a transmission time before they send
+and ``rounds`` is also asked with the starts of the measured runs.  A measurement is the mean of 3
+runs, or of 20 if the standard error of CUBIC's share is above 1 % after 3.  A model makes as many
+runs.  Each family is run with senders that wait up to a transmission time before they send
 (``send_jitter``), and without.
 
 ``--engine ns3`` measures the same networks with ns-3's TcpCubic and senders that wait, in 2 runs
@@ -18,7 +19,8 @@ thresholds larger by 1.
 
 The error is CUBIC's share of the throughput in the model, minus the measured share. For CUBIC alone
 it is the error of the utilization. The output has the rates of each case, and then the table of
-``docs/ns2.md`` or ``docs/ns3.md``.
+``docs/ns2.md`` or ``docs/ns3.md``.  The table's column "chance" has the mean error that a perfect
+model would have, because the means of ``rounds`` and of the measurement are of few runs.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ import numpy as np
 
 from vegasmodel.metrics import Floats
 from vegasmodel.packets import ns2, ns3
+from vegasmodel.prediction import Prediction
 from vegasmodel.predictor import predict
 from vegasmodel.scenario import Flow, Link, Run, Scenario
 
@@ -40,6 +43,8 @@ FAMILIES = (*AGAINST, "alone")
 MODELS = ("rounds", "fluid")
 SAME = "rounds, same starts"  # as the measured runs
 BAR = 0.05  # mean error of a share, by rounds
+SURE = 0.01  # standard error of CUBIC's share over a few runs, above which there are many
+MANY = 20  # runs
 
 
 def case(law: str, index: int, waits: bool = True) -> Scenario:
@@ -78,32 +83,58 @@ def part(scenario: Scenario, rates: Floats) -> float:
     return float(rates[0] / (rates.sum() if len(rates) > 1 else scenario.links[0].capacity))
 
 
+def chance(scenario: Scenario, runs: Floats) -> float:
+    """The standard error of ``part``, from the rates of each run, [runs, flows]."""
+    parts = [part(scenario, rates) for rates in runs]
+    return float(np.std(parts, ddof=1) / np.sqrt(len(parts)))
+
+
+def measured_by_ns2(scenario: Scenario) -> tuple[Scenario, Prediction]:
+    """ns-2's answer, and the scenario with the number of runs that it needed."""
+    found = ns2.run(scenario, rtts=False)
+    if chance(scenario, found.extra["throughput_runs"]) > SURE:
+        scenario = dataclasses.replace(scenario, run=dataclasses.replace(scenario.run, runs=MANY))
+        found = ns2.run(scenario, rtts=False, processes=2)
+    return scenario, found
+
+
 def columns(engine: str) -> tuple[str, ...]:
     """What a table shows; ns-3 draws starts in a way of its own."""
     return (*MODELS, SAME) if engine == "ns2" else MODELS
 
 
-def errors(law: str, cases: int, waits: bool, engine: str) -> dict[str, list[float]]:
-    """Each model's errors of ``part`` over the cases, by its name; also prints each case."""
+def errors(
+    law: str, cases: int, waits: bool, engine: str
+) -> tuple[dict[str, list[float]], list[float]]:
+    """Each model's errors of ``part`` over the cases, by its name; also prints each case.
+
+    The second result is for each case the standard error of the difference between ``rounds`` and
+    the measurement.
+    """
     found: dict[str, list[float]] = {name: [] for name in columns(engine)}
+    doubts = []
     for index in range(cases):
         scenario = case(law, index, waits)
         if engine == "ns3":
-            measured = np.asarray(ns3.run(in_ns3(scenario, 1.0), rtts=False).throughput)
+            truth = ns3.run(in_ns3(scenario, 1.0), rtts=False)
             scenario = in_ns3(scenario)
         else:
-            measured = np.asarray(ns2.run(scenario, rtts=False).throughput)
+            scenario, truth = measured_by_ns2(scenario)
+        measured = np.asarray(truth.throughput)
+        doubt = chance(scenario, truth.extra["throughput_runs"])
         asked = dataclasses.replace(
             scenario, run=dataclasses.replace(scenario.run, seed=OTHER_DRAWS)
         )
-        said = [f"{engine} {np.round(measured)}"]
+        said = [f"{engine} {np.round(measured)}, {len(truth.extra['throughput_runs'])} runs"]
         for name, offs in found.items():
             answer = predict(scenario, "rounds") if name == SAME else predict(asked, name)
             rates = np.asarray(answer.throughput)
             offs.append(part(scenario, rates) - part(scenario, measured))
+            if name == "rounds":
+                doubts.append(np.hypot(doubt, chance(scenario, answer.extra["throughput_runs"])))
             said.append(f"{name} {np.round(rates)} {offs[-1]:+.3f}")
         print(f"{law} {index}: {', '.join(said)}", flush=True)
-    return found
+    return found, doubts
 
 
 def main() -> None:
@@ -115,16 +146,17 @@ def main() -> None:
     rows = []
     for law in options.against:
         for waits in (True, False) if options.engine == "ns2" else (True,):
-            signed = errors(law, options.cases, waits, options.engine)
+            signed, doubts = errors(law, options.cases, waits, options.engine)
+            by_chance = np.sqrt(2.0 / np.pi) * np.mean(doubts)  # mean |x| of a normal distribution
             found = {model: np.abs(offs) for model, offs in signed.items()}
             cells = [f"{offs.mean():.3f} (largest {offs.max():.3f})" for offs in found.values()]
             over = law != "alone" and found["rounds"].mean() > BAR
             missed = f", bar {BAR} missed" if over else ""
-            rows.append([law, "wait" if waits else "do not", *cells])
+            rows.append([law, "wait" if waits else "do not", *cells, f"{by_chance:.3f}"])
             means = ", ".join(f"{model} {np.mean(offs):+.3f}" for model, offs in signed.items())
             print(f"against {law}: {'; '.join(map(' '.join, zip(found, cells, strict=True)))}")
             print(f"with its sign: {means}{missed}", flush=True)
-    names = columns(options.engine)
+    names = (*columns(options.engine), "chance")
     print(f"\n| CUBIC against | senders | {' | '.join(names)} |\n|{' --- |' * (2 + len(names))}")
     for row in rows:
         print(f"| {' | '.join(row)} |")

@@ -6,9 +6,9 @@ by dDelta/dx_k = w_k. The functions give the derivatives of the rates that follo
 
 The arguments alpha and x have the shape [..., n], and the capacity c has the shape [...]. A flow
 with alpha = 0 is absent: its rate and all its derivatives are 0. If there is no steady state, the
-result is NaN. The equations are those of the variant ``paper``. Each formula exists twice: as
-derived here, and as the paper prints it. The printed formulas are for flows that all have the same
-alpha.
+result is NaN. The equations are those of the variant ``paper``. Each formula exists twice: in
+the form that we derived from the paper's model, and as the paper prints it. The printed formulas
+are for flows that all have the same alpha.
 
 Source: the paper ``boutremans``, 3.1.3, (7) to (9).
 """
@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 
 
 def own(alpha: Any, x: Any, c: Any) -> Floats:
-    """Equation (7), derived: by which fraction rate r_i changes per second of x_i, [..., n], 1/s.
+    """By which fraction rate r_i changes per second of x_i, [..., n], 1/s: equation (7).
 
     x_i is the flow's own over-estimate of baseRTT.  (dr_i/dx_i)/r_i = (1 - w_i)/y_i with
     y_i = Delta - x_i, the queueing delay Delta, and w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2).
@@ -37,7 +37,7 @@ def own(alpha: Any, x: Any, c: Any) -> Floats:
 
 
 def cross(alpha: Any, x: Any, c: Any) -> Floats:
-    """Equation (8), derived: by which fraction r_i changes per second of x_k, [..., i, k], 1/s.
+    """By which fraction r_i changes per second of x_k, [..., i, k], 1/s: equation (8) corrected.
 
     x_k is another flow's over-estimate of baseRTT.  (dr_i/dx_k)/r_i = -w_k/y_i with
     y_i = Delta - x_i, the queueing delay Delta, and w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2).
@@ -51,19 +51,19 @@ def cross(alpha: Any, x: Any, c: Any) -> Floats:
 
 
 def delay(alpha: Any, x: Any, c: Any) -> Floats:
-    """Equation (9), derived: by which fraction rate r_i changes per second of Delta, [..., n], 1/s.
+    """By which fraction rate r_i changes per second of Delta, [..., n], 1/s: equation (9).
 
-    Delta is the queueing delay, and the over-estimates x_i are fixed.  (dr_i/dDelta)/r_i = -1/y_i
-    with y_i = Delta - x_i.
+    Delta is the queueing delay.  The flows' over-estimates x_i of baseRTT do not change.
+    (dr_i/dDelta)/r_i = -1/y_i with y_i = Delta - x_i.
     """
     y, w = _parts(alpha, x, c)
     return np.asarray(np.where(w > 0, -1.0 / y, w))
 
 
 def own_printed(y: Any) -> Floats:
-    """Equation (7) as printed, for the gaps y_i = Delta - x_i; it equals ``own``.
+    """Equation (7) as the paper prints it: the same as ``own``, for given y_i = Delta - x_i.
 
-    Delta is the queueing delay, x_i the over-estimate and r_i the rate of flow i.
+    Delta is the queueing delay, x_i flow i's over-estimate of baseRTT and r_i its rate.
     (dr_i/dx_i)/r_i = y_i s/(1 + y_i^2 s) with s = sum over k != i of 1/y_k^2.
     """
     y = positive("y", y)
@@ -72,9 +72,10 @@ def own_printed(y: Any) -> Floats:
 
 
 def cross_printed(y: Any) -> Floats:
-    """Equation (8) as printed, [..., i, k], for the gaps y_i = Delta - x_i; NaN on the diagonal.
+    """Equation (8) as the paper prints it, [..., i, k], for given y_i = Delta - x_i.
 
-    Delta is the queueing delay, x_i the over-estimate and r_i the rate of flow i.
+    Delta is the queueing delay, x_i flow i's over-estimate of baseRTT and r_i its rate.
+    The diagonal (i = k) is NaN.
     (dr_i/dx_k)/r_i = -1/(y_i + sum over j != k of y_k^2 y_j/y_j^2).  This is wrong if the y_j
     differ: the derived form has y_i in place of the numerator's y_j.
     """
@@ -86,9 +87,9 @@ def cross_printed(y: Any) -> Floats:
 
 
 def delay_printed(y: Any) -> Floats:
-    """Equation (9) as printed, -1/y_i for the gaps y_i = Delta - x_i; it equals ``delay``.
+    """Equation (9) as the paper prints it: -1/y_i with y_i = Delta - x_i, the same as ``delay``.
 
-    Delta is the queueing delay, x_i the over-estimate of flow i.
+    Delta is the queueing delay and x_i flow i's over-estimate of baseRTT.
     """
     return np.asarray(-1.0 / positive("y", y))
 
