@@ -142,6 +142,20 @@ def test_a_wait_delays_each_round_and_loses_nothing() -> None:
     assert p.loss_rate[0] == p.retransmits[0] == 0
 
 
+def test_with_linux_each_packet_waits_below_tcp_and_none_overtakes() -> None:
+    """With a window of two, packet k leaves once k - 2 is acknowledged, and arrives after k - 1."""
+    flow = VEGAS + 'variant = "linux"\nsend_jitter = "40 ms"\nmax_window = '
+    run = '\n[run]\nduration = "400 s"\nwarmup = "10 s"\n'
+    rng, times = np.random.default_rng(1), [0.0, 0.0]
+    for wait in 0.04 * rng.random(100_000):
+        times.append(max(times[-1], times[-2] + 0.08 + wait))
+    two = ns3.run(vm.Scenario.from_toml(LINK + flow + "2" + run))
+    assert two.throughput[0] == pytest.approx(len(times) / times[-1], rel=0.01)
+    assert two.rtt_mean[0] == pytest.approx(2 * times[-1] / len(times), rel=0.01)
+    ten = ns3.run(vm.Scenario.from_toml(LINK + flow + "10" + run))
+    assert ten.loss_rate[0] == ten.retransmits[0] == 0
+
+
 def test_random_loss_is_of_data_and_a_finite_flow_ends() -> None:
     text = LINK + "loss = 0.02\n" + NEWRENO + 'size = "2000 pkt"\n'
     p = ns3.run(vm.Scenario.from_toml(text + '[run]\nduration = "60 s"\nwarmup = "0 s"\n'))

@@ -66,7 +66,7 @@ class Network
             {
                 Plan p{};
                 in >> p.law >> p.from >> p.to >> p.bits >> p.leg >> p.segment >> p.start >> p.stop;
-                in >> p.first >> p.packets >> p.window >> p.every >> p.wait >> p.ecn >> p.tos;
+                in >> p.first >> p.packets >> p.window >> p.every >> p.wait >> p.each >> p.ecn >> p.tos;
                 in >> p.alpha >> p.beta >> p.gamma >> p.initial;
                 m_plans.push_back(p);
             }
@@ -149,7 +149,13 @@ class Network
         for (int side : {0, 1})
         {
             Ptr<Node> host = m_hosts.Get(2 * f + side);
-            Join(host, m_routers.Get(side ? p.to : p.from), p.bits, p.leg, Base(f, side), false);
+            Ptr<Node> router = m_routers.Get(side ? p.to : p.from);
+            auto devices = Join(host, router, p.bits, p.leg, Base(f, side), false);
+            if (side == 0 && p.each > 0)
+            {
+                WaitingChannel::Between(DynamicCast<PointToPointNetDevice>(devices.Get(0)),
+                                        DynamicCast<PointToPointNetDevice>(devices.Get(1)), p.leg, p.each);
+            }
             Routes(host)->SetDefaultRoute(Ipv4Address(Base(f, side) + 2), 1);
         }
         m_connections[f].Place(f, p, m_hosts.Get(2 * f), m_hosts.Get(2 * f + 1), Ipv4Address(Base(f, 1) + 1));

@@ -32,7 +32,8 @@ struct Plan
     double start, stop, first;
     int64_t packets; // -1: without end; 0: a crowd, whose short flows come one by one
     uint32_t window, every;
-    double wait; // seconds, before the source uses an open window
+    double wait; // seconds at most, before the source uses an open window,
+    double each; // ... or of each packet, below TCP
     uint32_t ecn, tos, alpha, beta, gamma, initial;
 };
 

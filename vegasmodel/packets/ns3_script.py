@@ -11,6 +11,7 @@ import numpy as np
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import arrivals, ns3_support
 from vegasmodel.packets.engine import UNLIMITED, rate_delay_limits, window_limit
+from vegasmodel.placement import stack
 from vegasmodel.scenario import Link, RateDelay, Red, Scenario
 
 __all__ = ["script"]
@@ -106,6 +107,7 @@ def _flow(scenario: Scenario, f: int, rng: np.random.Generator) -> tuple[str, li
         begins = arrivals.times(group, begin, member.stop, rng)
         each = zip(begins, arrivals.sizes(group, len(begins), rng), strict=True)
         shorts = [_line("short", f, float(time), int(size)) for time, size in each]
+    wait = scenario.jitter(group)
     line = _line(
         "flow",
         ns3_support.LAWS[group.law],
@@ -119,7 +121,7 @@ def _flow(scenario: Scenario, f: int, rng: np.random.Generator) -> tuple[str, li
         packets,
         min(window_limit(scenario, f), ns3_support.MAX_BYTES // size),
         2 if group.delayed_ack else 1,
-        scenario.jitter(group),
+        *((0.0, wait) if stack(scenario, group).waits_in_queue else (wait, 0.0)),
         int(any(isinstance(x.queue, Red) and x.queue.ecn for x in path)),
         D_MARK if group.service == "delay" else 0,
         int(group.alpha),
