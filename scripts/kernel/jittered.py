@@ -1,10 +1,14 @@
 """Draws random scenarios of Linux hosts that wait a random time before they send.
 
-    .venv/bin/python scripts/kernel/jittered.py FOLDER [--seed 1] [--number 12]
+    .venv/bin/python scripts/kernel/jittered.py FOLDER [--seed 1] [--number 12] [--default-waits]
 
 There are eight families at a drop-tail link of 100 to 700 packets/s: two CUBIC; CUBIC and Reno;
 CUBIC and Vegas; several CUBIC and Reno; two to four Reno; Vegas and Reno; two Vegas and Reno; 4 to
-16 Vegas that arrive one after another.  Every second scenario (``0``, ``2``, ...) may be looked at
+16 Vegas that arrive one after another.  With ``--default-waits`` senders wait as long as by default
+in a scenario: up to the time in which the link sends a packet.  Without it, senders of three
+quarters of the scenarios wait up to 0.1 to 1 ms, and the others do not.
+
+Every second scenario (``0``, ``2``, ...) may be looked at
 while a model is improved.  The others serve only to judge the model.
 """
 
@@ -49,7 +53,7 @@ def laws(family: str, rng: np.random.Generator) -> list[str]:
     }.get(family) or family.split("-")
 
 
-def draw(family: str, seed: int, k: int) -> Scenario:
+def draw(family: str, seed: int, k: int, default_waits: bool = False) -> Scenario:
     """The ``k``-th scenario of a family, with two runs; their starts are jittered up to 5 s."""
     rng = np.random.default_rng([seed, FAMILIES.index(family), k])
     arrive = family == "arrivals"
@@ -70,7 +74,7 @@ def draw(family: str, seed: int, k: int) -> Scenario:
             float(rtts[i % len(rtts)]),
             name=f"{law}-{i}",
             variant="linux",
-            send_jitter=wait,
+            send_jitter=1.0 / capacity if default_waits else wait,
             delayed_ack=late,
             initial_window=window,
             start=i * gap,
@@ -90,11 +94,12 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--number", type=int, default=12, help="of each family")
+    parser.add_argument("--default-waits", action="store_true", help="up to a transmission time")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     for family in FAMILIES:
         for k in range(options.number):
-            text = to_toml(draw(family, options.seed, k))
+            text = to_toml(draw(family, options.seed, k, options.default_waits))
             (options.folder / f"{k:02}-{family}.toml").write_text(text, encoding="utf-8")
 
 
