@@ -14,7 +14,6 @@ from vegasmodel.adapters.common import (
     with_growth,
 )
 from vegasmodel.engines.rounds import answers, phases
-from vegasmodel.fields.units import FieldError
 from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario
 
@@ -41,12 +40,7 @@ def figures(scenario: Scenario, enough: answers.Enough | None = None) -> Predict
     That test would double the time. ``enough`` (see ``answers.answer``) decides after each run
     whether more runs are needed.
     """
-    try:
-        found = answers.answer(scenario, enough=enough)
-    except FieldError:  # a law registered by the user has failed
-        raise
-    except ValueError as error:  # the simulator lacks a feature of the scenario
-        return Prediction.not_applicable(NAME, scenario, str(error))
+    found = answers.answer(scenario, enough=enough)
     if found.extra.get("status", "done") != "done":
         reason = f"the simulation ended early: {found.extra['status']}"
         return Prediction.not_applicable(NAME, scenario, reason, found.assumptions)

@@ -39,6 +39,7 @@ NS2 = Stack(
         ("floor_before_backoff", True),  # ns-default.tcl: Agent/TCP/Linux set rfc2988_
         ("estimates_first", True),  # timerfix_
         ("longest_rto", 120.0),  # maxrto_
+        ("fractional_cut", False),  # its windows are whole numbers, whatever precisionReduce_ is
     ),
     receiver_ssthresh=True,  # tcp.cc: initial_window, wnd_init_option_
     own_packets=("vegas",),  # tcp-vegas.cc has an output() of its own

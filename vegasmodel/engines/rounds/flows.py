@@ -46,12 +46,12 @@ def mechanisms(law: Law, stack: Stack, record: Any) -> None:
     record["partial_deflates"] = stack.partial_deflates and law.recovery == "hole by hole"
     swells = law.recovery in ("one hole", "hole by hole")
     record["swells_uncut"] = stack.swells_uncut and swells
-    record["bictcp"] = stack.bictcp and law.is_cubic
+    bictcp = record["bictcp"] = stack.bictcp and law.is_cubic
     record["hystart"] = stack.hystart and law.is_cubic
     for name, value in stack.cubic_agent if law.is_cubic else ():
         record[name] = value
     record["once"], record["probes"] = law.once_a_round, law.slow_start == "gamma"
-    asked = law.per_ack == "drift" and not record["bictcp"]
+    asked = law.per_ack == "drift" and not bictcp
     record["rounds"] = law.once_a_round or asked
     record["keeps_base"] = law.delay_based
     record["rules"] = place(law)
@@ -108,6 +108,7 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     record["backoff"], record["deadline"] = 1.0, 1e300
     waits = "queue_wait" if runs.waits_in_queue else "jitter"
     record[waits], record["wait_ends"] = scenario.jitter(group), 1e300
+    record["waits_long"] = scenario.jitter(group) > scenario.usual_jitter(group)
     record["delack_expires"] = 1e300
     record["delayed_ack"], record["quick_acks_left"] = group.delayed_ack, runs.quick_acks
     record["receiver_rtt"] = record["rtt"]

@@ -19,6 +19,7 @@ from vegasmodel.engines.rounds.acks import (
     send_or_wait,
     sendable,
     usable_window,
+    waits_first,
 )
 from vegasmodel.engines.rounds.bictcp import sample
 from vegasmodel.engines.rounds.delayed_ack import (
@@ -174,7 +175,8 @@ def _advance_window(
     free = usable_window(f, now)
     if f.halves_rate and in_cwr(f) and free == 0.0 and now < f.stop:
         free = half_rate(f, acks)
-        f.prr_out += free
+        if not waits_first(f, 1.0):
+            f.prr_out += free
     send_or_wait(f, free, 1.0 if acks <= 1.0 else (free if swell else packets))
 
 
@@ -269,7 +271,8 @@ def plan(f: Sender, ring: Table[Parcel], holes: Floats, now: float, parts: int) 
     intervals into which a round trip is divided.
     """
     step = min(f.rtt_last / parts, f.longest_stretch)
-    if f.noise > 0.0 or f.queue_wait > 0.0:  # each packet has its own
+    # each packet has its own delay, or several ACKs may arrive while the sender waits once
+    if f.noise > 0.0 or f.queue_wait > 0.0 or f.waits_long:
         step = 0.0
     f.time = now
     while True:

@@ -47,8 +47,8 @@ SENDER = Kinds(
     ("rate",),
     _words(
         "cwnd memory cwnd_cnt ssthresh dupacks inflated pipe recover_in_flight prr_delivered "
-        "prr_out phase partial timed_out marked echoed growth grow_next rechecks deflated "
-        "overdue_factor burst_part since_queue spread burst event transit awaits_parcels "
+        "prr_out flight_limit phase partial timed_out marked echoed growth grow_next rechecks "
+        "deflated overdue_factor burst_part since_queue spread burst event transit awaits_parcels "
         "active count holes owed_loss quick_acks_left delack_packets"
     ),
 )
@@ -95,7 +95,7 @@ LEFT_OUT = {
     + _words(
         "recovery rules drift_at cut_at remember_at once rounds keeps_base scoreboard probes "
         "rtt gap block alpha beta gamma decrease max_window first_window untimed syn "
-        "known_base jitter queue_wait noise slack delayed_ack start stop size without "
+        "known_base jitter queue_wait waits_long noise slack delayed_ack start stop size without "
         "boot_time hop hops longest_stretch member short_flow ecn_capable head acked sent lost "
         "retransmits acks timeouts early_timers delivered ahead ahead_since ahead_until acks_lost "
         "rtt_area rtt_samples mark_delivered mark_sent mark_lost mark_retransmits mark_acks"

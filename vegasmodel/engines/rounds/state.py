@@ -68,6 +68,7 @@ class Sender(Mechanisms):
     known_base: float  # baseRTT held fixed; NaN: the flow measures it
     jitter: float  # seconds that it waits, at most, before it uses an open window
     queue_wait: float  # ... or each of its packets, at most, below TCP (``waits_in_queue``)
+    waits_long: bool  # longer than the slowest link needs to send a packet
     noise: float  # seconds, standard deviation of its propagation delay,
     slack: float  # ... which may not fall below 0: seconds of it
     delayed_ack: int  # its receiver answers every second packet
@@ -89,6 +90,7 @@ class Sender(Mechanisms):
     recover_in_flight: float  # Linux's proportional rate reduction: in flight when it began,
     prr_delivered: float  # ... delivered since
     prr_out: float  # ... and sent since
+    flight_limit: float  # ns-2's CUBIC: packets it allowed in flight when a wait after a cut began
     latest: float  # Linux: when the last packet was sent that is known to have arrived
     phase: int
     partial: int  # NewReno: a partial ACK came in this recovery

@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.engines.rounds.acks import send, sendable, usable_window
+from vegasmodel.engines.rounds.laws import in_cwr, in_flight, window
 from vegasmodel.engines.rounds.losses import send_in_recovery
 from vegasmodel.engines.rounds.state import RECOVERY, Sender, jit
 from vegasmodel.laws.packets import NEVER
@@ -20,10 +21,33 @@ from vegasmodel.metrics import Floats
 
 
 @jit
+def _halving(f: Sender, now: float) -> bool:
+    """Whether the sender reduces its rate after a cut, because more than a window is in flight."""
+    if not f.halves_rate or now >= f.stop:
+        return False
+    if f.phase == RECOVERY:
+        return f.scoreboard and f.pipe >= window(f)
+    return in_cwr(f) and usable_window(f, now) < 1.0
+
+
+@jit
+def _free(f: Sender, now: float) -> float:
+    """How many packets the sender may send at the end of a wait: the usable window.
+
+    While ns-2's CUBIC reduces its rate, it is one packet, if an ACK has arrived since the end of
+    the last wait. So CUBIC does not halve its rate if its waits are shorter than the time between
+    two ACKs (tcp-linux.cc: each timer restores ``next_pkts_in_flight_``).
+    """
+    if _halving(f, now):
+        return 1.0 if f.prr_delivered > f.prr_out else 0.0
+    return np.floor(usable_window(f, now) + 1e-9)
+
+
+@jit
 def _may_send(f: Sender, holes: Floats, now: float) -> bool:
     """Whether the window allows a packet to leave and the sender has a packet to send."""
     mends = f.phase == RECOVERY and f.scoreboard
-    free = np.floor(usable_window(f, now) + 1e-9)
+    free = _free(f, now)
     if free < 1.0 or (mends and f.paced_recovery):
         return False
     if mends:
@@ -41,18 +65,33 @@ def begin_wait(f: Sender, holes: Floats, at: float) -> None:
     """
     if f.wait_ends == NEVER and _may_send(f, holes, at):
         f.wait_ends = at + f.jitter * np.random.random()
+        f.flight_limit = _flight(f) + 1.0 if _halving(f, at) else 0.0
+
+
+@jit
+def _flight(f: Sender) -> float:
+    return f.pipe if f.phase == RECOVERY and f.scoreboard else in_flight(f)
 
 
 @jit
 def end_wait(f: Sender, holes: Floats, now: float) -> None:
-    """End the sender's random wait and send the packets that the window allows at that time."""
+    """End the sender's random wait and send the packets that the window allows at that time.
+
+    While ns-2's CUBIC reduces its rate, the timer replaces its window by the number of packets that
+    it allowed in flight when the wait began, once as few as the window are in flight (tcp-linux.cc:
+    load_to_linux).
+    """
     f.time, f.wait_ends = max(now, f.wait_ends), NEVER
     if not _may_send(f, holes, f.time):
         return
-    free = np.floor(usable_window(f, f.time) + 1e-9)
+    free = _free(f, f.time)
     if f.phase == RECOVERY and f.scoreboard:
         send_in_recovery(f, holes, free, 0.0)
-        if _may_send(f, holes, f.time):  # the rest of several holes follows at once
-            f.wait_ends = f.time
     else:
         send(f, free, 0.0)
+    if f.flight_limit > 0.0:
+        f.prr_out = f.prr_delivered
+        if _flight(f) - 1.0 <= window(f):
+            f.cwnd = max(f.cwnd, f.flight_limit)
+    elif f.phase == RECOVERY and f.scoreboard and _may_send(f, holes, f.time):
+        f.wait_ends = f.time  # the rest of several holes follows at once
