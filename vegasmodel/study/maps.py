@@ -155,9 +155,9 @@ def _buffer_alpha() -> Map:
         "the line Vegas gets less than half: Reno fills the buffer, while Vegas keeps only "
         "alpha packets in it.\n\n"
         "In the right panel of `buffer-alpha`, beside CUBIC, the line of equal shares runs "
-        "from alpha 3 at a buffer of 10 packets to alpha 10 at a buffer of 28.  Right of "
+        "from alpha 3 at a buffer of 10 packets to alpha 10 at a buffer of 24.  Right of "
         "the line, at larger buffers, Vegas gets less than CUBIC.  At a buffer of 5 both "
-        "flows get about the same with every alpha.",
+        "flows get about the same with every alpha above 1.",
     )
 
 
