@@ -19,7 +19,7 @@ from vegasmodel.engines.rounds.state import FLOW
 from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
 from vegasmodel.packets import reference
-from vegasmodel.scenario import Flow, Link, Red, Run, Scenario
+from vegasmodel.scenario import Flow, Link, Poisson, Red, Run, Scenario
 from vegasmodel.stacks import STACKS
 
 
@@ -231,6 +231,39 @@ def test_cubic_of_ns2_halves_its_rate_under_red(ecn: bool, there: float) -> None
     link = Link(1000.0, buffer=100.0, queue=Red(10.0, 30.0, ecn=ecn))
     scenario = Scenario((link,), (flow,), run=Run(300.0, 40.0, runs=3, start_jitter=0.3))
     assert answer(scenario).throughput[0] == pytest.approx(there, rel=0.06)
+
+
+@pytest.mark.parametrize(
+    ("rtt", "wait", "there"), [(0.15, 0.0015, (1318, 19)), (0.05, 0.003, (957, 10))]
+)
+def test_cubic_of_ns2_that_waits_does_not_halve_its_rate(
+    rtt: float, wait: float, there: tuple[float, float]
+) -> None:
+    """ns-2's mean of eight runs, and its standard error.
+
+    If the sender paused until its window had room again, it would get 870 and 1220 packets/s.
+    """
+    flow = Flow("cubic", rtt, variant="ns2", send_jitter=wait)
+    run = Run(100.0, 20.0, runs=8, start_jitter=0.5)
+    found = answer(Scenario((Link(1676.0, buffer=6.0),), (flow,), run=run)).throughput[0]
+    assert found == pytest.approx(there[0], rel=0.06, abs=3.0 * there[1])
+
+
+def test_windows_of_cubic_stay_whole_with_the_defaults_of_ns2_2_35() -> None:
+    """ns-2's mean of 24 runs is 36.4 packets/s; with windows that are no whole numbers, 28."""
+    flow = Flow("cubic", 0.1, variant="ns2")
+    link = Link(1000.0, buffer=100.0, loss=0.06)
+    run = Run(100.0, 20.0, runs=16, start_jitter=0.5, ns2_defaults="2.35")
+    found = answer(Scenario((link,), (flow,), run=run)).throughput[0]
+    assert found == pytest.approx(36.4, rel=0.15)
+
+
+@pytest.mark.parametrize("variant", ["ns2", "linux"])
+def test_short_cubic_flows_that_arrive_at_random_deliver_what_arrives(variant: str) -> None:
+    """ns-2's mean of eight runs is 99.7 +- 2.1 packets/s."""
+    flow = Flow("cubic", 0.05, variant=variant, size=20.0, arrivals=Poisson(5.0))
+    case = Scenario((Link(1000.0, buffer=20.0),), (flow,), run=Run(100.0, 20.0, runs=8))
+    assert answer(case).throughput[0] == pytest.approx(99.7, rel=0.08)
 
 
 # ns-2's rates of the first 20 cases of CUBIC against CUBIC: python -m benchmarks.accuracy_cubic

@@ -75,6 +75,8 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     measured = group.over_estimate == "measured"
     record["known_base"] = math.nan if measured else member.rtt + float(group.over_estimate)
     record["stop"] = member.stop
+    checks = runs.overdue_checks and law.overdue_checks
+    record["ring"] = np.floor(group.max_window) if checks else math.inf
     record["ecn_capable"] = not own
     if runs.handshake and not own:
         size = scenario.ack_size if runs.syn_is_ack else runs.header

@@ -258,13 +258,13 @@ def cut_overdue(f: Sender, sent_at: float, now: float) -> bool:
     """Cut the window when ns-2's Vegas finds that its first missing packet is overdue.
 
     That packet was sent at time ``sent_at``. The window is multiplied by ``decrease``, usually 3/4,
-    or halved if the packet had been sent twice; it stays at least 2. It is not cut if it has
-    already been cut since ``sent_at``. After a cut, one packet for each duplicate ACK is added to
-    the window. Returns True if the sender is to retransmit the packet.
+    or halved if the packet counts as sent twice (``losses._leave_stale``); it stays at least 2. It
+    is not cut if it has already been cut since ``sent_at``. After a cut, one packet for each
+    duplicate ACK is added to the window. Returns True if the sender is to retransmit the packet.
     """
     if f.timed_out and f.acked <= f.recover:
         return False
-    again = f.acked < f.resent
+    again = f.acked < f.resent or f.stale <= f.acked < f.stale_end
     f.recover, f.timed_out = f.high, 0
     f.rechecks = min(2.0, f.next - f.acked + 1.0)
     f.overdue_factor *= 2.0 if again else 1.125

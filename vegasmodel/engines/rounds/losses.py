@@ -372,6 +372,7 @@ def acks_fill_hole(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
     if f.hystart:
         sample(f, f.rtt_last, end, f.acked, acks)
     if f.overdue_checks:
+        _leave_stale(f, before)
         _check_at_filled(f, holes, end, again)
         return end
     stays = f.phase == RECOVERY and f.acked < f.recover and f.holes > 0
@@ -427,6 +428,19 @@ def _reenter_recovery(f: Sender, holes: Floats, acks: float) -> None:
 
 
 @rare
+def _leave_stale(f: Sender, before: float) -> None:
+    """Note which places in the memory of ns-2's Vegas an ACK of several packets does not clear.
+
+    The ACK acknowledges the packets from ``before`` on. ns-2's Vegas keeps sending times and
+    numbers of transmissions in a ring of ``max_window`` places. If an ACK passes the end of the
+    ring, the loop in tcp-vegas.cc (``k <= seqno % v_maxwnd_``) ends at once. So the next packets in
+    these places count as sent twice: they give no RTT sample, and a loss halves the window.
+    """
+    if f.ring < NEVER and before % f.ring > (f.acked - 1.0) % f.ring:
+        f.stale, f.stale_end = before + f.ring, f.acked + f.ring
+
+
+@rare
 def _check_at_filled(f: Sender, holes: Floats, end: float, again: float) -> None:
     """What ns-2's Vegas does when an ACK arrives for packets of the first range of missing ones.
 
@@ -439,7 +453,8 @@ def _check_at_filled(f: Sender, holes: Floats, end: float, again: float) -> None
     if f.acked > f.round_end:
         end_round(f, end, f.next - f.acked + 1.0, 1.0)
     grow(f, 1.0, end)
-    if f.acked > again:  # the ACK speaks for a packet that was sent once: a sample
+    stale = f.stale < f.acked <= f.stale_end
+    if f.acked > again and not stale:  # the ACK speaks for a packet that was sent once: a sample
         sample = end - (holes[0, 3] if f.holes > 0 else f.received_at)
         f.rtt_sum += sample
         f.rtt_count += 1.0

@@ -91,6 +91,8 @@ def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> fl
     time ``first``. Returns the time at which the last of the ACKs arrives.
     """
     untimed = max(f.resent, f.untimed)
+    if f.stale <= f.acked < f.stale_end:
+        untimed = max(untimed, f.stale_end)
     once = not f.overdue_checks or f.acked >= untimed
     hear(f, 1.0, first, first)
     each, ready = packets_per_ack(f), portion(p, now, step)
@@ -115,6 +117,8 @@ def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> fl
         acks = min(acks, np.ceil((f.round_end - f.acked - each + 1.0) / each))
     if not once:
         acks = min(acks, np.ceil((untimed - f.acked) / each))
+    elif f.acked < f.stale:
+        acks = min(acks, np.ceil((f.stale - f.acked) / each))
     alone = in_flight(f) <= each
     f.received_at = p.sent_at
     packets = acks * each - f.delack_packets
@@ -133,6 +137,7 @@ def _single_ack(f: Sender, at: float, delay: float) -> float:
     The receiver has delayed the ACK by ``delay`` seconds.
     """
     once = not f.overdue_checks or f.acked >= max(f.resent, f.untimed)
+    once = once and not f.stale <= f.acked < f.stale_end
     _before_new_data(f)
     decides = f.rounds and f.acked >= f.round_end
     if decides and not f.decides_late:

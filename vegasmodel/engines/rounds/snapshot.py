@@ -41,7 +41,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 SENDER = Kinds(
-    _words("next high received first retransmit recover resent probed"),
+    _words("next high received first retransmit recover resent stale stale_end probed"),
     _words("received_at latest changed since awaits_since time left_at wait_ends delack_expires"),
     _words("rtt_last mean_rtt rtt_deviation min_rtt base late"),
     ("rate",),
@@ -94,11 +94,12 @@ LEFT_OUT = {
     "flow": MECHANISMS
     + _words(
         "recovery rules drift_at cut_at remember_at once rounds keeps_base scoreboard probes "
-        "rtt gap block alpha beta gamma decrease max_window first_window untimed syn "
-        "known_base jitter queue_wait waits_long noise slack delayed_ack start stop size without "
+        "rtt gap block alpha beta gamma decrease max_window first_window untimed syn known_base "
+        "jitter queue_wait waits_long ring noise slack delayed_ack start stop size without "
         "boot_time hop hops longest_stretch member short_flow ecn_capable head acked sent lost "
-        "retransmits acks timeouts early_timers delivered ahead ahead_since ahead_until acks_lost "
-        "rtt_area rtt_samples mark_delivered mark_sent mark_lost mark_retransmits mark_acks"
+        "retransmits acks timeouts early_timers delivered ahead ahead_since ahead_until "
+        "acks_lost rtt_area rtt_samples mark_delivered mark_sent mark_lost mark_retransmits "
+        "mark_acks"
     ),
     "hop": _words(
         "flow link data last work precedes lead early to_next ring room most latest head idle since"
@@ -168,9 +169,14 @@ class Observer:
 
         The result is infinite if it exceeds ``enough``. The states of ns-2's coarse retransmission
         timers are compared only in two cases: if a timer has expired between the two snapshots, or
-        if a running timer has not been restarted between them.
+        if a running timer has not been restarted between them. If a flow has lost packets between
+        them, its memory of sent packets (``Sender.ring``) must begin at the same place again.
         """
         if one.rough != two.rough:
+            return math.inf
+        before, after = self.flows(one), self.flows(two)
+        turned = (after["acked"] - before["acked"]) % after["ring"] != 0.0
+        if np.any(turned & np.isfinite(after["ring"]) & (after["lost"] > before["lost"])):
             return math.inf
         worst = apart(one.state, two.state, self._timers, enough)
         if worst == math.inf or not self._coarse.any():

@@ -117,6 +117,9 @@ class Sender(Mechanisms):
     changed: float  # when the window was last cut
     untimed: float  # what was sent below gives no RTT: the sender's clock stood at 0
     resent: float  # what was sent below has been sent before
+    ring: float  # places for packets in its memory; inf: one for each packet
+    stale: float  # packets whose places in the ring hold an older packet: from this one on,
+    stale_end: float  # ... and before this one
     overdue_factor: float  # factor of the fine timeout since its last sample
     mean_rtt: float  # mean RTT and mean deviation, for Vegas's fine-grained timeout
     rtt_deviation: float
