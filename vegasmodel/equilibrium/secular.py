@@ -34,11 +34,11 @@ _THREADED = 300_000  # flows, in all or in one case: from there on threads share
 def queueing_delay(
     alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper"
 ) -> Any:  # fmt: skip
-    """The queueing delay at the steady state, seconds [...]: ``boutremans`` (6).
+    """The queueing delay in seconds at the steady state, an array [...]: ``boutremans`` (6).
 
     The arguments broadcast: ``alpha`` [..., n] are the flows' thresholds in packets, ``x`` [..., n]
     their over-estimates of baseRTT in s, and ``c`` [...] is the capacity in pkt/s.  ``rtt`` and
-    ``variant`` are as in ``rates``.  NaN where there is no answer.
+    ``variant`` are as in ``rates``.  The delay is NaN if there is no steady state.
     """
     return solve(alpha, x, c, rtt=rtt, variant=variant).delay
 
