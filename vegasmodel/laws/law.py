@@ -23,17 +23,17 @@ from vegasmodel.laws.packets import PacketRules
 class Source(NamedTuple):
     """The state of a sender that a law's functions may read; windows in packets, times in s."""
 
-    window: float  # congestion window; at a loss, the one before it
+    window: float  # congestion window, packets; at a loss, the window before the cut
     rtt: float  # round-trip time as the source measures it
     base_rtt: float  # least round-trip time that it has measured
-    backlog: float  # packets of its own that it thinks are queued, as its implementation counts
+    backlog: float  # its own packets in the queue, as its TCP implementation computes them
     elapsed: float  # seconds since its last loss (since its start, if there was none)
-    memory: float  # what ``remember`` returned at the last loss; 0 before
-    alpha: float  # the flow's thresholds, moved by its implementation's rounding
-    beta: float
+    memory: float  # what ``remember`` returned at the last loss; 0 before any loss
+    alpha: float  # threshold, packets; in ``fluid`` the package's laws get it after rounding
+    beta: float  # threshold, packets; as for ``alpha``
 
 
-LARGEST_ANSWER = 1e6  # packets: a rule that says more, either way, is taken to have failed
+LARGEST_ANSWER = 1e6  # packets; a rule whose result is larger in magnitude has failed
 Rule = Callable[[Source], float]
 Recovery = Literal["scoreboard", "hole by hole", "one hole", "slow start"]
 SlowStart = Literal["until loss", "gamma", "none"]
@@ -55,22 +55,22 @@ class Law:
 
     name: str
     drift: Rule  # packets per round trip by which the window moves outside slow start
-    decrease: float = 0.5  # factor on the window at a loss; ``linux`` halves for every law
+    decrease: float = 0.5  # factor on the window at a loss; for Vegas the stack's factor holds
     cut: Rule | None = None  # the window after a loss, in place of ``decrease``
-    remember: Rule | None = None  # the memory after a loss, default the window at it
+    remember: Rule | None = None  # the memory after a loss; by default it is the window at the loss
     # ``per_ack`` says how the packet simulator moves the window. With "drift" it asks the function
     # `drift` by how many packets the window grows per round trip. With "one a window" it adds 1/W
     # packets at each ACK, as implementations of Reno do. With "thresholds" it compares the backlog
     # with alpha and beta, as Vegas does.
     per_ack: PerAck = "drift"
-    packets: PacketRules | None = None  # the rules of that, of a law of the package
-    once_a_round: bool = False  # decides once a round trip, on what it measured in it
-    delay_based: bool = False  # reads the round-trip time, or what follows from it
-    overdue_checks: bool = False  # asks at an ACK whether a packet is overdue, if its stack does
-    slow_start: SlowStart = "until loss"  # "gamma": a backlog of gamma ends it, too
+    packets: PacketRules | None = None  # the functions for ``per_ack``; None for "drift"
+    once_a_round: bool = False  # it decides once per round trip, by what it measured in this time
+    delay_based: bool = False  # it reads the round-trip time or a quantity computed from it
+    overdue_checks: bool = False  # at ACKs it checks for overdue packets, if its stack does so
+    slow_start: SlowStart = "until loss"  # "gamma": slow start also ends at a backlog of gamma
     recovery: Recovery = "scoreboard"
-    is_cubic: bool = False  # a stack may have a CUBIC of its own, which then runs in ``rounds``
-    # by a stack's name and the flow's ``decrease``: what the rules above do not have of the law
+    is_cubic: bool = False  # if the stack has a CUBIC of its own, ``rounds`` runs that one instead
+    # (stack's name, flow's ``decrease``) -> a text on what the rules above leave out of the law
     left_out: Callable[[str, float], str] | None = None
 
     def __post_init__(self) -> None:

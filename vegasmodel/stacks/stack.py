@@ -20,68 +20,68 @@ class Mechanisms:
     """
 
     # Vegas: how it decides
-    backlog_over_base: bool = False  # Diff = W (RTT - baseRTT)/baseRTT, not over RTT
-    real_numbers: bool = False  # on Diff as it is; a packet less is spread over a round, too
-    whole_window: bool = False  # cwnd is a whole number, and ACKs are counted towards the next
-    plain_sums: bool = False  # cwnd is a sum of doubles, and its own rounding counts
-    decides_late: bool = False  # the ACK on which a round ends belongs to that round
-    restarts_rounds: bool = False  # after a recovery or a silence its round and baseRTT begin anew
-    resets_base: bool = False  # baseRTT becomes the RTT of a round in which one packet was out
-    overdue_checks: bool = False  # a law's own check at an ACK whether a packet is overdue
-    second_packet_first: bool = False  # its window is 1 until the second packet is acknowledged
+    backlog_over_base: bool = False  # the backlog is W (RTT - baseRTT)/baseRTT; off: divided by RTT
+    real_numbers: bool = False  # the backlog is not rounded; a decrease is spread over a round, too
+    whole_window: bool = False  # cwnd counts whole packets; ACKs are counted until it grows by one
+    plain_sums: bool = False  # cwnd keeps the rounding errors of its sum, as ns-2's does
+    decides_late: bool = False  # the RTT of the ACK that ends a round trip belongs to that round
+    restarts_rounds: bool = False  # a recovery or a silence ends the round; a silence drops baseRTT
+    resets_base: bool = False  # baseRTT becomes the mean RTT of a round in which one packet is sent
+    overdue_checks: bool = False  # at each ACK, Vegas may check whether a packet is overdue
+    second_packet_first: bool = False  # Vegas's window is 1 until its second packet is acknowledged
 
     # CUBIC
-    bictcp: bool = False  # it counts ACKs in whole numbers, as the kernel does
-    hystart: bool = False  # it measures RTTs, and HyStart may end its slow start
-    reno_windows: float = 1.875  # of ACKs, in which the Reno of equal throughput grows by a packet
-    packets_per_ack: float = 1.0  # that an ACK stands for, as it estimates
-    least_cnt: float = 2.0  # ACKs per packet of growth
-    acks_before_growth: bool = False  # the window grows at the ACK after them
-    passes_ssthresh: bool = False  # slow start takes a last step where cwnd is ssthresh
-    cubic_tick: float = 0.004  # seconds, of its clock
+    bictcp: bool = False  # CUBIC is the kernel's: it counts the ACKs for a packet of growth
+    hystart: bool = False  # CUBIC measures the least RTT, and HyStart may end its slow start
+    reno_windows: float = 1.875  # windows of ACKs for which the equivalent Reno grows by one packet
+    packets_per_ack: float = 1.0  # CUBIC's estimate of the packets that an ACK acknowledges
+    least_cnt: float = 2.0  # least number of ACKs per packet of growth
+    acks_before_growth: bool = False  # after ``cnt`` ACKs the window grows only at the next ACK
+    passes_ssthresh: bool = False  # slow start goes on at cwnd = ssthresh, by one more packet
+    cubic_tick: float = 0.004  # length of a tick of CUBIC's clock, seconds
 
     # losses
-    rack: bool = False  # what was sent before a packet that arrived is lost after a while
-    paced_recovery: bool = False  # proportional rate reduction
-    limited_transmit: bool = False  # the first two duplicate ACKs let a packet go each
-    dup_thresh: float = 3.0  # duplicate ACKs that signal a loss
-    halves_rate: bool = False  # after a cut a packet for two ACKs, until a window is in flight
-    finds_lost_again: bool = False  # a lost retransmission, once a packet sent later arrives
-    fractional_cut: bool = False  # a cut window is no whole number
-    swells_uncut: bool = False  # a third duplicate that does not cut swells the window
-    must_pass_recover: bool = False  # an ACK of exactly ``recover`` allows no new cut
-    sack_exit_rests: bool = False  # the ACK that ends a recovery with SACK grows nothing
-    partial_deflates: bool = False  # NewReno: a partial ACK deflates, the first restarts the timer
-    partial_in_pipe: float = 1.0  # packets that an ACK takes off ``pipe`` if it is partial
-    least_after_loss: float = 1.0
-    one_cut_in_loss: bool = False  # no second cut where a recovery ends in a timeout
+    rack: bool = False  # a packet counts as lost a while after a packet sent later has arrived
+    paced_recovery: bool = False  # recovery sends by proportional rate reduction (RFC 6937)
+    limited_transmit: bool = False  # each duplicate ACK before ``dup_thresh`` releases a packet
+    dup_thresh: float = 3.0  # number of duplicate ACKs that signal a loss
+    halves_rate: bool = False  # after a cut two ACKs release a packet, until a window is in flight
+    finds_lost_again: bool = False  # a lost retransmission is detected when a later packet arrives
+    fractional_cut: bool = False  # a cut does not round the window down to whole packets
+    swells_uncut: bool = False  # a third duplicate ACK adds 3 packets even if it does not cut
+    must_pass_recover: bool = False  # a new cut needs an ACK beyond ``recover``, not just up to it
+    sack_exit_rests: bool = False  # the ACK that ends a recovery with SACK does not grow the window
+    partial_deflates: bool = False  # partial ACKs deflate (NewReno); the first restarts the timer
+    partial_in_pipe: float = 1.0  # packets by which a partial ACK reduces ``pipe``
+    least_after_loss: float = 1.0  # least window after a cut, packets
+    one_cut_in_loss: bool = False  # a timeout in a recovery, or a second in a row, keeps ssthresh
 
     # the retransmission timer
-    tick: float = 0.1  # of a clock that times one packet at a time,
-    timestamps: bool = False  # ... or every ACK gives a sample
-    first_deviation: float = 0.25  # of the first RTT
-    every_ack_restarts: bool = False  # also duplicates, and a recovery does not end the timing
-    longest_rto: float = 64.0
-    floor_before_backoff: bool = False
-    estimates_first: bool = False  # a sample counts for the timer that it starts
-    timer_wheel: bool = False  # it rings at ticks of a wheel
-    tail_probe: bool = False  # before it gives up it sends the last packet again
+    tick: float = 0.1  # tick of the clock that times one packet at a time, seconds
+    timestamps: bool = False  # every ACK gives an RTT sample; off: only one packet is timed
+    first_deviation: float = 0.25  # mean deviation after the first RTT sample, divided by this RTT
+    every_ack_restarts: bool = False  # duplicates restart the timer; timing goes on in recovery
+    longest_rto: float = 64.0  # longest retransmission timeout, seconds
+    floor_before_backoff: bool = False  # the least timeout applies before the backoff (RFC 2988)
+    estimates_first: bool = False  # the restarted timer uses the RTT sample of the same ACK
+    timer_wheel: bool = False  # a timer expires only at a tick of the kernel's timer wheel
+    tail_probe: bool = False  # before a timeout it sends one packet as a probe (RFC 8985)
 
     # ACKs, where a flow's receiver delays them
-    ack_pause: float = 0.1  # an ACK waits for a second packet,
-    adapts_ack_pause: bool = False  # ... longer if the second one did not come in time
-    late_duplicates: float = 0.0  # seconds that it holds duplicate ACKs after the third
-    quick_acks: float = 0.0  # so many at first do not wait, nor after a long silence
-    counts_packets: bool = False  # and windows grow by packets, not by ACKs
+    ack_pause: float = 0.1  # seconds for which an ACK waits for a second packet
+    adapts_ack_pause: bool = False  # this wait doubles when no second packet comes in time
+    late_duplicates: float = 0.0  # seconds for which duplicate ACKs after the third are held back
+    quick_acks: float = 0.0  # ACKs that do not wait, at first and after a long silence
+    counts_packets: bool = False  # windows grow by the packets acknowledged, not by the ACKs
 
     # the handshake
-    third_ack: bool = False  # its last ACK goes ahead of the data
-    lost_syn_resets: bool = False  # if a SYN is lost the flow opens with one packet
+    third_ack: bool = False  # the last ACK of the handshake is sent ahead of the data
+    lost_syn_resets: bool = False  # after a lost SYN the first window is one packet
 
     # the sender's way out
-    bursts_at_once: bool = False  # a burst reaches the link in one go,
-    stamps_departure: bool = False  # ... each packet stamped as it leaves
-    random_ties: bool = False  # chance decides between timers of one instant
+    bursts_at_once: bool = False  # the packets of a burst reach the first link at one instant
+    stamps_departure: bool = False  # a packet's RTT counts from its own departure, not its burst's
+    random_ties: bool = False  # chance decides which event of one instant comes first
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,37 +92,37 @@ class Stack(Mechanisms):
     laws: tuple[str, ...] | None = None  # the laws that it implements; None: every law
 
     # Vegas: its dead zone and its defaults
-    below_alpha: float  # the window of Vegas rests from this much below alpha ...
-    above_beta: float  # ... to this much above beta,
-    upper_edge_rests: bool = False  # ... at which it rests, too
+    below_alpha: float  # packets below alpha at which the dead zone of Vegas begins
+    above_beta: float  # packets above beta at which the dead zone ends
+    upper_edge_rests: bool = False  # at the upper edge itself the window rests, too
     doubling: int  # round trips in which slow start of Vegas doubles the window
     alpha: float
     beta: float
     gamma: float
-    decrease: float  # window factor after a loss
-    least_window: float
+    decrease: float  # factor on Vegas's window at a loss
+    least_window: float  # least window of Vegas, packets
     least_of_round: bool = False  # it decides on the least RTT of a round, not the mean
-    untimed_first: bool = False  # the first window's packets give no RTT
-    probes_base: bool = False  # a known baseRTT is measured by packets sent in advance
+    untimed_first: bool = False  # packets of the first window give no RTT sample
+    probes_base: bool = False  # a flow with a given baseRTT first measures it by probes
 
     # its host
-    waits_in_queue: bool = False  # ``send_jitter`` is below TCP: for each packet, part of its RTT
+    waits_in_queue: bool = False  # ``send_jitter`` delays each packet below TCP, within its RTT
 
     # how a flow begins
-    first_window: float = 1.0
+    first_window: float = 1.0  # packets
     receiver_ssthresh: bool = False  # ssthresh begins at the receiver's window
     cubic_agent: tuple[tuple[str, float], ...] = ()  # mechanisms that only its CUBIC has
-    own_packets: tuple[str, ...] = ()  # laws whose agents build packets: no ECN, SYN or headers
-    header: float = 0.0  # bytes that the other laws' packets are longer
+    own_packets: tuple[str, ...] = ()  # laws whose packets have no ECN, no SYN and no ``header``
+    header: float = 0.0  # bytes of headers added to the packets of the other laws
     always_sack: bool = False  # the sender knows which packets are missing, whatever the law
-    first_rto: float = 6.0
-    handshake: bool = False
-    syn_is_ack: bool = False  # its packets are as long as an ACK, else as ``header``
+    first_rto: float = 6.0  # retransmission timeout before the first RTT sample, seconds
+    handshake: bool = False  # a flow begins with a handshake
+    syn_is_ack: bool = False  # a handshake's packets are as long as an ACK; off: as ``header``
 
     # links
     limit_counts: float = 0.0  # packets in transmission that the limit of a drop-tail buffer counts
-    marks_up_to: float = math.inf  # drop probability of RED up to which packets are marked
-    scheduled_ties: bool = False  # events of one instant in the order in which they were scheduled
+    marks_up_to: float = math.inf  # RED marks up to this drop probability, and drops above it
+    scheduled_ties: bool = False  # events of one instant happen in the order of their scheduling
 
     def dead_zone(self, alpha: float, beta: float) -> tuple[float, float]:
         """The backlogs (low, high), packets, between which the window of one Vegas source rests."""

@@ -36,180 +36,180 @@ RETRANSMIT, TAIL_PROBE, REORDERING = range(3)  # what its timer is set for
 WITHOUT_ROUNDING, WITHOUT_ROUNDS, WITHOUT_TICKS = 1, 2, 4  # bits of ``without``
 
 MECHANISMS = tuple(field.name for field in fields(Mechanisms))
-"""Of its stack, where its law has a use for them."""
-ROWS = 512  # of ``Queue.stock``
+"""The names of the mechanisms that a flow's record copies from its stack."""
+ROWS = 512  # rows of the table ``Queue.stock``
 
 
 class Sender(Mechanisms):
     """The record of a flow: its sender, its receiver, and the packets that it sends next."""
 
     # the flow's own parameters
-    rtt: float  # empty network, T
+    rtt: float  # round-trip time in the empty network, T
     gap: float  # seconds that a packet takes over the flow's access link
-    block: float  # seconds that one SACK block lengthens an ACK on the link
+    block: float  # seconds by which one SACK block lengthens an ACK's transmission
     alpha: float
     beta: float
     gamma: float
     decrease: float
     max_window: float
     first_window: float
-    syn: float  # size of the packets of a handshake, in data packets; 0: none
-    # rules called by address (``engines/outside.py``): the window grows and is cut by these
-    rules: int  # whose rules move the window: a place in ``rules.py``
-    drift_at: int  # 0: none is called by address
-    cut_at: int  # 0: by the factor ``decrease``
-    remember_at: int  # 0: the window at the loss
-    recovery: int
-    once: bool  # decides once a round trip, not upon every ACK
-    rounds: bool  # keeps a clock of round trips
-    keeps_base: bool  # knows a baseRTT
-    scoreboard: bool  # knows which packets are missing (SACK)
-    probes: bool  # slow start ends where more than gamma packets are thought to wait
+    syn: float  # size of a handshake's packets, in data packets; 0: no handshake
+    # the rules that move its window; those of a user's law have addresses (``engines/outside.py``)
+    rules: int  # number of the set of rules (``rules.py``); 0: those at the addresses below
+    drift_at: int  # address of the rule ``drift``; 0: no rule is called by address
+    cut_at: int  # address of the rule ``cut``; 0: the window is cut by the factor ``decrease``
+    remember_at: int  # address of the rule ``remember``; 0: the window at the loss is kept
+    recovery: int  # ``SCOREBOARD``, ``HOLE_BY_HOLE``, ``ONE_HOLE`` or ``SLOW_START``
+    once: bool  # its law decides once per round trip, not upon every ACK
+    rounds: bool  # its law acts at the end of each round trip
+    keeps_base: bool  # its law uses a baseRTT
+    scoreboard: bool  # it knows which packets are missing (SACK)
+    probes: bool  # a user's law: slow start also ends if the backlog exceeds gamma
     known_base: float  # baseRTT held fixed; NaN: the flow measures it
-    jitter: float  # seconds that it waits, at most, before it uses an open window
-    queue_wait: float  # ... or each of its packets, at most, below TCP (``waits_in_queue``)
-    waits_long: bool  # longer than the slowest link needs to send a packet
-    noise: float  # seconds, standard deviation of its propagation delay,
-    slack: float  # ... which may not fall below 0: seconds of it
-    delayed_ack: int  # its receiver answers every second packet
+    jitter: float  # longest random wait before it sends what the window allows, seconds
+    queue_wait: float  # longest random wait of each packet below TCP (``waits_in_queue``), seconds
+    waits_long: bool  # this wait can exceed a packet's transmission time at the slowest link
+    noise: float  # standard deviation of the random part of its delay, seconds
+    slack: float  # seconds by which this random part may shorten the delay, at most
+    delayed_ack: int  # 1: its receiver acknowledges every second packet
     start: float
     stop: float
-    size: float
-    # the sender: sequence numbers count packets, each the first one not yet ...
-    next: float  # ... sent (falls back after a timeout)
-    high: float  # ... ever sent
-    acked: float  # ... acknowledged
-    received: float  # ... seen by the receiver, holes left aside
-    received_at: float  # when the last of those had been sent
-    cwnd: float
-    cwnd_cnt: float  # Linux's Vegas: ACKs counted towards the next packet (snd_cwnd_cnt)
+    size: float  # packets that it has to deliver; inf: it never ends
+    # the sender; packets have the numbers 0, 1, 2, ...
+    next: float  # number of the next packet to send; a timeout sets it back
+    high: float  # number of the first packet that was never sent
+    acked: float  # number of the first packet that is not yet acknowledged
+    received: float  # number of the first packet that neither arrived nor is known to be missing
+    received_at: float  # when the last packet that arrived for the first time was sent
+    cwnd: float  # congestion window, packets
+    cwnd_cnt: float  # ACKs counted towards the next packet of cwnd (Linux's snd_cwnd_cnt)
     ssthresh: float
     dupacks: float  # duplicate ACKs in a row
-    inflated: float  # what fast recovery adds to the window
+    inflated: float  # packets that fast recovery adds to the window
     pipe: float  # SACK: packets thought to be in the network
-    recover_in_flight: float  # Linux's proportional rate reduction: in flight when it began,
-    prr_delivered: float  # ... delivered since
-    prr_out: float  # ... and sent since
-    flight_limit: float  # ns-2's CUBIC: packets it allowed in flight when a wait after a cut began
-    latest: float  # Linux: when the last packet was sent that is known to have arrived
-    phase: int
-    partial: int  # NewReno: a partial ACK came in this recovery
-    recover: float  # high when the window was last cut
-    timed_out: int  # the last cut was a timeout
-    ecn_capable: int  # its packets are marked where others are dropped (ECN)
-    marked: int  # an ACK with ECN echo arrived
-    echoed: int  # the last cut answered one
-    memory: float  # what ``remember_at`` returned at the last loss
-    since: float  # when that was
+    recover_in_flight: float  # Linux's PRR: the window before the cut, taken as packets in flight
+    prr_delivered: float  # packets delivered since the cut (PRR and ``halves_rate``)
+    prr_out: float  # packets sent since the cut (PRR and ``halves_rate``)
+    flight_limit: float  # ns-2's CUBIC: packets allowed in flight when a wait after a cut began
+    latest: float  # sending time of the last-sent packet that is known to have arrived (Linux)
+    phase: int  # ``OPEN`` or ``RECOVERY``
+    partial: int  # 1: a partial ACK has come in this recovery (NewReno)
+    recover: float  # ``high`` at the last cut of the window
+    timed_out: int  # 1: the last cut was at a timeout
+    ecn_capable: int  # 1: its packets are marked where others are dropped (ECN)
+    marked: int  # 1: an ACK with ECN echo has arrived
+    echoed: int  # 1: the last cut was because of an ECN mark
+    memory: float  # what the law's ``remember`` returned at the last loss, or the window then
+    since: float  # time of that loss; before any loss, the time of the start
     # Vegas, once a round
-    round_end: float
-    round_start: float  # time
-    growth: float  # per ACK
-    grow_next: int
+    round_end: float  # the round ends when this packet is acknowledged
+    round_start: float  # time at which the round began
+    growth: float  # packets by which each ACK of this round moves the window
+    grow_next: int  # Vegas's slow start: 1 in rounds in which the window doubles, else 0
     without: int  # mechanisms that are switched off, a bit each
-    base: float
-    rtt_sum: float
-    rtt_count: float
-    rtt_min: float
-    rtt_last: float
-    rechecks: float  # new ACKs upon which it still looks for overdue packets
-    deflated: float  # window to fall back to when duplicates have swollen it
-    changed: float  # when the window was last cut
-    untimed: float  # what was sent below gives no RTT: the sender's clock stood at 0
-    resent: float  # what was sent below has been sent before
-    ring: float  # places for packets in its memory; inf: one for each packet
-    stale: float  # packets whose places in the ring hold an older packet: from this one on,
-    stale_end: float  # ... and before this one
-    overdue_factor: float  # factor of the fine timeout since its last sample
-    mean_rtt: float  # mean RTT and mean deviation, for Vegas's fine-grained timeout
-    rtt_deviation: float
-    # the retransmission timer, in ticks as BSD kept it
-    srtt: int
-    rttvar: int
-    rto: float
-    backoff: float
-    deadline: float
-    boot_time: float  # seconds: the phase of the clock's ticks
-    timer_kind: int  # what for: ``RETRANSMIT``, ``TAIL_PROBE``, ``REORDERING``
-    probed: float  # Linux: behind the last loss probe
-    min_rtt: float  # least RTT seen, the handshake's included
-    timed: float  # the packet that is timed
-    timed_at: float  # when it was sent; negative: none is timed
-    wait_ends: float  # when the wait is over that runs; NEVER: none does
+    base: float  # baseRTT, the least RTT measured, seconds
+    rtt_sum: float  # sum of the RTT samples of this round, seconds
+    rtt_count: float  # number of these samples
+    rtt_min: float  # least of these samples, seconds
+    rtt_last: float  # the last RTT, seconds
+    rechecks: float  # number of further new ACKs at which it looks for an overdue packet
+    deflated: float  # window without the packets that duplicate ACKs have added
+    changed: float  # when ns-2's Vegas last cut its window
+    untimed: float  # packets below this number give no RTT: they were sent at the clock's time 0
+    resent: float  # packets below this number may have been sent twice and give no RTT
+    ring: float  # places for packets in its memory; inf: each packet has its own
+    stale: float  # first packet whose place in this memory still holds an older packet
+    stale_end: float  # first packet after those
+    overdue_factor: float  # factor on the fine timeout: expiries raise it, an RTT sample resets it
+    mean_rtt: float  # moving average of the RTT, seconds
+    rtt_deviation: float  # moving average of the RTT's deviation from it, seconds
+    # the retransmission timer; BSD keeps its estimates in ticks
+    srtt: int  # BSD's mean RTT, in eighths of a tick
+    rttvar: int  # BSD's mean deviation of the RTT, in quarters of a tick
+    rto: float  # retransmission timeout without backoff, seconds
+    backoff: float  # factor on the timeout, which doubles at each expiry
+    deadline: float  # time at which the timer expires
+    boot_time: float  # seconds between the start of the sender's clock and that of the simulation
+    timer_kind: int  # what the timer is set for: ``RETRANSMIT``, ``TAIL_PROBE`` or ``REORDERING``
+    probed: float  # Linux: no further tail probe until all packets below this one are acknowledged
+    min_rtt: float  # least RTT measured, that of the handshake included, seconds
+    timed: float  # number of the packet whose RTT is being measured
+    timed_at: float  # when this packet was sent; negative: no packet is being timed
+    wait_ends: float  # end of the random wait in progress; NEVER: there is none
     # Linux's CUBIC (``bictcp.py``)
-    cnt: float  # ACKs per packet
-    last_max: float  # W_max; 0: no loss is known
-    epoch_start: float  # when the first ACK after a recovery came; NEVER: none has
-    origin_point: float  # window at which the cubic is flat,
-    cubic_k: float  # ... so many seconds after the epoch began
-    reno_cwnd: float  # of a Reno, counted from the epoch on,
-    reno_acks: float  # ... and the ACKs towards its next packet
-    last_cwnd: float  # the window of the last count,
-    counted: float  # ... and when that was
-    delay_min: float  # least RTT seen
-    train_start: float  # HyStart: when the round of ACKs began,
-    train_last: float  # ... the last ACK that followed the one before it closely,
-    train_end: float  # ... the packet that ends the round,
-    train_rtt: float  # ... and its least RTT,
-    train_samples: float  # ... of so many
-    hystart_found: bool  # slow start has ended
+    cnt: float  # number of ACKs per packet of growth
+    last_max: float  # W_max, the window at the last loss; 0: no loss is known
+    epoch_start: float  # time of the first ACK after the last cut; NEVER: none has come
+    origin_point: float  # window at which the cubic curve is flat
+    cubic_k: float  # seconds from the beginning of the epoch to this point (K)
+    reno_cwnd: float  # window that a Reno flow would have reached since the epoch began
+    reno_acks: float  # ACKs counted towards the next packet of this window
+    last_cwnd: float  # window at the last computation of ``cnt``
+    counted: float  # time of the last computation of ``cnt``
+    delay_min: float  # least RTT since the last timeout, seconds
+    train_start: float  # HyStart: time at which the present round of ACKs began
+    train_last: float  # HyStart: time of the last ACK that followed closely on the one before it
+    train_end: float  # HyStart: the round ends when this packet is acknowledged
+    train_rtt: float  # HyStart: least RTT in the round, seconds
+    train_samples: float  # HyStart: number of RTT samples in the round
+    hystart_found: bool  # HyStart has ended slow start
     # a receiver that delays its ACKs
-    quick_acks_left: float  # so many more ACKs do not wait
-    delack_packets: float  # packets whose ACK waits, 0 or 1,
-    delack_expires: float  # ... at most until then,
-    delack_pause: float  # ... which is so many seconds
-    dups_sent: float  # duplicate ACKs that it has sent at once,
-    dups_for: float  # ... for this missing packet
-    # ... and adapts its pause to the gaps between packets (Linux)
-    ack_ticks: float  # ticks of the pause, icsk_ack.ato; 0: no packet has come
-    heard_at: float  # when the last packet came in order
+    quick_acks_left: float  # number of further ACKs that are sent without a pause
+    delack_packets: float  # number of packets, 0 or 1, whose ACK is being delayed
+    delack_expires: float  # time at which this ACK is sent at the latest
+    delack_pause: float  # seconds for which this ACK is delayed at most
+    dups_sent: float  # duplicate ACKs sent at once for the packet that is missing now
+    dups_for: float  # number of this missing packet
+    # a receiver of Linux, which adapts this pause to the gaps between packets
+    ack_ticks: float  # pause in clock ticks, icsk_ack.ato; 0: no packet has come
+    heard_at: float  # when the last packet came in order, by the sender's clock
     receiver_rtt: float  # seconds: the RTT of the handshake as the receiver measures it
-    # the stretch of sending that ends at ``time``
+    # the interval of sending that ends at ``time``
     time: float
-    event: int
-    left_at: float  # when the burst under way set out,
-    burst_part: float  # ... and so many of its packets are taken at once
-    late: float  # seconds that its first packet has waited below TCP (``queue_wait``)
-    since_queue: float
+    event: int  # what happens at its end: ``DATA``, ``TIMER``, ``START``, ``CONNECTED`` or ``REST``
+    left_at: float  # time at which the burst under way began to leave
+    burst_part: float  # packets of this burst that are simulated together
+    late: float  # seconds that the burst's first packet has waited below TCP (``queue_wait``)
+    since_queue: float  # work in its first queue when the interval began
     first: float  # sequence number of its first packet
-    spread: float  # packets sent evenly over it
+    spread: float  # packets sent evenly over the interval
     burst: float  # packets sent at its end, back to back
-    retransmit: float  # the hole retransmitted at its end; negative: none
-    rate: float
-    # its way: queues that its data cross, then those that its ACKs share with others' data
-    hop: int  # index of the first
-    hops: int
-    longest_stretch: float  # seconds that a stretch may last, so that the next queue hears in time
-    transit: int  # parcels between its first queue and the ring
-    awaits_parcels: int  # it waits for them,
-    awaits_since: float  # ... since then
-    member: int  # of the scenario: which entry of the answer
-    short_flow: int  # one of many short flows of a group
-    active: int  # Rate-Delay queues count it as active
-    acks_lost: float  # in a queue on the way back
-    # ring of packets on their way, and holes
-    head: int
-    count: int
-    holes: int
+    retransmit: float  # number of the packet retransmitted at its end; negative: none
+    rate: float  # rate of the packets sent evenly, packets/s
+    # its path: the queues that its data cross, then those in which its ACKs meet others' data
+    hop: int  # index of its first hop in ``Net.hops``
+    hops: int  # number of its hops
+    longest_stretch: float  # longest interval in seconds, so that the next queue learns in time
+    transit: int  # number of its parcels on their way to its second and later queues
+    awaits_parcels: int  # 1: the sender waits for these parcels
+    awaits_since: float  # time since which it waits
+    member: int  # index of the scenario's flow to which its results are added
+    short_flow: int  # 1: it is one of the short flows of a group
+    active: int  # 1: it has started and not ended (counted by Rate-Delay queues)
+    acks_lost: float  # ACKs lost in queues on the way back
+    # its ring buffer of parcels on their way back, and its holes
+    head: int  # index of the first parcel in the ring buffer
+    count: int  # number of parcels in it
+    holes: int  # number of holes, the ranges of missing packets
     owed_loss: float  # a loss taken over from another flow (synchronised losses)
     # totals
     sent: float
     lost: float
     retransmits: float
     acks: float
-    timeouts: float
-    early_timers: float  # ... of other timers: Linux's, before the retransmission timer
-    delivered: float  # for the first time
-    ahead: float  # ... of these, by the ACKs that return between the two times below
+    timeouts: float  # expiries of the retransmission timer
+    early_timers: float  # expiries of Linux's other timers (tail probe, reordering)
+    delivered: float  # packets delivered; each counts once
+    ahead: float  # packets in ``delivered`` whose ACKs return between the next two times
     ahead_since: float
     ahead_until: float
-    mark_delivered: float  # the same counts when warm-up ended
+    mark_delivered: float  # ``delivered`` when warm-up ended; the next four likewise
     mark_sent: float
     mark_lost: float
     mark_retransmits: float
     mark_acks: float
-    rtt_area: float  # sum of RTT samples since then, and their number
-    rtt_samples: float
+    rtt_area: float  # sum of the RTT samples since warm-up ended, seconds
+    rtt_samples: float  # number of these samples
 
 
 class Receiver:
@@ -229,14 +229,14 @@ class Receiver:
 class Parcel:
     """Packets of one flow that travel together, and the packets dropped directly behind them."""
 
-    back: float  # when the ACK of its last packet has been answered
-    first: float  # the sequence number of the first packet
-    count: float  # of packets that travel; the receiver gets them
-    lost: float  # of packets that were dropped; their numbers follow those of the others
+    back: float  # when its last packet reaches the next queue, or its last ACK the sender
+    first: float  # number of the first packet
+    count: float  # number of packets that travel; the receiver gets them
+    lost: float  # number of dropped packets; their numbers follow those of the others
     sent_at: float  # when its last packet set out
-    rtt_sum: float
-    rtt_min: float
-    marked: int
+    rtt_sum: float  # sum of the times that the packets have travelled so far, seconds
+    rtt_min: float  # least of these times, seconds
+    marked: int  # 1: one of the packets has an ECN mark
     late: float  # seconds that the sender's random wait below TCP delays its ACK
 
 
@@ -245,23 +245,23 @@ class Hop:
 
     flow: int
     link: int
-    data: int  # 0: its ACKs cross the queue
-    last: int  # the next stop is the sender
-    work: float  # of one of its packets, in packets of the scenario
-    precedes: int  # its arrivals are taken before a departure of the same instant
-    lead: float  # 0 to 1: of arrivals of one instant, that of the greatest comes first,
-    early: float  # ... so many seconds early
+    data: int  # 1: data of the flow cross the queue; 0: its ACKs
+    last: int  # 1: the next stop is the sender
+    work: float  # size of one of its packets here, in packets of the scenario
+    precedes: int  # 1: its arrivals are handled before a departure of the same instant
+    lead: float  # 0 to 1: of several arrivals of one instant, the greatest comes first
+    early: float  # seconds by which its events are put forward for this reason
     to_next: float  # seconds from here to the next queue, in the empty network
-    ring: int  # its parcels lie there in ``Net.rings``,
-    room: int  # ... in a circle of so many places,
-    most: int  # ... which may grow up to so many
-    latest: float  # when its last parcel gets there
+    ring: int  # index of its ring buffer's first place in ``Net.rings``
+    room: int  # number of places in this ring buffer
+    most: int  # number of places to which it may grow
+    latest: float  # when its last parcel arrives at the next stop
     # A flow's packets cross one or more queues. The fields below are used only for the second queue
     # and later ones. They describe two sets of packets: those that are on their way to this queue,
     # in a ring buffer of groups, and those that reach it in the time step that ends at ``time``.
     head: int
     count: int
-    idle: int  # nothing is on its way here
+    idle: int  # 1: nothing is on its way here
     time: float
     since: float
     since_queue: float
@@ -269,12 +269,12 @@ class Hop:
     first: float
     spread: float
     burst: float
-    lost: float  # earlier on the way, behind those
-    rtt: float  # what the packets have taken so far: mean, and least
-    min_rtt: float
+    lost: float  # packets lost earlier on the path, directly behind these
+    rtt: float  # mean time that the packets have travelled so far, seconds
+    min_rtt: float  # least time that one of them has travelled so far, seconds
     marked: int
     sent_at: float
-    ends_parcel: int  # the stretch is the rest of its parcel
+    ends_parcel: int  # 1: the interval is the rest of its parcel; -1: nothing is coming
 
 
 class Queue:
@@ -283,61 +283,61 @@ class Queue:
     A link with Rate-Delay services has two queues in each direction, one for each class.
     """
 
-    capacity: float
-    buffer: float
-    seat: float  # packets in transmission: 1, or a class's part of the link's time
-    discipline: int
-    loss_hazard: float  # of a packet at random loss p: -ln(1 - p)
+    capacity: float  # work that it can serve in a second, in packets of the scenario
+    buffer: float  # number of packets that can wait
+    seat: float  # places beside the buffer: 1, or a class's part of the link's time
+    discipline: int  # ``DROPTAIL`` or ``RED``
+    loss_hazard: float  # hazard of one packet at random loss p: -ln(1 - p)
     min_threshold: float
     max_threshold: float
     max_probability: float
     weight: float
     ecn: int
-    mark_limit: float  # beyond this drop probability marks are not enough
+    mark_limit: float  # drop probability above which RED drops packets that it could mark
     gentle: int
-    mixed: int  # packets of several sizes
-    packets_per_work: float  # packets in a packet's worth of work, on average over the queue
-    largest: float  # that of the largest packets,
-    smallest: float  # ... and of the smallest
-    stock: Floats  # ``stock.py``: what waits, by size
-    oldest: int
-    rows: int
-    whole: float  # packets in rows of whole packets,
-    fluid_rows: int  # ... and the number of the other rows
-    packet_rate: float  # packets/s that come, of whatever size
+    mixed: int  # 1: packets of several sizes cross it
+    packets_per_work: float  # mean number of packets in a packet's worth of work at the link
+    largest: float  # ``packets_per_work`` of the largest packets alone
+    smallest: float  # ``packets_per_work`` of the smallest packets alone
+    stock: Floats  # what is at the link, by packet size (``stock.py``)
+    oldest: int  # index of the row of ``stock`` at the front of the queue
+    rows: int  # number of rows of ``stock`` in use
+    whole: float  # number of packets in the rows of whole packets
+    fluid_rows: int  # number of the other rows
+    packet_rate: float  # arrival rate of the evenly sent packets, packets/s of any size
     partner: int  # Rate-Delay: the queue of the other class; -1: none
     class_weight: float  # k for class R, 1 for class D
-    active: float  # flows of the class
-    share: float  # of the capacity, when both classes are backlogged
-    memory: float  # seconds that ``recent`` is an average over: the longest RTT of the empty path
-    recent: float  # packets/s that came lately and were not lost,
-    counted: float  # ... and how many had come
-    noted: float  # ... when it was last updated
-    shift: float  # how far the queue's clock is behind the simulation's
-    lateness: float  # the furthest that an arrival was behind the clock: 0
-    foreseen: float  # when the last packet comes of a burst that its event took as a whole
-    sampled: int  # instants already kept
-    warm: int  # warm-up is over
-    instant: float  # packets: what it serves meanwhile counts as one instant
-    now: float
-    queue: float  # packets' worth of work that an arrival finds
-    handshake_excess: float  # what a handshake's packet takes of the buffer, less its work
-    handshake_leaves: float  # ... until then
-    excess: float  # arrivals beyond a full buffer whose losers are not yet picked
-    rate: float  # sum of the flows' arrival rates
-    even: float  # flows whose packets arrive evenly, at these rates
-    average: float  # RED
+    active: float  # number of active flows of the class
+    share: float  # part of the capacity that is guaranteed to the class
+    memory: float  # time constant of ``recent``, the longest RTT of the empty path, seconds
+    recent: float  # recent arrival rate of packets that were not lost, packets/s
+    counted: float  # arrivals less losses at the last update of ``recent``
+    noted: float  # time of this update
+    shift: float  # seconds by which its clock is behind the simulation's
+    lateness: float  # longest time by which an arrival was behind this clock; it should be 0
+    foreseen: float  # arrival of the last packet of a burst that was simulated in one event
+    sampled: int  # number of samples taken
+    warm: int  # 1: warm-up is over
+    instant: float  # moments count as one if it serves less than this between them, packets
+    now: float  # time of its clock
+    queue: float  # work at the link, that of the packet in transmission included, packets
+    handshake_excess: float  # room that a handshake's packet takes in the buffer beyond its work
+    handshake_leaves: float  # time at which this packet leaves
+    excess: float  # arrivals at the full buffer for which no loser is chosen yet
+    rate: float  # sum of the rates of evenly arriving work
+    even: float  # number of flows whose packets arrive evenly at present
+    average: float  # RED's average queue, packets
     idle: float  # RED: seconds without a packet since the last arrival
-    early: int  # RED: the average is above the lower threshold
+    early: int  # 1: RED's average is above the lower threshold
     passed: float  # RED: packets since the last drop
-    hazard: float  # random loss: what the packets since the last one have added up to,
-    next_hazard: float  # ... and where the next is lost
+    hazard: float  # random loss: sum of the hazards of all packets since the last loss
+    next_hazard: float  # random loss: value of this sum at which the next packet is lost
     arrived: float
     lost: float
     served: float
     area: float  # the number of waiting packets, integrated over time
-    mark_area: float
-    mark_now: float
+    mark_area: float  # ``area`` when warm-up ended
+    mark_now: float  # time at which warm-up ended
 
 
 _STOCK = {"Floats": ("f8", (ROWS, 4))}
@@ -349,18 +349,16 @@ class Net(NamedTuple):
     """The whole simulated network: all records that the compiled functions read and change."""
 
     flows: Table[Sender]
-    hops: Table[Hop]  # of all flows, each flow's in a row
-    links: Table[Queue]  # queues: one a link and direction, two where it has classes
-    rings: Table[
-        Parcel
-    ]  # parcels on their way to each hop's queue; a flow's first: ACKs to the flow
-    free: NDArray[np.int64]  # of one number: from there on ``rings`` are not in use
-    receivers: Table[Receiver]  # of all flows, or none if no queue holds ACKs
-    missing: Floats  # [receiver, hole, column] what they miss, as the senders' holes
-    keys: Floats  # [hop] when the hop's next event is, by the simulation's clock
-    tree: NDArray[np.int64]  # tournament of these
-    parts: int  # at most about so many stretches a flow, queue and round trip
-    calm: int  # ... at its first queue while no loss is near
+    hops: Table[Hop]  # the hops of all flows, those of each flow in a row
+    links: Table[Queue]  # one queue per link and direction, or two if the link has classes
+    rings: Table[Parcel]  # parcels on their way to each hop; at a first hop, ACKs to the flow
+    free: NDArray[np.int64]  # one number: the index from which on ``rings`` is not in use
+    receivers: Table[Receiver]  # of all flows, or empty if no queue holds ACKs
+    missing: Floats  # [receiver, hole, column] what the receivers miss (``acks.add_hole``)
+    keys: Floats  # [hop] time of the hop's next event, by the simulation's clock
+    tree: NDArray[np.int64]  # tournament tree of the hops by their keys; ``tree[1]`` comes next
+    parts: int  # about the most intervals per flow, queue and round trip
+    calm: int  # the same at a flow's first queue while no loss is near
 
 
 @jit

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from vegasmodel.engines.tables import layout
 
 SCOREBOARD, HOLE_BY_HOLE, ONE_HOLE, SLOW_START = range(4)  # by the places of ``laws.law.Recovery``
-NONE, UNTIL_LOSS, GAMMA = range(3)  # slow start, by the places of ``laws.law.SlowStart``
+NONE, UNTIL_LOSS, GAMMA = range(3)  # slow start, by the places of ``fluid.run._SLOW_STARTS``
 NEVER = 1e300  # seconds
 DUPLICATES = 3.0  # duplicate ACKs that tell of a loss
 WINDOW_ERROR = 1e-9  # packets: a window so near below a whole number of packets has reached it
@@ -16,9 +16,9 @@ WINDOW_ERROR = 1e-9  # packets: a window so near below a whole number of packets
 class Sender:
     """The record of a flow's sender: its parameters and its state; seconds and packets."""
 
-    rtt: float  # T, empty network
-    law: int  # place in ``BUILT_IN``, or -1
-    drift_at: int  # addresses of the compiled rules of a law from outside; 0: none
+    rtt: float  # propagation delay T: the RTT in the empty network
+    law: int  # index in ``BUILT_IN``, or -1 for a user's law
+    drift_at: int  # addresses of the compiled rules of a user's law; 0: there is none
     cut_at: int
     remember_at: int
     # mechanisms of its stack (``stacks/stack.py``)
@@ -28,15 +28,15 @@ class Sender:
     least_of_round: bool
     rack: bool
     doubling: int
-    cut_rounds_up: bool  # a law with its own check cuts by whole packets, rounded down
-    once_a_round: bool  # decides once a round trip
-    recovery: int
+    cut_rounds_up: bool  # the window after a cut is rounded up to whole packets
+    once_a_round: bool  # its law decides once per round trip
+    recovery: int  # ``SCOREBOARD``, ``HOLE_BY_HOLE``, ``ONE_HOLE`` or ``SLOW_START``
     partial_deflates: bool
-    slow_start: int
-    lower: float  # thresholds of the backlog, after the implementation's rounding
-    upper: float
+    slow_start: int  # ``NONE``, ``UNTIL_LOSS`` or ``GAMMA``
+    lower: float  # lower edge of Vegas's dead zone (alpha of a user's law)
+    upper: float  # upper edge of Vegas's dead zone (beta of a user's law)
     gamma: float
-    drift_factor: float  # 1/2 with delayed ACKs
+    drift_factor: float  # factor on the law's drift: 1/2 with delayed ACKs
     decrease: float
     min_window: float
     max_window: float
@@ -46,54 +46,54 @@ class Sender:
     stop: float
     # what moves
     active: bool
-    cwnd: float  # W
-    in_flight: float  # n
-    undetected: float  # k: packets lost of which the sender has not heard
+    cwnd: float  # the window W
+    in_flight: float  # the packets in flight, n
+    undetected: float  # the lost packets of which the sender has not heard, k
     lost: float  # packets lost so far
-    detection_in: float  # round trips until it hears of them; 0: nothing to hear
-    recovery_left: float  # round trips
-    holes: float  # packets that this recovery sends again,
-    later_hole: float  # part of a round trip between the second of several losses and their news
-    flight_later: float  # packets in flight in the second round trip of a recovery hole by hole
-    timeout_ends: float  # time until which it waits for its timer
-    timeouts: float  # waits for the timer so far, after several losses
+    detection_in: float  # round trips until it hears of them; 0: there are none
+    recovery_left: float  # round trips that the recovery still takes
+    holes: float  # round trips in which this recovery sends lost packets again
+    later_hole: float  # round trips from the second of several losses to the detection of the first
+    flight_later: float  # packets in flight: first round of a repair with SACK, second one without
+    timeout_ends: float  # time until which it waits for its retransmission timer
+    timeouts: float  # number of timeouts so far after more than one loss
     backoff: float  # factor on the next timeout
-    lost_of_pairs: bool  # of two packets that an ACK in slow start released, each time one
-    resends_left: float  # packets that it still sends again before it reaches what has arrived
-    drain: float  # packets per round trip by which ``in_flight`` falls
+    lost_of_pairs: bool  # slow start lost one of every two packets that an ACK released
+    resends_left: float  # packets that Tahoe still sends again, of which half had arrived
+    drain: float  # packets per round trip by which ``in_flight`` falls after a cut
     ssthresh: float
     in_slow_start: bool
-    doubles: int  # Vegas's slow start: 1 where it doubles in this round
-    round_drift: float  # m of this round
-    round_part: float  # of the round trip that is over
-    over_estimate: float  # x
-    delay_sum: float  # integral of s over the packets sent in this round,
-    round_sent: float  # ... those packets
-    least_delay: float  # ... and the least s
-    burst: float  # packets of this round that came in a train, one beyond each ACK's
-    next_burst: float  # ... and of the next round, within this step
-    round_delay: float  # s when this round began
-    acked_delay: float  # mean s (Linux: least) of the round before, which this round's ACKs tell
-    rounds_at_rest: float  # rounds since a decision moved the window
-    memory: float  # of the law
-    last_loss: float  # time
+    doubles: int  # slow start of Vegas: 1 if the window doubles in this round
+    round_drift: float  # packets by which this round moves the window, m
+    round_part: float  # part of the present round that is over
+    over_estimate: float  # over-estimate of the propagation delay, x
+    delay_sum: float  # sum of the queueing delays of the packets sent in this round
+    round_sent: float  # number of these packets
+    least_delay: float  # least queueing delay in this round
+    burst: float  # packets of this round's burst (slow start, or the end of a recovery)
+    next_burst: float  # the same for the round that begins within this step
+    round_delay: float  # queueing delay when this round began
+    acked_delay: float  # mean delay (Linux: least) of the last round, as this round's ACKs report
+    rounds_at_rest: float  # rounds since the window was last moved by a decision
+    memory: float  # what the law's ``remember`` returned at the last loss
+    last_loss: float  # time of the last loss; before any loss, the time of the start
     # the train that its packets form at the queue
-    arriving: bool  # it arrives now
-    front: float  # time when the next train's first packet arrives,
-    end: float  # ... and when the last packet of this one arrives, or of the next
-    train: float  # packets in it
+    arriving: bool  # the train arrives at the queue now
+    front: float  # time at which the first packet of the next train arrives
+    end: float  # time at which the last packet of the present (or else next) train arrives
+    train: float  # packets in the train
     train_rate: float  # packets per second while it arrives
-    phase: float  # of a transmission time, from a departure to the arrival of one of its packets
-    # in a step
-    sent: float  # packets that ACKs let go
-    window_sent: float  # packets of a whole window that one ACK let go
-    extra: float  # packets that left on top of those that ACKs let go
-    extra_lost: float  # ... of which so many found the buffer full
-    interval: float  # seconds in which the window grew by a packet while ACKs moved it,
-    still: float  # ... and seconds at the end of the step in which they did not
-    growth: float  # of the window, packets per second,
-    growth_before: float  # ... and in the step before
-    delivery_rate: float  # packets per second, when the step began
+    phase: float  # part of a transmission time from a departure to a packet's arrival
+    # the present step
+    sent: float  # packets that ACKs release
+    window_sent: float  # packets of a whole window that one ACK releases
+    extra: float  # packets sent in addition to one per ACK
+    extra_lost: float  # those of them that found the buffer full
+    interval: float  # seconds per packet of growth while ACKs move the window
+    still: float  # seconds at the end of the step in which ACKs do not move it
+    growth: float  # growth of the window, packets per second
+    growth_before: float  # growth of the window in the step before, packets per second
+    delivery_rate: float  # packets delivered per second when the step began
 
 
 class LinkState:
@@ -103,17 +103,17 @@ class LinkState:
     delay: float  # s, seconds
     step: float  # length of the step under way, seconds
     red_average: float  # packets
-    red_passed: float  # RED: sum of p over the packets since its last drop,
-    red_gap: float  # ... and where the next falls
-    draws: int  # by chance, so far
+    red_passed: float  # RED: sum of p over the packets since the last drop
+    red_gap: float  # RED: value of this sum at which the next packet is dropped
+    draws: int  # number of random numbers drawn so far
     # the trains that arrive now (``trains.py``)
-    trains: int
-    trains_rate: float  # of all together, packets per second
-    trains_variance: float  # of their number of packets, per second
-    trains_queue: float  # packets that wait behind trains that have met,
-    trains_time: float  # ... at this time
+    trains: int  # number of trains that arrive now
+    trains_rate: float  # sum of their rates, packets per second
+    trains_variance: float  # variance of the number of packets that they bring, per second
+    trains_queue: float  # packets that wait where trains have met
+    trains_time: float  # time for which ``trains_queue`` holds
     trains_due: float  # when the next train begins or ends
-    loss_gap: float  # random loss: what is left of the sum of -ln(1 - p) until the next
+    loss_gap: float  # random loss: what is left of the sum of p until the next loss
 
 
 FLOW, LINK_STATE = layout(Sender), layout(LinkState)
@@ -125,10 +125,10 @@ class Bottleneck(NamedTuple):
     capacity: float  # packets per second
     room: float  # packets that can wait
     loss: float  # probability of random loss
-    red: int
-    min_threshold: float  # of RED's average, packets
-    max_threshold: float
+    red: int  # 1: the queue is RED
+    min_threshold: float  # lower threshold of RED's average queue, packets
+    max_threshold: float  # upper threshold of RED's average queue, packets
     max_probability: float
     weight: float
     gentle: int
-    max_wait: float  # of the senders before they use an open window: transmission times, at most
+    max_wait: float  # longest random wait of a sender before it sends, in transmission times
