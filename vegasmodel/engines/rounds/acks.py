@@ -10,9 +10,8 @@ import math
 
 import numpy as np
 
-from vegasmodel.engines.rounds.laws import in_flight, window
+from vegasmodel.engines.rounds.laws import outstanding, window
 from vegasmodel.engines.rounds.state import (
-    RECOVERY,
     WITHOUT_TICKS,
     Parcel,
     Receiver,
@@ -32,8 +31,7 @@ def usable_window(f: Sender, now: float) -> float:
     """
     if now >= f.stop:
         return 0.0
-    out = f.pipe if f.phase == RECOVERY and f.scoreboard else in_flight(f)
-    return max(window(f) - out, 0.0)
+    return max(window(f) - outstanding(f), 0.0)
 
 
 @jit

@@ -19,22 +19,18 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.engines.rounds.state import Sender, jit, rare
+from vegasmodel.laws.packets import NEVER
 
 C = 410.0 / 1024.0  # packets/s^3: bic_scale 41, in tenths and in 1024ths of a second
 SAME_WINDOW = 1.0 / 32.0  # seconds, HZ/32: so long an unchanged window keeps its count
 CNT_BEFORE_LOSS = 20.0  # ACKs per packet, at most, while no loss is known
 WINDOWS_AT_TARGET = 100.0  # windows of ACKs per packet, at or above the target
-HYSTART_MIN_SAMPLES, HYSTART_LOW_WINDOW = (
-    8.0,
-    16.0,
-)  # ACKs; packets
-HYSTART_ACK_DELTA, HYSTART_ACK_DELAY = (
-    0.002,
-    0.001,
-)  # seconds; the second at most
+HYSTART_MIN_SAMPLES = 8.0  # ACKs
+HYSTART_LOW_WINDOW = 16.0  # packets
+HYSTART_ACK_DELTA = 0.002  # seconds
+HYSTART_ACK_DELAY = 0.001  # seconds, at most
 HYSTART_DELAY_MIN, HYSTART_DELAY_MAX = 0.004, 0.016  # seconds
 AFTER_LOSS = 1.0  # seconds, HZ: after a loss the least RTT is not asked
-NEVER = 1e300
 
 
 @rare

@@ -21,7 +21,7 @@ import numpy as np
 
 from vegasmodel.engines.rounds.acks import acknowledge
 from vegasmodel.engines.rounds.state import Parcel, Sender, jit, rare
-from vegasmodel.engines.rounds.timer import JIFFY, MIN_RTO, expiry, ticks_at
+from vegasmodel.engines.rounds.timer import JIFFY, expiry, rto_of, ticks_at
 from vegasmodel.laws.packets import NEVER
 
 DUPLICATES_AT_ONCE = 3.0  # TCP_FASTRETRANS_THRESH
@@ -50,7 +50,7 @@ def _receiver_rto(f: Sender) -> float:
 
     The receiver sends no data, so the handshake gave it its only RTT sample.
     """
-    return np.ceil((f.receiver_rtt + max(2.0 * f.receiver_rtt, MIN_RTO)) / JIFFY)
+    return np.ceil(rto_of(f.receiver_rtt, 0.5 * f.receiver_rtt) / JIFFY)
 
 
 @jit

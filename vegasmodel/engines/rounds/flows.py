@@ -13,8 +13,9 @@ from vegasmodel.engines.rounds.state import FLOW, MECHANISMS, RECEIVER, START
 from vegasmodel.engines.rounds.timer import GRAINS, JIFFY
 from vegasmodel.laws import Law, find
 from vegasmodel.laws.law import Recovery
+from vegasmodel.laws.packets import NEVER
 from vegasmodel.metrics import Floats
-from vegasmodel.placement import empty_rtt, stack, to_first_link, work
+from vegasmodel.placement import access_leg, empty_rtt, stack, to_first_link, work
 from vegasmodel.scenario import Flow, Member, Pareto, ParetoArrivals, Poisson, Scenario
 from vegasmodel.stacks import Stack
 
@@ -26,6 +27,10 @@ _IN_LINE = ("one hole", "hole by hole", "scoreboard", "slow start")  # behind Ve
 _COUNTS = ("sent", "lost", "retransmits", "acks", "delivered", "acks_lost")
 _EXPIRIES = ("timeouts", "early_timers")
 _MARKS = ("mark_delivered", "mark_sent", "mark_lost", "mark_retransmits", "mark_acks")
+_NOT_YET = (  # times and least values of which there are none at first
+    "rtt_min", "min_rtt", "epoch_start", "delay_min", "train_rtt", "deadline", "wait_ends",
+    "delack_expires",
+)  # fmt: skip
 _SUMS = (*_COUNTS, *_EXPIRIES, *_MARKS, "rtt_area", "rtt_samples")
 
 
@@ -65,6 +70,8 @@ def mechanisms(law: Law, stack: Stack, record: Any) -> None:
 def _record(scenario: Scenario, member: Member, record: Any) -> None:
     group = member.flow
     law, runs = find(group.law), stack(scenario, group)
+    for name in _NOT_YET:
+        record[name] = NEVER
     own = group.law in runs.own_packets
     mechanisms(law, runs, record)
     record["rtt"] = empty_rtt(scenario, member)
@@ -103,20 +110,15 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     record["overdue_factor"] = 1.0
     # the others put in what is given at the end of a round
     given = runs.whole_window and not measured
-    record["base"] = record["known_base"] if given else 1e300
-    record["rtt_min"], record["min_rtt"] = 1e300, 1e300
+    record["base"] = record["known_base"] if given else NEVER
     record["rtt_last"] = record["rtt"]
-    record["epoch_start"] = record["delay_min"] = record["train_rtt"] = 1e300
-    record["backoff"], record["deadline"] = 1.0, 1e300
+    record["backoff"] = 1.0
     waits = "queue_wait" if runs.waits_in_queue else "jitter"
-    record[waits], record["wait_ends"] = scenario.jitter(group), 1e300
+    record[waits] = scenario.jitter(group)
     record["waits_long"] = scenario.jitter(group) > scenario.usual_jitter(group)
-    record["delack_expires"] = 1e300
     record["delayed_ack"], record["quick_acks_left"] = group.delayed_ack, runs.quick_acks
     record["receiver_rtt"] = record["rtt"]
-    given_up = 2.0 * sum(link.delay for link in scenario.path(group))
-    record["noise"] = group.delay_noise
-    record["slack"] = member.rtt - scenario.transmission(group) - given_up
+    record["noise"], record["slack"] = group.delay_noise, 4.0 * access_leg(scenario, member)
     record["event"] = START
 
 

@@ -340,6 +340,51 @@ def _far_from_loss(f: Sender, link: Queue) -> bool:
 
 
 @jit
+def _send_interval(net: Net, f: Sender, who: int, now: float, synchronised: bool) -> bool:
+    """End the flow's interval of sending, and send its burst or the rest; False if the run fails.
+
+    If an event of another flow comes first, ``f.event`` is ``REST`` afterwards.
+    """
+    before = f.lost
+    if f.event == DATA:
+        if not finish_interval(net, f):
+            return False
+        now += f.gap if f.retransmit >= 0.0 else 0.0
+    fits = send_burst(net, f, now)
+    if synchronised:
+        _share_loss(net.flows, who, before)
+    return fits
+
+
+@jit
+def _plan_next(net: Net, f: Sender, holes: Floats, now: float) -> None:
+    """Plan the flow's next interval; a short flow that has delivered all its data plans none."""
+    h = net.hops[f.hop]
+    parts = net.calm if _far_from_loss(f, net.links[h.link]) else net.parts
+    f.ahead, f.ahead_since = -f.delivered, now
+    plan(f, net.rings[h.ring : h.ring + h.room], holes, now, parts)
+    f.ahead, f.ahead_until = f.ahead + f.delivered, f.time
+    if f.active and (now >= f.stop or f.acked >= f.size):
+        _count_active(net, f, -1)
+    if f.short_flow and f.acked >= f.size:
+        f.time, f.awaits_parcels = NEVER, 0
+
+
+@rare
+def _start_or_restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
+    """Take a step of the flow's start, or handle the expiry of a timer."""
+    if f.event == START and not f.active:
+        _count_active(net, f, 1)
+    if f.event != START or f.syn == 0.0:
+        _restart(net, f, holes, now)
+    elif room_for(net.links[net.hops[f.hop].link], 1.0, 0) < 1.0:
+        f.time = now + syn_lost(f)  # its SYN is lost
+    else:
+        f.time = now + _handshake(net, f)
+        f.event = CONNECTED
+
+
+@jit
 def _flow_event(
     net: Net, f: Sender, who: int, holes: Floats, now: float, synchronised: bool
 ) -> bool:
@@ -354,42 +399,15 @@ def _flow_event(
     if f.event == DATA and f.spread == 0.0 and f.burst == 0.0 and f.retransmit < 0.0:
         now = f.time = max(now, link.now)  # it slept: nothing came until now
     f.awaits_parcels = 0
-    if f.event == START and not f.active:
-        _count_active(net, f, 1)
     if f.event == DATA or f.event == REST:
-        before = f.lost
-        if f.event == DATA:
-            if not finish_interval(net, f):
-                return False
-            now += f.gap if f.retransmit >= 0.0 else 0.0
-        if not send_burst(net, f, now):
+        if not _send_interval(net, f, who, now, synchronised):
             return False
-        if synchronised:
-            _share_loss(net.flows, who, before)
         if f.event == REST:
             return True
         now = f.left_at
-        parts = net.calm if _far_from_loss(f, link) else net.parts
-        f.ahead, f.ahead_since = -f.delivered, now
-        plan(f, net.rings[h.ring : h.ring + h.room], holes, now, parts)
-        f.ahead, f.ahead_until = f.ahead + f.delivered, f.time
-        if f.active and (now >= f.stop or f.acked >= f.size):
-            _count_active(net, f, -1)
-        if f.short_flow and f.acked >= f.size:
-            f.time, f.awaits_parcels = NEVER, 0
-            schedule(net, f.hop, NEVER)
-            return True
-    elif f.event == START and f.syn > 0.0 and room_for(link, 1.0, 0) < 1.0:
-        f.time = now + syn_lost(f)  # its SYN is lost
-        schedule(net, f.hop, f.time)
-        return True
-    elif f.event == START and f.syn > 0.0:
-        f.time = now + _handshake(net, f)
-        f.event = CONNECTED
-        schedule(net, f.hop, f.time)
-        return True
+        _plan_next(net, f, holes, now)
     else:
-        _restart(net, f, holes, now)
+        _start_or_restart(net, f, holes, now)
     f.since_queue = link.queue
     # a gap that long is one ACK's, and what one ACK releases leaves at once
     slow = f.time - now > 1.5001 * f.longest_stretch

@@ -43,6 +43,12 @@ def in_flight(f: Sender) -> float:
 
 
 @jit
+def outstanding(f: Sender) -> float:
+    """The packets that count against the window: ``pipe`` in a recovery with SACK, else all."""
+    return f.pipe if f.phase == RECOVERY and f.scoreboard else in_flight(f)
+
+
+@jit
 def window(f: Sender) -> float:
     """Packets that the flow may have in flight: cwnd, with what fast recovery has added to it.
 

@@ -35,6 +35,7 @@ from vegasmodel.engines.rounds.laws import (
     half_rate,
     in_flight,
     in_slow_start,
+    outstanding,
     prr_allowance,
     restart_when_idle,
     window,
@@ -221,8 +222,7 @@ def _acks_alike(f: Sender, p: Parcel, acks: float, enough: float) -> float:
         return 1.0 if one else min(acks, enough - f.dupacks)
     if f.phase == RECOVERY and f.paced_recovery:
         return acks
-    quiet = f.pipe if f.phase == RECOVERY and f.scoreboard else in_flight(f)
-    quiet -= window(f)
+    quiet = outstanding(f) - window(f)
     return min(acks, quiet) if quiet >= 1.0 else acks
 
 
@@ -380,26 +380,38 @@ def acks_fill_hole(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
         restart_timer(f, end)
     if stays and f.recovery != ONE_HOLE:
         _partial(f, holes, now, end, acks, f.acked - before)
-        return end
-    counts = f.phase == OPEN or not f.sack_exit_rests
-    if f.phase == RECOVERY and f.restarts_rounds:
-        f.round_end, f.round_start = f.next, end  # begins a new cycle after the loss
-        f.rtt_count, f.rtt_min = 0.0, NEVER
-    if f.phase == RECOVERY and f.sack_exit_rests:
-        f.recover = -1.0
-    worse = f.phase == RECOVERY and _more_known_lost(f, holes)
+    else:
+        _leave_recovery(f, holes, now, end, acks, alone)
+    return end
+
+
+@rare
+def _leave_recovery(
+    f: Sender, holes: Floats, now: float, end: float, acks: float, alone: bool
+) -> None:
+    """End the recovery, if there is one; then grow the window, and send what it allows.
+
+    ``alone`` says whether at most one packet was in flight before these ``acks`` ACKs.
+    """
+    grows, worse = True, False
+    if f.phase == RECOVERY:
+        if f.restarts_rounds:
+            f.round_end, f.round_start = f.next, end  # begins a new cycle after the loss
+            f.rtt_count, f.rtt_min = 0.0, NEVER
+        if f.sack_exit_rests:
+            f.recover, grows = -1.0, False
+        worse = _more_known_lost(f, holes)
     f.phase, f.inflated, f.dupacks = OPEN, 0.0, 0.0
     if worse:
         _reenter_recovery(f, holes, acks)
-        return end
+        return
     swell = in_slow_start(f)
-    if counts:
+    if grows:
         grow(f, acks, end)
     if alone:
         restart_when_idle(f)
     free = usable_window(f, now)
     send_or_wait(f, free, free if swell and acks > 1.0 else acks)
-    return end
 
 
 @rare

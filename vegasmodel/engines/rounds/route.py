@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from vegasmodel.engines.rounds.state import DROPTAIL, HOP, LINK, RED
 from vegasmodel.metrics import Floats
-from vegasmodel.placement import empty_rtt, link_stack, to_first_link, work
+from vegasmodel.placement import access_leg, empty_rtt, link_stack, to_first_link, work
 from vegasmodel.queues.rate_delay import split
 from vegasmodel.scenario import Flow, Link, Member, RateDelay, Red, Scenario
 from vegasmodel.stacks import waiting_room
@@ -193,9 +193,7 @@ def _distances(scenario: Scenario, member: Member, live: list[bool]) -> Floats:
     path = scenario.path(group)
     data = work(scenario, group)
     ack = scenario.ack_size / scenario.packet_size
-    given = 2.0 * sum(link.delay for link in path)
-    leg = (member.rtt - scenario.transmission(group) - given) / 4.0
-    access = scenario.access_rate(group)
+    access, leg = scenario.access_rate(group), access_leg(scenario, member)
     gaps = [data / link.capacity + link.delay for link in path]
     gaps[-1] += 2.0 * leg + (data + ack) / access
     for link, stops in zip(reversed(path), live, strict=True):
@@ -391,7 +389,7 @@ def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
     for first, member in zip(way.first, members, strict=True):
         hop, group = way.hops[first], member.flow
         data, access = work(scenario, group), scenario.access_rate(group)
-        leg = (member.rtt - scenario.transmission(group) - 2.0 * link.delay) / 4.0
+        leg = access_leg(scenario, member)
         out, back = data / access + leg, ack / access + leg
         shared = [size / link.capacity + link.delay for size in (data, ack)]
         legs = [np.array([shared[0], out, back]), np.array([shared[1], back, out])]

@@ -29,6 +29,7 @@ from vegasmodel.engines.rounds.state import (
 )
 from vegasmodel.fields import kinds
 from vegasmodel.laws import registered
+from vegasmodel.laws.packets import NEVER
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import work
 from vegasmodel.scenario import Red, Scenario
@@ -52,7 +53,6 @@ _FIRST_ROOM = 64  # parcels that a flow's ring has room for at first
 _RING = 2**16  # parcels of one flow on their way, at most
 _PARCELS = 2**22  # of all flows, where there is a choice
 SEED_STRIDE = 2654435761  # odd: random seeds are then as many as seeds of scenarios
-NEVER = 1e300  # laws.NEVER; compiled code is not loaded here
 
 
 @dataclass(frozen=True)
@@ -98,10 +98,9 @@ class Totals:
     @functools.cached_property
     def base(self) -> Floats:
         """The baseRTT of each flow at the end, in seconds; NaN if its law does not use one."""
-        known = np.where(np.isnan(self.flows["known_base"]), self.flows["base"], self.flows["rtt"])
-        fixed = ~np.isnan(self.flows["known_base"])
-        known = np.where(fixed, self.flows["known_base"], known)
-        return np.where(self.flows["keeps_base"] & (known < 1e9), known, np.nan)
+        given = self.flows["known_base"]
+        base = np.where(np.isnan(given), self.flows["base"], given)
+        return np.where(self.flows["keeps_base"] & (base < NEVER), base, np.nan)
 
 
 def resolution(scenario: Scenario) -> tuple[int, int]:
@@ -148,6 +147,30 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
     return PAIR_NEAR_LOSS[pipe > FEW_PACKETS], PAIR_CALM
 
 
+def _rings(way: Routes, sizes: Floats, parts: int, at_once: float) -> NDArray[Any]:
+    """Memory for all groups of packets that can be in flight at once (``Net.rings``).
+
+    Also sets the place and the size of each hop's ring buffer in it.  ``sizes`` [flow] are the
+    flows' sizes in packets, and ``at_once`` is how many packets can be in flight.
+
+    If the time steps are short (``parts``), there are many groups. There are also many when a large
+    window overflows a buffer for the first time. The queue then alternately drops and accepts
+    packets, and each change between the two begins a new group.
+
+    A full ring buffer is copied to a new place, which is twice as large, but has room for at most
+    ``most`` groups. The old place stays unused. All old places of a ring buffer together have room
+    for less than 2 ``most`` groups, so a ring buffer needs at most 3 ``most`` groups of the memory.
+    The memory is made of zero bytes, which take up no space before they are used. An array made of
+    records would take up all its space at once.
+    """
+    spare = _PARCELS // len(way.hops) if math.isfinite(way.longest) else 0
+    room = int(min(max(16 * parts + 8192, spare, int(at_once)), _RING))
+    most = np.minimum(room, 4.0 * sizes[way.hops["flow"]] + 256.0).astype(np.int64)
+    way.hops["most"], way.hops["room"] = most, np.minimum(most, _FIRST_ROOM)
+    way.hops["ring"] = np.cumsum(way.hops["room"]) - way.hops["room"]
+    return np.zeros(3 * int(most.sum()) * PARCEL.itemsize, np.uint8).view(PARCEL)
+
+
 @kinds.checked
 class Simulation:
     """A run of the simulator, with the parameters of the function ``run``.
@@ -186,26 +209,9 @@ class Simulation:
             raise ValueError("synchronised: losses are shared at one queue, not at several")
         flows["longest_stretch"], flows["hop"] = way.longest, way.first
         flows["hops"] = np.diff(np.append(way.first, len(way.hops)))
-        # We reserve memory for all groups of packets that can be in flight at once. If the time
-        # steps are short, there are many groups. There are also many when a large window overflows
-        # a buffer for the first time. The queue then alternately drops and accepts packets, and
-        # each change between the two begins a new group.
-        spare = _PARCELS // len(way.hops) if math.isfinite(way.longest) else 0
         pipe = max(link.capacity for link in scenario.links) * float(flows["rtt"].max())
         held = pipe + max(finite_buffers(scenario.links), default=0.0)
-        at_once = 4.0 * held if near > coarse else pipe
-        room = int(min(max(16 * coarse + 8192, spare, int(at_once)), _RING))
-        most = np.minimum(room, 4.0 * flows["size"][way.hops["flow"]] + 256.0).astype(np.int64)
-        way.hops["most"], way.hops["room"] = most, np.minimum(most, _FIRST_ROOM)
-        way.hops["ring"] = np.cumsum(way.hops["room"]) - way.hops["room"]
-        # Each queue on a flow's path has a ring buffer for the flow's groups of packets that are on
-        # their way to it. All ring buffers lie in one array, ``rings``. A full ring buffer is
-        # copied to a new place in the array. The new place is twice as large, but has room for at
-        # most ``most`` groups. The old place stays unused. All old places of a ring buffer together
-        # have room for less than 2 ``most`` groups, so a ring buffer needs at most 3 ``most``
-        # groups of the array. The array is made of zero bytes, which take up no memory before they
-        # are used. An array made of records would take up all its memory at once.
-        rings = np.zeros(3 * int(most.sum()) * PARCEL.itemsize, np.uint8).view(PARCEL)
+        rings = _rings(way, flows["size"], coarse, 4.0 * held if near > coarse else pipe)
         free = np.array([way.hops["room"].sum()])
         tree = np.zeros(2 * len(way.hops), np.int64)
         tree[len(way.hops) :] = np.arange(len(way.hops))

@@ -53,6 +53,12 @@ def expiry(f: Sender, now: float, pause: float) -> float:
 
 
 @jit
+def rto_of(rtt: float, deviation: float) -> float:
+    """Linux's retransmission timeout in seconds for a mean RTT and its mean deviation."""
+    return rtt + max(4.0 * deviation, MIN_RTO)
+
+
+@jit
 def timeout(f: Sender) -> float:
     """The retransmission timeout (RTO) in seconds.
 
@@ -112,7 +118,7 @@ def syn_acknowledged(f: Sender, now: float, rtt: float) -> None:
         return
     f.backoff = 1.0
     f.min_rtt, f.mean_rtt, f.rtt_deviation = rtt, rtt, 0.5 * rtt
-    f.rto = rtt + max(4.0 * f.rtt_deviation, MIN_RTO)
+    f.rto = rto_of(rtt, f.rtt_deviation)
 
 
 @jit
@@ -180,7 +186,7 @@ def restart_timer(f: Sender, now: float) -> None:
     if f.timestamps or f.timed_at < 0.0 or f.acked <= f.timed:
         return
     if (f.without & WITHOUT_TICKS) != 0:
-        f.rto = f.mean_rtt + max(4.0 * f.rtt_deviation, MIN_RTO)
+        f.rto = rto_of(f.mean_rtt, f.rtt_deviation)
         arm(f, now)
     else:
         update_ticks(f, now)
@@ -219,7 +225,7 @@ def update_mean(f: Sender, rtt: float, samples: float) -> None:
     f.rtt_deviation += (0.25 if one else 1.0 - 0.75**samples) * (abs(error) - f.rtt_deviation)
     f.overdue_factor = 1.0
     if f.timestamps:  # tcp_ack_update_rtt, by the timestamp of every ACK
-        f.rto, f.backoff = f.mean_rtt + max(4.0 * f.rtt_deviation, MIN_RTO), 1.0
+        f.rto, f.backoff = rto_of(f.mean_rtt, f.rtt_deviation), 1.0
 
 
 @jit

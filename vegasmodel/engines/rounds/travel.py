@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.rounds.acks import add_hole, blocks, fill_holes
+from vegasmodel.engines.rounds.acks import add_hole, blocks, fill_holes, portion
 from vegasmodel.engines.rounds.queue import (
     advance,
     drop,
@@ -434,11 +434,8 @@ def _next_interval(net: Net, e: int, now: float) -> None:
         return
     p, f = ring[h.head], net.flows[h.flow]
     now = max(now, min(net.links[h.link].now, p.back))  # after a timeout nothing came until now
-    share = 1.0
-    span = max(p.back - now, 0.0)
-    step = min(f.rtt_last / net.parts, f.longest_stretch)
-    if p.count > 0.0 and span > 1.5 * step:  # whole packets
-        share = min(max(np.floor(p.count * step / span + 0.5), 1.0), p.count) / p.count
+    span, step = max(p.back - now, 0.0), min(f.rtt_last / net.parts, f.longest_stretch)
+    share = portion(p, now, step) / p.count if p.count > 0.0 else 1.0
     packets = p.count * share
     h.time, h.first, h.spread, h.burst = now + span * share, p.first, packets, 0.0
     h.rtt = p.rtt_sum / p.count if p.count > 0.0 else 0.0

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.engines.rounds.acks import send, sendable, usable_window
-from vegasmodel.engines.rounds.laws import in_cwr, in_flight, window
+from vegasmodel.engines.rounds.laws import in_cwr, outstanding, window
 from vegasmodel.engines.rounds.losses import send_in_recovery
 from vegasmodel.engines.rounds.state import RECOVERY, Sender, jit
 from vegasmodel.laws.packets import NEVER
@@ -65,12 +65,7 @@ def begin_wait(f: Sender, holes: Floats, at: float) -> None:
     """
     if f.wait_ends == NEVER and _may_send(f, holes, at):
         f.wait_ends = at + f.jitter * np.random.random()
-        f.flight_limit = _flight(f) + 1.0 if _halving(f, at) else 0.0
-
-
-@jit
-def _flight(f: Sender) -> float:
-    return f.pipe if f.phase == RECOVERY and f.scoreboard else in_flight(f)
+        f.flight_limit = outstanding(f) + 1.0 if _halving(f, at) else 0.0
 
 
 @jit
@@ -91,7 +86,7 @@ def end_wait(f: Sender, holes: Floats, now: float) -> None:
         send(f, free, 0.0)
     if f.flight_limit > 0.0:
         f.prr_out = f.prr_delivered
-        if _flight(f) - 1.0 <= window(f):
+        if outstanding(f) - 1.0 <= window(f):
             f.cwnd = max(f.cwnd, f.flight_limit)
     elif f.phase == RECOVERY and f.scoreboard and _may_send(f, holes, f.time):
         f.wait_ends = f.time  # the rest of several holes follows at once

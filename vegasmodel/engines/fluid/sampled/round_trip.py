@@ -57,6 +57,25 @@ def decide(flow: Sender, now: LinkState) -> None:
 
 
 @jit
+def _decide_in_slow_start(flow: Sender, now: LinkState, smooth: bool) -> None:
+    """End Vegas's slow start if the backlog exceeds gamma; otherwise decide whether it doubles."""
+    f = source(flow, now, False)
+    flow.round_drift = 0.0
+    flow.doubles = 1 - flow.doubles if flow.doubling > 1 else 1
+    if flow.whole_window:
+        ends = np.floor(f.backlog) > flow.gamma
+        W = np.floor(flow.cwnd + WINDOW_ERROR)
+        reduced = max(min(W, np.floor(W * f.base_rtt / f.rtt) + 1.0), 2.0)
+    else:
+        ends = flow.doubles == 1 and np.floor(f.backlog + 0.5) > flow.gamma
+        reduced = max(flow.cwnd * (1.0 if smooth else 7.0 / 8.0), flow.min_window)
+    if ends:
+        flow.cwnd, flow.in_slow_start = reduced, False
+    elif flow.doubles == 1:
+        flow.round_drift = flow.cwnd
+
+
+@jit
 def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
     """Process the end of a sender's round trip.
 
@@ -69,25 +88,9 @@ def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
     if flow.measures_base:
         flow.over_estimate = min(flow.over_estimate, s)
     busy = flow.recovery_left > 0.0 or flow.timeout_ends > now.time
-    if flow.slow_start == GAMMA and not busy:
-        f = source(flow, now, False)
-        if flow.in_slow_start:
-            flow.round_drift = 0.0
-            flow.doubles = 1 - flow.doubles if flow.doubling > 1 else 1
-            if flow.whole_window:
-                if np.floor(f.backlog) > flow.gamma:
-                    W = np.floor(flow.cwnd + WINDOW_ERROR)
-                    flow.cwnd = max(min(W, np.floor(W * f.base_rtt / f.rtt) + 1.0), 2.0)
-                    flow.in_slow_start = False
-            elif flow.doubles == 1 and np.floor(f.backlog + 0.5) > flow.gamma:
-                keeps = 1.0 if smooth else 7.0 / 8.0  # ns-2 slows down a bit
-                flow.cwnd = max(flow.cwnd * keeps, flow.min_window)
-                flow.in_slow_start = False
-            if flow.in_slow_start and flow.doubles == 1:
-                flow.round_drift = flow.cwnd
-        elif flow.once_a_round and not smooth:
-            decide(flow, now)
-    elif flow.once_a_round and not busy and not flow.in_slow_start and not smooth:
+    if not busy and flow.in_slow_start and flow.slow_start == GAMMA:
+        _decide_in_slow_start(flow, now, smooth)
+    elif not (busy or flow.in_slow_start or smooth) and flow.once_a_round:
         decide(flow, now)
     flow.rounds_at_rest = (
         flow.rounds_at_rest + 1.0 if flow.cwnd == before and flow.round_drift == 0.0 else 0.0
