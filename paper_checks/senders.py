@@ -14,7 +14,7 @@ from paper_checks.checks import Found
 from paper_checks.runs import Runs
 from vegasmodel.scenario import Drop, Scenario
 
-__all__ = ["after_timeout", "doubling", "least_after_timeout", "windows"]
+__all__ = ["doubling", "least_after_timeout", "windows"]
 
 RTT = 2.0  # s: the round trips of slow start stand apart
 HELD = 20  # packets on their way, all of which are lost
@@ -65,8 +65,3 @@ def doubling(runs: Runs, base: Scenario, law: str, rounds: range) -> Found:
 def least_after_timeout(runs: Runs, base: Scenario, law: str) -> float:
     """Least window of a source that loses all packets in flight."""
     return float(runs(timeout(base, law)).window[1, 0])
-
-
-def after_timeout(runs: Runs, base: Scenario, laws: tuple[str, ...]) -> list[float]:
-    """``least_after_timeout`` of each law."""
-    return [least_after_timeout(runs, base, law) for law in laws]

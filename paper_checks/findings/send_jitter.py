@@ -56,12 +56,6 @@ def _first_over_second(rates: Rates) -> list[float]:
     return [float(r[0] / r[1]) for r in rates]
 
 
-def _second_law_over_first(rates: Rates) -> list[float]:
-    """For scenarios that alternate between two laws: the second's ratio over the first's."""
-    found = _first_over_second(rates)
-    return [b / a for a, b in zip(found[::2], found[1::2], strict=True)]
-
-
 def _last_over_first(rates: Rates) -> list[float]:
     return [float(r[-1] / r[0]) for r in rates]
 

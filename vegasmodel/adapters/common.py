@@ -31,7 +31,6 @@ RECOVERIES = {  # what recovery from a loss costs beside the cut of the window
 LEAST_BUFFER = 12.0  # packets: the smallest of the accuracy campaigns (benchmarks/accuracy.py)
 LEAST_WINDOW = 1.1  # packets: a window with a smaller mean hardly ever exceeds one packet
 NOBODY_SENDS = "no flow sends between the end of the warm-up and the end of the run"
-Answer = Callable[[Scenario], Prediction]
 
 
 def column(scenario: Scenario, value: Callable[[Flow], float]) -> Floats:

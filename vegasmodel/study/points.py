@@ -129,16 +129,6 @@ class Figures:
     status: NDArray[np.int8]  # [point] an index of STATUS
     reasons: tuple[str, ...]  # [point] why the status is not OK; else empty
 
-    def take(self, index: Any) -> Figures:
-        """The results at the points with these indices only."""
-        arrays = {
-            each.name: getattr(self, each.name)[index]
-            for each in dataclasses.fields(self)
-            if each.name != "reasons"
-        }
-        chosen = np.arange(len(self.reasons))[index]
-        return Figures(**arrays, reasons=tuple(self.reasons[i] for i in np.ravel(chosen)))
-
 
 def check_model(model: str, field: str = "model") -> None:
     """Raise ``FieldError`` unless ``model`` is the name of a model or of a packet-level simulator.

@@ -76,7 +76,6 @@ class Search:
         ``_ask``.
         """
         flat = np.ravel(np.asarray(x, dtype=np.float64))
-        y = np.full(flat.size, np.nan)
         new, place = np.unique(flat, return_inverse=True)
         known = dict(zip(self.x.tolist(), self.y.tolist(), strict=True))
         ask = np.array([value for value in new.tolist() if value not in known])

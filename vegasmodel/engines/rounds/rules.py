@@ -17,7 +17,6 @@ from typing import Any
 from vegasmodel.engines.rounds.state import jit
 from vegasmodel.laws.built_in import BUILT_IN
 from vegasmodel.laws.law import Law
-from vegasmodel.laws.packets import PacketRules
 
 RULES = {law.per_ack: law.packets for law in BUILT_IN if law.packets is not None}
 BY_ADDRESS = 0
@@ -67,4 +66,4 @@ def choice(name: str, by_address: _Function) -> Any:
     return chain
 
 
-__all__ = ["BY_ADDRESS", "RULES", "PacketRules", "choice", "place", "rule"]
+__all__ = ["BY_ADDRESS", "RULES", "choice", "place", "rule"]

@@ -102,7 +102,7 @@ LEFT_OUT = {
         "mark_acks"
     ),
     "hop": _words(
-        "flow link data last work precedes lead early to_next ring room most latest head idle since"
+        "flow link data last work precedes lead early to_next ring room most latest head idle"
     ),
     "link": _words(
         "capacity buffer discipline loss_hazard min_threshold max_threshold max_probability weight "

@@ -263,7 +263,6 @@ class Hop:
     count: int
     idle: int  # 1: nothing is on its way here
     time: float
-    since: float
     since_queue: float
     rate: float
     first: float
