@@ -9,9 +9,11 @@ split evenly over the four legs.
 
 from __future__ import annotations
 
+import numpy as np
+
 from vegasmodel import stacks
 from vegasmodel.laws import find
-from vegasmodel.scenario import Flow, Member, Scenario
+from vegasmodel.scenario import Flow, Link, Member, Red, Scenario
 from vegasmodel.stacks import Stack
 
 
@@ -38,6 +40,19 @@ def link_stack(scenario: Scenario) -> Stack:
         (group.variant for group in scenario.flows),
         (implementation(scenario, group) for group in scenario.flows),
     )
+
+
+def waiting_room(scenario: Scenario, link: Link, limit: float) -> float:
+    """How many packets can wait at a queue of the link with this limit of its buffer, in packets.
+
+    The packet in transmission is not among them.  The limit is rounded down to whole packets.  At a
+    drop-tail queue the limit may count the packet in transmission, too; then one packet less can
+    wait (``stacks.waiting_room``).
+    """
+    whole = float(np.floor(limit))
+    if isinstance(link.queue, Red):
+        return whole
+    return float(stacks.waiting_room(whole, link_stack(scenario).name))
 
 
 def left_out_of_laws(scenario: Scenario, *, counted: bool = False) -> str:

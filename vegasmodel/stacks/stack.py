@@ -128,6 +128,15 @@ class Stack(Mechanisms):
         """The backlogs (low, high), packets, between which the window of one Vegas source rests."""
         return max(alpha - self.below_alpha, 0.0), beta + self.above_beta
 
+    def recovery_of(self, recovery: str) -> str:
+        """How a law recovers in this implementation, if by itself it has the recovery ``recovery``.
+
+        The result is "scoreboard" if the sender always knows which packets are missing, unless a
+        loss makes the law begin with slow start again, as Tahoe does.
+        """
+        known = self.always_sack and recovery != "slow start"
+        return "scoreboard" if known else recovery
+
     def implements(self, law: str) -> bool:
         """Whether this TCP implementation has code for sources of that law."""
         return self.laws is None or law in self.laws

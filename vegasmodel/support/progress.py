@@ -90,7 +90,7 @@ def line(seconds: float) -> str:
         return ""
     now = _series[-1]
     if now.compiling():
-        return f"compiling, once after an install (15 to 45 s): {seconds:.0f} s"
+        return f"compiling, once after an install (about 10 s): {seconds:.0f} s"
     return f"simulated {now.simulated:.0f} of {now.total:.0f} s: {seconds:.0f} s"
 
 

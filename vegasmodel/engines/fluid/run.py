@@ -19,12 +19,12 @@ from vegasmodel.engines.fluid import continuous
 from vegasmodel.engines.fluid.continuous import ContinuousRun
 from vegasmodel.fields import kinds
 from vegasmodel.laws import BUILT_IN, find, foreign, registered
-from vegasmodel.laws.law import Recovery
+from vegasmodel.laws.law import Recovery, SlowStart
 from vegasmodel.metrics import Floats
-from vegasmodel.placement import link_stack, stack
+from vegasmodel.placement import stack, waiting_room
 from vegasmodel.scatter import enough
 from vegasmodel.scenario import DropTail, Flow, Red, Scenario
-from vegasmodel.stacks import STACKS, waiting_room
+from vegasmodel.stacks import STACKS
 from vegasmodel.status import Status
 
 __all__ = ["run", "unsupported"]
@@ -32,8 +32,8 @@ __all__ = ["run", "unsupported"]
 STEP = 0.5  # over the shortest round trip, where windows decide once in it
 CONTINUOUS_STEP = 1.0 / 64.0  # the same where they decide at every instant
 _BUILT_IN = tuple(known.name for known in BUILT_IN)
-_RECOVERIES = get_args(Recovery)
-_SLOW_STARTS = ("none", "until loss", "gamma")
+_RECOVERIES: tuple[str, ...] = get_args(Recovery)
+_SLOW_STARTS = get_args(SlowStart)
 _MECHANISMS = (
     "backlog_over_base",
     "real_numbers",
@@ -220,7 +220,7 @@ def _bottleneck(scenario: Scenario, smooth: bool) -> Any:
     if smooth:
         room = continuous.limits(scenario, False)[1] * link.capacity
     else:
-        room = float(waiting_room(link.buffer, link_stack(scenario).name))
+        room = waiting_room(scenario, link, link.buffer)
     wait = link.capacity * max(scenario.jitter(group) for group in scenario.flows)
     if isinstance(queue, Red):
         red = (1, queue.min_threshold, queue.max_threshold, queue.max_probability, queue.weight)
@@ -242,7 +242,7 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
         **{name: getattr(runs, name) for name in _MECHANISMS},
         "cut_rounds_up": own and rules.slow_start == "gamma",
         "once_a_round": rules.once_a_round,
-        "recovery": _RECOVERIES.index("scoreboard" if runs.always_sack else rules.recovery),
+        "recovery": _RECOVERIES.index(runs.recovery_of(rules.recovery)),
         "slow_start": _SLOW_STARTS.index(rules.slow_start),
         "lower": lower,
         "upper": upper if runs.upper_edge_rests else np.nextafter(upper, 0.0),

@@ -35,7 +35,7 @@ AFTER_LOSS = 1.0  # seconds, HZ: after a loss the least RTT is not asked
 
 @rare
 def reset(f: Sender, now: float) -> None:
-    """Reset CUBIC's variables at the start and at a timeout, as the kernel's bictcp_reset does.
+    """Reset CUBIC's variables at a timeout, as the kernel's bictcp_reset does.
 
     This includes the variables of HyStart (bictcp_hystart_reset in the kernel).
     """

@@ -22,7 +22,7 @@ from vegasmodel.stacks import Stack
 MAX_ARRIVALS = 200_000  # short flows of one group, expected
 _BLOCK = 8.0  # bytes of a SACK block in an ACK
 _LARGEST = 2.0**53  # packets; a Pareto tail has no end
-_RECOVERIES = get_args(Recovery)
+_RECOVERIES: tuple[str, ...] = get_args(Recovery)
 _IN_LINE = ("one hole", "hole by hole", "scoreboard", "slow start")  # behind Vegas, at one instant
 _COUNTS = ("sent", "lost", "retransmits", "acks", "delivered", "acks_lost")
 _EXPIRIES = ("timeouts", "early_timers")
@@ -43,8 +43,7 @@ def mechanisms(law: Law, stack: Stack, record: Any) -> None:
         record[name] = getattr(stack, name)
     thresholds = law.per_ack == "thresholds"
     record["scoreboard"] = stack.always_sack or law.recovery == "scoreboard"
-    known = stack.always_sack and law.recovery != "slow start"
-    record["recovery"] = _RECOVERIES.index("scoreboard" if known else law.recovery)
+    record["recovery"] = _RECOVERIES.index(stack.recovery_of(law.recovery))
     record["overdue_checks"] = stack.overdue_checks and law.overdue_checks
     record["restarts_rounds"] = stack.restarts_rounds and thresholds
     record["sack_exit_rests"] = stack.sack_exit_rests and law.recovery == "scoreboard"

@@ -3,8 +3,8 @@
 ``grow`` acts upon ACKs of new data, ``end_round`` at the end of a round trip, ``cut`` upon the
 third duplicate ACK, and ``retransmission_timeout`` at a timeout. These functions are the same for
 all laws of congestion control. The files in ``laws/`` say by how much each law then changes its
-window. A flow's ``variant`` selects details: with ``ns2`` they are those of ns-2's agents with the
-defaults of 1999 to 2001, with ``linux`` those of the Linux kernel.
+window. A flow's ``variant`` selects details: with ``ns2`` they are those of ns-2's agents, with the
+defaults that the scenario's ``ns2_defaults`` names, and with ``linux`` those of the Linux kernel.
 """
 
 # mypy: disable-error-code="no-any-return"

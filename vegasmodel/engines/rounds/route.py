@@ -19,10 +19,16 @@ from numpy.typing import NDArray
 
 from vegasmodel.engines.rounds.state import DROPTAIL, HOP, LINK, RED
 from vegasmodel.metrics import Floats
-from vegasmodel.placement import access_leg, empty_rtt, link_stack, to_first_link, work
+from vegasmodel.placement import (
+    access_leg,
+    empty_rtt,
+    link_stack,
+    to_first_link,
+    waiting_room,
+    work,
+)
 from vegasmodel.queues.rate_delay import split
 from vegasmodel.scenario import Flow, Link, Member, RateDelay, Red, Scenario
-from vegasmodel.stacks import waiting_room
 
 BISECTIONS = 40
 FEW_PACKETS = 256  # in a pipe with its buffer, where it matters most which packet comes first
@@ -150,18 +156,14 @@ def _acks_alone(scenario: Scenario, link: Link, key: Key) -> bool:
 def _room(scenario: Scenario, link: Link, key: Key) -> float:
     """How many packets can wait at a queue, without the packet in transmission.
 
-    The buffer is rounded down to whole packets. At a drop-tail queue of ns-2 the limit may count
-    the packet in transmission, too; then one packet less can wait (``stacks.waiting_room``). The
-    result is infinite for a queue that only ACKs cross.
+    The result is infinite for a queue that only ACKs cross.
     """
     if _acks_alone(scenario, link, key):
         return math.inf
-    limit = np.floor(link.buffer)
+    limit = link.buffer
     if isinstance(link.queue, RateDelay):
-        limit = split(link.buffer, link.queue.delay_buffer)[0 if key[2] == "rate" else 1]
-    if not isinstance(link.queue, Red):
-        limit = waiting_room(limit, link_stack(scenario).name)
-    return float(limit)
+        limit = float(split(link.buffer, link.queue.delay_buffer)[0 if key[2] == "rate" else 1])
+    return waiting_room(scenario, link, limit)
 
 
 def finite_buffers(links: Iterable[Link]) -> list[int]:
