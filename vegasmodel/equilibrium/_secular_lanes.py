@@ -136,8 +136,8 @@ def spread_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
 def begin(c: Any, first: int, width: int, t: Any, count: Any) -> None:
     """Write into the table ``t``, for each case, the gap with which its iteration starts.
 
-    The gap is the queueing delay less the largest over-estimate. The table also gets the two ends
-    of an interval that contains the solution.
+    The gap is the queueing delay less the largest of the flows' over-estimates of baseRTT. The
+    table also gets the two ends of an interval that contains the gap at the steady state.
     """
     for k in range(width):
         t[FLOOR, k], t[CEILING, k], t[G, k] = first_gap(

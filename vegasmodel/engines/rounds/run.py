@@ -160,8 +160,8 @@ def _rings(way: Routes, sizes: Floats, parts: int, at_once: float) -> NDArray[An
     A full ring buffer is copied to a new place, which is twice as large, but has room for at most
     ``most`` groups. The old place stays unused. All old places of a ring buffer together have room
     for less than 2 ``most`` groups, so a ring buffer needs at most 3 ``most`` groups of the memory.
-    The memory is made of zero bytes, which take up no space before they are used. An array made of
-    records would take up all its space at once.
+    ``numpy.zeros`` reserves the memory as bytes, so the parts that are never used take up no space.
+    ``numpy.zeros`` of an array of records would write to all of it at once.
     """
     spare = _PARCELS // len(way.hops) if math.isfinite(way.longest) else 0
     room = int(min(max(16 * parts + 8192, spare, int(at_once)), _RING))
