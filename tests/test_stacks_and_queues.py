@@ -104,6 +104,26 @@ def test_only_ns2_counts_the_packet_in_transmission() -> None:
         assert minicycle._reading(s, vegas)[0] == room
 
 
+@pytest.mark.parametrize(
+    ("buffer", "queue", "room"),
+    [(20.0, vm.DropTail(), 19.0), (20.5, vm.DropTail(), 19.0), (20.5, vm.Red(5.0, 15.0), 20.0)],
+)
+def test_fluid_and_rounds_count_the_same_room(buffer: float, queue: object, room: float) -> None:
+    """In ns-2: whole packets, and at a drop-tail queue one of them is in transmission."""
+    flows = (vm.Flow("vegas", 0.08, variant="ns2"), vm.Flow("newreno", 0.08, variant="ns2"))
+    link = vm.Link(1000.0, buffer=buffer, queue=queue)
+    s = vm.Scenario((link,), flows, run=vm.Run(20.0, 5.0))
+    assert float(routes(s, list(s.members), 0.01).links[0]["buffer"]) == room
+    assert run.frame(s)[0].room == room
+
+
+def test_tahoe_begins_anew_in_every_stack() -> None:
+    """Also in Linux, where every other law recovers with SACK."""
+    for stack in STACKS.values():
+        assert stack.recovery_of("slow start") == "slow start"
+    assert STACKS["linux"].recovery_of("hole by hole") == "scoreboard"
+
+
 EVERY_SOURCE = """
 packet_size = "500 B"
 [[link]]
