@@ -82,7 +82,7 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     record["known_base"] = math.nan if measured else member.rtt + float(group.over_estimate)
     record["stop"] = member.stop
     checks = runs.overdue_checks and law.overdue_checks
-    record["ring"] = np.floor(group.max_window) if checks else math.inf
+    record["places"] = np.floor(group.max_window) if checks else math.inf
     record["ecn_capable"] = not own
     if runs.handshake and not own:
         size = scenario.ack_size if runs.syn_is_ack else runs.header

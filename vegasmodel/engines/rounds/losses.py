@@ -448,8 +448,8 @@ def _leave_stale(f: Sender, before: float) -> None:
     ring, the loop in tcp-vegas.cc (``k <= seqno % v_maxwnd_``) ends at once. So the next packets in
     these places count as sent twice: they give no RTT sample, and a loss halves the window.
     """
-    if f.ring < NEVER and before % f.ring > (f.acked - 1.0) % f.ring:
-        f.stale, f.stale_end = before + f.ring, f.acked + f.ring
+    if f.places < NEVER and before % f.places > (f.acked - 1.0) % f.places:
+        f.stale, f.stale_end = before + f.places, f.acked + f.places
 
 
 @rare

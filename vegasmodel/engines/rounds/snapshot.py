@@ -95,7 +95,7 @@ LEFT_OUT = {
     + _words(
         "recovery rules drift_at cut_at remember_at once rounds keeps_base scoreboard probes "
         "rtt gap block alpha beta gamma decrease max_window first_window untimed syn known_base "
-        "jitter queue_wait waits_long ring noise slack delayed_ack start stop size without "
+        "jitter queue_wait waits_long places noise slack delayed_ack start stop size without "
         "boot_time hop hops longest_stretch member short_flow ecn_capable head acked sent lost "
         "retransmits acks timeouts early_timers delivered ahead ahead_since ahead_until "
         "acks_lost rtt_area rtt_samples mark_delivered mark_sent mark_lost mark_retransmits "
@@ -170,13 +170,13 @@ class Observer:
         The result is infinite if it exceeds ``enough``. The states of ns-2's coarse retransmission
         timers are compared only in two cases: if a timer has expired between the two snapshots, or
         if a running timer has not been restarted between them. If a flow has lost packets between
-        them, its memory of sent packets (``Sender.ring``) must begin at the same place again.
+        them, its memory of sent packets (``Sender.places``) must begin at the same place again.
         """
         if one.rough != two.rough:
             return math.inf
         before, after = self.flows(one), self.flows(two)
-        turned = (after["acked"] - before["acked"]) % after["ring"] != 0.0
-        if np.any(turned & np.isfinite(after["ring"]) & (after["lost"] > before["lost"])):
+        turned = (after["acked"] - before["acked"]) % after["places"] != 0.0
+        if np.any(turned & np.isfinite(after["places"]) & (after["lost"] > before["lost"])):
             return math.inf
         worst = apart(one.state, two.state, self._timers, enough)
         if worst == math.inf or not self._coarse.any():

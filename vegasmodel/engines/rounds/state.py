@@ -117,7 +117,7 @@ class Sender(Mechanisms):
     changed: float  # when ns-2's Vegas last cut its window
     untimed: float  # packets below this number give no RTT: they were sent at the clock's time 0
     resent: float  # packets below this number may have been sent twice and give no RTT
-    ring: float  # places for packets in its memory; inf: each packet has its own
+    places: float  # for packets in the memory of ns-2's Vegas; inf: each packet has its own
     stale: float  # first packet whose place in this memory still holds an older packet
     stale_end: float  # first packet after those
     overdue_factor: float  # factor on the fine timeout: expiries raise it, an RTT sample resets it
