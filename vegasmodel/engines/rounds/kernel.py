@@ -314,9 +314,11 @@ def _restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
 
 @rare
 def _count_active(net: Net, f: Sender, change: int) -> None:
-    """Add ``change``, 1 or -1, to the number of active flows when a flow starts or ends.
+    """Record that a flow starts (``change`` is 1) or ends (``change`` is -1).
 
-    A link with Rate-Delay services then divides its capacity anew between the two classes.
+    A link with Rate-Delay services has two classes of flows, R and D. Each such link on the flow's
+    path counts the active flows of both classes, and then divides its capacity anew between the
+    classes.
     """
     f.active += change
     for e in range(f.hop, f.hop + f.hops):
@@ -329,11 +331,12 @@ def _count_active(net: Net, f: Sender, change: int) -> None:
 
 @jit
 def _far_from_loss(f: Sender, link: Queue) -> bool:
-    """Whether an interval of even sending may be long, because no loss is near.
+    """Whether the flow's next interval of even sending may be long, because no loss is likely.
 
+    Three conditions must hold for this. The flow is not in slow start. None of its packets is
+    missing. The buffer of its first queue has room for several packets (``far_from_full``). The
+    flow's window then grows by about a packet per round trip, so it changes little in one interval.
     As long as a queue neither overflows nor runs empty, only the total number of arrivals matters.
-    The flow must be outside slow start and recovery: its window then grows by about a packet per
-    round trip, so it changes little in one interval.
     """
     steady = f.phase == OPEN and f.holes == 0 and not in_slow_start(f)
     return steady and far_from_full(link)
@@ -341,9 +344,11 @@ def _far_from_loss(f: Sender, link: Queue) -> bool:
 
 @jit
 def _send_interval(net: Net, f: Sender, who: int, now: float, synchronised: bool) -> bool:
-    """End the flow's interval of sending, and send its burst or the rest; False if the run fails.
+    """End the flow's interval of sending, and send the burst that follows; False if the run fails.
 
-    If an event of another flow comes first, ``f.event`` is ``REST`` afterwards.
+    The packets of the burst leave one after another. If an event of another flow comes before the
+    last of them has left, this function stops there and sets ``f.event`` to ``REST``. A later call
+    sends the rest of the burst.
     """
     before = f.lost
     if f.event == DATA:
@@ -358,7 +363,10 @@ def _send_interval(net: Net, f: Sender, who: int, now: float, synchronised: bool
 
 @jit
 def _plan_next(net: Net, f: Sender, holes: Floats, now: float) -> None:
-    """Plan the flow's next interval; a short flow that has delivered all its data plans none."""
+    """Plan the flow's next interval of sending.
+
+    A short flow that has delivered all its data has no further interval.
+    """
     h = net.hops[f.hop]
     parts = net.calm if _far_from_loss(f, net.links[h.link]) else net.parts
     f.ahead, f.ahead_since = -f.delivered, now
@@ -372,7 +380,12 @@ def _plan_next(net: Net, f: Sender, holes: Floats, now: float) -> None:
 
 @rare
 def _start_or_restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
-    """Take a step of the flow's start, or handle the expiry of a timer."""
+    """Handle the flow's start, the end of its TCP handshake, or the expiry of a timer.
+
+    At its start the flow sends a SYN; if the SYN is lost, the flow starts again later. After the
+    handshake it sends its first window. A flow without a handshake sends its first window at its
+    start.
+    """
     if f.event == START and not f.active:
         _count_active(net, f, 1)
     if f.event != START or f.syn == 0.0:
@@ -390,8 +403,8 @@ def _flow_event(
 ) -> bool:
     """Handle the next event of a flow at the first queue of its path; False if the run fails.
 
-    An event is the end of an interval of sending, the rest of a burst, the expiry of a timer, or a
-    step of the flow's start.
+    There are five kinds of events: an interval of sending ends, the rest of a burst is due, a timer
+    expires, the flow starts, and the flow's TCP handshake ends.
     """
     h = net.hops[f.hop]
     link = net.links[h.link]
@@ -434,9 +447,10 @@ def start_flows(net: Net, seed: int) -> None:
 
 @rare
 def _set_rounding(net: Net, row: Floats) -> None:
-    """Set the capacity and the delays to the values to which ns-2's clock now rounds them.
+    """Set the capacity and the delays to their present values, as ns-2's clock rounds them.
 
-    ``row`` is the row of ``march``'s argument ``grid`` for the present time (``route.roundings``).
+    ns-2's clock rounds times, and the later the time, the more coarsely (``route.roundings``).
+    ``row`` contains the values for the present time; it is a row of ``march``'s argument ``grid``.
     """
     net.links[0].capacity = row[0]
     for k in range(net.links.shape[0]):
@@ -469,10 +483,11 @@ def march(
 ) -> tuple[int, int, float]:
     """Run the simulation up to time ``end`` and take samples at the instants ``times``.
 
-    Returns the status, the number of events, and the time on the simulation's clock. From the time
-    ``falls`` on, the run stops with the status ``FALL`` at each event that lowers a flow's window
-    by a packet or more. All queues are then brought to that moment, and the next call continues the
-    run. ``grid`` says how ns-2's clock rounds times (``route.roundings``).
+    Returns the status, the number of events, and the time on the simulation's clock. ``falls`` is a
+    time. From then on, the function also returns, with the status ``FALL``, after each event that
+    reduces the whole packets in a flow's window. It first advances all queues to the time of that
+    event; the next call continues the run. ``grid`` says how ns-2's clock rounds times
+    (``route.roundings``).
     """
     events, sample_due, fits = 0, 0.0, True
     binade, limit = -1, 0.0

@@ -44,7 +44,11 @@ def in_flight(f: Sender) -> float:
 
 @jit
 def outstanding(f: Sender) -> float:
-    """The packets that count against the window: ``pipe`` in a recovery with SACK, else all."""
+    """The packets that count against the window.
+
+    In a recovery with SACK they are ``pipe``, the packets thought to be in the network. Otherwise
+    they are all packets that were sent and are not yet acknowledged.
+    """
     return f.pipe if f.phase == RECOVERY and f.scoreboard else in_flight(f)
 
 
@@ -71,9 +75,10 @@ def in_slow_start(f: Sender) -> bool:
 
 @jit
 def _source(f: Sender, rtt: float) -> Source:
-    """The flow's state in the form in which a user's law reads it.
+    """The flow's state as a user's own law of congestion control reads it.
 
-    ``rtt`` is the RTT in seconds of the last round trip.
+    ``rtt`` is the RTT in seconds that the law reads: at the end of a round trip the mean RTT of
+    that round trip, otherwise the last RTT.
     """
     base = min(f.min_rtt, rtt) if math.isnan(f.known_base) else f.known_base
     backlog = cwnd_packets(f) * (rtt - base) / (base if f.backlog_over_base else rtt)
@@ -96,11 +101,12 @@ def _per_ack(f: Sender) -> float:
 
 @jit
 def _acks_to_change(f: Sender) -> float:
-    """The number of ACKs until a user's law is called again.
+    """The number of ACKs, at least 1, that can be processed together for a flow with a user's law.
 
-    The law is called when the window reaches a whole number of packets. A law that does not decide
-    once per round trip is called more often, about ``CALLS_PER_WINDOW`` times while the ACKs of one
-    window arrive.
+    A group of ACKs ends at the latest when the window passes a whole number of packets. A law that
+    decides at each ACK, not once per round trip, is called for each group. Its groups are shorter:
+    while the ACKs of one window arrive, there are at least ``CALLS_PER_WINDOW`` groups, or one for
+    each ACK if there are fewer ACKs.
     """
     step = _per_ack(f)
     left = cwnd_packets(f) + 1.0 - f.cwnd if step > 0.0 else f.cwnd - cwnd_packets(f) + SLACK
@@ -118,8 +124,9 @@ def _upon_acks(f: Sender, acks: float) -> None:
 def _upon_round(f: Sender, over: Round) -> None:
     """End a round trip of a flow with a user's law: ask the law how much the window is to change.
 
-    The law's function ``drift`` gives the change in packets for the next round trip. If the law
-    ends slow start by Vegas's gamma, slow start ends here once the backlog exceeds gamma.
+    The law's function ``drift`` gives the change in packets for the next round trip. Some laws end
+    slow start as Vegas does: when the backlog exceeds the threshold gamma. For these laws this
+    function also checks whether slow start ends.
     """
     seen = _source(f, over.rtt)
     if f.probes and f.cwnd < f.ssthresh and seen.backlog > f.gamma:
@@ -131,7 +138,8 @@ def _upon_round(f: Sender, over: Round) -> None:
 def _upon_each(f: Sender, exact: bool) -> None:
     """Do nothing, because a user's law has no rule for a decision at each ACK.
 
-    The built-in laws that decide once per round trip may have such a rule (``decide_per_ack``).
+    The built-in laws that decide once per round trip may have such a rule, which ``decide_per_ack``
+    calls. For a user's law ``decide_per_ack`` calls this function instead.
     """
 
 
@@ -145,7 +153,8 @@ _laws_each = choice("upon_each", _upon_each)
 def acks_to_change(f: Sender) -> float:
     """The number of ACKs, at least 1, that can be processed together.
 
-    After the last of them the window may reach a whole number of packets, or slow start may end.
+    Such a group of ACKs must end at the latest when slow start ends or, outside slow start, when
+    the window passes a whole number of packets.
     """
     if in_slow_start(f):
         return max(1.0, np.ceil(f.ssthresh - f.cwnd - SLACK))
@@ -158,8 +167,9 @@ def acks_to_change(f: Sender) -> float:
 def grow(f: Sender, acks: float, now: float) -> None:
     """Grow the window upon ``acks`` ACKs of new data, the last of which arrives at ``now``.
 
-    One rule holds for all of them: either slow start, or the law's rule outside slow start. Between
-    an ECN mark and the end of its window of data, the window does not grow.
+    The same rule holds for all these ACKs: in slow start that of slow start, otherwise that of the
+    law. If an ECN mark has cut the window, the window does not grow until a packet sent after the
+    cut is acknowledged.
     """
     if in_cwr(f):
         return
@@ -263,10 +273,10 @@ def cut(f: Sender) -> bool:
 def cut_overdue(f: Sender, sent_at: float, now: float) -> bool:
     """Cut the window when ns-2's Vegas finds that its first missing packet is overdue.
 
-    That packet was sent at time ``sent_at``. The window is multiplied by ``decrease``, usually 3/4,
-    or halved if the packet counts as sent twice (``losses._leave_stale``); it stays at least 2. It
-    is not cut if it has already been cut since ``sent_at``. After a cut, one packet for each
-    duplicate ACK is added to the window. Returns True if the sender is to retransmit the packet.
+    That packet was sent at time ``sent_at``. If the window has been cut since then, it is not cut
+    again. Otherwise it is multiplied by ``decrease``, usually 3/4, or halved if the packet counts
+    as sent twice (``losses._leave_stale``); it stays at least 2. One packet for each duplicate ACK
+    is then added to the window. Returns True if the sender is to retransmit the packet.
     """
     if f.timed_out and f.acked <= f.recover:
         return False
@@ -363,8 +373,8 @@ def in_cwr(f: Sender) -> bool:
 def retransmission_timeout(f: Sender, now: float) -> None:
     """Handle a retransmission timeout: return to the first missing packet, in slow start.
 
-    The sender's ``next`` becomes the first unacknowledged packet, and the timeout is doubled. The
-    packets themselves are sent later.
+    The sender's ``next`` becomes the first unacknowledged packet, and the timeout is doubled. This
+    function sends no packets; the caller sends what the new window allows.
     """
     # Linux has cut already if the timeout comes within a recovery or is the second in a row
     if not f.one_cut_in_loss or not (f.phase == RECOVERY or (f.timed_out and f.backoff > 1.0)):

@@ -73,8 +73,9 @@ from vegasmodel.metrics import Floats
 def send_in_recovery(f: Sender, holes: Floats, free: float, acks: float) -> None:
     """Send ``free`` packets in recovery with SACK: first those known to be missing, then new ones.
 
-    ``acks`` is the number of ACKs that allow this; after more than one, the packets leave evenly
-    over the interval. One call sends at most two ranges of consecutive packets.
+    ``acks`` ACKs, processed together, allow the sender to send these packets. If they are more than
+    one, the packets leave evenly over the time in which the ACKs arrive. One call sends at most two
+    ranges of consecutive packets.
     """
     free = np.floor(free + 1e-9)
     if free > 0.0 and f.pipe <= 0.0:
@@ -235,7 +236,7 @@ def _restart_at_duplicate(f: Sender, end: float) -> None:
 
 @jit
 def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> float:
-    """Process the next duplicate ACKs of the group ``p``; returns when the last of them arrives.
+    """Process duplicate ACKs for the next packets of group ``p``; returns the time of the last one.
 
     The receiver sends a duplicate ACK for each packet that arrives behind a missing one, and for
     each packet that it already has.
@@ -292,10 +293,10 @@ def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
 def _send_new_data(f: Sender, now: float, acks: float) -> None:
     """Send what the window allows when the third or a later duplicate ACK arrives (RFC 5681 3.2).
 
-    The third duplicate ACK first causes the fast retransmit. The window is then half of the old
-    window plus three packets, so it allows a new packet if four were in flight. In ns-2 the
-    function ``recv`` also sends new packets after each duplicate ACK, by a call of ``send_much``
-    (tcp-reno.cc).
+    At the third one the sender first makes its fast retransmit. The window is then half of the old
+    window, plus three packets. If the old window was four packets, all in flight, the new one is
+    2 + 3 = 5 packets, so it allows a new packet. In ns-2, too, new packets are sent after each
+    duplicate ACK: the function ``recv`` calls ``send_much`` (tcp-reno.cc).
     """
     free = usable_window(f, now)
     if f.recovery == HOLE_BY_HOLE and not f.overdue_checks:
@@ -391,7 +392,8 @@ def _leave_recovery(
 ) -> None:
     """End the recovery, if there is one; then grow the window, and send what it allows.
 
-    ``alone`` says whether at most one packet was in flight before these ``acks`` ACKs.
+    ``alone`` says whether at most one packet was in flight before these ``acks`` ACKs. If so,
+    nothing is in flight after them, and Linux's Vegas starts a new round (``restart_when_idle``).
     """
     grows, worse = True, False
     if f.phase == RECOVERY:
@@ -441,11 +443,13 @@ def _reenter_recovery(f: Sender, holes: Floats, acks: float) -> None:
 
 @rare
 def _leave_stale(f: Sender, before: float) -> None:
-    """Note which places in the memory of ns-2's Vegas an ACK of several packets does not clear.
+    """Record which later packets of ns-2's Vegas will wrongly count as sent twice.
 
-    The ACK acknowledges the packets from ``before`` on. ns-2's Vegas keeps sending times and
-    numbers of transmissions in a ring of ``max_window`` places. If an ACK passes the end of the
-    ring, the loop in tcp-vegas.cc (``k <= seqno % v_maxwnd_``) ends at once. So the next packets in
+    ns-2's Vegas keeps the sending times and the numbers of transmissions of packets in a memory of
+    ``max_window`` places. When it has used the last place, it goes on with the first. At an ACK of
+    several packets, here those from ``before`` on, a loop in tcp-vegas.cc clears the places of
+    these packets. But if they go on from the last place to the first, the loop
+    (``k <= seqno % v_maxwnd_``) ends at once, and the old entries remain. So the next packets in
     these places count as sent twice: they give no RTT sample, and a loss halves the window.
     """
     if f.places < NEVER and before % f.places > (f.acked - 1.0) % f.places:

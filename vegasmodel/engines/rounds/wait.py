@@ -35,11 +35,12 @@ def _halving(f: Sender, now: float) -> bool:
 
 @jit
 def _free(f: Sender, now: float) -> float:
-    """How many packets the sender may send at the end of a wait: the usable window.
+    """How many packets the sender may send at the end of a wait.
 
-    While ns-2's CUBIC reduces its rate, it is one packet, if an ACK has arrived since the end of
-    the last wait. So CUBIC does not halve its rate if its waits are shorter than the time between
-    two ACKs (tcp-linux.cc: each timer restores ``next_pkts_in_flight_``).
+    This is the usable window. But while ns-2's CUBIC reduces its rate, it is one packet if an ACK
+    has arrived since the end of the last wait, and otherwise none. If the waits are shorter than
+    the time between two ACKs, each ACK begins a wait of its own and so allows one packet. CUBIC's
+    rate is then not halved (tcp-linux.cc: each timer restores ``next_pkts_in_flight_``).
     """
     if _halving(f, now):
         return 1.0 if f.prr_delivered > f.prr_out else 0.0
@@ -75,9 +76,10 @@ def begin_wait(f: Sender, holes: Floats, at: float) -> None:
 def end_wait(f: Sender, holes: Floats, now: float) -> None:
     """End the sender's random wait and send the packets that the window allows at that time.
 
-    While ns-2's CUBIC reduces its rate, the timer replaces its window by the number of packets that
-    it allowed in flight when the wait began, once as few as the window are in flight (tcp-linux.cc:
-    load_to_linux).
+    When a wait begins while ns-2's CUBIC reduces its rate, CUBIC allows one packet more than are in
+    flight (``flight_limit``). At the end of the wait the packets in flight, without the one just
+    sent, may be as few as the window. In this case ``flight_limit`` becomes the window, if it is
+    larger (tcp-linux.cc: load_to_linux).
     """
     f.time, f.wait_ends = max(now, f.wait_ends), NEVER
     if not _may_send(f, holes, f.time):
