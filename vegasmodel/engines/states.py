@@ -23,9 +23,11 @@ _FLAG = 255  # one byte of a word: a bool
 
 
 class Kinds(NamedTuple):
-    """The names of a record's fields, sorted into kinds: numbers, instants, spans, rates, plain.
+    """The names of a record's fields, sorted into five kinds.
 
-    The kind of a field decides how ``write`` converts its value when it writes a state.
+    The kinds are sequence numbers (``numbers``), times (``instants``), durations (``spans``), rates
+    in packets/s (``rates``), and all others (``plain``). The kind of a field decides how ``write``
+    converts its value when it writes a state.
     """
 
     numbers: tuple[str, ...] = ()  # sequence numbers that matter from what is acknowledged on

@@ -30,10 +30,10 @@ GROUPS_SHOWN = 6  # groups whose throughputs are written out
 def possible(scenario: Scenario) -> bool:
     """Whether phase effects are possible at a drop-tail queue, so that the same flow always loses.
 
-    The conditions are these. A drop-tail queue can overflow. All flows send without end. At least
-    two flows have a loss-based law, or one does and a flow of another RTT is present. A single
-    loss-based flow among Vegas flows of the same RTT shows no phase effects, because it alone loses
-    packets.
+    They are possible if three conditions hold. A flow crosses a drop-tail queue that can overflow.
+    All flows send without end. At least two flows have a loss-based law, or one does and a flow of
+    another RTT is present. A single loss-based flow among Vegas flows of the same RTT shows no
+    phase effects, because it alone loses packets.
     """
     crossed = [link for group in scenario.flows for link in scenario.path(group)]
     spills = any(isinstance(k.queue, DropTail) and not k.never_full for k in crossed)
@@ -88,13 +88,18 @@ def _differ(found: Prediction, changed: Floats, error: Floats | float) -> bool |
 def effects(scenario: Scenario, found: Prediction) -> Assumption:
     """The assumption that there are no phase effects, and whether it holds for ``found``.
 
-    ``found`` is the answer to the scenario. The scenario is simulated with the opposite choice of
-    random waits, and the throughputs are compared. If the changed scenario is not random, one run
-    suffices; its measured time is halved if ``found`` contains runs of half the length. If the
-    changed scenario is random, there are at least two runs, and more as long as the answers differ
-    and chance may be the reason. It remains unknown whether the assumption holds in two cases: if
-    chance may be the reason even after the last run, and if ``found`` is a single run of a random
-    scenario.
+    ``found`` is the prediction for the scenario. The assumption holds if phase effects are not
+    possible (``possible``). Otherwise a second scenario is simulated (``otherwise``): if senders
+    wait at random before they send, they do not wait in the second scenario, and the other way
+    round. The assumption holds if both have the same throughputs (``_differ``).
+
+    If the second scenario is not random, one run suffices; its measured time is halved if ``found``
+    contains runs of half the length. If it is random, there are at least two runs. More runs are
+    made only while the throughputs differ and chance may be the reason.
+
+    It remains unknown whether the assumption holds in two cases: the second scenario has no answer,
+    or the throughputs differ and chance may be the reason. Chance may always be the reason if
+    ``found`` is a single run of a random scenario.
     """
     if not possible(scenario) or found.throughput is None:
         return Assumption("phase-effects", True)

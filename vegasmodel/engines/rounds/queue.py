@@ -43,7 +43,8 @@ NEAR = 4.0  # packets of room in a buffer that may soon be full
 def advance(links: Table[Queue], k: int, now: float) -> None:
     """Advance queue ``k`` to the time ``now``: packets have arrived and left since its last event.
 
-    If the link has Rate-Delay services, the queue of the other class is advanced, too.
+    A link with Rate-Delay services has two queues, one for each class of flows. Both are then
+    advanced.
     """
     link = links[k]
     if link.partner < 0:
@@ -168,10 +169,10 @@ def waiting_now(link: Queue) -> float:
 
 @jit
 def _demand(link: Queue) -> float:
-    """The largest rate at which a class of a Rate-Delay link can use the link now, in packets/s.
+    """The largest rate at which class R or D of a Rate-Delay link can use it now, in packets/s.
 
-    If no packet of the class waits, it is the class's arrival rate. If packets wait, it is
-    infinite.
+    If no packet of the class waits, the class can send only what arrives, so the rate is its
+    arrival rate. If packets wait, the rate is infinite.
     """
     return np.inf if link.queue > EMPTY else link.rate
 
@@ -237,9 +238,10 @@ def share_capacity(links: Table[Queue], k: int) -> None:
 def _departure_due(link: Queue, found: float, tolerance: float) -> bool:
     """Whether the transmission of a packet ends at this instant.
 
-    It does if ``found``, the number of packets at the link with the unsent part of the one in
-    transmission, is whole to within ``tolerance``. If packets have several sizes, only the packets
-    of one size at the front of the queue are counted.
+    ``found`` is the number of packets at the link; of the packet in transmission only the unsent
+    part counts. So a transmission ends if ``found`` is whole (to within ``tolerance``) and at least
+    1. If packets have several sizes, only the packets of one size at the front of the queue are
+    counted.
     """
     left = front_packets(link) if link.mixed else found
     return left > 0.5 and np.abs(left - np.round(left)) < tolerance
@@ -247,11 +249,12 @@ def _departure_due(link: Queue, found: float, tolerance: float) -> bool:
 
 @jit
 def _red_probability(link: Queue) -> float:
-    """RED's drop probability p_b for the present average queue, before the count of packets enters.
+    """RED's drop probability p_b for the present average queue.
 
-    It is 0 below the lower threshold and rises linearly to ``max_probability`` at the upper
-    threshold. Above that it is 1; with the option "gentle" it first rises linearly and becomes 1 at
-    twice the upper threshold.
+    The number of packets since the last drop has no effect on it (see ``_red_picks``). p_b is 0
+    below the lower threshold and rises linearly to ``max_probability`` at the upper threshold.
+    Above that it is 1; with the option "gentle" it first rises linearly and becomes 1 at twice the
+    upper threshold.
     """
     low, high, top = link.min_threshold, link.max_threshold, link.max_probability
     if link.average < low:

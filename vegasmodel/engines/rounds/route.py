@@ -92,17 +92,19 @@ def _queues(scenario: Scenario) -> dict[Key, int]:
 def _acks_meet(scenario: Scenario, queues: dict[Key, int]) -> bool:
     """Whether ACKs of two flows repeatedly meet on the way back in ns-2, so that one has to wait.
 
-    Such a wait is short, but it decides whose next packet arrives first at the bottleneck. There
-    are two cases.
+    Such a wait is short, but it decides whose next packet arrives first at the bottleneck. Only
+    flows with different RTTs are considered. There are two cases.
 
-    If the link is always busy, packets leave it one transmission time apart, and their ACKs come
-    back over it half a round trip later. So the ACKs of two flows meet if half their RTTs, modulo
-    the transmission time of a data packet, differ by less than the transmission time of an ACK.
+    If the link is always busy, packets leave it one transmission time apart, and their ACKs reach
+    it, on the way back, half a round trip later. So the ACKs of two flows meet if half their RTTs,
+    modulo the transmission time of a data packet, differ by less than the transmission time of an
+    ACK.
 
     If the link is sometimes idle, the times at which packets leave it change after each such pause,
     so the ACKs of any two flows may meet. The link falls idle when windows are halved, if its
-    buffer holds less than a round trip's packets. In this case the result is nevertheless False, to
-    save time, if link and buffer together hold more than ``FEW_PACKETS``.
+    buffer holds less than a round trip's packets. To save time, this second case counts only if a
+    round trip's packets and a full buffer are together at most ``FEW_PACKETS`` packets. Otherwise
+    the condition of the first case decides.
     """
     (name, direction, service), *others = queues
     if others or direction != "forward" or service:
@@ -307,13 +309,17 @@ def _sizes(links: NDArray[np.void], hops: NDArray[np.void]) -> None:
 def _clocks(
     links: NDArray[np.void], hops: NDArray[np.void], first: NDArray[np.int64], step: float
 ) -> tuple[float, Floats]:
-    """The greatest length of an interval of even arrivals, and by how much each clock is behind.
+    """How long an interval of even arrivals may be, and how far each queue's clock must be behind.
 
-    Each queue has a clock; both results are in seconds. A queue determines which packets of an
-    interval are lost when the interval ends, S seconds after it began. The next queue, d seconds
-    away, needs to know this when the first packet arrives there. So its clock must be behind the
-    clock of the first queue by at least S - d. The queues of a flow form a cycle. So such delays of
-    the clocks exist only if S is at most the mean of d around each cycle.
+    Returns a length, at most ``step``, and for each queue the time by which its clock is behind the
+    simulation's clock; both are in seconds. With a single queue the length is not limited.
+
+    A queue determines which packets of an interval are lost when the interval ends, S seconds after
+    it began. The next queue, d seconds away, needs to know this when the first packet arrives
+    there. So the clock of the next queue must be behind the clock of the first one by at least
+    S - d. The queues of a flow form a cycle, because ACKs lead back to the sender. So these
+    conditions can be met only if S is at most the mean of d around each cycle. S is 1.5 times the
+    length that is returned, because an interval may be so much longer (``acks.portion``).
     """
     if len(links) == 1:
         return math.inf, np.zeros(1)
@@ -343,10 +349,11 @@ def _clocks(
 def _shifts(
     source: NDArray[np.int64], target: NDArray[np.int64], gaps: Floats, span: float, n: int
 ) -> Floats | None:
-    """The least seconds by which queues' clocks must be behind, for intervals of ``span`` seconds.
+    """The least seconds by which each queue's clock must be behind the simulation's clock.
 
-    Returns None if the conditions on the clocks contradict each other (see ``_clocks``). The method
-    is that of Bellman and Ford for shortest paths.
+    ``span`` is the length of the longest interval of even arrivals, in seconds. ``_clocks``
+    explains the conditions on the clocks. The method is that of Bellman and Ford for shortest
+    paths. Returns None if the conditions contradict each other.
     """
     shift = np.zeros(n)
     for _ in range(n + 1):
@@ -358,7 +365,7 @@ def _shifts(
 
 
 def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
-    """A table of the values to which ns-2's clock rounds capacity and delays as time goes on.
+    """A table of capacity and delays as ns-2's clock rounds them; the rounding changes with time.
 
     It matters because ns-2's times are doubles. So the transmission time of a packet and the delay
     of each wire are rounded to a unit that doubles at 1, 2, 4 ... seconds. If an RTT is a whole
@@ -366,12 +373,14 @@ def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
     of these rounding errors decides whether the arrival or the departure comes first, and so whose
     packet finds the buffer full. This can last for minutes.
 
-    Row k is for times between 2^(k-1) and 2^k seconds. It contains the capacity, the number
-    ``instant``, and each hop's delay to the next queue. Two moments closer than ``instant``, in
-    transmission times, count as one, as they do in ns-2. The rounding errors in the table are
-    larger than ns-2's, so that they exceed the simulator's own. But they are smaller than a
-    difference in the fourth digit of two RTTs. The table is empty if there are several links, or if
-    the scenario is not for ns-2.
+    Row k is for times between 2^(k-1) and 2^k seconds. It contains the capacity; the time, in
+    transmission times, below which two moments count as one (``Queue.instant``), as they do in
+    ns-2; and each hop's delay to the next queue.
+
+    The rounding errors in the table are those of ns-2, but enlarged, so that they exceed the
+    rounding errors of this simulator itself. They are still smaller than the difference between two
+    RTTs that differ in the fourth digit. The table is empty if data packets cross several queues,
+    or if the scenario is not for ns-2.
     """
     if way.data_queues > 1 or not link_stack(scenario).scheduled_ties:
         return np.zeros((0, 2))

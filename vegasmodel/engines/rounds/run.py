@@ -104,12 +104,12 @@ class Totals:
 
 
 def resolution(scenario: Scenario) -> tuple[int, int]:
-    """How many events to simulate for each flow, queue and round trip, at most about.
+    """About how many events to simulate, at most, for each flow and queue in a round trip.
 
-    Returns two numbers: one for the time near losses, and one for the rest of the time. With many
-    events each event is a single packet. With fewer, an event is an interval in which several
-    packets of a flow arrive evenly. Single packets are needed, up to a number that bounds the cost,
-    in three cases:
+    Returns two such numbers: one for the time near losses, and one for the rest of the time. If the
+    number is larger than the number of packets in a round trip, each event is a single packet. If
+    not, an event is an interval in which several packets of a flow arrive evenly. Single packets
+    are needed, up to a number of events that bounds the cost, in three cases:
 
     - The buffer is finite, and there are more than two flows, or flows with different RTTs or
       packet sizes, or a RED queue. Then the packet that arrives first after a departure decides who
@@ -117,14 +117,14 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
     - ACKs are delayed, so that packets leave in pairs.
     - A single interval would fill the buffer.
 
-    If senders wait a random time before they send, the number near losses is higher, because such a
-    wait begins at a single ACK (``wait.py``). It is not raised if an event would contain several
-    packets even then.
+    In these three cases the number near losses is higher than the other one if senders wait a
+    random time before they send, because such a wait begins at a single ACK (``wait.py``). The two
+    are equal, however, if link and buffer hold at most ``CONTENDED`` packets, or if even with the
+    higher number an event would contain several packets.
 
-    In all other cases intervals suffice. Two numbers that differ are returned only for one or two
-    flows with equal RTTs and packet sizes that share one link. Intervals are then long while no
-    loss is near. Near a loss they are shorter, because there single packets decide how many are
-    lost, and whether a timeout follows.
+    In all other cases intervals suffice. For one or two flows with equal RTTs and packet sizes that
+    share one link, they are long while no loss is near. Near a loss they are shorter, because there
+    single packets decide how many are lost, and whether a timeout follows.
     """
     members = scenario.members
     same = len({(member.rtt, work(scenario, member.flow)) for member in members}) == 1
@@ -150,18 +150,21 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
 def _rings(way: Routes, sizes: Floats, parts: int, at_once: float) -> NDArray[Any]:
     """Memory for all groups of packets that can be in flight at once (``Net.rings``).
 
-    Also sets the place and the size of each hop's ring buffer in it.  ``sizes`` [flow] are the
-    flows' sizes in packets, and ``at_once`` is how many packets can be in flight.
+    Each hop has a ring buffer of groups in this memory. The function also records where it begins
+    and how many groups it has room for. ``sizes`` [flow] are the flows' sizes in packets, ``parts``
+    is the number of intervals in a round trip, and ``at_once`` is how many packets can be in
+    flight.
 
-    If the time steps are short (``parts``), there are many groups. There are also many when a large
+    If a round trip has many intervals, there are many groups. There are also many when a large
     window overflows a buffer for the first time. The queue then alternately drops and accepts
     packets, and each change between the two begins a new group.
 
-    A full ring buffer is copied to a new place, which is twice as large, but has room for at most
-    ``most`` groups. The old place stays unused. All old places of a ring buffer together have room
-    for less than 2 ``most`` groups, so a ring buffer needs at most 3 ``most`` groups of the memory.
-    ``numpy.zeros`` reserves the memory as bytes, so the parts that are never used take up no space.
-    ``numpy.zeros`` of an array of records would write to all of it at once.
+    A full ring buffer is copied to a new place. The new place has room for twice as many groups,
+    but never for more than ``most`` (a field of the hop). The old place stays unused. All old
+    places of a ring buffer together have room for less than 2 ``most`` groups, so the memory has
+    room for 3 ``most`` groups per ring buffer. ``numpy.zeros`` reserves the memory as bytes, so the
+    parts that are never used take up no space. ``numpy.zeros`` of an array of records would write
+    to all of it at once.
     """
     spare = _PARCELS // len(way.hops) if math.isfinite(way.longest) else 0
     room = int(min(max(16 * parts + 8192, spare, int(at_once)), _RING))
@@ -243,8 +246,8 @@ class Simulation:
     def proceed(self, falls: float = math.inf) -> tuple[int, float]:
         """Continue the run to its end; returns the status and the simulated time in seconds.
 
-        From the time ``falls`` on, the run stops whenever a flow's window falls by a packet or
-        more.
+        If the argument ``falls``, a time in seconds, is given, the run also stops after each later
+        event that reduces the whole packets in a flow's window. The next call continues it.
         """
         from vegasmodel.engines.rounds.kernel import march
 
@@ -308,13 +311,14 @@ def run(
 
     The samples are taken at ``samples`` instants, evenly spaced in time. An array ``samples`` gives
     the instants themselves, in seconds. ``parts`` bounds the number of events per flow and round
-    trip (default: ``resolution``). ``starts`` [n_flows] overrides the flows' start times, in
-    seconds. With ``synchronised``, whenever a flow loses a packet, all flows lose one, as
-    ``devendictis`` assumes. Otherwise only the flow whose packet found the buffer full loses.
-    ``without`` names the ``MECHANISMS`` to switch off, to measure their effect. The scenario's seed
-    and ``seed`` together determine all random numbers. In the totals, a group of short flows that
-    arrive at random counts as one flow. Raises ``ValueError`` for ``parts`` below 1, for unknown
-    mechanisms, and for synchronised losses in a scenario with more than one queue.
+    trip (default: ``resolution``). ``starts`` [n_flows] are start times in seconds that replace
+    those of the scenario's flows. With ``synchronised``, whenever a flow loses a packet, all flows
+    lose one, as ``devendictis`` assumes. Otherwise only the flow whose packet found the buffer full
+    loses. ``without`` names mechanisms of the senders (``MECHANISMS``) that are switched off, to
+    measure their effect. The scenario's seed and ``seed`` together determine all random numbers. In
+    the totals, a group of short flows that arrive at random counts as one flow. Raises
+    ``ValueError`` for ``parts`` below 1, for unknown mechanisms, and for synchronised losses in a
+    scenario with more than one queue.
     """
     simulation = Simulation(
         scenario,

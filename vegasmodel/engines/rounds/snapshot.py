@@ -116,7 +116,7 @@ LEFT_OUT = {
 
 
 class Snapshot(NamedTuple):
-    """The state of the simulator at one moment, to be compared with others, and its totals."""
+    """The simulator's state at one moment, to be compared with others, and the totals so far."""
 
     time: float
     rough: bytes
@@ -167,10 +167,15 @@ class Observer:
     def apart(self, one: Snapshot, two: Snapshot, enough: float) -> float:
         """The largest difference between the numbers of two states, in packets.
 
-        The result is infinite if it exceeds ``enough``. The states of ns-2's coarse retransmission
-        timers are compared only in two cases: if a timer has expired between the two snapshots, or
-        if a running timer has not been restarted between them. If a flow has lost packets between
-        them, its memory of sent packets (``Sender.places``) must begin at the same place again.
+        The result is infinite if the difference exceeds ``enough``.
+
+        The state of one of ns-2's coarse retransmission timers matters only if the timer expires.
+        So these states are compared only in two cases: if a timer has expired between the two
+        snapshots, or if a running timer has not been restarted between them.
+
+        ns-2's Vegas keeps the sending times of packets in a memory of ``Sender.places`` places. If
+        a flow has lost packets between the snapshots, its first unacknowledged packet must have the
+        same place in both states. If it has not, the result is infinite.
         """
         if one.rough != two.rough:
             return math.inf

@@ -25,9 +25,11 @@ ROUNDING = 1e-6  # packets
 
 @jit
 def _whole(link: Queue, row: int) -> float:
-    """The number of packets in a row of ``link.stock``, rounded up.
+    """The number of whole packets in a row of the table ``link.stock``.
 
-    The result is 0 for a row of packets that arrive evenly, like a fluid.
+    A row describes neighbouring packets of one size. The number is rounded up, so the packet in
+    transmission counts as one. The result is 0 for a row of packets that arrive evenly, like a
+    fluid.
     """
     if link.stock[row, DISCRETE] == 0.0:
         return 0.0
@@ -36,9 +38,10 @@ def _whole(link: Queue, row: int) -> float:
 
 @jit
 def _update(link: Queue, row: int, work: float) -> None:
-    """Set the sum of the packet sizes in a row of ``link.stock`` to ``work``; update the counts.
+    """Set the sum of the packet sizes in a row of ``link.stock`` to ``work``; update two counts.
 
-    The counts are the number of packets in this row, and ``link.whole``.
+    The row describes neighbouring packets of one size. The counts are the number of packets in this
+    row, and the number of whole packets in all rows (``link.whole``).
     """
     stock, before = link.stock, _whole(link, row)
     stock[row, WORK], stock[row, PACKETS] = work, work / stock[row, SIZE]
@@ -47,9 +50,10 @@ def _update(link: Queue, row: int, work: float) -> None:
 
 @jit
 def _remove(link: Queue, row: int) -> None:
-    """Remove the first or the last row of ``link.stock``, which has become empty, from the counts.
+    """Reduce the counts of ``link`` when a row of ``link.stock`` has become empty.
 
-    If it is the first row, the caller also moves ``link.oldest`` to the next row.
+    The counts are ``whole``, ``fluid_rows`` and ``rows``. The row is the first or the last one. If
+    it is the first, the caller also moves ``link.oldest`` to the next row.
     """
     link.whole -= _whole(link, row)
     link.fluid_rows -= int(link.stock[row, DISCRETE] == 0.0)

@@ -144,9 +144,10 @@ def arm_reordering_timer(f: Sender, now: float, left: float) -> None:
 def back_off(f: Sender) -> None:
     """Double the retransmission timeout after it has expired.
 
-    The timeout grows to at most 64 times its value without backoff. With ``floor_before_backoff``
-    it grows up to ``longest_rto`` seconds. From 16 times on, the sender discards its mean RTT
-    (``srtt``), as BSD does.
+    The timeout is doubled only while it is less than 64 times its value without backoff. With
+    ``floor_before_backoff`` it is doubled beyond that, too, while it is less than ``longest_rto``
+    seconds. Once the timeout is at least 16 times its value without backoff, the sender discards
+    its mean RTT (``srtt``), as BSD does.
     """
     if f.backoff < 64.0 or (f.floor_before_backoff and timeout(f) < f.longest_rto):
         f.backoff *= 2.0

@@ -48,8 +48,9 @@ def due(net: Net, e: int, time: float) -> float:
     """The time on the simulation's clock at which an event at the queue of hop ``e`` is due.
 
     A hop is one queue on one flow's path. ``time`` is the event's time on the queue's own clock,
-    which may be behind. The result may be a tiny time earlier, so that the event comes first among
-    the events of the same instant.
+    which may be behind the simulation's clock. If several packets arrive at the same instant, ns-2
+    handles them in a certain order (``route._leads``). To give them this order, the result is
+    earlier by a tiny time, ``Hop.early``.
     """
     h = net.hops[e]
     return time + net.links[h.link].shift - h.early
@@ -172,11 +173,11 @@ def _lengthen(
 
 @jit
 def _noise(f: Sender, h: Hop, back: float) -> float:
-    """Random seconds by which the ACK of a packet is late; without them it would come at ``back``.
+    """Random seconds to be added to ``back``, the time at which the ACK of a packet would arrive.
 
-    ACKs keep their order. In ns-2 the random delay is on the way to the first queue, and in Linux a
-    random wait takes place at the sender. The simulator delays the ACK instead. The round trip
-    takes as long, because packets are sent when ACKs arrive.
+    No ACK overtakes the one before it. In ns-2 the random delay is on the way to the first queue,
+    and in Linux a random wait takes place at the sender. The simulator delays the ACK instead. The
+    time from one packet to the packet that its ACK allows the sender to send is the same.
     """
     late = max(f.noise * np.random.normal(), -f.slack) if f.noise > 0.0 else 0.0
     late += f.queue_wait * np.random.random()
@@ -255,17 +256,23 @@ def _forward_more(
     marked: int,
     sent_at: float,
 ) -> bool:
-    """The same as ``_forward``, for a place that needs it less often and has no copy of it."""
+    """The same as ``_forward``, but compiled as a function of its own.
+
+    The code of ``_forward`` is copied into each function that calls it. ``arrive_at_once`` calls
+    this function in the rarer of two cases, so that ``arrive_at_once`` contains only one copy of
+    ``_forward``.
+    """
     return _forward(net, e, back, first, count, lost, rtt_sum, rtt_min, marked, sent_at)
 
 
 @jit
 def _note_lateness(link: Queue, time: float) -> None:
-    """Record by how much the clock of a queue is ahead of an arrival, if that is the most so far.
+    """Record in ``link.lateness`` how far the clock of a queue was ahead of an arrival, at most.
 
-    The packet arrives at ``time``. An event may process a whole burst and so move the clock to
-    ``link.foreseen``, the arrival of the burst's last packet. This is intended, so only the time by
-    which the clock is ahead of ``link.foreseen`` is recorded.
+    The packet arrives at ``time``. The clock should not be ahead of it, with one exception: an
+    event may process a whole burst and so move the clock to ``link.foreseen``, the arrival of the
+    burst's last packet. So only the time by which the clock is ahead of ``link.foreseen`` is
+    recorded.
     """
     link.lateness = max(link.lateness, link.now - max(time, link.foreseen))
 
@@ -460,8 +467,9 @@ def _next_interval(net: Net, e: int, now: float) -> None:
 def _report(net: Net, e: int) -> float:
     """The size by which SACK blocks enlarge an ACK (RFC 2018), in packets of the scenario's size.
 
-    It applies at the first queue that the ACK reaches on its way back. By then the receiver has
-    received the packets of this interval. It knows of packets lost directly behind them only later.
+    The result is 0 unless hop ``e`` is the first queue that the ACK reaches on its way back. The
+    ACK belongs to the packets of the interval that ends now at this hop. The receiver has received
+    these packets. If packets directly behind them are lost, the receiver learns of this only later.
     """
     h = net.hops[e]
     if h.data or not net.hops[e - 1].data or net.receivers.shape[0] == 0:
