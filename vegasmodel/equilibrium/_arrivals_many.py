@@ -72,11 +72,12 @@ def _jit(function: Any) -> Any:
 def _spread(where: Floats, weight: Floats, nodes: Floats, low: float, high: float) -> None:
     """Replace many poles of a sum by few: at the Chebyshev points of the interval low .. high.
 
-    The sum is that of weight_j/(D - where_j), and each of its terms is a pole, at the place
-    where_j.  For a D far from the interval the sum stays nearly the same.  ``nodes`` receives the
-    new places s_k and weights A_k = sum_j weight_j l_k(where_j), with Lagrange's polynomials l_k.
-    The relative error is about rho^-NODES, rho = a + sqrt(a^2 - 1), where a is the distance of D
-    from the interval's middle in units of its half-width.
+    The sum is sum_j weight_j/(D - where_j), a function of the queueing delay D. Each term has a
+    pole at D = where_j, in the interval. For a D far from the interval the sum stays nearly the
+    same. ``nodes`` receives the places s_k of the new poles and their weights
+    A_k = sum_j weight_j l_k(where_j), with Lagrange's polynomials l_k. The relative error is about
+    rho^-NODES, rho = a + sqrt(a^2 - 1), where a is the distance of D from the interval's middle in
+    units of its half-width.
     """
     middle, half = 0.5 * (low + high), 0.5 * (high - low)
     part = np.empty(NODES)
@@ -116,9 +117,9 @@ def _place(level: int, k: int, leaves: int) -> int:
 def _gather(alpha: Floats, found: Floats, i: int, leaves: int, clusters: Floats) -> None:
     """Build all clusters that end just before flow i.
 
-    A cluster stands for the terms of many flows in the sum of rates. A block of flows ends before
-    flow i. It makes one cluster, and each larger cluster of which it is the last block is then made
-    from two smaller ones.
+    A cluster stands for the terms of many flows in the sum of rates. The block of flows that ends
+    just before flow i is made into a cluster. This block may also be the last one of larger
+    clusters. Each of them is then made from two clusters of half its size, the smaller ones first.
     """
     k = i // BLOCK - 1
     first = i - BLOCK

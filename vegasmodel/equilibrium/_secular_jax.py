@@ -28,7 +28,7 @@ two_sum: Any = kernel.two_sum  # written for floats, just as right for arrays
 def solve(alpha: Any, x: Any, c: Any, rtt: Any) -> Equilibrium:
     """The function ``secular.solve`` for JAX arrays.
 
-    If ``rtt`` is None it takes the backlog of the papers, else that of Linux.
+    If ``rtt`` is None, the flows compute their backlog as in the papers, otherwise as in Linux.
     """
     linux = rtt is not None
     if jnp.result_type(float) != jnp.float64:

@@ -155,9 +155,11 @@ def _join(
     Delta and the propagation delay d. Its true rate is the smaller of this and the rate at the
     upper edge.
 
-    An iteration finds which flows are at the upper edge. Where it takes the larger of the two
-    rates, the Delta at which the rates add up to c is too large. The next choice, the smaller of
-    the two rates at that Delta, can only lower Delta. So at most n rounds give the exact set.
+    An iteration finds which flows are at the upper edge. At first all earlier flows are taken to be
+    there. Each round computes the Delta at which the assumed rates add up to c. If a flow's rate
+    with its window W is smaller at this Delta, the flow is taken to keep W from then on. This
+    lowers the rates, so it can only lower Delta in the next round. After at most n rounds no flow
+    changes any more, and the result is exact.
     """
     old = windows.shape[-1]
     kept = np.zeros(x.shape, dtype=bool)

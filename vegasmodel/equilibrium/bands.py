@@ -81,9 +81,9 @@ def equilibria(
 def outer_range(low: Band, high: Band) -> tuple[Floats, Floats]:
     """Bounds of each rate, if each over-estimate is only known to lie between two values.
 
-    ``low`` and ``high`` are the bands with the least and the greatest over-estimates.  A flow's
-    rate rises with its own over-estimate and falls with those of the others.  Returns (least [n],
-    greatest [n]), pkt/s.
+    ``low`` and ``high`` are the sets of equilibria (``Band``) with the least and with the greatest
+    over-estimates. A flow's rate rises with its own over-estimate and falls with those of the
+    others. Returns (least [n], greatest [n]), pkt/s.
     """
     least = _one_against(low, low.lower, low.x, high.upper, high.x)
     greatest = _one_against(low, low.upper, high.x, low.lower, low.x)
@@ -132,11 +132,11 @@ class Band:
     def delay_range(self) -> tuple[float, float]:
         """The least and the greatest queueing delay of all equilibria, s.
 
-        In the first all flows are at their lower edges, in the second at their upper ones.  Proof:
-        let l and u be the bounds of the rates at a queueing delay, at the lower and the upper
-        edges.  The capacity c lies between the sum of l and the sum of u, and both sums fall as the
-        delay grows.  So the delay is least where the sum of l is c, and greatest where the sum of u
-        is c.
+        The delay is least when all flows are at their lower edges, and greatest when all are at
+        their upper ones. Proof: let l and u be the bounds of the rates at a queueing delay, at the
+        lower and the upper edges. The capacity c lies between the sum of l and the sum of u, and
+        both sums fall as the delay grows. So the delay is least where the sum of l is c, and
+        greatest where the sum of u is c.
         """
         return float(self._solve(self.lower).delay), float(self._solve(self.upper).delay)
 
@@ -171,14 +171,16 @@ class Band:
         """The least and the greatest ratio of two rates, r_i/r_j ([n, n], [n, n]).
 
         a and b are the lower and upper edges of the backlogs, phi is a flow's rate per packet of
-        backlog (11), and l = a phi, u = b phi are the bounds of the rates.  All phi fall as the
-        queueing delay Delta grows.  Let Delta_1 be the Delta at which only flow i is at its upper
-        edge, and Delta_2 the one at which only flow j is at its lower edge.
+        backlog (``boutremans`` (11)), and l = a phi, u = b phi are the bounds of the rates. All phi
+        fall as the queueing delay Delta grows. Let Delta_1 be the Delta at which flow i is at its
+        upper edge and all others are at their lower ones. Let Delta_2 be the Delta at which flow j
+        is at its lower edge and all others are at their upper ones.
 
         - Below Delta_1 the greatest ratio is (c - sum of the others' l)/l_j, which rises.
         - Above Delta_2 it is u_i/(c - sum of the others' u), which falls.
-        - Between them it is u_i/l_j = (b_i/a_j) phi_i/phi_j.  For ``paper`` this is monotone, so
-          the maximum is at an end.  For ``linux`` it may also be in between (``_turns``).
+        - Between them it is u_i/l_j = (b_i/a_j) phi_i/phi_j. In the variants ``paper`` and ``ns2``
+          this is monotone in Delta, so the maximum is at an end. In the variant ``linux`` it may
+          also be in between (``_turns``).
         """
         least, greatest = self._extremes
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -237,7 +239,8 @@ class Band:
     def backlog(self, rates: ArrayLike, delay: float) -> Floats:
         """The backlog that each flow computes from its rate and RTT, in packets [n].
 
-        It is r_i/phi_i(delay), where phi_i is the rate of flow i per packet of backlog (11).
+        It is r_i/phi_i(delay), where phi_i is the rate of flow i per packet of backlog, as in
+        equation (11) of ``boutremans``.
         """
         y = delay - self.x
         bend = 1.0 + y / (self.rtt + self.x) if find(self.variant).backlog_over_base else 1.0
@@ -246,9 +249,10 @@ class Band:
     def contains(self, rates: ArrayLike, tolerance: float = 1e-12) -> bool:
         """Whether the rates (pkt/s [n]) are an equilibrium for some queueing delay.
 
-        The rate of each flow is possible for an interval of queueing delays, which is half open
-        except in ``paper``.  The intervals of all flows must have a common point, and the rates
-        must add up to the capacity.  ``tolerance`` is relative, for rounding.
+        Each flow can have its rate in an interval of queueing delays. In the variant ``paper`` both
+        ends belong to the interval, in the other variants only the lower end does. The intervals of
+        all flows must have a common point, and the rates must add up to the capacity. ``tolerance``
+        is relative, for rounding.
         """
         r = np.asarray(rates, dtype=np.float64)
         if r.shape != self.x.shape or not np.all(r > 0):
@@ -274,11 +278,11 @@ class Band:
     def windows(self, limit: int = 1_000_000) -> tuple[NDArray[np.int64], Floats, Floats]:
         """Every equilibrium of whole packets: windows [m, n], rates [m, n] and queueing delays [m].
 
-        Windows W determine the queueing delay Delta by sum_i W_i/(rtt_i + Delta) = c, which has the
-        form of (6) with -rtt in the place of the over-estimates.  Equation (10) at the least and
-        the greatest Delta bounds each window, and all combinations within these bounds are tried.
-        ns-2 and Linux never go below two packets.  Raises ``ValueError`` if there are more than
-        ``limit`` combinations.
+        The equation numbers are those of ``boutremans``. Windows W determine the queueing delay
+        Delta by sum_i W_i/(rtt_i + Delta) = c, which has the form of (6) with -rtt in the place of
+        the over-estimates. Equation (10) at the least and the greatest Delta bounds each window,
+        and all combinations within these bounds are tried. ns-2 and Linux never go below two
+        packets. Raises ``ValueError`` if there are more than ``limit`` combinations.
         """
         if not np.all(np.isfinite(self.rtt)):
             raise ValueError("windows need rtt")
@@ -312,9 +316,10 @@ class Band:
         return grid[good], state.rates[good], state.delay[good]
 
     def _window(self, edge: Floats, delay: float) -> Floats:
-        """The window in packets, r (rtt + Delta), of a flow with the backlog ``edge``, by (10).
+        """The window r (rtt + Delta) of a flow with the backlog ``edge``, both in packets.
 
-        r is the flow's rate, and Delta is the queueing delay ``delay``.
+        This is equation (10) of ``boutremans``. r is the flow's rate, and Delta is the queueing
+        delay ``delay``.
         """
         y = delay - self.x
         bend = 1.0 + y / (self.rtt + self.x) if find(self.variant).backlog_over_base else 1.0

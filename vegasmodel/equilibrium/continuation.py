@@ -75,15 +75,16 @@ def follow(
     most: int = 10_000,
     within: Callable[[Floats], bool] | None = None,
 ) -> Branch:
-    """Follow a branch of solutions of ``equations`` from the one nearest to ``x``, ``parameter``.
+    """Follow a branch of solutions of ``equations``, from a solution near ``x`` at ``parameter``.
 
-    The branch ends where the parameter leaves ``ends``, after ``most`` points, or where ``within``
-    is false for x.  ``rising`` says whether the parameter rises at the beginning of the branch.
-    The values of ``equations`` should be of order 1, and NaN where they are not defined.  ``scale``
-    [n + 1] says how much each unknown and, as its last entry, the parameter change in a step of
-    length 1. If ``scale`` is one number, it holds for the unknowns, and that of the parameter is
-    the length of ``ends``.  ``slopes`` gives the derivatives; without it they are finite
-    differences.  Raises ``ValueError`` if there is no solution near ``x`` at ``parameter``.
+    The branch ends where the parameter leaves ``ends``, after ``most`` points, where the unknowns x
+    make ``within(x)`` false, or where no next point is found. ``rising`` says whether the parameter
+    rises at the beginning of the branch. The values of ``equations`` should be of order 1, and NaN
+    where they are not defined. ``scale`` [n + 1] says how much each unknown and, as its last entry,
+    the parameter change in a step of length 1. If ``scale`` is one number, it holds for the
+    unknowns, and that of the parameter is the length of ``ends``. ``slopes`` gives the derivatives;
+    without it they are finite differences. Raises ``ValueError`` if there is no solution near ``x``
+    at ``parameter``.
     """
     guess = np.atleast_1d(np.asarray(x, dtype=np.float64))
     n, (low, high) = guess.size, ends

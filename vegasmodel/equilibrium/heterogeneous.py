@@ -89,14 +89,17 @@ class Flows:
 class Equilibrium:
     """One equilibrium: ``rates`` [flow] pkt/s, ``queue`` [link] packets, ``loss`` [link].
 
-    ``full`` [link] says whether the link is full.  ``residual`` is the largest relative error of a
-    link's load: |load/c - 1| if it is full, else load/c - 1.  ``index``, the sign of
-    det(-dy/dprice) over the full links with the loads y, is 1 or -1 (0: degenerate).
+    ``full`` [link] says whether the link is full. ``residual`` is the largest relative error of a
+    link's load: |load/c - 1| if the link is full, else load/c - 1, but at least 0.
+
+    ``index`` is the sign of det(-dy/dprice), where y are the loads of the full links. The price of
+    a link says where on its curve of loss over queue it operates (``_Network``). The index is 1 or
+    -1 (0: degenerate).
 
     ``modes`` [full links] and ``stable_without_delay`` neglect feedback delay: the queueing delay
-    s_l of link l changes by c_l ds_l/dt = y_l - c_l, and windows follow at once.  ``modes`` are the
-    eigenvalues of these equations, 1/s.  The equilibrium is stable if all have negative real parts.
-    With feedback delay it may still oscillate.
+    s_l of link l, with the capacity c_l, changes by c_l ds_l/dt = y_l - c_l, and the windows follow
+    the delays without a lag. ``modes`` are the eigenvalues of these equations, 1/s. The equilibrium
+    is stable if all have negative real parts. With feedback delay it may still oscillate.
     """
 
     rates: Floats
@@ -113,8 +116,9 @@ class Equilibrium:
 class Equilibria:
     """All equilibria that were found.
 
-    ``complete`` says that their indices add up to 1, and that a second search from other starts
-    found no more.  Even so, two of opposite index may be missing.
+    The indices of all equilibria of a network (1 or -1, see ``Equilibrium``) add up to 1.
+    ``complete`` says that those of ``found`` do, and that a last search from other starts found no
+    more. Even so, two equilibria of opposite index may be missing.
     """
 
     found: tuple[Equilibrium, ...]
@@ -167,9 +171,10 @@ def equilibria(
       ``red``); between rows the curve is linear.
 
     For each choice of full links and of straight pieces of their curves, Newton's method runs from
-    ``starts`` random points, then from as many others. If the second search finds more equilibria,
-    or the indices do not add up to 1, a third search runs from four times as many. If the third
-    search again finds more, or the indices still do not add up to 1, ``complete`` is False. Raises
+    ``starts`` random points, then from as many others. The indices of all equilibria (see
+    ``Equilibrium``) add up to 1. If the second search finds more equilibria, or the indices of
+    those found do not add up to 1, a third search runs from four times as many points. If it again
+    finds more, or the indices still do not add up to 1, ``complete`` is False. Raises
     ``FieldError`` or ``ValueError`` for values out of range and for networks too large.
     """
     net = _Network(routing, capacity, curves, flows)

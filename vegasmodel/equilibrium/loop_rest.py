@@ -142,10 +142,10 @@ def about_red(
 ) -> Loop:
     """The equations linearised about ``root``, a fixed point that the model ``red.py`` has found.
 
-    Each window is the rate at ``root`` times the RTT. For a window that losses limit, the growth
-    between losses is taken to balance the cuts at the loss probability of ``root``. Timeouts have
-    no separate terms. Such a window grows by 1 packet per round trip in Vegas. In laws that grow
-    with each ACK (all others) it grows by 1/``ack_every``. Raises ``FieldError`` for a weight out
+    Each window is the sending rate at ``root`` times the RTT. Between losses, a window that losses
+    limit grows by 1 packet per round trip in Vegas. In all other laws it grows with each ACK, so by
+    1/``ack_every`` packets per round trip. This growth is taken to balance the cuts at the loss
+    probability of ``root``. Timeouts have no separate terms. Raises ``FieldError`` for a weight out
     of range.
     """
     numbers("weight", weight, high=1.0, above=True)

@@ -48,15 +48,16 @@ FINE_SLACK = 1 / 16  # of an RTT by which Vegas's fine-grained timer exceeds a s
 class Recovery:
     """How a law recovers from losses, as in ns-2.
 
-    Vegas's fine timer lasts 17/16 of a steady RTT.  If it has expired when a duplicate ACK arrives,
-    Vegas retransmits, even if that ACK is the first or the second duplicate.  The k-th duplicate
-    comes k packet times after the missing ACK was due.  The fine timer does not help if the
-    retransmission is lost: each retransmission lengthens it by an eighth.
+    Vegas has a fine and a coarse timer, the other laws only a coarse one. The fine timer lasts
+    17/16 of a steady RTT. If it has expired when a duplicate ACK arrives, Vegas retransmits, even
+    if that ACK is the first or the second duplicate. The k-th duplicate comes k packet times after
+    the missing ACK was due. The fine timer does not help if the retransmission is lost: each
+    retransmission lengthens it by an eighth.
 
-    A timeout doubles the coarse timer until an RTT is measured, of a packet that was sent only
-    once.  For this the retransmission and the two packets after it must arrive.  For Vegas the ACK
-    that ends a recovery carries an RTT sample that contains the recovery, so Vegas does not grow in
-    the next round.
+    A timeout doubles the coarse timer. It stays doubled until an RTT is measured, of a packet that
+    was sent only once. Such a measurement is taken to need three arrivals: the retransmission and
+    the two packets after it. For Vegas the ACK that ends a recovery carries an RTT sample that
+    contains the recovery, so Vegas does not grow in the next round.
     """
 
     decrease: float = 0.5  # window factor of a fast retransmit
@@ -223,8 +224,9 @@ class _Chain:
     def _silence(self, timeout: float) -> Floats:
         """Mean time in s that a source waits for its retransmission timer, per window at a loss.
 
-        The timer doubles, six times at most, until the retransmission and the two packets after it
-        arrive. In Vegas it is longer, because earlier fast retransmits may have doubled it.
+        This is the coarse timer. It doubles, six times at most, until the retransmission and the
+        two packets after it arrive. Vegas waits longer, because a fast retransmit doubles its
+        coarse timer, too, so the timer may be doubled several times before the wait begins.
         """
         p = -math.expm1(DUPLICATES * self.keep)
         doubled = 1 + p + 2 * p**2 + 4 * p**3 + 8 * p**4 + 16 * p**5 + 32 * p**6

@@ -147,20 +147,22 @@ def solve(
     n_reno: npt.ArrayLike = 1,
     start: npt.ArrayLike | None = None,
 ) -> Cycle:
-    """The whole cycle of the derived model.
+    """The whole cycle from one loss to the next, by the form "derived" of the model.
 
     ``capacity`` is in pkt/s, ``rtt`` (the paper's T) in s, ``buffer`` in packets, ``alpha`` and
     ``beta`` (default: alpha) in packets.  ``decrease`` is the paper's lambda in (0, 1], the factor
     of Vegas's window at a loss.  ``n_vegas`` and ``n_reno`` are the numbers of sources of each
     kind, all with this rtt and in step with each other.
 
-    ``losers`` is the form of hypothesis 5, who loses when the buffer overflows.
+    ``losers`` says who loses packets when the buffer overflows. The paper, `devendictis`, assumes
+    in its hypothesis 5 that every source does.
 
     * "both": the paper's hypothesis.
     * "reno": Vegas loses nothing and is never cut, so ``decrease`` has no effect (lambda = 1).
-    * "growing": every source that still grows.  So both lose if the buffer is smaller than B_th
-      (`threshold`), and Reno alone if it is larger, with a jump between. Near B_th either cycle
-      would maintain itself; this option takes the one that starts from a loss of both.
+    * "growing": every source that still grows.  So both Vegas and Reno lose if the buffer is
+      smaller than B_th (`threshold`), and Reno alone if it is larger; the throughputs jump at B_th.
+      For some buffers near B_th both kinds of cycle can last; the result is then the one in which
+      both lose.
 
     ``variant`` decides where Vegas grows, holds and shrinks.
 
@@ -182,7 +184,7 @@ def solve(
 
     The result's field ``regime`` tells where Vegas is at the loss.
 
-    * "loss-limited": still growing (appendix A).
+    * "loss-limited": still growing (appendix A of the paper).
     * "equilibrium": at its upper edge.
     * "hold": between its edges.
     * "lagging": above the upper edge, because Reno's sources outnumber it and fill the queue faster
@@ -425,14 +427,15 @@ def hypotheses(
     """The paper's five hypotheses and its single threshold, each as (name, holds, detail).
 
     They are tested for one set of arguments. max_window is in packets; the other arguments are
-    those of `solve`. The derived model needs only hypotheses 1, 3 and 5 (5 in the form that
-    ``losers`` selects). It needs neither 2 and 4 nor the single threshold, alpha = beta.
+    those of `solve`. The form "derived" of the model needs only hypotheses 1, 3 and 5, and
+    ``losers`` may replace hypothesis 5 by another one. Hypotheses 2 and 4 are not needed, and alpha
+    may differ from beta.
 
     We add "one-cycle", the hypothesis that Vegas cannot change from this cycle into another one.
-    Suppose that Vegas still grows at every loss and is cut for it. If it once escapes the cut, it
-    may reach its threshold before the next loss, and so never be cut again. This is possible if
-    Vegas's window at rest, with the longest queue, B + 1, is smaller than the mu T + B + 1 packets
-    that the network holds.
+    Suppose that Vegas still grows at every overflow, loses a packet, and its window is cut. If its
+    window is once not cut, it may reach its threshold before the next overflow, and so never be cut
+    again. This is possible if Vegas's window at rest, with the longest queue, B + 1, is smaller
+    than the mu T + B + 1 packets that the network holds.
     """
     c = solve(
         capacity, rtt, buffer, alpha, decrease,

@@ -155,14 +155,15 @@ def still_grows(
 def held_window(path: Path) -> Floats:
     """The sum V of the Vegas windows at the loss, if Vegas stops growing and never has to shrink.
 
-    Vegas stops at its lower edge, V = h + X/q with q packets queued, so at the queue
-    q_b = X/(V - h). Then the sum of Reno's windows is mu T + q_b - V.  Vegas has grown from lambda
-    V, and Reno from half of its R(N) = mu T + B + 1 - V at the loss, in the same number of round
-    trips.  So
+    Vegas stops at its lower edge V = h + X/q, a function of the queue q with the constants h
+    (``shift``) and X (``pull``). So it stops when the queue is q_b = X/(V - h). The sum of Reno's
+    windows is then mu T + q_b - V. Vegas has grown from lambda V, where lambda is the factor of its
+    window at a loss. In the same number of round trips Reno has grown from half of its
+    R(N) = mu T + B + 1 - V at the loss. So
 
         n_R (1 - lambda) V / n_V = mu T + X/(V - h) - V - (mu T + B + 1 - V)/2.
 
-    If q_b >= B, V is the edge at B, the largest queue that Vegas sees.
+    If q_b >= B, Vegas stops at q = B, the largest queue that it sees, so V = h + X/B.
     """
     M, B, h = path.M, path.B, path.lower.shift
     k = path.n_reno * (1 - path.cut) / path.n_vegas + 0.5
