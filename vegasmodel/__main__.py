@@ -8,7 +8,7 @@ import signal
 
 
 def main() -> None:
-    """Run this process's command line, and exit."""
+    """Run the command line with which this process was started, and exit."""
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, lambda number, _: os._exit(128 + number))

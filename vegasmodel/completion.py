@@ -42,7 +42,8 @@ DEFAULT = "the trace cannot tell: the default"
 class Filled:
     """The estimate of a key that a scenario file leaves out.
 
-    ``low`` and ``high`` are the ends of its range, and ``how`` says how it was found.
+    ``low`` to ``high`` is the range of values that agree with the trace, and ``how`` says how the
+    estimate was found.
     """
 
     key: str
@@ -230,7 +231,7 @@ def _filled(place: str, found: Estimate) -> Filled:
 def _put(completed: dict[str, Any], filled: list[Filled]) -> None:
     """Write the estimates into the scenario file's table, as text with units.
 
-    A default is not written.
+    If the trace does not tell a key's value, the key is not written, and its default applies.
     """
     for entry in filled:
         what, _, key = entry.key.partition(".")

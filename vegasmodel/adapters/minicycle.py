@@ -35,11 +35,12 @@ CYCLES = 10  # least number in an average, so that an unfinished cycle hardly ch
 
 
 def answer(scenario: Scenario) -> Prediction:
-    """The throughputs in the steady cycle of the derived model.
+    """The throughputs in the steady cycle of the mini-cycle model.
 
-    ``variant = "paper"`` keeps the paper's hypothesis 5: both sources lose when the buffer
-    overflows.  In the other variants only a source whose window grows at that moment loses.  Reno's
-    always grows; Vegas's grows only while its backlog is below its threshold.
+    With ``variant = "paper"`` the model keeps the paper's hypothesis 5: both sources lose packets
+    when the buffer overflows.  With the other variants a source loses packets only if its window
+    grows at that moment.  Reno's window always grows; Vegas's grows only while its backlog is below
+    its threshold.
     """
     why = reason(scenario)
     if why is not None:
@@ -91,12 +92,13 @@ def answer(scenario: Scenario) -> Prediction:
 
 
 def _reading(scenario: Scenario, vegas: Flow) -> tuple[float, minicycle.Losers, float]:
-    """How a variant's mini-cycle model reads the scenario: buffer, losing sources, response time.
+    """What ``minicycle.solve`` needs of the scenario: buffer, losing sources, and response time.
 
-    The buffer is in packets. The losing sources are the option ``losers`` of ``minicycle.solve``.
-    The response time is in round trips. With the paper's variant it is 0. With ns-2's and Linux's
-    it is 2: both adjust their windows once per round trip, and use the RTTs of packets that were
-    sent a round trip earlier.
+    The buffer is the number of packets that can wait. The losing sources are the option ``losers``
+    of ``minicycle.solve``. The response time is the number of round trips by which Vegas's window
+    lags behind the queue. It is 0 with the paper's variant and 2 with ns-2's and Linux's: these
+    adjust the window once per round trip, and use the RTTs of packets that were sent a round trip
+    earlier.
     """
     buffer = float(_room(scenario.links[0].buffer, vegas))
     return (buffer, "both", 0.0) if STACKS[vegas.variant].real_numbers else (buffer, "growing", 2.0)
@@ -197,8 +199,9 @@ def _hypotheses(
 ) -> list[Assumption]:
     """The assumptions of the model.
 
-    These are hypotheses 1 to 5 of ``devendictis`` (section 3), that there is one source of each
-    law, and assumptions about baseRTT, recovery, the length of the run, the queue and the buffer.
+    They are: hypotheses 1 to 5 of ``devendictis`` (section 3); the assumption that there is one
+    source of each law; and assumptions about baseRTT, recovery, the length of the run, the queue
+    and the buffer.
     """
     link = scenario.links[0]
     buffer, losers, response = _reading(scenario, vegas)

@@ -61,8 +61,8 @@ def follow(scenario: Scenario, solve: Solve) -> tuple[Floats, list[Rest]]:
 
     Returns the over-estimates [n] in s, and the steady state after each starting time. A flow that
     measures its baseRTT over-estimates it by the queueing delay just before it starts. So flows
-    that start together have the same queueing delay in their baseRTT. ``solve`` computes a steady
-    state from the flows that are there and the over-estimates.
+    that start together have the same queueing delay in their baseRTT. The function ``solve``
+    computes a steady state, given which flows have started and all over-estimates.
     """
     x, when, unknown, rtt = given(scenario), starts(scenario), measures(scenario), rtts(scenario)
     rests: list[Rest] = []
@@ -108,7 +108,7 @@ def fits(
 ) -> Assumption:
     """The assumption that the buffer does not overflow, in a steady state or before it is reached.
 
-    ``backlog`` [n] are the queued packets of each flow at which its window stops growing.
+    ``backlog`` [n] is the number of a flow's queued packets at which its window stops growing.
     ``queue`` is the queue of the last steady state, packets.  An overflow would cut windows, so a
     flow that starts later would measure another queue than the model says.
     """

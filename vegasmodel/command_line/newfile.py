@@ -59,7 +59,7 @@ def plain(name: str) -> str:
 
 
 def from_trace(trace: Trace, name: str) -> tuple[str, tuple[Filled, ...]]:
-    """The text of a scenario file with the flows of the trace, and the estimates in it.
+    """A scenario file for the flows of the trace: its text, and the list of the estimated values.
 
     A value that cannot be estimated from the trace is a guess, and its comment says so.  Raises
     ``FieldError`` if the trace has no flow or more than ``MAX_FLOWS``, or if no network could have

@@ -64,9 +64,9 @@ class Event:
     """An event occurs when ``function(t, y)`` crosses 0.
 
     ``direction`` is 1 if only a rising function counts, -1 if only a falling one counts, and 0 if
-    both do.  ``action(t, y)`` returns the state with which the integration continues, or None to
-    keep the state.  It may also change the differential equation.  With ``terminal``, the event
-    ends the integration.
+    both do.  When the event occurs, ``action(t, y)`` is called.  It returns the state with which
+    the integration continues, or None to keep the state; it may also change the differential
+    equation.  With ``terminal``, the event ends the integration.
     """
 
     function: Callable[[float, Floats], float]
@@ -76,7 +76,7 @@ class Event:
 
 
 class Occurrence(NamedTuple):
-    """An event that occurred: its time, its index in the list of events, the state just before."""
+    """An event that occurred: time, index in the list of events, state before its action."""
 
     time: float
     event: int
@@ -168,7 +168,10 @@ class _Stepper:
             memory.current = None
 
     def first_step(self, t: float, y: Floats, span: float) -> float:
-        """Length of a careful first step: an Euler step of it changes y by 1 % of its size."""
+        """The length of a first step, so short that an Euler step changes y by 1 % of its size.
+
+        If y or its derivative is nearly 0, the length is a thousandth of ``span``.
+        """
         slope = self.slope(t, y)
         size, speed = self.norm(y, y, y), self.norm(slope, y, y)
         return min(span, 0.01 * size / speed if size > 1e-5 < speed else 1e-3 * span)
@@ -195,8 +198,8 @@ def integrate(
     Here y is the state at time t, and z holds the states at the delayed times t - tau.
 
     - ``history`` gives the states before the start: a function of time or a constant state.
-    - ``lags`` are the delays tau in seconds: numbers, or functions ``tau(t, y, past)`` for which
-      t - tau grows with t.
+    - ``lags`` are the delays tau in seconds: numbers, or functions ``tau(t, y, past)``, where
+      ``past(u)`` is the state at an earlier time u.  The delayed time t - tau must grow with t.
     - ``start`` is the state at ``span[0]``, if it differs from that of ``history``.
     - ``sample`` holds the times, in any order, at which the solution is wanted.
     - ``keep`` is the length of the past that is kept, in seconds.  No delay may be longer.
@@ -303,9 +306,10 @@ class _Run:
     def _next(
         self, t: float, y: Floats, h: float, last_error: float
     ) -> tuple[Piece, Floats, float, int | None, float] | str:
-        """Make the next step from time t; returns ``_step``'s result, or why no step is possible.
+        """Make the next step from time t.
 
-        h is the step length to try first.  If h is 0, ``first_step`` gives this length.
+        Returns the result of ``_step`` or, if no step is possible, a text that says why. h is the
+        step length to try first.  If h is 0, ``first_step`` gives this length.
         """
         try:
             self.memory.pass_now(t, y)
@@ -354,11 +358,11 @@ class _Run:
             h *= max(0.2, 0.9 * error**-0.2) if math.isfinite(error) else 0.25
 
     def _crossing(self, piece: Piece, new: Floats) -> tuple[float, int] | None:
-        """When a delayed time t - delay first reaches a break within the step; None if none does.
+        """The first time within the step at which a delayed time t - delay reaches a break.
 
         A break is a time at which the solution or one of its derivatives jumps.  Returns the time
         since the start of the step, and the order of the derivative that jumps at the break (0 for
-        the solution itself).
+        the solution itself).  Returns None if no delayed time reaches a break within the step.
         """
         first: tuple[float, int] | None = None
         memory, t, h = self.memory, piece.start, piece.h

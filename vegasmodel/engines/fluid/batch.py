@@ -108,17 +108,18 @@ def run(
     """Simulate all scenarios and return their averages.
 
     A flow adjusts its window once per round trip or at every instant, as its law and its TCP
-    implementation ("stack") do.  In three cases all flows adjust it at every instant, and a stack
-    matters only for the thresholds of the backlog:
+    implementation (its "stack") do.  In three cases all flows adjust their windows at every
+    instant, and a flow's stack only decides at which backlogs Vegas grows and shrinks:
 
     - all flows have ``variant = "paper"``;
     - ``losers`` or ``packets`` is given;
     - ``scenarios`` is the result of ``pack``.
 
-    ``losers``, ``packets`` and ``step`` are those of ``continuous.run``.  ``engine`` is "threads"
-    (their number is ``threads``, default one per core) or "jax".  With "jax", ``chunk`` scenarios
-    are computed together (default: all of them on a GPU, 64 on a CPU).  Raises ``ValueError`` for
-    wrong arguments.  A scenario that fails is flagged in ``ok`` and does not affect the others.
+    ``losers``, ``packets`` and ``step`` have the meanings that they have in ``continuous.run``.
+    ``engine`` is "threads" or "jax".  With "threads", ``threads`` is the number of threads
+    (default: one per core).  With "jax", ``chunk`` scenarios are computed together (default: all of
+    them on a GPU, 64 on a CPU).  Raises ``ValueError`` for wrong arguments.  A scenario that fails
+    has a false ``ok`` in the result and does not affect the others.
     """
     instant = losers is not None or packets is not None or isinstance(scenarios, Batch)
     losers = "growing" if losers is None else losers

@@ -32,7 +32,10 @@ class Flows(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Several scenarios in arrays, [scenario, flow] in ``flows`` and [scenario] elsewhere."""
+    """Several scenarios in arrays.
+
+    The arrays in the field ``flows`` are [scenario, flow], all others [scenario].
+    """
 
     flows: Flows
     capacity: Floats  # pkt/s

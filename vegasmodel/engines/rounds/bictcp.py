@@ -93,8 +93,9 @@ def _ticks_at(f: Sender, now: float) -> float:
 def _target(f: Sender, now: float) -> float:
     """CUBIC's target window C (t - K)^3 + W_max, in whole packets (RFC 9438, equation 1).
 
-    C is CUBIC's constant. The time t is counted from the start of the epoch, that is from the first
-    ACK after the last cut, and the least RTT is added to it. At t = K the target is W_max.
+    C is CUBIC's constant. The time t is the time since the start of the epoch plus the least RTT.
+    The epoch starts with the first ACK in congestion avoidance after the last cut. At t = K the
+    target is W_max (or the window at the start of the epoch, if that is larger).
     """
     min_rtt = np.ceil(f.delay_min / f.cubic_tick) if f.delay_min < NEVER else 0.0
     ticks = _ticks_at(f, now) - _ticks_at(f, f.epoch_start) + min_rtt

@@ -82,10 +82,10 @@ def hear(f: Sender, packets: float, begin: float, end: float) -> None:
 
 @jit
 def use_quick_acks(f: Sender, acks: float) -> None:
-    """Count down the ACKs that the receiver still sends at once (in Linux tcp_event_ack_sent).
+    """Record that the receiver has sent ``acks`` ACKs (in Linux tcp_event_ack_sent).
 
-    ``acks`` of them have been sent. Linux's receiver sends such ACKs after a silence. After the
-    last of them it delays ACKs again, at first by its shortest pause.
+    At the start of a flow and after a silence, Linux's receiver sends a certain number of ACKs
+    without delay. After the last of them it delays ACKs, at first by its shortest pause.
     """
     if not f.delayed_ack:
         return

@@ -201,7 +201,10 @@ def receivers(scenario: Scenario, flows: NDArray[Any]) -> NDArray[Any]:
 
 
 def _place(law: Law) -> int:
-    """A number for the law of a flow; flows that are equal otherwise are sorted by it."""
+    """A number for a law, by which flows of the same RTT and start time are sorted.
+
+    So the order of the flows in the scenario file does not matter.
+    """
     return 0 if law.per_ack == "thresholds" else 1 + _IN_LINE.index(law.recovery)
 
 

@@ -68,9 +68,11 @@ BURST_PARTS = 256.0  # stretches of a burst, at most
 
 @jit
 def _foresee(links: Table[Queue], k: int, time: float) -> None:
-    """Record that a burst has used queue ``k`` up to ``time``, perhaps ahead of the simulation.
+    """Record the time up to which a burst has used queue ``k``.
 
-    On a link with Rate-Delay services the time is recorded for the queues of both classes.
+    This time may be ahead of the simulation's clock, because several packets of a burst are
+    simulated in one event. On a link with Rate-Delay services the time is recorded for the queues
+    of both classes.
     """
     link = links[k]
     link.foreseen = max(link.foreseen, time)
@@ -155,10 +157,11 @@ def send_burst(net: Net, f: Sender, at: float) -> bool:
 
 @rare
 def _share_loss(flows: Table[Sender], who: int, before: float) -> None:
-    """If flow ``who`` has just lost a packet, let every other flow lose a packet, too.
+    """If flow number ``who`` has just lost a packet, let every other flow lose a packet, too.
 
-    This is hypothesis 5 of ``devendictis``: losses are synchronised. Flows in recovery lose none.
-    ``before`` is the number of packets that flow ``who`` had lost before this event.
+    This is hypothesis 5 of ``devendictis``: losses are synchronised. Flows in recovery lose none. A
+    loss that this function has caused does not cause others. ``before`` is the number of packets
+    that flow ``who`` had lost before this event.
     """
     if flows[who].lost == before:
         return
@@ -173,9 +176,10 @@ def _share_loss(flows: Table[Sender], who: int, before: float) -> None:
 def _delivered(net: Net, f: Sender, now: float) -> float:
     """The number of the flow's packets whose ACKs are back at the sender by ``now``.
 
-    ``f.delivered`` also counts ACKs that arrive later, up to the end of the current interval. These
-    are subtracted only if the buffer is infinite and the interval is longer than the flow's RTT on
-    an empty path. With a finite buffer, queue and interval are short.
+    The simulator handles the flow in intervals, and ``f.delivered`` counts all ACKs up to the end
+    of the present interval. So ACKs that arrive after ``now`` must be subtracted. This is done only
+    if the buffer is infinite and the interval is longer than the flow's RTT on an empty path. With
+    a finite buffer, queue and interval are short, so these ACKs are few.
     """
     link = net.links[net.hops[f.hop].link]
     if not never_full(link) or f.ahead_until - f.ahead_since <= f.rtt or now >= f.ahead_until:
@@ -277,9 +281,10 @@ def _rtt_of_small(net: Net, f: Sender) -> float:
 
 @rare
 def _handshake(net: Net, f: Sender) -> float:
-    """Seconds that the TCP handshake takes; the SYN joins the flow's first queue as a small packet.
+    """Simulate the TCP handshake; returns the seconds that it takes.
 
-    In ns-2 2.35 the SYN is packet 0, without data.
+    The SYN joins the flow's first queue as a small packet. In ns-2 2.35 the SYN is packet 0,
+    without data.
     """
     rtt = _rtt_of_small(net, f)
     first = net.hops[f.hop]
