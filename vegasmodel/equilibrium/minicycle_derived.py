@@ -1,25 +1,28 @@
 """One cycle of Vegas and Reno from loss to loss, phase by phase, derived from the paper's premises.
 
-The paper is `devendictis`, and the symbols are the paper's. mu is the capacity in packets per
-second, T the RTT without queueing, B the buffer, and M = mu T. V is the sum of the windows of n_V
-Vegas sources, R that of n_R Reno sources. A mini-cycle is one RTT, and i is its number.
+`minicycle` describes the model and its paper, `devendictis`. The symbols are the paper's. mu is the
+capacity in packets per second, T the RTT without queueing, B the buffer, and M = mu T. V is the sum
+of the windows of n_V Vegas sources, R that of n_R Reno sources. A mini-cycle is one RTT, and i is
+its number.
 
 At rest each Vegas source keeps as many packets queued as its threshold says. If q packets queue,
 then by the paper's equation (7)
 
     V = h + X/q,   X = A M,   A = n_V threshold
 
-with h = A in the paper and in ns-2. In Linux h = 0, because Linux computes the backlog in another
-way. The threshold alpha gives the lower curve V(q), and beta the upper one. Vegas grows below the
-lower curve and holds its window between the two. On the upper curve it shrinks as q grows.
+with h = A in the paper and in ns-2. In Linux h = 0, because Linux divides by baseRTT, and not by
+the RTT, when it computes the backlog. For each threshold this equation is a curve V(q): the lower
+one for alpha, the upper one for beta. Vegas grows below the lower curve and holds its window
+between the two. On the upper curve it shrinks as q grows.
 
-The paper sums over whole mini-cycles 1..N. Here i and N are real numbers. For a function f that is
-piecewise linear, with kinks at whole i, the sum is
+The paper counts the packets of a cycle by sums over the mini-cycles i = 1..N. Here i and N are real
+numbers. So each sum is replaced by the right side of
 
     sum_{i=1}^{N} f(i) = int_1^N f(i) di + (f(1) + f(N))/2.
 
-The right side is used for every real N, so all results are continuous. Its error is zero except
-where Vegas shrinks. There it is at most 1/12 packet per cycle.
+This equation is exact if N is whole, and f is linear between whole i. The right side is defined for
+every real N, so all results are continuous. The windows f are not linear where Vegas shrinks. There
+the error is at most 1/12 packet per cycle.
 
 The buffer drops packet number M + B + 1, so Vegas never sees more than B queued packets. In the
 last mini-cycle V stays constant, while Reno grows until V + R = M + B + 1.

@@ -1,8 +1,9 @@
 """Vegas's window after the first overflow of the buffer, if it starts together with Reno.
 
-Vegas and Reno move in cycles from overflow to overflow. In general the cycle does not depend on the
-start. But if Vegas never loses a packet and may hold its window, there are many steady cycles, and
-the first window selects one of them.
+Vegas and Reno move in cycles from overflow to overflow. In general the steady cycle does not depend
+on the start. But suppose that Vegas never loses a packet, and holds its window at all backlogs in
+some range. Then there are many steady cycles, each with another window of Vegas. Which one follows
+depends on Vegas's window after the first overflow.
 
 All sources start together in an empty network, in slow start. Reno's window doubles each RTT.
 Vegas's window doubles every second RTT (in Linux each RTT), until its backlog exceeds gamma. After

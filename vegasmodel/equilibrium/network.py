@@ -2,8 +2,8 @@
 
 Flow i has the rate r_i, the threshold alpha_i, and the over-estimate x_i of its propagation delay.
 q_i is the queueing delay of its path, the sum over the links. In equilibrium the flow keeps alpha_i
-packets queued, as it measures them: r_i (q_i - x_i) = alpha_i. This is the optimality condition of
-the problem
+packets queued by its own measurement: r_i (q_i - x_i) = alpha_i. This is the optimality condition
+of the problem
 
     maximise  sum_i alpha_i ln r_i + x_i r_i    subject to  A r <= c,
 
@@ -12,9 +12,9 @@ delays of the links are the prices (Lagrange multipliers) of this problem. The e
 and its rates are unique, because the objective is strictly concave. The prices are unique if the
 rows of A for the full links are independent. Otherwise one valid set of prices is returned.
 
-The model has one threshold per flow. For flows with alpha < beta, solve once with alpha and once
-with beta. The model leaves out the limits of buffers and the queues of ACKs. Propagation delays
-have no effect.
+The model has one threshold per flow. A flow with alpha < beta may keep any number of packets
+between the two queued; so solve once with alpha and once with beta. In the model no buffer
+overflows and no ACK waits in a queue. Propagation delays have no effect on the result.
 """
 
 from __future__ import annotations

@@ -2,13 +2,14 @@
 
 Flow i has the window W_i, the propagation delay d_i and the over-estimate x_i of this delay. The
 link has the capacity c. The queueing delay Delta solves sum_i W_i/(d_i + Delta) = c; it is 0 if the
-windows do not fill the link. Each flow computes its backlog
+windows do not fill the link. Each flow computes its backlog, the left side of equation (3) of the
+paper ``boutremans``:
 
-    Diff_i = W_i - W_i (d_i + x_i)/(d_i + Delta)  (left side of (3))
+    Diff_i = W_i - W_i (d_i + x_i)/(d_i + Delta)
 
-(In ``linux`` it is larger by the factor 1 + (Delta - x_i)/(d_i + x_i).) The window grows if Diff_i
-is below alpha, shrinks if Diff_i is above beta, and holds in between. Units: packets, seconds,
-packets per second.
+In the variant ``linux`` the backlog is larger by the factor 1 + (Delta - x_i)/(d_i + x_i), the RTT
+over baseRTT. The window grows if Diff_i is below alpha, shrinks if Diff_i is above beta, and does
+not change in between. Units: packets, seconds, packets per second.
 
 Source: the paper ``boutremans``, (1), (3) and figure 6.
 """

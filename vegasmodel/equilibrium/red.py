@@ -1,20 +1,21 @@
 """Vegas and loss-based flows at a RED queue: the mean queue at which the flows fill the link.
 
-A queue of q packets at the capacity c causes the queueing delay q/c, and RED's loss probability
-p(q). Delay and loss determine the rate of each flow. At the equilibrium the rates add up to c.
-There is at most one equilibrium, and this module decides whether there is one (``equilibria`` has
-the proof). The answer lies between two points on RED's curve p(q). At one of them the flows ask for
-more than c, at the other for less, and both differences exceed the rounding errors. So the answer
-is certain.
+A mean queue of q packets at the capacity c causes the queueing delay q/c, and RED's loss
+probability p(q). Delay and loss determine the rate of each flow. At the equilibrium the rates add
+up to c. There is at most one equilibrium (``equilibria`` has the proof). If there is one, the
+module finds two points on RED's curve p(q), one on each side of it: at the first the flows send
+more than c, at the second less. If both differences exceed the rounding errors, the equilibrium
+certainly lies between the two points. The field ``certified`` says whether they do.
 
-The equilibrium is a mean: if the control loop is unstable, the queue oscillates, and its average
-may differ. ``alpha`` is the number of packets that a Vegas flow keeps queued. A real flow may keep
+If the control loop is unstable, the queue oscillates, and its mean may differ from that of the
+equilibrium. ``alpha`` is the number of packets that a Vegas flow keeps queued. A real flow may keep
 any number between its two thresholds.
 
 The model was compared with ns-2 on 40 random cases (``python -m benchmarks.accuracy_red``). If RED
-drops packets, the mean queue has an error of 6 % (12 % at most), and the rates of the two laws have
-one of 9 % (18 % at most). If RED marks packets, the errors are 19 % (157 % at most) and 26 % (104 %
-at most); the worst case has 3 Vegas flows and a Reno flow at thresholds of 3 and 9 packets.
+drops packets, the error of the mean queue is 6 % on average and at most 12 %. The larger error of
+the two laws' rates is 9 % on average and at most 18 %. If RED marks packets, these errors are 19 %
+on average and at most 157 %, and 26 % on average and at most 104 %. In the worst case, 3 Vegas
+flows and a Reno flow share a link, and RED's thresholds are 3 and 9 packets.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The steady state of Vegas flows on one link that over-estimate their propagation delays.
 
 Flow i has the propagation delay d_i, but its baseRTT is d_i + x_i. By its own measurement it keeps
-alpha_i packets queued. All flows see one queueing delay Delta, which solves
+alpha_i packets queued. All flows see one queueing delay Delta. It solves equation (6) of the paper
+``boutremans``,
 
     sum_i alpha_i / (Delta - x_i) = c                                           (6)
 

@@ -1,8 +1,8 @@
 """How long windows take to reach their steady state.
 
-A Vegas window moves by at most one packet per round trip, so a change of n packets takes n round
-trips. Only slow start is faster: it doubles the window in one or two round trips. Units: packets,
-seconds, packets per second.
+Outside slow start a Vegas window moves by at most one packet per round trip. So a change of n
+packets takes at least n round trips. Slow start is faster: it doubles the window in one round trip
+(Linux) or two (ns-2 and the papers). Units: packets, seconds, packets per second.
 """
 
 from __future__ import annotations

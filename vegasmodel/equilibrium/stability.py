@@ -1,18 +1,21 @@
 """Tells whether an equilibrium is stable under feedback delay, by its characteristic roots.
 
-The flows share one link. A sender sends when ACKs come, and each ACK reports the queue that its
-packet met (the equations of the simulator ``delayed``). Near the equilibrium small disturbances
-grow or decay as e^zt, where z is a root of the characteristic function
+The flows share one link. A sender sends when ACKs come, and each ACK tells it the queueing delay of
+the packet that it acknowledges. (These are the equations that the simulator ``delayed`` solves.)
+Near the equilibrium small disturbances grow or decay as e^(z t), where z is a root of the
+characteristic function
 
-    F(z) = p' K Lambda / (z (z + K)) + sum_i mu_i (e^zR_i - g_i(z)) / (e^zR_i - 1).
+    F(z) = p' K Lambda / (z (z + K)) + sum_i mu_i (e^(z R_i) - g_i(z)) / (e^(z R_i) - 1).
 
 So the equilibrium is stable if all roots have negative real parts. R_i is the round trip of flow i,
-Lambda the number of packets that all flows send per second, and mu_i the part of them that flow i
-sends. g_i says how the window of flow i reacts to the queueing delay that its ACKs report.
+Lambda the number of packets that all flows send per second, and mu_i the fraction of these packets
+that flow i sends. g_i says how the window of flow i reacts to the queueing delay that its ACKs
+report.
 
-The first term is that of RED. RED drops packets by an average of the queue: p' is the derivative of
-the loss probability by this average, and K is the speed, in 1/s, at which the average follows the
-queue. Without RED p' = 0, and one number decides stability (``Loop.gain``).
+The first term is that of RED, if RED drops packets. The drop probability depends on an average of
+the queue: p' is its derivative by this average, and K is the speed, in 1/s, at which the average
+follows the queue. Without RED p' = 0, and ``Loop.gain`` alone decides stability: it must be
+below 1.
 
 ``Loop`` contains the numbers of an equilibrium on which F depends. ``characteristic`` evaluates F
 and says how it is derived.

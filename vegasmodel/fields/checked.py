@@ -1,4 +1,4 @@
-"""Dataclasses whose fields have rules: read from a TOML table, checked, changed and written.
+"""Dataclasses with a rule for each field, and functions that read, check, change and write them.
 
 The parts of a scenario, such as ``Link`` and ``Flow``, are such dataclasses.  Each of their fields
 declares a rule: how its value is read, which values are allowed, and how the value is written.

@@ -1,9 +1,9 @@
 """Laws of congestion control, one law per file.
 
-A law says how the window grows, and what a loss does to it. It has two forms: a continuous window
-for differential equations, and a window of whole packets. ``BUILT_IN`` contains the laws of this
-package. ``register_law`` adds a law of the user. A law in another installed package is registered
-when a scenario first names it.
+A law says how the window grows, and what a loss does to it. Its function ``drift`` moves a
+continuous window, for differential equations. Some laws have further functions for a window of
+whole packets. ``BUILT_IN`` contains the laws of this package. ``register_law`` adds a law of the
+user. A law in another installed package is registered when its name is first looked up.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The form of a law of congestion control: how it moves the window, and how it cuts it at a loss.
+"""The class of a congestion control law, which moves the window and cuts it at a loss.
 
 The functions of a law are plain Python functions. Each takes one argument, a ``Source``, which
 describes the sender, and returns a float. The simulators compile them with Numba, so they may use

@@ -1,4 +1,4 @@
-"""Averages a trace into a ``Prediction``, the type of the models' results, to compare the two."""
+"""Averages a trace into a ``Prediction``, so that it can be compared with the results of models."""
 
 from __future__ import annotations
 

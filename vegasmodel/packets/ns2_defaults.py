@@ -1,9 +1,10 @@
-"""Two sets of ns-2 parameters: those of the papers' years, and those of the last release, 2.35.
+"""Two sets of ns-2 parameters: those of 1999 to 2001, and those of the last release, 2.35.
 
-The papers used the versions of ns-2 from 1999 to 2001. The default values of its parameters changed
-until release 2.35 in 2011. A single wrong default can change a throughput by 15 %. The number of
-header bytes alone changes the ratio of Vegas's throughput to Reno's by a factor of two. The dates
-below come from comments in ns-2's own file of defaults.
+The papers whose results this package checks used ns-2 of 1999 to 2001. Later versions, up to
+release 2.35 in 2011, changed the default values of many parameters. A single wrong default can
+change a throughput by 15 %. The number of header bytes alone changes the ratio of Vegas's
+throughput to Reno's by a factor of two. The dates of the changes in the list below come from
+comments in ns-2's own file of defaults.
 """
 
 from __future__ import annotations
