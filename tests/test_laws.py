@@ -131,6 +131,7 @@ def test_a_rule_with_a_branch_that_returns_nothing_is_refused(model, name):
     def halting(f):
         if f.window > 0.0 and f.rtt < 1e3:
             return 1.0
+        return None
 
     vm.register_law("halting", **({"drift": lambda _: 1.0} | {name: halting}))
     with pytest.raises(FieldError, match=rf"law halting: {name}: .*each branch needs a return"):
