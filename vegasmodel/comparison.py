@@ -1,8 +1,8 @@
 """Compares the models' predictions with a measurement of the same scenario.
 
-The modules of the models and those of the packet-level simulators never import each other. Only
-this module imports both. So if a model and a packet-level simulator agree, the reason is not that
-they share code.
+The modules of the models and those of the packet-level simulators never import each other. This
+module imports both. So if a model and a packet-level simulator agree, the reason is not that one
+uses the other's code.
 """
 
 from __future__ import annotations
