@@ -112,7 +112,7 @@ def _size(trace: Trace) -> dict[str, str]:
     values, counts = np.unique(sizes[np.isfinite(sizes)], return_counts=True)
     if not values.size:
         return {}
-    return {"packet_size": write(float(values[np.argmax(counts)]), "bytes")}
+    return {"packet_size": f"{values[np.argmax(counts)]:.6g} B"}
 
 
 def _size_note(trace: Trace) -> dict[tuple[str, int, str], str]:
