@@ -1,6 +1,6 @@
 """Starts the command ``vegasmodel``.
 
-Ctrl-C and SIGTERM end the command without a message while its modules are still being imported.
+While the command still imports its modules, Ctrl-C and SIGTERM end it without a message.
 """
 
 import os

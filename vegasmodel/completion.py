@@ -1,15 +1,15 @@
 """Completes a scenario file that lacks keys, with estimates from a trace of the same network.
 
 The file may leave out the capacity and the buffer of a single link, a flow's RTT, and a Vegas
-flow's thresholds alpha and beta. If the trace is shorter than a run of default length, the file may
-also leave out the run's duration and warm-up.
+flow's thresholds alpha and beta. If the trace is shorter than a run of default length, a missing
+duration or warm-up of the run is also taken from the trace.
 
 A trace shows each Vegas flow's backlog, the number of packets that the flow kept queued. It does
-not show the thresholds. Vegas holds its window while its backlog lies between alpha and beta, so
-the same backlogs are possible with several pairs (alpha, beta). Of the pairs with which the
-backlogs of all flows of a group are possible, the estimate is the one with the smallest difference
-beta - alpha. Each TCP implementation computes the backlog in its own way. The flow's field
-``variant`` names the implementation.
+not show the thresholds. Vegas holds its window at any backlog between alpha and beta, so several
+pairs (alpha, beta) explain the same backlogs. A table ``[[flow]]`` of the file may stand for
+several flows with the same thresholds. The estimate is the pair with the smallest difference beta -
+alpha that explains the backlogs of all these flows. It depends on the flows' ``variant``, because
+each TCP implementation computes the backlog in its own way.
 """
 
 from __future__ import annotations

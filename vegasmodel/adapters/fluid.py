@@ -1,4 +1,7 @@
-"""Answers a scenario with the simulator ``fluid``, which integrates equations for windows."""
+"""Predicts the flows' throughputs and delays in a scenario with the simulator ``fluid``.
+
+The simulator integrates differential equations for the windows.
+"""
 
 from __future__ import annotations
 

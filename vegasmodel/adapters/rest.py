@@ -1,9 +1,9 @@
-"""Flows that start one after another: the queue that each one finds, and whether windows settle.
+"""Computes the steady state after each start of a flow, and tests whether it is reached in time.
 
-A flow that measures its baseRTT mistakes the queueing delay at its start for propagation delay. The
-closed forms assume that the earlier flows have reached their steady state when a flow starts.
-``follow`` computes the steady state after each start. A window changes by at most one packet per
-round trip. ``settled`` tells whether this is fast enough: whether all windows reach each steady
+A flow that measures its baseRTT takes the queueing delay at its start for propagation delay. To
+predict this delay, the closed forms assume that the earlier flows have reached their steady state.
+``follow`` computes the steady state after each start. Windows change by at most one packet per
+round trip, so a steady state takes time. ``settled`` tells whether all windows reach each steady
 state before the next flow starts.
 """
 

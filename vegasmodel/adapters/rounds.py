@@ -1,4 +1,7 @@
-"""Answers a scenario with the simulator ``rounds``, which moves packet trains through queues."""
+"""Predicts the flows' throughputs and delays in a scenario with the simulator ``rounds``.
+
+The simulator moves groups of packets through a network of queues.
+"""
 
 from __future__ import annotations
 

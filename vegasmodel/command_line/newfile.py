@@ -1,7 +1,7 @@
 """Writes a new scenario file with a comment on each key.
 
-If the user gives a trace, the file describes the flows of the trace. Its values are then estimates
-from the trace.
+If the user gives a trace, the file describes the flows of the trace, and the values in the file are
+estimates from the trace. A value that cannot be estimated is a guess, and its comment says so.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Commands that print predictions: ``ratio``, ``predict``, ``measure`` and ``compare``."""
+"""The commands ``ratio``, ``predict``, ``measure`` and ``compare``.
+
+``ratio`` and ``predict`` print predictions of the models, ``measure`` prints what a packet-level
+simulator measures, and ``compare`` prints predictions beside a measurement.
+"""
 
 from __future__ import annotations
 

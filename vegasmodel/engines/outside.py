@@ -1,7 +1,9 @@
 """Compiles the functions of a law that the user registered, so that the simulators can call them.
 
 A simulator is compiled once, for all laws. Each function of the user's law is compiled separately,
-as a C function. Its arguments are eight floats that describe the sender, the fields of ``Source``.
+as a C function. The C function takes eight floats that describe the sender. They are the fields of
+``laws.law.Source``, the argument of the user's function. ``rounds`` also calls the functions of
+this package's CUBIC in this way.
 """
 
 from __future__ import annotations

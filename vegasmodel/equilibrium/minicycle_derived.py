@@ -265,13 +265,14 @@ def _course(path: Path, V_N: Floats) -> Course:
     q_c = upper.queue(V_b)
     q_c = np.where((q_c <= B) & (V_b > path.floor), np.maximum(q_c, q_b), B + 1)
 
-    # Reno fills the queue q. So V, the sum of the n_V Vegas windows, should fall along the curve V
-    # = h + X/q (the paper's equation (17); h and X are constants). But each Vegas window falls by
-    # at most one packet per round trip. So V may lag behind the curve. When the lag begins, let V
-    # be V_b and q be q_c; let the lag last t round trips. In each of them V falls by n_V packets,
-    # and the sum of the n_R Reno windows grows by n_R packets, so q grows by n_R - n_V packets. The
-    # lag ends when V is on the curve again: (V_b - n_V t - h) (q_c + (n_R - n_V) t) = X. It ends
-    # earlier if the buffer becomes full (q = B), or if Vegas has reached its smallest window.
+    # As Reno's windows grow, the queue q grows. If Vegas followed at once, V, the sum of the n_V
+    # Vegas windows, would fall along the curve V = h + X/q (the paper's equation (17); h and X are
+    # constants). But each Vegas window falls by at most one packet per round trip. So V may stay
+    # above the curve for t round trips. They begin at V = V_b and q = q_c. In each round trip V
+    # falls by n_V packets, and the sum of the n_R Reno windows grows by n_R packets, so q grows by
+    # n_R - n_V packets. V is on the curve again when (V_b - n_V t - h) (q_c + (n_R - n_V) t) = X.
+    # If q exceeds the buffer B by then, V falls to h + X/B instead. In any case the t round trips
+    # end if V has reached its smallest value, or at the loss (q = B + 1).
     more = (n_R > n_V) & (q_c < B)
     surplus = np.where(more, n_R - n_V, 1.0)
     lag = np.maximum((V_b - upper.shift) / n_V - q_c / surplus, 0.0)

@@ -18,10 +18,10 @@ from vegasmodel.laws.packets import (
 SUMMED_SINGLY = 32.0  # ACKs of a stretch whose increments are added one by one, at most
 
 
-# This is equation (1) of the paper boutremans. The window W grows by one packet per RTT while Diff
-# < alpha, and shrinks by one packet per RTT while Diff > beta. In between it rests. Diff = W (RTT -
-# baseRTT)/RTT is the backlog, the number of the flow's own packets in the queue. Linux divides by
-# baseRTT instead of RTT.
+# This is equation (1) of the paper boutremans. Vegas computes its backlog, the number of its own
+# packets in the queue, as Diff = W (RTT - baseRTT)/RTT, where W is the window. Linux computes it as
+# W (RTT - baseRTT)/baseRTT. W grows by one packet per RTT while Diff < alpha, and shrinks by one
+# packet per RTT while Diff > beta. Otherwise W stays.
 def drift(f: Source) -> float:
     """Change of the window in congestion avoidance, in packets per round trip: 1, 0 or -1.
 

@@ -5,21 +5,22 @@
 Here y is the state, tau_k is the k-th delay, and phi is the given past before the start t_0. The
 method is the Runge-Kutta pair 5(4) of Dormand and Prince. It also gives a polynomial for the
 solution within each step, the dense output. The past values z_k are read from these polynomials.
+
 Delays and events need four additions:
 
-* Breaks: a break is a time at which a derivative of the solution jumps. The start is a break, and
-  so is each event. When a delayed time t - tau_k passes a break, the solution gets a new break, at
-  which a derivative of the next higher order jumps. The integrator ends a step at each break where
-  a derivative of at most the fifth order jumps. Jumps of higher orders do not harm a method of the
-  fifth order.
+* Breaks: a break of order n is a time at which the n-th derivative of the solution jumps (order 0:
+  the solution itself). The start is a break, and so is each event. When a delayed time t - tau_k
+  passes a break of order n, the solution gets a new break of order n + 1. The integrator ends a
+  step whenever a delayed time passes a break of order 5 or less. Breaks of higher orders do not
+  harm a method of the fifth order.
 * Short delays: if a delay is shorter than the step, f needs the solution inside the step. The step
-  is then iterated. If an iteration makes a delay negative, a shorter step is tried. If a delay
-  stays 0, the run ends, and the status says so.
-* Events: an event is a root of a function of the solution. The dense output is sampled at several
-  points of each step. Where the function changes its sign between two points, Brent's method finds
-  the root. An event may change the state.
-* Memory: if the caller gives the greatest delay (``keep``), the integrator stores only that much of
-  the past.
+  is then iterated. If an iteration makes a delay negative, a shorter step is tried. If the delay is
+  negative however short the step is, the run ends, and its status says so.
+* Events: an event occurs where a given function of time and state crosses 0. The function is
+  evaluated at several points of each step, by the dense output. If its sign changes between two
+  points, Brent's method finds the root between them. An event may change the state.
+* Memory: with the argument ``keep`` the integrator stores only the last ``keep`` seconds of the
+  solution. No delay may be longer.
 
 The integrator is general: it contains nothing about networks.
 """

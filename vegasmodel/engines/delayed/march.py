@@ -322,11 +322,11 @@ def move(p: Flows, y: Senders, i: int, acks: float, g0: float, g1: float, tossed
     the buffer had room. During the step the ratio of backlog to window goes from ``g0`` to ``g1``.
     """
     W, cap, floor = y.window[i], p.max_window[i], p.min_window[i]
-    # Random loss and RED drop packets although the buffer has room. The sender learns in this step
-    # of `tossed` such drops, a real number (a mean value). One drop takes the fraction 1 - decrease
-    # of the window W. The model replaces the drops by many small cuts, spread evenly over time.
-    # Together these multiply W by exp(-(1 - decrease) tossed) (Misra, Gong and Towsley 2000). Half
-    # of this cut is made before the window grows in this step, and half after it.
+    # Random loss and RED drop packets although the buffer has room. `tossed` is the mean number of
+    # such drops of which the sender learns in this step; it need not be whole. A real drop
+    # multiplies the window W by `decrease`. In this model each drop shrinks W smoothly instead: all
+    # drops of a step together multiply W by exp(-(1 - decrease) tossed) (Misra, Gong and Towsley
+    # 2000). Half of this reduction is made before the window grows in this step, and half after it.
     yields = np.exp(-0.5 * (1.0 - p.decrease[i]) * tossed)
     if y.in_slow_start[i]:
         y.expected[i] += tossed

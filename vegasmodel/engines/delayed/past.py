@@ -1,7 +1,7 @@
-"""Stores the past of a delay differential equation: a polynomial for each step, and the breaks.
+"""Stores the solution of a delay differential equation up to now: polynomials and breaks.
 
-The polynomial gives the solution at any time within its step. A break is a time at which the
-solution or one of its derivatives jumps.
+There is one polynomial for each step; it gives the solution at any time within the step. A break is
+a time at which the solution or one of its derivatives jumps.
 """
 
 from __future__ import annotations

@@ -8,9 +8,10 @@ is found by a fixed number of Newton iterations.
 
 A step must end at some events: a queue forms, the buffer overflows, a flow starts or stops, a fast
 recovery ends. If a queue forms or the buffer overflows within a step, the next pass repeats this
-step with the length that ends at the event. A step does not end where a window meets one of Vegas's
-thresholds. This makes a small error, so averages differ slightly from those of the engine
-``threads``.
+step with the length that ends at the event. A window may meet one of Vegas's thresholds within a
+step. This makes a small error, so averages differ slightly from those of the engine ``threads``.
+Only a step that is longer than usual ends at about the time at which a window will meet a
+threshold.
 
 The computation uses float64 in any configuration of JAX, and does not change that configuration.
 """
@@ -206,11 +207,11 @@ def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Arr
     grows = below & (up < jnp.minimum(low, p.max_window))
     on_low = below & ~grows & (low <= p.max_window)
     # Let L be the window at which Vegas's backlog is at the threshold: alpha, or gamma in slow
-    # start. A window W below L grows until it meets L. If L falls, W then follows L for the rest of
-    # the step. To find the time at which W and L meet, let g = W/L - 1. At the start of the step g
-    # has a value g0 < 0. If W grew during the whole step, g would have a value g1 > 0 at its end.
-    # The code takes g as linear in time. Then g is zero after the fraction -g0/(g1 - g0) of the
-    # step.
+    # start. L changes with the queueing delay. A window W below L grows until it meets L. If alpha
+    # = beta, W equals L from then on. If alpha < beta, W keeps the value `met` that it has when it
+    # meets L. To find the time of the meeting, let g = W/L - 1. At the start of the step g has a
+    # value g0 < 0. If W grew during the whole step, g would have a value g1 > 0 at its end. The
+    # code takes g as linear in time. Then g is zero after the fraction -g0/(g1 - g0) of the step.
     e = jnp.where(y.in_slow_start, p.gamma, p.lower)
     falling = on_low & (p.lower < p.upper)
     g0 = (

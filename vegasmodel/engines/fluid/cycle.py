@@ -1,17 +1,22 @@
-"""Finds the steady state of senders that share one link: a fixed point or a periodic motion.
+"""Finds the steady state of senders that share one link: constant windows or a periodic motion.
 
 If the buffer overflows again and again, the windows move in cycles from one overflow to the next
-(figure 2 of the paper ``devendictis``). The state is the vector of the windows just after an
-overflow. The return map takes this state to the state after the next overflow. A fixed point of
-this map is a periodic steady state. The eigenvalues of the map's derivative at this point are the
-Floquet multipliers: in each cycle a small disturbance is multiplied by them.
+(figure 2 of the paper ``devendictis``). The return map takes the windows just after an overflow to
+the windows just after the next overflow. If the windows return only after k overflows, the map to
+the k-th next overflow takes its place. A fixed point of the map is a periodic motion. The
+eigenvalues of the map's derivative at this point are the Floquet multipliers, which say by which
+factors a small disturbance of the windows is multiplied in each cycle.
 
-One multiplier is always 0, because the buffer is full in all these states. It is left out. Another
-multiplier may be 1. This is because Vegas with alpha < beta may hold its window anywhere in a
-range. If the cycle depends on the window that Vegas holds, a change of this window never decays.
+One multiplier is always 0 and is left out. The reason is that the buffer is full at each overflow:
+the queueing delay is then the same, and at this delay the flows' rates must add up to the capacity.
+So the windows just after an overflow have one degree of freedom less than there are flows.
 
-If the buffer does not overflow, the motion ends in a fixed point. Its multipliers are those of the
-map from the windows to the windows one round trip later.
+Another multiplier may be 1. Vegas with alpha < beta may hold its window anywhere in a range. If the
+cycle depends on the window that Vegas holds, a change of this window never decays.
+
+If the buffer does not overflow, the windows become constant. The multipliers are then the
+eigenvalues of the derivative of another map: from the windows to the windows one round trip later,
+the round trip being the longest of all flows.
 """
 
 from __future__ import annotations

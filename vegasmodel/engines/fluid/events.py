@@ -1,7 +1,8 @@
-"""Finds the time within a step at which a window or the queue begins to move in another way.
+"""Finds the time within a step at which a window or the queue begins to behave in another way.
 
-A window grows, shrinks, rests, or slides: it keeps the backlog at a threshold. The queue is empty,
-partly filled or full. A step of the integration must end where one of these motions changes.
+A window grows, shrinks, rests, or slides: it changes with the queue so that the backlog stays at a
+threshold. The queue is empty, partly filled or full. A step of the integration must end where a
+window or the queue passes from one of these behaviours to another.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The records of the continuous simulator: flows, batches of scenarios, state, time integrals."""
+"""Named tuples of arrays: flows, batches of scenarios, state and time integrals.
+
+The continuous simulator works on them.
+"""
 
 from __future__ import annotations
 

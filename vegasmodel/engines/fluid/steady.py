@@ -3,8 +3,8 @@
 Such a window changes once per round trip. The state of senders and queue is recorded each time an
 ACK makes a window fall by a packet or more. If a state returns, and returns once more after the
 same number of records, the motion is periodic. If no window moves, the state is a fixed point. In
-all other cases the result is an average over a long run with its standard error. It always is if
-chance decides which packets are lost.
+all other cases the result is an average over a long run, with its standard error. If chance decides
+which packets are lost, the result is always such an average.
 
 Windows of whole packets move in jumps, so the motion has no derivatives. The result therefore has
 no Floquet multipliers (the factors by which small disturbances grow in a cycle).

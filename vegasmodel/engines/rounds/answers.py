@@ -1,4 +1,4 @@
-"""Turns the runs of the simulator ``rounds`` into its answer to a scenario, a ``Prediction``."""
+"""Makes a ``Prediction`` for a scenario from runs of the simulator ``rounds``."""
 
 from __future__ import annotations
 

@@ -1,17 +1,20 @@
 """Delayed ACKs (RFC 1122 4.2.3.2): the receiver acknowledges two packets by one ACK.
 
-The receiver waits a certain time, the pause, for a second packet. If none comes, it acknowledges
-the first packet alone. While a packet is missing, it acknowledges each packet at once. With delayed
-ACKs, packets leave the sender in pairs, and a window that grows by some amount at each ACK grows
-half as fast. ``Sender.delack_packets`` is the number of packets (0 or 1) that have arrived and
-whose ACK is still delayed. All times in this module are those at which an ACK reaches the sender.
+After a packet has arrived, the receiver waits for a second one, for a limited time called the
+pause. If none comes, it acknowledges the first packet alone. While a packet is missing, it
+acknowledges each packet at once (Linux holds back the duplicate ACKs after the third for a moment,
+see ``hold_duplicate``). With delayed ACKs, packets leave the sender in pairs. A sender that
+enlarges its window by a fixed amount at each ACK enlarges it half as fast as without them.
+``Sender.delack_packets`` is the number of packets (0 or 1) that have arrived and whose ACK is still
+delayed. All times in this module are those at which an ACK reaches the sender.
 
-Linux adapts the pause (``adapts_ack_pause``). It counts the pause in clock ticks, from 40 to 200
-ms. The pause doubles whenever it ends without a second packet (tcp_delack_timer_handler). It falls
-back towards 40 ms while packets follow each other within 20 ms (tcp_event_data_recv). So for a slow
-flow the pause grows until the second packet comes in time, or up to 200 ms. After a silence longer
-than its own retransmission timeout, the receiver sends its next 16 ACKs without delay, one for each
-packet.
+Linux adapts the pause (``adapts_ack_pause``), in clock ticks. The pause is at least 40 ms. It is at
+most the RTT of the handshake (but not below 40 ms), and at most 200 ms. It doubles whenever it ends
+without a second packet (tcp_delack_timer_handler). It falls back towards 40 ms while packets follow
+each other within 20 ms (tcp_event_data_recv). So for a slow flow the pause grows until the second
+packet comes in time, or up to its limit. At the start of a flow, and after a silence longer than
+the receiver's own retransmission timeout, the receiver sends its next 16 ACKs without delay, one
+for each packet.
 """
 
 # mypy: disable-error-code="no-any-return"

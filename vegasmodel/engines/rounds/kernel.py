@@ -1,9 +1,9 @@
 """The main loop of the simulator ``rounds``: it handles the events of all flows in order of time.
 
-Between two events a flow's packets arrive at a constant rate, and the queue changes linearly. So
-delays are exact: a packet that finds q packets in the queue leaves it q/c seconds later, where c is
-the capacity in packets per second. The number of events in a round trip is bounded, whatever the
-number of packets in it (``run.resolution``).
+Between two events a flow's packets arrive at a constant rate, and the length of the queue is a
+linear function of time. So delays are exact: a packet that finds q packets in the queue leaves it
+q/c seconds later, where c is the capacity in packets per second. The number of events in a round
+trip has a limit, however many packets a round trip has (the function ``run.resolution``).
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -140,10 +140,10 @@ def send_burst(net: Net, f: Sender, at: float) -> bool:
         packets = min(f.burst, f.burst_part)
         _foresee(net.links, h.link, at)
         advance(net.links, h.link, at)
-        # The RTT of a packet counts from its time stamp. Linux stamps each packet when the packet
-        # leaves the sender (tcp_transmit_skb). So RTTs in Linux do not include the wait in the
-        # sender's own queue. ns-2 stamps all packets of a burst when the burst begins, so RTTs in
-        # ns-2 include this wait.
+        # The packets of a burst leave the sender one after another, over its access link. ns-2
+        # stamps all of them with the time at which the burst begins. So in ns-2 the RTT of a packet
+        # includes its wait for the packets of the burst before it. Linux stamps each packet when it
+        # leaves (tcp_transmit_skb). So in Linux the RTT does not include this wait.
         sent_at = at if f.stamps_departure else f.left_at
         took = f.rtt + (at - sent_at)
         fits = arrive_at_once(net, f.hop, at, f.first, packets, 0.0, took, took, 0, sent_at)

@@ -1,8 +1,9 @@
 """Entry to the simulator ``rounds``: takes a scenario, returns trajectories and totals.
 
-The number of events in a round trip is bounded, so the cost of a round trip does not grow with the
-capacity. If a round trip has fewer packets than this bound, each packet is an event of its own. So
-where windows are so small that single packets matter, the simulator handles every packet.
+The number of events in a round trip is limited, so the cost of a round trip does not grow with the
+capacity. If a round trip has fewer packets than this limit, each packet has an event of its own;
+otherwise an event stands for several packets. So where windows are so small that single packets
+matter, the simulator handles every packet.
 """
 
 from __future__ import annotations

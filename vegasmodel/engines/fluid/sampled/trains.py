@@ -1,13 +1,14 @@
 """Drops packets where the trains of several flows meet, although the link is idle at other times.
 
 While the windows do not fill the link, the packets of a window do not spread over the round trip.
-ACKs return at the rate at which the link sent the packets (Jacobson 1988, self-clocking).  So the
+ACKs return at the rate at which the link sent the packets (Jacobson 1988, self-clocking). So the
 packets in flight stay together: they form a train, which passes the queue once per round trip
-(Zhang, Shenker and Clark 1991, clustering).  Trains of flows with different RTTs meet now and then.
+(Zhang, Shenker and Clark 1991, clustering). Trains of flows with different RTTs meet now and then.
 Then packets arrive faster than the link sends them, and a small buffer overflows.
 
-A train has a front, an end, and n packets, which arrive at an even rate.  At the queue it meets a
-queue of its own model, q packets, which delays front and end by q/c; c is the capacity.
+A train has a front, an end, and n packets, which arrive at an even rate. The queue of q packets
+that the trains find is computed in this module, apart from the queueing delay of equation (S1). It
+delays the front and the end of a train by q/c seconds, where c is the capacity.
 """
 
 from __future__ import annotations
