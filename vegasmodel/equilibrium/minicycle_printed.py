@@ -84,13 +84,14 @@ def vegas_window(W_R: Floats, M: Floats, alpha: Floats) -> Floats:
 
 
 def phase_3_sum(W_R: Floats, steps: Floats, M: Floats, alpha: Floats) -> Floats:
-    """Vegas's packets in phase 3 of a cycle, C_V: the sum of (17) over its mini-cycles.
+    """Vegas's packets in phase 3 of a cycle, C_V: the sum of Vegas's windows (17).
 
-    Phase 3 has ``steps`` mini-cycles (round trips), which need not be a whole number.  By Euler and
-    Maclaurin the sum is the integral of (17) over the number i of the mini-cycle, plus half the
-    difference of the two end values, plus a twelfth of the difference of the derivatives at the two
-    ends.  The integral is taken over the queue q: Vegas's window is W_V = alpha + X/q with
-    X = alpha mu T, where mu T is the bandwidth-delay product, and di = (1 + X/q^2) dq.
+    The sum is over the mini-cycles (round trips) i of the phase.  Their number ``steps`` need not
+    be whole, so the formula of Euler and Maclaurin replaces the sum.  It adds three terms: the
+    integral of the window W_V over i, half the difference of W_V between the two ends, and a
+    twelfth of the difference of dW_V/di between the two ends.  The integral is computed over the
+    queue q, with W_V = alpha + X/q and di = (1 + X/q^2) dq.  Here X = alpha mu T, and mu T is the
+    bandwidth-delay product.
     """
     X = alpha * M
 

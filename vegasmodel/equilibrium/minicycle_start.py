@@ -32,10 +32,10 @@ LONGEST = 2000  # mini-cycles; doubling ends before 1024 of them, or float64 doe
 
 
 def edge(backlog: Floats, variant: Variant, n_V: Floats, M: Floats) -> Edge:
-    """The sum of the Vegas windows at which each flow has ``backlog`` packets queued, by (7).
+    """The sum of the Vegas windows as a function of the queue, if each backlog is ``backlog``.
 
-    The result gives this sum as a function of the queue. n_V is the number of Vegas flows and M the
-    bandwidth-delay product in packets.
+    The backlog of a flow, in packets, is computed as the variant does. The function is equation (7)
+    of the paper. n_V is the number of Vegas flows and M the bandwidth-delay product in packets.
     """
     A = n_V * np.maximum(backlog, 0.0)
     return Edge(shift=np.zeros_like(A) if find(variant).backlog_over_base else A, pull=A * M)
@@ -44,10 +44,11 @@ def edge(backlog: Floats, variant: Variant, n_V: Floats, M: Floats) -> Edge:
 def edges(
     alpha: Floats, beta: Floats, variant: Variant, n_V: Floats, M: Floats
 ) -> tuple[Edge, Edge]:
-    """The sum of the Vegas windows over the queue, at the least and at the greatest backlog.
+    """Two functions of the queue: the sum of the Vegas windows at the least and greatest backlog.
 
-    Vegas keeps its window if its backlog is between these two, which follow from alpha, beta and
-    the rounding of the variant. Each result is an ``Edge``, by equation (7).
+    Vegas keeps its window if its backlog is between these two backlogs. They follow from alpha,
+    beta and the rounding of the variant. Each function is an ``Edge``: equation (7) of the paper
+    at one of the two backlogs.
     """
     lower, upper = dead_zone(alpha, beta, variant)
     return edge(lower, variant, n_V, M), edge(upper, variant, n_V, M)

@@ -85,9 +85,10 @@ def level(
 ) -> Floats:
     """The windows [m, 2] of two flows, if the backlog of flow number ``flow`` is ``edge`` packets.
 
-    There is one row for each of the m given queueing delays.  At the delay Delta the rate of the
-    flow is edge/(Delta - x) in the paper, with its over-estimate x, and the other flow gets the
-    rest of the capacity.  A row is NaN if nothing is left or if Delta <= x.
+    There is one row for each of the m queueing delays in ``delays``.  At the delay Delta the flow
+    with this backlog has the rate edge/(Delta - x) (in the variants ``paper`` and ``ns2``), where x
+    is its over-estimate of baseRTT.  The other flow gets the rest of the capacity.  A row is NaN if
+    Delta <= x, or if the rate exceeds the capacity.
     """
     word("variant", variant, VARIANTS)
     numbers("flow", flow, 0, 1)

@@ -99,9 +99,9 @@ def delay_printed(y: Any) -> Floats:
 def _parts(alpha: Any, x: Any, c: Any) -> tuple[Floats, Floats]:
     """The gaps y_i = Delta - x_i and the weights w_k of equations (7) and (8), both [..., n].
 
-    Delta is the queueing delay, x_i an over-estimate, and w_k = (alpha_k/y_k^2) / sum_j
-    (alpha_j/y_j^2). An absent flow (alpha = 0) has y = 1 and w = 0.  Both are NaN if there is no
-    steady state.
+    Delta is the queueing delay, x_i flow i's over-estimate of baseRTT, and
+    w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2).  An absent flow (alpha = 0) has y = 1 and w = 0.
+    If there is no steady state, w is NaN for every flow, and y for every flow that is not absent.
     """
     state = secular.solve(alpha, x, c)
     x = np.broadcast_to(np.asarray(x, dtype=np.float64), state.rates.shape)

@@ -218,7 +218,7 @@ def evolve(part: T, changes: Mapping[str, Any], where: str = "") -> T:
     """A copy of the dataclass ``part`` with the attributes in ``changes`` changed.
 
     If the caller had left out a field, it held a computed default. This default is computed again
-    for the copy. An error names the part by ``where``.
+    for the copy. ``where`` is the place of ``part`` in the scenario, which an error names.
     """
     unset = dict.fromkeys(getattr(part, "_filled", ()))
     try:

@@ -61,14 +61,15 @@ def find(name: str) -> Law:
 
 
 def registered(laws: Iterable[str]) -> list[Law]:
-    """Those of the laws named in ``laws`` that a user or another package registered, each once."""
+    """The laws that a user or another package has registered, if ``laws`` names them; each once."""
     return [_outside[name] for name in sorted(set(laws) & set(_outside))]
 
 
 def foreign(laws: Iterable[str]) -> str | None:
-    """Why a closed form has no result for ``laws``: a text that names those unknown to the papers.
+    """Why the closed forms from the papers have no result for flows with these ``laws``.
 
-    The result is None if the papers have all of these laws.
+    The text names the laws that the papers do not treat.  The result is None if they treat all of
+    these laws.
     """
     other = sorted({name for name in laws if name not in _OF_THE_PAPERS})
     return f"it does not know the law {', '.join(other)}" if other else None

@@ -15,7 +15,8 @@ ALPHA = 3.0 * (1.0 - BETA) / (1.0 + BETA)  # of an AIMD(alpha, beta) that is fai
 def remember(f: Source) -> float:
     """The window at the last loss, W_max, towards which the cubic function grows.
 
-    Fast convergence may reduce W_max.  A reduced value is stored with a minus sign.
+    Fast convergence may reduce W_max.  A reduced value is stored with a minus sign, so that
+    ``drift`` can compute the window at the loss from it.
     """
     return f.window if f.window >= abs(f.memory) else -0.5 * (1.0 + BETA) * f.window
 

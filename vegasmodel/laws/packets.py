@@ -68,8 +68,9 @@ class PacketRules(NamedTuple):
 def cwnd_packets(f: Window) -> float:
     """The window rounded down to whole packets.
 
-    A window that is below a whole number only by rounding errors counts as that number.  In ns-2
-    (``plain_sums``) it does not, because ns-2's own window has these rounding errors, too.
+    A window that is below a whole number only by rounding errors counts as that number.  For ns-2
+    (``plain_sums``) such a window is rounded down, too, because ns-2's own window has these
+    rounding errors.
     """
     whole_packets: float = np.floor(f.cwnd if f.plain_sums else f.cwnd + SLACK)
     return whole_packets

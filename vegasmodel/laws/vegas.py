@@ -33,9 +33,10 @@ def drift(f: Source) -> float:
 
 
 def acks_to_change(f: Window) -> float:
-    """How many ACKs arrive until the window reaches the next whole packet.
+    """The number of ACKs after which the window reaches its next whole packet.
 
-    Each ACK adds the growth that Vegas decided for this round trip.
+    Each ACK adds ``f.growth`` packets, which Vegas decided at the end of the last round trip.  The
+    result is ``NEVER`` if the window does not grow.
     """
     if f.growth <= 0.0:
         return NEVER
@@ -56,9 +57,10 @@ def upon_acks(f: Window, acks: float) -> None:
 def add(f: Window, acks: float) -> None:
     """Add the growth per ACK to the window for ``acks`` ACKs.
 
-    ns-2 adds it ACK by ACK, so its window may have rounding errors: a sum of W increments 1/W may
-    stay below 1, and the window then reaches the next packet one ACK later.  For a sender with
-    ``plain_sums`` this function does the same, except for many ACKs at a time.
+    ns-2 adds the growth ACK by ACK, so its window may have rounding errors: a sum of W increments
+    1/W may stay below 1, and the window then reaches the next packet one ACK later.  For a sender
+    with ``plain_sums`` this function, too, adds ACK by ACK, unless there are more than
+    ``SUMMED_SINGLY`` ACKs.  In all other cases it adds ``acks`` times the growth at once.
     """
     if not f.plain_sums or acks > SUMMED_SINGLY:
         f.cwnd += acks * f.growth

@@ -159,8 +159,8 @@ def stored(folder: Path = FOLDER) -> list[Scenario]:
 def check(scenario: Scenario, folder: Path = FOLDER) -> float:
     """Run ns-2 again on a scenario and compare with its stored run.
 
-    Returns the largest difference between the two throughputs of a flow, divided by the largest
-    stored throughput of all flows.
+    Returns the largest difference between a flow's new and its stored throughput, divided by the
+    largest stored throughput of all flows.
     """
     from vegasmodel.packets import ns2
 
@@ -219,9 +219,9 @@ def variants(table: dict[str, Any], each: str | None) -> Iterator[dict[str, Any]
 
     ``table`` is the content of the scenario's TOML file.  ``each`` names the key and its values:
     ``link.0.buffer=5 pkt,10 pkt`` gives two copies, with 5 and 10 packets as the buffer of the
-    first link.  A bare integer is set as a number, any other value as text.  Raises ``FieldError``
-    if the scenario has no such place as ``link.0``.  Without ``each``, the result is the table
-    itself.
+    first link.  A value of digits alone is set as a whole number, any other value as text.  Raises
+    ``FieldError`` if ``table`` lacks the part that holds the key, such as ``link.0``.  If ``each``
+    is None, the only result is ``table`` itself.
     """
     if each is None:
         yield table
@@ -241,7 +241,7 @@ def variants(table: dict[str, Any], each: str | None) -> Iterator[dict[str, Any]
 
 
 def tables(files: Sequence[Path], each: str | None) -> list[dict[str, Any]]:
-    """The contents of scenario files, each in all the ``variants`` that ``each`` asks for.
+    """The contents of all scenario files, or all their ``variants`` if ``each`` is given.
 
     Raises ``FieldError`` for a file that is not a valid scenario.
     """

@@ -147,8 +147,9 @@ class _Document:
     def names(self, start: Table) -> dict[tuple[int, bool], str]:
         """The flow names ``sender>receiver`` of the streams.
 
-        The file tells only which end of a connection is this host and which is the remote one.  So
-        each stream has two names, found by its socket number and by whether this host sends.
+        The list of connections in the file tells which end is this host and which is the remote
+        one, but not which end sends.  So the result has two names for each stream, one for each
+        direction.  The key of a name is the stream's socket number and whether this host sends.
         """
         found = {}
         for entry in self.tables("start.connected", start.get("connected", [])):

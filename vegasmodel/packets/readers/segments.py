@@ -140,8 +140,9 @@ class Flow:
     def assumed(self) -> bool:
         """Whether ``payload``, the bytes of data in a full packet, is only a guess.
 
-        It is a guess if the capture has a segment larger than a packet can be, as network cards
-        cause by offloading, and lacks the MSS option of at least one end's SYN.
+        It is a guess if the capture lacks the MSS option of at least one end's SYN, and has a
+        segment that is larger than ``limit`` or, if no end's option is known, than an Ethernet
+        packet.  Network cards cause such segments by offloading.
         """
         if self.limit:
             return self.syns < 2 and self.largest > self.limit
