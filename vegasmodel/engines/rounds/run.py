@@ -118,9 +118,11 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
     - ACKs are delayed, so that packets leave in pairs.
     - A single interval would fill the buffer.
 
-    If senders wait a random time before they send, the number near losses is higher, because such a
-    wait begins at a single ACK (``wait.py``). It is not raised if an event would contain several
-    packets even then.
+    If senders wait a random time before they send, and a buffer is finite, the number near losses
+    is so high that each event is a single packet, because such a wait begins at a single ACK
+    (``wait.py``). If several ACKs were one event, their packets would not wait. They could arrive
+    at the very instants of departures, and two of them could be lost where one is. The number is
+    not raised if an event would contain several packets even then.
 
     In all other cases intervals suffice. Two numbers that differ are returned only for one or two
     flows with equal RTTs and packet sizes that share one link. Intervals are then long while no
@@ -136,16 +138,17 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
     late = any(group.delayed_ack for group in scenario.flows)
     finite = finite_buffers(crossed)
     small = pipe > PAIR_CALM * min(finite, default=math.inf)
+    held = pipe + max(finite, default=0.0)
     if late or small or (finite and not few):
-        held = pipe + max(finite, default=0.0)
-        if held <= CONTENDED:
-            return CONTENDED, CONTENDED
-        waits = any(scenario.jitter(group) > 0.0 for group in scenario.flows)
-        single = SINGLE * held <= WAITING
-        return WAITING if waits and single else CONTENDED_LARGE, CONTENDED_LARGE
-    if not few or len({link.name for link in crossed}) > 1 or pipe <= UNCONTENDED:
-        return UNCONTENDED, UNCONTENDED
-    return PAIR_NEAR_LOSS[pipe > FEW_PACKETS], PAIR_CALM
+        near = calm = CONTENDED if held <= CONTENDED else CONTENDED_LARGE
+    elif not few or len({link.name for link in crossed}) > 1 or pipe <= UNCONTENDED:
+        near = calm = UNCONTENDED
+    else:
+        near, calm = PAIR_NEAR_LOSS[pipe > FEW_PACKETS], PAIR_CALM
+    waits = any(scenario.jitter(group) > 0.0 for group in scenario.flows)
+    if waits and finite and SINGLE * held <= WAITING:
+        near = WAITING
+    return near, calm
 
 
 def _rings(way: Routes, sizes: Floats, parts: int, at_once: float) -> NDArray[Any]:
