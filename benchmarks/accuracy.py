@@ -145,8 +145,28 @@ def crowd(rng: Rng) -> Scenario:
     return Scenario((link,), tuple(flows), run=_run())
 
 
+def round_numbers(rng: Rng) -> Scenario:
+    """One Vegas and one loss-based source, with the round numbers that a user chooses.
+
+    The RTT is a whole number of transmission times, so that packets that do not wait arrive at the
+    very instants of departures.
+    """
+    while True:
+        capacity = float(rng.choice((1.0, 2.0, 4.0, 5.0, 8.0, 10.0, 20.0))) * 1e6 / 8000.0
+        rtt = float(rng.choice((20, 30, 40, 50, 60, 80, 100, 120))) / 1000.0
+        pipe = round(capacity * rtt, 9)
+        buffer = round(pipe * float(rng.choice((0.25, 0.5, 1.0, 2.0))))
+        if pipe == round(pipe) and buffer >= 5:
+            break
+    groups = (
+        Flow("vegas", rtt, alpha=1.0, beta=3.0, variant="ns2", send_jitter=0.0),
+        Flow(str(rng.choice(LOSS_BASED)), rtt, variant="ns2", send_jitter=0.0),
+    )
+    return Scenario((Link(capacity, buffer=float(buffer)),), groups, run=_run())
+
+
 FAMILIES: dict[str, Callable[[Rng], Scenario]] = {
-    f.__name__: f for f in (pair, mixed, arrivals, bands, losses, red, crowd)
+    f.__name__: f for f in (pair, mixed, arrivals, bands, losses, red, crowd, round_numbers)
 }
 JITTER = "-jitter"  # ends the name of a family whose sources wait
 
@@ -168,13 +188,16 @@ def _waiting(family: str) -> Callable[[Rng], Scenario]:
 
 
 LOCKED = tuple(FAMILIES)
-FAMILIES |= {family + JITTER: _waiting(family) for family in ("pair", "mixed", "losses")}
+_WAITING = ("pair", "mixed", "losses", "round_numbers")
+FAMILIES |= {family + JITTER: _waiting(family) for family in _WAITING}
 RATIO = (
     "pair",
     "mixed",
     "crowd",
+    "round_numbers",
     "pair-jitter",
     "mixed-jitter",
+    "round_numbers-jitter",
 )  # judged by the ratio Vegas : loss-based
 BARS = {
     "rounds": {
@@ -187,6 +210,8 @@ BARS = {
         "pair-jitter": 0.04,
         "mixed-jitter": 0.04,
         "losses-jitter": 0.08,
+        "round_numbers": 0.05,
+        "round_numbers-jitter": 0.04,
     },
     "fluid": {
         "pair": 0.06,
@@ -197,6 +222,8 @@ BARS = {
         "pair-jitter": 0.08,
         "mixed-jitter": 0.08,
         "losses-jitter": 0.15,
+        "round_numbers": 0.06,
+        "round_numbers-jitter": 0.08,
     },
 }
 

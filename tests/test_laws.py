@@ -19,6 +19,8 @@ from vegasmodel.command_line.commands import run
 from vegasmodel.fields.units import FieldError
 from vegasmodel.scenario import LAWS, Link, Red, Run, Scenario
 
+TARGET = 0.0  # s; a test changes it
+
 
 @pytest.fixture(autouse=True)
 def _registered(monkeypatch):
@@ -121,6 +123,35 @@ def test_a_rule_that_fails_in_a_run_is_named_with_what_it_saw(model):
     for case in (scenario("late", "reno", "ns2"), scenario("own-reno", "late", "ns2")):
         with pytest.raises(FieldError, match=r"law late: drift: 'ValueError: too late'.*window"):
             vm.predict(case, model)
+
+
+@pytest.mark.parametrize("model", ["fluid", "rounds"])
+@pytest.mark.parametrize("name", ["drift", "cut", "remember"])
+def test_a_rule_with_a_branch_that_returns_nothing_is_refused(model, name):
+    def halting(f):
+        if f.window > 0.0 and f.rtt < 1e3:
+            return 1.0
+        return None
+
+    vm.register_law("halting", **({"drift": lambda _: 1.0} | {name: halting}))
+    with pytest.raises(FieldError, match=rf"law halting: {name}: .*each branch needs a return"):
+        vm.predict(scenario("halting", "reno", "ns2"), model)
+
+
+@pytest.mark.parametrize("model", ["fluid", "rounds"])
+def test_a_law_reads_a_number_outside_it_anew_in_each_run(model, monkeypatch):
+    """The law keeps ``TARGET`` seconds of queue; a notebook changes ``TARGET`` between runs."""
+
+    def drift(f):
+        return 1.0 if f.rtt - f.base_rtt < TARGET else -1.0
+
+    vm.register_law("target", drift, delay_based=True)
+    link = Link(1000.0, buffer=math.inf)
+    case = Scenario((link,), (vm.Flow("target", 0.06),), run=Run(duration=60.0, warmup=20.0))
+    for target in (0.005, 0.02):
+        monkeypatch.setitem(globals(), "TARGET", target)
+        mean = vm.predict(case, model).queue_mean
+        assert mean[0] == pytest.approx(1000.0 * target, rel=0.02)  # within a packet or less
 
 
 def test_numba_says_in_one_line_what_it_cannot_compile():

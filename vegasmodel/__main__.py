@@ -1,6 +1,6 @@
 """Starts the command ``vegasmodel``.
 
-Ctrl-C and SIGTERM end the command without a message while its modules are still being imported.
+While the command still imports its modules, Ctrl-C and SIGTERM end it without a message.
 """
 
 import os
@@ -8,7 +8,7 @@ import signal
 
 
 def main() -> None:
-    """Run this process's command line, and exit."""
+    """Run the command line with which this process was started, and exit."""
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, lambda number, _: os._exit(128 + number))

@@ -1,8 +1,9 @@
 """Compares the models' predictions with a measurement of the same scenario.
 
-The modules of the models and those of the packet-level simulators never import each other. Only
-this module imports both. So if a model and a packet-level simulator agree, the reason is not that
-they share code.
+A model is a closed form or a simulator of this package. Measurements come from traces, among them
+those of the packet-level simulators ns-2 and ns-3. The modules of the models (``equilibrium``,
+``engines``) and those that run ns-2 and ns-3 (``packets``) never import each other. So if a model
+and a packet-level simulator agree, the reason is not that they share code.
 """
 
 from __future__ import annotations

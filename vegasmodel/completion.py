@@ -1,15 +1,15 @@
 """Completes a scenario file that lacks keys, with estimates from a trace of the same network.
 
 The file may leave out the capacity and the buffer of a single link, a flow's RTT, and a Vegas
-flow's thresholds alpha and beta. If the trace is shorter than a run of default length, the file may
-also leave out the run's duration and warm-up.
+flow's thresholds alpha and beta. If the trace is shorter than a run of default length, a missing
+duration or warm-up of the run is also taken from the trace.
 
 A trace shows each Vegas flow's backlog, the number of packets that the flow kept queued. It does
-not show the thresholds. Vegas holds its window while its backlog lies between alpha and beta, so
-the same backlogs are possible with several pairs (alpha, beta). Of the pairs with which the
-backlogs of all flows of a group are possible, the estimate is the one with the smallest difference
-beta - alpha. Each TCP implementation computes the backlog in its own way. The flow's field
-``variant`` names the implementation.
+not show the thresholds. Vegas holds its window at any backlog between alpha and beta, so several
+pairs (alpha, beta) explain the same backlogs. A table ``[[flow]]`` of the file may stand for
+several flows with the same thresholds. The estimate is the pair with the smallest difference beta -
+alpha that explains the backlogs of all these flows. It depends on the flows' ``variant``, because
+each TCP implementation computes the backlog in its own way.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ DEFAULT = "the trace cannot tell: the default"
 class Filled:
     """The estimate of a key that a scenario file leaves out.
 
-    ``low`` and ``high`` are the ends of its range, and ``how`` says how it was found.
+    ``low`` to ``high`` is the range of values that agree with the trace, and ``how`` says how the
+    estimate was found.
     """
 
     key: str
@@ -230,7 +231,7 @@ def _filled(place: str, found: Estimate) -> Filled:
 def _put(completed: dict[str, Any], filled: list[Filled]) -> None:
     """Write the estimates into the scenario file's table, as text with units.
 
-    A default is not written.
+    If the trace does not tell a key's value, the key is not written, and its default applies.
     """
     for entry in filled:
         what, _, key = entry.key.partition(".")

@@ -40,9 +40,10 @@ def console() -> Console:
 
 
 class _Output(Console):
-    """A console of the library rich that raises ``BrokenPipeError`` if the pipe's reader has ended.
+    """A console of the library rich; raises ``BrokenPipeError`` if the output's reader has ended.
 
-    An example of such a reader is ``head``.  ``support.exits`` turns the error into an exit status.
+    The reader is the program behind a pipe, for example ``head``.  ``support.exits`` turns the
+    error into an exit status.
     """
 
     def on_broken_pipe(self) -> None:
@@ -362,7 +363,7 @@ _AGREE = ("reproduced", "consistent")
 
 
 def print_checks(checks: Sequence[Mapping[str, Any]]) -> None:
-    """Print the paper checks.
+    """Print, for each paper, the values that it prints beside the computed ones.
 
     Each paper has a table with one row per item, and notes on the items that are not reproduced.  A
     last table has the number of items per paper and verdict.

@@ -61,7 +61,7 @@ def group_means(
     """The mean throughput of the flows of each group, by the group's name.
 
     A flow is left out if its throughput is NaN, because it is never active between warm-up and end.
-    A group without other flows has the mean NaN.
+    If all flows of a group are left out, its mean is NaN.
     """
     b, member = np.asarray(throughput, dtype=np.float64), np.asarray(groups)
     return {name: float(known_mean(b[member == i])) for i, name in enumerate(names)}

@@ -1,10 +1,11 @@
 """Splits a flow's propagation delay over its path, and computes the size of its packets.
 
-A path consists of the scenario's links and of four access legs. Data crosses a leg from the sender
-to the first link, and one from the last link to the receiver. ACKs cross the same two in the other
-direction. The field ``rtt`` of a flow is the RTT of a data packet and its ACK if all queues are
-empty. The transmission times and the delays of the links are subtracted from it. The remainder is
-split evenly over the four legs.
+A path consists of the scenario's links and of two access links, one at the sender and one at the
+receiver. The data packet and its ACK each cross both access links. These are the four access legs
+of a round trip. The field ``rtt`` of a flow is the RTT of a data packet and its ACK if all queues
+are empty, without the headers that the TCP implementation adds. From it the transmission times of
+the packet and the ACK, and the delays of the links in both directions, are subtracted. The
+remainder is split evenly over the four legs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The classes of answers: ``Prediction`` and, for steady states, ``LimitCycle``."""
+"""The results of models and measurements: ``Prediction`` and, for steady states, ``LimitCycle``."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ last source more than ns-2 does.
 Bonald's form, which `boutremans` prints, is wrong: its rates add up to {sums[0]:.3f} of the link
 for two sources, and to {sums[1]:.2f} for 20. The exact recursion, which computes the rates source
 after source by equation (6), does not have this mistake. But it is "pessimistic", too: it gives the
-last source more than ns-2 does. So the theory is not pessimistic because of this mistake.
+last source more than ns-2 does. So the theory would be pessimistic without this mistake, too.
 
 How large are the errors against ns-2 at alpha = 3? For the over-estimates of baseRTT, the exact
 recursion has an error of {exact[1]:.0%}, Bonald's form of {bonald[1]:.0%}, and the simulator

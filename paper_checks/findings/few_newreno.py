@@ -130,8 +130,8 @@ flows in the reverse direction as forward.
 {table(WRONG, marked)}
 
 Does a NewReno flow gain if its packets have the mark of Vegas, and so join the queue for low delay?
-Section V of `podlesny` says that it "could", but argues that it will not, since this queue is short
-and other flows may do the same.
+Section V of `podlesny` says that it "could" gain, but argues that in practice it does not, since
+this queue is short and other flows may do the same.
 
 In the setting of `podlesny`, its router with flows in both directions, a NewReno flow that is
 marked as Vegas loses. A single such flow gets {single[SETTINGS[0]]} pkt/s in the three runs, less
@@ -140,9 +140,10 @@ of them loses more than a quarter of its throughput.
 
 In two other settings a single NewReno flow that is marked as Vegas gains. The first is the router
 without reverse flows: there the Vegas flows leave room in their queue, and the marked NewReno flow
-gets {single[SETTINGS[1]]} pkt/s in the three runs. The second is CBQ (class-based queueing), which
-does not count the flows of a queue as the router does. So with CBQ each NewReno flow that is marked
-as Vegas gains, even if ten of the 20 are.
+gets {single[SETTINGS[1]]} pkt/s in the three runs. The second is CBQ (class-based queueing). The
+router and CBQ both divide the link between the queues by the numbers of their flows. But the router
+counts flows of ACKs, too, and CBQ does not. With CBQ each NewReno flow that is marked as Vegas
+gains, even if ten of the 20 are.
 
 A Vegas flow that is marked as NewReno loses in all three settings, as `podlesny` says: it starves
 in the long queue.

@@ -132,17 +132,18 @@ CAPTION = "Alpha = beta at which one Vegas and one Reno source get the same."
 
 
 def _lottery(runs: Runs) -> str:
-    """Why the last point of the short link is uncertain: which source starts first decides."""
+    """Why the last point of the short link is uncertain: the start times decide."""
     buffer = max(SHORT)
     alpha = SHORT[buffer][0]
     measured = runs(short(buffer, alpha))
     assert measured.base_rtt is not None
     rates = ", ".join(f"{rate:.0f}" for rate in sorted(measured.throughput[:, 0]))
     return f"""At a buffer of {buffer} packets on the link of `evaluation`, a mean over {RUNS} runs
-is uncertain, in ns-2 as in `rounds`.  There the queue never empties after Reno has started.  If
-Vegas starts after Reno, it counts the delay of Reno's queue as propagation delay, and gets far more
-than if it starts first: {rates} pkt/s in the {RUNS} runs with alpha = {alpha}.  Its mean baseRTT in
-these runs is {1e3 * measured.base_rtt[0]:.0f} ms instead of
+is uncertain, in ns-2 as in `rounds`.  There the queue never empties once Reno has filled it.  If
+Vegas starts when Reno already has a long queue, it counts this queue's delay as propagation delay,
+and gets far more.  For example, Vegas gets {rates} pkt/s in the {RUNS} runs with alpha = {alpha}.
+In the last of these it started 0.4 s after Reno, and in the others at most about 0.05 s after Reno.
+The mean of its baseRTT over the runs is {1e3 * measured.base_rtt[0]:.0f} ms; the true baseRTT is
 {1e3 * short(buffer, alpha).members[0].rtt:.0f} ms."""
 
 
@@ -185,10 +186,11 @@ The tables also have the fair alpha by the mini-cycle model of `devendictis`, in
 column "both lose", both sources lose a packet when the buffer overflows. In the column "who grows
 loses", only the source whose window grows loses a packet.
 
-To compare the mini-cycle model with ns-2, this page changes two of the model's numbers. ns-2's
-Vegas rounds its backlog, so it keeps its window constant up to a backlog of alpha + 1/2, and the
-model gets this threshold. The limit of ns-2's queue also counts the packet in transmission, so the
-model's buffer is one packet smaller than this limit (`docs/ns2.md`).
+To compare the mini-cycle model with ns-2, this page adapts the model in three points. ns-2's Vegas
+rounds its backlog, so Vegas in the model grows below a backlog of alpha - 1/2 and shrinks above
+alpha + 1/2. ns-2's Vegas reacts to the queue about two round trips late, and so does Vegas in the
+model. The limit of ns-2's queue also counts the packet in transmission, so the model's buffer is
+one packet smaller than this limit (`docs/ns2.md`).
 
 **Link of `evaluation`** (187.5 pkt/s, 13.2 ms: it holds 2.5 packets).  Buffers and fair alphas are
 in packets:

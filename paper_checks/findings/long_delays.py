@@ -155,9 +155,9 @@ larger throughput to the smaller:
 **What survives.** The numbers of `tsang` are confirmed, and so is its conclusion for alpha < beta.
 If we simulate the window rule that the paper prints, the connection with the longer delay loses in
 all {lose[RULE]} cases. In these simulations the connection with the shorter delay has the first
-packet at the router. If the other connection has it, the connection with the longer delay loses in
-{swapped} of {len(real)} cases. With alpha = beta = 2 or 3 both connections get nearly the same, as
-in table 4 of the paper. With alpha = beta = 1 they do not always.
+packet at the router. If instead the other connection has it, the connection with the longer delay
+still loses in {swapped} of {len(real)} cases. With alpha = beta = 2 or 3 both connections get
+nearly the same, as in table 4 of the paper. With alpha = beta = 1 they do not always.
 
 The window rule that `tsang` prints does not round the backlog.  ns-2's Vegas rounds the backlog to
 whole packets before it compares the backlog with the thresholds.  With the printed rule our
@@ -175,9 +175,9 @@ In the simulations of `tsang` the connection with the shorter RTT ends with a ba
 alpha for all, but with alpha < beta every backlog between alpha and beta is a steady state.
 
 In ns-2 2.35 the connection with the longer delay loses in only {lose[NS2]} of {len(real)} cases.
-The reason is that ns-2 rounds the backlog: a window stops at a backlog of alpha - 1/2 instead of
-alpha. Then slow start ends at another time than without rounding, and the backlog of the connection
-with the longer delay may jump over alpha.
+The reason is that ns-2 rounds the backlog. So a window stops growing at a backlog of alpha - 1/2
+instead of alpha. The rounding also changes the time at which slow start ends, and the backlog of
+the connection with the longer delay may then jump from below alpha to above it.
 
 **Which hypothesis is wrong.** `tsang` says that every connection knows its true minimum RTT. But
 the two connections start together, and the first packet of the connection with the longer delay
@@ -189,5 +189,5 @@ other.
 baseRTT)/baseRTT at alpha, where W is the window.  So a connection's rate W/RTT is alpha/(RTT -
 baseRTT) times baseRTT/RTT.  The queueing delay RTT - baseRTT is the same for both connections, but
 baseRTT/RTT is larger for the connection with the longer delay.  So this connection gets more, and
-the conclusion of `tsang` is reversed.  These figures are from the simulator `rounds`; no Linux
-kernel has been run on this network yet."""
+the conclusion of `tsang` is reversed.  The figures for Linux in the tables are from the simulator
+`rounds`; no Linux kernel has been run on this network yet."""

@@ -375,9 +375,10 @@ its window allows it to send.  The wait is drawn uniformly, from 0 to one packet
 at the slowest link (`send_jitter`), as Floyd and Jacobson recommend.  Everything else is as in each
 paper.
 
-Each row of the table is a conclusion of a paper; the words in parentheses name the quantity of
-which the row has the values.  X is the delay in ms of a link that only the second flow crosses, so
-the second flow has the longer round trip.  The table compares ns-2 2.35 without waits, ns-2 with
+Each row of the table is a conclusion of a paper. The words in parentheses say what the numbers in
+the row are, for example the first flow's throughput over the second's.  In some rows X is the delay
+in ms of a link that only the second of two flows crosses, so this flow has the longer round trip.
+The table compares ns-2 2.35 without waits, ns-2 with
 waits (median of {SEEDS} runs), and the simulator `rounds` with waits (mean of {SEEDS} runs).
 
 A conclusion *survives* if with waits it holds in at least {SEEDS // 2 + 1} of the {SEEDS} runs of
@@ -394,10 +395,11 @@ of 50. This also holds if senders wait. But at a buffer of 7 packets, Vegas gets
 wait (Reno's throughput over Vegas's is {buffers.still[1]:.2f}), and Reno gets more if they wait
 ({buffers.waits[1]:.2f}).
 
-In another conclusion that survives, two Vegas flows share a link. The second one also crosses a
-link of 1 ms, and so has the longer round trip. The paper concludes that this flow does not get
-less. In fact it gets more: the first flow's throughput over the second's is {vegas.still[0]:.2f}
-without waits, and {vegas.waits[0]:.2f} with waits. So the conclusion survives.
+Another conclusion of `evaluation` that survives is that of two Vegas flows the one with the longer
+round trip does not get clearly less. In one of the cases the second flow has the longer round trip,
+because it also crosses a link of 1 ms. In ns-2 it even gets more than the first: the first flow's
+throughput over the second's is {vegas.still[0]:.2f} without waits, and {vegas.waits[0]:.2f} with
+waits.
 
 **What does not survive.** {len(lost)} of the papers' conclusions hold in ns-2 if senders do not
 wait, but not if they wait at random. The last column of the table has "no" for them.
@@ -408,13 +410,13 @@ and for two SACK flows:
 
 {table(head, moved)}
 
-If the link that only the second flow crosses has a delay of 13 ms, this flow gets less than the
-first flow without waits, and more with waits. The simulator `rounds` agrees: with waits the first
-flow's throughput over the second's is {reno.rounds[1]:.2f} for two Reno flows and
-{sack.rounds[1]:.2f} for two SACK flows. If this link has a delay of 208 ms, the waits increase the
-ratio for Reno and reduce it for SACK. So the size of the bias against the longer round trip depends
-on the waits. The paper `evaluation` instead calls the bias almost linear in the ratio of the round
-trips.
+Let the link that only the second flow crosses have a delay of 13 ms. If senders do not wait, the
+second flow gets less than the first; if they wait, it gets more. The simulator `rounds` agrees:
+with waits the first flow's throughput over the second's is {reno.rounds[1]:.2f} for two Reno flows
+and {sack.rounds[1]:.2f} for two SACK flows. If this link has a delay of 208 ms, the waits increase
+the ratio for Reno and reduce it for SACK. So the size of the bias against the longer round trip
+depends on the waits. The paper `evaluation` instead calls the bias almost linear in the ratio of
+the round trips.
 
 **What does not hold even without waits.** {len(never)} conclusions do not hold in ns-2 2.35 without
 waits; see their records.

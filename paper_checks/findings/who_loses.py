@@ -106,9 +106,9 @@ def _text(rows: np.ndarray) -> str:
     left = [float(errors[1:, k].mean()) for k in (2, 3, 4)]  # derived, its edges, its losers
     gain = [1 - after / before for before, after in itertools.pairwise(left)]
     return f"""Hypothesis 5 of `devendictis` says that one Vegas and one Reno source both lose a
-packet each time the buffer overflows. The formulas of the paper depend on this hypothesis. After a
-loss Vegas reduces its window by a factor of 3/4, and this factor matters only if the hypothesis is
-true.
+packet each time the buffer overflows. The formulas of the paper depend on this hypothesis. For
+example, Vegas multiplies its window by 3/4 after a loss. This factor has an effect only if Vegas
+loses packets.
 
 The table has the ratio of Vegas's throughput to Reno's at several buffers (in packets).  It
 compares ns-2 2.35 (mean of 3 runs), the simulator `rounds`, and four forms of the model of
@@ -118,15 +118,19 @@ compares ns-2 2.35 (mean of 3 runs), the simulator `rounds`, and four forms of t
 sources lose a packet at an overflow. The first has the formulas as the paper prints them, the
 second as we derived them.
 
-- The column "both lose, ns-2's edges" is the model with hypothesis 5, the derived formulas and
-ns-2's rounding of the backlog: Vegas keeps its window constant up to a backlog of alpha + 1/2.
+- The column "both lose, ns-2's edges" is the model of `devendictis` with the formulas as we derived
+them, and with ns-2's rounding of the backlog. With this rounding Vegas keeps its window constant
+between two edges, the backlogs alpha - 1/2 and alpha + 1/2. Both sources lose a packet at an
+overflow.
 
-- The column "who grows loses, ns-2's edges" is the model with the derived formulas and ns-2's
-rounding of the backlog, but without hypothesis 5: only the source whose window grows loses a packet
-at an overflow.
+- The column "who grows loses, ns-2's edges" is the model of `devendictis` with the formulas as we
+derived them and ns-2's rounding of the backlog, but only a source whose window grows loses a packet
+at an overflow. Besides, Vegas reacts to the queue two round trips late; this changes the ratio only
+at a buffer of 5 packets.
 
-The limit of ns-2's drop-tail queue also counts the packet in transmission.  So the formulas get a
-buffer that is one packet smaller than the buffer in the first column (`docs/ns2.md`):
+The buffer in the first column is the limit of ns-2's drop-tail queue, which also counts the packet
+in transmission.  So the formulas of the model get a buffer that is one packet smaller
+(`docs/ns2.md`):
 
 {table(head, cells)}
 
@@ -134,21 +138,22 @@ The next table has the errors of the ratio of Vegas's throughput to Reno's again
 
 {table(["model", *buffers], missed)}
 
-**What survives.** The cycle of `devendictis` from one overflow to the next survives.  Its
-hypothesis 5, that both sources lose a packet at an overflow, is true at a buffer of 5 packets.  It
-is wrong at buffers of 10 packets or more: there Vegas loses {large[:, n].max():.3f} % of its
-packets.
+**What survives.** The model of `devendictis` follows the windows through a cycle from one overflow
+to the next. This cycle survives the comparison with ns-2.  The paper's hypothesis 5, that both
+sources lose a packet at an overflow, is true at a buffer of 5 packets.  It is wrong at buffers of
+10, 20 and 30 packets, where Vegas loses {large[:, n].max():.3f} % of its packets.
 
 Why does Vegas lose nothing?  A source with a constant window sends one packet for each ACK, and
 this packet takes the place that one of its own packets has just left.  So a packet that finds no
-place is an additional packet of a source whose window grows.  Near overflow only Reno grows, since
-Vegas's backlog is already at its threshold.
+place is an additional packet of a source whose window grows.  At buffers of 10 packets or more,
+only Reno's window grows shortly before an overflow: Vegas's backlog has then reached alpha, and
+Vegas's window stops growing there.
 
 **How much each change improves the model.** The first change of the model of `devendictis` is
-ns-2's rounding.  ns-2 rounds the backlog to whole packets before it compares it with alpha, so
-Vegas keeps its window constant up to a backlog of alpha + 1/2.  With this threshold in place of
-alpha, the error of the ratio of throughputs is {gain[0]:.0%} smaller at buffers of 20 and 30
-packets.
+ns-2's rounding.  ns-2 rounds the backlog to whole packets before it compares it with alpha.  So
+Vegas's window is constant at backlogs from alpha - 1/2 to alpha + 1/2, and not only at a backlog of
+alpha.  With this change the error of the ratio of throughputs is {gain[0]:.0%} smaller than with
+the derived formulas alone, at buffers of 20 and 30 packets.
 
 The second change of the model of `devendictis` is that only Reno, whose window grows, loses a
 packet at an overflow. At buffers of 20 and 30 packets this removes {gain[1]:.0%} of the error that
@@ -156,5 +161,6 @@ remains after the first change (ns-2's rounding). At a buffer of 10 packets the 
 and without these changes, because there one packet more or less in the queue changes Vegas's window
 by many packets.
 
-**For users.** Vegas's decrease factor matters only if the buffer has a few packets.  With a larger
-buffer Vegas never loses, so the factor is never used."""
+**For users.** Beside Reno, Vegas's decrease factor (3/4) matters only if the buffer has a few
+packets.  With a larger buffer Vegas never loses a packet beside Reno, so the factor is never
+used."""

@@ -349,7 +349,8 @@ def mismarking() -> list[Record]:
     note = (
         f"Of 20 and 20 flows; the router counts a flow as it is marked. {EXACT} A single masked "
         "flow has an RTT of 147 ms. With as many flows back, as in most of the paper's "
-        "experiments; the router one way, and CBQ, which counts no flows, beside it."
+        "experiments; the router one way, and CBQ, which is told how many data flows each class "
+        "has, beside it."
     )
     return [
         Record(

@@ -79,6 +79,42 @@ def test_a_wait_delays_and_loses_nothing_where_there_is_room() -> None:
     assert found.loss_rate[0] == 0.0
 
 
+@pytest.mark.parametrize(("rtt", "measured"), [(0.06, 999.65), (0.061, 999.15), (0.06001, 999.65)])
+def test_one_source_loses_one_packet_where_the_rtt_is_whole_transmission_times(
+    rtt: float, measured: float
+) -> None:
+    """Packets that did not wait would arrive at the instants of departures, and two be lost."""
+    flows = (Flow("reno", rtt, variant="ns2"),)
+    scenario = Scenario((Link(1000.0, buffer=60.0),), flows, run=Run(200.0, 50.0))
+    assert answer(scenario).throughput[0] == pytest.approx(measured, abs=1.0)
+
+
+@pytest.mark.parametrize(
+    ("capacity", "rtt", "buffer", "measured", "se"),
+    [
+        (1000.0, 0.06, 60.0, (90.7, 909.0), (0.7, 1.0)),
+        (1000.0, 0.06, 30.0, (198.3, 782.6), (0.1, 0.1)),
+        (1250.0, 0.04, 50.0, (127.1, 1122.8), (0.4, 0.5)),
+    ],
+)
+def test_a_pair_with_round_numbers(
+    capacity: float,
+    rtt: float,
+    buffer: float,
+    measured: tuple[float, float],
+    se: tuple[float, float],
+) -> None:
+    flows = (
+        Flow("vegas", rtt, alpha=1.0, beta=3.0, variant="ns2"),
+        Flow("reno", rtt, variant="ns2"),
+    )
+    length = (600.0, 200.0) if capacity == 1250.0 else (250.0, 50.0)
+    scenario = Scenario((Link(capacity, buffer=buffer),), flows, run=Run(*length, runs=4))
+    found = answer(scenario)
+    spread = 3.0 * np.hypot(se, np.asarray(found.throughput_se)) + 0.5
+    assert np.all(np.abs(found.throughput - np.array(measured)) < spread)
+
+
 def test_below_linux_each_packet_of_a_burst_waits_for_itself() -> None:
     """netem_enqueue: those that leave together find one place in the buffer and one beyond it.
 

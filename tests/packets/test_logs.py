@@ -88,6 +88,22 @@ def test_flow_monitor_files_that_contradict_themselves_are_refused(flows, messag
         read(saved(tmp_path, xml))
 
 
+def test_flow_monitor_s_least_rtt_is_that_of_the_handshake(tmp_path):
+    """The SYN takes 20 ms, the SYN-ACK 21 ms; the mean delays are 100 ms each."""
+    stats = "".join(
+        FLOW.format(number, size, 10, 10, 0).replace(" time", f' timeFirstRxPacket="{at}" time', 1)
+        for number, size, at in ((1, 10000, "+20ms"), (2, 520, "+21ms"))
+    )
+    way = '<Flow flowId="{}" sourceAddress="{}" sourcePort="1" destinationAddress="{}" '
+    way += 'destinationPort="1" protocol="6"/>'
+    places = way.format(1, "a", "b") + way.format(2, "b", "a")
+    xml = f"<FlowMonitor><FlowStats>{stats}</FlowStats>"
+    xml += f"<Ipv4FlowClassifier>{places}</Ipv4FlowClassifier></FlowMonitor>"
+    trace = read(saved(tmp_path, xml.encode()))
+    np.testing.assert_allclose(trace.known("rtt"), [[0.2]])
+    np.testing.assert_allclose(trace.known("rtt_min"), [[0.041]])
+
+
 def test_flow_monitor_addresses_are_whole_or_refused(tmp_path):
     place = '<Flow flowId="1" sourceAddress="{}" sourcePort="1" destinationAddress="b" '
     place = place.format("x" * 51) + 'destinationPort="2" protocol="6"/>'

@@ -148,6 +148,18 @@ def test_rate_delay_shares_follow_the_flows(k: float) -> None:
     assert both == pytest.approx(1250 * k / (5 + 20 * k), rel=0.03)
 
 
+def test_a_class_with_a_small_buffer_gets_its_share() -> None:
+    """The delay class waits in 3 places; in a longer round it would run dry in its turn."""
+    link = vm.Link(capacity=120.0, buffer=33.0, queue=vm.RateDelay(delay_buffer=3 / 33))
+    flows = (
+        vm.Flow("newreno", 0.1, count=7, service="rate", variant="ns2"),
+        vm.Flow("vegas", 0.08, count=2, service="delay", variant="ns2"),
+    )
+    run = vm.Run(duration=150.0, warmup=50.0)
+    found = ns2.run(vm.Scenario((link,), flows, run=run)).throughput
+    assert found[7:].sum() == pytest.approx(120.0 * 2 / 9, rel=0.02)
+
+
 def test_base_rtt_measured_beforehand() -> None:
     text = '[[link]]\ncapacity = "250 pkt/s"\n' + VEGAS.replace("80", "200")
     text += 'alpha = 3\nbeta = 3\ncount = 3\nstart = { first = "0 s", every = "15 s" }\n%s'

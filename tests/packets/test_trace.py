@@ -378,4 +378,11 @@ def test_estimates_of_a_fixed_window(tmp_path):
     assert e.capacity.value == pytest.approx(500, rel=0.02)
     assert e.base_rtt[name].value == pytest.approx(0.022, rel=1e-3)
     assert e.alpha[name].value == pytest.approx(9, rel=0.01)
-    assert estimate(read(samples.DATA / "flowmon.xml")).buffer is None
+
+
+def test_means_of_a_whole_life_bound_the_buffer_from_below():
+    """FlowMonitor: 1216 packets were lost, the mean RTT is 110 and 139 ms above the least one."""
+    buffer = estimate(read(samples.DATA / "flowmon.xml")).buffer
+    assert 225 * 0.109 < buffer.low < buffer.value < 225 * 0.140
+    assert buffer.high == math.inf
+    assert "the queue overflowed" in buffer.how

@@ -34,7 +34,7 @@ NOBODY_SENDS = "no flow sends between the end of the warm-up and the end of the 
 
 
 def column(scenario: Scenario, value: Callable[[Flow], float]) -> Floats:
-    """An array with one float per flow: the function ``value`` applied to the flow's group."""
+    """An array with one float per flow: ``value(group)`` for the flow's group in the scenario."""
     return np.array([value(member.flow) for member in scenario.members], dtype=np.float64)
 
 
@@ -65,11 +65,11 @@ def laws_within(scenario: Scenario, laws: Iterable[str]) -> str | None:
 
 
 def left_out(scenario: Scenario, *, random_loss: bool = False) -> list[Assumption]:
-    """Assumptions that the scenario has no feature which the closed forms leave out.
+    """One assumption for each feature that the closed forms leave out: the scenario lacks it.
 
-    There is one assumption for each such feature, for example delayed ACKs, a receiver's window, or
-    flows that stop. It holds if the scenario does not have the feature. ``random_loss`` says
-    whether the model's equations contain random loss.
+    Such features are, for example, delayed ACKs, a receiver's window, or flows that stop. An
+    assumption holds if the scenario does not have the feature. ``random_loss`` says whether the
+    model's equations contain random loss.
     """
     groups, run = scenario.flows, scenario.run
     starts = [member.start for member in scenario.members]
@@ -122,9 +122,9 @@ def _fast_access(scenario: Scenario, group: Flow) -> bool:
 def one_recovery(
     scenario: Scenario, taken: str, known: Iterable[str] = (), *, lost: bool = True
 ) -> Assumption:
-    """The assumption that every loss-based law recovers from losses as the model describes it.
+    """The assumption that every loss-based law recovers from losses as the model assumes.
 
-    ``taken`` describes the model's recovery in words, for the explanation. ``known`` holds the laws
+    ``taken`` describes the model's recovery in words, for the explanation. ``known`` names the laws
     that do recover in this way. ``lost`` says whether any packet is lost; if none is, the
     assumption holds.
     """
@@ -153,11 +153,13 @@ def buffered(scenario: Scenario) -> Assumption:
 def with_growth(found: Prediction) -> Prediction:
     """Add to a prediction the assumption that flows with a user-defined law let their window grow.
 
-    A law that the user has registered may never increase its window, either by mistake or because
-    competing flows fill the queue. A flow with this law then sends about one packet per round trip,
-    whatever the capacity. Without a warning the low throughput would look like a result of the
-    competition. The assumption fails if such a flow's mean window is near one packet. If no flow
-    has a registered law, ``found`` is returned unchanged.
+    A user's law may keep its window near one packet all the time, either by mistake or because
+    competing flows fill the queue. The flow then sends about one packet per round trip, whatever
+    the capacity. Without a warning its low throughput would look like a result of the competition.
+    So the assumption fails if the mean window of a flow with such a law is near one packet.
+
+    ``found`` is the prediction. It is returned unchanged if no flow has a user-defined law, or if
+    it lacks throughputs or mean RTTs.
     """
     scenario = found.scenario
     own = {law.name for law in registered(group.law for group in scenario.flows)}
@@ -178,15 +180,20 @@ def with_growth(found: Prediction) -> Prediction:
 def settles(scenario: Scenario) -> Assumption:
     """The simulators' assumption that windows reach the steady state within the warm-up.
 
-    Let w be a long-lived flow's first window, and W the window of a fair share of its slowest link.
-    Three cases are tested, from the shortest warm-up to the longest.
+    For each long-lived flow with a built-in law, let w be its first window, W its window at a fair
+    share of its slowest link, and n the number of its round trips from its start to the end of the
+    warm-up. Three conditions are tested.
 
-    - Slow start at most doubles a window per round trip. So the flow needs at least log2(W / w)
-      round trips; with fewer the assumption fails.
-    - A source that halves its window at a loss, and then grows by one packet per round trip, needs
-      W/2 round trips to return to W. With fewer the assumption fails.
-    - Growth by one packet per round trip takes up to W round trips. If some flow has fewer, the
+    - n >= log2(W / w): slow start at most doubles a window per round trip. If n is less, the
+      assumption fails.
+    - n >= W/2 (``_trips_after_loss``): a source that halves its window at a loss, and then grows by
+      one packet per round trip, needs W/2 round trips to return to W. If n is less, the assumption
+      fails.
+    - n >= W: growth by one packet per round trip takes up to W round trips. If n is less, the
       result is ``None`` (not known).
+
+    For a flow that starts after the warm-up, n counts the round trips until its stop. Only the
+    first condition is then tested, and if it is met, the result is ``None``.
     """
     known = {group.law for group in scenario.flows} - {
         law.name for law in registered(group.law for group in scenario.flows)
@@ -233,10 +240,10 @@ def settles(scenario: Scenario) -> Assumption:
 def _trips_after_loss(scenario: Scenario, group: Flow, window: float) -> float:
     """How many round trips a halved window needs to grow back, by one packet in each.
 
-    The result is W/2. W is ``window``, the flow's fair share of its path in packets, or, if that is
-    less, the mean window sqrt(3/(2p)) at the random loss probability p (Mathis et al. 1997). The
-    result is 0 if nothing is lost, if the receiver's window ends the growth, and for laws that do
-    not grow by one packet per round trip.
+    The result is W/2. W is the lesser of two windows: ``window``, the flow's fair share of its path
+    in packets, and the mean window sqrt(3/(2p)) at the random loss probability p (Mathis et al.
+    1997). The result is 0 if nothing is lost, if the receiver's window is at most ``window``, and
+    for laws that do not grow by one packet per round trip.
     """
     path = scenario.path(group)
     lost = max(link.loss for link in path)

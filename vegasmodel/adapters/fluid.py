@@ -1,4 +1,7 @@
-"""Answers a scenario with the simulator ``fluid``, which integrates equations for windows."""
+"""Predicts the flows' throughputs and delays in a scenario with the simulator ``fluid``.
+
+The simulator integrates differential equations for the windows.
+"""
 
 from __future__ import annotations
 
@@ -71,9 +74,9 @@ def answer(scenario: Scenario) -> Prediction:
 def _recovery(scenario: Scenario, losses: Floats) -> Assumption:
     """The assumption that the only effect of a loss is an immediate cut of the window.
 
-    In the variant ``paper`` the equations have no fast retransmit and no fast recovery. In reality
-    each loss-based law has a recovery of its own, so the assumption fails if such a flow loses
-    packets.
+    It can fail only if all flows have the variant ``paper``, because the equations then have no
+    fast retransmit and no fast recovery. In reality each loss-based law has a recovery of its own.
+    So the assumption fails if a flow with such a law loses packets.
     """
     loss_based = np.array([not find(member.flow.law).delay_based for member in scenario.members])
     lost = papers_only(scenario) and bool(losses[loss_based].any())
@@ -85,9 +88,9 @@ def _of_hosts(scenario: Scenario, losses: Floats) -> list[Assumption]:
     """The assumption ``whole-stack``: what real TCP stacks add to the equations has no effect.
 
     A real stack adds probes, timers and a recovery; they have an effect if packets are lost.  It
-    also begins a flow with a burst: the handshake and the first window.  The burst has an effect if
-    a Vegas flow starts later than another flow, because it changes the baseRTT that this flow
-    measures.  Returns a list of this one assumption, or of none if no flow runs a real stack.
+    also begins a flow with a burst: the handshake and the first window.  The burst changes the
+    baseRTT that a Vegas flow measures if this flow starts later than another flow.  Returns a list
+    that contains this assumption; the list is empty if no flow runs a real stack.
     """
     members = scenario.members
     hosts = np.array([stack(scenario, member.flow).tail_probe for member in members])
@@ -108,12 +111,15 @@ def _of_hosts(scenario: Scenario, losses: Floats) -> list[Assumption]:
 def _of_chance(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
     """Assumptions on randomness and bursts that the equations of ``fluid`` make.
 
-    - There are enough random runs, and small changes of the scenario do not change the result.
-    - The windows fill the link.  Otherwise packets pass the queue in trains.  If trains of
-      different RTTs meet, the number of dropped packets is known only roughly (``sampled/trains``).
-    - Vegas keeps a true baseRTT. After a timeout ns-2's Vegas may measure a baseRTT that no packet
-      had (``docs/ns2.md``).
-    - Random losses seldom lead to timeouts.
+    They say that
+
+    - small changes of the scenario do not change the result, and there are enough random runs;
+    - the windows fill the link (if they do not, packets pass the queue in trains, and the number of
+      packets dropped where trains of different RTTs meet is known only roughly, see
+      ``sampled/trains``);
+    - Vegas keeps a true baseRTT (after a timeout ns-2's Vegas may measure a baseRTT that no packet
+      had, see ``docs/ns2.md``);
+    - random losses seldom lead to timeouts.
     """
     rates = run.throughput[None] if run.throughput_runs is None else run.throughput_runs
     chance = run.by_chance or scenario.run.start_jitter > 0.0
@@ -138,11 +144,12 @@ def _of_chance(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
 def _timers(scenario: Scenario, run: ContinuousRun) -> Assumption:
     """The assumption that random losses seldom make a flow wait for its timer.
 
-    If a flow has a window of W packets, a loss leads to a timeout with probability min(1, 3/W)
-    (Padhye, Firoiu, Towsley and Kurose 1998, their approximation of (24)).  A flow with throughput
-    r and round-trip time R has a window of r R and p r losses per second, where p is the loss
-    probability.  So for each second in which it sends, it waits for w = min(1, 3/(r R)) p r T
-    seconds, where T is the timeout.  This is the part w/(1 + w) of its time.
+    If a flow has a window of W packets, a loss leads to a timeout with probability min(1, 3/W).
+    (Padhye, Firoiu, Towsley and Kurose 1998 give this as an approximation of their equation (24).)
+    A flow with throughput r and round-trip time R has a window of r R and p r losses per second,
+    where p is the loss probability.  So for each second in which it sends, it waits for
+    w = min(1, 3/(r R)) p r T seconds, where T is the timeout.  Its waits are then the fraction w/(1
+    + w) of its time.
     """
     p = scenario.links[0].loss
     if p == 0.0:
@@ -163,10 +170,11 @@ def _timers(scenario: Scenario, run: ContinuousRun) -> Assumption:
 
 
 def _base_kept(scenario: Scenario, run: ContinuousRun) -> Assumption:
-    """The assumption that no Vegas flow has lost its baseRTT, the least RTT that it has measured.
+    """The assumption that no Vegas flow's baseRTT has fallen below the RTT of the empty path.
 
-    In ns-2 a flow may lose it after a timeout.  The answer is ``None`` (not known) if a RED queue
-    dropped packets of such a flow.
+    In ns-2 it may do so after a timeout (``docs/ns2.md``).  So the assumption fails if a flow with
+    ns-2's Vegas had a timeout after several losses.  If none had, but a RED queue dropped packets
+    of such a flow, the answer is ``None`` (not known).
     """
     resets = [stack(scenario, member.flow).resets_base for member in scenario.members]
     vegas = np.array([find(m.flow.law).delay_based for m in scenario.members]) & np.array(resets)
@@ -184,17 +192,21 @@ def _base_kept(scenario: Scenario, run: ContinuousRun) -> Assumption:
 
 
 def _first_windows_fit(scenario: Scenario) -> bool:
-    """Whether the first windows of all flows together fit the pipe, c max(RTT), and the buffer."""
+    """Whether all first windows together are at most c max(RTT) plus the buffer, in packets.
+
+    Here c is the capacity, and max(RTT) the longest round-trip time of a flow with empty queues.
+    """
     groups, link = scenario.flows, scenario.links[0]
     first = sum(g.count * (g.initial_window or stack(scenario, g).first_window) for g in groups)
     return first <= link.capacity * max(m.rtt for m in scenario.members) + link.buffer
 
 
 def _unknown(scenario: Scenario) -> list[Assumption]:
-    """The assumptions that what the equations leave out has no effect.
+    """The assumptions that four things which the equations lack have no effect.
 
-    They concern parts of a law that the equations lack, ns-2's headers and timers, long random
-    waits of senders, and losses of the first windows.
+    They are the parts of laws that the equations lack; ns-2's headers, handshake and timers; long
+    random waits of senders; and losses that occur because the first windows exceed the link and its
+    buffer.
     """
     lacking = left_out_of_laws(scenario)
     rows = (

@@ -1,6 +1,7 @@
-"""Evaluates the mini-cycle model for a scenario: Vegas and Reno share a drop-tail buffer.
+"""Evaluates the mini-cycle model for a scenario in which Vegas and Reno share a drop-tail buffer.
 
-The model is that of De Vendictis and Baiocchi (2002), the paper ``devendictis``.
+The model is that of the paper ``devendictis`` (De Vendictis and Baiocchi 2002). It divides the time
+from one loss to the next into mini-cycles, that is into round trips.
 """
 
 from __future__ import annotations
@@ -35,11 +36,12 @@ CYCLES = 10  # least number in an average, so that an unfinished cycle hardly ch
 
 
 def answer(scenario: Scenario) -> Prediction:
-    """The throughputs in the steady cycle of the derived model.
+    """The throughputs in the steady cycle of the mini-cycle model.
 
-    ``variant = "paper"`` keeps the paper's hypothesis 5: both sources lose when the buffer
-    overflows.  In the other variants only a source whose window grows at that moment loses.  Reno's
-    always grows; Vegas's grows only while its backlog is below its threshold.
+    With ``variant = "paper"`` the model keeps the paper's hypothesis 5: both sources lose packets
+    when the buffer overflows.  With the other variants a source loses packets only if its window
+    grows at that moment.  Reno's window always grows; Vegas's grows only while its backlog is below
+    its threshold.
     """
     why = reason(scenario)
     if why is not None:
@@ -91,12 +93,13 @@ def answer(scenario: Scenario) -> Prediction:
 
 
 def _reading(scenario: Scenario, vegas: Flow) -> tuple[float, minicycle.Losers, float]:
-    """How a variant's mini-cycle model reads the scenario: buffer, losing sources, response time.
+    """What ``minicycle.solve`` needs of the scenario: buffer, losing sources, and response time.
 
-    The buffer is in packets. The losing sources are the option ``losers`` of ``minicycle.solve``.
-    The response time is in round trips. With the paper's variant it is 0. With ns-2's and Linux's
-    it is 2: both adjust their windows once per round trip, and use the RTTs of packets that were
-    sent a round trip earlier.
+    The buffer is the number of packets that can wait. The losing sources are the option ``losers``
+    of ``minicycle.solve``. The response time is the number of round trips by which Vegas's window
+    lags behind the queue. It is 0 with the paper's variant and 2 with ns-2's and Linux's: these
+    adjust the window once per round trip, and use the RTTs of packets that were sent a round trip
+    earlier.
     """
     buffer = float(_room(scenario.links[0].buffer, vegas))
     return (buffer, "both", 0.0) if STACKS[vegas.variant].real_numbers else (buffer, "growing", 2.0)
@@ -197,8 +200,9 @@ def _hypotheses(
 ) -> list[Assumption]:
     """The assumptions of the model.
 
-    These are hypotheses 1 to 5 of ``devendictis`` (section 3), that there is one source of each
-    law, and assumptions about baseRTT, recovery, the length of the run, the queue and the buffer.
+    They are: hypotheses 1 to 5 of ``devendictis`` (section 3); the assumption that there is one
+    source of each law; and assumptions about baseRTT, recovery, the length of the run, the queue
+    and the buffer.
     """
     link = scenario.links[0]
     buffer, losers, response = _reading(scenario, vegas)

@@ -1,7 +1,7 @@
 """Evaluates the mini-cycle model for many values of a scenario's fields at once.
 
-The model describes how the windows of Vegas and Reno move from one loss to the next. The results
-are averages over this cycle.
+The model describes how the windows of Vegas and Reno move in a cycle, which lasts from one loss to
+the next. The results are averages over a cycle.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ WANTED = ("vegas", "reno", "queue_mean", "utilization", "loss_rate_vegas", "loss
 def takes(scenario: Scenario, key: str, groups: Sequence[int]) -> bool:
     """Whether ``averages`` can vary the field ``key`` of these flow groups.
 
-    ``groups`` holds the groups' numbers in the scenario. It is empty if ``key`` is a field of the
+    ``groups`` holds the groups' indices in the scenario. It is empty if ``key`` is a field of the
     link. The model has one RTT for all groups and one set of parameters for all Vegas flows. So an
     RTT can be varied only for all groups together, and a Vegas parameter only for all Vegas groups
     together.
@@ -43,9 +43,10 @@ def averages(scenario: Scenario, values: Mapping[str, Floats]) -> dict[str, Floa
     """The averages of ``minicycle.answer`` for many values of the scenario's fields.
 
     ``values`` maps fields (from ``KEYS``) to arrays, which replace the scenario's values; the
-    arrays broadcast to one shape.  The scenario itself must have an answer.  The results, arrays of
-    that shape, are ``vegas`` and ``reno`` (the rates of one flow of each kind, pkt/s), their loss
-    rates, ``queue_mean`` (packets), ``utilization`` and ``rtt_mean`` (s).  NaN: no answer.
+    arrays broadcast to one shape.  ``minicycle.answer`` must be able to answer the scenario
+    itself.  The results are arrays of that shape: ``vegas`` and ``reno`` (the rate of one Vegas
+    flow and of one Reno flow, pkt/s), the loss rates of the two, ``queue_mean`` (packets),
+    ``utilization`` and ``rtt_mean`` (s).  They are NaN where there is no answer.
     """
     vegas = next(g for g in scenario.flows if g.keeps_backlog)
     link = scenario.links[0]

@@ -23,7 +23,10 @@ NAME = "network"
 
 
 def answer(scenario: Scenario) -> Prediction:
-    """Rates and queueing delays at which every flow keeps its backlog along its path."""
+    """The rates and queueing delays at which each Vegas flow's backlog equals its threshold.
+
+    A flow's backlog is the number of its packets that wait at the links of its path.
+    """
     reason = laws_within(scenario, ["vegas"])
     if reason is None and any(STACKS[g.variant].backlog_over_base for g in scenario.flows):
         reason = "the utility is that of the papers' equation; Linux divides by baseRTT"

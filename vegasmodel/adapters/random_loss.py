@@ -17,10 +17,11 @@ NAME = "random-loss"
 
 
 def answer(scenario: Scenario) -> Prediction:
-    """Each flow's rate by its law, at the link's random loss rate.
+    """Each flow's rate by the formula for its law, at the link's random loss rate.
 
-    If the rates without queueing exceed the capacity, the mean queueing delay is the one at which
-    they add up to the capacity.
+    If the rates without queueing add up to more than the capacity, packets queue. The mean queueing
+    delay is then the one at which the rates add up to the capacity. If even a full buffer does not
+    cause such a delay, an additional loss probability makes the rates fit.
     """
     reason = one_link(scenario)
     if reason is None and scenario.links[0].loss == 0:
@@ -104,9 +105,9 @@ def _several_packets(scenario: Scenario, windows: Floats) -> Assumption:
 
 
 def _rest(scenario: Scenario) -> list[Assumption]:
-    """The assumptions of ``left_out``, without those on receiver windows and delayed ACKs.
+    """The assumptions of ``left_out``, except those about receivers' windows and delayed ACKs.
 
-    This model's equations contain receiver windows and delayed ACKs, so these break no assumption.
+    These two do not matter here, because the model's equations contain both features.
     """
     known = ("window-not-limited", "one-ack-a-packet")
     return [a for a in left_out(scenario, random_loss=True) if a.name not in known]

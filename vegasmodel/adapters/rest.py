@@ -1,9 +1,9 @@
-"""Flows that start one after another: the queue that each one finds, and whether windows settle.
+"""Computes the steady state after each start of a flow, and tests whether it is reached in time.
 
-A flow that measures its baseRTT mistakes the queueing delay at its start for propagation delay. The
-closed forms assume that the earlier flows have reached their steady state when a flow starts.
-``follow`` computes the steady state after each start. A window changes by at most one packet per
-round trip. ``settled`` tells whether this is fast enough: whether all windows reach each steady
+A flow that measures its baseRTT takes the queueing delay at its start for propagation delay. To
+predict this delay, the closed forms assume that the earlier flows have reached their steady state.
+``follow`` computes the steady state after each start. Windows change by at most one packet per
+round trip, so a steady state takes time. ``settled`` tells whether all windows reach each steady
 state before the next flow starts.
 """
 
@@ -61,8 +61,8 @@ def follow(scenario: Scenario, solve: Solve) -> tuple[Floats, list[Rest]]:
 
     Returns the over-estimates [n] in s, and the steady state after each starting time. A flow that
     measures its baseRTT over-estimates it by the queueing delay just before it starts. So flows
-    that start together have the same queueing delay in their baseRTT. ``solve`` computes a steady
-    state from the flows that are there and the over-estimates.
+    that start together have the same queueing delay in their baseRTT. The function ``solve``
+    computes a steady state, given which flows have started and all over-estimates.
     """
     x, when, unknown, rtt = given(scenario), starts(scenario), measures(scenario), rtts(scenario)
     rests: list[Rest] = []
@@ -108,7 +108,7 @@ def fits(
 ) -> Assumption:
     """The assumption that the buffer does not overflow, in a steady state or before it is reached.
 
-    ``backlog`` [n] are the queued packets of each flow at which its window stops growing.
+    ``backlog`` [n] is the number of a flow's queued packets at which its window stops growing.
     ``queue`` is the queue of the last steady state, packets.  An overflow would cut windows, so a
     flow that starts later would measure another queue than the model says.
     """

@@ -1,4 +1,7 @@
-"""Answers a scenario with the simulator ``rounds``, which moves packet trains through queues."""
+"""Predicts the flows' throughputs and delays in a scenario with the simulator ``rounds``.
+
+The simulator moves groups of packets through a network of queues.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +27,8 @@ def answer(scenario: Scenario) -> Prediction:
     """Simulate the scenario and average over ``warmup .. duration``; test for phase effects.
 
     A phase effect occurs if packets of several flows arrive at the queue in a fixed order, so that
-    always the same flow loses. The test repeats the simulation with other random waits of the
-    senders (``phases.effects``).
+    always the same flow loses. The test repeats the simulation: with random waits of the senders if
+    the scenario has none, and without them if it has some (``phases.effects``).
     """
     found = figures(scenario)
     if not found.applicable:

@@ -40,7 +40,7 @@ def _failure(status: int) -> str:
 
 
 def equilibrium(scenario: Scenario) -> Prediction:
-    """The rates of Vegas flows in equilibrium, by ``boutremans`` (3)-(6).
+    """The rates of Vegas flows in equilibrium, by equations (3) to (6) of the paper ``boutremans``.
 
     A flow's over-estimate of its baseRTT is given in the scenario, or is the queueing delay that
     the flow finds when it starts.
@@ -129,9 +129,10 @@ def _by_moment(
 ) -> list[rest.Rest]:
     """The steady state after each starting time of the scenario.
 
-    ``path`` has the state after each single arrival, in order of arrival. Of flows with the same
-    starting time only the state after the last one is returned. The arrays of the results have the
-    flows in the order of the scenario, and a window of 0 for flows that have not started.
+    The list ``path`` has one steady state for each arrival of a flow, in order of arrival. If
+    several flows start at the same time, only the state after the last of them is returned. The
+    arrays of the results have the flows in the order of the scenario, and a window of 0 for flows
+    that have not started.
     """
     when = rest.starts(scenario)[order]
     rests = []
@@ -149,8 +150,8 @@ def _quasi_static(
 ) -> Assumption:
     """The assumption that earlier flows stay in steady state while a new flow's window grows.
 
-    If alpha < beta, the steady states form a set.  How windows move after an arrival then decides
-    which steady state is reached.
+    If alpha < beta, several steady states are possible after an arrival.  Which of them is reached
+    depends on how the flows' windows move after the arrival.
     """
     name, members = "quasi-static", [scenario.members[i] for i in order]
     zones = [dead_zone(m.flow.alpha, m.flow.beta, m.flow.variant) for m in members]
@@ -183,9 +184,10 @@ def _quasi_static(
 
 
 def arrivals_bonald(scenario: Scenario) -> Prediction:
-    """Bonald's closed form as ``boutremans`` 3.1.2 prints it.
+    """The rates of flows that arrive one after another, by Bonald's closed form.
 
-    Its rates need not add up to the capacity.
+    Section 3.1.2 of ``boutremans`` prints this form. The rates that it gives need not add up to the
+    capacity.
     """
     name = "arrivals-bonald"
     reason = _reason(scenario)
@@ -269,8 +271,9 @@ def threshold(scenario: Scenario) -> Floats:
 def _rests(scenario: Scenario, alpha: Floats) -> tuple[Floats, list[rest.Rest] | None]:
     """Over-estimates of the baseRTTs [n], s, and the steady state after each starting time.
 
-    Each flow keeps ``alpha`` packets queued. If very many flows arrive one at a time, only the
-    recursion ``arrivals.arrive`` is evaluated. The second result is then ``None``.
+    Each flow keeps ``alpha`` packets queued. If more than ``MAX_ORDER`` flows arrive one at a time,
+    the recursion ``arrivals.arrive`` computes only the over-estimates, and the second result is
+    ``None``.
     """
     rtt, c, law = rtts(scenario), scenario.links[0].capacity, _law(scenario)
     if rtt.size > MAX_ORDER and _alone(scenario):
@@ -366,7 +369,7 @@ def _hypotheses(scenario: Scenario, *, one_threshold: bool = True) -> list[Assum
 
 
 def _said(assumption: Assumption) -> Assumption:
-    """The assumption, without its explanation if it holds."""
+    """Remove an assumption's explanation if the assumption holds, and return the assumption."""
     return Assumption(assumption.name, assumption.holds) if assumption.holds else assumption
 
 

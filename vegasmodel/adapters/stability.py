@@ -48,7 +48,8 @@ class StabilityVerdict:
     def to_json(self) -> dict[str, Any]:
         """The JSON document of the command ``stability``.
 
-        Growth rates and roots are in 1/s.  One root of each conjugate pair is given.
+        The growth rate and the characteristic roots are in 1/s.  Of each pair of conjugate roots,
+        one is given.
         """
         found: dict[str, Any] = {
             "schema": 1,
@@ -78,9 +79,9 @@ class StabilityVerdict:
 def stability(scenario: Scenario) -> StabilityVerdict:
     """Whether the equilibrium of the equations of the simulator ``delayed`` is stable.
 
-    The equations are linearised at the equilibrium (``vm.equilibrium.stability``).  They hold for
-    one drop-tail or RED link (without marks), crossed forward by long-lived flows.  A flow's law
-    must be Vegas or one that grows by one packet per round trip.
+    The equations are linearised at the equilibrium (``vm.equilibrium.stability``).  They describe
+    one drop-tail or RED link (without marks) and long-lived flows that all cross it in the forward
+    direction.  Each flow's law must be Vegas or a law that grows by one packet per round trip.
     """
     expect(scenario)
     found = place(scenario)
@@ -95,9 +96,10 @@ def stability(scenario: Scenario) -> StabilityVerdict:
 
 
 def place(scenario: Scenario) -> Rest | str:
-    """The equilibrium of the equations of ``delayed`` for a scenario, or a text: why there is none.
+    """The equilibrium of the equations of ``delayed`` for a scenario.
 
-    ``delayed`` is the simulator that integrates delay differential equations.
+    If there is none, the result is a text that says why. ``delayed`` is the simulator that
+    integrates delay differential equations.
     """
     reason = _unsupported(scenario)
     if reason is not None:

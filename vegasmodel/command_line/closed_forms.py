@@ -1,8 +1,9 @@
 """Commands that each evaluate one closed form: ``equilibrium``, ``arrivals``, ``rd``.
 
-``equilibrium`` and ``arrivals`` compute rates of Vegas flows that have a link to themselves, and
-``rd`` those of Rate-Delay services. An option with a value for each flow takes one value for all
-flows, or a list with commas (``--alpha 3,1``).
+``equilibrium`` and ``arrivals`` compute the rates of Vegas flows that have a link to themselves.
+``rd`` computes the rates of flows at a link with Rate-Delay services. If an option has a value for
+each flow, the user gives a list with commas (``--alpha 3,1``), or one value that holds for all
+flows.
 """
 
 from __future__ import annotations

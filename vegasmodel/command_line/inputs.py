@@ -1,4 +1,4 @@
-"""The arguments and options that several commands share; also reads scenario files."""
+"""Arguments and options that several commands share, and a function that reads scenario files."""
 
 from __future__ import annotations
 

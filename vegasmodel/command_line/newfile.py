@@ -1,7 +1,7 @@
 """Writes a new scenario file with a comment on each key.
 
-If the user gives a trace, the file describes the flows of the trace. Its values are then estimates
-from the trace.
+If the user gives a trace, the file describes the flows of the trace, and the values in the file are
+estimates from the trace. A value that cannot be estimated is a guess, and its comment says so.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def plain(name: str) -> str:
 
 
 def from_trace(trace: Trace, name: str) -> tuple[str, tuple[Filled, ...]]:
-    """The text of a scenario file with the flows of the trace, and the estimates in it.
+    """A scenario file for the flows of the trace: its text, and the list of the estimated values.
 
     A value that cannot be estimated from the trace is a guess, and its comment says so.  Raises
     ``FieldError`` if the trace has no flow or more than ``MAX_FLOWS``, or if no network could have
@@ -112,7 +112,7 @@ def _size(trace: Trace) -> dict[str, str]:
     values, counts = np.unique(sizes[np.isfinite(sizes)], return_counts=True)
     if not values.size:
         return {}
-    return {"packet_size": write(float(values[np.argmax(counts)]), "bytes")}
+    return {"packet_size": f"{values[np.argmax(counts)]:.6g} B"}
 
 
 def _size_note(trace: Trace) -> dict[tuple[str, int, str], str]:

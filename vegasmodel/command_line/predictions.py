@@ -1,4 +1,8 @@
-"""Commands that print predictions: ``ratio``, ``predict``, ``measure`` and ``compare``."""
+"""The commands ``ratio``, ``predict``, ``measure`` and ``compare``.
+
+``ratio`` and ``predict`` print predictions of the models, ``measure`` prints what a packet-level
+simulator measures, and ``compare`` prints predictions beside a measurement.
+"""
 
 from __future__ import annotations
 
@@ -194,8 +198,9 @@ def compare(
 def _asked(scenario: Scenario, names: Sequence[str]) -> list[Prediction]:
     """The predictions of the models named in ``names``.
 
-    If only one model is named, its errors are raised.  If several are named, a model without an
-    answer, or without the optional package that it needs, gives a prediction that says so.
+    If only one model is named, an exception that it raises is passed on.  If several are named, a
+    model without an answer, or without the optional package that it needs, gives a prediction that
+    says so.
     """
     from vegasmodel.predictor import predict, predict_all
 
@@ -204,11 +209,12 @@ def _asked(scenario: Scenario, names: Sequence[str]) -> list[Prediction]:
 
 
 def _worth_showing(results: list[Prediction], names: Sequence[str]) -> list[Prediction]:
-    """The predictions that a command prints, if it has asked several models.
+    """Those of the predictions ``results`` that a command prints.
 
-    These are the ones with an answer.  Two kinds of model are kept even without an answer, because
-    it is useful to read why they have none: simulators, and models whose optional package is not
-    installed. If nothing would be left, all predictions are kept.
+    If only one model is named in ``names``, its prediction is kept.  If several are named, the
+    predictions with an answer are kept.  Two kinds of model are kept even without an answer,
+    because it is useful to read why they have none: simulators, and models whose optional package
+    is not installed.  If nothing would be left, all predictions are kept.
     """
     from vegasmodel.predictor import SIMULATED
 

@@ -90,7 +90,8 @@ def inspect(
         console.print_json(found)
         return
     out = console.console()
-    span = f"{found['begin_s']:.6g} to {found['end_s']:.6g} s in {found['bins']} bins"
+    span = f"{found['begin_s']:.6g} to {found['end_s']:.6g} s in {found['bins']}"
+    span += " time bin" if found["bins"] == 1 else " time bins"
     out.print(console.plain(f"{trace}: {found['format']}, by {found['engine']}; {span}"))
     if found["capacity_pps"] is not None:
         sizes = sorted({f["packet_size_b"] for f in found["flows"] if f["packet_size_b"]})

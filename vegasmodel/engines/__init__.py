@@ -1,6 +1,7 @@
 """Simulators of a scenario; ``vegasmodel.simulation`` chooses one by its name.
 
-* ``fluid`` solves differential equations for the senders' windows, in about a millisecond.
+* ``fluid`` solves differential equations for the senders' windows. It takes about a millisecond of
+  computing time.
 * ``rounds`` moves groups of packets through a network of queues. Where windows are small, each
   group is a single packet.
 * ``delayed`` solves equations like those of ``fluid``, but each sender learns of the queue a round

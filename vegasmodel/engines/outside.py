@@ -1,7 +1,9 @@
 """Compiles the functions of a law that the user registered, so that the simulators can call them.
 
 A simulator is compiled once, for all laws. Each function of the user's law is compiled separately,
-as a C function. Its arguments are eight floats that describe the sender, the fields of ``Source``.
+as a C function. The C function takes eight floats that describe the sender. They are the fields of
+``laws.law.Source``, the argument of the user's function. ``rounds`` also calls the functions of
+this package's CUBIC in this way.
 """
 
 from __future__ import annotations
@@ -51,8 +53,35 @@ class _Compiled(NamedTuple):
     seen: Floats  # a ``Source``; NaN: every answer was a number
 
 
-@functools.cache
+def _values(rule: Rule) -> tuple[Any, ...]:
+    """The values of the names outside the function that it reads: Numba compiles them as constants.
+
+    An object that cannot be hashed, such as an array, counts by its address.
+    """
+    code = getattr(rule, "__code__", None)
+    if code is None:
+        return ()
+    around = getattr(rule, "__globals__", {})
+    cells = getattr(rule, "__closure__", None) or ()
+    values = [around.get(name) for name in code.co_names] + [cell.cell_contents for cell in cells]
+    return tuple(map(_hashed, values))
+
+
+def _hashed(value: Any) -> Any:
+    try:
+        hash(value)
+    except TypeError:
+        return id(value)
+    return value
+
+
 def _compiled(rule: Rule) -> _Compiled:
+    """The rule, compiled anew if the value of a name that it reads has changed."""
+    return _compiled_with(rule, _values(rule))
+
+
+@functools.cache
+def _compiled_with(rule: Rule, _: tuple[Any, ...]) -> _Compiled:
     inner = numba.njit(error_model="numpy")(rule)
     seen = np.full(len(Source._fields), np.nan)
     where = seen.ctypes.data
@@ -72,7 +101,11 @@ def _compiled(rule: Rule) -> _Compiled:
                 first[i] = field
         return 0.0
 
-    return _Compiled(numba.cfunc(_PLAIN, error_model="numpy")(plain), seen)
+    made = numba.cfunc(_PLAIN, error_model="numpy")(plain)
+    for signature in inner.nopython_signatures:
+        if not isinstance(signature.return_type, types.Number | types.Boolean):
+            raise TypeError("in some branch it returns no number: each branch needs a return")
+    return _Compiled(made, seen)
 
 
 def _reason(error: Exception) -> str:
@@ -91,15 +124,20 @@ def address(law: Law, name: str) -> int:
     rule = getattr(law, name)
     if rule is None:
         return 0
+    found = int(_compile(law, name, rule).function.address)
+    sound(law)
+    return found
+
+
+def _compile(law: Law, name: str, rule: Rule) -> _Compiled:
+    """``_compiled(rule)``; raises ``FieldError`` if Numba cannot compile the rule."""
     try:
-        found = int(_compiled(rule).function.address)
+        return _compiled(rule)
     except Exception as error:  # whatever Numba raises at the user's code
         said = getattr(rule, "__name__", rule)
         allowed = "arithmetic and math on one Source, which Numba compiles"
         allowed = f"{allowed} ({place(rule, error)}: {_reason(error)})"
         raise FieldError(f"law {law.name}: {name}", said, allowed) from error
-    sound(law)
-    return found
 
 
 def sound(law: Law) -> None:
@@ -110,7 +148,7 @@ def sound(law: Law) -> None:
     """
     for name in ("drift", "cut", "remember"):
         rule = getattr(law, name)
-        seen = Source(*_compiled(rule).seen.tolist()) if rule is not None else None
+        seen = Source(*_compile(law, name, rule).seen.tolist()) if rule is not None else None
         if seen is not None and not math.isnan(seen.window):
             ask(law, name, seen)
             # compiled code divides by zero without a word

@@ -1,4 +1,4 @@
-"""Arrays of records for compiled code, whose fields a type checker knows.
+"""Arrays of records for compiled code; a type checker knows the fields of the records.
 
 A record is described by a class with annotated fields. ``layout`` turns the class into the data
 type of a NumPy array. ``Table`` is the type of this array for the type checker. Compiled code reads

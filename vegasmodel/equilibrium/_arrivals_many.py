@@ -5,16 +5,17 @@ queueing delay Delta_i after its arrival solves
 
     sum_{j <= i} alpha_j/(Delta_i - x_j) = c,   where x_j = Delta_{j-1}.
 
-Each term has a pole at x_j. A direct evaluation adds i terms for the arrival of flow i, so n
-arrivals cost O(n^2). Here they cost O(n log n), because most poles are far from Delta (Greengard
-and Rokhlin 1987):
+As a function of Delta_i, term j has a pole at x_j. A direct evaluation adds i terms for the arrival
+of flow i, so n arrivals cost O(n^2). Here they cost O(n log n), because most poles are far from
+Delta_i (Greengard and Rokhlin 1987):
 
-* Far poles can be replaced by a few. A cluster is the set of poles in an interval. Far from the
-  interval, their sum is nearly that of ``NODES`` poles at the interval's Chebyshev points. Two
+* The terms of many poles that are far from Delta_i are replaced by a few terms. A cluster is the
+  set of all poles in an interval. If Delta_i is far from the interval, the terms of the cluster add
+  up to nearly the same as ``NODES`` terms with poles at the interval's Chebyshev points. Two
   neighbouring clusters merge into a larger one.
-* Flows are processed in blocks. During a block Delta moves only by a small distance, so the sum
-  over the far poles is a power series in this distance. Its coefficients are computed once per
-  block, from O(log n) clusters. The near poles are added one by one.
+* Flows are processed in blocks. During a block Delta_i changes little, so the sum of the terms of
+  all far poles is a power series in this change. Its coefficients are computed once per block, from
+  O(log n) clusters. The terms of the near poles are added one by one.
 """
 
 from __future__ import annotations

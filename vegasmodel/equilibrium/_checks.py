@@ -1,8 +1,8 @@
 """Checks the arguments of the functions of this package; a wrong value raises an error.
 
-``secular.solve`` and ``arrivals.arrive`` are exceptions, because they solve many cases at once. A
-case with a wrong value gets the result NaN and a status. If ``beta`` is given, ``arrivals.arrive``
-raises an error for wrong thresholds.
+``secular.solve`` and ``arrivals.arrive`` solve many cases at once. They raise no error for a wrong
+number in a case: the result of this case is NaN, with a status. But if ``arrivals.arrive`` gets the
+argument ``beta``, it raises an error for wrong thresholds alpha or beta.
 """
 
 from __future__ import annotations

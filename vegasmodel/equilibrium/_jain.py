@@ -1,19 +1,20 @@
 """The least and the greatest Jain index over the set of equilibria that ``bands.py`` computes.
 
 Jain's index of n rates r_i with the sum c is c^2/(n sum r_i^2), so it is least where the sum of
-squares is greatest. Delta is the queueing delay, x_i the over-estimate of flow i, and g = Delta -
-max x the gap. Flow i has a backlog between a_i and b_i packets, and its rate is phi_i(g) times the
-backlog. So at a given gap its rate lies between two bounds:
+squares is greatest. Delta is the queueing delay, x_i the over-estimate of flow i's propagation
+delay, and g = Delta - max x the gap. Flow i has a backlog between a_i and b_i packets, and its rate
+is phi_i(g) times the backlog. So at a given gap its rate lies between a lower and an upper limit:
 
     l_i = a_i phi_i(g) <= r_i <= u_i = b_i phi_i(g)
 
-In the paper ``boutremans`` phi_i = 1/(Delta - x_i). Both bounds fall as g grows.
+In the paper ``boutremans`` phi_i = 1/(Delta - x_i). Both limits fall as g grows.
 
-At a given gap, the sum of squares is least if all rates are as near to one level as their bounds
-allow. It is greatest if every rate except one is at a bound. In both cases only g remains to be
-found. ``_least_squares`` and ``_most_squares`` give bounds of the derivative of the sum of squares
-over an interval of g. If these show that the derivative keeps its sign, the extremum is at an end
-of the interval. Otherwise the interval is halved, until it is as narrow as rounding errors.
+At a given gap, the sum of squares is least if the rates are as equal as their limits allow. It is
+greatest if every rate except one is at a limit. In both cases this leaves a function of g, whose
+extremum is searched. ``_least_squares`` and ``_most_squares`` compute the least and the greatest
+value that the derivative of this function can have in an interval of g. If both have the same sign,
+the extremum is at an end of the interval. Otherwise the interval is halved, at most ``_HALVINGS``
+times.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The arithmetic of the solver of Vegas's steady state, on plain floats.
 
-Flow i has the threshold alpha_i and the over-estimate x_i. The capacity is c, the queueing delay is
-Delta. The solver finds the gap g = Delta - max x from
+Flow i has the threshold alpha_i, and over-estimates its propagation delay by x_i. The capacity is
+c, the queueing delay is Delta. The solver finds the gap g = Delta - max x from
 
     sum_i alpha_i / (Delta - x_i) = c.
 
@@ -11,9 +11,9 @@ give the same bits.
 
 The last steps compute with about twice the digits of a float: each number is the sum of two floats
 (Dekker 1971, Knuth TAOCP 4.2.2). This is needed if a flow with a tiny alpha has the largest x. The
-rate of this flow, alpha/g, is then the small difference between c and the rates of the others. A
-sum in float64 would lose up to ten digits of it. The first steps use one float per number, which is
-faster.
+rate of this flow, alpha/g, is then the small difference between c and the sum of the other rates.
+If this sum were computed in float64, the difference would lose up to ten digits. The first steps
+use one float per number, which is faster.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ WIDTH = 6  # partial sums of a chunk
 LIMIT = 220  # passes: quadratic steps, halvings of the exponent range in the worst case
 ROUGH_LIMIT = 60
 # The solver finds the root of an equation by iteration, in two stages. The first stage adds the
-# rates of the flows as plain floats. It ends when a step changes the root by a fraction of at most
-# ROUGH_STEP. The second stage adds the rates with twice as many digits, and ends when a step
-# changes the root by a fraction of at most LAST_STEP. Each constant has two values, since steps
-# differ: one that changes the root by a fraction d leaves an error of about d^2 if the iteration
-# converges quadratically (first value), or d^3 if it converges cubically (second value).
+# rates of the flows as plain floats, the second with twice as many digits. A stage ends when an
+# iteration changes the root by a small enough part of its value: at most ROUGH_STEP in the first
+# stage, at most LAST_STEP in the second. Let an iteration change the root by the fraction d. The
+# error that remains is about d^2 if the iteration converges quadratically, and d^3 if it converges
+# cubically. So each constant has two values, the first for quadratic convergence, the second for
+# cubic.
 ROUGH_STEP = (3e-5, 1e-2)
 LAST_STEP = (3e-9, 1e-6)
 UNIT = 2.0**-53

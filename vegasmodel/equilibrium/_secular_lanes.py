@@ -1,10 +1,10 @@
 """The solver of Vegas's steady state for many small cases at once.
 
-The innermost loop runs over the cases, so the compiler can use vector instructions. A place in this
-loop is called a lane. In each lane the same terms are added in the same order as for a single case
-(``_secular_kernel.find_gap``), so the result is the same to the last bit. Only the compiled form of
-this module is used (``_compiled.py``). A case that has a wrong value, or does not converge here, is
-solved again alone.
+The innermost loops run over the cases, so the compiler can use vector instructions. The place of a
+case in these loops is called its lane. For each case the same terms are added in the same order as
+if it were solved alone (``_secular_kernel.find_gap``), so the result is the same to the last bit.
+This module is never run as plain Python: ``_compiled.py`` compiles it. A case that has a wrong
+value, or does not converge here, is solved again alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The form of the results of the solvers of Vegas's steady state, for NumPy and for JAX."""
+"""The named tuple that the solvers of Vegas's steady state return, for NumPy and for JAX."""
 
 from __future__ import annotations
 

@@ -14,9 +14,9 @@ backlog in its own way:
 * ``linux``: phi = (T + x)/((Delta - x)(T + Delta)), where T is the propagation delay. The backlog
   is truncated, so the edges are alpha and beta + 1.
 
-So with ``ns2`` and ``linux`` the equilibria are a set even if alpha = beta. The bounds on a rate
-fall as Delta grows. The functions return least and greatest values of rates and indices over the
-whole set, its boundary included.
+So with ``ns2`` and ``linux`` there are many equilibria even if alpha = beta. The limits of a rate
+fall as Delta grows. The functions return the least and the greatest queueing delay, rate, ratio of
+rates and Jain index over the set of equilibria, its boundary included.
 
 Source: the paper ``boutremans``, 4.1, (10) and (11).
 """

@@ -6,9 +6,10 @@ tangent of the branch. Then it returns to the branch within the plane perpendicu
 So p may first rise and then fall.
 
 A fold is a point at which p turns back: the tangent's component along p changes its sign. Brent's
-method finds this point. It also finds a fold at a corner of F, where the sign changes in a jump. At
-a corner where the branch turns by more than a right angle, the branch ends with the status
-``LOST``. (This angle depends on the argument ``scale``, by which x and p are divided.)
+method finds this point. A branch may also have a corner, at which its tangent jumps because the
+derivatives of F jump. If p turns back at a corner, Brent's method finds this fold, too. But if the
+tangent turns by more than a right angle at the corner, the branch ends there with the status
+``LOST``. (The size of the angle depends on the argument ``scale``, by which x and p are divided.)
 """
 
 from __future__ import annotations

@@ -5,8 +5,9 @@ i w and z = -i w crosses the imaginary axis (a Hopf bifurcation). There F(i w; x
 the characteristic function (``stability.py``). These are two real equations for ln x, ln y and ln
 w, so they define a curve. ``continuation.py`` follows this curve.
 
-Stability may also change without a root on the axis: if losses begin to limit a window instead of
-its threshold, the equation of this window changes in a jump. Such points are returned as jumps.
+Stability may also change without a root on the axis. A Vegas window is limited by the thresholds of
+its backlog or by losses. Where the limit changes from one to the other, the equation of the window
+changes in a jump, and stability may change with it. Such points are returned as jumps.
 """
 
 from __future__ import annotations

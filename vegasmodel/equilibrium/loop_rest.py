@@ -1,25 +1,26 @@
 """Finds the equilibrium of flows with feedback delay, and linearises the equations about it.
 
-One link of capacity c is shared by long flows. T is a flow's round trip without queues, s the
-queueing delay, x the over-estimate of the flow's baseRTT, and p the loss probability. A window W
-grows by m packets per round trip until its backlog reaches the threshold e. A loss multiplies W by
-``decrease``; let kappa = 1 - decrease. At rest W is the smaller of two windows, within the bounds
-that the flow sets:
+Long flows share one link of capacity c. T is a flow's round trip without queues, s the queueing
+delay, and p the loss probability. The flow's baseRTT is T + x; x is its over-estimate of T. The
+flow's window W grows by m packets per round trip until its backlog reaches the threshold e. A loss
+multiplies W by ``decrease``; let kappa = 1 - decrease. At rest W is the smaller of two windows:
 
     W = (m/(kappa p))^(1/2)     growth and losses balance (Misra, Gong and Towsley, for m = 1)
-    W = e (T + s)/(s - x)       the backlog is e (``boutremans`` (4))
+    W = e (T + s)/(s - x)       the backlog is e (equation (4) of the paper ``boutremans``)
 
-In Linux the second one is W = e (T + x)/(s - x), because Linux computes the backlog in another way.
-The queueing delay s follows from the sum over the flows, which fill the link:
+If this W is outside the flow's least and greatest window (``least``, ``most``), it is the nearer of
+these two bounds. In Linux the second window is W = e (T + x)/(s - x), because Linux divides by
+baseRTT, and not by the RTT, when it computes the backlog. The flows fill the link, which determines
+the queueing delay s:
 
-    sum (1 - p) W/(T + s) = c
+    sum over the flows of (1 - p) W/(T + s) = c
 
-The left side falls as s grows, so there is at most one equilibrium. With RED, p includes the drop
-probability of RED at its average queue c s.
+The left side falls as s grows, so there is at most one equilibrium. At a RED link, p includes RED's
+drop probability at an average queue of c s packets.
 
-If the thresholds alpha and beta of Vegas differ, a window may rest at any backlog between them.
-Losses pull it down, so with losses e is the lower threshold. Without losses the equilibria form a
-set, which is not linearised.
+A Vegas flow with alpha < beta may rest at any backlog between these thresholds. Losses pull its
+window down, so with losses e is the lower threshold. Without losses there is a range of equilibria;
+``adapters/stability.py`` then linearises none of them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Goodput of one source under random loss, by a Markov chain from loss to loss.
 
 Every packet is lost with probability p, independently. The state of the chain is the window w at
-which a loss occurs. Between two losses the window grows by one packet every b round trips, where b
-is the number of packets per ACK. After a loss the source recovers as its law does in ns-2:
+which a loss occurs. Between two losses the window grows by about one packet every b round trips,
+where b is the number of packets per ACK. After a loss the source recovers as its law does in ns-2:
 
 * Fast retransmit. Three duplicate ACKs cause it. If fewer than three packets arrive after the lost
   one, the source waits for its coarse timer. Vegas also has a fine timer, so one or two duplicate
@@ -10,17 +10,18 @@ is the number of packets per ACK. After a loss the source recovers as its law do
 * Recovery. Tahoe has none: it continues with slow start. Reno repairs one loss; a second loss in
   the window means a timeout. NewReno and Vegas repair one loss per round trip. SACK repairs all
   losses in one round trip.
-* Timeout. A lost retransmission also leads to a timeout. Each timeout doubles the coarse timer
-  until an RTT is measured again, and is followed by slow start up to half the window. In Vegas a
-  fast retransmit doubles the coarse timer, too.
-* Growth. A loss-based source grows by 1/w at each ACK, so slightly less than one packet per round
-  trip. Vegas does not grow in the round trip after a recovery.
+* Timeout. A lost retransmission also leads to a timeout. After a timeout the source is in slow
+  start until it reaches half its window at the loss. Each timeout doubles the coarse timer, until
+  an RTT is measured again. In Vegas a fast retransmit doubles the coarse timer, too.
+* Growth. A loss-based source adds 1/w to its window w at each ACK. As w grows meanwhile, this is
+  slightly less than one packet every b round trips. Vegas adds a whole packet, but does not grow in
+  the round trip after a recovery.
 
-The chain is an approximation: it assumes that rounds do not overlap and that ACKs arrive evenly.
-The protocol gives every constant; none is fitted. The results were compared with ns-2 2.35, for one
-flow on each of three links. For p from 0.1 to 6 % the error is at most 10 % for Tahoe, 9 % for Reno
-and Vegas, 13 % for NewReno and 17 % for SACK. At p = 10 % it is up to 25 % for Vegas and 19 % for
-Tahoe.
+The chain is an approximation: it assumes that each round trip ends before the next one begins, and
+that ACKs arrive evenly. The protocol gives every constant; none is fitted. The goodputs were
+compared with ns-2 2.35, for one flow on each of three links. For p from 0.1 to 6 % the error is at
+most 10 % for Tahoe, 9 % for Reno and Vegas, 13 % for NewReno and 17 % for SACK. At p = 10 % it is
+up to 25 % for Vegas and 19 % for Tahoe.
 """
 
 from __future__ import annotations

@@ -1,25 +1,28 @@
 """One cycle of Vegas and Reno from loss to loss, phase by phase, derived from the paper's premises.
 
-The paper is `devendictis`, and the symbols are the paper's. mu is the capacity in packets per
-second, T the RTT without queueing, B the buffer, and M = mu T. V is the sum of the windows of n_V
-Vegas sources, R that of n_R Reno sources. A mini-cycle is one RTT, and i is its number.
+`minicycle` describes the model and its paper, `devendictis`. The symbols are the paper's. mu is the
+capacity in packets per second, T the RTT without queueing, B the buffer, and M = mu T. V is the sum
+of the windows of n_V Vegas sources, R that of n_R Reno sources. A mini-cycle is one RTT, and i is
+its number.
 
 At rest each Vegas source keeps as many packets queued as its threshold says. If q packets queue,
 then by the paper's equation (7)
 
     V = h + X/q,   X = A M,   A = n_V threshold
 
-with h = A in the paper and in ns-2. In Linux h = 0, because Linux computes the backlog in another
-way. The threshold alpha gives the lower curve V(q), and beta the upper one. Vegas grows below the
-lower curve and holds its window between the two. On the upper curve it shrinks as q grows.
+with h = A in the paper and in ns-2. In Linux h = 0, because Linux divides by baseRTT, and not by
+the RTT, when it computes the backlog. For each threshold this equation is a curve V(q): the lower
+one for alpha, the upper one for beta. Vegas grows below the lower curve and holds its window
+between the two. On the upper curve it shrinks as q grows.
 
-The paper sums over whole mini-cycles 1..N. Here i and N are real numbers. For a function f that is
-piecewise linear, with kinks at whole i, the sum is
+The paper counts the packets of a cycle by sums over the mini-cycles i = 1..N. Here i and N are real
+numbers. So each sum is replaced by the right side of
 
     sum_{i=1}^{N} f(i) = int_1^N f(i) di + (f(1) + f(N))/2.
 
-The right side is used for every real N, so all results are continuous. Its error is zero except
-where Vegas shrinks. There it is at most 1/12 packet per cycle.
+This equation is exact if N is whole, and f is linear between whole i. The right side is defined for
+every real N, so all results are continuous. The windows f are not linear where Vegas shrinks. There
+the error is at most 1/12 packet per cycle.
 
 The buffer drops packet number M + B + 1, so Vegas never sees more than B queued packets. In the
 last mini-cycle V stays constant, while Reno grows until V + R = M + B + 1.
@@ -50,20 +53,20 @@ class Edge:
     pull: Floats
 
     def window(self, q: Floats) -> Floats:
-        """The sum of the Vegas windows on this edge, if ``q`` packets are queued, by (7).
+        """The sum of the Vegas windows at the backlog of this edge, if ``q`` packets are queued.
 
-        On an edge Vegas keeps a given backlog. If this backlog is 0 packets (``pull`` 0), the sum
-        is 0 for every queue.
+        It is ``shift + pull/q``, the paper's equation (7). If the backlog of the edge is 0 packets,
+        ``shift`` and ``pull`` are 0, and so is the sum for every queue.
         """
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             return self.shift + np.where(self.pull > 0.0, self.pull / q, 0.0)
 
     def queue(self, v: Floats) -> Floats:
-        """The queue in packets at which the Vegas windows on this edge add up to ``v`` packets.
+        """The queue q at which the Vegas windows add up to ``v`` at the backlog of this edge.
 
-        On an edge Vegas keeps a given backlog. The longer the queue, the nearer ``v`` comes to
-        ``shift``. If ``v`` is at or below ``shift``, no finite queue gives this sum, and the result
-        is infinite.
+        Both are in packets. The sum ``shift + pull/q`` falls towards ``shift`` as the queue grows.
+        If ``v`` is at or below ``shift``, no finite queue gives this sum, and the result is
+        infinite.
         """
         above = v > self.shift
         return np.where(above, self.pull / np.where(above, v - self.shift, 1.0), np.inf)
@@ -193,11 +196,11 @@ def final_windows(path: Path) -> tuple[Floats, Floats]:
 
 
 def cycle(path: Path, V_N: Floats) -> Sums:
-    """All sums of a steady cycle, at whose end the Vegas windows add up to ``V_N`` packets.
+    """Packets sent, durations and windows in a steady cycle from one loss to the next.
 
-    A cycle lasts from one loss to the next. It also begins with a loss at ``V_N``. If Vegas's
-    backlog is still too large when the buffer overflows, ``V_N`` is replaced by the sum that
-    returns after a cycle.
+    ``V_N`` is the sum of the Vegas windows in packets just before each of the two losses. If
+    Vegas's backlog still exceeds its upper limit at the second loss, this sum does not return to
+    ``V_N`` there. Then ``V_N`` is replaced by a sum that does return to its value.
     """
     M, B, n_R = path.M, path.B, path.n_reno
     course = _course(path, V_N)
@@ -263,13 +266,14 @@ def _course(path: Path, V_N: Floats) -> Course:
     q_c = upper.queue(V_b)
     q_c = np.where((q_c <= B) & (V_b > path.floor), np.maximum(q_c, q_b), B + 1)
 
-    # Reno fills the queue q. So V, the sum of the n_V Vegas windows, should fall along the curve V
-    # = h + X/q (the paper's equation (17); h and X are constants). But each Vegas window falls by
-    # at most one packet per round trip. So V may lag behind the curve. When the lag begins, let V
-    # be V_b and q be q_c; let the lag last t round trips. In each of them V falls by n_V packets,
-    # and the sum of the n_R Reno windows grows by n_R packets, so q grows by n_R - n_V packets. The
-    # lag ends when V is on the curve again: (V_b - n_V t - h) (q_c + (n_R - n_V) t) = X. It ends
-    # earlier if the buffer becomes full (q = B), or if Vegas has reached its smallest window.
+    # As Reno's windows grow, the queue q grows. If Vegas followed at once, V, the sum of the n_V
+    # Vegas windows, would fall along the curve V = h + X/q (the paper's equation (17); h and X are
+    # constants). But each Vegas window falls by at most one packet per round trip. So V may stay
+    # above the curve for t round trips. They begin at V = V_b and q = q_c. In each round trip V
+    # falls by n_V packets, and the sum of the n_R Reno windows grows by n_R packets, so q grows by
+    # n_R - n_V packets. V is on the curve again when (V_b - n_V t - h) (q_c + (n_R - n_V) t) = X.
+    # If q exceeds the buffer B by then, V falls to h + X/B instead. In any case the t round trips
+    # end if V has reached its smallest value, or at the loss (q = B + 1).
     more = (n_R > n_V) & (q_c < B)
     surplus = np.where(more, n_R - n_V, 1.0)
     lag = np.maximum((V_b - upper.shift) / n_V - q_c / surplus, 0.0)
@@ -295,9 +299,10 @@ def _lagging_window(path: Path, least: Floats) -> Floats:
 
     As Reno fills the queue, Vegas's backlog rises above beta.  Vegas then shrinks by at most one
     packet per flow and round trip, so the next loss may come while the backlog is still above beta.
-    From one loss to the next V must return to the same value; this equation is solved for V.  There
-    are two bounds.  A cycle that begins with ``least`` ends with a larger V. A cycle that begins
-    with the window that Vegas would have if it never shrank ends with a smaller V.
+    In a steady cycle V at the next loss equals V at the last one; this equation is solved for V.
+    The solution lies between two bounds.  The lower bound is ``least``: a cycle that begins with
+    this V ends with a larger one.  The upper bound is the V at a loss if Vegas never shrank: a
+    cycle that begins with it ends with a smaller V.
     """
     from scipy.optimize import elementwise  # heavy, and rarely needed
 
@@ -316,11 +321,12 @@ def _lagging_window(path: Path, least: Floats) -> Floats:
 
 
 def _filling(M: Floats, B: Floats, course: Course) -> tuple[Floats, Floats, Floats]:
-    """Lengths of the phases in which the queue is empty or grows linearly, and two integrals.
+    """Length and two integrals of each phase in which the queue is empty or grows linearly.
 
-    The lengths are in mini-cycles (round trips), and the integrals are over these: of mu T + q, and
-    of (mu T + q) min(q, B).  mu T is the bandwidth-delay product and B the buffer.  q is the sum of
-    all windows less mu T, at least 0; min(q, B) is the number of waiting packets.
+    The length is in mini-cycles (round trips).  The integrals are over the number of the
+    mini-cycle: the first is that of mu T + q, the second that of (mu T + q) min(q, B).  mu T is the
+    bandwidth-delay product and B the buffer.  q is the sum of all windows less mu T, at least 0;
+    min(q, B) is the number of waiting packets.
     """
     q, p = course.queue[..., :-1], course.queue[..., 1:]
     M, B = M[..., None], B[..., None]
@@ -339,12 +345,13 @@ def _filling(M: Floats, B: Floats, course: Course) -> tuple[Floats, Floats, Floa
 def _following(path: Path, q: Floats, p: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     """Length and integrals of phase 3, in which the queue grows from ``q`` to ``p`` packets.
 
-    In this phase Vegas's backlog stays at its greatest allowed value. By (17) the sum of the Vegas
-    windows is then V = h + X/q, and that of Reno's is R = mu T + q - V. h and X are constants of
-    the edge, mu T is the bandwidth-delay product. Reno grows by n_R packets in each mini-cycle
-    (round trip) i, so di = dR/n_R = (1 + X/q^2) dq/n_R. With this, all integrals are elementary
-    functions of q. Returns the length in mini-cycles, and the integrals over i of W = mu T + q, of
-    q W and of V.
+    In this phase Vegas's backlog stays at the greatest value at which Vegas does not shrink. By the
+    paper's equation (17) the sum of the Vegas windows is then V = h + X/q, with constants h
+    (``shift``) and X (``pull``) of ``path.upper``. The sum of the Reno windows is
+    R = mu T + q - V, where mu T is the bandwidth-delay product. R grows by n_R packets in each
+    mini-cycle (round trip) i, so di = dR/n_R = (1 + X/q^2) dq/n_R. With this, all integrals are
+    elementary functions of q. Returns the length in mini-cycles, and the integrals over i of
+    W = mu T + q, of q W and of V.
     """
     M, X, h = path.M, path.upper.pull, path.upper.shift
     safe = np.where(p > q, q, 1.0)  # an empty phase has no queue to divide by

@@ -1,27 +1,29 @@
-"""The buffer above which Vegas beside Reno loses no packets, as a fold of a curve of cycles.
+"""The steady cycles of Vegas beside Reno over the buffer, and the buffers where they begin or end.
 
-One Vegas and one Reno source share a drop-tail link (the paper ``devendictis``). When the buffer of
-B packets overflows, each source whose window still grows loses a packet. The cycle from overflow to
-overflow has two forms. In the first, Vegas still grows at every overflow. So every overflow
-multiplies its window by a factor lambda below 1. In the second, Vegas has stopped growing before
-the overflow, and loses nothing.
+Vegas and Reno share a drop-tail link with a buffer of B packets (the paper ``devendictis``). When
+the buffer overflows, each source whose window still grows loses a packet. So there may be two
+steady cycles from overflow to overflow. In the first cycle, Vegas still grows at every overflow, so
+every overflow multiplies Vegas's window by a factor lambda below 1. In the second cycle, Vegas has
+stopped growing before every overflow, and loses nothing.
 
-To connect the two forms, suppose that a fraction p of the overflows cuts Vegas. Then an overflow
-multiplies Vegas's window by lambda^p on average (geometric mean). V(p) is Vegas's window at the
-next overflow, if Vegas never stops growing before. E is the window at which its backlog equals its
-threshold, if B packets queue. Then
+To connect the two cycles, suppose that a fraction p of the overflows cuts Vegas's window. Then an
+overflow multiplies this window by lambda^p on average (geometric mean). Let V(p) be the window that
+Vegas would have at the next overflow if it grew all the time. Let E be the window at which Vegas's
+backlog equals its lower threshold, if B packets queue (or fewer, if ``response`` makes Vegas see
+the queue late). If V(p) < E, Vegas still grows at the overflow and is cut. If V(p) > E, it has
+stopped before. So
 
-    p = 1 where V < E,    p = 0 where V > E,    any p from 0 to 1 where V = E.
+    p = 1 where V(p) < E,    p = 0 where V(p) > E,    any p from 0 to 1 where V(p) = E.
 
 With p = clip(z, 0, 1) this is one equation in one unknown z (the normal map, Robinson 1992):
 
     ln(V(p)/E) + z - p = 0.
 
-As B varies, the solutions form a curve with two folds. The upper fold is at p = 1. Its buffer is
-B_th, above which the first form does not exist. The lower fold is at p = 0. Below its buffer the
-second form does not exist. Between the folds there are three solutions. The third one, with 0 < p <
-1, is unstable. It separates the starts that lead to the first form from those that lead to the
-second.
+As B varies, the solutions z form a curve with two folds, at which the curve turns back. At the
+upper fold p = 1 and the buffer is B_th; for larger buffers the first cycle does not exist. At the
+lower fold p = 0; for smaller buffers the second cycle does not exist. For a buffer between those of
+the two folds there are three solutions. The third one, with 0 < p < 1, is an unstable cycle. It
+separates the initial windows that lead to the first cycle from those that lead to the second.
 """
 
 from __future__ import annotations
@@ -80,17 +82,17 @@ def cycles(
     n_reno: int = 1,
     step: float = 0.02,
 ) -> Cycles:
-    """The steady cycles as the buffer varies: one branch of solutions, from the least buffer on.
+    """The steady cycles as the buffer varies: one curve of solutions, from the least buffer on.
 
-    At the least buffer every overflow cuts Vegas.  Further on, only a part p of the overflows does,
-    and the mean factor of Vegas's window at an overflow is lambda^p.
+    A fraction p of the overflows cuts Vegas's window, so an overflow multiplies the window by
+    lambda^p on average.  At the least buffer p = 1.  Further along the curve p may be smaller.
 
     capacity is in pkt/s, rtt in s, alpha (the lower threshold) in packets, and ``buffers`` are the
     least and the greatest buffer in packets.  decrease is lambda < 1, the factor of Vegas's window
-    at a loss. ``variant`` and ``response`` are as in `minicycle.solve`.  The throughputs are those
-    of `minicycle.solve` with the mean factor.  Raises FieldError for arguments out of range, for
-    decrease = 1, and for a least buffer above B_th (`minicycle.threshold`), where the first cycle
-    does not exist.
+    at a loss. ``variant`` and ``response`` are as in `minicycle.solve`.  The throughputs come from
+    `minicycle.solve`, called with lambda^p as the factor at a loss.  Raises FieldError for
+    arguments out of range, for decrease = 1, and for a least buffer above B_th
+    (`minicycle.threshold`), where no cycle has p = 1.
     """
     M = float(positive("capacity", capacity) * positive("rtt", rtt))
     A, lag = float(positive("alpha", alpha)), float(numbers("response", response))

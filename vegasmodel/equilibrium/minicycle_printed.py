@@ -1,11 +1,11 @@
 """The equations (7) to (17) and appendix A of the paper `devendictis`, exactly as printed.
 
-The paper models a Vegas source beside a Reno source. Two of its equations are wrong. Comments mark
-them, and `docs/errata.md` has the derivations. The paper sums over mini-cycles (round trips)
-between the limits a, b and N, which are in general not whole numbers. The closed forms of the sums
-are evaluated with these limits as they are. The sum over (17) has no closed form. It is computed
-with the formula of Euler and Maclaurin. If the limits are whole numbers, the formula agrees with
-the sum to 1e-4 packets.
+The paper models a Vegas source beside a Reno source (`minicycle` describes the model). Two of its
+equations are wrong. Comments mark them, and `docs/errata.md` has the derivations. The packets of a
+cycle are sums over mini-cycles (round trips): from 1 to a, from a to b, and from b to N. In general
+a, b and N are not whole numbers. The closed forms of the sums are evaluated with a, b and N as they
+are. The last sum, of Vegas's windows (17), has no closed form. It is computed with the formula of
+Euler and Maclaurin. If b and N are whole numbers, the formula agrees with the sum to 1e-4 packets.
 """
 
 from __future__ import annotations
@@ -84,13 +84,14 @@ def vegas_window(W_R: Floats, M: Floats, alpha: Floats) -> Floats:
 
 
 def phase_3_sum(W_R: Floats, steps: Floats, M: Floats, alpha: Floats) -> Floats:
-    """Vegas's packets in phase 3 of a cycle, C_V: the sum of (17) over its mini-cycles.
+    """Vegas's packets in phase 3 of a cycle, C_V: the sum of Vegas's windows (17).
 
-    Phase 3 has ``steps`` mini-cycles (round trips), which need not be a whole number.  By Euler and
-    Maclaurin the sum is the integral of (17) over the number i of the mini-cycle, plus half the
-    difference of the two end values, plus a twelfth of the difference of the derivatives at the two
-    ends.  The integral is taken over the queue q: Vegas's window is W_V = alpha + X/q with
-    X = alpha mu T, where mu T is the bandwidth-delay product, and di = (1 + X/q^2) dq.
+    The sum is over the mini-cycles (round trips) i of the phase.  Their number ``steps`` need not
+    be whole, so the formula of Euler and Maclaurin replaces the sum.  It adds three terms: the
+    integral of the window W_V over i, half the difference of W_V between the two ends, and a
+    twelfth of the difference of dW_V/di between the two ends.  The integral is computed over the
+    queue q, with W_V = alpha + X/q and di = (1 + X/q^2) dq.  Here X = alpha mu T, and mu T is the
+    bandwidth-delay product.
     """
     X = alpha * M
 

@@ -1,8 +1,9 @@
 """Vegas's window after the first overflow of the buffer, if it starts together with Reno.
 
-Vegas and Reno move in cycles from overflow to overflow. In general the cycle does not depend on the
-start. But if Vegas never loses a packet and may hold its window, there are many steady cycles, and
-the first window selects one of them.
+Vegas and Reno move in cycles from overflow to overflow. In general the steady cycle does not depend
+on the start. But suppose that Vegas never loses a packet, and holds its window at all backlogs in
+some range. Then there are many steady cycles, each with another window of Vegas. Which one follows
+depends on Vegas's window after the first overflow.
 
 All sources start together in an empty network, in slow start. Reno's window doubles each RTT.
 Vegas's window doubles every second RTT (in Linux each RTT), until its backlog exceeds gamma. After
@@ -31,10 +32,10 @@ LONGEST = 2000  # mini-cycles; doubling ends before 1024 of them, or float64 doe
 
 
 def edge(backlog: Floats, variant: Variant, n_V: Floats, M: Floats) -> Edge:
-    """The sum of the Vegas windows at which each flow has ``backlog`` packets queued, by (7).
+    """The sum of the Vegas windows as a function of the queue, if each backlog is ``backlog``.
 
-    The result gives this sum as a function of the queue. n_V is the number of Vegas flows and M the
-    bandwidth-delay product in packets.
+    The backlog of a flow, in packets, is computed as the variant does. The function is equation (7)
+    of the paper. n_V is the number of Vegas flows and M the bandwidth-delay product in packets.
     """
     A = n_V * np.maximum(backlog, 0.0)
     return Edge(shift=np.zeros_like(A) if find(variant).backlog_over_base else A, pull=A * M)
@@ -43,10 +44,11 @@ def edge(backlog: Floats, variant: Variant, n_V: Floats, M: Floats) -> Edge:
 def edges(
     alpha: Floats, beta: Floats, variant: Variant, n_V: Floats, M: Floats
 ) -> tuple[Edge, Edge]:
-    """The sum of the Vegas windows over the queue, at the least and at the greatest backlog.
+    """Two functions of the queue: the sum of the Vegas windows at the least and greatest backlog.
 
-    Vegas keeps its window if its backlog is between these two, which follow from alpha, beta and
-    the rounding of the variant. Each result is an ``Edge``, by equation (7).
+    Vegas keeps its window if its backlog is between these two backlogs. They follow from alpha,
+    beta and the rounding of the variant. Each function is an ``Edge``: equation (7) of the paper
+    at one of the two backlogs.
     """
     lower, upper = dead_zone(alpha, beta, variant)
     return edge(lower, variant, n_V, M), edge(upper, variant, n_V, M)

@@ -2,8 +2,8 @@
 
 Flow i has the rate r_i, the threshold alpha_i, and the over-estimate x_i of its propagation delay.
 q_i is the queueing delay of its path, the sum over the links. In equilibrium the flow keeps alpha_i
-packets queued, as it measures them: r_i (q_i - x_i) = alpha_i. This is the optimality condition of
-the problem
+packets queued by its own measurement: r_i (q_i - x_i) = alpha_i. This is the optimality condition
+of the problem
 
     maximise  sum_i alpha_i ln r_i + x_i r_i    subject to  A r <= c,
 
@@ -12,9 +12,9 @@ delays of the links are the prices (Lagrange multipliers) of this problem. The e
 and its rates are unique, because the objective is strictly concave. The prices are unique if the
 rows of A for the full links are independent. Otherwise one valid set of prices is returned.
 
-The model has one threshold per flow. For flows with alpha < beta, solve once with alpha and once
-with beta. The model leaves out the limits of buffers and the queues of ACKs. Propagation delays
-have no effect.
+The model has one threshold per flow. A flow with alpha < beta may keep any number of packets
+between the two queued; so solve once with alpha and once with beta. In the model no buffer
+overflows and no ACK waits in a queue. Propagation delays have no effect on the result.
 """
 
 from __future__ import annotations
@@ -42,11 +42,14 @@ class Certificate:
 
     A price is a link's queueing delay.  Small values prove optimality, since the problem is convex.
 
-    - ``stationarity``: the largest ``|r_i (q_i - x_i) / alpha_i - 1|`` of all flows, with the rate
-      r_i, the path's queueing delay q_i, the over-estimate x_i and the threshold alpha_i.
-    - ``primal``: by how much a link's load exceeds its capacity.
-    - ``dual``: the size of the most negative price, over the largest price.
-    - ``complementarity``: the largest price times idle capacity, over the sum of all queues.
+    - ``stationarity``: the largest ``|r_i (q_i - x_i) / alpha_i - 1|`` of all flows i.  r_i is the
+      rate, q_i the queueing delay of the path, x_i the over-estimate of baseRTT and alpha_i the
+      threshold.
+    - ``primal``: the largest excess of a link's load over its capacity, divided by the capacity.
+    - ``dual``: the magnitude of the most negative price, divided by the largest magnitude of a
+      price.
+    - ``complementarity``: the largest product of a link's price and its idle capacity, divided by
+      the sum of all links' queues in packets.
     """
 
     stationarity: float
@@ -220,10 +223,10 @@ def _placed(flows: int, place: int, value: float) -> Any:
 def _polish(A: Floats, c: Floats, a: Floats, x: Floats, prices: Floats) -> Floats:
     """Make the links' ``prices`` (queueing delays, s) exact, by projected Newton steps (Bertsekas).
 
-    The steps minimise the dual problem, c . price - sum alpha ln(q - x) for prices >= 0, where q is
-    the queueing delay of a flow's path and x its over-estimate.  If several steps are equally good
-    (redundant links), it takes the shortest.  It ends when rounding errors prevent a further
-    improvement.
+    The steps solve the dual problem: they minimise c . prices - sum_i alpha_i ln(q_i - x_i) over
+    all prices >= 0.  q_i is the queueing delay of flow i's path and x_i its over-estimate of
+    baseRTT.  If several steps are equally good (redundant links), the shortest is taken.  The steps
+    end when rounding errors prevent a smaller residual.
     """
     B = A / c[:, None]
     y = prices * c  # packets queued at each link

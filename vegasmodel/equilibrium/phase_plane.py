@@ -2,13 +2,14 @@
 
 Flow i has the window W_i, the propagation delay d_i and the over-estimate x_i of this delay. The
 link has the capacity c. The queueing delay Delta solves sum_i W_i/(d_i + Delta) = c; it is 0 if the
-windows do not fill the link. Each flow computes its backlog
+windows do not fill the link. Each flow computes its backlog, the left side of equation (3) of the
+paper ``boutremans``:
 
-    Diff_i = W_i - W_i (d_i + x_i)/(d_i + Delta)  (left side of (3))
+    Diff_i = W_i - W_i (d_i + x_i)/(d_i + Delta)
 
-(In ``linux`` it is larger by the factor 1 + (Delta - x_i)/(d_i + x_i).) The window grows if Diff_i
-is below alpha, shrinks if Diff_i is above beta, and holds in between. Units: packets, seconds,
-packets per second.
+In the variant ``linux`` the backlog is larger by the factor 1 + (Delta - x_i)/(d_i + x_i), the RTT
+over baseRTT. The window grows if Diff_i is below alpha, shrinks if Diff_i is above beta, and does
+not change in between. Units: packets, seconds, packets per second.
 
 Source: the paper ``boutremans``, (1), (3) and figure 6.
 """
@@ -84,9 +85,10 @@ def level(
 ) -> Floats:
     """The windows [m, 2] of two flows, if the backlog of flow number ``flow`` is ``edge`` packets.
 
-    There is one row for each of the m given queueing delays.  At the delay Delta the rate of the
-    flow is edge/(Delta - x) in the paper, with its over-estimate x, and the other flow gets the
-    rest of the capacity.  A row is NaN if nothing is left or if Delta <= x.
+    There is one row for each of the m queueing delays in ``delays``.  At the delay Delta the flow
+    with this backlog has the rate edge/(Delta - x) (in the variants ``paper`` and ``ns2``), where x
+    is its over-estimate of baseRTT.  The other flow gets the rest of the capacity.  A row is NaN if
+    Delta <= x, or if the rate exceeds the capacity.
     """
     word("variant", variant, VARIANTS)
     numbers("flow", flow, 0, 1)

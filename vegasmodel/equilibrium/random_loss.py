@@ -82,9 +82,12 @@ def random_factor(decrease: ArrayLike) -> Floats:
     exponential E of mean 1.  Its moments obey E V^s = s E V^(s-1) / (1 - d^2s).  Infinite for
     d = 1.
 
-    Let f(u) = ln(1 - d^(2u)).  Then factor k has the logarithm f(k + 1/2) - f(k).  For all
-    k >= K = ``FACTORS`` together, the sum of the logarithms is taken as f'(K)/8 - f(K)/2.  This
-    follows from the midpoint and the trapezoidal rule for one integral.  The error is below 1e-11.
+    The product has infinitely many factors.  Those with k < K = ``FACTORS`` are multiplied one by
+    one.  The logarithm of factor k is f(k + 1/2) - f(k), where f(u) = ln(1 - d^(2u)).  For all
+    k >= K together, the sum of these logarithms is approximated by f'(K)/8 - f(K)/2.  For the
+    integral I of f from K to infinity, the midpoint rule with its first correction gives
+    sum f(k + 1/2) = I + f'(K)/24.  The trapezoidal rule gives sum f(k) = I + f(K)/2 - f'(K)/12.
+    The difference of the two sums is the approximation.  Its error is below 1e-11.
     """
     d = numbers("decrease", decrease, high=1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -110,11 +113,11 @@ def pftk(
 
     Padhye, Firoiu, Towsley and Kurose (1998), equations (30)-(32), for any window factor d; theirs
     is d = 1/2.  They assume that if a packet is lost, all later packets of the round are lost too,
-    as at a drop-tail queue.  So the model predicts too many timeouts for SACK, and never too few.
-    The published form for a limited window has a jump where the limit begins to act.  The rate is
-    infinite for p = 0 without a limit.  For p = 1 it is one packet each time that the longest
-    timeout expires: 1/(64 T_0), where T_0 is the first timeout.  Raises ``FieldError`` as
-    ``square_root``.
+    as at a drop-tail queue.  So for SACK the model predicts more timeouts than occur, never fewer.
+    As a function of p, the published rate jumps where ``max_window`` begins to limit the window.
+    For p = 0 the rate is max_window / rtt, which may be infinite.  For p = 1 the sender sends one
+    packet whenever the longest timeout expires: the rate is 1/(64 T_0), where T_0 = ``timeout`` is
+    the first timeout.  Raises ``FieldError`` as ``square_root``, and for d = 1.
     """
     p, rtt, b, d = _checked(p, rtt, b, decrease)
     T_0 = numbers("timeout", timeout)
@@ -148,9 +151,10 @@ def _pftk_timeouts(p: Floats, W: Floats) -> Floats:
 def coarse_timeout(rtt: ArrayLike, tick: float = TICK) -> Floats:
     """Retransmission timeout of the coarse timer of ns-2's old defaults, seconds.
 
-    The timer counts an RTT in whole ticks, at least 1, and works in integers.  Below one tick the
-    smoothed RTT is 1 tick and its variance stays at 1/2, so srtt + 4 var is 3 ticks.  From one tick
-    on the count varies and the variance stays at 3/4, so the timeout is rtt + 3 ticks.
+    The timer counts each RTT in whole ticks, at least 1, and computes the timeout srtt + 4 rttvar
+    in integers.  For an RTT below one tick, srtt is 1 tick and rttvar stays at 1/2 tick, so the
+    timeout is 3 ticks.  For a longer RTT the number of counted ticks varies and rttvar stays at 3/4
+    tick, so the timeout is ``rtt`` + 3 ticks.
     """
     rtt, tick = positive("rtt", rtt), float(positive("tick", tick))
     return np.where(rtt < tick, 3 * tick, rtt + 3 * tick)
@@ -165,9 +169,10 @@ def hold_window(
 ) -> Floats:
     """Window at which Vegas stops growing: W (RTT - baseRTT) / RTT = alpha.
 
-    RTT is ``rtt + queueing``, or W / capacity if the window alone fills the link.  So W is the
-    lesser of ``alpha RTT / (RTT - baseRTT)`` and ``capacity baseRTT + alpha``, with
-    baseRTT = ``rtt + over_estimate``.
+    baseRTT is ``rtt + over_estimate``.  RTT is ``rtt + queueing``, or W / capacity if that is more,
+    because the window alone then fills the link.  In the first case W is
+    ``alpha RTT / (RTT - baseRTT)``, and infinite if RTT <= baseRTT.  In the second case W is
+    ``capacity baseRTT + alpha``.  The lesser of the two is returned.
     """
     T, q, a = positive("rtt", rtt), numbers("queueing", queueing), numbers("alpha", alpha)
     x = numbers("over_estimate", over_estimate, -math.inf)
@@ -221,10 +226,11 @@ def throughput(
     """Goodput of one flow on a lossy link, pkt/s.
 
     ``queueing`` is the delay (s) that other flows' packets cause. The method ``rounds`` is the
-    Markov chain of ``loss_rounds``: packets of a window beyond capacity times RTT queue behind the
-    flow's own packets, and a window that overflows the buffer is cut. ``pftk`` and ``square-root``
-    are the functions of these names. Their rate is at most the capacity, and for Vegas at most what
-    its window at rest sends (Samios and Vernon's approach, derived anew).
+    Markov chain of ``loss_rounds``. There, if the window exceeds capacity times RTT, the excess
+    packets queue behind the flow's own packets; if the buffer overflows, the window is cut. The
+    methods ``pftk`` and ``square-root`` return the sending rate from the function of this name, but
+    at most the capacity. For Vegas all methods limit the window to ``hold_window``. (With ``pftk``
+    and ``square-root`` this is Samios and Vernon's approach, derived anew.)
     """
     _link(p, capacity, buffer, method)
     numbers("queueing", queueing)
@@ -283,12 +289,12 @@ def share(
 ) -> Share:
     """Rates of flows that share a lossy link, from a fixed point of the mean queueing delay q.
 
-    Each flow sees RTT = rtt + q, and q is the least delay at which the rates fit the link.  The
-    rates fall as q grows, so q is unique.  If they are too large even with a full buffer, the
-    buffer overflows: all flows then see an additional loss probability, just large enough that
-    their rates fit the link.  A single flow queues only behind its own packets (``throughput``),
-    and q is 0.  The model is a mean field: flows see each other's mean queue, but not each other's
-    bursts.
+    Each flow sees RTT = rtt + q.  q is the least delay at which the sum of the rates does not
+    exceed the capacity.  The rates fall as q grows, so q is unique.  If the sum exceeds the
+    capacity even with a full buffer, the buffer overflows: all flows then see an additional loss
+    probability, just large enough that the sum equals the capacity.  A single flow queues only
+    behind its own packets (``throughput``), and q is 0.  The model is a mean field: flows see each
+    other's mean queue, but not each other's bursts.
     """
     _link(p, capacity, buffer, method)
     if not flows:

@@ -1,10 +1,10 @@
 """Rate-Delay services, two queues at one link: the rates, delays and buffers of the two classes.
 
-The flows of class R (loss-based) get k times the rate of the flows of class D (delay-based). The
-queue of class D has a small buffer, so its queueing delay is short. Rates are in packets per
-second, times in seconds, buffers in packets. All arguments broadcast. The formulas of the paper
-``podlesny`` are evaluated exactly. ``rate_utilization`` and ``delay_loss`` are not in the paper;
-they are approximations.
+A flow of class R (loss-based) gets k times the rate of a flow of class D (delay-based). The queue
+of class D has a small buffer, so its queueing delay is short. Rates are in packets per second,
+times in seconds, buffers in packets. The arguments may be arrays, which are broadcast as in NumPy.
+The formulas of the paper ``podlesny``, which describes these services, are evaluated exactly.
+``rate_utilization`` and ``delay_loss`` are not in the paper; they are approximations.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ def volume_ratio(n_rate: ArrayLike, n_delay: ArrayLike, k: ArrayLike = 1.0) -> F
     """Traffic of class D over that of class R, ``lambda = n_D / (k n_R)``: ``podlesny`` (5).
 
     n_D and n_R are the numbers of flows, k the target ratio of an R flow's rate to a D flow's.
-    Infinite without class R flows, NaN without any. Raises ``FieldError`` as ``service_rates``.
+    The result is infinite if only class R has no flows, and NaN if neither class has any. Raises
+    ``FieldError`` as ``service_rates``.
     """
     n_R, n_D = numbers("n_rate", n_rate), numbers("n_delay", n_delay)
     weight = positive("k", k)
@@ -110,10 +111,11 @@ def relative_fairness(
 ) -> Floats:
     """Mean rate of a Vegas flow over that of a NewReno flow: ``podlesny`` section IV.
 
-    It is ``(total_delay / n_delay) / (total_rate / n_rate)``; totals are rates or utilisations of
-    the class.  The paper has an example: 100 Vegas flows use 24 % and 300 NewReno flows 74 %, and
-    its 0.97 is (0.24/1) / (0.74/3) = 0.973.  The result is infinite where NewReno gets nothing, and
-    NaN where a class has no flows.
+    It is ``(total_delay / n_delay) / (total_rate / n_rate)``.  ``total_delay`` and ``total_rate``
+    are what all Vegas flows and all NewReno flows get: either both as rates or both as fractions of
+    the capacity.  In an example of the paper, 100 Vegas flows use 24 % and 300 NewReno flows 74 %.
+    The paper gives 0.97 for this; the formula gives (0.24/1) / (0.74/3) = 0.973.  The result is
+    infinite where NewReno gets nothing, and NaN where a class has no flows.
     """
     u_D, n_D = numbers("total_delay", total_delay), numbers("n_delay", n_delay)
     u_R, n_R = numbers("total_rate", total_rate), numbers("n_rate", n_rate)
@@ -136,9 +138,9 @@ def split_buffer(buffer: ArrayLike, delay_buffer: ArrayLike = 0.1) -> tuple[Floa
 def delay_bound(B_D: ArrayLike, S_D: ArrayLike) -> Floats:
     """Longest queueing delay of a packet of class D, ``d = B_D / S_D`` seconds; section II-C.
 
-    This holds if packets are infinitely small. Real packets may wait longer, by at most one packet
-    time of each class: for the packet in transmission, and because the scheduler serves whole
-    packets. The delay is infinite where ``S_D`` is 0.
+    This holds if packets are infinitely small. A real packet may have to wait for the packet in
+    transmission, and the scheduler serves whole packets. So the delay may be longer, by at most the
+    packet time of class R plus that of class D. The delay is infinite where ``S_D`` is 0.
     """
     size = numbers("B_D", B_D, infinite=True)
     rate = numbers("S_D", S_D)
@@ -186,8 +188,8 @@ def rate_utilization(
         U = (1 - b^2) y^2 / (1 - 2 b y + y^2)          for y < 1/b
 
     This is an approximation, derived in ``symbolic.podlesny``.  If flows lose at different times,
-    less of ``S_R`` is idle.  So for any number of flows of one ``rtt`` without timeouts it is a
-    lower bound.
+    less of ``S_R`` is idle.  So U is a lower bound for any number of flows that have the same
+    ``rtt`` and no timeouts.
     """
     T, B = numbers("rtt", rtt), numbers("B_R", B_R, infinite=True)
     S = numbers("S_R", S_R)
@@ -207,18 +209,20 @@ def delay_loss(
     alpha: ArrayLike = 1.0,
     decrease: ArrayLike = 0.75,
 ) -> Floats:
-    """Loss probability of Vegas flows whose D buffer holds less than alpha packets of each.
+    """Loss probability of Vegas flows in class D, if its buffer has no room for all backlogs.
 
-    This is an approximation: such flows always grow by one packet per RTT, and a loss multiplies
-    the window by b.  S_D is the service rate of class D, B_D its buffer and n_D the number of its
-    flows.  The mean window is W = (S_D rtt + B_D) / n_D, and the loss probability p obeys the AIMD
-    law p W^2 = (1 + b) / (2 (1 - b)), derived in ``symbolic.podlesny``.
+    S_D is the service rate of class D, B_D its buffer and n_D the number of its flows.  If B_D is
+    less than n_D alpha, the backlogs cannot all reach alpha.  As an approximation, each window then
+    always grows by one packet per RTT, and a loss multiplies it by b.  The mean window is
+    W = (S_D rtt + B_D) / n_D, and the loss probability p obeys the AIMD law
+    p W^2 = (1 + b) / (2 (1 - b)), derived in ``symbolic.podlesny``.
 
-    The result is 0 if the buffer suffices for flows that know their propagation delays.  Flows that
-    measure these delays over-estimate them (``arrivals``) and queue more packets, so they lose
-    packets already when there are fewer of them.  The result is at most 1.  It reaches 1 where the
-    law no longer applies: for windows of a few packets, where timeouts dominate.  There
-    ``random_loss.share`` of the class on its own (capacity S_D, buffer B_D) gives the loss.
+    The result is 0 if B_D is at least n_D alpha.  That is right only for flows that know their
+    propagation delays.  Flows that measure these delays over-estimate them (``arrivals``) and queue
+    more packets, so fewer flows suffice to cause losses.  The result is at most 1.  It reaches 1 at
+    windows of a few packets, where timeouts dominate and the law does not apply.  For such windows
+    use the loss from ``random_loss.share``, with class D alone on a link of capacity S_D and
+    buffer B_D.
     """
     n_D, T = numbers("n_delay", n_delay), numbers("rtt", rtt)
     B, S = numbers("B_D", B_D, infinite=True), numbers("S_D", S_D)

@@ -1,20 +1,21 @@
 """Vegas and loss-based flows at a RED queue: the mean queue at which the flows fill the link.
 
-A queue of q packets at the capacity c causes the queueing delay q/c, and RED's loss probability
-p(q). Delay and loss determine the rate of each flow. At the equilibrium the rates add up to c.
-There is at most one equilibrium, and this module decides whether there is one (``equilibria`` has
-the proof). The answer lies between two points on RED's curve p(q). At one of them the flows ask for
-more than c, at the other for less, and both differences exceed the rounding errors. So the answer
-is certain.
+A mean queue of q packets at the capacity c causes the queueing delay q/c, and RED's loss
+probability p(q). Delay and loss determine the rate of each flow. At the equilibrium the rates add
+up to c. There is at most one equilibrium (``equilibria`` has the proof). If there is one, the
+module finds two points on RED's curve p(q), one on each side of it: at the first the flows send
+more than c, at the second less. If both differences exceed the rounding errors, the equilibrium
+certainly lies between the two points. The field ``certified`` says whether they do.
 
-The equilibrium is a mean: if the control loop is unstable, the queue oscillates, and its average
-may differ. ``alpha`` is the number of packets that a Vegas flow keeps queued. A real flow may keep
+If the control loop is unstable, the queue oscillates, and its mean may differ from that of the
+equilibrium. ``alpha`` is the number of packets that a Vegas flow keeps queued. A real flow may keep
 any number between its two thresholds.
 
 The model was compared with ns-2 on 40 random cases (``python -m benchmarks.accuracy_red``). If RED
-drops packets, the mean queue has an error of 6 % (12 % at most), and the rates of the two laws have
-one of 9 % (18 % at most). If RED marks packets, the errors are 19 % (157 % at most) and 26 % (104 %
-at most); the worst case has 3 Vegas flows and a Reno flow at thresholds of 3 and 9 packets.
+drops packets, the error of the mean queue is 6 % on average and at most 12 %. The larger error of
+the two laws' rates is 9 % on average and at most 18 %. If RED marks packets, these errors are 19 %
+on average and at most 157 %, and 26 % on average and at most 104 %. In the worst case, 3 Vegas
+flows and a Reno flow share a link, and RED's thresholds are 3 and 9 packets.
 """
 
 from __future__ import annotations
@@ -67,8 +68,9 @@ class Curve:
     def corners(self) -> Floats:
         """The corners of RED's curve as rows (mean queue in packets, base drop probability).
 
-        The curve rises from (0, 0) to a probability of 1, which it reaches by a jump at the latest
-        where the buffer is full.
+        The curve rises from (0, 0) to a probability of 1. With ``gentle`` it reaches 1 linearly, at
+        twice ``max_threshold``; otherwise it jumps to 1 at ``max_threshold``. If the buffer is
+        shorter than that, the curve jumps to 1 where the buffer is full.
         """
         top, last = self.max_threshold, self.max_probability
         rows = [(0.0, 0.0), (self.min_threshold, 0.0), (top, last)]
@@ -89,9 +91,10 @@ class Curve:
 class Flows:
     """The flows: booleans and numbers that broadcast to one entry per flow.
 
-    ``decrease`` after a loss is 0.5 for Reno, NewReno and SACK, 0.75 for Vegas (a mark halves the
-    window of any flow).  ``alpha`` and ``over_estimate`` count only where ``vegas`` is true.
-    ``timeout`` excludes the queueing delay, which is added; None means that of the coarse timer.
+    ``decrease`` is the factor of the window at a loss, by default 0.75 for Vegas and 0.5 for all
+    other flows.  (Under ECN it is not used: a mark halves the window of any flow.)  ``alpha`` and
+    ``over_estimate`` count only where ``vegas`` is true.  ``timeout`` is the timeout without
+    queueing; the queueing delay is added to it.  If it is None, ``coarse_timeout`` gives it.
     Raises ``FieldError`` for values out of range.
     """
 
@@ -128,9 +131,11 @@ class Equilibrium:
     - ``at-threshold`` or ``at-buffer``: where the curve is vertical.  The loss is such that the
       flows fill the link on average, and the queue oscillates about the jump.
 
-    ``interval`` has two rows (queue, loss), one on each side of the fixed point: at the first the
-    flows send more than the capacity c, at the second less.  ``certified`` says that both
-    differences exceed rounding errors.  ``residual`` is (sum of the rates - c)/c.
+    ``interval`` has two rows (queue, loss), which are points of the curve on the two sides of the
+    fixed point.  At the first, the sum of the rates is more than the capacity c; at the second, it
+    is less.  ``certified`` says that the sum differs from c by more than rounding errors at both.
+    If ``kind`` is ``underloaded``, both rows are (0, 0) and ``certified`` is True.  ``residual`` is
+    (sum of the rates - c)/c.
     """
 
     queue: float
@@ -143,12 +148,14 @@ class Equilibrium:
 
 
 def effective(base: ArrayLike, spacing: Spacing = "wait") -> Floats:
-    """Drops per packet for RED's base probability p_b, by RED's spacing of the drops.
+    """The fraction p of the packets that RED drops at the base probability p_b.
 
-    RED counts the packets since its last drop.  Let m = 1/p_b be whole.  The number of packets from
-    one drop to the next is random (``symbolic.red``):
+    p also depends on ``spacing``, the way in which RED spreads its drops.  RED counts the packets
+    since its last drop.  The number of packets from one drop to the next is random, with the mean
+    1/p.  Let m = 1/p_b be whole.  Then this number is (``symbolic.red``):
 
-    * ``wait`` (ns-2's ``wait_`` true, its default): uniform on m to 2m - 1; p = 2 p_b / (3 - p_b).
+    * ``wait`` (ns-2's ``wait_`` true, its default): uniform on m to 2m - 1, so
+      p = 2 p_b / (3 - p_b).
     * ``uniform`` (``wait_`` false): uniform on 1 to m - 1, so p = 2 p_b. (If the count starts at 0,
       as in Floyd and Jacobson, it is uniform on 1 to m, so p = 2 p_b / (1 + p_b).)
     * ``independent``: each packet is dropped with probability p = p_b.
@@ -187,11 +194,12 @@ def simple_pftk(
 def demand(flows: Flows, curve: Curve, queue: float, loss: float, capacity: float) -> Floats:
     """The rate that each flow delivers, pkt/s, at a mean queue in packets and a loss probability.
 
-    A loss-based flow sends at the rate of PFTK's short form (the square-root law under ECN), and at
-    most max_window / RTT. A Vegas flow does so with its own window factor after a loss (under ECN
-    every window is halved), and at most at ``alpha / (q/c - x)``, where q/c is the queueing delay
-    and x the flow's over-estimate of baseRTT. A fraction 1 - loss of what is sent is delivered (all
-    of it under ECN). The rate is infinite where nothing limits a flow.
+    A flow sends at the rate of ``simple_pftk`` (under ECN without timeouts, so by the square-root
+    law), and at most max_window / RTT. Each flow has its own window factor after a loss; under ECN
+    every window is halved. The sending rate of a Vegas flow is also at most
+    ``alpha / (q/c - x)``, where q/c is the queueing delay and x the flow's over-estimate of
+    baseRTT. A fraction 1 - loss of what is sent is delivered (all of it under ECN). The rate is
+    infinite where nothing limits a flow.
     """
     positive("capacity", capacity)
     numbers("queue", queue)

@@ -1,7 +1,8 @@
 """The steady state of Vegas flows on one link that over-estimate their propagation delays.
 
 Flow i has the propagation delay d_i, but its baseRTT is d_i + x_i. By its own measurement it keeps
-alpha_i packets queued. All flows see one queueing delay Delta, which solves
+alpha_i packets queued. All flows see one queueing delay Delta. It solves equation (6) of the paper
+``boutremans``,
 
     sum_i alpha_i / (Delta - x_i) = c                                           (6)
 
@@ -46,19 +47,21 @@ def queueing_delay(
 def rates(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -> Any:
     """Rates at the steady state, pkt/s [..., n]: ``boutremans`` (5), to 8 units in the last place.
 
-    ``alpha``, ``x`` and ``c`` are as in ``queueing_delay``.  ``variant`` says what Vegas holds
-    constant, and so which equation replaces (3).  W is the window, r the rate, base the flow's
+    ``alpha``, ``x`` and ``c`` are as in ``queueing_delay``.  ``variant`` says how Vegas
+    computes the backlog that it holds at alpha.  W is the window, r the rate, base the flow's
     baseRTT, Delta the queueing delay, and rtt the propagation delay:
 
-    - ``paper``: W (RTT - base)/RTT = alpha, so r = alpha/(Delta - x).
-    - ``ns2``: the same equation. ns-2 rounds, so with alpha = beta the backlog may stay anywhere
-      in [alpha - 0.5, alpha + 0.5). The result is for its middle; ``bands`` gives the whole set.
+    - ``paper``: W (RTT - base)/RTT = alpha, equation (3), so r = alpha/(Delta - x).
+    - ``ns2``: the same equation. ns-2 rounds the backlog, so even with alpha = beta it may stay
+      anywhere in [alpha - 0.5, alpha + 0.5). The rates returned are for the middle, alpha; the
+      module ``bands`` gives the rates for all these backlogs.
     - ``linux``: W (RTT - base)/base = alpha, so r = alpha (rtt + x)/((Delta - x)(rtt + Delta)).
-      Needs ``rtt`` [..., n] s. The result is for the lower edge of its band [alpha, alpha + 1).
+      Needs ``rtt`` [..., n] s. Linux truncates the backlog, so it may stay anywhere in
+      [alpha, alpha + 1). The rates returned are for the lower end, alpha.
 
-    alpha = 0 marks an absent flow (padding): its rate is 0, and its x and rtt are ignored.  NaN
-    where there is no answer; ``solve`` gives the reason.  Raises ``ValueError`` for shapes that do
-    not fit.
+    alpha = 0 marks an absent flow (padding): its rate is 0, and its x and rtt are ignored.  The
+    rates are NaN where there is no steady state; ``solve`` gives the reason.  Raises ``ValueError``
+    for shapes that do not fit.
     """
     return solve(alpha, x, c, rtt=rtt, variant=variant).rates
 
@@ -138,7 +141,8 @@ def _run(
 
     A case is one link with its flows. ``alpha``, ``x`` and ``rtt``, each of length m n, hold the
     cases one after the other; ``c`` has length m. The results are written to ``out`` of length m n
-    (rates), ``floats`` [m, 3] (delay, gap, residual) and ``integers`` [m, 2] (passes, status).
+    (rates), ``floats`` [m, 3] (queueing delay, the gap between it and the largest x, residual) and
+    ``integers`` [m, 2] (passes, status).
     """
     m, size = c.size, alpha.size
     n = size // max(m, 1)

@@ -1,14 +1,16 @@
 """How the rates of Vegas flows change if a flow's over-estimate of its propagation delay changes.
 
 Flow i has the threshold alpha_i, the rate r_i and the over-estimate x_i. Delta is the queueing
-delay. With y_i = Delta - x_i and w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2), the delay changes
-by dDelta/dx_k = w_k. The functions give the derivatives of the rates that follow from this.
+delay. Let y_i = Delta - x_i and w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2). If x_k changes, the
+queueing delay changes by dDelta/dx_k = w_k. From this follow the relative changes of the rates, per
+second of the flow's own x (``own``), of another flow's x (``cross``) and of Delta (``delay``).
 
 The arguments alpha and x have the shape [..., n], and the capacity c has the shape [...]. A flow
 with alpha = 0 is absent: its rate and all its derivatives are 0. If there is no steady state, the
-result is NaN. The equations are those of the variant ``paper``. Each formula exists twice: in
-the form that we derived from the paper's model, and as the paper prints it. The printed formulas
-are for flows that all have the same alpha.
+result is NaN. The equations hold for the variant ``paper``, in which Vegas divides by the RTT. For
+each formula there are two functions: one for the formula that we derived from the paper's model,
+and one (``..._printed``) for the formula that the paper prints. The printed formulas are for flows
+that all have the same alpha.
 
 Source: the paper ``boutremans``, 3.1.3, (7) to (9).
 """
@@ -97,9 +99,9 @@ def delay_printed(y: Any) -> Floats:
 def _parts(alpha: Any, x: Any, c: Any) -> tuple[Floats, Floats]:
     """The gaps y_i = Delta - x_i and the weights w_k of equations (7) and (8), both [..., n].
 
-    Delta is the queueing delay, x_i an over-estimate, and w_k = (alpha_k/y_k^2) / sum_j
-    (alpha_j/y_j^2). An absent flow (alpha = 0) has y = 1 and w = 0.  Both are NaN if there is no
-    steady state.
+    Delta is the queueing delay, x_i flow i's over-estimate of baseRTT, and
+    w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2).  An absent flow (alpha = 0) has y = 1 and w = 0.
+    If there is no steady state, w is NaN for every flow, and y for every flow that is not absent.
     """
     state = secular.solve(alpha, x, c)
     x = np.broadcast_to(np.asarray(x, dtype=np.float64), state.rates.shape)

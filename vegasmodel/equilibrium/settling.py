@@ -1,8 +1,8 @@
 """How long windows take to reach their steady state.
 
-A Vegas window moves by at most one packet per round trip, so a change of n packets takes n round
-trips. Only slow start is faster: it doubles the window in one or two round trips. Units: packets,
-seconds, packets per second.
+Outside slow start a Vegas window moves by at most one packet per round trip. So a change of n
+packets takes at least n round trips. Slow start is faster: it doubles the window in one round trip
+(Linux) or two (ns-2 and the papers). Units: packets, seconds, packets per second.
 """
 
 from __future__ import annotations
@@ -93,29 +93,30 @@ def lag(
     between: tuple[float, float],
     doubling: float,
 ) -> float:
-    """Whether earlier flows' windows can fall fast enough when a new flow starts: at most 1 if so.
+    """Ratio of the speed at which earlier flows' windows must fall to that at which they can fall.
 
-    The result is the greatest ratio of two speeds: that at which an earlier flow's window must
-    fall, and that at which it can fall. The new flow raises the queueing delay Delta from one
-    equilibrium to the next; ``between`` holds the two delays. An earlier flow j has the propagation
-    delay d_j (``rtt``), the over-estimate x_j and the round trip T_j. It keeps its window ``held``
-    [n] until its backlog reaches ``upper`` [n], the greatest one at which Vegas keeps its window.
-    Then its rate follows r_j = upper_j/(Delta - x_j), and its window W_j has to fall. Let -G be the
-    derivative by Delta of the sum of all earlier flows' rates. The window of the new flow grows by
-    v packets in each of its round trips T_n. Then
+    A new flow raises the queueing delay Delta from one equilibrium to the next; ``between`` holds
+    the two delays. An earlier flow j has the propagation delay d_j (``rtt``), the over-estimate
+    x_j of baseRTT and the round-trip time T_j. It keeps its window ``held`` [n] until its backlog
+    reaches ``upper`` [n], the greatest backlog at which Vegas keeps its window. From then on its
+    rate must be r_j = upper_j/(Delta - x_j), so its window W_j has to fall. Let -G be the
+    derivative, by Delta, of the sum of all earlier flows' rates. The window of the new flow grows
+    by v packets in each of its round trips T_n. Then
 
         dDelta/dt = v/(T_n^2 G),   -dW_j/dDelta = upper_j (d_j + x_j)/(Delta - x_j)^2.
 
     The product of the two, -dW_j/dt, is the speed at which window j has to fall. A window can fall
-    by one packet in T_j at most. So the ratio of the two speeds is the product times T_j, and the
-    greatest over all flows and delays is returned. If it exceeds 1, some window falls too slowly.
-    Delta then exceeds its next equilibrium for a time, in which the other flows have less than
-    their rates there.
+    by at most one packet in T_j. So the ratio of the two speeds is the product times T_j. The
+    greatest ratio over all earlier flows and delays is returned. At most 1 means that all windows
+    can fall fast enough. If it exceeds 1, some window falls too slowly. Then Delta exceeds its
+    value in the next equilibrium for a time, and meanwhile the other flows have lower rates than in
+    that equilibrium.
 
-    ``newcomer`` holds the over-estimate, the propagation delay and gamma of the new flow. Its
-    window W grows by v = 1. In slow start, while its backlog is below gamma, W doubles in
-    ``doubling`` round trips, and v is the larger of 1 and W ln 2/``doubling``. As Delta grows, the
-    new flow's own rate W/T_n falls, too. So T_n^2 G + W takes the place of T_n^2 G.
+    ``newcomer`` holds the over-estimate, the propagation delay and gamma of the new flow, whose
+    window is W. In congestion avoidance v = 1. In slow start, while the backlog is at most gamma, W
+    doubles in ``doubling`` round trips, and v is the larger of 1 and W ln 2/``doubling``. The
+    equation for dDelta/dt leaves out that the new flow's own rate W/T_n falls, too, as Delta grows.
+    To include this, T_n^2 G + W is used in place of T_n^2 G.
     """
     over, d, gamma = newcomer
     first, last = between

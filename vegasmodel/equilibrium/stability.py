@@ -1,18 +1,21 @@
 """Tells whether an equilibrium is stable under feedback delay, by its characteristic roots.
 
-The flows share one link. A sender sends when ACKs come, and each ACK reports the queue that its
-packet met (the equations of the simulator ``delayed``). Near the equilibrium small disturbances
-grow or decay as e^zt, where z is a root of the characteristic function
+The flows share one link. A sender sends when ACKs come, and each ACK tells it the queueing delay of
+the packet that it acknowledges. (These are the equations that the simulator ``delayed`` solves.)
+Near the equilibrium small disturbances grow or decay as e^(z t), where z is a root of the
+characteristic function
 
-    F(z) = p' K Lambda / (z (z + K)) + sum_i mu_i (e^zR_i - g_i(z)) / (e^zR_i - 1).
+    F(z) = p' K Lambda / (z (z + K)) + sum_i mu_i (e^(z R_i) - g_i(z)) / (e^(z R_i) - 1).
 
 So the equilibrium is stable if all roots have negative real parts. R_i is the round trip of flow i,
-Lambda the number of packets that all flows send per second, and mu_i the part of them that flow i
-sends. g_i says how the window of flow i reacts to the queueing delay that its ACKs report.
+Lambda the number of packets that all flows send per second, and mu_i the fraction of these packets
+that flow i sends. g_i says how the window of flow i reacts to the queueing delay that its ACKs
+report.
 
-The first term is that of RED. RED drops packets by an average of the queue: p' is the derivative of
-the loss probability by this average, and K is the speed, in 1/s, at which the average follows the
-queue. Without RED p' = 0, and one number decides stability (``Loop.gain``).
+The first term is that of RED, if RED drops packets. The drop probability depends on an average of
+the queue: p' is its derivative by this average, and K is the speed, in 1/s, at which the average
+follows the queue. Without RED p' = 0, and ``Loop.gain`` alone decides stability: it must be
+below 1.
 
 ``Loop`` contains the numbers of an equilibrium on which F depends. ``characteristic`` evaluates F
 and says how it is derived.
@@ -50,10 +53,12 @@ class Loop:
 
     - ``rtt``: R_i, the round-trip time with the queueing delay, s.
     - ``rate``: lambda_i, packets sent per second.  ``window``: W_i, packets.
-    - ``slope``: gamma_i, how strongly a Vegas window on its threshold falls as the queueing delay s
-      grows: (T + x)/(s - x), or (T + s)/(s - x) in Linux, with the propagation delay T and its
-      over-estimate x.  It is 0 for other windows.
-    - ``climb``: m_i, the growth of a window that losses limit, packets per round trip; else 0.
+    - ``slope``: gamma_i = -(dW_i/ds)/lambda_i for a Vegas window that keeps its backlog at a
+      threshold while the queueing delay s changes.  It is (T + x)/(s - x), or (T + s)/(s - x) in
+      Linux, where T is the propagation delay and x the over-estimate of T.  It is 0 for all other
+      windows.
+    - ``climb``: m_i, packets per round trip by which a window grows, if losses limit it.  It is 0
+      for all other windows.
     - ``loss``: p, the loss probability.  ``steep``: dp/dv, per packet of RED's average queue v.
     - ``pole``: K, 1/s, the speed at which v follows the queue (inf: at once).
     - ``marks``: True if RED marks packets with the probability p and drops none.
@@ -83,18 +88,24 @@ class Loop:
 
     @property
     def gain(self) -> float:
-        """Gamma, the sum over all flows of the share of all rates times the ``slope`` gamma_i.
+        """Gamma, the mean of the ``slope`` gamma_i over all flows, weighted by their rates.
 
-        Without RED the equilibrium is stable if Gamma < 1, for any RTTs R_i.  Proof: then the
-        characteristic function F is a weighted mean of terms (e^zR_i + gamma_i)/(e^zR_i - 1).  For
-        Re z >= 0 the real part of such a term is at least (1 - gamma_i)/2 (a Moebius map of
-        |e^zR_i| >= 1).  So Re F >= (1 - Gamma)/2 > 0, and F has no root there.  This bounds no rate
-        of decay: with unequal RTTs there are roots arbitrarily near the imaginary axis.
+        Without RED the equilibrium is stable if Gamma < 1, for any RTTs R_i.  Proof: without RED
+        the characteristic function F is the mean, weighted by the rates, of the terms
+        (e^zR_i + gamma_i)/(e^zR_i - 1).  For Re z >= 0 we have |e^zR_i| >= 1, so the real part of
+        each term is at least (1 - gamma_i)/2 (a Moebius map).  So Re F >= (1 - Gamma)/2 > 0, and F
+        has no root with Re z >= 0.  The proof does not show how fast disturbances decay: with
+        unequal RTTs there are roots arbitrarily near the imaginary axis.
 
-        If Gamma > 1, there are infinitely many roots right of the axis: on the axis Re
-        F = (1 - Gamma)/2 throughout, and each pole 2 pi i k/R_i turns F once about 0.  In Linux
-        gamma_i > 1 on any threshold. Even near an unstable equilibrium a window moves by at most a
-        packet per round trip.  So a single source swings by gamma/(1 + gamma) packets each way.
+        If Gamma > 1, there are infinitely many roots with Re z > 0.  F has poles on the imaginary
+        axis, at z = 2 pi k j/R_i with j^2 = -1 and k = 1, 2, ...  Elsewhere on the axis
+        Re F = (1 - Gamma)/2 < 0.  So along a path on the axis that passes each pole on its right,
+        each pole turns F once about 0.  In Linux gamma_i > 1 at either threshold.
+
+        Even near an unstable equilibrium a window moves by at most a packet per round trip.  If a
+        flow is alone on the link, its window W has the deviation w from the equilibrium, and turns
+        where w(t) + gamma w(t - R) = 0.  So W oscillates with the amplitude gamma/(1 + gamma)
+        packets.
         """
         return float(self.rate @ self.slope / self.rate.sum())
 
@@ -108,21 +119,23 @@ class Loop:
 class Stability:
     """Whether one equilibrium is stable, and the characteristic roots that were found.
 
+    A root is a zero of the characteristic function F. Roots are searched in a box of the complex
+    plane: real parts above ``left``, and imaginary parts between -``top`` and ``top``, all in 1/s.
+    Roots beyond ``top`` are not excluded. With the default of ``top``, the terms of F that come
+    from losses add up to less than 0.02 there (``_top``).
+
     Without RED, ``stable`` says whether ``gain`` (Gamma) is below 1, which is an exact criterion.
-    With RED it says that no root with real part 0 or more was found in the box that was searched. A
-    root is a zero of the characteristic function F.
+    With RED it says that no root with real part 0 or more was found in the box.
 
     ``roots`` are the roots found, in 1/s, by falling real part; one of each conjugate pair.
     ``residual`` is the largest |F| at a root over the sum of the sizes of F's terms.
 
-    The box is the part of the complex plane with real parts above ``left`` and imaginary parts
-    below ``top``, both in 1/s. Above ``top`` losses add less than 2 % to F; a root there is not
-    excluded. ``complete`` says that as many roots were found in the box as the argument principle
-    counts. If ``complete`` is True and there are no roots, disturbances decay faster than
-    e^(``left`` t).
+    ``complete`` says that as many roots were found in the box as the argument principle counts. If
+    ``complete`` is True and there are no roots, disturbances with frequencies below ``top`` decay
+    faster than e^(``left`` t).
 
-    The box is not searched if it would be higher than ``MAX_PERIODS`` times 2 pi over the longest
-    RTT. Then there are no roots, ``complete`` is False and, with RED, ``stable`` is False.
+    The box is not searched if ``top`` exceeds ``MAX_PERIODS`` times 2 pi over the longest RTT.
+    Then ``roots`` is empty, ``complete`` is False and, with RED, ``stable`` is False.
     """
 
     stable: bool
@@ -166,8 +179,8 @@ def characteristic(loop: Loop, z: complex | Complex) -> tuple[Complex, Complex, 
     ``Loop``.  The f_i cancel, and (1 - p) Lambda = c.  A Vegas window at its threshold has
     g_i = -gamma_i, its ``slope``; ``_answer`` has the g_i of a window that losses limit.
 
-    Hollot, Misra, Towsley and Gong (INFOCOM 2001) have this loop for one RTT, and for sources that
-    send at the rate W/RTT, without an ACK clock.
+    Hollot, Misra, Towsley and Gong (INFOCOM 2001) analyse such a feedback loop of RED for flows
+    that all have the same RTT, and that send at the rate W/RTT instead of upon ACKs.
     """
     z = np.asarray(z, dtype=np.complex128)
     total = float(loop.rate.sum())
@@ -240,11 +253,11 @@ def assess(loop: Loop, top: float | None = None, left: float | None = None) -> S
     differ, the result's field ``complete`` is False.
 
     - To the right the box reaches as far as a root can lie.
-    - To the left it is enlarged until it holds roots. It is enlarged no further once a disturbance
-      to the left of the box would fall below e^-6 of its size within the longest RTT. ``left``,
-      1/s, sets this side instead.
-    - Upwards it reaches ``top``, 1/s. By default that is two periods within the shortest RTT, or
-      more if losses change the characteristic function by 2 % or more there.
+    - To the left it is enlarged until it holds roots, unless ``left`` is given: then the left side
+      is at -``left``, 1/s. It is enlarged no further once roots beyond its left side would belong
+      to disturbances that fall below e^-6 of their size within the longest RTT.
+    - Upwards it reaches ``top``, 1/s, or slightly more. By default this is the frequency of two
+      periods within the shortest RTT, or a higher one if losses still matter there (``_top``).
     """
     if top is not None:
         positive("top", top)

@@ -1,4 +1,4 @@
-"""What the fields of a scenario may hold: quantities with units, rules for values, TOML files."""
+"""Reads and checks the fields of a scenario: quantities with units, other rules, and TOML files."""
 
 __all__: list[str] = []
 

@@ -1,4 +1,4 @@
-"""Dataclasses whose fields have rules: read from a TOML table, checked, changed and written.
+"""Dataclasses with a rule for each field, and functions that read, check, change and write them.
 
 The parts of a scenario, such as ``Link`` and ``Flow``, are such dataclasses.  Each of their fields
 declares a rule: how its value is read, which values are allowed, and how the value is written.
@@ -218,7 +218,7 @@ def evolve(part: T, changes: Mapping[str, Any], where: str = "") -> T:
     """A copy of the dataclass ``part`` with the attributes in ``changes`` changed.
 
     If the caller had left out a field, it held a computed default. This default is computed again
-    for the copy. An error names the part by ``where``.
+    for the copy. ``where`` is the place of ``part`` in the scenario, which an error names.
     """
     unset = dict.fromkeys(getattr(part, "_filled", ()))
     try:

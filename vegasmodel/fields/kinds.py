@@ -127,8 +127,8 @@ def _fixed(parts: list[Kind | None]) -> Kind:
 def _list(entry: Kind | None) -> Kind:
     """The kind of an argument that is a list or another iterable object.
 
-    ``entry`` is the kind of its entries.  They are checked, except those of an iterator, which
-    could then not be read again.
+    ``entry`` is the kind of its entries.  The entries of an iterator are not checked, because they
+    can be read only once.
     """
 
     def has(value: Any) -> bool:

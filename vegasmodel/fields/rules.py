@@ -44,7 +44,7 @@ class Unresolved(str):
 def known(*values: object) -> bool:
     """Whether all values are numbers.
 
-    A value that is none is text (``Unresolved``) that still needs a packet size or an RTT.
+    Any other value is text (``Unresolved``) that still needs a packet size or an RTT.
     """
     return not any(isinstance(value, Unresolved) for value in values)
 

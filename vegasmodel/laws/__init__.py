@@ -1,9 +1,9 @@
 """Laws of congestion control, one law per file.
 
-A law says how the window grows, and what a loss does to it. It has two forms: a continuous window
-for differential equations, and a window of whole packets. ``BUILT_IN`` contains the laws of this
-package. ``register_law`` adds a law of the user. A law in another installed package is registered
-when a scenario first names it.
+A law says how the window grows, and what a loss does to it. Its function ``drift`` moves a
+continuous window, for differential equations. Some laws have further functions for a window of
+whole packets. ``BUILT_IN`` contains the laws of this package. ``register_law`` adds a law of the
+user. A law in another installed package is registered when its name is first looked up.
 """
 
 from __future__ import annotations
@@ -61,14 +61,15 @@ def find(name: str) -> Law:
 
 
 def registered(laws: Iterable[str]) -> list[Law]:
-    """Those of the laws named in ``laws`` that a user or another package registered, each once."""
+    """The laws that a user or another package has registered, if ``laws`` names them; each once."""
     return [_outside[name] for name in sorted(set(laws) & set(_outside))]
 
 
 def foreign(laws: Iterable[str]) -> str | None:
-    """Why a closed form has no result for ``laws``: a text that names those unknown to the papers.
+    """Why the closed forms from the papers have no result for flows with these ``laws``.
 
-    The result is None if the papers have all of these laws.
+    The text names the laws that the papers do not treat.  The result is None if they treat all of
+    these laws.
     """
     other = sorted({name for name in laws if name not in _OF_THE_PAPERS})
     return f"it does not know the law {', '.join(other)}" if other else None

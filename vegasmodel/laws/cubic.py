@@ -15,17 +15,20 @@ ALPHA = 3.0 * (1.0 - BETA) / (1.0 + BETA)  # of an AIMD(alpha, beta) that is fai
 def remember(f: Source) -> float:
     """The window at the last loss, W_max, towards which the cubic function grows.
 
-    Fast convergence may reduce W_max.  A reduced value is stored with a minus sign.
+    Fast convergence may reduce W_max.  A reduced value is stored with a minus sign, so that
+    ``drift`` can compute the window at the loss from it.
     """
     return f.window if f.window >= abs(f.memory) else -0.5 * (1.0 + BETA) * f.window
 
 
-# RFC 9438 (1), (2): t seconds after a loss CUBIC's target is W(t) = C (t - K)^3 + W_max, with a
-# constant C. W_max is the window at the loss, and W_epoch the window right after it. W(t) reaches
-# W_max again after the time K = cbrt((W_max - W_epoch)/C). The sender aims at W(t + RTT), the
-# target one round trip ahead (4.2), or at W_est if that is larger. W_est is the window that a Reno
-# flow would have one round trip ahead (4.3). W_est begins at W_epoch, and grows by ALPHA = 0.53
-# packets per round trip, or by 1 packet once it is above the window at the loss.
+# RFC 9438 (1), (2): the cubic function W(t) = C (t - K)^3 + W_max gives CUBIC's window, with a
+# constant C. The time t counts from the end of the recovery, one round trip after the loss. W_max
+# is the window at the loss, or less after fast convergence. W_epoch is the window right after the
+# loss. W(t) reaches W_max at the time K = cbrt((W_max - W_epoch)/C). The sender aims at the larger
+# of two windows: W(t + RTT), the cubic function one round trip ahead (4.2), and W_est, the window
+# that a Reno flow would have one round trip ahead (4.3). W_est begins at W_epoch and grows by ALPHA
+# = 0.53 packets per round trip. Once it is above the window at the loss, it grows by 1 packet per
+# round trip.
 def drift(f: Source) -> float:
     """Growth in packets per round trip: the window aimed at, less the present window.
 

@@ -1,8 +1,8 @@
 """Finds laws of congestion control outside this package: in a Python file or an installed package.
 
-A scenario file contains only the name of a law, never that of a Python file. So reading somebody's
-scenario runs none of their code. Only the user can run foreign code: by naming a Python file, or by
-installing a package.
+A scenario file can name a law, but not a Python file. So a user who reads somebody's scenario runs
+none of that person's code. Code from outside this package runs only if the user names a Python file
+(option ``--laws``) or has installed a package with the law.
 """
 
 from __future__ import annotations

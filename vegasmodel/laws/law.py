@@ -1,4 +1,4 @@
-"""The form of a law of congestion control: how it moves the window, and how it cuts it at a loss.
+"""The class of a congestion control law, which moves the window and cuts it at a loss.
 
 The functions of a law are plain Python functions. Each takes one argument, a ``Source``, which
 describes the sender, and returns a float. The simulators compile them with Numba, so they may use
@@ -58,10 +58,10 @@ class Law:
     decrease: float = 0.5  # factor on the window at a loss; for Vegas the stack's factor holds
     cut: Rule | None = None  # the window after a loss, in place of ``decrease``
     remember: Rule | None = None  # the memory after a loss; by default it is the window at the loss
-    # ``per_ack`` says how the packet simulator moves the window. With "drift" it asks the function
-    # `drift` by how many packets the window grows per round trip. With "one a window" it adds 1/W
-    # packets at each ACK, as implementations of Reno do. With "thresholds" it compares the backlog
-    # with alpha and beta, as Vegas does.
+    # ``per_ack`` says how the simulator ``rounds`` moves the window. With "drift" the simulator
+    # asks the function `drift` by how many packets the window grows per round trip. With "one a
+    # window" each ACK adds 1/W packets, as in implementations of Reno. With "thresholds" the
+    # simulator compares the backlog with alpha and beta, as Vegas does.
     per_ack: PerAck = "drift"
     packets: PacketRules | None = None  # the functions for ``per_ack``; None for "drift"
     once_a_round: bool = False  # it decides once per round trip, by what it measured in this time

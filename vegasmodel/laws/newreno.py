@@ -1,6 +1,6 @@
 """TCP NewReno: in a recovery each partial ACK reveals one more lost packet (RFC 2582).
 
-So NewReno repairs one lost packet per round trip.
+A partial ACK comes once per round trip, so NewReno repairs one lost packet per round trip.
 """
 
 from vegasmodel.laws.law import Law, Source

@@ -1,8 +1,8 @@
-"""The form of the functions by which a law moves a window of whole packets, and helpers for them.
+"""The functions by which a law moves a window of whole packets: their arguments, and helpers.
 
-Such a function is called a rule. It takes the record of a sender. The packet simulator ``rounds``
-compiles it. The record also says which mechanisms of some TCP implementations the sender has
-(``stacks.Mechanisms``).
+Such a function is called a rule. The packet simulator ``rounds`` compiles it. Its first argument is
+the record of a sender: the sender's state, and which mechanisms of its TCP implementation are on
+(the class ``Mechanisms`` in ``stacks/stack.py``).
 """
 
 from __future__ import annotations
@@ -68,8 +68,9 @@ class PacketRules(NamedTuple):
 def cwnd_packets(f: Window) -> float:
     """The window rounded down to whole packets.
 
-    A window that is below a whole number only by rounding errors counts as that number.  In ns-2
-    (``plain_sums``) it does not, because ns-2's own window has these rounding errors, too.
+    A window that is below a whole number only by rounding errors counts as that number.  For ns-2
+    (``plain_sums``) such a window is rounded down, too, because ns-2's own window has these
+    rounding errors.
     """
     whole_packets: float = np.floor(f.cwnd if f.plain_sums else f.cwnd + SLACK)
     return whole_packets

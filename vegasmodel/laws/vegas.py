@@ -18,10 +18,10 @@ from vegasmodel.laws.packets import (
 SUMMED_SINGLY = 32.0  # ACKs of a stretch whose increments are added one by one, at most
 
 
-# This is equation (1) of the paper boutremans. The window W grows by one packet per RTT while Diff
-# < alpha, and shrinks by one packet per RTT while Diff > beta. In between it rests. Diff = W (RTT -
-# baseRTT)/RTT is the backlog, the number of the flow's own packets in the queue. Linux divides by
-# baseRTT instead of RTT.
+# This is equation (1) of the paper boutremans. Vegas computes its backlog, the number of its own
+# packets in the queue, as Diff = W (RTT - baseRTT)/RTT, where W is the window. Linux computes it as
+# W (RTT - baseRTT)/baseRTT. W grows by one packet per RTT while Diff < alpha, and shrinks by one
+# packet per RTT while Diff > beta. Otherwise W stays.
 def drift(f: Source) -> float:
     """Change of the window in congestion avoidance, in packets per round trip: 1, 0 or -1.
 
@@ -33,9 +33,10 @@ def drift(f: Source) -> float:
 
 
 def acks_to_change(f: Window) -> float:
-    """How many ACKs arrive until the window reaches the next whole packet.
+    """The number of ACKs after which the window reaches its next whole packet.
 
-    Each ACK adds the growth that Vegas decided for this round trip.
+    Each ACK adds ``f.growth`` packets, which Vegas decided at the end of the last round trip.  The
+    result is ``NEVER`` if the window does not grow.
     """
     if f.growth <= 0.0:
         return NEVER
@@ -56,9 +57,10 @@ def upon_acks(f: Window, acks: float) -> None:
 def add(f: Window, acks: float) -> None:
     """Add the growth per ACK to the window for ``acks`` ACKs.
 
-    ns-2 adds it ACK by ACK, so its window may have rounding errors: a sum of W increments 1/W may
-    stay below 1, and the window then reaches the next packet one ACK later.  For a sender with
-    ``plain_sums`` this function does the same, except for many ACKs at a time.
+    ns-2 adds the growth ACK by ACK, so its window may have rounding errors: a sum of W increments
+    1/W may stay below 1, and the window then reaches the next packet one ACK later.  For a sender
+    with ``plain_sums`` this function, too, adds ACK by ACK, unless there are more than
+    ``SUMMED_SINGLY`` ACKs.  In all other cases it adds ``acks`` times the growth at once.
     """
     if not f.plain_sums or acks > SUMMED_SINGLY:
         f.cwnd += acks * f.growth

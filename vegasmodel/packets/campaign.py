@@ -2,14 +2,15 @@
 
     python -m vegasmodel.packets.campaign FOLDER FILE.toml ... [--each link.0.buffer=5 pkt,10 pkt]
 
-If a campaign is killed, the same command continues it: scenarios with a result are skipped. The
-results depend only on the scenarios and their seeds, not on their order or the number of processes.
-The files have the format of ``vegasmodel.packets.reference``. The function
-``reference.lookup(scenario, FOLDER)`` reads one of them.
+``--each`` runs every scenario once with each of the given values of a field. If a campaign is
+killed, the same command continues it: scenarios with a result are skipped. The results depend only
+on the scenarios and their seeds, not on their order or the number of processes. The files have the
+format of ``vegasmodel.packets.reference``. The function ``reference.lookup(scenario, FOLDER)``
+reads one of them.
 
 The temporary files of ns-2 are in the folder ``FOLDER/.work``. A killed campaign leaves this folder
-and all results that were finished. On Linux it leaves no running process. The next campaign removes
-``.work``.
+and the results that it had finished. The next campaign removes ``.work``. On Linux no process of a
+killed campaign continues to run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Averages a trace into a ``Prediction``, the type of the models' results, to compare the two."""
+"""Averages a trace into a ``Prediction``, so that it can be compared with the results of models."""
 
 from __future__ import annotations
 
@@ -143,9 +143,10 @@ def _mean(
 ) -> Floats | None:
     """The mean of a variable over the packets that each flow delivered while measured: [flow].
 
-    The variable has one value per interval.  An interval's weight is the number of packets
-    delivered in it, times ``weights``, the part of it that is measured.  If a flow delivered no
-    packet, its weights are ``weights`` alone.
+    The variable has one value per interval and flow.  The weight of an interval is the number of
+    packets that the flow delivered in it, times ``weights``: the part of these packets that belongs
+    to the flow's measured time (``_weights``).  If a flow delivered no packet, ``weights`` alone is
+    the weight.
     """
     if values is None:
         return None

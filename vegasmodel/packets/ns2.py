@@ -90,8 +90,8 @@ def run(
 
     ``spaced=False`` asks for RED as Floyd and Jacobson published it in 1993, which may drop two
     packets in a row.  By default ns-2's RED lets 1/p packets pass after a drop (its parameter
-    ``wait_``), where p is the drop probability.  ``stock`` names parameters of
-    ``ns2_defaults.SETS`` that keep the value of ns-2 2.35.
+    ``wait_``), where p is the drop probability.  ``stock`` names parameters of ns-2 that
+    keep their default of ns-2 2.35, even if the scenario's set in ``ns2_defaults.SETS`` changes it.
 
     Raises ``FieldError`` for a field that ns-2 cannot simulate, ``EngineMissing`` and
     ``EngineFailed``.

@@ -1,9 +1,10 @@
-"""Two sets of ns-2 parameters: those of the papers' years, and those of the last release, 2.35.
+"""Two sets of ns-2 parameters: those of 1999 to 2001, and those of the last release, 2.35.
 
-The papers used the versions of ns-2 from 1999 to 2001. The default values of its parameters changed
-until release 2.35 in 2011. A single wrong default can change a throughput by 15 %. The number of
-header bytes alone changes the ratio of Vegas's throughput to Reno's by a factor of two. The dates
-below come from comments in ns-2's own file of defaults.
+The papers whose results this package checks used ns-2 of 1999 to 2001. Later versions, up to
+release 2.35 in 2011, changed the default values of many parameters. A single wrong default can
+change a throughput by 15 %. The number of header bytes alone changes the ratio of Vegas's
+throughput to Reno's by a factor of two. The dates of the changes in the list below come from
+comments in ns-2's own file of defaults.
 """
 
 from __future__ import annotations
@@ -47,15 +48,16 @@ _PAPERS = (
     Setting(_NEWRENO, "partial_window_deflation_", "0", "no deflation on a partial ACK (2002)"),
 )
 
-# By default ns-2's RED parameter wait_ is true: RED lets 1/p packets pass after each drop, where p
-# is the drop probability. If wait_ is false, RED may drop two packets in a row, as in the version
-# that Floyd and Jacobson published in 1993. The two sets below do not change wait_.
+# By default ns-2's RED parameter wait_ is true: after each drop RED lets all packets pass until 1/p
+# packets have arrived, where p is the drop probability. If wait_ is false, RED may drop two packets
+# in a row, as in the version that Floyd and Jacobson published in 1993. No set of parameters in
+# ``SETS`` changes wait_.
 UNSPACED = Setting(
     "Queue/RED", "wait_", "false", "drops by p/(1 - count p) from the first packet on"
 )
 
-# Each set lists the parameters of ns-2 that we change. In the set "2.35" we change none, so the
-# default values of ns-2 2.35 remain. With these, a packet of a loss-based flow has the size
-# packetSize_ plus 40 bytes of headers, but a packet of Vegas has only the size packetSize_. A
-# connection then begins with a SYN.
+# Each set lists the parameters of ns-2 that we change. The set "2.35" is empty, so all parameters
+# keep the default values of ns-2 2.35. With these default values, a packet of a loss-based flow has
+# the size packetSize_ plus 40 bytes of headers, a packet of Vegas has only the size packetSize_,
+# and a connection begins with a SYN.
 SETS: Mapping[str, tuple[Setting, ...]] = MappingProxyType({"papers": _PAPERS, "2.35": ()})

@@ -8,7 +8,7 @@ such text can be executed as a command.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -37,11 +37,6 @@ _AGENTS = {
     "tahoe": "Agent/TCP",
     "cubic": "Agent/TCP/Linux",  # whose congestion control is that of Linux 2.6
 }
-# ns-2 serves the two classes of Rate-Delay services by weighted round robin: in each round, each
-# class may send a certain number of packets. _ROUND is the mean of the two classes' numbers. ns-2
-# sends whole packets only, so the ratio of the two numbers is inexact; a larger _ROUND makes it
-# more exact.
-_ROUND = 16
 _KINDS = {"droptail": "DropTail", "red": "RED", "rd": "CBQ/WRR"}
 
 
@@ -165,10 +160,20 @@ def _queue(scenario: Scenario, link: Link) -> dict[str, float | int | str]:
 
 
 def _classes(scenario: Scenario, i: int, link: Link, way: str) -> list[str]:
-    """The script's lines for one direction of a Rate-Delay link: its two queues and their flows."""
+    """The script's lines for one direction of a Rate-Delay link: its two queues and their flows.
+
+    ns-2 serves the two classes by weighted round robin.  In each round a class may send its share
+    of twice a number of bytes, here ``turn``.  What a class sends beyond that in one round, ns-2
+    subtracts in the next (``bytes_alloc_`` in cbq.cc), so the shares are exact if a class may send
+    at least one packet a round.  The number is the smallest for which this is so: a class whose
+    buffer is smaller than its turn would run dry in it.
+    """
     largest = max(scenario.size_of(group) for group in scenario.flows)
     limits = rate_delay_limits(link)
-    lines = [f"classes {i} {way} {round(_ROUND * largest)} {limits[0]} {limits[1]}"]
+    parts = [part for _, part in _parts(scenario, link, way)]
+    least = min((min(part, 1.0 - part) for part in parts), default=0.5)
+    turn = math.ceil(largest / (2.0 * least))
+    lines = [f"classes {i} {way} {turn} {limits[0]} {limits[1]}"]
     for service in ("rate", "delay"):
         members = [
             f
@@ -179,32 +184,38 @@ def _classes(scenario: Scenario, i: int, link: Link, way: str) -> list[str]:
     return lines
 
 
-def _shares(scenario: Scenario, origin: float) -> list[str]:
-    """The script's lines that set the service shares of the two classes of a Rate-Delay link.
+def _parts(scenario: Scenario, link: Link, way: str) -> Iterator[tuple[float, float]]:
+    """When the service shares of a Rate-Delay link change, in s, and the rate class's share then.
 
     The shares are ``k n_R : n_D`` (``podlesny`` (5)). n_R and n_D are the numbers of active
     long-lived flows in the rate class and the delay class.  A flow of the rate class gets k times
-    the capacity that a flow of the delay class gets.  The shares are updated when such a flow
-    starts or stops.
+    the capacity that a flow of the delay class gets.  The shares change when such a flow starts or
+    stops.  A class without active rivals borrows the whole link.
     """
+    if not isinstance(link.queue, RateDelay):
+        return
+    k = link.queue.k
+    lasting = [
+        member
+        for member in scenario.members
+        if member.flow.arrivals == "once"
+        and member.flow.direction == way
+        and link in scenario.path(member.flow)
+    ]
+    for time in sorted({t for member in lasting for t in (member.start, member.stop)}):
+        active = [m.flow.service for m in lasting if m.start <= time < m.stop]
+        n_rate, n_delay = active.count("rate"), active.count("delay")
+        if n_rate and n_delay:
+            yield time, k * n_rate / (k * n_rate + n_delay)
+
+
+def _shares(scenario: Scenario, origin: float) -> list[str]:
+    """The script's lines that set the service shares of the classes of Rate-Delay links."""
     lines = []
     for i, link in enumerate(scenario.links):
-        if not isinstance(link.queue, RateDelay):
-            continue
         for way in ("forward", "reverse"):
-            lasting = [
-                member
-                for member in scenario.members
-                if member.flow.arrivals == "once"
-                and member.flow.direction == way
-                and link in scenario.path(member.flow)
-            ]
-            for time in sorted({t for member in lasting for t in (member.start, member.stop)}):
-                active = [m.flow.service for m in lasting if m.start <= time < m.stop]
-                n_rate, n_delay = active.count("rate"), active.count("delay")
-                if n_rate and n_delay:  # a class without active rivals borrows the whole link
-                    part = link.queue.k * n_rate / (link.queue.k * n_rate + n_delay)
-                    lines.append(_at(origin + time, f"share {i} {way} {_number(part)}"))
+            for time, part in _parts(scenario, link, way):
+                lines.append(_at(origin + time, f"share {i} {way} {_number(part)}"))
     return lines
 
 

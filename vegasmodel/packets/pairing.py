@@ -1,4 +1,4 @@
-"""Pairs each flow of a scenario with a flow of a trace, and records by which rule."""
+"""Pairs each flow of a scenario with a flow of a trace, and records which of the rules applied."""
 
 from __future__ import annotations
 

@@ -1,9 +1,11 @@
-"""Stored runs of ns-2 and of the Linux kernel, for ``compare`` on machines where neither can run.
+"""Stored runs of ns-2 and of the Linux kernel, for machines on which neither of the two can run.
 
-Each scenario has one JSON file. Runs of ns-2 are in the folder ``reference/``. Runs of the Linux
-kernel, measured with ``scripts/kernel``, are in ``reference/linux/``. The file's name is the
-scenario's ``fingerprint``, a hash of the scenario. The file holds the scenario as its user wrote
-it, the version of ns-2 or Linux, the results, and a SHA-256 of all these.
+The command ``compare`` takes a stored run of its scenario as the measurement. Each run is one JSON
+file. Runs of ns-2 are in the folder ``reference/``. Runs of the Linux kernel, measured with
+``scripts/kernel``, are in ``reference/linux/``, where a few kernel traces (Parquet) are stored too.
+A JSON file's name is the scenario's ``fingerprint``, a hash of the scenario. The file holds the
+scenario as its user wrote it, the version of ns-2 or Linux, the results, and a SHA-256 of all
+these. ``make`` runs ns-2 and stores the result; ``--each`` makes one run per value of a field.
 
     python -m vegasmodel.packets.reference make FILE.toml [--each link.0.buffer=5,10,20]
     python -m vegasmodel.packets.reference check        # runs ns-2 again and compares
@@ -157,8 +159,8 @@ def stored(folder: Path = FOLDER) -> list[Scenario]:
 def check(scenario: Scenario, folder: Path = FOLDER) -> float:
     """Run ns-2 again on a scenario and compare with its stored run.
 
-    Returns the largest difference between the two throughputs of a flow, divided by the largest
-    stored throughput of all flows.
+    Returns the largest difference between a flow's new and its stored throughput, divided by the
+    largest stored throughput of all flows.
     """
     from vegasmodel.packets import ns2
 
@@ -217,9 +219,9 @@ def variants(table: dict[str, Any], each: str | None) -> Iterator[dict[str, Any]
 
     ``table`` is the content of the scenario's TOML file.  ``each`` names the key and its values:
     ``link.0.buffer=5 pkt,10 pkt`` gives two copies, with 5 and 10 packets as the buffer of the
-    first link.  A bare integer is set as a number, any other value as text.  Raises ``FieldError``
-    if the scenario has no such place as ``link.0``.  Without ``each``, the result is the table
-    itself.
+    first link.  A value of digits alone is set as a whole number, any other value as text.  Raises
+    ``FieldError`` if ``table`` lacks the part that holds the key, such as ``link.0``.  If ``each``
+    is None, the only result is ``table`` itself.
     """
     if each is None:
         yield table
@@ -239,7 +241,7 @@ def variants(table: dict[str, Any], each: str | None) -> Iterator[dict[str, Any]
 
 
 def tables(files: Sequence[Path], each: str | None) -> list[dict[str, Any]]:
-    """The contents of scenario files, each in all the ``variants`` that ``each`` asks for.
+    """The contents of all scenario files, or all their ``variants`` if ``each`` is given.
 
     Raises ``FieldError`` for a file that is not a valid scenario.
     """

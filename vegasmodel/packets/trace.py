@@ -5,8 +5,9 @@ is the end of each interval; the first interval begins at ``Trace.begin``. Every
 in the units of ``VARIABLES``. NaN means that the value is unknown in that interval. A variable that
 was not recorded is absent.
 
-On disk a trace is one Parquet file. It has a row per interval and a column per variable, which
-holds lists of one value per flow or link. Everything else is JSON in the file's metadata.
+On disk a trace is one Parquet file with one row per interval. It has one column for each variable
+that changes with time; a cell is a list with one value per flow or link. Variables without time,
+such as ``first``, and everything else are JSON in the file's metadata.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Turns results into figures.
 
-No other package imports matplotlib; it is loaded at its first use.
+No other part of vegasmodel imports matplotlib; it is loaded at its first use.
 """
 
 from vegasmodel.support import lazy

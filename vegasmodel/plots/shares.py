@@ -1,8 +1,9 @@
-"""Draws throughputs and baseRTTs by group, order of arrival, buffer or Rate-Delay class.
+"""Draws throughputs as bars per group, and throughputs and baseRTTs over a scenario's property.
 
-The arguments ``models`` and ``measured`` are predictions. Models are drawn as lines, measurements
-as markers with two standard errors. The horizontal position of a prediction, for example its
-buffer, is read from its scenario.
+Such a property is the flows' order of arrival, the buffer, or the ratio of the numbers of flows in
+the two Rate-Delay classes. It is read from the scenario of each prediction. The arguments
+``models`` and ``measured`` of the functions are predictions. ``models`` are drawn as lines,
+``measured`` as markers with two standard errors.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rate-Delay services (the paper ``podlesny``): two queues behind one link share its buffer."""
+"""Rate-Delay services (the paper ``podlesny``): a link has two queues, which share its buffer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules for three special fields: packets that a link drops, the name of a law, and a buffer."""
+"""Rules for three special fields: which packets a link drops, which law a flow uses, a buffer."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The form of a stack: the mechanisms that an implementation of TCP adds to a law.
+"""The class ``Stack``: the mechanisms that an implementation of TCP adds to a law.
 
-Each mechanism is a field. It is off unless the stack's file turns it on. The file then cites a line
-of that TCP's source code or an RFC. A simulator reads these fields and never asks for a stack by
-its name.
+Each mechanism is a field of the class. It is off unless a stack's file, such as ``linux.py``, turns
+it on. Comments in that file cite the implementation's source code or an RFC. A simulator reads
+these fields and never asks for a stack by its name.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 An outcome is the set of all flows' mean throughputs in a run. Some scenarios have several steady
 states, or a continuous range of them. So the model is run from many random starts (``starts``),
-with other start times and first windows. Outcomes that differ by at most a tolerance count as one.
-So a continuous range is one outcome, and is described by its least and its greatest throughputs.
+which differ in the flows' start times and first windows. Outcomes that differ by at most a
+tolerance, directly or through a chain of others, count as one. So a continuous range counts as one
+outcome. It is described by its least and its greatest throughputs.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The different steady states of one scenario, and the share of random starts that lead to each.
 
 From each start (start times and first windows), the scenario is simulated until the flows reach a
-steady state. This is a fixed point, a cycle with its period, or the average of a motion that does
-not repeat. In contrast, ``basins`` compares averages over runs of a given length.
+steady state: a fixed point, or a cycle that repeats itself. If the motion does not repeat, its
+average counts as the steady state. The module ``basins`` compares averages over runs of a given
+length instead.
 """
 
 from __future__ import annotations

@@ -1,13 +1,16 @@
 """Finds a field of a scenario by its name: ``link.buffer``, ``flow.vegas.alpha``, ...
 
-- ``link.KEY`` means the key KEY of every link, and ``flow.KEY`` that of every group of flows. The
-  names ``flow.alpha``, ``flow.beta`` and ``flow.gamma`` mean only the groups with a delay-based
-  law.
-- ``link.NAME.KEY`` means a key of one link, and ``flow.NAME.KEY`` a key of one group.
-- ``link.queue.KEY`` means a key of the queue, and ``run.KEY`` a key of the run.
-- ``packet_size`` and ``ack_size`` are keys of the scenario itself.
+KEY is the field's key in a scenario file.
 
-If alpha = beta in the scenario, a change of ``alpha`` changes ``beta`` too.
+- ``link.KEY`` is a field of every link, and ``flow.KEY`` of every group of flows. But
+  ``flow.alpha``, ``flow.beta`` and ``flow.gamma`` are fields of the groups with a delay-based law
+  only, if there are any.
+- ``link.NAME.KEY`` is a field of one link, and ``flow.NAME.KEY`` of one group.
+- ``link.queue.KEY`` is a field of the queue of every link, ``link.NAME.queue.KEY`` of the queue of
+  one link, and ``run.KEY`` of the run.
+- ``packet_size`` and ``ack_size`` are fields of the scenario itself.
+
+If a group has alpha = beta and only its ``alpha`` is changed, its ``beta`` gets the same value.
 """
 
 from __future__ import annotations

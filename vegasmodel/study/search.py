@@ -1,10 +1,11 @@
 """Searches for the values of a field with which a model meets a target.
 
-The model is evaluated at many values of the field. If the difference between the model's answer and
-the target changes its sign between two neighbouring values, it has a root between them. This root
-is then computed. If the difference comes near zero and moves away again, it may touch zero or cross
-it twice, so more values are tried there. Two roots between two neighbouring values are missed if
-the difference is not near zero at these values.
+The model is evaluated at many values of the field. Let the miss be the model's answer minus the
+target. If the miss changes its sign between two neighbouring values, the answer meets the target,
+or jumps across it, at some value between them. This value is then computed. If the miss comes near
+zero and moves away again, it may touch zero or cross it twice, so more values are tried there
+(except with ns-2 and ns-3). Two solutions between two neighbouring values are overlooked if the
+miss is not near zero at these two values.
 """
 
 from __future__ import annotations

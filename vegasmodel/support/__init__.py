@@ -1,6 +1,6 @@
 """Services for the rest of the package.
 
-They are files, child processes, signals, compiled code, progress and optional packages.
+They deal with files, child processes, signals, compiled code, progress and optional packages.
 """
 
 __all__: list[str] = []

@@ -1,6 +1,6 @@
 """Small HTML tables for notebooks.
 
-Every cell is escaped, because names in it come from users.
+Every cell is escaped, because it may hold a name that a user chose.
 """
 
 from __future__ import annotations

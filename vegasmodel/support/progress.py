@@ -2,8 +2,8 @@
 
 The simulator is compiled code. It writes the simulated time to an array and does not hold Python's
 global lock. So another thread can read the time while the simulation runs. If an answer is the mean
-of several runs, the simulated seconds of all runs are added up. The seconds shown never decrease,
-even if the answer turns out to need more runs.
+of several runs, the simulated seconds of all runs are added up. So the seconds do not begin at 0
+again with each run. If the answer turns out to need more runs, only the shown total grows.
 """
 
 from __future__ import annotations

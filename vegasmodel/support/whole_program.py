@@ -2,14 +2,15 @@
 
 By default Numba compiles each function to machine code together with copies of all functions that
 it calls. If calls are eight levels deep, the innermost function is compiled eight times. Here each
-function is translated only to LLVM's intermediate language. The function that Python calls is then
-linked with one copy of each function that it needs, and LLVM optimises the whole once. The results
-stay the same to the last bit, because LLVM is not allowed to reorder arithmetic.
+function is first translated to LLVM's intermediate language, and no machine code is made of it. The
+function that Python calls is then linked with one copy of each function that it needs, and LLVM
+optimises the whole once. The results stay the same to the last bit, because LLVM is not allowed to
+reorder arithmetic.
 
-LLVM inlines small functions wherever they are called.  There are two exceptions, which make the
-program much smaller, while runs take about as long.  A function that many places call but few runs
-need (``apart``) is not inlined.  A function that seldom runs (``rare``) is not inlined either, and
-the functions that it calls are not inlined in it.
+LLVM inlines small functions wherever they are called. Two marks of a function prevent this. They
+make the program much smaller, while runs take about as long. A function marked ``apart`` is called
+at many places but needed in few runs; it is not inlined. A function marked ``rare`` seldom runs; it
+is not inlined, and no function that it calls is inlined in it.
 
 Four more changes save compile time:
 
@@ -19,8 +20,8 @@ Four more changes save compile time:
   types, and not at each place in the program.
 - Most of the functions create no arrays.  So Numba need not find out where each of their variables
   is used for the last time, which it does in order to free arrays.
-- Of LLVM's optimisations, those for vectors of numbers are left out, and before the functions are
-  put together each is simplified only.
+- LLVM's optimisations for vectors of numbers are left out. Before the functions are linked, LLVM
+  only simplifies each of them, with a few of its passes.
 """
 
 from __future__ import annotations

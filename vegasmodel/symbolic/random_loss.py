@@ -2,7 +2,8 @@
 
 PFTK is the model of Padhye, Firoiu, Towsley and Kurose (1998); each of its terms is derived. p is
 the loss probability of a packet. A loss multiplies the window by d. A receiver sends one ACK for
-every b packets. ``printed`` holds the formula of the PFTK paper, in which d = 1/2.
+every b packets. In the derivations of PFTK, the field ``printed`` of the ``Derivation`` holds the
+formula of the PFTK paper, in which d = 1/2.
 """
 
 from __future__ import annotations

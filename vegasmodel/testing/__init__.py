@@ -1,6 +1,6 @@
-"""Hypothesis strategies and invariants for property tests of code that uses this package.
+"""Hypothesis strategies and invariants for property tests of code that uses vegasmodel.
 
-The package needs the extra ``testing``.
+``vegasmodel.testing`` can be imported only if the extra ``testing`` is installed.
 """
 
 from vegasmodel.support import lazy

@@ -1,4 +1,4 @@
-"""Hypothesis strategies: random inputs of the Vegas steady state and random valid scenarios.
+"""Hypothesis strategies: random arguments for the Vegas equilibrium, and random valid scenarios.
 
 An example of a test that uses them::
 

@@ -1,7 +1,7 @@
 """The simulator ``delayed``: differential equations for windows, with feedback delay.
 
 A sender learns of the queue a round trip late. The package also contains a general integrator of
-delay differential equations, with which tests check the simulator.
+delay differential equations. Tests compare the simulator with this integrator.
 """
 
 from vegasmodel.support import lazy

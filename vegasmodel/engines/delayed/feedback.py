@@ -5,14 +5,14 @@ propagation delay: its baseRTT is T_i + x_i. The link has the capacity c (packet
 the queueing delay s. A_i(t) is the number of packets that flow i has sent by time t. A packet
 reaches the queue f_i seconds after it is sent.
 
-The queue grows by the packets that reach it, except a fraction p that random loss or RED drops. The
-link sends c packets per second. The buffer is full at s = s_max:
+Random loss and RED drop the fraction p of the packets that reach the queue. The others join the
+queue, and the link sends c packets per second. The buffer is full at s = s_max:
 
     c ds/dt = (1 - p) sum_i A_i'(t - f_i) - c,   0 <= s <= s_max                        (D1)
 
-The queue is first in, first out: a packet that reaches it at time u leaves it at time u + s(u).
-N_i(t) is the number of packets whose fate (arrived or lost) sender i knows at time t. The last of
-them reached the queue at the time u_i:
+The queue is first in, first out: a packet that reaches it at time u leaves it at time u + s(u). At
+time t sender i knows of its first N_i(t) packets whether they have arrived or were lost. The last
+of these packets reached the queue at the time u_i:
 
     u_i + s(u_i) = t - (T_i - f_i),   N_i(t) = A_i(u_i - f_i)                           (D2)
 
@@ -21,21 +21,26 @@ follow ACKs, and after a cut of the window the sender waits for some ACKs:
 
     A_i(t) = max over v <= t of N_i(v) + W_i(v)                                         (D3)
 
-Each ACK moves the window, by m_i packets per round trip:
+Each ACK moves the window. Per round trip the window moves by m_i packets:
 
     W_i dW_i = m_i dN_i,   m_i in Sgn_i(Diff_i),   Diff_i = W_i (s_i - x_i)/(T_i + s_i) (D4)
 
-The ACK reports the queueing delay s_i = s(u_i). Diff_i is the flow's backlog as the sender computes
-it from s_i. Sgn_i(Diff_i) is the set of values that m_i may have. For Reno it contains 1 only. For
-Vegas it contains 1 if Diff_i is below the threshold alpha, -1 if Diff_i is above the threshold
-beta, and 0 in between. At a threshold m_i may have any value between those on the two sides.
+Here s_i = s(u_i) is the queueing delay that the ACK reports. Diff_i is the flow's backlog as the
+sender computes it from s_i. Sgn_i(Diff_i) is the set of values that m_i may have. For Reno m_i is
+always 1 (1/2 if the receiver delays ACKs). For Vegas m_i is 1 if Diff_i is below the threshold
+alpha, -1 if Diff_i is above the threshold beta, and 0 in between. At a threshold m_i may have any
+value between those on the two sides.
 
-In slow start dW_i = (e^g - 1) dN_i, so the window grows by the factor e^g per round trip. After a
-loss at the full buffer a sender cuts its window once, however many packets of that window were
-lost. Random loss and RED do not cut the window but reduce it smoothly, by their mean effect: dW_i =
--p (1 - decrease) W_i dN_i, where ``decrease`` is the factor of one cut. RED's drop probability
-follows from its average queue v. Each packet that reaches the queue moves v towards the queue c s
-by the fraction -ln(1 - w) of the distance, where w is RED's weight.
+In slow start the window grows by the factor e^g per round trip: dW_i = (e^g - 1) dN_i, where the
+constant g depends on the flow's law. After a loss at the full buffer a sender cuts its window once,
+however many packets of that window were lost. Random loss and RED reduce the window smoothly, by
+the mean effect of their drops: dW_i = -p (1 - decrease) W_i dN_i, where ``decrease`` is the factor
+by which one cut multiplies the window. In slow start they do not reduce it. Instead, slow start
+ends with one cut as soon as their expected number reaches 1.
+
+RED's drop probability follows from its average queue v. The present queue has c s packets. If n
+packets reach the queue, the distance between v and c s shrinks by the factor (1 - w)^n, where w is
+RED's weight.
 
 Sources: (D3) Jacobsson et al., "ACK-clocking dynamics", INFOCOM 2008; (D4) the paper
 ``boutremans``, (1); RED and mean effect of losses: Misra, Gong and Towsley, SIGCOMM 2000.

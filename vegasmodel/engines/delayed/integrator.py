@@ -5,21 +5,22 @@
 Here y is the state, tau_k is the k-th delay, and phi is the given past before the start t_0. The
 method is the Runge-Kutta pair 5(4) of Dormand and Prince. It also gives a polynomial for the
 solution within each step, the dense output. The past values z_k are read from these polynomials.
+
 Delays and events need four additions:
 
-* Breaks: a break is a time at which a derivative of the solution jumps. The start is a break, and
-  so is each event. When a delayed time t - tau_k passes a break, the solution gets a new break, at
-  which a derivative of the next higher order jumps. The integrator ends a step at each break where
-  a derivative of at most the fifth order jumps. Jumps of higher orders do not harm a method of the
-  fifth order.
+* Breaks: a break of order n is a time at which the n-th derivative of the solution jumps (order 0:
+  the solution itself). The start is a break, and so is each event. When a delayed time t - tau_k
+  passes a break of order n, the solution gets a new break of order n + 1. The integrator ends a
+  step whenever a delayed time passes a break of order 5 or less. Breaks of higher orders do not
+  harm a method of the fifth order.
 * Short delays: if a delay is shorter than the step, f needs the solution inside the step. The step
-  is then iterated. If an iteration makes a delay negative, a shorter step is tried. If a delay
-  stays 0, the run ends, and the status says so.
-* Events: an event is a root of a function of the solution. The dense output is sampled at several
-  points of each step. Where the function changes its sign between two points, Brent's method finds
-  the root. An event may change the state.
-* Memory: if the caller gives the greatest delay (``keep``), the integrator stores only that much of
-  the past.
+  is then iterated. If an iteration makes a delay negative, a shorter step is tried. If the delay is
+  negative however short the step is, the run ends, and its status says so.
+* Events: an event occurs where a given function of time and state crosses 0. The function is
+  evaluated at several points of each step, by the dense output. If its sign changes between two
+  points, Brent's method finds the root between them. An event may change the state.
+* Memory: with the argument ``keep`` the integrator stores only the last ``keep`` seconds of the
+  solution. No delay may be longer.
 
 The integrator is general: it contains nothing about networks.
 """
@@ -64,9 +65,9 @@ class Event:
     """An event occurs when ``function(t, y)`` crosses 0.
 
     ``direction`` is 1 if only a rising function counts, -1 if only a falling one counts, and 0 if
-    both do.  ``action(t, y)`` returns the state with which the integration continues, or None to
-    keep the state.  It may also change the differential equation.  With ``terminal``, the event
-    ends the integration.
+    both do.  When the event occurs, ``action(t, y)`` is called.  It returns the state with which
+    the integration continues, or None to keep the state; it may also change the differential
+    equation.  With ``terminal``, the event ends the integration.
     """
 
     function: Callable[[float, Floats], float]
@@ -76,7 +77,7 @@ class Event:
 
 
 class Occurrence(NamedTuple):
-    """An event that occurred: its time, its index in the list of events, the state just before."""
+    """An event that occurred: time, index in the list of events, state before its action."""
 
     time: float
     event: int
@@ -168,7 +169,10 @@ class _Stepper:
             memory.current = None
 
     def first_step(self, t: float, y: Floats, span: float) -> float:
-        """Length of a careful first step: an Euler step of it changes y by 1 % of its size."""
+        """The length of a first step, so short that an Euler step changes y by 1 % of its size.
+
+        If y or its derivative is nearly 0, the length is a thousandth of ``span``.
+        """
         slope = self.slope(t, y)
         size, speed = self.norm(y, y, y), self.norm(slope, y, y)
         return min(span, 0.01 * size / speed if size > 1e-5 < speed else 1e-3 * span)
@@ -195,8 +199,8 @@ def integrate(
     Here y is the state at time t, and z holds the states at the delayed times t - tau.
 
     - ``history`` gives the states before the start: a function of time or a constant state.
-    - ``lags`` are the delays tau in seconds: numbers, or functions ``tau(t, y, past)`` for which
-      t - tau grows with t.
+    - ``lags`` are the delays tau in seconds: numbers, or functions ``tau(t, y, past)``, where
+      ``past(u)`` is the state at an earlier time u.  The delayed time t - tau must grow with t.
     - ``start`` is the state at ``span[0]``, if it differs from that of ``history``.
     - ``sample`` holds the times, in any order, at which the solution is wanted.
     - ``keep`` is the length of the past that is kept, in seconds.  No delay may be longer.
@@ -303,9 +307,10 @@ class _Run:
     def _next(
         self, t: float, y: Floats, h: float, last_error: float
     ) -> tuple[Piece, Floats, float, int | None, float] | str:
-        """Make the next step from time t; returns ``_step``'s result, or why no step is possible.
+        """Make the next step from time t.
 
-        h is the step length to try first.  If h is 0, ``first_step`` gives this length.
+        Returns the result of ``_step`` or, if no step is possible, a text that says why. h is the
+        step length to try first.  If h is 0, ``first_step`` gives this length.
         """
         try:
             self.memory.pass_now(t, y)
@@ -354,11 +359,11 @@ class _Run:
             h *= max(0.2, 0.9 * error**-0.2) if math.isfinite(error) else 0.25
 
     def _crossing(self, piece: Piece, new: Floats) -> tuple[float, int] | None:
-        """When a delayed time t - delay first reaches a break within the step; None if none does.
+        """The first time within the step at which a delayed time t - delay reaches a break.
 
         A break is a time at which the solution or one of its derivatives jumps.  Returns the time
         since the start of the step, and the order of the derivative that jumps at the break (0 for
-        the solution itself).
+        the solution itself).  Returns None if no delayed time reaches a break within the step.
         """
         first: tuple[float, int] | None = None
         memory, t, h = self.memory, piece.start, piece.h

@@ -137,10 +137,10 @@ def dropped(chance: Chance, mean: float) -> float:
 
 @jit
 def averaged(chance: Chance, mean: float, came: float, queue: float) -> float:
-    """RED's average queue after the arrival of ``came`` packets, before which it was ``mean``.
+    """RED's average queue after ``came`` packets have arrived; before, it was ``mean``.
 
-    Each packet moves the average towards the queue ``queue`` by the fraction ``weight`` of their
-    difference.  All three queues are in packets.
+    Each packet moves the average towards the present queue, ``queue``, by the fraction ``weight``
+    of their difference.  Queue and averages are in packets.
     """
     if chance.weight >= 1.0:
         return queue
@@ -157,8 +157,9 @@ def queue_step(
     Returns the step's length in seconds, the queueing delay s at its end, and the number of packets
     that overflow.  The delay follows c ds/dt = (1 - p) sum_i A_i'(t - f_i) - c, within 0 .. s_max.
     Here c is the capacity, and p (``loss``) is the probability that a packet is dropped although
-    the buffer has room.  A_i(t - f_i) is the number of flow i's packets that have reached the queue
-    by time t; A_i' is its derivative.
+    the buffer has room.  Flow i's packets need f_i seconds from the sender to the queue.  So at
+    time t the packets have reached the queue that flow i had sent by t - f_i; their number is
+    A_i(t - f_i).  A_i' is the derivative of A_i.
     """
     t, s = past.time[last], past.delay[last]
     equal = TINY * h + CLOCK_ERROR * t
@@ -200,12 +201,14 @@ def drop(
 ) -> None:  # fmt: skip
     """Decide which flows lose the packets that overflow in a step, and when the senders learn it.
 
-    ``losers`` says which flows may lose packets: all, those whose windows grew, or the loss-based
-    ones among these.  Growing windows are the usual choice for this reason: a source whose window
-    is constant or falls sends one packet per ACK, and this packet fits into the place that the
-    packet just acknowledged has left.  Only a source whose window grows sends additional packets,
-    which do not fit.  The flows share the loss in proportion to the packets that reach the queue in
-    the step.  If those that may lose send fewer packets than overflow, all flows share the loss.
+    ``losers`` says which flows may lose packets: ``ALL`` flows; those whose windows grew when they
+    sent the packets (``GROWING``); or the loss-based ones among the latter (``LOSS_BASED``).  These
+    flows share the loss in proportion to the packets that reach the queue in the step.  If fewer of
+    their packets reach the queue than overflow, all flows share the loss.
+
+    The usual choice is ``GROWING``.  A source whose window is constant or falls sends one packet
+    per ACK, and this packet fits into the place that the packet just acknowledged has left.  Only a
+    source whose window grows sends additional packets, which do not fit.
     """
     n, t = came.size, past.time[last]
     mine = np.zeros(n, np.bool_)
@@ -230,9 +233,9 @@ def drop(
 def reach(W: float, to: float, g0: float, g1: float, e: float) -> float:
     """The fraction of a step after which the backlog reaches the threshold e.
 
-    The backlog is W g, where g is the backlog divided by the window.  During the step the window
-    goes linearly from ``W`` to ``to``, and g linearly from ``g0`` to ``g1``.  So W g - e is
-    quadratic in time.  Of its two roots, the function takes the one that lies within the step.
+    During the step the window W goes linearly from ``W`` to ``to``.  The ratio g of backlog to
+    window goes linearly from ``g0`` to ``g1``.  So the backlog W g is quadratic in time, and
+    W g = e has two solutions.  The result is the one that lies within the step.
     """
     dW, dg = to - W, g1 - g0
     a, b, f = dW * dg, W * dg + g0 * dW, W * g0 - e
@@ -313,17 +316,17 @@ def loss_report(p: Flows, y: Senders, past: Past, last: int, i: int, t: float) -
 
 @jit
 def move(p: Flows, y: Senders, i: int, acks: float, g0: float, g1: float, tossed: float) -> float:
-    """The window of flow i after a step in which its sender learns the fate of ``acks`` packets.
+    """The window of flow i after a step in which its sender hears of ``acks`` packets.
 
-    Of these packets, ``tossed`` were dropped by random loss or RED although the buffer had room.
-    During the step the ratio of backlog to window goes from ``g0`` to ``g1``.
+    These packets were acknowledged or lost. Random loss or RED dropped ``tossed`` of them although
+    the buffer had room. During the step the ratio of backlog to window goes from ``g0`` to ``g1``.
     """
     W, cap, floor = y.window[i], p.max_window[i], p.min_window[i]
-    # Random loss and RED drop packets although the buffer has room. The sender learns in this step
-    # of `tossed` such drops, a real number (a mean value). One drop takes the fraction 1 - decrease
-    # of the window W. The model replaces the drops by many small cuts, spread evenly over time.
-    # Together these multiply W by exp(-(1 - decrease) tossed) (Misra, Gong and Towsley 2000). Half
-    # of this cut is made before the window grows in this step, and half after it.
+    # Random loss and RED drop packets although the buffer has room. `tossed` is the mean number of
+    # such drops of which the sender learns in this step; it need not be whole. A real drop
+    # multiplies the window W by `decrease`. In this model each drop shrinks W smoothly instead: all
+    # drops of a step together multiply W by exp(-(1 - decrease) tossed) (Misra, Gong and Towsley
+    # 2000). Half of this reduction is made before the window grows in this step, and half after it.
     yields = np.exp(-0.5 * (1.0 - p.decrease[i]) * tossed)
     if y.in_slow_start[i]:
         y.expected[i] += tossed

@@ -1,7 +1,7 @@
-"""Stores the past of a delay differential equation: a polynomial for each step, and the breaks.
+"""Stores the solution of a delay differential equation up to now: polynomials and breaks.
 
-The polynomial gives the solution at any time within its step. A break is a time at which the
-solution or one of its derivatives jumps.
+There is one polynomial for each step; it gives the solution at any time within the step. A break is
+a time at which the solution or one of its derivatives jumps.
 """
 
 from __future__ import annotations
@@ -88,8 +88,9 @@ class Memory:
         """The state y(u), read from the stored polynomials.
 
         A break is a time at which the solution or one of its derivatives jumps.  ``low`` and
-        ``high`` are the two breaks between which the state is wanted.  If u lies beyond one of
-        them, the polynomial of the step next to that break is continued to u.
+        ``high`` are two successive breaks, and the state is read from the solution between them.
+        If u lies outside this interval, the polynomial of the step at its nearer end is continued
+        to u.
         """
         inside = min(max(u, low), high)
         if inside < self.t0 or high <= self.t0:
@@ -150,5 +151,5 @@ class Memory:
 
 
 def rounding(t: float) -> float:
-    """The difference in seconds up to which two times near t are equal but for rounding."""
+    """The largest difference in seconds that rounding errors can make between two times near t."""
     return 1e-14 * max(1.0, abs(t))

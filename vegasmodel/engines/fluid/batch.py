@@ -1,16 +1,17 @@
 """Simulates thousands of scenarios at once with differential equations; it returns averages only.
 
-If every flow of a scenario runs TCP as in the papers, and the link is drop-tail without random
-loss, every window changes continuously. Such scenarios are put into arrays and solved together, by
-one of two engines:
+If every flow of a scenario has ``variant = "paper"`` (TCP as the papers describe it) and a law of
+this package, and if the link is drop-tail without random loss, then all windows change
+continuously. Such scenarios are put into arrays and solved together, by one of two engines:
 
 * ``threads`` runs compiled code with one thread per core. Its averages equal those of single runs
   bit for bit.
 * ``jax`` advances all scenarios at the same time with JAX. It is meant for a GPU; on a CPU it is
   slower than ``threads``.
 
-Both engines skip whole cycles of the windows once a scenario's cycles repeat. All other scenarios,
-for example those with the TCP of ns-2 or Linux, are simulated one by one, on several threads.
+Once the windows of a scenario move in cycles that repeat, both engines skip whole cycles. Scenarios
+whose windows do not change continuously, for example those with the TCP of ns-2 or Linux, are
+simulated one by one, on several threads.
 """
 
 from __future__ import annotations
@@ -108,17 +109,18 @@ def run(
     """Simulate all scenarios and return their averages.
 
     A flow adjusts its window once per round trip or at every instant, as its law and its TCP
-    implementation ("stack") do.  In three cases all flows adjust it at every instant, and a stack
-    matters only for the thresholds of the backlog:
+    implementation (its "stack") do.  In three cases all flows adjust their windows at every
+    instant, and a flow's stack only decides at which backlogs Vegas grows and shrinks:
 
     - all flows have ``variant = "paper"``;
     - ``losers`` or ``packets`` is given;
     - ``scenarios`` is the result of ``pack``.
 
-    ``losers``, ``packets`` and ``step`` are those of ``continuous.run``.  ``engine`` is "threads"
-    (their number is ``threads``, default one per core) or "jax".  With "jax", ``chunk`` scenarios
-    are computed together (default: all of them on a GPU, 64 on a CPU).  Raises ``ValueError`` for
-    wrong arguments.  A scenario that fails is flagged in ``ok`` and does not affect the others.
+    ``losers``, ``packets`` and ``step`` have the meanings that they have in ``continuous.run``.
+    ``engine`` is "threads" or "jax".  With "threads", ``threads`` is the number of threads
+    (default: one per core).  With "jax", ``chunk`` scenarios are computed together (default: all of
+    them on a GPU, 64 on a CPU).  Raises ``ValueError`` for wrong arguments.  A scenario that fails
+    has a false ``ok`` in the result and does not affect the others.
     """
     instant = losers is not None or packets is not None or isinstance(scenarios, Batch)
     losers = "growing" if losers is None else losers

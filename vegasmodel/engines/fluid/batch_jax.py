@@ -8,9 +8,10 @@ is found by a fixed number of Newton iterations.
 
 A step must end at some events: a queue forms, the buffer overflows, a flow starts or stops, a fast
 recovery ends. If a queue forms or the buffer overflows within a step, the next pass repeats this
-step with the length that ends at the event. A step does not end where a window meets one of Vegas's
-thresholds. This makes a small error, so averages differ slightly from those of the engine
-``threads``.
+step with the length that ends at the event. A window may meet one of Vegas's thresholds within a
+step. This makes a small error, so averages differ slightly from those of the engine ``threads``.
+Only a step that is longer than usual ends at about the time at which a window will meet a
+threshold.
 
 The computation uses float64 in any configuration of JAX, and does not change that configuration.
 """
@@ -78,9 +79,9 @@ def average(cases: Batch, losers: int, step: float, chunk: int | None) -> tuple[
 
 
 def _put(places: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """A function that writes the array ``some`` into an array, at the indices ``places``.
+    """A function ``put(values, some)`` that writes ``some`` into ``values`` and returns ``values``.
 
-    The indices are those of the last axis.
+    ``places`` are the indices, on the last axis of ``values``, at which it writes.
     """
 
     def put(values: np.ndarray, some: np.ndarray) -> np.ndarray:
@@ -94,7 +95,10 @@ def _put(places: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
 def _compiled(
     losers: int,
 ) -> tuple[Callable[[Batch], Any], Callable[[Batch, float, Any, int], Any]]:
-    """Two compiled functions: one makes the initial states, the other makes passes of the loop."""
+    """Two compiled functions: one makes the initial states, the other advances them.
+
+    The second one makes passes (``_pass``) of the loop that advances all scenarios.
+    """
 
     def advance(case: Batch, fraction: Array, y: _Moving, passes: Array) -> _Moving:
         moved: _Moving = jax.lax.while_loop(
@@ -130,7 +134,11 @@ class _Mark(NamedTuple):
 
 
 class _Moving(NamedTuple):
-    """The state of one scenario, which each pass of the loop advances; its arrays are [flow]."""
+    """The state of one scenario, which each pass of the loop advances.
+
+    The fields ``on`` to ``recovery_until`` have the shape [flow]; the other numbers belong to the
+    link.
+    """
 
     t: Array
     s: Array
@@ -154,7 +162,7 @@ def _threshold(
 ) -> tuple[Array, Array]:
     """The window at which Vegas's backlog is e packets, and its derivative by the queueing delay s.
 
-    It does in JAX what ``windows.threshold`` does.
+    This function is the same as ``windows.threshold``, but in JAX.
     """
     gap = s - over
     base = rtt + over
@@ -165,7 +173,7 @@ def _threshold(
 
 
 class _Motion(NamedTuple):
-    """How each flow's window moves, and the threshold that it slides on or moves towards."""
+    """How each window moves, and the threshold that the window slides on or moves towards."""
 
     moves: Array  # 1: grows, -1: shrinks
     slides: Array  # bool
@@ -176,8 +184,9 @@ class _Motion(NamedTuple):
 def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Array, _Motion]:
     """All flows' windows after a step of length h that ends at the queueing delay s1.
 
-    Returns the windows, their derivatives with respect to s1 and to h, and how the windows move.
-    It does in JAX what ``windows.window_after`` does, for all flows at once.
+    Returns the windows, the derivatives of the windows with respect to s1 and to h, and how the
+    windows move. This function does in JAX what ``windows.window_after`` does, but for all flows at
+    once.
     """
     W = y.window
     pace = 0.5 * (1.0 / (p.rtt + y.s) + 1.0 / (p.rtt + s1))
@@ -198,11 +207,11 @@ def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Arr
     grows = below & (up < jnp.minimum(low, p.max_window))
     on_low = below & ~grows & (low <= p.max_window)
     # Let L be the window at which Vegas's backlog is at the threshold: alpha, or gamma in slow
-    # start. A window W below L grows until it meets L. If L falls, W then follows L for the rest of
-    # the step. To find the time at which W and L meet, let g = W/L - 1. At the start of the step g
-    # has a value g0 < 0. If W grew during the whole step, g would have a value g1 > 0 at its end.
-    # The code takes g as linear in time. Then g is zero after the fraction -g0/(g1 - g0) of the
-    # step.
+    # start. L changes with the queueing delay. A window W below L grows until it meets L. If alpha
+    # = beta, W equals L from then on. If alpha < beta, W keeps the value `met` that it has when it
+    # meets L. To find the time of the meeting, let g = W/L - 1. At the start of the step g has a
+    # value g0 < 0. If W grew during the whole step, g would have a value g1 > 0 at its end. The
+    # code takes g as linear in time. Then g is zero after the fraction -g0/(g1 - g0) of the step.
     e = jnp.where(y.in_slow_start, p.gamma, p.lower)
     falling = on_low & (p.lower < p.upper)
     g0 = (
@@ -247,8 +256,8 @@ def _excess(p: Flows, c: Array, y: _Moving, s1: Array, h: Array) -> tuple[Array,
     """The sum of the flows' rates at the end of a step minus the capacity, in pkt/s.
 
     The step has length h and ends at the queueing delay s1.  Equation (W1) demands that the result
-    is 0.  Also returns its derivatives with respect to s1 and to h.  It does in JAX what
-    ``windows.excess`` does.
+    is 0.  Also returns the derivatives of the result with respect to s1 and to h.  This function
+    does in JAX what ``windows.excess`` does.
     """
     W, by_s, by_h, _ = _ahead(p, y, s1, h)
     rtt = p.rtt + s1
@@ -257,11 +266,11 @@ def _excess(p: Flows, c: Array, y: _Moving, s1: Array, h: Array) -> tuple[Array,
 
 
 def _solve(p: Flows, case: Batch, y: _Moving, h: Array) -> tuple[Array, Array]:
-    """Find the queueing delay at the end of a step of length h.
+    """The queueing delay at the end of a step, and the length of the step.
 
-    If the flag ``y.full`` is set, the step has to end at the delay ``y.level`` instead, and the
-    function finds its length.  Returns the queueing delay and the step's length.  It does in JAX
-    what ``windows.delay_after`` and ``windows.time_to`` do.
+    Usually the step has the length h, and the function finds the delay.  If the flag ``y.full`` is
+    set, the step has to end at the delay ``y.level``, and the function finds its length.  This
+    function does in JAX what ``windows.delay_after`` and ``windows.time_to`` do.
     """
     c, level, full = case.capacity, y.level, y.full
     empty = ~full & (_excess(p, c, y, jnp.zeros_like(y.s), h)[0] <= 0)
@@ -329,9 +338,9 @@ def _lose(losers: int, p: Flows, warmup: Array, due: Array, y: _Moving, grows: A
 def _skip(warmup: Array, due: Array, y: _Moving, spilt: Array) -> _Moving:
     """Skip a whole number of cycles if the cycles of the windows repeat.
 
-    They repeat if the state just after this overflow equals the state just after the previous one.
-    ``spilt`` says whether the step has ended in an overflow.  ``repeats.skip_cycles`` does the same
-    without JAX.
+    ``spilt`` says whether the step has ended in an overflow.  The cycles repeat if the state just
+    after this overflow equals the state just after the overflow before it.  ``repeats.skip_cycles``
+    does the same without JAX.
     """
     now, then = _Mark(y.t, y.window, y.over_estimate, y.totals), y.mark
     near = jnp.abs(now.window - then.window) <= REPEATS * now.window
@@ -350,10 +359,11 @@ def _skip(warmup: Array, due: Array, y: _Moving, spilt: Array) -> _Moving:
 
 
 def _slowly(p: Flows, y: _Moving, fraction: Array, motion: _Motion) -> Array:
-    """How long the next step may be, in seconds, if the queueing delay changes as slowly as now.
+    """How long the next step may be, in seconds, because the queueing delay changes slowly.
 
-    The rule is that of ``events.horizon``, but a step also ends where the first window will reach a
-    threshold.
+    The length follows from the present rate of change of the delay, by the rule of
+    ``events.horizon``. But a step also ends where the first window will reach a threshold. The
+    result is 0 if a flow is in slow start; the step then has its usual length.
     """
     per = 1.0 / (p.rtt + y.s)
     speed = jnp.where(motion.moves > 0, p.growth, motion.moves) * per

@@ -1,13 +1,13 @@
 """Simulates senders that share one link, with windows that change continuously.
 
 ``run`` integrates the differential equations in ``windows.py``, which have no feedback delay. Vegas
-follows equation (1) of the paper ``boutremans``. If its backlog comes to a threshold, its window
-may slide: it then keeps the backlog at the threshold. The window of Reno grows by one packet per
-round trip. Losses occur when the queue fills the buffer.
+follows equation (1) of the paper ``boutremans``. If Vegas's backlog reaches a threshold, the window
+may slide: it then changes with the queue so that the backlog stays at the threshold. The window of
+Reno grows by one packet per round trip. Losses occur when the queue fills the buffer.
 
 A flow's ``variant`` names a TCP implementation. In this model it decides only at which backlogs
-Vegas grows and shrinks. Real implementations also change their windows once per round trip and by
-whole packets. The package ``sampled`` and the simulator ``rounds`` contain that.
+Vegas grows and shrinks. Real implementations also change their windows by whole packets and once
+per round trip. The package ``sampled`` and the simulator ``rounds`` model such windows.
 """
 
 from __future__ import annotations
@@ -68,8 +68,9 @@ def unsupported(
 ) -> str | None:
     """The reason why this model cannot simulate the scenario; None if it can.
 
-    Two models are built on this one and can do more: ``feedback.py`` also random loss and RED,
-    ``run.py`` also random loss, RED and any law.  They set the flags for what they can do.
+    Two simulators that can do more than this model use the function, too.  ``feedback.py`` can
+    simulate random loss and RED.  ``run.py`` can simulate random loss, RED and any law.  They set
+    the flags ``random_loss``, ``red`` and ``any_law`` for what they can do.
     """
     queues = DropTail | Red if red else DropTail
     link, flows = scenario.links[0], scenario.flows
@@ -116,7 +117,7 @@ def flows_of(scenario: Scenario, packets: bool = False) -> Flows:
 
 
 def _group(flow: Flow, packets: bool) -> tuple[float, ...]:
-    """The fields of ``Flows`` that are the same for all flows of a group, in that order.
+    """The fields of ``Flows`` that are equal for all flows of a group, in the order of ``Flows``.
 
     They are all fields except ``rtt``, ``start`` and ``stop``.
     """
@@ -161,9 +162,11 @@ def limits(scenario: Scenario, packets: bool) -> tuple[float, float]:
 
     By section 3 of ``devendictis`` a packet is lost when the windows of Vegas and Reno together
     reach mu T + B + 1.  Here mu T is the bandwidth-delay product and B the buffer in packets.  So
-    the buffer overflows at a queue of B + 1 packets.  With ``packets`` a sender uses only the whole
-    part of its window W, which is W - 1/2 on average while W grows.  The equations contain this
-    average, so in them the buffer overflows at a queue of B + 1/2 packets.
+    the buffer overflows at a queue of B + 1 packets.
+
+    With ``packets`` a sender uses only the whole part of its window W.  While W grows, its whole
+    part is W - 1/2 on average.  The equations contain this average instead of W, so in them the
+    buffer overflows at a queue that is half a packet shorter: B + 1/2 packets.
     """
     link = scenario.links[0]
     return link.capacity, (link.buffer + (0.5 if packets else 1.0)) / link.capacity
@@ -194,12 +197,12 @@ def run(
     The result holds one sample of each trajectory every ``sample`` seconds (default: a thousandth
     of the duration).  The other arguments are:
 
-    - ``losers`` selects which flows lose packets when the queue overflows: ``growing``, those
-      whose windows grow at that moment; ``all``, every flow (hypothesis 5 of the source
-      ``devendictis``); or ``loss-based``, the loss-based ones among those that grow.
-    - ``packets`` adds the effect of whole packets on averages: fast recovery takes a round trip,
-      and of a loss-based window only the whole part counts.  By default it is on if a flow's
-      variant is ns2 or linux.
+    - ``losers`` selects which flows lose packets when the queue overflows: ``growing``, those whose
+      windows grow at that moment; ``all``, every flow (hypothesis 5 of the source ``devendictis``);
+      or ``loss-based``, the loss-based ones among those that grow.
+    - ``packets`` adds the effect of whole packets on averages.  A loss-based flow's fast recovery
+      takes a round trip, and the buffer overflows at a queue that is half a packet shorter
+      (``limits``).  By default ``packets`` is on if a flow's variant is ns2 or linux.
     - ``step`` is the length of an integration step divided by the shortest round trip.  Steps are
       longer where the queue changes slowly, and the error falls with the square of ``step``.
 

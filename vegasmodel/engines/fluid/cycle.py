@@ -1,17 +1,22 @@
-"""Finds the steady state of senders that share one link: a fixed point or a periodic motion.
+"""Finds the steady state of senders that share one link: constant windows or a periodic motion.
 
 If the buffer overflows again and again, the windows move in cycles from one overflow to the next
-(figure 2 of the paper ``devendictis``). The state is the vector of the windows just after an
-overflow. The return map takes this state to the state after the next overflow. A fixed point of
-this map is a periodic steady state. The eigenvalues of the map's derivative at this point are the
-Floquet multipliers: in each cycle a small disturbance is multiplied by them.
+(figure 2 of the paper ``devendictis``). The return map takes the windows just after an overflow to
+the windows just after the next overflow. If the windows return only after k overflows, the map to
+the k-th next overflow takes its place. A fixed point of the map is a periodic motion. The
+eigenvalues of the map's derivative at this point are the Floquet multipliers, which say by which
+factors a small disturbance of the windows is multiplied in each cycle.
 
-One multiplier is always 0, because the buffer is full in all these states. It is left out. Another
-multiplier may be 1. This is because Vegas with alpha < beta may hold its window anywhere in a
-range. If the cycle depends on the window that Vegas holds, a change of this window never decays.
+One multiplier is always 0 and is left out. The reason is that the buffer is full at each overflow:
+the queueing delay is then the same, and at this delay the flows' rates must add up to the capacity.
+So the windows just after an overflow have one degree of freedom less than there are flows.
 
-If the buffer does not overflow, the motion ends in a fixed point. Its multipliers are those of the
-map from the windows to the windows one round trip later.
+Another multiplier may be 1. Vegas with alpha < beta may hold its window anywhere in a range. If the
+cycle depends on the window that Vegas holds, a change of this window never decays.
+
+If the buffer does not overflow, the windows become constant. The multipliers are then the
+eigenvalues of the derivative of another map: from the windows to the windows one round trip later,
+the round trip being the longest of all flows.
 """
 
 from __future__ import annotations
@@ -80,8 +85,8 @@ class _Motion:
     def integrate(self, state: State, end: float, *, until_loss: bool, tally: Tally) -> int:
         """Simulate up to time ``end``; with ``until_loss``, only up to the first overflow.
 
-        The windows that an overflow cuts have then been cut.  Returns the code that says how the
-        simulation ended.
+        In the state at the end, this overflow has already cut the windows.  Returns the code that
+        says how the simulation ended.
         """
         code: int = self._march(
             self.flows, state, self.c, self.s_max, self._losers, end, self._step,
@@ -113,13 +118,17 @@ def limit_cycle(
     """Find the steady state of a scenario: a fixed point, a cycle, or averages over a long time.
 
     If the motion is periodic, the averages are those of one cycle.  A flow adjusts its window once
-    per round trip or at every instant, as its law and its TCP implementation ("stack") do
-    (``steady.py``).  In two cases all flows adjust it at every instant, and a stack matters only
-    for the thresholds of the backlog: if all have ``variant = "paper"``, and if ``losers`` or
-    ``packets`` is given.  ``losers``, ``packets`` and ``step`` are those of ``continuous.run``.
-    ``longest`` is a number of round trips (default ``LONGEST_WAIT``).  If no overflow comes in that
-    time and the windows do not come to rest, the search ends without an answer.  Raises
-    ``ValueError`` where the model has no equation for the scenario.
+    per round trip or at every instant, as its law and its TCP implementation (its "stack") do
+    (``steady.py``).  In two cases all flows adjust their windows at every instant, and a flow's
+    stack only decides at which backlogs Vegas grows and shrinks: if all flows have
+    ``variant = "paper"``, and if ``losers`` or ``packets`` is given.
+
+    ``losers``, ``packets`` and ``step`` have the meanings that they have in ``continuous.run``.
+    ``longest`` is the greatest number of round trips that the search may wait for an overflow or
+    for rest (default ``LONGEST_WAIT``).  If the buffer does not overflow in that time and the
+    windows do not come to rest, the search ends without an answer.  For a scenario that
+    ``steady.steady`` handles, ``longest`` has the meaning and the default that it has there.
+    Raises ``ValueError`` where the model has no equation for the scenario.
     """
     if losers is None and packets is None and not all_continuous(scenario):
         return steady(scenario, longest)
@@ -146,9 +155,10 @@ def limit_cycle(
 def _rest_or_loss(motion: _Motion, state: State, longest: float) -> int:
     """Simulate until the next overflow, or until all windows have come to rest.
 
-    The windows are compared after stretches of time that grow from 16 up to at most ``longest``
-    round trips.  They rest if they do not change in a stretch.  Returns ``OVERFLOW``, ``DONE`` if
-    the windows rest, ``UNSETTLED`` if neither has happened, or the code of a failure.
+    The simulation goes on in stretches of time, and each is longer than the one before: the first
+    takes 16 round trips, and none takes more than ``longest``.  The windows rest if they are the
+    same before and after a stretch.  Returns ``OVERFLOW``, ``DONE`` if the windows rest,
+    ``UNSETTLED`` if neither has happened, or the code of a failure.
     """
     trips = 16.0
     while trips <= longest:
@@ -188,10 +198,10 @@ def _fixed_point(motion: _Motion, state: State) -> LimitCycle:
 
 
 def _cycle(motion: _Motion, state: State, longest: float) -> LimitCycle:
-    """Find a cycle by simulating from one overflow to the next until the windows return to a state.
+    """Find a cycle: simulate from overflow to overflow until the windows equal an earlier state.
 
-    If they do not, Newton's method looks for a cycle.  If it finds none either, averages over many
-    overflows are returned.
+    If they never do, Newton's method looks for a cycle.  If it finds none either, averages over
+    many overflows are returned.
     """
     seen: list[Floats] = [state.window.copy()]
     begin, count, attempt = state.clock[0], 0, OVERFLOWS
@@ -222,9 +232,9 @@ def _cycle(motion: _Motion, state: State, longest: float) -> LimitCycle:
 
 
 def _end(motion: _Motion, state: State, code: int, longest: float) -> LimitCycle:
-    """The steady state, if no further overflow has followed: a fixed point or a failure.
+    """The steady state where the search for the next overflow has found none.
 
-    ``code`` says how the search for the next overflow ended.
+    It is a fixed point or a failure. ``code`` says how the search ended.
     """
     if code == Status.DONE:
         code = _rest_or_loss(motion, state, longest)
@@ -237,9 +247,10 @@ def _end(motion: _Motion, state: State, code: int, longest: float) -> LimitCycle
 def _map(
     motion: _Motion, state: State, k: int, to_next_overflow: Callable[[State, Tally], int]
 ) -> Callable[[Floats], Floats]:
-    """The function that maps windows to the windows k overflows later, from a state like ``state``.
+    """The function that maps windows to the windows k overflows later.
 
-    Its result is NaN where the k overflows do not come.
+    All other parts of the state begin as in ``state``. The function's result is NaN if the k
+    overflows do not occur.
     """
 
     def image(window: Floats) -> Floats:
@@ -322,8 +333,9 @@ def _average(
 def _jacobian(image: Callable[[Floats], Floats], window: Floats, on: np.ndarray) -> Floats:
     """The matrix of derivatives of a map of the active flows' windows, by central differences.
 
-    A column belongs to one window.  It is NaN where the map jumps: a slightly larger value of this
-    window is cut at an overflow and a slightly smaller value is not, or the other way round.
+    A column has the derivatives by one window.  The column is NaN if the map jumps at this window:
+    at an overflow a slightly larger window is cut and a slightly smaller one is not, or the other
+    way round.
     """
     active, here = np.flatnonzero(on), image(window)
     jacobian: Floats = np.empty((active.size, active.size))

@@ -1,7 +1,8 @@
-"""Finds the time within a step at which a window or the queue begins to move in another way.
+"""Finds the time within a step at which a window or the queue begins to behave in another way.
 
-A window grows, shrinks, rests, or slides: it keeps the backlog at a threshold. The queue is empty,
-partly filled or full. A step of the integration must end where one of these motions changes.
+A window grows, shrinks, rests, or slides: it changes with the queue so that the backlog stays at a
+threshold. The queue is empty, partly filled or full. A step of the integration must end where a
+window or the queue passes from one of these behaviours to another.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ AIM = -0.005 * SLACK  # of a window: where an event is stepped upon, just before
 
 @jit
 def violation(p: Flows, i: int, y: State, s: float, s1: float, h: float, move: int) -> float:
-    """By how many packets flow i's window would pass the limit at which its motion ``move`` ends.
+    """By how many packets flow i's window would pass the point at which its motion ``move`` ends.
 
-    The motion is one of these: the window grows, shrinks, rests, or slides on a threshold of the
+    ``move`` says how the window moves: it grows, shrinks, rests, or slides on a threshold of the
     backlog.  The step has length h and takes the queueing delay from s to s1.  The result is 0 or
-    negative if the motion can last for the whole step.
+    negative if the window can move in this way for the whole step.
     """
     W, x, slow = y.window[i], y.over_estimate[i], y.in_slow_start[i]
     if y.clock[0] < y.recovery_until[i]:
@@ -64,12 +65,14 @@ def violation(p: Flows, i: int, y: State, s: float, s1: float, h: float, move: i
 def changed(
     p: Flows, y: State, on: np.ndarray, h: float, s1: float, c: float, last: np.ndarray
 ) -> float:
-    """How far a step of length h to the queueing delay s1 would pass the end of some motion.
+    """Whether a window or the queue begins to move in another way within a step; positive if so.
 
-    The motions are those of the windows (each grows, shrinks, rests or slides on a threshold) and
-    of the queue (it is empty or not).  ``last`` holds the motions in the last step.  The result is
-    positive if one of these motions ends within the step.  It is the largest of all distances, each
-    divided by the window (for the queue, the excess of the rates divided by the capacity).
+    A window grows, shrinks, rests, or slides on a threshold of the backlog; a queue is empty or
+    not.  ``last`` says how each moved in the last step.  The step has length h and ends at the
+    queueing delay s1.  For each window, the distance by which it would pass the end of its motion
+    (``violation``) is divided by the window.  For the queue, the difference between the flows'
+    rates and the capacity is divided by the capacity.  The result is the largest of these numbers,
+    less a small tolerance.
     """
     s, n = y.clock[1], on.size
     worst: float
@@ -92,10 +95,11 @@ def time_to_change(
 ) -> float:  # fmt: skip
     """The time within a step of length h at which a window or the queue changes its motion.
 
-    It is the root of the function ``changed``; ``f_high`` is the value at h.  Beyond the root,
-    windows move in other ways and ``changed`` has another slope.  So the search approaches the root
-    from below, by the secant through the last two trials before the root.  Where this fails, it
-    takes the chord from the last trial before the root to a trial beyond it.
+    This time is the root of the function ``changed``; ``f_high`` is the value of ``changed`` at h.
+    Beyond the root, windows move in other ways and ``changed`` has another slope.  So the search
+    approaches the root from below, by the secant through the last two trials before the root.
+    Where the secant fails, the search uses the chord from the last trial before the root to a trial
+    beyond it, or bisection.
     """
     low, high = 0.0, h
     f_low = changed(p, y, on, 0.0, y.clock[1], c, last)
@@ -133,10 +137,10 @@ def time_to_change(
 def drift(p: Flows, y: State, on: np.ndarray, moves: np.ndarray) -> float:
     """The derivative s' = ds/dt of the queueing delay, if all windows keep their present motions.
 
-    It follows from (W1), by which the rates add up to the capacity: the sum over all flows of (m +
-    (dW/ds - W/(T + s)) s')/(T + s) is 0, where T is the propagation delay.  For a window W that
-    grows or shrinks, m is dW/dt in pkt/s and dW/ds is 0.  For a window that slides on a threshold
-    of the backlog, m is 0 and dW/ds is the derivative of the threshold window.
+    By (W1) the rates W/(T + s) add up to the capacity, where T is a flow's propagation delay.  So
+    the derivatives of the rates add up to 0: sum of (u + (dW/ds - W/(T + s)) s')/(T + s) = 0.  If a
+    window W grows or shrinks, u is dW/dt in pkt/s, and dW/ds is 0.  If a window slides on a
+    threshold of the backlog, u is 0, and dW/ds is the derivative of ``windows.threshold``.
     """
     s, push, give = y.clock[1], 0.0, 0.0
     for i in range(on.size):
@@ -157,14 +161,15 @@ def drift(p: Flows, y: State, on: np.ndarray, moves: np.ndarray) -> float:
 def horizon(
     p: Flows, y: State, on: np.ndarray, moves: np.ndarray, fraction: float, until: float
 ) -> tuple[float, float, float]:
-    """The usual and the greatest length of the next step, and the latest time of its end.
+    """Three limits of the next step: its usual length, its greatest length, and its latest end.
 
     The usual length is ``fraction`` of the shortest round trip.  A step's error comes only from the
     change of the queueing delay s within the step, so a step may be longer where s changes slowly.
-    Let T be a flow's propagation delay, and x Vegas's over-estimate of it.  The greatest length is
-    the time in which the round trip T + s of some flow changes by a given fraction.  For a flow of
-    Vegas whose window slides on a threshold of the backlog, s - x takes the place of T + s.  The
-    latest end is ``until`` or, if it comes first, the end of a flow's fast recovery.
+    In the greatest length, the RTT T + s of no flow changes by more than a given fraction, where T
+    is its propagation delay.  For a Vegas flow whose window slides on a threshold of the backlog,
+    s - x takes the place of T + s, where x is its over-estimate of T.  In slow start the greatest
+    length is the usual one.  The latest end is ``until`` or, if it comes first, the end of a flow's
+    fast recovery.
     """
     s, shortest, scale, slow = y.clock[1], np.inf, np.inf, False
     for i in range(on.size):

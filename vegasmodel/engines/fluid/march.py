@@ -102,7 +102,7 @@ def start_and_stop(p: Flows, y: State, on: np.ndarray) -> float:
 def accept(
     p: Flows, y: State, on: np.ndarray, new: Floats, moves: np.ndarray, s1: float, later: float
 ) -> bool:
-    """Make the windows and the delay at the end of a step the present ones.
+    """Store the windows and the queueing delay at the end of a step as the present ones.
 
     Returns whether a flow's slow start has ended in the step.
     """
@@ -136,7 +136,12 @@ _workspace = making(workspace)  # for compiled code; Python makes its arrays wit
 
 @jit
 def _begin(y: State, on: np.ndarray, last: np.ndarray, mark: State) -> None:
-    """Prepare arrays that an earlier simulation has used: no window moves, no state is kept."""
+    """Prepare arrays that an earlier simulation may have used.
+
+    A flow is marked as active if its window is not 0. The last motion of each window is set to
+    rest, and the queue to empty. The windows stored at the last overflow are set to 0, so that no
+    cycle seems to repeat.
+    """
     for i in range(on.size):
         on[i], mark.window[i] = y.window[i] > 0.0, 0.0
     for i in range(last.size):
@@ -151,13 +156,15 @@ def march(
 ) -> int:  # fmt: skip
     """Simulate up to time ``end``; with ``stop_at_loss``, only up to the first overflow.
 
-    Returns ``DONE`` at the time ``end``, ``OVERFLOW`` at such an overflow, or ``STUCK`` if cuts
-    cannot end an overflow, for example because the windows are at their minimum.  ``fraction`` is
-    the length of a step divided by the shortest round trip.  With ``skip``, whole cycles are
-    skipped once they repeat.  A cycle lasts from one overflow to the next.  Cycles are not skipped
-    if samples are wanted within a cycle that has more steps than ``workspace`` can store.  Column k
-    of ``record`` receives the windows, the queueing delay and the losses at time ``grid[k]``;
-    windows and delay are interpolated linearly within a step.
+    Returns ``DONE`` at the time ``end``, ``OVERFLOW`` if it has stopped at the first overflow, or
+    ``STUCK`` if cuts cannot end an overflow, for example because the windows are at their minimum.
+    ``fraction`` is the length of a step divided by the shortest round trip.
+
+    With ``skip``, whole cycles are skipped once they repeat.  A cycle lasts from one overflow to
+    the next.  Cycles are not skipped if samples are wanted within a cycle and ``workspace`` has no
+    room for all steps of this cycle.  Column k of ``record`` receives the windows, the queueing
+    delay and the losses at time ``grid[k]``; windows and delay are interpolated linearly within a
+    step.
     """
     k = 0
     while k < grid.size and grid[k] < y.clock[0]:

@@ -1,4 +1,7 @@
-"""The records of the continuous simulator: flows, batches of scenarios, state, time integrals."""
+"""Named tuples of arrays: flows, batches of scenarios, state and time integrals.
+
+The continuous simulator works on them.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,10 @@ class Flows(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Several scenarios in arrays, [scenario, flow] in ``flows`` and [scenario] elsewhere."""
+    """Several scenarios in arrays.
+
+    The arrays in the field ``flows`` are [scenario, flow], all others [scenario].
+    """
 
     flows: Flows
     capacity: Floats  # pkt/s

@@ -18,7 +18,10 @@ TRAIL = 2**12  # steps of a cycle that are kept
 
 @jit
 def nearest(x: float) -> float:
-    """The whole number nearest to ``x``, a number of cycles or losses with a rounding error."""
+    """The whole number nearest to ``x``.
+
+    ``x`` is a number of cycles or losses that has a rounding error.
+    """
     count: float = np.floor(x + 0.5)
     return count
 
@@ -45,9 +48,9 @@ def replay(
 
     All skipped cycles equal the last cycle that was simulated.  Entries 0 .. m - 1 of ``trail``
     hold the states of this cycle, and the samples are interpolated between them.  The overflow at
-    the end of a cycle counts as the start of the next one.  ``earlier`` holds the flows' losses up
-    to the end of the simulated cycle, and ``lost`` those up to ``until``.  Returns the index of the
-    first time in ``grid`` that is not before ``until``.
+    the end of a cycle counts as the start of the next one.  ``earlier`` holds how many losses each
+    flow had up to the end of the simulated cycle, and ``lost`` how many up to ``until``.  Returns
+    the index of the first time in ``grid`` that is not before ``until``.
     """
     j, begun, n = 0, trail[0, 0], lost.size
     left = nearest((until - begun) / period) - 1.0  # cycles from its end to ``until``

@@ -1,11 +1,11 @@
 """Entry to the simulator ``fluid``: computes averages and trajectories of flows over one link.
 
-There are two methods. ``continuous.py`` integrates windows that change at every instant. It is used
-if every flow runs TCP as in the papers (``variant = "paper"``), if all laws are laws of this
-package, and if the link is drop-tail without random loss. The package ``sampled`` is used in all
-other cases, and proceeds in small steps of time. It is for flows with the TCP of ns-2 or Linux,
-whose windows are whole packets and change once per round trip. It is also for RED, random loss and
-laws of the user.
+There are two methods. The first, ``continuous.py``, integrates windows that change at every
+instant. It is used if three conditions hold: every flow runs TCP as in the papers (``variant =
+"paper"``), every law is a law of this package, and the link is drop-tail without random loss. The
+second, the package ``sampled``, is used in all other cases: for flows with the TCP of ns-2 or
+Linux, whose windows are whole packets and change once per round trip, for RED, for random loss, and
+for laws of the user. It proceeds in small steps of time.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ _MECHANISMS = (
 
 
 def papers_only(scenario: Scenario) -> bool:
-    """Whether all flows run TCP as in the papers: windows are real and change at every instant.
+    """Whether all flows run TCP as in the papers.
 
-    The TCPs of ns-2 and Linux instead have windows of whole packets, which change once per round
-    trip.
+    Their windows are then real numbers that change at every instant. The TCPs of ns-2 and Linux
+    instead have windows of whole packets, which change once per round trip.
     """
     return all(STACKS[group.variant].real_numbers for group in scenario.flows)
 
@@ -204,10 +204,10 @@ def begin(scenario: Scenario, flows: np.ndarray, k: int) -> np.ndarray:
 
 
 def frame(scenario: Scenario) -> tuple[Any, float, bool]:
-    """What a simulation needs of the scenario: its link, the length of a step, and ``smooth``.
+    """What a simulation needs of the scenario: its link, the length of a step, and a flag.
 
-    The length of a step is given divided by the shortest round trip.  ``smooth`` is true if windows
-    are real numbers that change at every instant.
+    The length of a step is given in units of the shortest round trip.  The flag (``smooth``) is
+    true if windows are real numbers that change at every instant.
     """
     smooth = papers_only(scenario)
     return _bottleneck(scenario, smooth), CONTINUOUS_STEP if smooth else STEP, smooth

@@ -3,8 +3,8 @@
 Such a window changes once per round trip. The state of senders and queue is recorded each time an
 ACK makes a window fall by a packet or more. If a state returns, and returns once more after the
 same number of records, the motion is periodic. If no window moves, the state is a fixed point. In
-all other cases the result is an average over a long run with its standard error. It always is if
-chance decides which packets are lost.
+all other cases the result is an average over a long run, with its standard error. If chance decides
+which packets are lost, the result is always such an average.
 
 Windows of whole packets move in jumps, so the motion has no derivatives. The result therefore has
 no Floquet multipliers (the factors by which small disturbances grow in a cycle).
@@ -83,11 +83,12 @@ class _Motion:
         return _State(self.time, self._row[:size].copy(), int(self.state["draws"][0]))
 
     def apart(self, one: _State, later: _State) -> float:
-        """The largest difference between two states; infinite if it exceeds ``CLOSE``.
+        """The largest difference between two states.
 
-        It is also infinite if a random number was drawn in the time between the two states.  The
-        states contain for each flow the time since its last loss.  A difference of these times
-        counts only if the flow has lost a packet between the two states.
+        The result is infinite if the difference exceeds ``CLOSE``, or if a random number was drawn
+        in the time between the two states.  The states contain for each flow the time since its
+        last loss.  A difference of these times counts only if the flow has lost a packet between
+        the two states.
         """
         if later.draws > one.draws:
             return math.inf
@@ -123,9 +124,9 @@ def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
 
     If the motion is periodic, the averages are those of one cycle; otherwise they are taken over a
     long time.  The search begins when all flows have started and the flows that stop before the end
-    of the run have stopped.  ``longest`` is a number of round trips.  Neither the search for a
-    cycle nor the time of an average is longer.  Raises ``ValueError`` where the model has no
-    equation for the scenario.
+    of the run have stopped.  ``longest`` (default ``LONGEST``) is a number of round trips.  It
+    limits both the time in which a cycle is searched for and the time of an average.  Raises
+    ``ValueError`` where the model has no equation for the scenario.
     """
     reason = fluid_run.unsupported(scenario)
     if reason is not None:
@@ -145,9 +146,11 @@ def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
 
 
 def _repeats(motion: _Motion, end: float) -> LimitCycle | None:
-    """Simulate until the same state has returned twice, or until no window moves any more.
+    """Simulate until a state has returned twice, or until no window moves any more.
 
-    Returns the steady state, or None if neither happens up to time ``end``.
+    The state is recorded each time a window falls. It must return for the first and for the second
+    time after the same number of records. Returns the steady state, or None if neither happens up
+    to time ``end``.
     """
     seen: dict[bytes, list[tuple[int, _State]]] = {}
     section, came, due, tally = 0, 0, 0, empty_tally(motion.n)

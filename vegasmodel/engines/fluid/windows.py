@@ -4,23 +4,24 @@ Flow i has the window W_i, the propagation delay T_i and the over-estimate x_i o
 link has the capacity c and the queueing delay s. (The paper ``boutremans`` writes d_i for T_i and
 Delta for s.) ACKs clock the senders, so the queue follows the windows at once:
 
-    sum_i W_i / (T_i + s) = c,   or s = 0 where that sum is below c already             (W1)
+    sum_i W_i / (T_i + s) = c,   or s = 0 if this sum is below c at s = 0              (W1)
 
 A window moves by at most one packet per round trip:
 
     dW_i/dt = m_i / (T_i + s),   m_i in Sgn_i(W_i, s)                                   (W2)
 
-Sgn_i(W_i, s) is the set of values that m_i may have. For Reno it contains 1 only. For Vegas it
-contains 1 if the backlog is below alpha, -1 if it is above beta, and 0 in between (``boutremans``
-(1)). If the backlog is at a threshold, m_i may have any value between those on the two sides. Then
-the window can slide: it keeps the backlog at the threshold while the queue changes (Filippov's
-solution of a discontinuous equation).
+Sgn_i(W_i, s) is the set of values that m_i may have. For Reno m_i is always 1 (1/2 if the receiver
+delays ACKs). For Vegas m_i is 1 if the backlog is below alpha, -1 if it is above beta, and 0 in
+between (``boutremans`` (1)). If the backlog is at a threshold, m_i may have any value between those
+on the two sides. Then the window can slide: m_i takes the value with which the backlog stays at the
+threshold while the queue changes (Filippov's solution of a discontinuous equation).
 
 A step of length h solves (W1) and (W2) together, with the trapezoidal rule for 1/(T_i + s). The
 only unknown is s at the end of the step, because each window at that time is an explicit function
 of s. So a step solves one monotone equation, for any number of flows. Sliding and the steady state
 of Vegas are exact; the error of other motions falls with h^2. Steps end where the kind of motion
-changes, so the state at a later time is a smooth function of the state at an earlier time.
+changes. So the state at a later time is a smooth function of the state at an earlier time, and can
+be differentiated (``cycle.py``).
 
 Sources: ``boutremans`` 3.1, ``devendictis`` (5).
 """

@@ -1,4 +1,4 @@
-"""What an ACK changes at the sender: packets in flight, missing packets, packets it may send.
+"""What an ACK changes at the sender: packets in flight, missing packets, packets to send.
 
 The packets that a receiver misses are stored as holes. A hole is a range of consecutive packets.
 """
@@ -47,11 +47,16 @@ def add_hole(
     """Record in ``holes`` that ``count`` packets from number ``first`` on are missing.
 
     Packets that are recorded already are not recorded again. A hole is a range of consecutive
-    packets that the receiver misses. Its row in ``holes`` has six numbers: the number of its first
-    packet; the number of the first packet after it; when it was sent; when the packet before it was
-    sent; 1 if Linux knows that it is lost, else 0; the number of its first packet that has not been
-    retransmitted. ns-2's Vegas stores the time at which each packet was sent, so with it each
-    missing packet is a hole of its own.
+    packets that the receiver misses. ns-2's Vegas stores the time at which each packet was sent. So
+    for ns-2's Vegas each missing packet is a hole of its own. A hole's row in ``holes`` has six
+    numbers:
+
+    - the number of its first packet;
+    - the number of the first packet after it;
+    - the time at which it was sent;
+    - the time at which the packet before it was sent;
+    - 1 if Linux knows that it is lost, else 0;
+    - the number of its first packet that has not been retransmitted.
     """
     if first < f.received:
         return
@@ -112,7 +117,7 @@ def blocks(f: Sender | Receiver, holes: Floats) -> int:
 
 @jit
 def send(f: Sender, packets: float, spread: float) -> None:
-    """Send ``packets`` new packets in this interval.
+    """Send ``packets`` new packets in the flow's present interval (``sender.plan``).
 
     ``spread`` of them leave evenly spaced over the interval. The others leave together at its end,
     when the last ACK of the interval arrives.
@@ -128,8 +133,8 @@ def send(f: Sender, packets: float, spread: float) -> None:
 def waits_first(f: Sender, acks: float) -> bool:
     """Whether the sender waits a random time before it sends what ``acks`` ACKs release.
 
-    It waits if it is a sender with random waits and ``acks`` is one (``wait.py``). If the simulator
-    treats several ACKs as a group, the packets leave evenly over the interval instead.
+    It waits if it has random waits and ``acks`` is at most 1 (``wait.py``). If the simulator
+    handles several ACKs as one group, there is no wait: the packets leave evenly over the interval.
     """
     return f.jitter > 0.0 and acks <= 1.0
 
@@ -138,8 +143,8 @@ def waits_first(f: Sender, acks: float) -> bool:
 def send_or_wait(f: Sender, packets: float, spread: float) -> None:
     """Send ``packets`` new packets now, unless the sender first waits a random time (``wait.py``).
 
-    In that case nothing is sent here, and ``sender.plan`` begins the wait. ``spread`` of the
-    packets leave evenly over the interval.
+    If the sender waits, nothing is sent here, and ``sender.plan`` begins the wait. Otherwise
+    ``spread`` of the packets leave evenly over the interval.
     """
     if not waits_first(f, spread):
         send(f, packets, spread)
@@ -149,9 +154,9 @@ def send_or_wait(f: Sender, packets: float, spread: float) -> None:
 def acknowledge(f: Sender, p: Parcel, packets: float, now: float, samples: float) -> float:
     """Process the ACKs of the next ``packets`` packets of the group ``p``.
 
-    A group (``Parcel``) contains packets that travel together. ``samples`` is how many of the
-    packets were sent only once, so that their ACKs give RTT samples. Returns the time at which the
-    last of the ACKs arrives.
+    A group (``Parcel``) contains packets that travel together. ``samples`` of the packets were sent
+    only once, so only their ACKs give RTT samples. Returns the time at which the last of the ACKs
+    arrives.
     """
     part = packets / p.count
     end = now + max(p.back - now, 0.0) * part

@@ -1,4 +1,4 @@
-"""Turns the runs of the simulator ``rounds`` into its answer to a scenario, a ``Prediction``."""
+"""Makes a ``Prediction`` for a scenario from runs of the simulator ``rounds``."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def obstacle(scenario: Scenario) -> str | None:
 
 
 def left_out(scenario: Scenario) -> tuple[Assumption, ...]:
-    """The assumptions that the scenario does not need a feature which this simulator lacks.
+    """One assumption for each feature that this simulator lacks: the scenario does not need it.
 
-    These features are some rules of the laws, access links that are not much faster than the
+    These features are rules of some laws, access links that are not much faster than the
     bottleneck, and forced drops. Each assumption says whether it holds.
     """
     groups = scenario.flows
@@ -87,11 +87,11 @@ def _assumptions(
 
 
 def _base_lost(scenario: Scenario, outcomes: Sequence[Totals]) -> tuple[Assumption, ...]:
-    """The assumption that baseRTT is at least the RTT of the empty path, if it does not hold.
+    """The assumption that baseRTT is at least the RTT of the empty path, if it fails.
 
-    The result is empty if it holds. In ns-2, Vegas's baseRTT can fall below the RTT of the empty
-    path after a timeout (``docs/ns2.md``). A flow with noise in its delay is not examined, because
-    its packets can be faster than the flow's RTT.
+    The result is empty if the assumption holds. In ns-2, Vegas's baseRTT can fall below the RTT of
+    the empty path after a timeout (``docs/ns2.md``). A flow with noise in its delay is not
+    examined, because its packets can be faster than the flow's RTT.
     """
     rtt = np.array([m.rtt if m.flow.delay_noise == 0.0 else 0.0 for m in scenario.members])
     base = np.array([one.base for one in outcomes])  # NaN if not Vegas
@@ -122,8 +122,9 @@ def starts_of(scenario: Scenario, k: int) -> Floats:
 def _random_ticks_count(scenario: Scenario, totals: Totals) -> bool:
     """Whether the random phase of the ticks of a host's clock could have affected the run.
 
-    ns-2's coarse retransmission timer counts in such ticks. In Linux all timers of a sender do, and
-    those of a receiver that delays ACKs. Linux's CUBIC also counts in ticks.
+    These timers count in ticks: ns-2's coarse retransmission timer; all timers of a Linux sender;
+    and the timers of a Linux receiver that delays ACKs. Linux's CUBIC also counts in ticks. The
+    result is False if short flows arrive at random, because one run then averages over many flows.
     """
     flows = totals.flows
     expired = (flows["timeouts"] > 0) & ~(flows["timestamps"] & ~flows["timer_wheel"])
@@ -196,17 +197,19 @@ def answer(
 
     The outcome of a run may be random, because starts or sending times are jittered, RED or random
     loss drops packets, or the phase of an expired timer is random. The answer is then the mean over
-    several runs, with its standard error. The scenario gives the number of runs. If it does not,
-    there are 3 to 5 runs. After 3 runs, another run is made only as long as the 95 % interval
-    (Student's t) of a throughput extends by more than 10 % to either side. It is not made if the
-    interval would be wider than that even after 5 runs that scatter like the present ones. The runs
-    after the first measure only half as long if the first half of the first run had the throughputs
+    several runs, with its standard error. ``runs`` or, without it, the scenario gives the number of
+    runs. If neither does, there are 3 to 5 runs: after 3 runs, another run is made only if the mean
+    throughput of a flow is not known to within 10 % (half its 95 % interval by Student's t). It is
+    not made if 5 runs that scatter like the present ones would not reach this precision either.
+
+    With 3 to 5 runs, the runs after the first may be shorter. They measure half as long if all
+    flows send from warm-up to the end, and if the first half of the first run had the throughputs
     of the whole run (``scatter.half_suffices``). ``extra["durations"]`` has the length of each run,
-    in seconds. ``runs`` sets the number of runs; all of them then have the full length.
+    in seconds.
 
     ``enough`` is a function of a list with one prediction for each run so far. Once there are two
-    runs and it returns True, no further run is made. ``parts``, ``synchronised`` and ``without``
-    are those of ``rounds.run``. If the simulator cannot simulate the scenario,
+    runs and ``enough`` returns True, no further run is made. ``parts``, ``synchronised`` and
+    ``without`` are those of ``rounds.run``. If the simulator cannot simulate the scenario,
     ``Prediction.not_applicable`` gives the reason. If a run fails, the throughputs are NaN, and
     ``extra["status"]`` gives the reason.
     """

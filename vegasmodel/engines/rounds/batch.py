@@ -24,9 +24,9 @@ def run(
 
     The numbers do not depend on the number of ``threads`` (default: one per core), because each run
     has its own random numbers and shares no data. ``parts`` and ``runs`` are those of ``answer``.
-    If the simulator cannot simulate a scenario, or if a run of it fails, its prediction is not
-    applicable and gives the reason. The other predictions are not affected. Raises ``ValueError``
-    for ``parts``, ``runs`` or ``threads`` below 1.
+    If the simulator cannot simulate a scenario, or if a run of it fails, the answer to this
+    scenario is ``Prediction.not_applicable`` with the reason. The other answers are not affected.
+    Raises ``ValueError`` for ``parts``, ``runs`` or ``threads`` below 1.
     """
     for name, value in (("parts", parts), ("runs", runs), ("threads", threads)):
         if value is not None and value < 1:

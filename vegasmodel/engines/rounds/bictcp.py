@@ -6,11 +6,12 @@ RFC 9438 computes a target, the window to be reached one RTT later. The kernel s
 number, ``cnt``: the number of ACKs after which the window grows by one packet. It computes ``cnt``
 from the target in whole numbers, at most once per clock tick. For the RTT it uses the least RTT
 that it has measured. The kernel also computes the window that a Reno flow would have reached since
-the last recovery. CUBIC's window grows at least as fast as needed to reach that window.
+the last recovery. If that window is larger than CUBIC's, the kernel lowers ``cnt`` so that CUBIC's
+window reaches it within a round trip. ``cnt`` is at least ``Sender.least_cnt``.
 
 HyStart, which Linux 2.6 does not have, ends slow start before a loss, in two cases. The first case
-is that the RTT has grown. The second case is a long train of ACKs: each came at most 2 ms after the
-one before, and the train lasts longer than half the least RTT plus 0.5 ms.
+is that the RTT has grown. The second case is a long train of ACKs. In a train each ACK comes at
+most 2 ms after the one before. A train is long if it lasts longer than (least RTT + 1 ms)/2.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -93,8 +94,9 @@ def _ticks_at(f: Sender, now: float) -> float:
 def _target(f: Sender, now: float) -> float:
     """CUBIC's target window C (t - K)^3 + W_max, in whole packets (RFC 9438, equation 1).
 
-    C is CUBIC's constant. The time t is counted from the start of the epoch, that is from the first
-    ACK after the last cut, and the least RTT is added to it. At t = K the target is W_max.
+    C is CUBIC's constant. The time t is the time since the start of the epoch plus the least RTT.
+    The epoch starts with the first ACK in congestion avoidance after the last cut. At t = K the
+    target is W_max (or the window at the start of the epoch, if that is larger).
     """
     min_rtt = np.ceil(f.delay_min / f.cubic_tick) if f.delay_min < NEVER else 0.0
     ticks = _ticks_at(f, now) - _ticks_at(f, f.epoch_start) + min_rtt

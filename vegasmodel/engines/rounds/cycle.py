@@ -1,10 +1,10 @@
 """Finds the steady state of the simulator ``rounds``: rest, a periodic motion, or a long average.
 
-The state consists of the senders, the packets in flight and the queues. All counts are whole
-packets, so the same state can return exactly. The state is recorded each time a flow's window falls
-by a packet or more. If a state returns, and returns once more after the same number of records, the
-motion is periodic. If no window changes after the warm-up, the simulator is at rest. In all other
-cases the answer is an average over a long run, with its standard error.
+The state of the simulator consists of the senders, the packets in flight and the queues. Because
+packets are counted in whole numbers, a state can return. The state is recorded each time a flow's
+window falls by a packet or more. If a state returns, and returns once more after the same number of
+records, the motion is periodic. If no window changes after the warm-up, the simulator is at rest.
+In all other cases the answer is an average over a long run, with its standard error.
 """
 
 from __future__ import annotations
@@ -63,11 +63,14 @@ def steady(scenario: Scenario, longest: float | None = None) -> Steady:
     """Find the steady state of a scenario by simulation.
 
     If a state returns periodically, the answer is the mean over two periods. If not, it is the mean
-    over a long run. The search begins once all long-lived flows have started. Its first try lasts
-    ``FIRST`` round trips, and each further try twice as long as the one before. ``longest`` limits
-    the length of a try, in round trips. Without ``longest`` further tries follow only if the first
-    one has found no period and a sender's retransmission timer has expired; they last up to
-    ``LONGEST_TIMEOUTS`` seconds.
+    over a long run. The search begins once all long-lived flows have started and the flows that
+    stop before the end of the run have stopped. It makes one or more tries. The first try simulates
+    ``FIRST`` round trips, and each further try twice as many as the one before.
+
+    ``longest`` limits the number of round trips of a try. Without ``longest``, a further try
+    follows only if the first one has found no period and a sender's retransmission timer has
+    expired; a try then lasts up to ``LONGEST_TIMEOUTS`` seconds. No further try follows a try of
+    more than ``LEAST_TRIPS`` round trips whose averages are precise (``ENOUGH_PRECISION``).
     """
     from vegasmodel.engines.rounds.run import Simulation
 
@@ -110,11 +113,14 @@ def steady(scenario: Scenario, longest: float | None = None) -> Steady:
 
 
 def _repeats(simulation: Simulation, started: float) -> tuple[int, Steady | None]:
-    """Run until the whole state has returned twice, after equally many falls of a window each time.
+    """Run until the whole state has returned twice.
 
-    Returns the status of the run, and the periodic state or None. To save time, a state is stored
-    only if its first numbers have occurred before. These are a few whole numbers for each flow, for
-    example its window in whole packets.
+    The state is looked at each time a window falls. Between its first and second occurrence,
+    windows must fall as often as between its second and third. Returns the status of the run, and
+    the periodic state or None.
+
+    To save time, a state is stored only if its first numbers have occurred before. These are a few
+    whole numbers for each flow, for example its window in whole packets.
     """
     from vegasmodel.engines.rounds.snapshot import Observer
 
@@ -164,9 +170,9 @@ def _periodic(
 ) -> Steady:
     """The answer for a periodic motion: means over two periods.
 
-    The periods are those between the equal states ``before`` and ``after``. ``sections`` is the
-    number of window falls in one period. ``residual`` is the largest difference between the states,
-    in packets.
+    The states ``before`` and ``after`` are equal, and two periods apart. ``sections`` is the number
+    of window falls in one period. ``residual`` is the largest difference between the two states, in
+    packets.
     """
     from vegasmodel.engines.rounds.flows import sum_by_member
     from vegasmodel.engines.rounds.state import array

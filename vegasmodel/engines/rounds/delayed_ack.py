@@ -1,17 +1,20 @@
 """Delayed ACKs (RFC 1122 4.2.3.2): the receiver acknowledges two packets by one ACK.
 
-The receiver waits a certain time, the pause, for a second packet. If none comes, it acknowledges
-the first packet alone. While a packet is missing, it acknowledges each packet at once. With delayed
-ACKs, packets leave the sender in pairs, and a window that grows by some amount at each ACK grows
-half as fast. ``Sender.delack_packets`` is the number of packets (0 or 1) that have arrived and
-whose ACK is still delayed. All times in this module are those at which an ACK reaches the sender.
+After a packet has arrived, the receiver waits for a second one, for a limited time called the
+pause. If none comes, it acknowledges the first packet alone. While a packet is missing, it
+acknowledges each packet at once (Linux holds back the duplicate ACKs after the third for a moment,
+see ``hold_duplicate``). With delayed ACKs, packets leave the sender in pairs. A sender that
+enlarges its window by a fixed amount at each ACK enlarges it half as fast as without them.
+``Sender.delack_packets`` is the number of packets (0 or 1) that have arrived and whose ACK is still
+delayed. All times in this module are those at which an ACK reaches the sender.
 
-Linux adapts the pause (``adapts_ack_pause``). It counts the pause in clock ticks, from 40 to 200
-ms. The pause doubles whenever it ends without a second packet (tcp_delack_timer_handler). It falls
-back towards 40 ms while packets follow each other within 20 ms (tcp_event_data_recv). So for a slow
-flow the pause grows until the second packet comes in time, or up to 200 ms. After a silence longer
-than its own retransmission timeout, the receiver sends its next 16 ACKs without delay, one for each
-packet.
+Linux adapts the pause (``adapts_ack_pause``), in clock ticks. The pause is at least 40 ms. It is at
+most the RTT of the handshake (but not below 40 ms), and at most 200 ms. It doubles whenever it ends
+without a second packet (tcp_delack_timer_handler). It falls back towards 40 ms while packets follow
+each other within 20 ms (tcp_event_data_recv). So for a slow flow the pause grows until the second
+packet comes in time, or up to its limit. At the start of a flow, and after a silence longer than
+the receiver's own retransmission timeout, the receiver sends its next 16 ACKs without delay, one
+for each packet.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -82,10 +85,10 @@ def hear(f: Sender, packets: float, begin: float, end: float) -> None:
 
 @jit
 def use_quick_acks(f: Sender, acks: float) -> None:
-    """Count down the ACKs that the receiver still sends at once (in Linux tcp_event_ack_sent).
+    """Record that the receiver has sent ``acks`` ACKs (in Linux tcp_event_ack_sent).
 
-    ``acks`` of them have been sent. Linux's receiver sends such ACKs after a silence. After the
-    last of them it delays ACKs again, at first by its shortest pause.
+    At the start of a flow and after a silence, Linux's receiver sends a certain number of ACKs
+    without delay. After the last of them it delays ACKs, at first by its shortest pause.
     """
     if not f.delayed_ack:
         return

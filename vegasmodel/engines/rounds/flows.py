@@ -1,4 +1,7 @@
-"""Makes the simulator's records of all flows, including short flows that arrive at random."""
+"""Makes the records of all flows that ``rounds`` simulates, also of flows that arrive at random.
+
+A record (``state.Sender``) contains a flow's parameters and state.
+"""
 
 from __future__ import annotations
 
@@ -181,9 +184,10 @@ def records(scenario: Scenario, starts: Floats | None, seed: int) -> NDArray[Any
     for some, end in zip(found, np.cumsum([len(some) for some in found]), strict=True):
         flows[end - len(some) : end] = some
     # Packets of two flows may reach a queue at the same instant. ns-2 then handles first the packet
-    # that was put on its wire first, which is the packet with the longer wire. So the flows are
-    # sorted by RTT, the longest first. Flows of the same RTT are sorted by start, law and
-    # thresholds, so that their order in the scenario file does not matter.
+    # that began first to travel over its flow's access link, which is the packet with the longer
+    # access delay. A longer RTT means a longer access delay. So the records are sorted by RTT, the
+    # longest first. Flows of the same RTT are sorted by start, law, thresholds and stop, so that
+    # their order in the scenario file does not matter.
     keys = (*(flows[key] for key in ("stop", "beta", "alpha")), np.array(places), flows["start"])
     flows = flows[np.lexsort((*keys, -flows["rtt"]))]
     # every ns-2 agent's clock began at a time of its own (boot_time_), every host's, too
@@ -201,7 +205,10 @@ def receivers(scenario: Scenario, flows: NDArray[Any]) -> NDArray[Any]:
 
 
 def _place(law: Law) -> int:
-    """A number for the law of a flow; flows that are equal otherwise are sorted by it."""
+    """A number for a law, by which flows of the same RTT and start time are sorted.
+
+    So the order of the flows in the scenario file does not matter.
+    """
     return 0 if law.per_ack == "thresholds" else 1 + _IN_LINE.index(law.recovery)
 
 

@@ -1,9 +1,9 @@
 """The main loop of the simulator ``rounds``: it handles the events of all flows in order of time.
 
-Between two events a flow's packets arrive at a constant rate, and the queue changes linearly. So
-delays are exact: a packet that finds q packets in the queue leaves it q/c seconds later, where c is
-the capacity in packets per second. The number of events in a round trip is bounded, whatever the
-number of packets in it (``run.resolution``).
+Between two events a flow's packets arrive at a constant rate, and the length of the queue is a
+linear function of time. So delays are exact: a packet that finds q packets in the queue leaves it
+q/c seconds later, where c is the capacity in packets per second. The number of events in a round
+trip has a limit, however many packets a round trip has (the function ``run.resolution``).
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -68,9 +68,11 @@ BURST_PARTS = 256.0  # stretches of a burst, at most
 
 @jit
 def _foresee(links: Table[Queue], k: int, time: float) -> None:
-    """Record that a burst has used queue ``k`` up to ``time``, perhaps ahead of the simulation.
+    """Record the time up to which a burst has used queue ``k``.
 
-    On a link with Rate-Delay services the time is recorded for the queues of both classes.
+    This time may be ahead of the simulation's clock, because several packets of a burst are
+    simulated in one event. On a link with Rate-Delay services the time is recorded for the queues
+    of both classes.
     """
     link = links[k]
     link.foreseen = max(link.foreseen, time)
@@ -138,10 +140,10 @@ def send_burst(net: Net, f: Sender, at: float) -> bool:
         packets = min(f.burst, f.burst_part)
         _foresee(net.links, h.link, at)
         advance(net.links, h.link, at)
-        # The RTT of a packet counts from its time stamp. Linux stamps each packet when the packet
-        # leaves the sender (tcp_transmit_skb). So RTTs in Linux do not include the wait in the
-        # sender's own queue. ns-2 stamps all packets of a burst when the burst begins, so RTTs in
-        # ns-2 include this wait.
+        # The packets of a burst leave the sender one after another, over its access link. ns-2
+        # stamps all of them with the time at which the burst begins. So in ns-2 the RTT of a packet
+        # includes its wait for the packets of the burst before it. Linux stamps each packet when it
+        # leaves (tcp_transmit_skb). So in Linux the RTT does not include this wait.
         sent_at = at if f.stamps_departure else f.left_at
         took = f.rtt + (at - sent_at)
         fits = arrive_at_once(net, f.hop, at, f.first, packets, 0.0, took, took, 0, sent_at)
@@ -155,10 +157,11 @@ def send_burst(net: Net, f: Sender, at: float) -> bool:
 
 @rare
 def _share_loss(flows: Table[Sender], who: int, before: float) -> None:
-    """If flow ``who`` has just lost a packet, let every other flow lose a packet, too.
+    """If flow number ``who`` has just lost a packet, let every other flow lose a packet, too.
 
-    This is hypothesis 5 of ``devendictis``: losses are synchronised. Flows in recovery lose none.
-    ``before`` is the number of packets that flow ``who`` had lost before this event.
+    This is hypothesis 5 of ``devendictis``: losses are synchronised. Flows in recovery lose none. A
+    loss that this function has caused does not cause others. ``before`` is the number of packets
+    that flow ``who`` had lost before this event.
     """
     if flows[who].lost == before:
         return
@@ -173,9 +176,10 @@ def _share_loss(flows: Table[Sender], who: int, before: float) -> None:
 def _delivered(net: Net, f: Sender, now: float) -> float:
     """The number of the flow's packets whose ACKs are back at the sender by ``now``.
 
-    ``f.delivered`` also counts ACKs that arrive later, up to the end of the current interval. These
-    are subtracted only if the buffer is infinite and the interval is longer than the flow's RTT on
-    an empty path. With a finite buffer, queue and interval are short.
+    The simulator handles the flow in intervals, and ``f.delivered`` counts all ACKs up to the end
+    of the present interval. So ACKs that arrive after ``now`` must be subtracted. This is done only
+    if the buffer is infinite and the interval is longer than the flow's RTT on an empty path. With
+    a finite buffer, queue and interval are short, so these ACKs are few.
     """
     link = net.links[net.hops[f.hop].link]
     if not never_full(link) or f.ahead_until - f.ahead_since <= f.rtt or now >= f.ahead_until:
@@ -277,9 +281,10 @@ def _rtt_of_small(net: Net, f: Sender) -> float:
 
 @rare
 def _handshake(net: Net, f: Sender) -> float:
-    """Seconds that the TCP handshake takes; the SYN joins the flow's first queue as a small packet.
+    """Simulate the TCP handshake; returns the seconds that it takes.
 
-    In ns-2 2.35 the SYN is packet 0, without data.
+    The SYN joins the flow's first queue as a small packet. In ns-2 2.35 the SYN is packet 0,
+    without data.
     """
     rtt = _rtt_of_small(net, f)
     first = net.hops[f.hop]

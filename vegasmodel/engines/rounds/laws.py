@@ -2,9 +2,10 @@
 
 ``grow`` acts upon ACKs of new data, ``end_round`` at the end of a round trip, ``cut`` upon the
 third duplicate ACK, and ``retransmission_timeout`` at a timeout. These functions are the same for
-all laws of congestion control. The files in ``laws/`` say by how much each law then changes its
-window. A flow's ``variant`` selects details: with ``ns2`` they are those of ns-2's agents, with the
-defaults that the scenario's ``ns2_defaults`` names, and with ``linux`` those of the Linux kernel.
+all laws of congestion control. Each law says in its file in ``laws/`` by how much they change its
+window. TCP implementations react in slightly different ways. A flow's ``variant`` selects the way:
+``ns2`` selects that of ns-2's agents, with the defaults that the scenario's ``ns2_defaults`` names,
+and ``linux`` that of the Linux kernel.
 """
 
 # mypy: disable-error-code="no-any-return"

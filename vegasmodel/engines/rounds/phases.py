@@ -1,10 +1,10 @@
-"""Tests for phase effects: whether the answer changes if the senders' timing becomes less exact.
+"""Tests for phase effects: whether random waits of the senders change the answer.
 
 Loss-based senders at a drop-tail queue can lock into phases: the same sender then loses packets
-again and again (Floyd and Jacobson, 1992). A small random wait before each sending prevents this.
-So the scenario is simulated twice: once with senders that do not wait, and once with senders that
-wait at random. If no sender of the scenario waits, the waits of the second simulation are as long
-as those of real hosts.
+again and again (Floyd and Jacobson, 1992). If senders wait a short random time before they send,
+this does not happen. So a scenario is simulated a second time. If its senders wait at random, they
+do not wait in the second simulation. If they do not wait, they wait in the second simulation, for
+as long as real hosts do.
 """
 
 from __future__ import annotations

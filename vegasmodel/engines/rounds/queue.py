@@ -5,16 +5,18 @@ event whole packets are added to it or dropped.
 
 Packets may differ in size. ``Queue.queue`` is the sum of the sizes of all packets at the link, in
 units of the scenario's packet size. The packets at the link are those that wait and the one in
-transmission. A drop-tail queue counts packets, not bytes. The number of packets is ``Queue.queue``
-times ``Queue.packets_per_work``, the mean number of packets per unit of size (``stock.py``).
+transmission. A drop-tail buffer is limited to a number of packets, whatever their sizes. The number
+of packets at the link is ``Queue.queue`` times ``Queue.packets_per_work``, the mean number of
+packets per unit of size (``stock.py``). If the buffer is full, the number of packets at the link is
+``Queue.buffer`` + 1, because the packet in transmission takes no place in the buffer.
 
 A link with Rate-Delay services has two queues, for the classes R and D (the paper ``podlesny``).
 Each class is guaranteed its share of the capacity. If one class does not use its share, the other
 class may use the rest. So the time at which a class's packet leaves depends on packets of the other
 class that have not arrived yet. The simulator assumes that these packets will arrive at the mean
-rate of the recent past (``Queue.recent``). A link whose buffer is full holds one more packet, the
-one in transmission. A class transmits only for its part of the link's time, so this packet counts
-only by that part (``Queue.seat``).
+rate of the recent past (``Queue.recent``). Each class transmits only during a part of the link's
+time. ``Queue.seat`` is this part, which is the mean number of the class's packets in transmission.
+It takes the place of the 1 above.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -1,10 +1,12 @@
 """Compiles the rules by which laws move windows, and lets compiled code select a rule by number.
 
-``Sender.rules`` is the number of the set of rules that a flow's law has. The sets of this package
-have the numbers 1, 2 and so on. The number 0 stands for a law of the user: its rules are plain
-functions, which are called by their addresses. The function that ``choice`` returns compares the
-number with 1, 2 and so on and calls the rule of that set. LLVM, the compiler, inlines the rules
-into this function.
+A law moves its window by a set of rules, which are functions (``laws.packets.PacketRules``). There
+is one set for each value of ``Law.per_ack`` except "drift"; the sets have the numbers 1, 2 and so
+on. Laws with ``per_ack = "drift"`` (CUBIC and most laws of users) have no such set. They have the
+number 0, and their functions are called by their addresses in memory. ``Sender.rules`` is the
+number that belongs to a flow's law. ``choice`` makes, for one rule, a function that compares this
+number with 1, 2 and so on and calls the rule of that set. The compiler, LLVM, inlines the rules of
+the sets into this function.
 """
 
 from __future__ import annotations

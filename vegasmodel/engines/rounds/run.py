@@ -1,8 +1,9 @@
 """Entry to the simulator ``rounds``: takes a scenario, returns trajectories and totals.
 
-The number of events in a round trip is bounded, so the cost of a round trip does not grow with the
-capacity. If a round trip has fewer packets than this bound, each packet is an event of its own. So
-where windows are so small that single packets matter, the simulator handles every packet.
+The number of events in a round trip is limited, so the cost of a round trip does not grow with the
+capacity. If a round trip has fewer packets than this limit, each packet has an event of its own;
+otherwise an event stands for several packets. So where windows are so small that single packets
+matter, the simulator handles every packet.
 """
 
 from __future__ import annotations
@@ -117,10 +118,11 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
     - ACKs are delayed, so that packets leave in pairs.
     - A single interval would fill the buffer.
 
-    In these three cases the number near losses is higher than the other one if senders wait a
-    random time before they send, because such a wait begins at a single ACK (``wait.py``). The two
-    are equal, however, if link and buffer hold at most ``CONTENDED`` packets, or if even with the
-    higher number an event would contain several packets.
+    If senders wait a random time before they send, and a buffer is finite, the number near losses
+    is so high that each event is a single packet, because such a wait begins at a single ACK
+    (``wait.py``). If several ACKs were one event, their packets would not wait. They could arrive
+    at the very instants of departures, and two of them could be lost where one is. The number is
+    not raised if even the higher number would leave several packets in an event.
 
     In all other cases intervals suffice. For one or two flows with equal RTTs and packet sizes that
     share one link, they are long while no loss is near. Near a loss they are shorter, because there
@@ -135,16 +137,17 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
     late = any(group.delayed_ack for group in scenario.flows)
     finite = finite_buffers(crossed)
     small = pipe > PAIR_CALM * min(finite, default=math.inf)
+    held = pipe + max(finite, default=0.0)
     if late or small or (finite and not few):
-        held = pipe + max(finite, default=0.0)
-        if held <= CONTENDED:
-            return CONTENDED, CONTENDED
-        waits = any(scenario.jitter(group) > 0.0 for group in scenario.flows)
-        single = SINGLE * held <= WAITING
-        return WAITING if waits and single else CONTENDED_LARGE, CONTENDED_LARGE
-    if not few or len({link.name for link in crossed}) > 1 or pipe <= UNCONTENDED:
-        return UNCONTENDED, UNCONTENDED
-    return PAIR_NEAR_LOSS[pipe > FEW_PACKETS], PAIR_CALM
+        near = calm = CONTENDED if held <= CONTENDED else CONTENDED_LARGE
+    elif not few or len({link.name for link in crossed}) > 1 or pipe <= UNCONTENDED:
+        near = calm = UNCONTENDED
+    else:
+        near, calm = PAIR_NEAR_LOSS[pipe > FEW_PACKETS], PAIR_CALM
+    waits = any(scenario.jitter(group) > 0.0 for group in scenario.flows)
+    if waits and finite and SINGLE * held <= WAITING:
+        near = WAITING
+    return near, calm
 
 
 def _rings(way: Routes, sizes: Floats, parts: int, at_once: float) -> NDArray[Any]:

@@ -1,9 +1,9 @@
 """The sender between two events: which ACKs arrive next, and which packets it then sends.
 
 Packets travel in groups; the packets of a group are evenly spaced. ``plan`` takes the ACKs that
-return next, up to the first change. Such a change is that the window reaches the next whole number
-of packets, that the round trip ends, that a third duplicate ACK arrives, or that a timer expires.
-``plan`` moves the window by the flow's law. Then it computes how many packets leave, and when.
+return next, but none beyond the first of these events: the window reaches the next whole number of
+packets, the round trip ends, a third duplicate ACK arrives, or a timer expires. ``plan`` moves the
+window by the flow's law. Then it computes how many packets leave, and when.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -1,12 +1,13 @@
 """Stores states of the simulator ``rounds`` and compares them, to find out whether a state returns.
 
 If two states are equal, everything that follows them is equal, too. To make states of different
-times comparable, sequence numbers are counted from the flow's first unacknowledged packet, and
-times from the moment of the state. Times are multiplied by the capacity of the first queue in
-packets per second, so all numbers are in packets. Events of more than ``AGO`` round trips ago count
-as if they had happened exactly so long ago. A state leaves out what cannot affect the future, such
-as totals. It also leaves out ns-2's coarse retransmission timer as long as the timer is always
-restarted before it expires.
+times comparable, a state contains sequence numbers relative to the flow's first unacknowledged
+packet, and times relative to the time of the state. Times are multiplied by the capacity of the
+first queue in packets per second, so that all differences between states are in packets. The exact
+time of an event does not matter any more after ``AGO`` round trips, so older events count as
+exactly ``AGO`` round trips old. A state leaves out what cannot affect the future, such as totals.
+It also leaves out ns-2's coarse retransmission timer as long as the timer is always restarted
+before it expires.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """The state of the simulator ``rounds``: a record for each flow, queue, and group of packets.
 
 The records are NumPy arrays that compiled code reads without copies. Counts are in packets, times
-are in seconds. The times in a flow's record are those at which its packets reach its first queue,
-not those at which they leave the sender. Each queue has its own clock, which may be behind the
-clock of the simulation by up to ``Queue.shift`` seconds.
+are in seconds. A flow's sender is treated as if it were at the flow's first queue: the times in the
+flow's record are those at which packets reach this queue, and the delay from the real sender to the
+queue counts as part of the way back. Each queue has its own clock, which may be behind the clock of
+the simulation by up to ``Queue.shift`` seconds.
 """
 
 from __future__ import annotations
@@ -256,9 +257,10 @@ class Hop:
     room: int  # number of places in this ring buffer
     most: int  # number of places to which it may grow
     latest: float  # when its last parcel arrives at the next stop
-    # A flow's packets cross one or more queues. The fields below are used only for the second queue
-    # and later ones. They describe two sets of packets: those that are on their way to this queue,
-    # in a ring buffer of groups, and those that reach it in the time step that ends at ``time``.
+    # A flow's packets cross one or more queues. The fields below are used only if the queue of this
+    # record is not the first one on the flow's path. Some describe the packets that are on their
+    # way to the queue, in a ring buffer of groups. The others describe the packets that reach the
+    # queue in the time step that ends at ``time``.
     head: int
     count: int
     idle: int  # 1: nothing is on its way here

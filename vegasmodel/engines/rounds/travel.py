@@ -1,11 +1,11 @@
 """Moves groups of packets through each queue on a flow's path and back to the sender.
 
-The packets of a group arrive at a queue evenly over an interval, or all at its end. At the end of
-the interval the simulator knows which packets are lost and when the others leave. A group is handed
-to the next queue only after its last packet has reached this queue. By then the first packet may
-already have arrived at the next queue. Two measures ensure that the next queue has not been
-simulated beyond that time. The clock of the next queue is behind by ``Queue.shift`` seconds, and an
-interval lasts at most ``Sender.longest_stretch`` seconds.
+The packets of a group arrive at a queue evenly over an interval, or all at its end. Only at the end
+of the interval does the simulator know which packets are lost and when the others leave. It then
+hands the group to the next queue. But the first packet of the group may have reached the next queue
+before the interval ended. So the simulation of the next queue must not have gone beyond the arrival
+of this packet. Two measures ensure this. An interval lasts at most ``Sender.longest_stretch``
+seconds, and the clock of the next queue is far enough behind (``Queue.shift``).
 """
 
 # mypy: disable-error-code="no-any-return"

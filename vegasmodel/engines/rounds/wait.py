@@ -2,12 +2,14 @@
 
 A wait begins when the window allows a packet and no other wait is in progress. Its length is
 random, uniform between 0 and ``Sender.jitter`` seconds. At its end the sender sends all packets
-that the window then allows (ns-2's CUBIC sends only one while it reduces its rate). Two kinds of
-packets do not wait: a fast retransmit, and packets that Linux sends during a recovery, because
-Linux paces them. If the simulator handles several ACKs as one group, there is no wait, because the
-waits of many ACKs would average out. But a sender handles each ACK separately if it may wait longer
-than the slowest link needs to send a packet (``waits_long``), because several ACKs can then share
-one wait.
+that the window then allows (ns-2's CUBIC sends only one while it reduces its rate). A fast
+retransmit does not wait. A Linux sender has no such wait (``jitter`` is 0), because its random wait
+takes place below TCP (``Sender.queue_wait``).
+
+If the simulator handles several ACKs as one group, the packets that they allow do not wait: the
+waits of many ACKs would average out. This is not so if several ACKs can arrive during one wait.
+They can if the longest wait of a sender exceeds the transmission time of a packet on the slowest
+link (``waits_long``). The simulator then handles each ACK of this sender separately.
 """
 
 # mypy: disable-error-code="no-any-return"

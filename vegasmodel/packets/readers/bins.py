@@ -28,8 +28,8 @@ class Bins:
     """Sums over intervals of time, the bins: ``flow[row, flow, bin]`` and ``link[row, link, bin]``.
 
     A row is one quantity, such as ``DELIVERED``.  Bin i covers the time from ``begin + i width`` to
-    ``begin + (i + 1) width``, in s.  ``cells`` is a view of the memory of ``flow``; changing a
-    single number through it takes half the time.
+    ``begin + (i + 1) width``, in s.  ``cells`` is a memoryview of the array ``flow``: to change
+    a single number takes half as long through ``cells`` as through ``flow``.
     """
 
     def __init__(self, begin: float = 0.0) -> None:
@@ -108,9 +108,9 @@ class Bins:
     ) -> Trace:
         """The trace of the flows whose numbers are in ``chosen``; it ends at time ``last``, s.
 
-        ``known`` names those of the counters sent, retransmits, loss and acks that the file's
-        format shows.  The trace leaves the others out.  ``variables`` are further variables of the
-        trace, which are not computed from the bins.
+        Of the counters sent, retransmits, loss and acks, ``known`` names those that the file's
+        format shows; the trace leaves out the other counters.  ``variables`` are further variables
+        of the trace, which are not computed from the bins.
         """
         used = self.index(last) + 1
         ends = self.begin + self.width * np.arange(1, used + 1)

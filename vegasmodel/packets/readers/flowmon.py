@@ -5,6 +5,11 @@ FlowMonitor does not distinguish retransmissions. FlowMonitor counts the ACKs of
 flow, in the reverse direction and with smaller packets. The trace leaves this other flow out. The
 RTT of a flow is the mean delay of its packets plus the mean delay of its ACKs. A file with XML
 entities or a document type is refused.
+
+FlowMonitor has no least delay. But it says when the first packet was sent and received. That is the
+SYN or the SYN-ACK of the TCP handshake, which meets the queue before the flow fills it. The
+smallest RTT is the sum of these two delays. It is shorter than that of a large packet by the time
+that the links need to transmit the difference in size.
 """
 
 from __future__ import annotations
@@ -28,6 +33,7 @@ _NUMBER = re.compile(
 )
 _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12, "fs": 1e-15, None: 1e-9}
 _TIMES = ("timeFirstTxPacket", "timeLastTxPacket", "timeLastRxPacket", "delaySum")
+_FIRST = "timeFirstRxPacket"  # may be missing
 _COUNTS = ("txBytes", "txPackets", "rxPackets", "lostPackets")
 Stats = dict[str, float]
 Address = tuple[str, str, str, str, str]
@@ -47,7 +53,7 @@ def read(source: Source) -> Trace:
     if len(set(names.values())) < len(names):
         names = {key: f"{name} #{key}" for key, name in names.items()}
     by_address = {document.addresses[key]: key for key in flows if key in document.addresses}
-    chosen, rtts = [], []
+    chosen, rtts, least = [], [], []
     for key, stats in flows.items():
         address = document.addresses.get(key)
         back = by_address.get(_reversed(address)) if address else None
@@ -55,9 +61,8 @@ def read(source: Source) -> Trace:
         if other is not None and _size(other) > _size(stats):
             continue  # this flow is the ACKs of the other
         chosen.append(key)
-        delay = stats["delaySum"] / stats["rxPackets"]
-        ack = other["delaySum"] / other["rxPackets"] if other is not None else math.nan
-        rtts.append(delay + ack)
+        rtts.append(_mean_delay(stats) + _mean_delay(other))
+        least.append(_first_delay(stats) + _first_delay(other))
     if not chosen:
         source.fail("", "no flow", "a flow that received packets")
 
@@ -73,6 +78,7 @@ def read(source: Source) -> Trace:
         "sent": column("txPackets")[None],
         "loss": column("lostPackets")[None],
         "rtt": np.array(rtts)[None],
+        "rtt_min": np.fmin(least, rtts)[None],
         "first": column("timeFirstTxPacket"),
         "last": column("timeLastRxPacket"),
         "packet_size": np.array([_size(flows[key]) for key in chosen]),
@@ -81,6 +87,7 @@ def read(source: Source) -> Trace:
         "format": "ns-3 FlowMonitor",
         "throughput": "packets received, repeats included",
         "rtt": "mean delay of the data plus mean delay of the ACKs",
+        "rtt_min": "delay of the flow's first packet plus that of the first packet back",
     }
     return make(
         "ns3", [end], [names[key] for key in chosen], variables, begin=begin, provenance=about
@@ -145,6 +152,9 @@ class _Document:
                 },
                 **{what: self._value(attributes, what, MAX_COUNT) for what in _COUNTS},
             }
+            if _FIRST in attributes:
+                received = self._value(attributes, _FIRST, MAX_SECONDS, seconds=True)
+                self.flows[key][_FIRST] = received
             self._consistent(self.flows[key])
         elif self.path[1] in ("Ipv4FlowClassifier", "Ipv6FlowClassifier"):
             if len(self.addresses) == 2 * MAX_FLOWS:
@@ -183,6 +193,17 @@ class _Document:
             kind = 'a time such as "+7.2e+08ns"' if seconds else "a number"
             self._fail(text[:60], f"{name}, {kind} from 0 to {high:g}")
         return value
+
+
+def _mean_delay(stats: Stats | None) -> float:
+    """The mean delay of a flow's packets, s; NaN if the flow is unknown."""
+    return stats["delaySum"] / stats["rxPackets"] if stats is not None else math.nan
+
+
+def _first_delay(stats: Stats | None) -> float:
+    """The delay of a flow's first packet, s; NaN if it is unknown."""
+    delay = stats.get(_FIRST, math.nan) - stats["timeFirstTxPacket"] if stats else math.nan
+    return delay if delay > 0.0 else math.nan
 
 
 def _size(stats: Stats) -> float:

@@ -1,9 +1,9 @@
 """Reads ``iperf3 --json``: bytes, retransmissions, window and RTT of each stream per interval.
 
-If the sender wrote the file (``sender`` is true), the bytes of an interval are those that the
-kernel took from iperf3, not those that arrived. A note in the trace's ``doubts`` then says so. It
-also gives the totals of the bytes sent and received, if the file has both. Intervals that iperf3's
-option ``--omit`` excludes are excluded here too.
+If the sender wrote the file (its streams have ``"sender": true``), the bytes of an interval are
+those that the kernel took from iperf3, not those that arrived. An entry of the trace's ``doubts``
+then says so. If the file also has the receiver's count, the entry gives the total bytes sent and
+received. Intervals that iperf3's option ``--omit`` excludes are excluded here too.
 """
 
 from __future__ import annotations
@@ -147,8 +147,9 @@ class _Document:
     def names(self, start: Table) -> dict[tuple[int, bool], str]:
         """The flow names ``sender>receiver`` of the streams.
 
-        The file tells only which end of a connection is this host and which is the remote one.  So
-        each stream has two names, found by its socket number and by whether this host sends.
+        The list of connections in the file tells which end is this host and which is the remote
+        one, but not which end sends.  So the result has two names for each stream, one for each
+        direction.  The key of a name is the stream's socket number and whether this host sends.
         """
         found = {}
         for entry in self.tables("start.connected", start.get("connected", [])):

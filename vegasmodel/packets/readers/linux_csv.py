@@ -2,7 +2,8 @@
 
 Counters are cumulative. The columns time (s), flow, cwnd (packets), bytes_acked and snd_mss are
 required. Optional columns are cc (congestion control), rtt_us (the kernel's smoothed RTT),
-total_retrans, and for the base RTT vegas_baseRTT_us or, without that, minrtt_us.
+total_retrans, vegas_baseRTT_us and minrtt_us. The base RTT is vegas_baseRTT_us; if the table lacks
+this column, it is minrtt_us.
 """
 
 from __future__ import annotations

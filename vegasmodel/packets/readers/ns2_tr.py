@@ -7,8 +7,9 @@ sent twice gives no RTT. A packet smaller than the flow's largest one, such as a
 either, because its transmission takes less time. The traced variables are ``cwnd_``, ``rtt_``,
 ``ack_``, ``nrexmitpack_`` and ``ndatapack_``.
 
-A trace of the bottleneck alone does not show sources and destinations. Deliveries are then counted
-at the last node that received the flow's first packet, and RTTs are unknown.
+A trace of the bottleneck alone has no events of a flow's source and destination. RTTs are then
+unknown, and deliveries are counted at the last node in the trace that the flow's first packet
+reached.
 """
 
 from __future__ import annotations

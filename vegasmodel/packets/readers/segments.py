@@ -2,21 +2,21 @@
 
 The same bytes may appear in two captured segments for two reasons. Either the sender sent them
 twice: then the second segment is a retransmission. Or the capture contains one frame twice: then
-the second segment is a copy. These rules decide, in this order:
+the second segment is a copy. The first of these rules that applies decides:
 
-- If the TCP timestamp of the second segment is later than all timestamps before it, it is a
-  retransmission. If it has no timestamp, or the latest one again, the same rule applies to the IPv4
-  identifiers.
-- If the two segments do not begin and end with the same byte, it remains unknown what the second
-  one is.
+- If the second segment has a later TCP timestamp than all segments before it, it is a
+  retransmission. If it has no timestamp, or the latest one again, a later IPv4 identifier shows the
+  same.
+- If the two segments do not begin and end with the same byte, the reason remains unknown.
 - If both segments have IPv4 identifiers, equal identifiers mean a copy, different ones a
   retransmission.
 - If both segments have timestamps, different ones mean a retransmission.
 - If the second segment comes within half an RTT, it is a copy, because no sender retransmits so
   early.
-- Otherwise it remains unknown what the second segment is.
+- Otherwise the reason remains unknown.
 
-If that is unknown for a segment, the flow's number of retransmissions is marked as unsure.
+IPv4 identifiers are not used if they do not increase from one new segment to the next. If the
+reason remains unknown for any segment, the flow's number of retransmissions is unsure.
 """
 
 from __future__ import annotations
@@ -140,8 +140,9 @@ class Flow:
     def assumed(self) -> bool:
         """Whether ``payload``, the bytes of data in a full packet, is only a guess.
 
-        It is a guess if the capture has a segment larger than a packet can be, as network cards
-        cause by offloading, and lacks the MSS option of at least one end's SYN.
+        It is a guess if the capture lacks the MSS option of at least one end's SYN, and has a
+        segment that is larger than ``limit`` or, if no end's option is known, than an Ethernet
+        packet.  Network cards cause such segments by offloading.
         """
         if self.limit:
             return self.syns < 2 and self.largest > self.limit

@@ -1,9 +1,10 @@
 """Stores samples of the state of every flow; if there are too many samples, it drops some.
 
 A sample has values such as the cwnd, and counters such as the bytes acknowledged. Counters are
-cumulative. So if every other sample is dropped, the times become coarser but no packets are lost. A
-counter that decreases belongs to a new connection between the same ports, and the new connection
-becomes a flow of its own. Bytes are divided by the flow's largest segment size to give packets.
+cumulative. So if samples are dropped, the remaining ones are further apart in time, but all packets
+are still counted. A counter that decreases belongs to a new connection between the same ports, and
+the new connection becomes a flow of its own. Bytes are divided by the flow's largest segment size
+to give packets.
 """
 
 from __future__ import annotations

@@ -1,18 +1,20 @@
 """Simulates senders over one link whose windows are whole packets and change once per round trip.
 
-The Vegas of ns-2 and Linux changes its window at the end of a round trip, by what it measured in
-this round trip, and sends whole packets only. The equations below describe this. Flow i has the
-window W_i, the propagation delay T_i, and n_i packets in flight, of which k_i are lost. The link
-has the capacity c and the queueing delay s. The packets in flight determine s. The window moves by
-m_i packets per round trip, as the flow's law decides:
+The Vegas of ns-2 and Linux decides at the end of a round trip how its window changes, by what it
+measured in this round trip. It sends whole packets only. Flow i has the window W_i, the propagation
+delay T_i, and n_i packets in flight as its sender counts them. Of these, k_i are lost, and the
+sender has not yet learned of it. The link has the capacity c and the queueing delay s, at which the
+rates of the flows add up to c (S1). The window moves by m_i packets per round trip, as the flow's
+law decides (S2). There is an exception: when Vegas decides to reduce its window in ns-2, or to
+change it in Linux, it does so at once.
 
-    sum_i (n_i - k_i)/(T_i + s) = c,   or s = 0 where that sum is below c               (S1)
+    sum_i (n_i - k_i)/(T_i + s) = c,   or s = 0 if this sum is below c at s = 0         (S1)
     dW_i/dt = m_i/(T_i + s)                                                             (S2)
     n_i = floor(W_i); after a cut each ACK lowers n_i by one until it is floor(W_i)     (S3)
 
 A round trip ends when as many packets have been acknowledged as were in flight at its beginning. So
-the integral of dt/(T_i + s) over it is 1. An ACK reports the queueing delay at the time when its
-packet was sent.
+the integral of dt/(T_i + s) over a round trip is 1. An ACK reports the queueing delay at the time
+when its packet was sent.
 
 When W_i reaches the next whole number, the sender sends an additional packet. If this packet finds
 the buffer full, it is lost. So a flow whose window is constant or falls loses nothing. The sender

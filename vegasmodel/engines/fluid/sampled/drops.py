@@ -41,9 +41,10 @@ def draw_normal(now: LinkState) -> float:
 def lose(flow: Sender, now: LinkState, packets: float, ago: float) -> None:
     """Record that the flow loses ``packets``, ``ago`` seconds before the end of this step.
 
-    The sender detects the first of these losses a round trip later.  If windows are real numbers
-    that change at every instant, each flow that grows in an overflow loses one packet and detects
-    it at once; ``packets`` is then 0.
+    The sender detects the first of these losses a round trip later.  But if windows are real
+    numbers that change at every instant, it detects the loss at the end of this step.  For a loss
+    in an overflow of such windows, ``packets`` is 0: the loss counts as one lost packet, but takes
+    none out of flight.
     """
     passed = max(now.step - ago, 0.0) / (flow.rtt + now.delay)  # of this step, before the loss
     if flow.detection_in <= 0.0:
@@ -83,15 +84,16 @@ def drop_at_random(
 
     ``s`` is the mean queueing delay in the step if nothing is dropped.
 
-    Random loss of probability p: the number of packets between two losses, a real number in this
-    model, is exponential with the mean 1/p, so a part p of all packets is lost.
+    Random loss has the probability p.  The number of packets between two losses is exponential with
+    the mean 1/p (a real number in this model).  So on average the fraction p of all packets is
+    lost.
 
     RED averages the queue over the arrivals.  While the link is idle, the average falls as if
-    packets had arrived at the link's rate.  An average above the highest threshold makes RED drop
-    every packet.  Below it, let p be the drop probability that RED takes from the average.  In ns-2
-    (``wait_``; Floyd and Jacobson 1993) the number of packets between two drops is uniform on 1/p
-    .. 2/p.  So the next drop comes when the sum of p over the packets since the last drop reaches a
-    random number, which is uniform on 1 .. 2.
+    packets arrived at the rate of the link.  If the average is above the highest threshold, RED
+    drops every packet.  Otherwise let p be the drop probability that RED takes from the average.
+    In ns-2 (``wait_``; Floyd and Jacobson 1993) the number of packets between two drops is uniform
+    on 1/p .. 2/p.  So the next drop comes when the sum of p over the packets since the last drop
+    reaches a random number, which is uniform on 1 .. 2.
     """
     if link.loss > 0.0:
         now.loss_gap -= packets * link.loss
@@ -124,8 +126,8 @@ def drop_all(
 ) -> None:
     """Drop packets that arrive in a step while RED's average queue is above its highest threshold.
 
-    ``queue`` is the number of packets that wait.  Each dropped packet makes it smaller by one, so
-    that the average falls until it is below the threshold.
+    ``queue`` is the number of packets that wait.  Each drop lowers this number by one.  So the
+    average falls, and the drops end when it is below the threshold.
     """
     for k in range(int(packets)):
         now.red_average += link.weight * (queue - now.red_average)
@@ -166,12 +168,11 @@ def overflow_of_bursts(flow: Sender, now: LinkState, link: Bottleneck) -> None:
 def admit_alone(flows: Table[Sender], i: int, now: LinkState, link: Bottleneck) -> None:
     """Let the single packet that a sender sends after a timeout arrive at the queue.
 
-    If the buffer has room for a whole packet, the packet takes it.  Otherwise it arrives at a
-    random moment between two departures from the queue.  A departure frees a place.  The departed
-    packet causes an ACK, and the ACK releases another packet, which takes this place when it
-    arrives.  If the single packet arrives before that packet, it takes the place, and the other
-    packet is lost.  If the single packet arrives later, it finds the buffer full; ``overflow`` then
-    decides which packet is lost.
+    Call this packet P.  If the buffer has room for a whole packet, P takes the room.  Otherwise P
+    arrives at a random moment between two departures from the queue.  Each departure frees a place,
+    and the ACK of the departed packet releases another packet, Q, for this place.  If P arrives
+    before Q, P takes the place, and Q is lost.  If P arrives after Q, it finds the buffer full;
+    ``overflow`` then decides which packet is lost.
     """
     free = link.room - link.capacity * now.delay
     if draw(now) <= free:
@@ -214,13 +215,14 @@ def arrival(flow: Sender, now: LinkState, link: Bottleneck) -> float:
 
 @rare
 def loser(flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck) -> int:
-    """The flow that loses a packet at a full buffer when flow ``grew`` has sent one too many.
+    """The flow that loses a packet because flow ``grew`` has sent one too many for a full buffer.
 
     A departure from the queue makes room for one packet.  If two packets arrive before the next
-    departure, the later one is lost (Floyd and Jacobson 1992, on phase effects).  Either one ACK to
-    flow ``grew`` released both packets, or two different ACKs did.  Packets of flows with different
-    RTTs meet at random.  Packets of flows with equal RTTs arrive one transmission time apart and do
-    not meet, unless a sender's random wait moves one of them past a departure.
+    departure, the later one is lost (Floyd and Jacobson 1992, on phase effects).  There are two
+    cases.  One ACK to flow ``grew`` released both packets; then ``grew`` loses the second one.  Or
+    two different ACKs released them; then either packet may be the later one.  Packets of flows
+    with different RTTs meet at random.  Packets of flows with equal RTTs arrive one transmission
+    time apart and do not meet, unless a sender's random wait moves one of them past a departure.
     """
     alike, growth = True, 0.0
     for i in range(flows.shape[0]):
@@ -248,9 +250,9 @@ def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: boo
 
     A flow whose window is constant or falls sends one packet per ACK.  This packet takes the place
     that the flow's last packet left.  Packets sent in addition to these make the buffer overflow.
-    For each that is too many, beginning with the one sent last, the function ``loser`` names the
-    flow that loses a packet.  With ``smooth`` windows are not rounded to packets; then each flow
-    whose window grows loses one packet.
+    For each additional packet that does not fit, the function ``loser`` names the flow that loses a
+    packet.  The packets sent last are taken first.  With ``smooth`` windows are not rounded to
+    packets; then each flow whose window grows loses one packet.
     """
     for i in range(flows.shape[0]):
         flow = flows[i]

@@ -20,13 +20,14 @@ from vegasmodel.engines.tables import Table, jit
 def recovering(flow: Sender) -> float:
     """Packets in flight during a recovery without SACK that repairs one lost packet per round trip.
 
-    The window counts from the first lost packet on.  Each duplicate ACK inflates it by one packet.
+    The sender counts its window from the first lost packet on.  Each duplicate ACK inflates the
+    window by one packet.
 
     - First round trip: each packet that arrived after the first lost one causes a duplicate ACK.
       The first duplicate ACKs, as many as half a window, only make up for the cut of the window.
       Each of the others releases a packet.
-    - Second round trip: the window now counts from the second lost packet on.  The packets sent
-      before the recovery from that one on take up a part of the window.
+    - Second round trip: the sender now counts its window from the second lost packet on.  So the
+      packets that it sent after this one, before the recovery, take up a part of the window.
     - Later round trips: only the next lost packet is sent again.
 
     If partial ACKs deflate the window (RFC 2582, section 3), the sender can use the whole window.
@@ -44,9 +45,9 @@ def repairing(flow: Sender) -> float:
     """Packets in flight during a recovery in which SACK tells the sender which packets are lost.
 
     This is for a sender that still counts the lost packets as in flight.  In the first round trip
-    they take up a part of the window, so few other packets can be sent.  Then each ACK for a packet
-    sent again releases two packets (tcp-sack1.cc: ``pipe_``), so their number doubles in each round
-    trip.
+    the lost packets take up a part of the window, so few packets can be sent.  Then each ACK for a
+    packet sent again releases two packets (tcp-sack1.cc: ``pipe_``).  So the packets in flight
+    double in number in each round trip.
     """
     rounds: float = max(np.floor(flow.holes - flow.recovery_left), 0.0)
     flight: float = flow.flight_later * 2.0**rounds
@@ -55,11 +56,11 @@ def repairing(flow: Sender) -> float:
 
 @jit
 def growing(flow: Sender, now: LinkState, h: float) -> float:
-    """The part of a step of ``h`` seconds in which ACKs move the window, in round trips.
+    """The time in round trips, within a step of ``h`` seconds, during which ACKs move the window.
 
-    ACKs do not move it during a recovery or while the sender waits for its retransmission timer.
-    After a loss that the sender has not yet detected, the ACKs of the packets before the lost one
-    still move it, but no later ones.
+    ACKs do not move the window during a recovery or while the sender waits for its retransmission
+    timer. After a loss that the sender has not yet detected, the ACKs of packets sent before the
+    lost one still move the window. Later ACKs do not.
     """
     acked = h / (flow.rtt + now.delay)
     g = acked

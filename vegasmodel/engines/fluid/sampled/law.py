@@ -16,10 +16,10 @@ from vegasmodel.support.machine_code import part
 
 
 def _chain(functions: list[Any]) -> Any:
-    """Make a compiled function of k and a ``Source`` that calls function number k of a list.
+    """Make one compiled function of k and a ``Source`` from a list of functions.
 
-    The compiled function compares k with each number in turn, so that the compiler can inline all
-    functions of the list.
+    It calls function number k of the list with the ``Source``. To choose the function, it compares
+    k with each number in turn, so that the compiler can inline all functions of the list.
     """
 
     def link(k: int, function: Any, rest: Any) -> Any:
@@ -58,7 +58,7 @@ def source(flow: Sender, now: LinkState, smooth: bool) -> Source:
 
 @jit
 def drift(flow: Sender, now: LinkState, smooth: bool) -> float:
-    """The law's drift m of equation (S2): packets by which the window grows per round trip."""
+    """The number m of packets by which the law makes the window grow per round trip, as in (S2)."""
     f = source(flow, now, smooth)
     if flow.drift_at != 0:
         return flow.drift_factor * call(flow.drift_at, f)

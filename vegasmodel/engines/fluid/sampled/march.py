@@ -1,4 +1,4 @@
-"""The main loop of this simulator: in each step it starts and stops flows and moves their windows.
+"""The main loop of ``sampled``: in each step it starts and stops flows and moves their windows.
 
 It also adds up the time integrals from which the averages are computed.
 """

@@ -30,7 +30,11 @@ def silent(flow: Sender) -> bool:
 
 @rare
 def on_loss(flow: Sender, now: LinkState, smooth: bool) -> None:
-    """The sender learns of its losses: it cuts its window, then recovers or waits for its timer."""
+    """Let the sender detect its losses.
+
+    The sender cuts its window. With ``smooth`` this is all. Otherwise the sender then begins a
+    recovery, or waits for its retransmission timer.
+    """
     lost, W, left = flow.undetected, allowed_in_flight(flow, smooth), flow.detection_in
     flow.detection_in, flow.in_slow_start, flow.rounds_at_rest = 0.0, False, 0.0
     flow.round_drift = 0.0

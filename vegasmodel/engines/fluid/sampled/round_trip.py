@@ -43,10 +43,11 @@ def sample_delay(flows: Table[Sender], now: LinkState, h: float, c: float) -> fl
 
 @jit
 def decide(flow: Sender, now: LinkState) -> None:
-    """Apply what the law decides at the end of a round trip: by how much the window changes.
+    """Let the law decide at the end of a round trip by how much the window changes.
 
-    Linux changes the window at once.  ns-2 reduces it at once, but spreads growth over the next
-    round trip.  With TCP as in the papers, whose windows are real numbers, both are spread.
+    Linux changes the window at once. ns-2 reduces the window at once, but spreads growth over the
+    next round trip.  TCP as in the papers, whose windows are real numbers, spreads both growth and
+    reduction.
     """
     m = drift(flow, now, False)
     flow.round_drift = 0.0
@@ -58,7 +59,10 @@ def decide(flow: Sender, now: LinkState) -> None:
 
 @jit
 def _decide_in_slow_start(flow: Sender, now: LinkState, smooth: bool) -> None:
-    """End Vegas's slow start if the backlog exceeds gamma; otherwise decide whether it doubles."""
+    """End Vegas's slow start if the backlog exceeds gamma.
+
+    Otherwise decide whether the window doubles in the next round trip.
+    """
     f = source(flow, now, False)
     flow.round_drift = 0.0
     flow.doubles = 1 - flow.doubles if flow.doubling > 1 else 1

@@ -1,8 +1,9 @@
 """Writes the state of senders and queue as an array of numbers, so that two states can be compared.
 
-The array contains everything that determines the future of a simulation, except where the flows'
-trains are.  They matter only while the windows do not fill the link, and then chance decides what
-is lost.
+The array contains everything that determines the future of a simulation, with one exception. The
+packets of a flow that travel close together form a train (``trains.py``). The array does not say
+where on their path the trains are. This matters only while the windows do not fill the link. Which
+packets are lost is then random, so states are not expected to return.
 """
 
 from __future__ import annotations

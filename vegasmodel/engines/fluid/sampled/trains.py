@@ -1,13 +1,14 @@
 """Drops packets where the trains of several flows meet, although the link is idle at other times.
 
 While the windows do not fill the link, the packets of a window do not spread over the round trip.
-ACKs return at the rate at which the link sent the packets (Jacobson 1988, self-clocking).  So the
+ACKs return at the rate at which the link sent the packets (Jacobson 1988, self-clocking). So the
 packets in flight stay together: they form a train, which passes the queue once per round trip
-(Zhang, Shenker and Clark 1991, clustering).  Trains of flows with different RTTs meet now and then.
+(Zhang, Shenker and Clark 1991, clustering). Trains of flows with different RTTs meet now and then.
 Then packets arrive faster than the link sends them, and a small buffer overflows.
 
-A train has a front, an end, and n packets, which arrive at an even rate.  At the queue it meets a
-queue of its own model, q packets, which delays front and end by q/c; c is the capacity.
+A train has a front, an end, and n packets, which arrive at an even rate. The queue of q packets
+that the trains find is computed in this module, apart from the queueing delay of equation (S1). It
+delays the front and the end of a train by q/c seconds, where c is the capacity.
 """
 
 from __future__ import annotations
@@ -25,13 +26,17 @@ MOST = 64  # flows; the trains of more flows overlap so often that their sum is 
 
 @rare
 def meetings_matter(flows: Table[Sender], link: Bottleneck) -> bool:
-    """Whether trains can meet and fill the buffer.
+    """Whether trains of packets can meet at the queue and fill the buffer.
+
+    A train is the packets in flight of one flow, which stay together while the windows do not fill
+    the link.  The result is True if all these conditions hold:
 
     - Some RTTs differ.
-    - The buffer is small.  While the windows do not fill the link, fewer packets are in flight than
-      the link sends in the longest RTT.  So trains cannot fill a larger buffer.
+    - The buffer is smaller than what the link sends in the longest RTT.  While the windows do not
+      fill the link, fewer packets than this are in flight.  So trains cannot fill a larger buffer.
     - Some flow is not Vegas.  If all are, their trains grow slowly, and stretch when they meet,
       until the windows fill the link.
+    - There are at most ``MOST`` flows.
     """
     differ, grows, longest = False, False, 0.0
     for i in range(flows.shape[0]):
@@ -44,24 +49,26 @@ def meetings_matter(flows: Table[Sender], link: Bottleneck) -> bool:
 
 @rare
 def begin_train(flow: Sender, now: LinkState, c: float) -> None:
-    """Let a flow that starts send its first train now."""
+    """Let a flow that starts send its first train of packets now."""
     flow.arriving, flow.train, flow.train_rate = False, flow.in_flight, 0.0
     flow.front, flow.end = now.time, now.time + flow.in_flight / c
 
 
 @jit
 def begins(flow: Sender, now: LinkState, t: float, wait: float, link: Bottleneck) -> bool:
-    """Begin the train whose front arrives at time ``t`` and waits ``wait`` seconds in the queue.
+    """Begin the train of packets whose front arrives at the queue at time ``t``.
 
-    Returns False if there is no packet at that time; then the front comes later.
+    The front is the train's first packet.  It waits ``wait`` seconds in the queue.  Returns False
+    if no packet arrives at ``t``, for example because ACKs release nothing just after a cut; the
+    front then comes later.
 
-    The train keeps its length in seconds.  But it is at least as long as the link needs to send its
-    packets, and just that long in slow start and in a recovery from several losses, because the
-    sender then sends a train anew.
+    From one round trip to the next the train keeps its length in seconds.  But this length is at
+    least the time that the link needs to send the train's packets.  It is just this time in slow
+    start and in a recovery from several losses, because the sender then sends a train anew.
 
     If the sender waits up to J seconds before each packet, without changing their order, a train
-    grows by J/2 per round trip on average.  The wait of the first packet has the mean J/2.  The
-    queue cannot make up for the longest wait of the following packets, which is nearly J.
+    grows by J/2 per round trip on average.  The wait of the first packet is J/2 on average.  The
+    longest wait among the following packets is nearly J, and the queue cannot make up for it.
     """
     n = flow.in_flight - flow.undetected
     if n < 0.5:
@@ -110,9 +117,9 @@ def drop_where_trains_meet(
 
 @rare
 def arriving(flows: Table[Sender], now: LinkState, but: int) -> int:
-    """The flow of a packet that arrives now, drawn by the trains' rates, not of flow ``but``.
+    """Draw a flow whose train arrives now, with a probability in proportion to the train's rate.
 
-    The result is -1 if no other flow's train arrives.
+    Flow ``but`` is left out; -1 leaves out none. The result is -1 if no other flow's train arrives.
     """
     total = now.trains_rate - (flows[but].train_rate if but >= 0 else 0.0)
     left, last = draw(now) * total, -1
@@ -128,10 +135,10 @@ def arriving(flows: Table[Sender], now: LinkState, but: int) -> int:
 
 @jit
 def place(flow: Sender, now: LinkState, link: Bottleneck) -> float:
-    """When a packet of the train arrives after a departure from the queue, in transmission times.
+    """The time from a departure at the queue to the next arrival of a packet of the train.
 
-    Without random waits, the packets of a train follow one another at the link's rate, so each
-    arrives at the same time after a departure.
+    The unit is the time in which the link sends a packet. Without random waits, the packets of a
+    train follow one another at the link's rate, so each arrives at the same time after a departure.
     """
     return (flow.phase + link.max_wait * draw(now)) % 1.0
 
@@ -148,7 +155,10 @@ def count_trains(flows: Table[Sender], now: LinkState, c: float) -> None:
 
 @jit
 def change_rate(now: LinkState, r: float, c: float, trains: int) -> None:
-    """Add a train of rate ``r`` to those that arrive (``trains`` = 1), or take it away (-1)."""
+    """Add a train of rate ``r`` to the trains that arrive now, or remove it from them.
+
+    ``trains`` is 1 to add the train and -1 to remove it. ``c`` is the capacity.
+    """
     now.trains += trains
     now.trains_rate += trains * r
     now.trains_variance += trains * r * (1.0 - r / c)
@@ -160,11 +170,11 @@ def change_rate(now: LinkState, r: float, c: float, trains: int) -> None:
 def meet(flows: Table[Sender], now: LinkState, link: Bottleneck, h: float) -> None:
     """Move the trains on by ``h`` seconds; drop packets where trains meet at a full buffer.
 
-    Let r_i be the rates of the trains that arrive.  The queue q grows by the sum of r_i less the
+    Let r_i be the rates of the trains that arrive.  The queue q grows at the sum of r_i less the
     capacity c.  A train that others have stretched has gaps: a packet is in each of its places with
     probability r_i/c.  So the number of its packets in a time t has the variance
-    r_i (1 - r_i/c) t.  If several trains arrive, q gets a random part with the sum of their
-    variances.
+    r_i (1 - r_i/c) t.  If several trains arrive, a normal random number of mean 0 is added to q.
+    Its variance is the sum of the trains' variances.
 
     While the windows fill the link on average, the functions in ``drops`` drop packets instead.
     """
