@@ -44,11 +44,11 @@ def link_stack(scenario: Scenario) -> Stack:
 
 
 def waiting_room(scenario: Scenario, link: Link, limit: float) -> float:
-    """How many packets can wait at a queue of the link with this limit of its buffer, in packets.
+    """How many packets can wait at a queue of the link if the queue's buffer is ``limit`` packets.
 
-    The packet in transmission is not among them.  The limit is rounded down to whole packets.  At a
-    drop-tail queue the limit may count the packet in transmission, too; then one packet less can
-    wait (``stacks.waiting_room``).
+    The packet in transmission does not wait, so it is not among them.  ``limit`` is rounded down to
+    whole packets.  In ns-2, except under RED, ``limit`` also counts the packet in transmission, so
+    one packet less can wait (``stacks.waiting_room``).
     """
     whole = float(np.floor(limit))
     if isinstance(link.queue, Red):
@@ -57,11 +57,11 @@ def waiting_room(scenario: Scenario, link: Link, limit: float) -> float:
 
 
 def left_out_of_laws(scenario: Scenario, *, counted: bool = False) -> str:
-    """A text that says how the TCP implementations differ from the package's rules for the laws.
+    """A text on what the package's rules for the laws leave out of what the scenario's flows run.
 
-    They are those that the scenario's flows run.  The text is empty if they do not differ.  With
-    ``counted``, the caller simulates the implementation's own CUBIC, so the text does not mention
-    CUBIC.
+    A flow runs its law as its TCP implementation has it, with the ``decrease`` of its group.  The
+    text is empty if nothing is left out.  With ``counted``, the caller simulates the CUBIC of those
+    implementations that have their own.  The text then does not mention their CUBIC flows.
     """
     said = (
         law.left_out(implementation(scenario, group), float(group.decrease))
@@ -86,7 +86,7 @@ def work(scenario: Scenario, group: Flow) -> float:
 def empty_rtt(scenario: Scenario, member: Member) -> float:
     """The flow's RTT if all queues are empty, s.
 
-    This is the field ``rtt`` and the time to transmit the headers that the flow's TCP
+    This is the sum of the field ``rtt`` and the time to transmit the headers that the flow's TCP
     implementation adds to its packets.
     """
     group = member.flow

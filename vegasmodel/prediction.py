@@ -304,9 +304,10 @@ class Prediction:
 
 
 def active_part(scenario: Scenario) -> Floats:
-    """How much of the time from warm-up to end each flow is active: [n_flows], from 0 to 1.
+    """The fraction of the measured time in which each flow is active, [n_flows], from 0 to 1.
 
-    A flow is active from its start to its stop.
+    The measured time is that from the end of the warm-up to the end of the run.  A flow is active
+    from its start to its stop.
     """
     begin, end = scenario.run.warmup, scenario.run.duration
     spans = [min(m.stop, end) - max(m.start, begin) for m in scenario.members]
@@ -315,7 +316,11 @@ def active_part(scenario: Scenario) -> Floats:
 
 
 def silent(scenario: Scenario) -> NDArray[np.bool_]:
-    """Which flows may have no throughput, because they may send nothing from warm-up on: [flow]."""
+    """Whether each flow possibly sends nothing from the end of the warm-up on, [flow].
+
+    This is so for flows of finite size, and for flows that are not active in this time.  Their
+    throughput may be NaN.
+    """
     ended = np.array([m.flow.size != math.inf for m in scenario.members])
     never: NDArray[np.bool_] = active_part(scenario) == 0.0
     return ended | never
@@ -351,7 +356,11 @@ def _number(value: float | None) -> float | None:
 
 @dataclass(frozen=True, eq=False)
 class LimitCycle:
-    """The steady state of a scenario after all its flows have started."""
+    """The steady state of a scenario: a fixed point, a periodic motion, or else averages.
+
+    It is reached after all flows have started.  Flows that stop before the end of the run have then
+    stopped.
+    """
 
     kind: str  # "fixed point" | "periodic" | "neither found"
     period: float  # s; 0 at a fixed point, NaN where neither is found

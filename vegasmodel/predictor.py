@@ -42,8 +42,9 @@ CLOSED_FORMS = tuple(name for name in MODELS if name not in SIMULATED)
 def choose(model: str | None) -> tuple[str, ...]:
     """The names of the models to evaluate.
 
-    ``model`` is a model's name, or ``all`` for all models, or ``None`` for every closed form.
-    Raises ``FieldError`` for any other value.
+    ``model`` is a model's name, or ``all`` for all models, or ``None`` for the closed forms, which
+    are all models except the simulators ``fluid`` and ``rounds``.  Raises ``FieldError`` for any
+    other value.
     """
     if model is None:
         return CLOSED_FORMS

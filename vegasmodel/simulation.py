@@ -50,11 +50,13 @@ def simulate(
     and the version of this package.  The coordinates ``law``, ``variant`` and ``packet_size``
     (bytes) describe each flow.
 
-    If the buffer overflows in ``fluid`` and all flows have the variant ``paper``, every flow whose
-    window is growing loses one packet.  ``parts`` bounds the number of events that ``rounds``
-    simulates per flow and round trip; an event is one packet or a train of packets.  Raises
-    ``FieldError`` for an unknown model, and ``ValueError`` if the model lacks a feature of the
-    scenario.
+    In ``fluid``, windows change continuously if every flow has the variant ``paper`` and a law of
+    this package, and the link is drop-tail without random loss.  If the buffer then overflows,
+    every flow whose window is growing loses one packet.  In all other cases ``fluid`` proceeds in
+    small steps of time, and chance may decide which flow loses a packet.  ``parts`` bounds the
+    number of events that ``rounds`` simulates per flow and round trip; an event is one packet or a
+    train of packets.  Raises ``FieldError`` for an unknown model, and ``ValueError`` if the model
+    lacks a feature of the scenario.
     """
     expect(scenario)
     Choice(SIMULATORS).check(model, "model")
@@ -207,29 +209,34 @@ def limit_cycle(
 ) -> LimitCycle:
     """The steady state of the scenario: a fixed point, a periodic motion, or else averages.
 
-    ``model`` is ``fluid`` (one link; the default) or ``rounds`` (every scenario).  ``rounds``
-    counts whole packets, so its motion is less often periodic.
+    ``model`` is ``fluid`` (one link; the default) or ``rounds`` (any scenario without flows of
+    finite size).  ``rounds`` counts whole packets, so its motion is less often periodic.
 
-    In ``fluid``, a flow adjusts its window as often as its law and its TCP implementation do.  If
-    all flows have the variant ``paper`` and the link is drop-tail without random loss, they adjust
-    it continuously.  The answer then has Floquet multipliers (the factors by which a small
-    deviation grows in a period).  If ``losers`` or ``packets`` is given, windows are adjusted
-    continuously for every variant. The variant then affects only the thresholds.
-    ``engines.fluid.continuous.run`` explains both arguments.
+    ``fluid`` has continuous equations, by which all windows change at every instant.  It uses them
+    in two cases:
 
-    A motion of whole packets has no Floquet multipliers. So ``rounds`` reports the multipliers of
-    ``fluid`` with continuous adjustment, provided that both models find a fixed point or both find
-    a periodic motion.
+    - Every flow has the variant ``paper`` and a law of this package, and the link is drop-tail
+      without random loss.
+    - ``losers`` or ``packets`` is given.  ``engines.fluid.continuous.run`` explains both arguments.
+      Flows may have any variant.  It affects only how the backlog is computed, numbers such as the
+      thresholds and the least window, and the default of ``packets``.
 
-    ``longest`` limits the search; it is a number of round trips.  If windows are adjusted
-    continuously, the search ends without an answer if, for this long, the buffer does not overflow
-    and the windows do not come to rest.  Otherwise it is the length of the longest run that is
-    made: a longer run finds more cycles, and gives averages with smaller standard errors.  In
-    ``rounds``, a motion with losses never repeats if senders wait a random time before they send.
-    They do so unless the scenario has ``send_jitter = "0 s"``.
+    A fixed point or a periodic motion then has Floquet multipliers: the factors by which a small
+    deviation grows in a period.  In all other cases the windows of ``fluid`` change once per round
+    trip or at every instant, as the flow's law and TCP implementation prescribe, and there are no
+    multipliers.  A motion of whole packets has none either.  So ``rounds`` reports those of the
+    continuous equations, provided that these apply to the scenario, and that both models find a
+    fixed point or both find a periodic motion.
 
-    Raises ``FieldError`` for an unknown model, and ``ValueError`` if the model has no equation for
-    the scenario.
+    ``longest`` is a number of round trips and limits the search.  With the continuous equations,
+    the search ends without an answer if for ``longest`` round trips the buffer does not overflow
+    and the windows do not come to rest.  Without them, ``longest`` is the length of the longest run
+    that is made: a longer run finds more cycles, and gives averages with smaller standard errors.
+    In ``rounds``, a motion with losses never repeats if senders wait a random time before they
+    send.  They do so unless the scenario has ``send_jitter = "0 s"``.
+
+    Raises ``FieldError`` for an unknown model and for a wrong argument, and ``ValueError`` if the
+    model cannot simulate the scenario.
     """
     expect(scenario)
     Choice(STEADY).check(model, "model")

@@ -17,7 +17,10 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Counts:
-    """Counters of n flows or n links at the beginning and at the end of their measured time."""
+    """Counters of n flows or of n links at the beginning and at the end of their measured time.
+
+    Each flow or link has k counters, and a measured time of its own.
+    """
 
     time: Floats  # [2, n] seconds
     value: Floats  # [2, n, k]

@@ -32,12 +32,13 @@ CYCLE_SAMPLING = 0.5  # over the shortest RTT: samples this far apart show every
 
 
 def windows(data: xr.Dataset, *, cycles: int = 5, most: int = 8) -> Figure:
-    """Windows over time, and the queues below them, of at most ``most`` flows and links.
+    """The windows of at most ``most`` flows over time; below them, the queues of as many links.
 
     ``data`` is the result of ``simulate``.  If there are more than ``most`` flows, the first, the
     last and evenly spaced ones between them are drawn. The same holds for links.  A second column
     enlarges the last ``cycles`` cycles, each from one loss to the next, with a line at each loss.
-    It is drawn only if there are enough losses and samples are at most half the shortest RTT apart.
+    This column is drawn only if there are more than ``2 cycles`` losses and if samples are at most
+    half the shortest RTT apart.
     """
     simulated(data, "data")
     Integer(0).check(cycles, "cycles")
@@ -106,7 +107,11 @@ def _resolves_cycles(data: xr.Dataset) -> bool:
 
 
 def _losses(data: xr.Dataset) -> Floats:
-    """The times of losses; losses closer than one RTT of the losing flow count as one."""
+    """The times at which flows lose packets; losses close to each other count as one.
+
+    A loss is left out if it follows the loss before it, of any flow, within one RTT.  This is the
+    RTT of the flow that loses; if several flows lose in the same sample, the longest of theirs.
+    """
     rises = np.diff(data["lost"].values, axis=0) > 0
     rows = np.flatnonzero(rises.any(axis=1))
     trip = np.where(rises, data["rtt"].values[1:], 0.0).max(axis=1)[rows]

@@ -36,8 +36,8 @@ def heat(
     """Maps side by side with one colour scale; a cell without a value is grey.
 
     Each of ``panels`` is an array [y, x].  A ``share`` is coloured from 0 to 1, and a ``ratio`` by
-    its logarithm.  The middle of the scale is at a share of one half and at a ratio of 1.  Times
-    are in ms (starting times in s), capacities in Mbit/s.
+    its logarithm.  The middle of the colour scale is a share of one half, or a ratio of 1.  On
+    the axes, times are in ms (starting times in s) and capacities in Mbit/s.
     """
     fig = figure(5.2 * len(panels), 4.6)
     fig.suptitle(plain(title), x=0.01, ha="left", fontsize="large")

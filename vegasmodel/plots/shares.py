@@ -294,9 +294,9 @@ def _two_errors(result: Prediction, rows: Sequence[int]) -> float:
 
 
 def _part(result: Prediction, group: int) -> tuple[float, float]:
-    """The group's throughput as a fraction of the first link's capacity, and two standard errors.
+    """The group's share of the first link's capacity, and two standard errors of this share.
 
-    Both count bytes.
+    The share is the group's throughput divided by the capacity, both in bytes per second.
     """
     scenario, rows = result.scenario, _rows(result, group)
     assert result.throughput is not None  # noqa: S101 - _kinds leaves out the others

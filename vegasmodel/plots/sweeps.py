@@ -25,13 +25,15 @@ GROUP = re.compile(r"\[\d+\]$")  # the end of a flow's name, in a group of sever
 
 
 def sweep(data: xr.Dataset) -> Figure:
-    """The share of all bytes that flows get in a sweep, over the one or two fields that vary.
+    """Plot a sweep: each flow's share of all bytes delivered, over the one or two fields that vary.
 
-    ``data`` is the result of ``vegasmodel.sweep``, or of ``xarray.open_zarr`` on its folder.  Over
-    one field there is a curve for each flow (at most 8), with two standard errors where runs are
-    random.  Over two fields there is a map of the share of the first group.  If all flows are of
-    one group, the part of the first link's capacity that is used is drawn instead.  Points without
-    an answer are left out.  Raises ``FieldError`` for other data, such as random points.
+    ``data`` is the result of ``vegasmodel.sweep``, or of ``xarray.open_zarr`` on its folder.  If
+    one field varies, there is a curve for each flow (at most 8), with two standard errors where
+    runs are random.  If two fields vary, there is a map of the first group's share.  A share says
+    nothing if there is only one flow, or in a map only one group; then the used fraction of the
+    first link's capacity is drawn instead.  Points at which the model has no answer are left out;
+    in a map they are grey.  Raises ``FieldError`` for data that it cannot plot, such as a sweep of
+    random points.
     """
     if not {"share", "status"} <= set(getattr(data, "data_vars", ())):
         raise FieldError("data", data, "the dataset that vegasmodel.sweep returns")

@@ -52,8 +52,8 @@ def replaced(scenario: T, given: Parts, changes: Mapping[str, Any], fields: Mapp
 def _addressed(parts: Sequence[Any], rest: str, name: str, value: Any) -> tuple[Sequence[int], str]:
     """Find the links or groups to change, as indices, and the key to change in them.
 
-    ``rest`` is either ``KEY``, which means all of ``parts``, or ``NAME.KEY``, which means the one
-    with that name.
+    ``parts`` are all links or all groups.  If ``rest`` is ``KEY``, all of them are changed.  If it
+    is ``NAME.KEY``, only the link or group called NAME is changed.
     """
     keys = [field.metadata["key"] or field.name for field in dataclasses.fields(parts[0])]
     if rest.split(".")[0] in keys:

@@ -107,7 +107,7 @@ class Uniform(Checked):
 
 
 class _UniformRule(Table):
-    """The rule for the value ``{ uniform = ["20 ms", "300 ms"] }`` of a group's field ``rtt``."""
+    """Reads, checks and writes a group's ``rtt`` given as ``{ uniform = ["20 ms", "300 ms"] }``."""
 
     def read(self, value: object, where: str, packet_size: float | None) -> Uniform:
         if not isinstance(value, list) or len(value) != 2:
@@ -148,7 +148,7 @@ class Poisson(Checked):
 
 
 class _PoissonRule(Table):
-    """The rule for the value ``{ poisson = "50 1/s" }`` of a group's field ``arrivals``."""
+    """Reads, checks and writes a group's ``arrivals`` given as ``{ poisson = "50 1/s" }``."""
 
     def read(self, value: object, where: str, packet_size: float | None) -> Poisson:
         return Poisson(Quantity("frequency", low_open=True).read(value, where, packet_size))

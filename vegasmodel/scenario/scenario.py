@@ -37,7 +37,7 @@ DEFAULT_DELAY = 1e-3  # one way, seconds
 
 @dataclass(frozen=True, repr=False)
 class Scenario(Checked):
-    """Links, groups of flows and a run.
+    """The input of every model: links, groups of flows, and how long a run lasts (``run``).
 
     Making a scenario raises ``FieldError`` if its values do not fit together.
     """
@@ -171,10 +171,10 @@ class Scenario(Checked):
         return self.size_of(group) / self.packet_size / slowest
 
     def jitter(self, group: Flow) -> float:
-        """The longest time in s that a sender of the group waits before it sends a packet.
+        """The longest random wait of the group's senders before they send a packet, s.
 
-        The window already allows the packet, and the wait is drawn at random for each. The default
-        is ``usual_jitter``.
+        A sender waits although its window allows the packet. The wait is drawn anew for each
+        packet. The default is ``usual_jitter``.
         """
         return self.usual_jitter(group) if group.send_jitter is None else group.send_jitter
 
@@ -182,9 +182,10 @@ class Scenario(Checked):
     def by_chance(self) -> bool:
         """Whether two runs of the scenario differ by chance, so that a mean needs several runs.
 
-        They do if start times are jittered, senders wait at random, the delay is noisy, or a link
-        has RED or random loss.  If short flows arrive at random, only jittered start times count,
-        because a single run then averages over many flows.
+        They do if start times are random (``run.start_jitter``), if senders wait a random time
+        before they send a packet (``jitter``), if a flow has ``delay_noise``, or if a link on a
+        flow's path has RED or random loss.  If short flows arrive at random, a single run averages
+        over many flows; runs then count as different only if ``run.start_jitter`` is above 0.
         """
         if self.run.start_jitter > 0:
             return True
@@ -394,10 +395,11 @@ def _drops(scenario: Scenario) -> None:
 
 
 def _delays(scenario: Scenario) -> None:
-    """Give links without a delay their default: 1 ms, or less if the RTT of a flow leaves less.
+    """Give links without a delay their default: 1 ms, or less if a flow's RTT is too short for it.
 
-    Transmission times and the links' delays are parts of the RTT of each flow that crosses the
-    links. Raises ``FieldError`` if their sum exceeds the RTT of a flow.
+    The RTT of a flow contains the transmission times and, twice, the delays of the links that it
+    crosses. Raises ``FieldError`` if the transmission times and twice the given delays exceed the
+    RTT.
     """
     left: dict[
         str, float

@@ -13,7 +13,7 @@ __all__ = ["BufferRule", "LawRule", "PacketNumbers"]
 
 
 class PacketNumbers:
-    """The rule for ``packets`` of ``Drop``: the sequence numbers of the packets to drop."""
+    """Reads, checks and writes ``packets`` of ``Drop``: the packets to drop, by sequence number."""
 
     def read(self, value: object, where: str, packet_size: float | None) -> tuple[int, ...]:
         """Read a list of packets' sequence numbers from a scenario file."""
@@ -35,7 +35,7 @@ class PacketNumbers:
 
 
 class LawRule(AsItIs):
-    """The rule for the name of a congestion control law, such as ``vegas``.
+    """Reads, checks and writes the name of a congestion control law, such as ``vegas``.
 
     The law may be one of this package, one that the user registered, or one of an installed
     package.
@@ -50,7 +50,7 @@ class LawRule(AsItIs):
 
 
 class BufferRule(Quantity):
-    """The rule for a buffer: packets, a time, or a number of bandwidth-delay products (BDP).
+    """Reads, checks and writes a buffer: packets, a time, or bandwidth-delay products (BDP).
 
     A time or a number of BDP becomes packets only when the capacity and the RTTs are known.
     """

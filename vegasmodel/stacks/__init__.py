@@ -68,10 +68,10 @@ def find(variant: str, ns2_defaults: str = "papers") -> Stack:
 def running(law: str, variant: str, beside: Iterable[str]) -> str:
     """The name of the TCP implementation whose code a source with this law and variant runs.
 
-    It is the variant itself, with one exception: the variant ``paper`` has code for Vegas only.  A
-    source with another law and the variant ``paper`` runs the code of the other sources of the
-    scenario, whose variants are ``beside``.  That is Linux if one of them is Linux and none is
-    ns-2.  Otherwise it is ns-2, as in the papers.
+    It is ``variant`` itself, with one exception: the variant ``paper`` has code for Vegas only.
+    With another law, a source of this variant runs Linux's code if a source of the scenario has the
+    variant ``linux`` and none has ``ns2``.  Otherwise it runs ns-2's code, as in the papers.
+    ``beside`` are the variants of all sources of the scenario.
     """
     if STACKS[variant].implements(law):
         return variant

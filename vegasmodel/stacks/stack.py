@@ -129,10 +129,11 @@ class Stack(Mechanisms):
         return max(alpha - self.below_alpha, 0.0), beta + self.above_beta
 
     def recovery_of(self, recovery: str) -> str:
-        """How a law recovers in this implementation, if by itself it has the recovery ``recovery``.
+        """How a law recovers from losses in this implementation.
 
-        The result is "scoreboard" if the sender always knows which packets are missing, unless a
-        loss makes the law begin with slow start again, as Tahoe does.
+        ``recovery`` is how the law recovers by itself.  If the sender always knows which packets
+        are missing, the result is "scoreboard" instead.  But "slow start" stays as it is: a law
+        such as Tahoe begins with slow start again after a loss.
         """
         known = self.always_sack and recovery != "slow start"
         return "scoreboard" if known else recovery

@@ -26,7 +26,7 @@ EXPECTED = 5.0  # least expected number of starts in a cell of the chi-squared t
 
 @dataclass(frozen=True)
 class Agreement:
-    """Whether two models lead the same shares of random starts to each outcome of a scenario.
+    """Whether two models agree on the share of random starts that leads to each outcome.
 
     Holds the number of starts per outcome and model, and the chi-squared test for a difference.
     """
@@ -53,16 +53,16 @@ class Agreement:
 def agreement(one: Basins, other: Basins, tolerance: float | None = None) -> Agreement:
     """Test whether the shares of starts per outcome differ by more than chance.
 
-    ``one`` and ``other`` are the results of two models or simulators for one scenario.  The
-    throughputs of both are put into common outcomes. No step of this depends on which of the two a
-    start belongs to:
+    ``one`` and ``other`` are the results of two models or simulators for one scenario.  First, the
+    starts of both are grouped into common outcomes by their throughputs.  These are then changed in
+    two steps, neither of which treats the starts of one model differently from those of the other:
 
-    - If the throughputs in an outcome differ by more than twice the tolerance, the outcome is
+    - If the throughputs of an outcome differ by more than twice the tolerance, the outcome is
       divided into up to four parts, by the throughput of the flow that varies most. The parts have
       about equal numbers of starts.  Starts with nearly the same throughput stay together, because
       its last digits may depend on the model.
-    - Outcomes in which fewer than five starts are expected are merged.  If many starts have such
-      outcomes, they are merged into several.
+    - Outcomes in which fewer than five starts of a model are expected are merged into one, or into
+      several if they have many starts in all.
 
     The test is Pearson's chi-squared test for two samples, which assumes independent starts.  If
     both models have the same starts, it rejects less often than its significance level says.
@@ -117,9 +117,9 @@ def _parted(rates: Floats, label: NDArray[np.intp], tolerance: float) -> NDArray
 def _cuts(along: Floats, near: float) -> Floats:
     """Where to cut a range of throughputs (``along``) into up to ``BINS`` parts with equal counts.
 
-    A cut belongs near each quantile.  It is put where the fewest throughputs lie within ``near`` of
-    it, so that starts with nearly the same throughput stay together.  If even there they are as
-    many as half a part holds or more, this cut is left out.
+    Near each quantile, a cut is put at the place with the fewest throughputs within ``near`` of it,
+    so that starts with nearly the same throughput stay together.  The cut is left out if even there
+    at least half as many throughputs lie within ``near`` as a part holds.
     """
     rates, n = np.sort(along), along.size
     middle = 0.5 * (rates[1:] + rates[:-1])
@@ -141,10 +141,10 @@ def _few_together(rates: Floats, label: NDArray[np.intp], least: float) -> NDArr
 
     Starts from two models are compared by a chi-squared test, which needs at least ``EXPECTED``
     expected starts of each model in each outcome. ``label`` [start] is the outcome of each start.
-    ``least`` is the smaller model's fraction of all starts. So an outcome with n starts is rare if
-    ``n * least`` is below ``EXPECTED``. The merged outcome must not be rare either, so the next
-    smallest outcome is added to it where necessary. If many starts have rare outcomes, several
-    merged outcomes are made of them.
+    ``least`` is the fraction of all starts that belong to the model with fewer starts. So an
+    outcome with n starts is rare if ``n * least`` is below ``EXPECTED``. The rare outcomes are
+    merged into one. If it is still rare, the smallest other outcomes are merged into it, too. If
+    the rare outcomes have many starts in all, they are merged into several outcomes.
     """
     size = np.bincount(label[label >= 0])
     few = size * least < EXPECTED

@@ -138,7 +138,7 @@ def basins(
 
     ``model`` is a model of ``predict``, or the packet-level simulator ``ns2`` or ``ns3``.  The
     number of starts is ``starts``.  They are drawn with ``seed`` and are the same for every model.
-    A start differs from the scenario as follows.
+    The model is run on the scenario with each start, which changes the scenario as follows.
 
     - Each flow starts later, by a random time, uniform from 0 to ``phase`` seconds (default: the
       longest RTT).
@@ -154,7 +154,8 @@ def basins(
     The throughputs of all flows over ``warmup .. duration`` are the result of a start.  Two results
     are close if no flow's throughput differs by more than ``tolerance`` times the mean throughput
     of all flows and starts.  Starts whose results are close, directly or through a chain of others,
-    count as one outcome.  Raises ``FieldError`` for bad input, ``ExtraMissing``, ``EngineMissing``.
+    count as one outcome.  Raises ``FieldError`` for bad input, and ``ExtraMissing`` or
+    ``EngineMissing`` if the model needs something that is not installed.
     """
     expect(scenario)
     points.ready(model)
@@ -263,10 +264,10 @@ def _outcome(rates: Floats, outcome: NDArray[np.intp], i: int) -> Outcome:
 
 
 def sets(scenario: Scenario) -> list[tuple[Prediction, Floats]]:
-    """Each closed form whose answer is a set of rates, with the ends of the set.
+    """The models in closed form whose answer is a range of rates, not one rate per flow.
 
-    For example, if alpha < beta, Vegas may come to rest at any rates in a range.  Returns the
-    form's prediction and an array [flow, 2] of the least and the greatest rate, pkt/s.
+    For example, if alpha < beta, Vegas may come to rest at any rates in a range.  Returns, for each
+    such model, its prediction and an array [flow, 2] of the least and the greatest rate, pkt/s.
     """
     answers = predictor.predict_all(scenario, predictor.CLOSED_FORMS)
     return [(a, a.throughput_range) for a in answers if a.throughput_range is not None]

@@ -30,9 +30,9 @@ SAME = 1e-3  # difference of ln x below which a crossing lies on a traced curve
 class StabilityBoundary:
     """The boundary of stability in the plane of two fields, as curves.
 
-    On a curve, two characteristic roots are purely imaginary (a Hopf bifurcation).  Values are in
-    the package's units (``units``).  ``jumps`` are places where a scan saw the stability change
-    although no roots are purely imaginary there; no curve is traced from them.
+    On a curve, two characteristic roots are purely imaginary (a Hopf bifurcation).  The fields'
+    values are in the package's units (``units``).  ``jumps`` are places where a scan saw the
+    stability change although no roots are purely imaginary there; no curve is traced from them.
     """
 
     scenario: Scenario
@@ -42,7 +42,7 @@ class StabilityBoundary:
     jumps: tuple[hopf.Jump, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """The boundary, as the entry ``boundary`` in the JSON document of ``stability``."""
+        """The boundary as the entry ``boundary`` of the command ``stability``'s JSON document."""
         return {
             "fields": [
                 {"name": name, "unit": unit or None}

@@ -96,9 +96,10 @@ def limit_cycles(
     ``tolerance`` times the mean throughput of all flows and starts.  For averages, the tolerance is
     enlarged by a multiple of their standard errors.  Steady states that are close, directly or
     through a chain of others, count as one outcome.  So a range of fixed points without gaps is one
-    outcome, with two ends.  ``threads``: by default one per core.
+    outcome; its least and greatest throughputs are given.  ``threads`` is the number of threads (by
+    default one per core).
 
-    Raises ``FieldError`` for bad input, and ``ValueError`` if the model has no equation for the
+    Raises ``FieldError`` for bad input, and ``ValueError`` if the model cannot simulate the
     scenario.
     """
     expect(scenario)

@@ -50,13 +50,14 @@ def design(
     exact.
 
     The models or simulators in ``verify`` are run at each solution; their results are in
-    ``verified``. If the scenario is random and does not give a number of runs, ns-2 and ns-3 run as
-    often as ``rounds`` did at that value, and at least 3 times.
+    ``verified``. If the scenario is random and does not give a number of runs, ns-2 and ns-3 make
+    at least 3 runs, and at least as many as any simulator that ran at the solution before them.
 
     If the results differ from run to run, ``achieved_se`` and ``verified_se`` are the standard
     errors of their means (not for ``delay``).  If half the 95 % interval is more than ``within``
     times the target, a note says that it is uncertain whether the solution meets the target.
-    Raises ``FieldError`` for bad input, ``ExtraMissing``, ``EngineMissing``.
+    Raises ``FieldError`` for bad input, and ``ExtraMissing`` or ``EngineMissing`` if a model needs
+    something that is not installed.
     """
     expect(scenario)
     aim, where = targets.read(target, scenario), fields.find(scenario, solve, "solve")
@@ -80,9 +81,9 @@ def design(
 
 
 def _often(scenario: Scenario, runs: int) -> Scenario:
-    """The scenario with ``runs`` runs, or unchanged if it gives a number of runs itself.
+    """The scenario with ``runs`` runs, but with at least ``MIN_RUNS`` if runs differ by chance.
 
-    If the scenario is random, it gets at least ``MIN_RUNS`` runs.
+    A scenario that gives a number of runs itself is returned unchanged.
     """
     if scenario.run.runs is not None:
         return scenario
@@ -93,8 +94,8 @@ def _often(scenario: Scenario, runs: int) -> Scenario:
 def _verified(search: Search, solution: Solution, others: Sequence[str]) -> Solution:
     """Evaluate other models at a solution that one model has found, and add their answers to it.
 
-    ``others`` are the names of the other models. An answer is the quantity that has the target,
-    such as a share. Each answer has a standard error if it is known.
+    ``others`` are the names of the other models. A model's answer is its value of the quantity that
+    the target is about, such as a share. The standard error of each answer is added if it is known.
     """
     figures: dict[str, float | None] = {}
     errors: dict[str, float | None] = {}

@@ -177,7 +177,10 @@ def _all(scenario: Scenario) -> Iterator[Field]:
 
 
 def _thresholds(scenario: Scenario) -> tuple[int, ...]:
-    """The indices of the groups with a delay-based law, or of all groups if there is none."""
+    """The indices of the groups that ``flow.alpha``, ``flow.beta`` and ``flow.gamma`` stand for.
+
+    These are the groups with a delay-based law, or all groups if none has such a law.
+    """
     groups = enumerate(scenario.flows)
     found = tuple(i for i, group in groups if laws.find(group.law).delay_based)
     return found or tuple(range(len(scenario.flows)))

@@ -90,7 +90,11 @@ class Grid:
         return rng.uniform(low, high, self.draw)
 
     def chunks(self, most: int) -> tuple[int, ...]:
-        """The shape of a block of at most ``most`` points: the last dimensions are divided last."""
+        """The shape of a block of at most ``most`` points.
+
+        A block extends as far as possible along the grid's last dimension, then along the one
+        before it, and so on.
+        """
         shape, room = list(self.shape), most
         for i in reversed(range(len(shape))):
             shape[i] = min(shape[i], max(room, 1))
@@ -207,8 +211,8 @@ def _stepped(scenario: Scenario, field: Field, parts: list[str], text: str) -> N
 def _step(scenario: Scenario, field: Field, text: str) -> float:
     """Read the step of a range of values written as ``START:STOP:STEP``.
 
-    The step must be above 0. Except for buffers and whole numbers, it may be less than the least
-    value that the field accepts.
+    The step must be above 0. It is not a value of the field, so it need not lie in the range that
+    the field accepts. Only for whole numbers and buffers it must be a value that the field accepts.
     """
     from vegasmodel.fields.units import parse
 

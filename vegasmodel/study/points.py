@@ -193,8 +193,8 @@ def predictions(
 
     An entry of ``scenarios`` may be a text instead, which says why there is no such scenario.  With
     ``brief``, packet-level simulators record no round-trip times, which halves their time.
-    ``enough`` is used by ``rounds`` only: a function of the runs made so far, after which no more
-    runs are made if it returns True.
+    ``enough`` is used by ``rounds`` only: a function of the predictions by the runs made so far.
+    Once it returns True, no more runs are made.
     """
     beside = predictor.workers(threads)
     ask: Callable[[Scenario], Prediction]
@@ -284,7 +284,7 @@ def _bits(scenario: Scenario) -> Floats:
 
 
 def _parts(bits: Floats) -> Floats:
-    """Each flow's share of all bits delivered, [..., flow]; ``bits`` are the bits of each flow."""
+    """Each flow's share of all data delivered, [..., flow]; ``bits`` are its bits per second."""
     bits = delivered(bits)
     with np.errstate(invalid="ignore", divide="ignore"):
         part: Floats = bits / bits.sum(axis=-1, keepdims=True)
@@ -329,9 +329,11 @@ def _of_arrays(
 
 
 def columns(points: Points) -> dict[str, NDArray[Any]] | None:
-    """The values at all points of each field that varies, by the name of ``minicycle``'s parameter.
+    """The arrays from which the model ``minicycle`` computes all points at once, by parameter.
 
-    Returns ``None`` if ``minicycle`` cannot vary one of the fields over arrays.
+    Each array holds the values of a field at all points.  There is one for each field that varies,
+    and one for ``beta`` if it follows ``alpha``.  Returns ``None`` if the model cannot compute
+    these points at once.
     """
     scenario, values = points.scenario, {}
     for field, column in zip(points.fields, points.columns, strict=True):

@@ -195,8 +195,9 @@ class Search:
     def _turns(self) -> Floats:
         """New values to try where the model's answer comes near the target and moves away again.
 
-        They lie beside the tried value that is nearest to such a turn.  The answer may reach the
-        target between this value and its neighbours.
+        It does so at a tried value at which it is not farther from the target than at either of the
+        neighbouring tried values.  The new values lie between this value and these neighbours,
+        because the answer may reach the target there.
         """
         x, y = self.x, self.y
         new: list[float] = []
@@ -260,7 +261,7 @@ class Search:
         ``low`` and ``high`` are the indices of the first and the last of these values. If they are
         close together, the value with the smallest error is the solution. If they span a wider
         interval, the scenario's own value of the field is preferred, provided that it was tried.
-        The solution then has the ``interval`` and a note.
+        Only in this second case does the solution have an ``interval`` and a note.
         """
         inside = range(low, high + 1)
         own = self.field.of(self.scenario)

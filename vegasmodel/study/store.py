@@ -53,7 +53,7 @@ class Layout:
         self.variables, self.attributes = dict(variables), dict(attributes)
 
     def lengths(self, more: tuple[str, ...]) -> tuple[int, ...]:
-        """A variable's shape: the lengths of the grid's dimensions and of those in ``more``."""
+        """The shape of a variable over the grid's dimensions and its own dimensions ``more``."""
         return (*self.shape, *(self.coordinates[name][1].size for name in more))
 
 

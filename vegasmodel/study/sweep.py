@@ -89,15 +89,17 @@ def sweep(
       dimension ``point``.
     - ``out``: the Zarr folder to write (needs the extra ``sweep``).  It is written block by block,
       so memory stays bounded.  If the process is killed, the same call continues the sweep.
-    - ``processes``: how many processes evaluate closed forms point by point.  A script that asks
-      for more than one must call ``sweep`` under ``if __name__ == "__main__"``.
+    - ``processes``: how many processes evaluate a closed form, if it answers the points one by one.
+      (Other models use threads.)  A script that asks for more than one process must call ``sweep``
+      under ``if __name__ == "__main__"``.
     - ``engine``: ``"local"`` computes on this machine.  ``"dask"`` (needs the extra ``dask``) sends
       blocks to the cluster at ``scheduler``, or to a local cluster.
     - ``progress``: a function that is called with the numbers of finished points and of all points.
 
     The variable ``status`` is 0 at a point with an answer.  At any other point ``status`` says why
     there is none, and the other variables are NaN.  Raises ``FieldError`` for bad input,
-    ``ExtraMissing``, ``EngineMissing``, ``OSError``.
+    ``ExtraMissing`` or ``EngineMissing`` if something that the sweep needs is not installed, and
+    ``OSError`` if ``out`` cannot be written.
     """
     import xarray
 

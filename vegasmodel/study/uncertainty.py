@@ -87,7 +87,7 @@ class Sensitivity:
 
 @dataclass(frozen=True, eq=False)
 class Uncertainty:
-    """Standard deviations of a model's throughput ratios that follow from those of fields.
+    """How uncertain a model's throughput ratios are if fields of the scenario are uncertain.
 
     ``ratios`` holds the value and the standard deviation of each ratio.  ``parts`` holds, for each
     ratio, the fraction of its variance that each field causes.
@@ -125,7 +125,8 @@ def sensitivity(scenario: Scenario, model: str, names: list[str]) -> Sensitivity
     """The slopes of a closed form's throughputs with respect to the fields ``names``.
 
     An example of a field is ``flow.reno.rtt``.  Raises ``FieldError`` if ``model`` is a simulator,
-    and for a field that is unknown or is not a finite number that need not be whole.
+    and for a field that is unknown, that takes only whole numbers or words, or whose value is not a
+    finite number.
     """
     expect(scenario)
     inputs, names = [], listed(names, "names", "fields")
@@ -166,7 +167,8 @@ def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float
 def _numbers(scenario: Scenario, names: list[str]) -> list[tuple[Field, float]]:
     """Find the fields with these names, and their values in the scenario.
 
-    Raises ``FieldError`` unless each value is a finite number that need not be whole.
+    Raises ``FieldError`` for a field that takes only whole numbers or words, and for a value that
+    is not a finite number.
     """
     found = []
     for name in names:

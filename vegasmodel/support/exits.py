@@ -221,7 +221,7 @@ def _watch(told: int) -> None:
 
 
 def _seal(stream: Any) -> None:
-    """Redirect what is left to write to ``stream`` to /dev/null, so that Python exits silently."""
+    """Send the unwritten rest of ``stream`` to /dev/null, so that Python exits silently."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())

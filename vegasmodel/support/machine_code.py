@@ -117,7 +117,8 @@ def compiled(
 def part(function: Callable[..., Any], **options: Any) -> Any:
     """Prepare ``function`` to be called by compiled functions only, never by Python code.
 
-    It is compiled together with each function that calls it and has the option ``whole_program``.
+    It is compiled as a part of every function with the option ``whole_program`` that calls it,
+    directly or through other functions.
     """
     if numba.config.DISABLE_JIT:
         return function

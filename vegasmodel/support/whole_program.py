@@ -190,7 +190,8 @@ def _without_negative_indices() -> Iterator[None]:
 def _without_lifetimes() -> Iterator[None]:
     """Keep Numba from finding out where each variable of a function is used for the last time.
 
-    Numba would then add an instruction that gives up the variable's array, if it is one.
+    Otherwise Numba would add an instruction there that releases the variable's array, if it holds
+    one.
     """
     plain = PostProcessor.run
 
@@ -339,7 +340,10 @@ class _Whole(_Simplified):
         passes.run(self._final_module, builder)
 
     def _ask_for_inlining(self, function: Any) -> None:
-        """Tell LLVM whether the function is inlined, if that is not left to LLVM."""
+        """Tell LLVM to inline a small function, and not to inline a ``rare`` or ``apart`` one.
+
+        For every other function, LLVM decides by itself.
+        """
         part = self._parts[function.name]
         if part.rare:
             function.add_function_attribute("cold")
@@ -494,7 +498,10 @@ class _LowerRare(_LowerPart):
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _LowerApart(_LowerPart):
-    """The same for a part that is not inlined."""
+    """Numba's last pass for a ``Part`` that is not inlined.
+
+    It works as ``_LowerPart``, and marks the code so that LLVM does not inline it.
+    """
 
     _name = "whole_program_apart"
     apart = True

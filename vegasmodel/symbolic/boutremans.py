@@ -21,8 +21,8 @@ s, L, C = sp.symbols("s L_n C", positive=True)  # L_n stands for ln n
 def window() -> Derivation:
     """Equation (4): Vegas's window at rest, derived from the definition of its backlog.
 
-    At rest the backlog Diff (1), computed with the over-estimated baseRTT (2), is alpha.  The
-    paper's step between them is (3).
+    At rest the backlog Diff (1) is alpha.  It is computed with the over-estimated baseRTT (2).
+    Equation (3) is the paper's intermediate step from Diff = alpha to (4).
     """
     base, rtt = d + x, d + Delta
     diff = (W / base - W / rtt) * base  # (Expected - Actual) baseRTT
@@ -58,7 +58,7 @@ def rate_linux() -> Derivation:
 def band() -> tuple[Derivation, Derivation]:
     """Equations (10) and (11): Vegas's window and rate at rest if its backlog is beta.
 
-    They are (4) and (5), for the backlog alpha, with beta in its place.
+    They are equations (4) and (5) with beta in place of alpha.
     """
     size, speed = (f.derived.subs(alpha, beta) for f in (window(), rate()))
     return (

@@ -20,7 +20,7 @@ NOT_CONSERVED = ("arrivals-bonald",)  # a printed closed form whose rates do not
 
 @kinds.checked
 def counting(prediction: Prediction) -> Floats:
-    """How far the packets counted at a link may exceed its capacity, as a part of it: [n_links].
+    """By what fraction of a link's capacity the packets counted may exceed it, [n_links].
 
     Packets are counted during the time T from warm-up to end. The link has the capacity c.  Three
     effects make the count larger than the packets that crossed the link in T:
@@ -37,10 +37,11 @@ def counting(prediction: Prediction) -> Floats:
       ``c max(RTT)`` packets and as many as the buffer holds can wait in this way.  ``rounds``
       counts such packets as they arrive.
 
-    The packets of the last two kinds passed the link after the run began and before T began. So
-    they are at most ``c warmup`` packets. If buffers are infinite, this is the only bound.
+    The packets of the last two effects passed the link after the run began and before T began.
+    So they are at most ``c warmup`` packets in all. If a buffer is infinite, the bounds above may
+    be infinite, and only this bound remains.
 
-    The result is the largest possible number of these packets, divided by ``c T``.
+    The result is the largest possible number of packets of all three effects, divided by ``c T``.
     """
     scenario, links = prediction.scenario, prediction.scenario.links
     span = scenario.run.duration - scenario.run.warmup
@@ -61,8 +62,8 @@ def _lag(scenario: Scenario, link: Link) -> float:
 
     A packet is counted when its ACK is back at the sender.  On one link with data in one direction,
     the times differ by at most the difference of the RTTs.  With several links, or with data in
-    both directions, packets or their ACKs also wait in other queues.  The result is then the
-    longest RTT and the time in which each of these queues, if full, empties.
+    both directions, packets or their ACKs also wait in other queues.  The result is then the sum of
+    the longest RTT and of the times in which these queues, if full, empty.
     """
     rtts = [m.rtt for m in scenario.members if link in scenario.path(m.flow)]
     one_way = len({group.direction for group in scenario.flows}) == 1

@@ -81,7 +81,7 @@ def scenarios(
     """Random valid scenarios: up to ``max_links`` links, all crossed by groups of 1 to 4 flows.
 
     Links have 50 to 5000 pkt/s and a buffer of 5 to 200 packets, or of 1 or 2 bandwidth-delay
-    products. RTTs are 20 to 300 ms, and 100 ms more for each link.  Runs last 60 s, of which the
+    products. RTTs are 20 to 300 ms plus 100 ms per link.  Runs last 60 s, of which the
     first 20 s are warm-up.  All flows of a scenario have the same variant.  Every scenario
     satisfies ``Scenario.from_toml(s.to_toml()) == s``, and every model's answer satisfies
     ``invariants.check``.
