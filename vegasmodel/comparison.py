@@ -21,15 +21,14 @@ import numpy as np
 from vegasmodel.fields import checked, rules
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import (
-    ENOUGH_PRECISION,
     log_ratio_error,
     nrmse,
     percent,
-    relative_uncertainty,
     worst_ratio,
 )
 from vegasmodel.prediction import Assumption, Prediction, with_error
 from vegasmodel.predictor import MODELS, SIMULATED, check_models, predict_all
+from vegasmodel.scatter import of_means
 from vegasmodel.scenario import VARIANTS, Run, Scenario, expect
 from vegasmodel.support.html_table import html_table
 
@@ -369,10 +368,7 @@ def enough_runs(measured: Prediction) -> tuple[Assumption, ...]:
     if n == 1 or measured.throughput_se is None:
         said = "how far another run would differ counts as the models' error; --runs 5 measures it"
         return (Assumption("enough-runs", None, said),)
-    doubts = relative_uncertainty(measured.throughput, measured.throughput_se, n)
-    unsure, of = float(doubts.max()), scenario.members[int(doubts.argmax())].name
-    said = f"{n} runs; the 95 % interval of {of}'s mean is {percent(unsure)} to either side"
-    return (Assumption("enough-runs", unsure <= ENOUGH_PRECISION, said),)
+    return (of_means(scenario, measured.throughput, measured.throughput_se, n),)
 
 
 def _compare_estimated(

@@ -17,7 +17,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,6 +87,7 @@ def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Fi
         if STACKS[member.flow.variant].backlog_over_base
     }
     known = estimate(trace, over_base)
+    known = dataclasses.replace(known, capacity=_by_bytes(known.capacity, trace, order, draft))
     filled += [_link(key, known, draft, trace) for key in link_gaps]
     for g, missing in enumerate(gaps):
         names = [
@@ -106,6 +107,26 @@ def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Fi
         said = f"{error.field} = {error.value}"
         where = "trace, its estimates"
         raise FieldError(where, said, error.allowed, wrong=error.wrong) from None
+
+
+def _by_bytes(
+    found: Estimate | None, trace: Trace, order: Sequence[int], draft: Scenario
+) -> Estimate | None:
+    """The capacity in packets of the scenario's size, if its flows have packets of other sizes.
+
+    ``order`` gives, for each flow of the scenario, its flow in the trace.
+    """
+    delivered = trace.known("throughput")
+    if found is None or delivered is None:
+        return found
+    packets = np.nansum(delivered * np.diff(trace.edges)[:, None], axis=0)[list(order)]
+    sizes = np.array([draft.size_of(member.flow) for member in draft.members])
+    if np.all(sizes == draft.packet_size) or not packets.sum() > 0:
+        return found
+    part = float(packets @ sizes / packets.sum() / draft.packet_size)
+    how = f"{found.how}; counted by bytes, as packets differ in size"
+    value, low, high = (part * each for each in (found.value, found.low, found.high))
+    return dataclasses.replace(found, value=value, low=low, high=high, how=how)
 
 
 def _as_long_as(trace: Trace, table: Mapping[str, Any]) -> tuple[Mapping[str, Any], list[Filled]]:

@@ -21,7 +21,8 @@ def standard_error(rates: Floats) -> Floats:
     ``rates`` [runs, n_flows] are the throughputs of each run.
     """
     found: Floats = np.std(rates, axis=0, ddof=1) / math.sqrt(len(rates))
-    return found
+    # runs that agree to the last bit have a mean that is rounded
+    return np.where(np.ptp(rates, axis=0) > 0.0, found, 0.0 * found)
 
 
 def uncertainty(rates: Floats) -> Floats:
@@ -113,7 +114,17 @@ def enough_runs(scenario: Scenario, rates: Floats, *, chance: bool) -> Assumptio
         return Assumption("enough-runs", None, detail)
     if n == 1:
         return Assumption("enough-runs", True, "one run, in which chance has no part")
-    doubts = uncertainty(rates)
-    unsure, of = float(doubts.max()), scenario.members[int(doubts.argmax())].name
-    detail = f"{n} runs; the 95 % interval of {of}'s mean is {percent(unsure)} to either side"
+    return of_means(scenario, rates.mean(axis=0), standard_error(rates), n)
+
+
+def of_means(scenario: Scenario, mean: Floats, error: Floats, n: int) -> Assumption:
+    """The assumption ``enough-runs`` of the mean throughputs over ``n`` runs.
+
+    ``mean`` [flows] are these means and ``error`` [flows] their standard errors.
+    """
+    doubts = relative_uncertainty(mean, error, n)
+    most = int(doubts.argmax())
+    unsure, name = float(doubts[most]), scenario.members[most].name
+    of = "" if mean[most] >= 0.1 * np.nanmean(mean) else " of a tenth of the mean of all flows"
+    detail = f"{n} runs; the 95 % interval of {name}'s mean is {percent(unsure)}{of} to either side"
     return Assumption("enough-runs", unsure <= ENOUGH_PRECISION, detail)

@@ -80,6 +80,12 @@ def test_a_match_that_fits_none_or_several_is_refused(text, message):
         pair(trace(CAPTURED), scenario(f'vegas\nmatch = "{text}"'))
 
 
+def test_a_number_that_is_no_flow_s_name_fits_none_of_named_flows():
+    named = trace(("1", "2"))
+    with pytest.raises(FieldError, match=r"flow\[0\].match.*none fits of 1, 2"):
+        pair(named, scenario('vegas\nmatch = "7"', "reno"))
+
+
 def test_two_groups_cannot_claim_one_flow():
     with pytest.raises(FieldError, match=r"flow\[1\].match.*another flow than that of vegas"):
         pair(trace(CAPTURED), scenario('vegas\nmatch = "5001"', 'reno\nmatch = "10.0.0.1"'))

@@ -290,6 +290,18 @@ def test_prediction_weighs_intervals_by_their_part_in_the_time_that_counts():
     assert answer.to_json()["flows"][0]["throughput_pps"] == pytest.approx(22.0)
 
 
+def test_starts_that_differ_from_the_trace_s_are_said():
+    trace = small_rates(np.full((6, 2), 100.0), first=[0.1, 3.2])
+    (told,) = (
+        a for a in measured.to_prediction(trace, scenario()).assumptions if a.name == "same-starts"
+    )
+    assert told.holds is False
+    assert told.detail == "b starts at 0 s, in the trace at 3.2 s"
+    same = small_rates(np.full((6, 2), 100.0), first=[0.1, 0.9])
+    told = measured.to_prediction(same, scenario()).assumptions
+    assert "same-starts" not in [a.name for a in told]
+
+
 def test_prediction_counts_a_flow_only_while_it_is_active():
     rates = np.full((6, 2), 100.0)
     late = measured.to_prediction(small_rates(rates), scenario(start=3.0))
@@ -316,9 +328,9 @@ def test_base_rtt_is_the_sources_own_or_else_the_smallest_rtt_so_far():
     np.testing.assert_array_equal(measured.to_prediction(packets, seen).base_rtt, [0.04, 0.08])
 
 
-def small_rates(rates, last=(6.0, 6.0)):
+def small_rates(rates, last=(6.0, 6.0), first=(0.0, 0.0)):
     times = np.arange(1.0, 7.0)
-    static = {"first": [0.0, 0.0], "last": last}
+    static = {"first": first, "last": last}
     return make("ns2", times, ["a", "b"], {"throughput": rates, **static})
 
 

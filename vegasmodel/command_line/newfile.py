@@ -108,11 +108,13 @@ def _size(trace: Trace) -> dict[str, str]:
 
     The dictionary is empty if the trace has no packet sizes.
     """
-    sizes = packet_sizes(trace)
-    values, counts = np.unique(sizes[np.isfinite(sizes)], return_counts=True)
-    if not values.size:
-        return {}
-    return {"packet_size": f"{values[np.argmax(counts)]:.6g} B"}
+    sizes = [size for size in _sizes(trace) if size is not None]
+    return {"packet_size": max(sizes, key=sizes.count)} if sizes else {}
+
+
+def _sizes(trace: Trace) -> list[str | None]:
+    """Each flow's packet size as text, ``None`` if the trace does not show it."""
+    return [f"{size:.6g} B" if np.isfinite(size) else None for size in packet_sizes(trace)]
 
 
 def _size_note(trace: Trace) -> dict[tuple[str, int, str], str]:
@@ -128,6 +130,7 @@ def _flows(trace: Trace) -> list[dict[str, Any]]:
     Otherwise it is named by its law and a number, because addresses and ports are no good names.
     """
     firsts, end = trace.known("first"), float(trace.edges[-1])
+    sizes, most = _sizes(trace), _size(trace).get("packet_size")
     stack = trace.provenance.get("variant", trace.engine)  # a simulated trace names its stack
     named = all(re.fullmatch(r"[A-Za-z][\w-]*", name) for name in trace.flows)
     flows = []
@@ -140,6 +143,8 @@ def _flows(trace: Trace) -> list[dict[str, Any]]:
         first = 0.0 if firsts is None else float(firsts[i])
         if 0.0 < first < end:
             entry["start"] = f"{first:.6g} s"
+        if sizes[i] not in (None, most):
+            entry["packet_size"] = sizes[i]
         flows.append(entry | {"match": flow})
     return flows
 

@@ -291,6 +291,9 @@ def _doubts(
             raise FieldError("--uncertain", text, "FIELD=ERROR, such as rtt=5%")
         errors[name] = error
     answering = [p.model for p in results if p.applicable and p.model in CLOSED_FORMS]
+    if not answering:
+        allowed = "closed forms only; none that was asked for has an answer (--model minicycle)"
+        raise FieldError("--uncertain", uncertain[0], allowed)
     try:
         return [uncertainty(scenario, model, errors) for model in answering]
     except FieldError as error:

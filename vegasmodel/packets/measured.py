@@ -9,13 +9,15 @@ import numpy as np
 
 from vegasmodel.fields import kinds
 from vegasmodel.fields.units import FieldError
-from vegasmodel.packets.pairing import pair
+from vegasmodel.packets.pairing import Pairing, pair
 from vegasmodel.packets.sizes import in_packets_of
 from vegasmodel.packets.trace import Floats, Trace
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Scenario
 
 __all__ = ["to_prediction"]
+
+SAME_START = 1.0  # s: start times closer than this count as the same
 
 
 @kinds.checked
@@ -65,7 +67,7 @@ def to_prediction(
         retransmits=_total(trace.known("retransmits"), order, weights),
         delivered=np.nansum(packets, axis=1),
         queue_mean=_queue(trace, scenario),
-        assumptions=(*pairing.assumptions(), *sizes, *_doubts(trace)),
+        assumptions=(*pairing.assumptions(), *sizes, *_doubts(trace), *_starts(pairing)),
         extra={
             "engine": trace.engine,
             "scenario": trace.scenario,
@@ -73,6 +75,26 @@ def to_prediction(
             "loss_rate": how,
         },
     )
+
+
+def _starts(pairing: Pairing) -> tuple[Assumption, ...]:
+    """The assumption ``same-starts``, if a flow of the trace starts at another time than its model.
+
+    Times count as the same if they differ by at most ``SAME_START`` beyond ``start_jitter``.
+    """
+    firsts, scenario = pairing.trace.get("first"), pairing.scenario
+    if firsts is None:
+        return ()
+    told = []
+    for member, i in zip(scenario.members, pairing.order, strict=True):
+        first, start = float(firsts[i]), member.start
+        late = first - start - scenario.run.start_jitter
+        if member.flow.arrivals == "once" and max(late, start - first) > SAME_START:
+            told.append(f"{member.name} starts at {start:g} s, in the trace at {first:.4g} s")
+    if not told:
+        return ()
+    more = f", and {len(told) - 3} more" if len(told) > 3 else ""
+    return (Assumption("same-starts", False, f"{'; '.join(told[:3])}{more}"),)
 
 
 def _doubts(trace: Trace) -> tuple[Assumption, ...]:

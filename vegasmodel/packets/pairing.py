@@ -166,7 +166,7 @@ def _fits(text: str, name: str) -> bool:
     wanted = _end(text)
     for end in name.partition(" #")[0].split(">"):
         address, port = _end(end)
-        if (address, port) == wanted or text == end:
+        if text == end or (address is not None and (address, port) == wanted):
             return True
         if wanted[1] is None and text.isdigit() and port == text:
             return True

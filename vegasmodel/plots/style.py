@@ -198,7 +198,7 @@ def row(values: ArrayLike, where: str) -> Floats:
 
 def simulated(data: xr.Dataset, where: str) -> xr.Dataset:
     """The dataset ``data``; raises ``FieldError`` unless it is the result of ``simulate``."""
-    if "window" not in getattr(data, "data_vars", ()):
+    if not {"window", "lost", "queue", "rtt"} <= set(getattr(data, "data_vars", ())):
         raise FieldError(where, data, "the dataset that vegasmodel.simulate returns")
     return data
 
