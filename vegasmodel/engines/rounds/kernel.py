@@ -335,16 +335,17 @@ def _count_active(net: Net, f: Sender, change: int) -> None:
 
 
 @jit
-def _far_from_loss(f: Sender, link: Queue) -> bool:
+def _far_from_loss(f: Sender, link: Queue, calm: int) -> bool:
     """Whether the flow's next interval of even sending may be long, because no loss is likely.
 
     Three conditions must hold for this. The flow is not in slow start. None of its packets is
     missing. The buffer of its first queue has room for several packets (``far_from_full``). The
     flow's window then grows by about a packet per round trip, so it changes little in one interval.
     As long as a queue neither overflows nor runs empty, only the total number of arrivals matters.
+    ``calm`` is the number of such intervals in a round trip.
     """
     steady = f.phase == OPEN and f.holes == 0 and not in_slow_start(f)
-    return steady and far_from_full(link)
+    return steady and far_from_full(link, window(f) / calm)
 
 
 @jit
@@ -373,7 +374,7 @@ def _plan_next(net: Net, f: Sender, holes: Floats, now: float) -> None:
     A short flow that has delivered all its data has no further interval.
     """
     h = net.hops[f.hop]
-    parts = net.calm if _far_from_loss(f, net.links[h.link]) else net.parts
+    parts = net.calm if _far_from_loss(f, net.links[h.link], net.calm) else net.parts
     f.ahead, f.ahead_since = -f.delivered, now
     plan(f, net.rings[h.ring : h.ring + h.room], holes, now, parts)
     f.ahead, f.ahead_until = f.ahead + f.delivered, f.time

@@ -456,13 +456,15 @@ def never_full(link: Queue) -> bool:
 
 
 @jit
-def far_from_full(link: Queue) -> bool:
-    """Whether the buffer has room for more than ``NEAR`` packets.
+def far_from_full(link: Queue, interval: float) -> bool:
+    """Whether the buffer has room for more packets than may arrive unforeseen.
 
-    For a buffer of less than twice ``NEAR`` packets, room for more than half the buffer suffices.
+    They are ``NEAR`` packets, or a third of the ``interval`` packets that a flow sends in a long
+    interval, in which the queue is not followed packet by packet. For a small buffer, room for more
+    than half the buffer suffices.
     """
     room = link.buffer - link.queue * link.packets_per_work
-    return room > min(NEAR, 0.5 * link.buffer)
+    return room > min(max(NEAR, interval / 3.0), 0.5 * link.buffer)
 
 
 @rare

@@ -42,10 +42,10 @@ __all__ = ["Simulation", "Totals", "run"]
 UNCONTENDED = 64  # ... where which packet comes first decides little,
 CONTENDED = 256  # ... where it decides who loses,
 CONTENDED_LARGE = 1024  # ... and the pipe holds more packets than that
-WAITING = 32768  # ... near losses if senders wait, each for its own packets
-PAIR_CALM = 20  # ... of one or two flows alike, far from losses,
-PAIR_NEAR_LOSS = 192, 128  # ... and near them, in a pipe of few packets and of many
-FEW_PACKETS = 1000  # that the smaller of these pipes holds at most
+MOST_SINGLE = 32768  # ... near losses, if each is a single packet,
+PAIR_MOST_SINGLE = 8192  # ... the same of one or two flows alike
+PAIR_CALM = 20, 64  # ... of these far from losses, at least and at most; if they wait, at most
+PAIR_NEAR_LOSS = 128  # ... and near them, where single packets would be too many
 SINGLE = 1.5  # intervals for each packet of a round trip, so that none holds two (``acks.portion``)
 MECHANISMS = {"rounding": WITHOUT_ROUNDING, "rounds": WITHOUT_ROUNDS, "ticks": WITHOUT_TICKS}
 _HOLES = 256  # ranges of lost packets that a flow's record has room for
@@ -118,15 +118,20 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
     - ACKs are delayed, so that packets leave in pairs.
     - A single interval would fill the buffer.
 
-    If senders wait a random time before they send, and a buffer is finite, the number near losses
-    is so high that each event is a single packet, because such a wait begins at a single ACK
-    (``wait.py``). If several ACKs were one event, their packets would not wait. They could arrive
-    at the very instants of departures, and two of them could be lost where one is. The number is
-    not raised if even the higher number would leave several packets in an event.
+    If senders wait a random time before they send, and a buffer is finite, each event near losses
+    is a single packet, because such a wait begins at a single ACK (``wait.py``). If several ACKs
+    were one event, their packets would not wait. They could arrive at the very instants of
+    departures, and two of them could be lost where one is. Far from losses the intervals are
+    shorter than without waits, because a wait delays a packet, and so shortens the queue.
 
-    In all other cases intervals suffice. For one or two flows with equal RTTs and packet sizes that
-    share one link, they are long while no loss is near. Near a loss they are shorter, because there
-    single packets decide how many are lost, and whether a timeout follows.
+    In all other cases intervals suffice while no loss is near. Near a loss of one or two flows with
+    equal RTTs and packet sizes that share one link, each event is a single packet, because single
+    packets decide how many are lost, and whether a timeout follows. Far from losses their intervals
+    are long. The larger they are, the earlier a loss is near (``queue.far_from_full``). The number
+    of intervals that costs least is about the square root of the packets in pipe and buffer.
+
+    Where single packets would be more events than ``MOST_SINGLE``, or than ``PAIR_MOST_SINGLE`` for
+    such flows, an event near losses is an interval, too.
     """
     members = scenario.members
     same = len({(member.rtt, work(scenario, member.flow)) for member in members}) == 1
@@ -136,17 +141,22 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
     pipe = max(link.capacity for link in crossed) * max(member.rtt for member in members)
     late = any(group.delayed_ack for group in scenario.flows)
     finite = finite_buffers(crossed)
-    small = pipe > PAIR_CALM * min(finite, default=math.inf)
+    small = pipe > PAIR_CALM[0] * min(finite, default=math.inf)
     held = pipe + max(finite, default=0.0)
+    waits = any(scenario.jitter(group) > 0.0 for group in scenario.flows)
+    pair = few and bool(finite) and len({link.name for link in crossed}) == 1
     if late or small or (finite and not few):
         near = calm = CONTENDED if held <= CONTENDED else CONTENDED_LARGE
-    elif not few or len({link.name for link in crossed}) > 1 or pipe <= UNCONTENDED:
-        near = calm = UNCONTENDED
+        most = MOST_SINGLE
+    elif pair:
+        near, calm, most = PAIR_NEAR_LOSS, PAIR_CALM[0], PAIR_MOST_SINGLE
+        if SINGLE * held <= most:
+            near = most
+            calm = PAIR_CALM[1] if waits else int(np.clip(math.sqrt(held), *PAIR_CALM))
     else:
-        near, calm = PAIR_NEAR_LOSS[pipe > FEW_PACKETS], PAIR_CALM
-    waits = any(scenario.jitter(group) > 0.0 for group in scenario.flows)
-    if waits and finite and SINGLE * held <= WAITING:
-        near = WAITING
+        near, calm, most = UNCONTENDED, UNCONTENDED, MOST_SINGLE
+    if finite and waits and SINGLE * held <= most:
+        near = most
     return near, calm
 
 
@@ -224,7 +234,7 @@ class Simulation:
         keys = np.full(len(way.hops), NEVER)
         seen = receivers(scenario, flows if np.any(way.hops["data"] == 0) else flows[:0])
         holes = _HOLES  # if the record is full, what arrived between two holes counts as lost
-        if near > coarse:
+        if near >= SINGLE * held:
             holes = int(max(holes, min(held, _MOST_HOLES, _ALL_HOLES // len(flows))))
         missing = np.zeros((len(seen), holes, 6))
         self.net = Net(
