@@ -223,3 +223,14 @@ def test_traces_of_any_bits_give_figures_or_one_line():
             except FieldError:
                 outcomes["refused"] += 1
     assert min(outcomes.values()) > 25
+
+
+def test_compare_takes_a_trace_that_was_read_as_it_takes_the_file():
+    table = toml_file.read(WHOLE)
+    given = without(table, *LEFT_OUT)
+    by_file, by_trace = (vm.compare(given, t, models=["fluid"]) for t in (TRACE, read(TRACE)))
+    assert by_trace.scenario == by_file.scenario
+    assert by_trace.estimates == by_file.estimates
+    np.testing.assert_array_equal(by_trace.measured.throughput, by_file.measured.throughput)
+    with pytest.raises(FieldError, match=r"trace: 'int' is not allowed.*a Trace"):
+        vm.compare(vm.load(WHOLE), trace=7)

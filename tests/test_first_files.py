@@ -68,7 +68,7 @@ def test_a_file_from_a_trace_holds_its_flows_and_its_network(
     written = {line.split(" = ")[0]: line for line in document["toml"].splitlines()}
     assert written["warmup"] == 'warmup = "0.1999 s"'  # as run.warmup of the estimates
     assert written["rtt"].count(" ms") == 2  # the value and its range
-    assert written["capacity"].startswith('capacity = "178 pkt/s"')  # of 173.5 to 182.6
+    assert written["capacity"].startswith('capacity = "181 pkt/s"')  # of 176.6 to 185.9
     assert [flow.match for flow in s.flows] == vm.packets.read(EVENTS).flows
     assert "a guess: the trace does not name its congestion control" in document["toml"]
     path = tmp_path / "t.toml"

@@ -476,13 +476,13 @@ def test_points_with_too_few_runs_are_marked(
     """The mark stands where ``predict`` says that ``enough-runs`` does not hold."""
     text = MIXED.replace("VARIANT", "ns2").replace('send_jitter = "0 s"\n', "")
     (tmp_path / "s.toml").write_text(text)
-    line = ["sweep", str(tmp_path / "s.toml"), "--over", "link.buffer=3,20", "--model", "rounds"]
+    line = ["sweep", str(tmp_path / "s.toml"), "--over", "link.buffer=3,12", "--model", "rounds"]
     line += ["--out", str(tmp_path / "m.zarr")]
     assert run(line) == 0
     shown = capsys.readouterr().out
     marked = [words[0] for words in map(str.split, shown.splitlines()) if "%*" in words]
     base, unsure = vm.Scenario.from_toml(text), []
-    for buffer in ("3", "20"):
+    for buffer in ("3", "12"):
         found = vm.predict(base.replace({"link.buffer": float(buffer)}), "rounds")
         (note,) = (a for a in found.assumptions if a.name == "enough-runs")
         unsure += [] if note.holds else [buffer]

@@ -297,7 +297,7 @@ def _base_rtt_error(model: Prediction, measured: Prediction) -> float | None:
 
 def compare(
     scenario: Scenario | Mapping[str, Any],
-    trace: str | Path | None = None,
+    trace: str | Path | Trace | None = None,
     models: Sequence[str] = MODELS,
     timeout: float | None = None,
     *,
@@ -305,7 +305,8 @@ def compare(
 ) -> Comparison:
     """Compare the answers of ``models`` with a measurement of the same scenario.
 
-    - The measurement is the given ``trace``. Without a trace it is the stored run of exactly this
+    - The measurement is the given ``trace``: the name of a file, or what ``packets.read`` returned.
+      Without a trace it is the stored run of exactly this
       scenario. If there is no stored run, ns-2 is run.
     - ``scenario`` may also be the table of a scenario file with missing keys. These are then
       estimated from the trace (``completion``) and listed in the result's ``estimates``.
@@ -320,8 +321,8 @@ def compare(
         raise FieldError("runs", runs, "nothing beside a trace, which is one run")
     if not isinstance(scenario, Mapping):
         expect(scenario, "a Scenario, or the table of a scenario file")
-    if trace is not None and not isinstance(trace, (str, os.PathLike)):
-        raise FieldError("trace", trace, "the name of a trace file")
+    if trace is not None:
+        _expect_trace(trace)
     models = check_models(models)
     if not isinstance(scenario, Scenario):
         if trace is None:
@@ -371,15 +372,27 @@ def enough_runs(measured: Prediction) -> tuple[Assumption, ...]:
     return (of_means(scenario, measured.throughput, measured.throughput_se, n),)
 
 
-def _compare_estimated(
-    table: Mapping[str, Any], path: str | Path, models: Sequence[str]
-) -> Comparison:
+def _expect_trace(trace: object) -> None:
+    from vegasmodel.packets.trace import Trace
+
+    if not isinstance(trace, (str, os.PathLike, Trace)):
+        raise FieldError("trace", type(trace).__name__, "the name of a trace file, or a Trace")
+
+
+def _read(trace: str | Path | Trace) -> Trace:
     from vegasmodel import packets
+
+    return packets.read(trace) if isinstance(trace, (str, os.PathLike)) else trace
+
+
+def _compare_estimated(
+    table: Mapping[str, Any], trace: str | Path | Trace, models: Sequence[str]
+) -> Comparison:
     from vegasmodel.completion import complete
 
-    trace = packets.read(path)
-    scenario, filled = complete(table, trace)
-    measured = _of_trace(trace, path, scenario)
+    found = _read(trace)
+    scenario, filled = complete(table, found)
+    measured = _of_trace(found, trace, scenario)
     notes = same_case(scenario, measured)
     if filled:
         keys = ", ".join(entry.key for entry in filled)
@@ -440,11 +453,11 @@ def same_vegas(scenario: Scenario, measured: Prediction) -> tuple[Assumption, ..
     return (Assumption("same-vegas", False, said),)
 
 
-def _measurement(scenario: Scenario, trace: str | Path | None, timeout: float | None) -> Prediction:
+def _measurement(
+    scenario: Scenario, trace: str | Path | Trace | None, timeout: float | None
+) -> Prediction:
     if trace is not None:
-        from vegasmodel import packets
-
-        return _of_trace(packets.read(trace), trace, scenario)
+        return _of_trace(_read(trace), trace, scenario)
     from vegasmodel.packets import reference
 
     stored = reference.lookup(scenario)
@@ -466,14 +479,15 @@ def _measurement(scenario: Scenario, trace: str | Path | None, timeout: float | 
     return replace(found, assumptions=(*found.assumptions, note))
 
 
-def _of_trace(trace: Trace, path: str | Path, scenario: Scenario) -> Prediction:
+def _of_trace(trace: Trace, path: str | Path | Trace, scenario: Scenario) -> Prediction:
     from vegasmodel.packets import measured
 
     result = measured.to_prediction(trace, scenario)
     load = result.utilization
     if load is not None and np.nanmax(load) > OVERLOAD:
         carried = f"{np.nanmax(load):.3g} times what its link can carry"
-        raise FieldError("trace", str(path), f"a trace of this scenario; this one has {carried}")
+        shown = str(path) if isinstance(path, (str, os.PathLike)) else type(path).__name__
+        raise FieldError("trace", shown, f"a trace of this scenario; this one has {carried}")
     return result
 
 

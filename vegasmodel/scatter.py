@@ -125,6 +125,8 @@ def of_means(scenario: Scenario, mean: Floats, error: Floats, n: int) -> Assumpt
     doubts = relative_uncertainty(mean, error, n)
     most = int(doubts.argmax())
     unsure, name = float(doubts[most]), scenario.members[most].name
-    of = "" if mean[most] >= 0.1 * np.nanmean(mean) else " of a tenth of the mean of all flows"
+    known = mean[np.isfinite(mean)]
+    starved = known.size > 0 and mean[most] < 0.1 * known.mean()
+    of = " of a tenth of the mean of all flows" if starved else ""
     detail = f"{n} runs; the 95 % interval of {name}'s mean is {percent(unsure)}{of} to either side"
     return Assumption("enough-runs", unsure <= ENOUGH_PRECISION, detail)

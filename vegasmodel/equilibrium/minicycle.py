@@ -424,18 +424,20 @@ def hypotheses(
     n_vegas: int = 1,
     n_reno: int = 1,
 ) -> tuple[tuple[str, bool, str], ...]:
-    """The paper's five hypotheses and its single threshold, each as (name, holds, detail).
+    """Which hypotheses of ``devendictis`` hold, each as (name, holds, detail).
 
-    They are tested for one set of arguments. max_window is in packets; the other arguments are
-    those of `solve`. The form "derived" of the model needs only hypotheses 1, 3 and 5, and
-    ``losers`` may replace hypothesis 5 by another one. Hypotheses 2 and 4 are not needed, and alpha
-    may differ from beta.
+    The paper's hypotheses are: (1) the receiver limits no window; (2) mu T exceeds the buffer; (3)
+    a loss is repaired without a timeout; (4) the buffer runs empty after a loss; (5) all flows lose
+    at an overflow, unless ``losers`` says which do.  It also assumes that alpha equals beta.  All
+    are tested for one set of arguments: max_window in packets, and those of `solve`.  The form
+    "derived" of the model needs only hypotheses 1, 3 and 5, and alpha may differ from beta.
 
-    We add "one-cycle", the hypothesis that Vegas cannot change from this cycle into another one.
-    Suppose that Vegas still grows at every overflow, loses a packet, and its window is cut. If its
-    window is once not cut, it may reach its threshold before the next overflow, and so never be cut
-    again. This is possible if Vegas's window at rest, with the longest queue, B + 1, is smaller
-    than the mu T + B + 1 packets that the network holds.
+    We add the hypothesis "one-cycle": Vegas cannot leave this cycle for another one. In a cycle
+    where Vegas still grows at every overflow, each overflow cuts its window. Suppose that one
+    overflow does not cut it. The window then grows on, and may stop growing at alpha before the
+    next overflow. From then on Vegas loses no packet and is never cut again. This can happen if
+    pipe and buffer hold more packets, mu T + B + 1, than the window at which Vegas stops growing
+    when B + 1 packets queue.
     """
     c = solve(
         capacity, rtt, buffer, alpha, decrease,

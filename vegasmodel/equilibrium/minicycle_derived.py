@@ -269,11 +269,12 @@ def _course(path: Path, V_N: Floats) -> Course:
     # As Reno's windows grow, the queue q grows. If Vegas followed at once, V, the sum of the n_V
     # Vegas windows, would fall along the curve V = h + X/q (the paper's equation (17); h and X are
     # constants). But each Vegas window falls by at most one packet per round trip. So V may stay
-    # above the curve for t round trips. They begin at V = V_b and q = q_c. In each round trip V
-    # falls by n_V packets, and the sum of the n_R Reno windows grows by n_R packets, so q grows by
-    # n_R - n_V packets. V is on the curve again when (V_b - n_V t - h) (q_c + (n_R - n_V) t) = X.
-    # If q exceeds the buffer B by then, V falls to h + X/B instead. In any case the t round trips
-    # end if V has reached its smallest value, or at the loss (q = B + 1).
+    # above the curve for some time, the lag. The lag begins with V = V_b and q = q_c. In each of
+    # its round trips V falls by n_V packets, and q grows by n_R - n_V packets, because each of the
+    # n_R Reno windows grows by one packet. After t round trips V is on the curve again, where
+    # (V_b - n_V t - h) (q_c + (n_R - n_V) t) = X. If this t would make q larger than the buffer B,
+    # the lag lasts instead until V = h + X/B, the curve's value for a full buffer. The lag ends
+    # earlier if Vegas's windows reach the least window, or if a packet is lost (q = B + 1).
     more = (n_R > n_V) & (q_c < B)
     surplus = np.where(more, n_R - n_V, 1.0)
     lag = np.maximum((V_b - upper.shift) / n_V - q_c / surplus, 0.0)

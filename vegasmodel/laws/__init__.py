@@ -25,6 +25,9 @@ __all__ = [
 
 _OF_THE_PAPERS = ("vegas", "reno", "newreno", "sack", "tahoe")  # what closed forms know
 
+# properties for laws of this package, which the page on own laws does not describe
+_FOR_THE_PACKAGE = {"is_cubic", "left_out", "overdue_checks", "per_ack"}
+
 # what a rule is tried upon when it is registered
 _USUAL = Source(20.0, 0.11, 0.1, 1.8, 1.0, 30.0, 2.0, 4.0)
 _outside: dict[str, Law] = {}
@@ -98,7 +101,8 @@ def register_law(name: str, drift: Rule | None = None, **data: Any) -> Callable[
     known = {field.name for field in dataclasses.fields(Law)} - {"name", "drift", "packets"}
     for key in data:
         if key not in known:
-            raise FieldError(f"law {name}: {key}", data[key], f"one of {', '.join(sorted(known))}")
+            listed = ", ".join(sorted(known - _FOR_THE_PACKAGE))
+            raise FieldError(f"law {name}", key, f"a property of a law: {listed}")
     if data.get("delay_based"):
         data.setdefault("slow_start", "gamma")
 

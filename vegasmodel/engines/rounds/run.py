@@ -44,7 +44,7 @@ CONTENDED = 256  # ... where it decides who loses,
 CONTENDED_LARGE = 1024  # ... and the pipe holds more packets than that
 MOST_SINGLE = 32768  # ... near losses, if each is a single packet,
 PAIR_MOST_SINGLE = 8192  # ... the same of one or two flows alike
-PAIR_CALM = 20, 64  # ... of these far from losses, at least and at most; if they wait, at most
+PAIR_CALM = 20, 64  # ... of these far from losses, at least and at most
 PAIR_NEAR_LOSS = 128  # ... and near them, where single packets would be too many
 SINGLE = 1.5  # intervals for each packet of a round trip, so that none holds two (``acks.portion``)
 MECHANISMS = {"rounding": WITHOUT_ROUNDING, "rounds": WITHOUT_ROUNDS, "ticks": WITHOUT_TICKS}
@@ -152,7 +152,8 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
         near, calm, most = PAIR_NEAR_LOSS, PAIR_CALM[0], PAIR_MOST_SINGLE
         if SINGLE * held <= most:
             near = most
-            calm = PAIR_CALM[1] if waits else int(np.clip(math.sqrt(held), *PAIR_CALM))
+            short = waits or pipe <= UNCONTENDED
+            calm = PAIR_CALM[1] if short else int(np.clip(math.sqrt(held), *PAIR_CALM))
     else:
         near, calm, most = UNCONTENDED, UNCONTENDED, MOST_SINGLE
     if finite and waits and SINGLE * held <= most:
