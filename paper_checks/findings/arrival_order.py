@@ -114,13 +114,13 @@ over-estimates of baseRTT.  An error is the root mean square error divided by ns
 {table(["alpha = beta", *NAMES[1:]], errors)}
 
 **What survives.** `boutremans` is right about the mechanism: sources that start late over-estimate
-their baseRTT and get more.  It is also right that its theory is "pessimistic": the theory gives the
-last source more than ns-2 does.
+their baseRTT and get more.  It calls its own theory "pessimistic", because the theory gives the
+last source more than ns-2 does. That is right, too.
 
-Bonald's form, which `boutremans` prints, is wrong: its rates add up to {sums[0]:.3f} of the link
-for two sources, and to {sums[1]:.2f} for 20. The exact recursion, which computes the rates source
-after source by equation (6), does not have this mistake. But it is "pessimistic", too: it gives the
-last source more than ns-2 does. So the theory would be pessimistic without this mistake, too.
+But Bonald's form, the formula for the rates that `boutremans` prints, is wrong: its rates add up to
+{sums[0]:.3f} of the link for two sources, and to {sums[1]:.2f} for 20. The exact recursion, which
+computes the rates source after source by equation (6), does not have this mistake. It also gives
+the last source more than ns-2 does. So the mistake is not what makes the theory pessimistic.
 
 How large are the errors against ns-2 at alpha = 3? For the over-estimates of baseRTT, the exact
 recursion has an error of {exact[1]:.0%}, Bonald's form of {bonald[1]:.0%}, and the simulator
