@@ -6,6 +6,7 @@
     python -m benchmarks.accuracy --refine        # more ns-2 seeds for cases that spread over 2 %
     python -m benchmarks.accuracy --ablations     # the error with each mechanism switched off
     python -m benchmarks.accuracy --fresh 31415   # the same for another seed's cases
+    python -m benchmarks.accuracy --same-starts   # the model has the start times of ns-2's runs
     python -m benchmarks.accuracy --again 40 red/6 red/10   # 40 runs of both for two cases
 
 Cases are drawn by ``default_rng([seed, family, index])``.  The cases of ``SEED`` were looked at
@@ -504,6 +505,7 @@ def main() -> None:
     parser.add_argument(
         "--fresh", type=int, default=SEED, metavar="SEED", help="another seed's cases"
     )
+    parser.add_argument("--same-starts", action="store_true", help="starts as in the runs of ns-2")
     parser.add_argument("--again", nargs="+", metavar=("RUNS", "CASE"), help="runs, then cases")
     parser.add_argument("--families", nargs="+", choices=FAMILIES, default=list(FAMILIES))
     parser.add_argument("--processes", type=int, default=2)
@@ -525,7 +527,13 @@ def main() -> None:
             parser.error("--ablations: the model rounds alone has mechanisms to switch off")
         ablations(options.processes, options.fresh)
     else:
-        results = outcomes(options.processes, options.fresh, options.families, model=options.model)
+        results = outcomes(
+            options.processes,
+            options.fresh,
+            options.families,
+            model=options.model,
+            same_draws=options.same_starts,
+        )
         fresh = options.fresh != SEED
         report(results, model=options.model, fresh=fresh, cases=options.cases)
 
