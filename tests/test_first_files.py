@@ -206,6 +206,15 @@ def test_a_model_is_explained_by_the_hypotheses_that_its_answers_name(
     assert document["equations"][0] in capsys.readouterr().out
 
 
+def test_a_word_of_a_column_s_name_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain", "nrmse"]) == 0
+    shown = capsys.readouterr().out
+    assert "throughput NRMSE: root mean square error" in shown
+    assert "baseRTT NRMSE:" in shown
+    assert run(["explain", "jain"]) == 0
+    assert "Jain's fairness index" in capsys.readouterr().out
+
+
 def test_every_model_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     assert set(EXPLANATIONS) == set(vm.MODELS)
     assert run(["explain"]) == 0

@@ -172,6 +172,12 @@ def explain(
     if model in ASSUMPTIONS or model in COLUMNS:
         _explain_name(model, json)
         return
+    words = {name: name.lower().split() for name in (*ASSUMPTIONS, *COLUMNS)}
+    alike = [name for name, parts in words.items() if model.lower() in (name.lower(), *parts)]
+    if model not in EXPLANATIONS and alike and not json:  # NRMSE: two columns end with it
+        for name in alike:
+            _explain_name(name, json)
+        return
     if model not in EXPLANATIONS:
         near = nearest(model, [*EXPLANATIONS, *ASSUMPTIONS, *COLUMNS])
         allowed = f"one of {', '.join(EXPLANATIONS)}, or an assumption's name{near}"
