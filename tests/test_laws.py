@@ -221,7 +221,11 @@ def test_a_file_registers_laws_for_the_command_line(tmp_path, capsys):
         ),
         (MINE.replace("return", "retrun"), 5, "SyntaxError: invalid syntax"),
         (MINE + "raise SystemExit(3)", 6, "SystemExit: 3"),
-        (MINE.replace('"mine"', '"mine", decreas=0.5'), 3, "decreas: 0.5"),
+        (
+            MINE.replace('"mine"', '"mine", decreas=0.5'),
+            3,
+            "'decreas' is not allowed; a property of a law",
+        ),
         (MINE.replace("1.0", "1 / (f.rtt - f.rtt)"), 3, "law mine: drift: .* was raised; a rule"),
         (MINE.replace("1.0", "f.rrt"), 3, "law mine: drift: .*f.py, line 5"),
         ("x = 1", None, "laws: .*f.py' is not allowed; .* calls vegasmodel.register_law"),

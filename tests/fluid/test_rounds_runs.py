@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+import vegasmodel as vm
 from vegasmodel import scatter
 from vegasmodel.engines.rounds import answers, phases
 from vegasmodel.engines.rounds.answers import answer
@@ -129,3 +130,24 @@ def test_runs_that_all_start_alike_do_not_tell_what_other_starts_would_give() ->
     drawn = dataclasses.replace(asked, run=dataclasses.replace(asked.run, start_jitter=2.0, runs=4))
     held = {a.name: a.holds for a in answer(drawn).assumptions}
     assert held["insensitive-to-starts"] is False
+
+
+@pytest.mark.parametrize(
+    ("law", "size", "packet", "delayed", "measured"),
+    [
+        ("vegas", "1 MB", "1500 B", False, 467.61076837),
+        ("reno", "100 kB", "1500 B", False, 236.24823695),
+        ("reno", "100 pkt", "1000 B", False, 323.83419689),
+        ("reno", "11 pkt", "1000 B", True, 54.67196819),
+        ("cubic", "30 pkt", "1000 B", True, 78.20646507),
+    ],
+)
+def test_a_flow_of_finite_size_ends_when_it_does_in_ns2(
+    law: str, size: str, packet: str, delayed: bool, measured: float
+) -> None:
+    """ns-2 sends whole packets, and its sink acknowledges packet 0 at once (SYN_immediate_ack_)."""
+    capacity, buffer = ("20 Mbit/s", "1000 pkt") if delayed else ("10 Mbit/s", "20 pkt")
+    flow = vm.Flow(law, "40 ms", variant="ns2", size=size, delayed_ack=delayed, send_jitter=0.0)
+    link, length = vm.Link(capacity=capacity, buffer=buffer), vm.Run(duration=600.0, warmup=0.0)
+    scenario = vm.Scenario(links=(link,), flows=(flow,), packet_size=packet, run=length)
+    assert answer(scenario).throughput[0] == pytest.approx(measured, rel=1e-6)

@@ -51,6 +51,7 @@ NS2 = Stack(
     first_rto=6.0,  # rtxcur_init_ of 1999
     longest_rto=64.0,
     ack_pause=0.1,  # interval_ of Agent/TCPSink/DelAck
+    quick_acks=1.0,  # tcp-sink.cc: SYN_immediate_ack_; packet 0 has data here
     lost_syn_resets=True,  # bugfix_ss_
     limit_counts=1.0,  # drop-tail.cc refuses a packet that would bring the queue to its limit
     marks_up_to=0.1,  # red.cc: mark_p_
@@ -71,4 +72,5 @@ NS2_2_35 = replace(
     floor_before_backoff=True,  # rfc2988_, minrto_
     estimates_first=True,  # timerfix_
     handshake=True,  # its packet 0, without data
+    quick_acks=0.0,
 )

@@ -26,7 +26,6 @@ __all__ = ["answer", "obstacle"]
 
 BELOW_RTT = 0.99  # a baseRTT below this part of the RTT is no measurement
 NAMES_SHOWN = 3
-SAMPLES = 4001  # instants at which a flow of finite size is asked whether it is done
 Enough = Callable[[Sequence[Prediction]], bool]
 
 
@@ -150,18 +149,12 @@ def throughput(totals: Totals) -> Floats:
 def _finished(totals: Totals) -> Floats:
     """The time in seconds at which each flow had delivered all its data; infinite if it has not.
 
-    The times are exact to within the interval between two samples.
+    It is also infinite for a group of short flows, in which there is always more to deliver.
     """
-    members, delivered = totals.scenario.members, totals.delivered
-    finished = np.full(len(members), np.inf)
-    if totals.times.size:
-        for i, member in enumerate(members):
-            if member.flow.arrivals != "once" or member.flow.size == math.inf:
-                continue  # there is always more
-            done = delivered[:, i] >= totals.flows["size"][i] - 0.5
-            if done.any():
-                finished[i] = totals.times[int(np.argmax(done))]
-    return finished
+    once = [member.flow.arrivals == "once" for member in totals.scenario.members]
+    # a record counts time at the first queue, which packets reach later than they leave the sender
+    finished = totals.flows["finished"] - (totals.flows["start"] - totals.starts)
+    return np.where(once, finished, np.inf)
 
 
 def unchanging(scenario: Scenario) -> bool:
@@ -217,7 +210,6 @@ def answer(
     reason = obstacle(scenario)
     if reason is not None:
         return Prediction.not_applicable("rounds", scenario, reason)
-    samples: int | Floats = SAMPLES if any(g.size != math.inf for g in scenario.flows) else 0
     outcomes: list[Totals] = []
     chance = scenario.by_chance
     undecided = chance and runs is None and scenario.run.runs is None
@@ -229,7 +221,7 @@ def answer(
                 run(
                     asked,
                     parts=parts,
-                    samples=pieces(scenario) if divided and k == 0 else samples,
+                    samples=pieces(scenario) if divided and k == 0 else 0,
                     starts=starts_of(scenario, k),
                     seed=k + 1,
                     synchronised=synchronised,

@@ -121,7 +121,7 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     record["delayed_ack"], record["quick_acks_left"] = group.delayed_ack, runs.quick_acks
     record["receiver_rtt"] = record["rtt"]
     record["noise"], record["slack"] = group.delay_noise, 4.0 * access_leg(scenario, member)
-    record["event"] = START
+    record["event"], record["finished"] = START, NEVER
 
 
 def _sizes(group: Flow, n: int, rng: np.random.Generator) -> Floats:
@@ -131,10 +131,7 @@ def _sizes(group: Flow, n: int, rng: np.random.Generator) -> Floats:
         least = group.size.mean * (shape - 1.0) / shape
         drawn: Floats = np.minimum(np.ceil(least * (1.0 + rng.pareto(shape, n))), _LARGEST)
         return drawn
-    packets = (
-        group.size if math.isinf(group.size) or group.arrivals == "once" else math.ceil(group.size)
-    )
-    return np.full(n, packets)
+    return np.full(n, np.ceil(group.size))  # the last packet may be a part of one
 
 
 def _arrivals(group: Flow, begin: float, stop: float, rng: np.random.Generator) -> Floats:

@@ -378,6 +378,8 @@ def _plan_next(net: Net, f: Sender, holes: Floats, now: float) -> None:
     f.ahead, f.ahead_since = -f.delivered, now
     plan(f, net.rings[h.ring : h.ring + h.room], holes, now, parts)
     f.ahead, f.ahead_until = f.ahead + f.delivered, f.time
+    if f.acked >= f.size and f.finished == NEVER:
+        f.finished = f.time
     if f.active and (now >= f.stop or f.acked >= f.size):
         _count_active(net, f, -1)
     if f.short_flow and f.acked >= f.size:

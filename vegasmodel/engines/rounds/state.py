@@ -76,6 +76,7 @@ class Sender(Mechanisms):
     start: float
     stop: float
     size: float  # packets that it has to deliver; inf: it never ends
+    finished: float  # when the last of them was acknowledged, seconds; NEVER: not yet
     # the sender; packets have the numbers 0, 1, 2, ...
     next: float  # number of the next packet to send; a timeout sets it back
     high: float  # number of the first packet that was never sent
