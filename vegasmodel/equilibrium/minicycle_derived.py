@@ -53,10 +53,11 @@ class Edge:
     pull: Floats
 
     def window(self, q: Floats) -> Floats:
-        """The sum of the Vegas windows at the backlog of this edge, if ``q`` packets are queued.
+        """The sum V of the Vegas windows at which each Vegas flow has this edge's backlog.
 
-        It is ``shift + pull/q``, the paper's equation (7). If the backlog of the edge is 0 packets,
-        ``shift`` and ``pull`` are 0, and so is the sum for every queue.
+        The backlog is the number of the flow's own packets in the queue, and ``q`` is the number of
+        all packets in the queue.  V is ``shift + pull/q``, the paper's equation (7).  If the edge's
+        backlog is 0, ``shift`` and ``pull`` are 0, and V is 0 whatever ``q`` is.
         """
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             return self.shift + np.where(self.pull > 0.0, self.pull / q, 0.0)
