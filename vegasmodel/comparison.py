@@ -306,8 +306,8 @@ def compare(
     """Compare the answers of ``models`` with a measurement of the same scenario.
 
     - The measurement is the given ``trace``: the name of a file, or what ``packets.read`` returned.
-      Without a trace it is the stored run of exactly this
-      scenario. If there is no stored run, ns-2 is run.
+      Without a trace it is the stored run of exactly this scenario. If there is no stored run, ns-2
+      is run.
     - ``scenario`` may also be the table of a scenario file with missing keys. These are then
       estimated from the trace (``completion``) and listed in the result's ``estimates``.
     - ``timeout`` is the time limit of a run of ns-2, as for ``run_engine``.
