@@ -115,9 +115,9 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     record["base"] = record["known_base"] if given else NEVER
     record["rtt_last"] = record["rtt"]
     record["backoff"] = 1.0
-    waits = "queue_wait" if runs.waits_in_queue else "jitter"
-    record[waits] = scenario.jitter(group)
-    record["waits_long"] = scenario.jitter(group) > scenario.usual_jitter(group)
+    wait, long = scenario.jitter(group), scenario.jitter(group) > scenario.usual_jitter(group)
+    waits = "noise_wait" if group.delay_noise > 0.0 and not long else "jitter"
+    record["queue_wait" if runs.waits_in_queue else waits], record["waits_long"] = wait, long
     record["delayed_ack"], record["quick_acks_left"] = group.delayed_ack, runs.quick_acks
     record["receiver_rtt"] = record["rtt"]
     record["noise"], record["slack"] = group.delay_noise, 4.0 * access_leg(scenario, member)

@@ -69,6 +69,7 @@ class Sender(Mechanisms):
     known_base: float  # baseRTT held fixed; NaN: the flow measures it
     jitter: float  # longest random wait before it sends what the window allows, seconds
     queue_wait: float  # longest random wait of each packet below TCP (``waits_in_queue``), seconds
+    noise_wait: float  # longest random wait of a sender whose delay has noise, seconds
     waits_long: bool  # this wait can exceed a packet's transmission time at the slowest link
     noise: float  # standard deviation of the random part of its delay, seconds
     slack: float  # seconds by which this random part may shorten the delay, at most

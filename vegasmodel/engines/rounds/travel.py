@@ -172,17 +172,24 @@ def _lengthen(
 
 
 @jit
-def _noise(f: Sender, h: Hop, back: float) -> float:
+def _noise(f: Sender, h: Hop, back: float) -> tuple[float, float]:
     """Random seconds to be added to ``back``, the time at which the ACK of a packet would arrive.
 
     No ACK overtakes the one before it. In ns-2 the random delay is on the way to the first queue,
     and in Linux a random wait takes place at the sender. The simulator delays the ACK instead. The
     time from one packet to the packet that its ACK allows the sender to send is the same.
+
+    If this delay has noise, ns-2's sender also waits before it sends (``noise_wait``). An ACK
+    begins a wait of its own, because ACKs are a transmission time apart and no wait is longer. Only
+    after the wait does the noise bring packets together. So the wait is drawn here, too. The second
+    result is the part of the delay that an RTT sample contains: ns-2 stamps a packet after the
+    wait.
     """
+    wait = f.noise_wait * np.random.random() if f.noise_wait > 0.0 else 0.0
     late = max(f.noise * np.random.normal(), -f.slack) if f.noise > 0.0 else 0.0
-    late += f.queue_wait * np.random.random()
+    late += f.queue_wait * np.random.random() + wait
     h.latest = max(h.latest, back + late)
-    return h.latest - back
+    return h.latest - back, h.latest - back - wait
 
 
 @inlined
@@ -211,8 +218,8 @@ def _forward(
         back = max(back, h.latest)
         h.latest = back
     if h.last and (f.noise > 0.0 or f.queue_wait > 0.0):
-        late = _noise(f, h, back)
-        back, rtt_sum, rtt_min = back + late, rtt_sum + late * count, rtt_min + late
+        late, timed = _noise(f, h, back)
+        back, rtt_sum, rtt_min = back + late, rtt_sum + timed * count, rtt_min + timed
     if h.last:
         home = net.hops[f.hop]
         if f.count == home.room:

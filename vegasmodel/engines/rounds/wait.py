@@ -4,7 +4,8 @@ A wait begins when the window allows a packet and no other wait is in progress. 
 random, uniform between 0 and ``Sender.jitter`` seconds. At its end the sender sends all packets
 that the window then allows (ns-2's CUBIC sends only one while it reduces its rate). A fast
 retransmit does not wait. A Linux sender has no such wait (``jitter`` is 0), because its random wait
-takes place below TCP (``Sender.queue_wait``).
+takes place below TCP (``Sender.queue_wait``). A sender whose delay has noise has none either: its
+wait is drawn together with the noise (``Sender.noise_wait``).
 
 If the simulator handles several ACKs as one group, the packets that they allow do not wait: the
 waits of many ACKs would average out. This is not so if several ACKs can arrive during one wait.
