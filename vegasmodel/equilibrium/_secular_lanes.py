@@ -212,9 +212,10 @@ def solve_batch(
     alpha: Any, x: Any, rtt: Any, linux: bool, c: Any, n: int, rates: Any, floats: Any,
     integers: Any,
 ) -> None:  # fmt: skip
-    """Solve m cases of n flows, stored one after the other; outputs as in ``secular._run``.
+    """Solve m cases at once. A case is one link with n flows.
 
-    A case is one link with its n flows.
+    The inputs of all cases are stored one after the other, and m is the length of ``c``. The
+    results are written to ``rates``, ``floats`` and ``integers``, as in ``secular._run``.
     """
     m = len(c)
     for block in prange((m + LANES - 1) // LANES):

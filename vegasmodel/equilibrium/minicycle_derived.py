@@ -1,28 +1,31 @@
 """One cycle of Vegas and Reno from loss to loss, phase by phase, derived from the paper's premises.
 
 `minicycle` describes the model and its paper, `devendictis`. The symbols are the paper's. mu is the
-capacity in packets per second, T the RTT without queueing, B the buffer, and M = mu T. V is the sum
-of the windows of n_V Vegas sources, R that of n_R Reno sources. A mini-cycle is one RTT, and i is
-its number.
+capacity in packets per second, T the RTT without queueing, B the buffer in packets, and M = mu T.
+V is the sum of the windows of n_V Vegas sources, R that of n_R Reno sources. A mini-cycle is one
+RTT.
 
-At rest each Vegas source keeps as many packets queued as its threshold says. If q packets queue,
-then by the paper's equation (7)
+Vegas compares its backlog, the number of its own packets in the queue, with two thresholds, alpha
+and beta. Let q packets be in the queue. All Vegas backlogs equal a threshold if the sum of the
+Vegas windows is (the paper's equation (7))
 
-    V = h + X/q,   X = A M,   A = n_V threshold
+    V = h + A M/q,   where A = n_V * threshold.
 
-with h = A in the paper and in ns-2. In Linux h = 0, because Linux divides by baseRTT, and not by
-the RTT, when it computes the backlog. For each threshold this equation is a curve V(q): the lower
-one for alpha, the upper one for beta. Vegas grows below the lower curve and holds its window
-between the two. On the upper curve it shrinks as q grows.
+The constant h is A in the paper and in ns-2. In Linux h is 0, because Linux divides by baseRTT, and
+not by the RTT, when it computes the backlog. With alpha as the threshold, the equation gives V as a
+function of q, the lower curve. With beta it gives the upper curve. Below the lower curve Vegas
+grows. Between the two curves it holds its window. When the queue has grown so far that V meets the
+upper curve, V moves down along this curve.
 
-The paper counts the packets of a cycle by sums over the mini-cycles i = 1..N. Here i and N are real
-numbers. So each sum is replaced by the right side of
+The number of packets sent in a cycle is a sum of windows: f(1) + f(2) + ... + f(N), where f(i) is
+the window in mini-cycle i. Here the length N of the cycle need not be whole. So each such sum is
+replaced by
 
-    sum_{i=1}^{N} f(i) = int_1^N f(i) di + (f(1) + f(N))/2.
+    int_1^N f(i) di + (f(1) + f(N))/2.
 
-This equation is exact if N is whole, and f is linear between whole i. The right side is defined for
-every real N, so all results are continuous. The windows f are not linear where Vegas shrinks. There
-the error is at most 1/12 packet per cycle.
+This is equal to the sum if N is whole, and f is linear between whole i. It is defined for every
+real N, so all results are continuous. While Vegas moves down along the upper curve, its window f is
+not linear. There the error is at most 1/12 packet per cycle.
 
 The buffer drops packet number M + B + 1, so Vegas never sees more than B queued packets. In the
 last mini-cycle V stays constant, while Reno grows until V + R = M + B + 1.

@@ -137,9 +137,9 @@ def _compiled() -> Any:
 def _run(
     alpha: Any, x: Any, rtt: Any, linux: bool, c: Any, out: Any, floats: Any, integers: Any
 ) -> None:
-    """Solve m cases of n flows, by the kernel's Python or compiled version, whichever is faster.
+    """Solve m cases, by the kernel's Python or compiled version, whichever is faster.
 
-    A case is one link with its flows. ``alpha``, ``x`` and ``rtt``, each of length m n, hold the
+    A case is one link with n flows, and m is the length of ``c``. ``alpha``, ``x`` and ``rtt``, each of length m n, hold the
     cases one after the other; ``c`` has length m. The results are written to ``out`` of length m n
     (rates), ``floats`` [m, 3] (queueing delay, the gap between it and the largest x, residual) and
     ``integers`` [m, 2] (passes, status).

@@ -1,7 +1,7 @@
 """How a command ends: with an exit status and, after a failure, one line about what went wrong.
 
 - 0: done.
-- 1: the command ran, but ``papers`` found a printed value to be wrong, no model was within the
+- 1: the command ran, but ``paper`` found a printed value to be wrong, no model was within the
   ``--max-error`` of ``compare``, a simulation ended early, or a solver has no answer.
 - 2: bad input, or something is not installed.
 - 3: the machine failed: disk full, out of memory, a folder that cannot be written, a closed output.
