@@ -10,8 +10,8 @@ To connect the two cycles, suppose that a fraction p of the overflows cuts Vegas
 overflow multiplies this window by lambda^p on average (geometric mean). Let V(p) be the window that
 Vegas would have at the next overflow if it grew all the time. Let E be the window at which Vegas's
 backlog equals its lower threshold while B packets are in the queue. (If Vegas reacts to the queue
-late, as the argument ``response`` may say, fewer packets take the place of B.) If V(p) < E, Vegas still grows at the overflow and is cut. If V(p) > E, it has
-stopped before. So
+late, as the argument ``response`` may say, fewer packets take the place of B.) If V(p) < E, Vegas
+still grows at the overflow and is cut. If V(p) > E, it has stopped before. So
 
     p = 1 where V(p) < E,    p = 0 where V(p) > E,    any p from 0 to 1 where V(p) = E.
 

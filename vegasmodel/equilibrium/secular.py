@@ -139,10 +139,10 @@ def _run(
 ) -> None:
     """Solve m cases, by the kernel's Python or compiled version, whichever is faster.
 
-    A case is one link with n flows, and m is the length of ``c``. ``alpha``, ``x`` and ``rtt``, each of length m n, hold the
-    cases one after the other; ``c`` has length m. The results are written to ``out`` of length m n
-    (rates), ``floats`` [m, 3] (queueing delay, the gap between it and the largest x, residual) and
-    ``integers`` [m, 2] (passes, status).
+    A case is one link with n flows, and m is the length of ``c``. ``alpha``, ``x`` and ``rtt``,
+    each of length m n, hold the cases one after the other. The results are written to ``out`` of
+    length m n (rates), ``floats`` [m, 3] (queueing delay, the gap between it and the largest x,
+    residual) and ``integers`` [m, 2] (passes, status).
     """
     m, size = c.size, alpha.size
     n = size // max(m, 1)
