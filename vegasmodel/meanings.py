@@ -1,8 +1,9 @@
-"""The meanings of the names in answers and tables.
+"""The meanings of the names in the results of models and in printed tables.
 
-The command ``explain`` and the page docs/reference/messages.md show them.  ``ASSUMPTIONS`` maps the
-name of each assumption that an answer can list to a text that says what is assumed.  ``COLUMNS``
-maps the name of each column of a printed table to its meaning.
+The command ``explain`` and the page docs/reference/messages.md show these meanings.  The result of
+a model lists the assumptions that the model makes.  ``ASSUMPTIONS`` maps the name of each such
+assumption to a text that says what is assumed.  ``COLUMNS`` maps the name of each column of a
+printed table to its meaning.
 """
 
 from __future__ import annotations

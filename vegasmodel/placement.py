@@ -1,11 +1,12 @@
 """Splits a flow's propagation delay over its path, and computes the size of its packets.
 
 A path consists of the scenario's links and of two access links, one at the sender and one at the
-receiver. The data packet and its ACK each cross both access links. These are the four access legs
-of a round trip. The field ``rtt`` of a flow is the RTT of a data packet and its ACK if all queues
-are empty, without the headers that the TCP implementation adds. From it the transmission times of
-the packet and the ACK, and the delays of the links in both directions, are subtracted. The
-remainder is split evenly over the four legs.
+receiver. The data packet and its ACK each cross both access links. So a round trip has four
+crossings of access links, called access legs. The field ``rtt`` of a flow is its RTT if all queues
+are empty and the data packet is sent without the headers that the TCP implementation adds. The four
+legs together have a propagation delay of ``rtt`` minus the transmission times of the packet and the
+ACK on all links, and minus the delays of the scenario's links in both directions. This delay is
+split evenly over the four legs.
 """
 
 from __future__ import annotations

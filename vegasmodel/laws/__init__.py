@@ -1,9 +1,10 @@
 """Laws of congestion control, one law per file.
 
-A law says how the window grows, and what a loss does to it. Its function ``drift`` moves a
-continuous window, for differential equations. Some laws have further functions for a window of
-whole packets. ``BUILT_IN`` contains the laws of this package. ``register_law`` adds a law of the
-user. A law in another installed package is registered when its name is first looked up.
+A law says how the window grows, and what a loss does to it. Its function ``drift`` returns the
+growth of the window in packets per round trip. Some laws have further functions, with which the
+packet simulator ``rounds`` moves a window of whole packets. ``BUILT_IN`` contains the laws of this
+package. A user adds a law with ``register_law``. A law in another installed package is registered
+when its name is first looked up.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The class of a congestion control law, which moves the window and cuts it at a loss.
 
-The functions of a law are plain Python functions. Each takes one argument, a ``Source``, which
-describes the sender, and returns a float. The simulators compile them with Numba, so they may use
-only arithmetic and the module ``math``.
+Its functions ``drift``, ``cut`` and ``remember`` are plain Python functions. Each takes one
+argument, a ``Source``, which holds the state of the sender. Each returns a float; ``drift``, for
+example, returns the growth of the window in packets per round trip. The simulators compile these
+functions with Numba, so they may use only arithmetic and the module ``math``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""The functions by which a law moves a window of whole packets: their arguments, and helpers.
+"""Types and helpers for the functions by which a law moves a window of whole packets.
 
-Such a function is called a rule. The packet simulator ``rounds`` compiles it. Its first argument is
-the record of a sender: the sender's state, and which mechanisms of its TCP implementation are on
-(the class ``Mechanisms`` in ``stacks/stack.py``).
+The packet simulator ``rounds`` compiles these functions. The first argument of each is an object
+that describes the sender. It holds the sender's state, such as its window. It also says which
+mechanisms of the sender's TCP implementation are on (the class ``Mechanisms`` in
+``stacks/stack.py``).
 """
 
 from __future__ import annotations

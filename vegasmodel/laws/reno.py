@@ -1,4 +1,4 @@
-"""TCP Reno: fast retransmit and fast recovery, which repairs only the first loss of a window."""
+"""TCP Reno: fast retransmit, and a fast recovery that repairs only the first loss of a window."""
 
 import math
 

@@ -2,15 +2,15 @@
 
     python -m vegasmodel.packets.campaign FOLDER FILE.toml ... [--each link.0.buffer=5 pkt,10 pkt]
 
-``--each`` runs every scenario once with each of the given values of a field. If a campaign is
-killed, the same command continues it: scenarios with a result are skipped. The results depend only
-on the scenarios and their seeds, not on their order or the number of processes. The files have the
-format of ``vegasmodel.packets.reference``. The function ``reference.lookup(scenario, FOLDER)``
-reads one of them.
+``--each`` runs every scenario once with each of the given values of a field. One run of this
+command is called a campaign. If a campaign is killed, the same command continues it: scenarios with
+a result are skipped. The results depend only on the scenarios and their seeds, not on their order
+or the number of processes. The result files have the format of ``vegasmodel.packets.reference``.
+The function ``reference.lookup(scenario, FOLDER)`` reads the result of one scenario.
 
 The temporary files of ns-2 are in the folder ``FOLDER/.work``. A killed campaign leaves this folder
-and the results that it had finished. The next campaign removes ``.work``. On Linux no process of a
-killed campaign continues to run.
+and the results that it had finished. The next campaign removes ``.work``. If a campaign is killed
+on Linux, its ns-2 processes are ended, too.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 The papers whose results this package checks used ns-2 of 1999 to 2001. Later versions, up to
 release 2.35 in 2011, changed the default values of many parameters. A single wrong default can
 change a throughput by 15 %. The number of header bytes alone changes the ratio of Vegas's
-throughput to Reno's by a factor of two. The dates of the changes in the list below come from
-comments in ns-2's own file of defaults.
+throughput to Reno's by a factor of two. The list ``_PAPERS`` says when ns-2 changed each default;
+these dates come from comments in ns-2's own file of defaults, ``ns-default.tcl``.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ _PAPERS = (
 
 # By default ns-2's RED parameter wait_ is true: after each drop RED lets all packets pass until 1/p
 # packets have arrived, where p is the drop probability. If wait_ is false, RED may drop two packets
-# in a row, as in the version that Floyd and Jacobson published in 1993. No set of parameters in
-# ``SETS`` changes wait_.
+# in a row, as in the version that Floyd and Jacobson published in 1993. ``UNSPACED`` sets wait_ to
+# false. No set of parameters in ``SETS`` changes wait_.
 UNSPACED = Setting(
     "Queue/RED", "wait_", "false", "drops by p/(1 - count p) from the first packet on"
 )

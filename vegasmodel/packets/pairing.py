@@ -1,4 +1,7 @@
-"""Pairs each flow of a scenario with a flow of a trace, and records which of the rules applied."""
+"""Pairs each flow of a scenario with a flow of a trace, by equal names or by other rules.
+
+For each pair, the result says by which rule it was found.
+"""
 
 from __future__ import annotations
 

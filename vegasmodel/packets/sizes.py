@@ -1,4 +1,7 @@
-"""Converts the packet counts of a trace into counts of packets of the scenario's size."""
+"""Converts a trace's counts of packets into counts of packets of the size that a scenario states.
+
+The number of bytes stays the same.
+"""
 
 from __future__ import annotations
 

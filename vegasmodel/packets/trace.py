@@ -6,8 +6,9 @@ in the units of ``VARIABLES``. NaN means that the value is unknown in that inter
 was not recorded is absent.
 
 On disk a trace is one Parquet file with one row per interval. It has one column for each variable
-that changes with time; a cell is a list with one value per flow or link. Variables without time,
-such as ``first``, and everything else are JSON in the file's metadata.
+that changes with time; a cell is a list with one value per flow or link. Some variables have only
+one value per flow, such as ``first``, the time of the flow's first packet. These variables, and the
+names of flows and links and other notes, are JSON in the file's metadata.
 """
 
 from __future__ import annotations

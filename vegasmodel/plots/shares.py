@@ -1,9 +1,10 @@
-"""Draws throughputs as bars per group, and throughputs and baseRTTs over a scenario's property.
+"""Draws throughputs as bars per group, and throughputs and baseRTTs as curves.
 
-Such a property is the flows' order of arrival, the buffer, or the ratio of the numbers of flows in
-the two Rate-Delay classes. It is read from the scenario of each prediction. The arguments
-``models`` and ``measured`` of the functions are predictions. ``models`` are drawn as lines,
-``measured`` as markers with two standard errors.
+The x axis of a curve is the flows' order of arrival, the buffer, or the ratio of the numbers of
+flows in the two Rate-Delay classes. Its values are read from the scenarios of the predictions. The
+functions that draw curves take two arguments: ``models``, predictions of models, which are drawn as
+lines, and ``measured``, averages of measurements, which are drawn as markers. Over the order of
+arrival and over the buffer, measured throughputs have error bars of two standard errors.
 """
 
 from __future__ import annotations

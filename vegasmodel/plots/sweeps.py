@@ -1,4 +1,7 @@
-"""Draws the results of a sweep: shares as lines over one field, or as a map over two fields."""
+"""Draws the flows' shares of all bytes delivered, from a sweep of a scenario's fields.
+
+If one field varies, the shares are lines over this field. If two vary, they are a map.
+"""
 
 from __future__ import annotations
 

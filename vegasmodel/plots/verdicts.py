@@ -1,4 +1,4 @@
-"""Draws the errors of the models, a row of dots for each model."""
+"""Draws the throughput errors of models: a row for each model, with a dot for each scenario."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Rules for three special fields: which packets a link drops, which law a flow uses, a buffer."""
+"""How three fields of a scenario are read, checked and written; other fields have simpler rules.
+
+These fields are the packets that a link drops on purpose, the law of a flow, and a link's buffer.
+"""
 
 from __future__ import annotations
 

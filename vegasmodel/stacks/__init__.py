@@ -1,8 +1,9 @@
 """Implementations of TCP, one per file: ``paper`` (the papers' rules), ``ns2`` and ``linux``.
 
 An implementation is called a stack. A flow's field ``variant`` names it. A stack adds details to a
-law of congestion control, such as timers and rounding. This module gives what all models need of a
-stack: the backlogs at which Vegas holds its window, and how many packets can wait in a buffer.
+law of congestion control, such as timers and rounding. Two of these details matter to all models,
+and this module has a function for each: the backlogs at which Vegas holds its window, and how many
+packets can wait in a buffer.
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@
 
 An outcome is the set of all flows' mean throughputs in a run. Some scenarios have several steady
 states, or a continuous range of them. So the model is run from many random starts (``starts``),
-which differ in the flows' start times and first windows. Outcomes that differ by at most a
-tolerance, directly or through a chain of others, count as one. So a continuous range counts as one
-outcome. It is described by its least and its greatest throughputs.
+which differ in the flows' start times and first windows. Two outcomes that differ by at most a
+tolerance count as one. If a third outcome differs from one of them by at most the tolerance, it
+counts as the same, too, and so on. So a continuous range counts as one outcome. It is described by
+its least and its greatest throughputs.
 """
 
 from __future__ import annotations

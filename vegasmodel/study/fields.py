@@ -2,9 +2,9 @@
 
 KEY is the field's key in a scenario file.
 
-- ``link.KEY`` is a field of every link, and ``flow.KEY`` of every group of flows. But
-  ``flow.alpha``, ``flow.beta`` and ``flow.gamma`` are fields of the groups with a delay-based law
-  only, if there are any.
+- ``link.KEY`` is a field of every link, and ``flow.KEY`` of every group of flows. There is one
+  exception: if any group has a delay-based law, such as Vegas, then ``flow.alpha``, ``flow.beta``
+  and ``flow.gamma`` are fields of the groups with delay-based laws only.
 - ``link.NAME.KEY`` is a field of one link, and ``flow.NAME.KEY`` of one group.
 - ``link.queue.KEY`` is a field of the queue of every link, ``link.NAME.queue.KEY`` of the queue of
   one link, and ``run.KEY`` of the run.

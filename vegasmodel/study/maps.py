@@ -1,6 +1,7 @@
-"""Ready-made maps: pictures that show how a share or a ratio depends on two fields of a scenario.
+"""Ready-made maps: pictures of a quantity as a function of two fields of a scenario.
 
-Each map has two panels and a text that says how to read them.
+The quantity is a flow's share of the throughput, or the ratio of two groups' throughputs. Each map
+has two panels and a text that says how to read them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """How a command ends: with an exit status and, after a failure, one line about what went wrong.
 
 - 0: done.
-- 1: the command ran, but ``paper`` found a printed value to be wrong, no model was within the
-  ``--max-error`` of ``compare``, a simulation ended early, or a solver has no answer.
+- 1: the command ran, but one of these happened: the command ``paper`` found that a value printed
+  in a paper is wrong; no model had an error within the option ``--max-error`` of the command
+  ``compare``; a simulation ended early; a solver has no answer.
 - 2: bad input, or something is not installed.
 - 3: the machine failed: disk full, out of memory, a folder that cannot be written, a closed output.
 - 130 and 143: after Ctrl-C and SIGTERM.

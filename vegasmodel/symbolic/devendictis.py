@@ -7,9 +7,9 @@ expression as the paper prints it. ``formulas()`` lists all of them. A ``Complet
 that our numeric model adds to the paper.
 
 Windows and buffer are in packets. T is the RTT without queueing, in seconds, and mu the capacity in
-packets per second. A loss multiplies Vegas's window by lambda. W_V1, W_Va and W_VN are Vegas's
-window in the mini-cycles 1, a and N; in mini-cycle a the windows first fill the link. The names of
-Reno's windows begin with W_R.
+packets per second. A loss multiplies Vegas's window by lambda. Mini-cycle a is the first in which
+the two windows fill the link, that is, add up to mu T. W_V1, W_Va and W_VN are Vegas's window in
+the mini-cycles 1, a and N. Reno's windows are named in the same way, with W_R in place of W_V.
 """
 
 from __future__ import annotations

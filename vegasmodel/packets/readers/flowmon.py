@@ -6,10 +6,11 @@ flow, in the reverse direction and with smaller packets. The trace leaves this o
 RTT of a flow is the mean delay of its packets plus the mean delay of its ACKs. A file with XML
 entities or a document type is refused.
 
-FlowMonitor has no least delay. But it says when the first packet was sent and received. That is the
-SYN or the SYN-ACK of the TCP handshake, which meets the queue before the flow fills it. The
-smallest RTT is the sum of these two delays. It is shorter than that of a large packet by the time
-that the links need to transmit the difference in size.
+FlowMonitor does not report the least delay of a flow's packets. But it says when the first packet
+of each direction was sent and received. These first packets are the SYN and the SYN-ACK of the TCP
+handshake, which pass the queue before the flow fills it. The sum of their delays is taken as the
+smallest RTT. It is too short for a data packet, because a SYN is smaller and the links transmit it
+in less time.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The inner loop over the lines of an ns-2 trace, compiled by Numba.
 
-It adds what the lines report to counts per interval of time. ``scan`` works through the complete
-lines of a block of bytes. It stops early at a line that it cannot count. There are two kinds of
-such lines. One has a time beyond the last interval, or a new flow or link for which the table of
-flows or links has no room. Then the caller makes room and calls ``scan`` again. The other kind is
-wrong, and the caller reports it.
+The function ``scan`` works through the complete lines of a block of bytes. It counts what they
+report, such as deliveries and drops, per interval of time. It stops early at a line that it cannot
+count. If the line has a time after the last interval, or a new flow or link for which the arrays
+have no room, the caller makes room and calls ``scan`` again. If the line is wrong, the caller
+reports an error.
 """
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
 

@@ -1,7 +1,8 @@
 """Splits the lines of an ns-2 trace into words and converts words to numbers; compiled by Numba.
 
-``buf`` holds bytes of the trace. Integers of more than 18 digits are refused. The float for a time
-is the nearest one to its decimal digits, or differs from that only in the last bit.
+The argument ``buf`` of the functions holds bytes of the trace. Integers of more than 18 digits are
+refused. A time is converted to the float that is nearest to its decimal digits, or to one that
+differs from this float only in the last bit.
 """
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
 

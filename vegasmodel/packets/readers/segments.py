@@ -5,8 +5,8 @@ twice: then the second segment is a retransmission. Or the capture contains one 
 the second segment is a copy. The first of these rules that applies decides:
 
 - If the second segment has a later TCP timestamp than all segments before it, it is a
-  retransmission. If it has no timestamp, or the latest one again, a later IPv4 identifier shows the
-  same.
+  retransmission. If it has no timestamp, or the same as the latest before it, the IPv4 identifiers
+  are compared instead: a later identifier means a retransmission.
 - If the two segments do not begin and end with the same byte, the reason remains unknown.
 - If both segments have IPv4 identifiers, equal identifiers mean a copy, different ones a
   retransmission.
