@@ -58,11 +58,13 @@ def waiting_room(scenario: Scenario, link: Link, limit: float) -> float:
 
 
 def left_out_of_laws(scenario: Scenario, *, counted: bool = False) -> str:
-    """A text on what the package's rules for the laws leave out of what the scenario's flows run.
+    """A text that says which features of the scenario's flows the package's laws do not model.
 
-    A flow runs its law as its TCP implementation has it, with the ``decrease`` of its group.  The
-    text is empty if nothing is left out.  With ``counted``, the caller simulates the CUBIC of those
-    implementations that have their own.  The text then does not mention their CUBIC flows.
+    A real flow runs the code of its TCP implementation, with the ``decrease`` of its group.  This
+    code may do more than the package's formula of the law (``Law.left_out``).  The text is empty if
+    nothing is missing.  Some implementations have a CUBIC of their own.  With ``counted``, the
+    caller simulates that CUBIC, so the text does not mention the CUBIC flows of these
+    implementations.
     """
     said = (
         law.left_out(implementation(scenario, group), float(group.decrease))

@@ -356,10 +356,10 @@ def _number(value: float | None) -> float | None:
 
 @dataclass(frozen=True, eq=False)
 class LimitCycle:
-    """The steady state of a scenario: a fixed point, a periodic motion, or else averages.
+    """The steady state of a scenario: a fixed point or a periodic motion.
 
-    It is reached after all flows have started.  Flows that stop before the end of the run have then
-    stopped.
+    If neither was found, it holds averages over a long run.  The steady state is that after all
+    flows have started.  Flows that stop before the end of the run are no longer part of it.
     """
 
     kind: str  # "fixed point" | "periodic" | "neither found"

@@ -94,7 +94,7 @@ def predict(scenario: Scenario, model: str = "rounds") -> Prediction:
 
 
 def predict_all(scenario: Scenario, models: Sequence[str] = MODELS) -> list[Prediction]:
-    """The predictions of these models, including models without an answer.
+    """The predictions of the named ``models``, including models without an answer.
 
     If a model needs an optional package that is not installed, it has no answer, and its reason
     says so.

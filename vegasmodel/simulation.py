@@ -33,15 +33,19 @@ def simulate(
 ) -> xarray.Dataset:
     """Simulate the scenario; return trajectories at ``samples`` instants, evenly over the duration.
 
-    ``model``: ``rounds`` (trains of packets; takes every scenario), ``fluid`` (differential
-    equations; one drop-tail link) or ``delayed`` (the equations of ``fluid`` with feedback delay;
-    ``rtt`` is then the round trip of the packet whose ACK arrives now).
+    ``model`` is one of
+
+    - ``rounds``: packets travel from queue to queue, many of them as one event; it takes every
+      scenario;
+    - ``fluid``: differential equations for one drop-tail link;
+    - ``delayed``: the equations of ``fluid`` with feedback delay.
 
     The variables, with their dimensions, are
 
     - ``window`` (time, flow): packets;
     - ``rate`` (time, flow): packets per second into the first link;
-    - ``rtt`` (time, flow): the round trip of a packet sent now, s;
+    - ``rtt`` (time, flow): the round trip of a packet sent at that time, s (in ``delayed``, of the
+      packet whose ACK arrives at that time);
     - ``base_rtt`` (time, flow): the least RTT that Vegas has seen, s; NaN for other laws;
     - ``delivered``, ``lost`` (time, flow): packets so far;
     - ``queue`` (time, link): packets that wait to cross a link forward.
@@ -54,9 +58,9 @@ def simulate(
     this package, and the link is drop-tail without random loss.  If the buffer then overflows,
     every flow whose window is growing loses one packet.  In all other cases ``fluid`` proceeds in
     small steps of time, and chance may decide which flow loses a packet.  ``parts`` bounds the
-    number of events that ``rounds`` simulates per flow and round trip; an event is one packet or a
-    train of packets.  Raises ``FieldError`` for an unknown model, and ``ValueError`` if the model
-    lacks a feature of the scenario.
+    number of events that ``rounds`` simulates per flow and round trip; an event is one packet or
+    several successive packets of a flow.  Raises ``FieldError`` for an unknown model, and
+    ``ValueError`` if the model lacks a feature of the scenario.
     """
     expect(scenario)
     Choice(SIMULATORS).check(model, "model")
@@ -207,7 +211,7 @@ def limit_cycle(
     packets: bool | None = None,
     longest: float | None = None,
 ) -> LimitCycle:
-    """The steady state of the scenario: a fixed point, a periodic motion, or else averages.
+    """The steady state of the scenario: a fixed point, a periodic motion, or averages if neither.
 
     ``model`` is ``fluid`` (one link; the default) or ``rounds`` (any scenario without flows of
     finite size).  ``rounds`` counts whole packets, so its motion is less often periodic.

@@ -89,13 +89,14 @@ class Curve:
 @kinds.checked
 @dataclass(frozen=True, eq=False)
 class Flows:
-    """The flows: booleans and numbers that broadcast to one entry per flow.
+    """The flows of a link with RED: fields that broadcast to one entry per flow.
 
-    ``decrease`` is the factor of the window at a loss, by default 0.75 for Vegas and 0.5 for all
-    other flows.  (Under ECN it is not used: a mark halves the window of any flow.)  ``alpha`` and
-    ``over_estimate`` count only where ``vegas`` is true.  ``timeout`` is the timeout without
-    queueing; the queueing delay is added to it.  If it is None, ``coarse_timeout`` gives it.
-    Raises ``FieldError`` for values out of range.
+    ``vegas`` is true for a Vegas flow and false for a loss-based one.  ``rtt`` is the RTT without
+    queueing, s.  A loss multiplies the window by ``decrease``, by default 0.75 for Vegas and 0.5
+    for all other flows.  (Under ECN it is not used: a mark halves the window of any flow.)  Only
+    Vegas flows use ``alpha`` (packets) and ``over_estimate``, the error of their baseRTT in s.
+    ``timeout`` is the timeout without queueing, s; the queueing delay is added to it.  If it is
+    None, ``coarse_timeout`` gives it.  Raises ``FieldError`` for values out of range.
     """
 
     vegas: ArrayLike
@@ -150,9 +151,10 @@ class Equilibrium:
 def effective(base: ArrayLike, spacing: Spacing = "wait") -> Floats:
     """The fraction p of the packets that RED drops at the base probability p_b.
 
-    p also depends on ``spacing``, the way in which RED spreads its drops.  RED counts the packets
-    since its last drop.  The number of packets from one drop to the next is random, with the mean
-    1/p.  Let m = 1/p_b be whole.  Then this number is (``symbolic.red``):
+    p_b is the probability that RED's curve gives for its mean queue.  p also depends on
+    ``spacing``, the way in which RED spreads its drops.  RED counts the packets since its last
+    drop.  The number of packets from one drop to the next is random, with the mean 1/p.  Let
+    m = 1/p_b be whole.  Then this number is (``symbolic.red``):
 
     * ``wait`` (ns-2's ``wait_`` true, its default): uniform on m to 2m - 1, so
       p = 2 p_b / (3 - p_b).
@@ -176,12 +178,13 @@ def simple_pftk(
     b: ArrayLike = 1.0,
     decrease: ArrayLike = 0.5,
 ) -> Floats:
-    """PFTK's short form, pkt/s, with ``square_root`` (random losses) in its first term.
+    """The sending rate of a flow that only losses limit, pkt/s, by the short formula of PFTK.
 
-    ``1 / (1/square_root(p) + T_0 min(1, 3 sqrt(3 b p / 8)) p (1 + 32 p^2))``: (33) of Padhye and
-    others, for loss p, timeout T_0 and b packets per ACK. With ``timeout`` 0 it is the square-root
-    law.  Both terms of the denominator rise with p, and the first also rises with the RTT. So the
-    rate falls as p or the RTT grows.
+    It is ``1 / (1/square_root(p) + T_0 min(1, 3 sqrt(3 b p / 8)) p (1 + 32 p^2))``, equation (33)
+    of Padhye and others, for the loss probability p, the timeout T_0 in s and b packets per ACK.
+    But its first term is the square-root law for random losses, ``square_root``.  With T_0 = 0 only
+    this law remains.  Both terms of the denominator rise with p, and the first also rises with the
+    RTT. So the rate falls as p or the RTT grows.
     """
     loss, T_0 = numbers("p", p, high=1.0), numbers("timeout", timeout)
     smooth = square_root(loss, rtt, b, decrease)
@@ -194,12 +197,12 @@ def simple_pftk(
 def demand(flows: Flows, curve: Curve, queue: float, loss: float, capacity: float) -> Floats:
     """The rate that each flow delivers, pkt/s, at a mean queue in packets and a loss probability.
 
-    A flow sends at the rate of ``simple_pftk`` (under ECN without timeouts, so by the square-root
-    law), and at most max_window / RTT. Each flow has its own window factor after a loss; under ECN
-    every window is halved. The sending rate of a Vegas flow is also at most
+    A flow sends at the rate that ``simple_pftk`` gives, but at most at max_window / RTT. After a
+    loss the flow's own factor ``decrease`` reduces its window. Under ECN there are no timeouts, and
+    a mark halves every window. The sending rate of a Vegas flow is also at most
     ``alpha / (q/c - x)``, where q/c is the queueing delay and x the flow's over-estimate of
-    baseRTT. A fraction 1 - loss of what is sent is delivered (all of it under ECN). The rate is
-    infinite where nothing limits a flow.
+    baseRTT. Of the packets sent, the fraction 1 - loss is delivered (under ECN all). The rate is
+    infinite if neither losses, nor the largest window, nor Vegas's backlog limits the flow.
     """
     positive("capacity", capacity)
     numbers("queue", queue)
@@ -241,7 +244,8 @@ def equilibria(flows: Flows, curve: Curve, capacity: float) -> tuple[Equilibrium
     so along it neither the queue q nor the loss p ever falls. Each rate is continuous. It strictly
     falls in q, because the delay grows. It never rises in p, and strictly falls in p where losses
     limit the flow. So along the curve the sum of the rates strictly falls wherever q grows, and on
-    a vertical piece as soon as losses limit a flow. Therefore it crosses c at most once.
+    a vertical piece as soon as losses limit a flow. Therefore the sum crosses the capacity c at
+    most once.
 
     Raises ``FieldError`` for a capacity that is not positive.
     """
@@ -250,8 +254,8 @@ def equilibria(flows: Flows, curve: Curve, capacity: float) -> tuple[Equilibrium
     def point(s: float) -> tuple[float, float]:
         """The point (queue, loss) of RED's curve at the position s along it.
 
-        The corners of the curve are at s = 0, 1, 2, ...; between them it is straight in the base
-        drop probability.
+        The corners of the curve are at s = 0, 1, 2, ...  Between two corners, the queue and RED's
+        base drop probability change linearly with s.
         """
         piece = min(int(s), len(corners) - 2)
         (q0, p0), (q1, p1) = corners[piece], corners[piece + 1]
@@ -283,10 +287,10 @@ def equilibria(flows: Flows, curve: Curve, capacity: float) -> tuple[Equilibrium
 
 
 def bisect(excess: Callable[[float], float], end: float) -> tuple[float, float]:
-    """Find the root of ``excess``, a falling function, in 0 .. ``end``, as exactly as floats allow.
+    """Find the root of the falling function ``excess`` in 0 .. ``end``, as exactly as floats allow.
 
-    Returns two neighbouring floats (low, high) with the root between them.  Bisection uses only the
-    sign of the function, so its values may be infinite.
+    Returns two neighbouring floats (low, high) with the root between them.  The method is
+    bisection.  It uses only the sign of the function, so the function's values may be infinite.
     """
     low, high = 0.0, end
     while True:
@@ -299,10 +303,12 @@ def bisect(excess: Callable[[float], float], end: float) -> tuple[float, float]:
 def _certify(
     excess: Callable[[float], float], low: float, high: float, end: float, n: int
 ) -> tuple[float, float, bool]:
-    """Widen an interval until the signs of ``excess`` at its two ends are certain.
+    """Widen the interval ``low`` .. ``high`` until the signs of ``excess`` at its ends are certain.
 
-    Rounding makes them uncertain: a sum of n rates, each of a few dozen rounded operations, is off
-    by less than (n + 64) eps.  Returns the ends, and whether the signs are certain.
+    ``excess`` is the sum of the n flows' rates divided by the capacity, minus 1.  Each rate takes a
+    few dozen rounded operations, so the sum has a relative error below (n + 64) eps.  A sign is
+    certain if ``excess`` differs from 0 by more than that.  Returns the two ends, and whether both
+    signs are certain.
     """
     doubt = (n + 64) * EPS
     width = EPS * max(high, 1.0)

@@ -67,9 +67,10 @@ def rates(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -
 
 
 def solve(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -> Equilibrium:
-    """The queueing delay and the rates, with the solver's residual, passes and status.
+    """The queueing delay and the rates, with the solver's residual, iterations and status.
 
-    The arguments are those of ``queueing_delay`` and ``rates``.
+    The arguments are those of ``queueing_delay`` and ``rates``.  The field ``passes`` of the result
+    is the number of iterations.
     """
     word("variant", variant, VARIANTS)
     linux = find(variant).backlog_over_base
@@ -142,7 +143,7 @@ def _run(
     A case is one link with n flows, and m is the length of ``c``. ``alpha``, ``x`` and ``rtt``,
     each of length m n, hold the cases one after the other. The results are written to ``out`` of
     length m n (rates), ``floats`` [m, 3] (queueing delay, the gap between it and the largest x,
-    residual) and ``integers`` [m, 2] (passes, status).
+    residual) and ``integers`` [m, 2] (iterations, status).
     """
     m, size = c.size, alpha.size
     n = size // max(m, 1)

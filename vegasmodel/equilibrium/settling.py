@@ -24,8 +24,9 @@ SLOW_START = 2.0  # round trips in which a window doubles, the slower of the sta
 def alone(windows: Floats, trips: Floats, backlog: Floats) -> float:
     """Time in s until the window of a flow alone on the link no longer changes.
 
-    Slow start fills the link. Then the window grows by one packet per round trip until the flow has
-    its backlog.
+    Slow start fills the link. Then the window grows by one packet per round trip until the flow
+    keeps ``backlog`` packets queued. Each argument has one entry per flow: steady windows in
+    packets, RTTs in s, backlogs in packets. The result is the longest time of all flows.
     """
     doublings = SLOW_START * np.log2(np.maximum(windows, 2.0))
     return float(((doublings + backlog) * trips).max())
@@ -35,8 +36,9 @@ def alone(windows: Floats, trips: Floats, backlog: Floats) -> float:
 def together(windows: Floats, trips: Floats, c: Floats) -> float:
     """Upper bound, in s, of the time until flows that start together have reached their windows.
 
-    Slow start may give the whole link of capacity c to any of the flows. So a window may have to
-    fall from c RTT, or rise from 0, to its steady value, by one packet per round trip.
+    Slow start may give the whole link of capacity c (pkt/s) to any of the flows. So after slow
+    start a window may have to fall from c RTT, or rise from 0, to its steady value, by one packet
+    per round trip. ``windows`` are the steady values in packets and ``trips`` the RTTs in s.
     """
     most = c * trips
     swing = np.maximum(windows, most - windows) + SLOW_START * np.log2(np.maximum(most, 2.0))
@@ -60,9 +62,10 @@ def later(before: Floats, after: Floats, trips: Floats) -> float:
 def peak(windows: Floats, rtt: Floats, c: float, new: tuple[Floats, Floats]) -> float:
     """An upper bound, in s, of the queueing delay Delta while the windows of new flows rise.
 
-    ``new`` holds the backlogs A_i and the over-estimates x_i of the new flows.  At worst the
-    earlier flows j keep their windows W_j.  Then sum_j W_j/(rtt_j + Delta) + sum_i
-    A_i/(Delta - x_i) = c.
+    ``new`` holds the backlogs A_i (packets) and the over-estimates x_i of baseRTT (s) of the new
+    flows.  At worst the earlier flows j keep their windows W_j.  Then the rates of all flows add up
+    to the capacity c if sum_j W_j/(rtt_j + Delta) + sum_i A_i/(Delta - x_i) = c.  This equation is
+    solved for Delta.
     """
     poles = np.concatenate([-rtt, new[1]])
     return float(secular.solve(np.concatenate([windows, new[0]]), poles, c).delay)
@@ -72,9 +75,10 @@ def peak(windows: Floats, rtt: Floats, c: float, new: tuple[Floats, Floats]) -> 
 def first_peak(backlog: Floats, rtt: Floats, c: float) -> float:
     """Upper bound, s, of the queueing delay while flows start together in an empty network.
 
-    At worst slow start gives the whole link to the flow with the longest RTT d, which keeps its
-    window c d.  As the queue grows, the rate of this flow falls below c.  The difference goes to
-    the other flows, which want backlogs of A packets in all: c - c d/(d + Delta) = A/Delta.
+    At worst slow start gives the whole link of capacity c to the flow with the longest RTT d.  This
+    flow then keeps its window c d, so its rate c d/(d + Delta) falls below c as the queueing delay
+    Delta grows.  The difference goes to the other flows.  Their window growth stops when they keep
+    backlogs of A packets in all, that is, when c - c d/(d + Delta) = A/Delta.
     """
     A, d = float(backlog.sum()), float(rtt.max())
     if backlog.size == 1:

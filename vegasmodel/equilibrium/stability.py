@@ -121,8 +121,9 @@ class Stability:
 
     A root is a zero of the characteristic function F. Roots are searched in a box of the complex
     plane: real parts above ``left``, and imaginary parts between -``top`` and ``top``, all in 1/s.
-    Roots beyond ``top`` are not excluded. With the default of ``top``, the terms of F that come
-    from losses add up to less than 0.02 there (``_top``).
+    Roots with imaginary parts beyond ``top`` are not excluded. With the default of ``top``, losses
+    hardly matter for them: beyond it the terms of F that come from losses add up to less than 0.02
+    (``_top``).
 
     Without RED, ``stable`` says whether ``gain`` (Gamma) is below 1, which is an exact criterion.
     With RED it says that no root with real part 0 or more was found in the box.
@@ -208,11 +209,11 @@ def characteristic(loop: Loop, z: complex | Complex) -> tuple[Complex, Complex, 
 
 
 def _classes(loop: Loop) -> list[tuple[float, float, tuple[float, float, float]]]:
-    """The flows grouped into classes of equal terms in the characteristic equation.
+    """The flows, grouped into classes; the flows of a class have equal terms in the equation F = 0.
 
-    Returns for each class: its fraction of the sum of all rates, its RTT in s, and the three
-    numbers (gamma, m/W, m lambda/W^2). gamma, m, W and lambda are the fields ``slope``, ``climb``,
-    ``window`` and ``rate`` of ``Loop``.
+    F is the characteristic function.  Returns for each class: its fraction of the sum of all
+    rates, its RTT in s, and the three numbers (gamma, m/W, m lambda/W^2). gamma, m, W and lambda
+    are the fields ``slope``, ``climb``, ``window`` and ``rate`` of ``Loop``.
     """
     rows: dict[tuple[float, ...], list[float]] = {}
     total = float(loop.rate.sum())
@@ -341,7 +342,8 @@ def _clear(loop: Loop, top: float) -> float:
     """A frequency in 1/s, slightly above ``top``, that is far from the poles on the imaginary axis.
 
     The poles of the characteristic function are at the frequencies 2 pi k/R, with the flows' RTTs R
-    and k = 1, 2, ...
+    and k = 1, 2, ...  The box in which roots are searched ends at the returned frequency, because
+    the function changes too fast near a pole to be followed along the border of the box.
     """
     near, R = top * np.linspace(1.0, 1.05, 400), _periods(loop)[:, None]
     turns = near * R / (2 * np.pi)
@@ -358,9 +360,10 @@ def _real_poles(loop: Loop) -> Floats:
 
 
 def _beside(loop: Loop, edge: float) -> float:
-    """``edge``, a real number in 1/s, moved if it is close to a real pole.
+    """Where to put the left side of the box in which roots are searched: a real part in 1/s.
 
-    The poles are those of the characteristic function.
+    This is ``edge`` itself, unless a real pole of the characteristic function is close to it.  Then
+    the side is moved to the left of the pole, because the function grows without bound there.
     """
     for pole in _real_poles(loop):
         if abs(edge - pole) < 0.02 * abs(edge):

@@ -197,8 +197,9 @@ def _plain(value: Any) -> Any:
 def resolve(part: T, where: str, sizes: Mapping[str, float], size: float) -> T:
     """A copy of the dataclass ``part`` in which text with units is replaced by numbers if possible.
 
-    Only text that needs a packet size (``Unresolved``) is left at this stage.  The packet size is
-    ``sizes[field]`` bytes for the fields in ``sizes``, and ``size`` bytes for all others.
+    Other text with units was converted when it was read.  Text that is still left (``Unresolved``)
+    needs a packet size, which this function supplies.  The packet size is ``sizes[field]`` bytes
+    for the fields in ``sizes``, and ``size`` bytes for all others.
     """
     changes: dict[str, Any] = {}
     for field in dataclasses.fields(cast("Any", part)):

@@ -23,7 +23,7 @@ T = TypeVar("T")
 class OrText(Generic[T]):
     """The type annotation of a field that may be given as a ``T`` or as text with a unit.
 
-    When the field is read, it is a ``T``.
+    To a type checker, the field of an object that has been made is always a ``T``.
     """
 
     if TYPE_CHECKING:

@@ -20,8 +20,8 @@ MAX_FILE = 4_000_000  # bytes
 def parse(text: str, where: str, value: str) -> dict[str, Any]:
     """Read TOML text; return its content as a dictionary.
 
-    If the text is not TOML, raises ``FieldError`` with ``where`` as the field and ``value`` as the
-    value.
+    If the text is not TOML, raises ``FieldError``.  The error names ``where`` as the field and
+    shows ``value`` in place of the text, for example the file's name.
     """
     try:
         return tomllib.loads(text)

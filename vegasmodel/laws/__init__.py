@@ -65,22 +65,25 @@ def find(name: str) -> Law:
 
 
 def registered(laws: Iterable[str]) -> list[Law]:
-    """The laws that a user or another package has registered, if ``laws`` names them; each once."""
+    """Those of the named ``laws`` that a user or another package has registered.
+
+    A law is returned once even if its name is repeated.
+    """
     return [_outside[name] for name in sorted(set(laws) & set(_outside))]
 
 
 def foreign(laws: Iterable[str]) -> str | None:
     """Why the closed forms from the papers have no result for flows with these ``laws``.
 
-    The text names the laws that the papers do not treat.  The result is None if they treat all of
-    these laws.
+    The result is a text that names the laws that the papers do not treat.  It is None if the papers
+    treat all of these laws.
     """
     other = sorted({name for name in laws if name not in _OF_THE_PAPERS})
     return f"it does not know the law {', '.join(other)}" if other else None
 
 
 def register_law(name: str, drift: Rule | None = None, **data: Any) -> Callable[[Rule], Rule]:
-    """Add a law of congestion control for both simulators.
+    """Add a law of congestion control for the simulators ``fluid`` and ``rounds``.
 
     Call it with the law's function ``drift``, or use it as that function's decorator:
 

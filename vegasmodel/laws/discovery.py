@@ -37,7 +37,10 @@ class CodeError(FieldError):
 
 @functools.cache
 def installed() -> Mapping[str, tuple[EntryPoint, ...]]:
-    """The entry points with which installed packages offer laws: law name to its entry points."""
+    """The laws that installed packages offer: for each law's name, the entry points that offer it.
+
+    If two packages offer a law of the same name, it has two entry points.
+    """
     from importlib.metadata import entry_points
 
     found: dict[str, tuple[EntryPoint, ...]] = {}

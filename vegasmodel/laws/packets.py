@@ -78,7 +78,7 @@ def cwnd_packets(f: Window) -> float:
 
 
 def keeps_up(f: Window, acks: float) -> bool:
-    """Whether the packets in flight nearly fill the window, so that the window may grow.
+    """Whether the packets in flight nearly fill the window; if not, the window may not grow.
 
     ``acks`` is the number of ACKs that have just arrived.  Only ns-2's Vegas has this condition;
     for other senders the result is True.

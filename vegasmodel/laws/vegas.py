@@ -119,7 +119,8 @@ def decide(f: Window, diff: float, delta: float) -> None:
 def count_acked(f: Window, packets: float, acked: float) -> None:
     """Count ``acked`` packets towards the next packet of the window, as Linux does for Reno.
 
-    ``packets`` is the window.  Whenever as many packets have been counted, the window grows by one.
+    ``packets`` is the window.  Whenever the count reaches the window, the window grows by one
+    packet and the count begins anew.
     """
     if f.cwnd_cnt >= packets:  # from a larger window
         f.cwnd_cnt = 0.0
@@ -131,10 +132,12 @@ def count_acked(f: Window, packets: float, acked: float) -> None:
 
 
 def decide_whole(f: Window, acked: float) -> None:
-    """Decide as Linux does at the end of a round trip: change the window by a whole packet.
+    """Move the window at the end of a round trip by whole packets, as Linux's Vegas does.
 
-    The decision follows from the smallest RTT of the round trip.  The ACK that ends the round trip
-    acknowledges ``acked`` packets.
+    The decision follows from the smallest RTT of the round trip.  In slow start, a backlog above
+    gamma ends slow start, and the window shrinks to what the link can carry without a queue.  If
+    the round trip has at most two RTT samples, the window grows like Reno's instead: then
+    ``acked``, the number of packets that the present ACK acknowledges, is counted.
     """
     packets = cwnd_packets(f)
     if f.rtt_count <= 2.0:  # too few samples: like Reno

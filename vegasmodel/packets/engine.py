@@ -184,9 +184,9 @@ def execute(
 ) -> str:
     """Run ``command``, which starts the simulator ``name``; return what it prints.
 
-    It runs in the folder of ``place``, with ``given`` as its standard input.  If this process ends,
-    the simulator ends too.  Raises ``EngineFailed`` if the simulator fails or takes more than
-    ``timeout`` seconds.
+    It runs in the temporary folder of the workplace ``place``, with ``given`` as its standard
+    input.  If this process ends, the simulator ends too.  Raises ``EngineFailed`` if the simulator
+    fails or takes more than ``timeout`` seconds.
     """
     try:
         done = place.run(command, Budget(timeout), given=given)
@@ -253,7 +253,7 @@ def _drops(scenario: Scenario, output: Output) -> tuple[Floats, Floats]:
 def _rtts(scenario: Scenario, output: Output) -> tuple[Floats, Floats]:
     """The baseRTT of each Vegas flow at the end, and the mean RTT of each flow, s: [n_flows].
 
-    A value is NaN where it is unknown, and the baseRTT also for a flow that is not Vegas.
+    A value is NaN where it is unknown.  The baseRTT of a flow that is not Vegas is NaN, too.
     """
     base, mean = np.full((2, len(scenario.members)), np.nan)
     for f, trips in enumerate(output.round_trips or ()):

@@ -48,9 +48,10 @@ def inspect(path: str | Path, format: str = "auto") -> dict[str, Any]:  # noqa: 
 
 
 def _unlikely_units(trace: Trace) -> dict[str, str]:
-    """A doubt if a flow's RTT or throughput looks as if the trace had another unit than assumed.
+    """A warning if a flow's RTT or throughput looks as if the trace had another unit than assumed.
 
-    The result is empty if no flow's values are unlikely.
+    The warning is about the first such flow.  It is the text under the key ``usual-units`` of the
+    result, which is empty if no flow's values are unlikely.
     """
     for i, name in enumerate(trace.flows):
         rate, trip = _column(trace, "throughput", i), _median(_column(trace, "rtt", i))

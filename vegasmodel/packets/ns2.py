@@ -153,8 +153,9 @@ def _binary() -> str:
 
 
 def _ns(arguments: list[str], place: Workplace, timeout: float, given: str = "") -> str:
-    """Run the command ``ns`` in the folder of ``place``; return what it prints.
+    """Run the command ``ns`` in the temporary folder of ``place``; return what it prints.
 
-    ``arguments`` may name a script.  ``given`` is the text on its standard input.
+    ``arguments`` are those of ``ns``; they may name a script.  ``given`` is the text on its
+    standard input.  ``timeout`` is the longest time that it may take, s.
     """
     return engine.execute("ns-2", [_binary(), *arguments], place, timeout, given)

@@ -162,11 +162,12 @@ def _queue(scenario: Scenario, link: Link) -> dict[str, float | int | str]:
 def _classes(scenario: Scenario, i: int, link: Link, way: str) -> list[str]:
     """The script's lines for one direction of a Rate-Delay link: its two queues and their flows.
 
-    ns-2 serves the two classes by weighted round robin.  In each round a class may send its share
-    of twice a number of bytes, here ``turn``.  What a class sends beyond that in one round, ns-2
-    subtracts in the next (``bytes_alloc_`` in cbq.cc), so the shares are exact if a class may send
-    at least one packet a round.  The number is the smallest for which this is so: a class whose
-    buffer is smaller than its turn would run dry in it.
+    ns-2 serves the two classes by weighted round robin.  The script gives ns-2 the number ``turn``.
+    In each round a class with the service share s may send 2 s ``turn`` bytes.  What it sends
+    beyond that, ns-2 subtracts in the next round (``bytes_alloc_`` in cbq.cc).  So the shares are
+    exact if each class may send at least one packet per round, and ``turn`` is the smallest number
+    for which this is so.  It is not larger, because a class that may send more bytes per round
+    than its buffer holds would run out of packets before its turn is over.
     """
     largest = max(scenario.size_of(group) for group in scenario.flows)
     limits = rate_delay_limits(link)
@@ -185,12 +186,13 @@ def _classes(scenario: Scenario, i: int, link: Link, way: str) -> list[str]:
 
 
 def _parts(scenario: Scenario, link: Link, way: str) -> Iterator[tuple[float, float]]:
-    """When the service shares of a Rate-Delay link change, in s, and the rate class's share then.
+    """The times, s, at which a Rate-Delay link's service shares change, and the rate class's share.
 
-    The shares are ``k n_R : n_D`` (``podlesny`` (5)). n_R and n_D are the numbers of active
-    long-lived flows in the rate class and the delay class.  A flow of the rate class gets k times
-    the capacity that a flow of the delay class gets.  The shares change when such a flow starts or
-    stops.  A class without active rivals borrows the whole link.
+    The shares of the two classes are ``k n_R : n_D`` (``podlesny`` (5)). n_R and n_D are the
+    numbers of active long-lived flows in the rate class and the delay class.  So a flow of the rate
+    class gets k times the capacity that a flow of the delay class gets.  The shares change when
+    such a flow starts or stops.  While one class has no such flow, no shares are given, because the
+    other class may then use the whole link anyway.
     """
     if not isinstance(link.queue, RateDelay):
         return
@@ -268,7 +270,8 @@ def _probes(scenario: Scenario) -> tuple[list[str], float]:
     """The script's lines for probes before the scenario, and the time, s, at which they end.
 
     A flow that must know its exact baseRTT (``over_estimate`` 0) first sends a few packets alone
-    through the empty network.  If several flows must, they do so one after another.
+    through the empty network.  These packets are the probe.  If several flows need a probe, they
+    send theirs one after another.
     """
     lines, time = [], 0.0
     for f, member in enumerate(scenario.members):

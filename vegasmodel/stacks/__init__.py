@@ -85,8 +85,8 @@ def of_links(laws: Iterable[str], variants: Iterable[str], running: Iterable[str
 
     Each argument has one entry per group of equal flows: its law, the variant that the scenario
     states for it, and the implementation whose code it runs.  If the scenario has Vegas flows, the
-    links are ns-2's if any group states ``ns2``.  If it has none, they are ns-2's if any group runs
-    the code of ns-2.  In all other cases they are those of ``paper``.
+    links behave as in ns-2 if any group states ``ns2``.  If it has none, they do so if any group
+    runs the code of ns-2.  In all other cases they behave as those of ``paper``.
     """
     own = any(law in (PAPER.laws or ()) for law in laws)
     found = {STACKS[name] for name in (variants if own else running)}

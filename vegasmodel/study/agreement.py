@@ -54,13 +54,14 @@ def agreement(one: Basins, other: Basins, tolerance: float | None = None) -> Agr
     """Test whether the shares of starts per outcome differ by more than chance.
 
     ``one`` and ``other`` are the results of two models or simulators for one scenario.  First, the
-    starts of both are grouped into common outcomes by their throughputs.  These are then changed in
-    two steps, neither of which treats the starts of one model differently from those of the other:
+    starts of both are grouped into common outcomes: two starts whose throughputs differ by at most
+    ``tolerance`` (a fraction of the mean throughput; by default that of ``one``) have one outcome.
+    The outcomes are then changed in two steps, which treat the starts of the two models alike:
 
-    - If the throughputs of an outcome differ by more than twice the tolerance, the outcome is
-      divided into up to four parts, by the throughput of the flow that varies most. The parts have
-      about equal numbers of starts.  Starts with nearly the same throughput stay together, because
-      its last digits may depend on the model.
+    - If the throughputs of a flow within an outcome differ by more than twice the tolerance, the
+      outcome is divided into up to four parts, by the throughput of the flow that varies most. The
+      parts have about equal numbers of starts.  Starts with nearly the same throughput stay
+      together, because its last digits may depend on the model.
     - Outcomes in which fewer than five starts of a model are expected are merged into one, or into
       several if they have many starts in all.
 

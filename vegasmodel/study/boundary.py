@@ -118,9 +118,10 @@ def _range(field: Field, ends: tuple[float, float]) -> tuple[float, float]:
 
 
 def _on(at: hopf.Crossing, curve: tuple[hopf.Crossing, ...]) -> bool:
-    """Whether the curve, a line through its computed points, passes near the point ``at``.
+    """Whether the boundary ``curve``, traced earlier, passes through the point ``at``.
 
-    The curve's x at the y of the point must be nearly the point's x.
+    If it does, no new curve is traced from this point.  The curve is taken as straight lines
+    between its computed points.  At the y of the point, the curve's x must be nearly the point's x.
     """
     x, y = math.log(at.x), math.log(at.y)
     points = np.log([(each.x, each.y) for each in curve])

@@ -44,10 +44,10 @@ def design(
     - ``between``: the ends of the range that is searched, in seconds, packets or packets per second
       (default: the usual range of the field).
 
-    A solution is ``exact`` if it meets the target within 1e-6 of it.  This is seldom possible if
-    the field holds whole numbers or if the model's answer jumps.  Then the best value is a solution
-    if it meets the target within the fraction ``within``, and its ``note`` says why it is not
-    exact.
+    A solution is ``exact`` if the model's answer differs from the target by at most 1e-6 of the
+    target.  This is seldom possible if the field holds whole numbers or if the model's answer
+    jumps.  Then the best value counts as a solution if the difference is at most the fraction
+    ``within`` of the target, and its ``note`` says why it is not exact.
 
     The models or simulators in ``verify`` are run at each solution; their results are in
     ``verified``. If the scenario is random and does not give a number of runs, ns-2 and ns-3 make

@@ -331,9 +331,9 @@ def _of_arrays(
 def columns(points: Points) -> dict[str, NDArray[Any]] | None:
     """The arrays from which the model ``minicycle`` computes all points at once, by parameter.
 
-    Each array holds the values of a field at all points.  There is one for each field that varies,
-    and one for ``beta`` if it follows ``alpha``.  Returns ``None`` if the model cannot compute
-    these points at once.
+    Each array holds the values of a field at all points.  There is one for each field that varies.
+    If ``alpha`` varies and the scenario has beta = alpha, there is also one for ``beta``.
+    Returns ``None`` if the model cannot compute these points at once.
     """
     scenario, values = points.scenario, {}
     for field, column in zip(points.fields, points.columns, strict=True):
@@ -461,7 +461,8 @@ def _stands(points: Points, values: dict[str, Any], i: int) -> bool:
     """Whether the scenario of point ``i`` differs from the original one in nothing but ``values``.
 
     ``values`` holds the parameters that vary from point to point. Another parameter may change with
-    them. For example, a buffer of ``"1 BDP"`` changes with the RTT.
+    them: for example, a buffer of ``"1 BDP"`` changes with the RTT.  The points can be computed
+    together as arrays only if no other parameter changes.
     """
     try:
         made, base = points.at(i), points.scenario

@@ -110,8 +110,8 @@ class Search:
     def _sided(self, runs: Sequence[Prediction]) -> bool:
         """Whether these runs show on which side of the target the mean lies (Student's t).
 
-        ``runs`` are predictions by one run each. If they show it, the field's value is added to
-        ``rough``.
+        ``runs`` are predictions by one run each, all for the same value of the field. If they show
+        it, this value is added to ``rough``, the values at which not all runs were made.
         """
         from scipy.special import stdtrit
 

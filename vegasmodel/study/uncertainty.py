@@ -122,7 +122,7 @@ class Uncertainty:
 
 
 def sensitivity(scenario: Scenario, model: str, names: list[str]) -> Sensitivity:
-    """The slopes of a closed form's throughputs with respect to the fields ``names``.
+    """How a closed form's throughputs depend on the fields ``names``: d ln(throughput)/d(field).
 
     An example of a field is ``flow.reno.rtt``.  Raises ``FieldError`` if ``model`` is a simulator,
     and for a field that is unknown, that takes only whole numbers or words, or whose value is not a
@@ -210,11 +210,12 @@ def _input(scenario: Scenario, name: str, error: str | float) -> _Input:
 def _slopes(
     scenario: Scenario, model: str, inputs: list[_Input]
 ) -> tuple[Floats, tuple[bool, ...]]:
-    """The slopes of ln(throughput) and ln(ratio) with respect to each input.
+    """The derivatives of the logarithms of a model's results with respect to each input.
 
-    The slopes are an array [row, input].  Its rows are the flows' throughputs, followed by the
-    ratios of the throughputs of pairs of groups.  Also returns whether the slopes of each input can
-    be trusted: they can if two step sizes give the same slopes.
+    An input is one field, or several fields with the same error.  The results are the flows'
+    throughputs, followed by the throughput ratios of pairs of groups.  The derivatives are an array
+    [result, input].  Also returns, for each input, whether its derivatives can be trusted: they can
+    if two step sizes give the same values.
     """
     if not isinstance(model, str) or model not in CLOSED_FORMS:
         raise FieldError("model", model, f"a closed form: {', '.join(CLOSED_FORMS)}")
@@ -230,10 +231,10 @@ def _slopes(
 
 
 def _slope(scenario: Scenario, model: str, each: _Input, h: float) -> Floats:
-    """The slopes of ln(throughput) and ln(ratio) with respect to one input, [row].
+    """The derivatives of ln(throughput) and ln(ratio) with respect to the input ``each``, [result].
 
     They are central differences of fourth order with step ``h``. If the scenario does not allow the
-    values on one side, they are one-sided differences of third order.
+    input's values on one side, they are one-sided differences of third order.
     """
     weights = {-2: 1 / 12, -1: -8 / 12, 1: 8 / 12, 2: -1 / 12}
     upward = {0: -11 / 6, 1: 3.0, 2: -1.5, 3: 1 / 3}

@@ -222,7 +222,11 @@ def _watch(told: int) -> None:
 
 
 def _seal(stream: Any) -> None:
-    """Send the unwritten rest of ``stream`` to /dev/null, so that Python exits silently."""
+    """Send the unwritten rest of ``stream`` to /dev/null.
+
+    Otherwise Python would try to write it at exit, and would print an error if the reader of the
+    stream is gone.
+    """
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())

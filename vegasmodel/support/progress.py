@@ -18,9 +18,9 @@ PATIENCE = 1.0  # s before anything is shown
 
 
 class Series:
-    """Runs of a simulator, one after another, whose mean is one answer.
+    """Successive runs of a simulator whose results are averaged into one prediction.
 
-    ``wanted`` is the number of runs that the answer needs, as far as is known yet.
+    ``wanted`` is the number of runs that the average needs, as far as is known yet.
     """
 
     def __init__(self) -> None:
@@ -47,9 +47,9 @@ _series: list[Series] = []
 
 @contextmanager
 def series() -> Iterator[Series]:
-    """Report the simulator runs that are started inside the ``with`` block as one progress.
+    """Report all simulator runs that are started inside the ``with`` block by one progress line.
 
-    This suits runs whose mean is one answer.
+    This suits several runs whose results are averaged into one prediction.
     """
     made = Series()
     _series.append(made)

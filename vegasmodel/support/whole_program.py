@@ -249,7 +249,7 @@ def _with_shortcuts() -> Iterator[None]:
 
 
 class _Simplified(JITCodeLibrary):  # type: ignore[misc]
-    """Code in LLVM's language, whose functions are simplified one by one before it is linked."""
+    """Code in LLVM's language; each of its functions is simplified before the code is linked."""
 
     def _optimize_functions(self, module: Any) -> None:
         if not _passes_can_be_chosen():
@@ -489,7 +489,8 @@ class _LowerPart(NativeLowering):  # type: ignore[misc]
 class _LowerRare(_LowerPart):
     """Numba's last pass for a ``Part`` that seldom runs.
 
-    It works as ``_LowerPart``, and marks the code so that LLVM does not inline it.
+    It works as ``_LowerPart``, and marks the code so that LLVM inlines it nowhere and inlines no
+    function in it.
     """
 
     _name = "whole_program_rare_part"
@@ -500,7 +501,8 @@ class _LowerRare(_LowerPart):
 class _LowerApart(_LowerPart):
     """Numba's last pass for a ``Part`` that is not inlined.
 
-    It works as ``_LowerPart``, and marks the code so that LLVM does not inline it.
+    It works as ``_LowerPart``, and marks the code so that LLVM inlines it nowhere.  Other functions
+    may be inlined in it.
     """
 
     _name = "whole_program_apart"

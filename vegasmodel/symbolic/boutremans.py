@@ -162,7 +162,7 @@ def bonald_total() -> Derivation:
 
 
 def bend_integrand() -> Any:
-    """The function ((1-s) ln(1-s) + s)/s^2, whose integral from 0 to 1 ``asymptotic`` needs."""
+    """The function ((1-s) ln(1-s) + s)/s^2 of s; ``asymptotic`` needs its integral from 0 to 1."""
     return ((1 - s) * sp.log(1 - s) + s) / s**2
 
 

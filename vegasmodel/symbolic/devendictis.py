@@ -184,9 +184,10 @@ def crossing() -> tuple[Formula, ...]:
 
 
 def _positive(root: Expr) -> bool:
-    """Whether one root of a quadratic is positive, tested with one set of parameter values.
+    """Whether ``root``, a root of a quadratic, is the positive one of the two.
 
-    The product of the two roots is negative, so exactly one of them is positive, for all values.
+    The product of the two roots is negative for all values of the parameters, so one root is
+    positive and the other negative.  A test with one set of values therefore decides for all.
     """
     point = {W_Va: 50, alpha: 3, mu: 1000, T: sp.Rational(1, 10), W_R: 60, q: 10, W_Rb: 60}
     return bool(root.subs(point) > 0)
@@ -243,8 +244,9 @@ def cycle_count() -> Formula:
 def _small_buffer() -> dict[Expr, Expr]:
     """The windows of appendix A just before and just after a loss, and the round trips of a cycle.
 
-    In appendix A both windows grow by N - 1 packets from one loss to the next, where N is the
-    number of round trips. The five equations for the windows and N are solved.
+    Appendix A is about small buffers, with which Vegas never reaches its window at rest. There both
+    windows grow by N - 1 packets from one loss to the next, where N is the number of round trips.
+    The five equations for the windows and N are solved.
     """
     system = [
         sp.Eq(W_VN, W_V1 + N - 1),
@@ -369,8 +371,10 @@ def loss_limited() -> Completion:
 def held() -> Completion:
     """The equation for V, the sum of all Vegas windows at a loss, if Vegas stops growing before it.
 
-    Vegas stops when its backlog reaches the lower threshold.  By (7) that is where V = h + X/q,
-    with the queue q and two constants h and X.  The result is a quadratic in V - h.
+    Vegas stops when its backlog reaches the lower threshold.  Let A be the sum of the sources'
+    thresholds and q the queue.  By (7) the backlog is at its threshold where V = h + X/q, with
+    X = A mu T, the bandwidth-delay product being mu T.  Here h = A in the paper and in ns-2, and
+    h = 0 in Linux.  The result is a quadratic in V - h.
     """
     v = sp.Symbol("v", positive=True)  # V - h
     edge = X / v  # the queue at which Vegas stops
@@ -385,8 +389,10 @@ def meeting() -> Completion:
     """Equation (16) for n_vegas Vegas and n_reno Reno sources: a quadratic in n.
 
     n is the number of mini-cycles (round trips) from the time at which the windows fill the link,
-    without a queue, until Vegas's backlog reaches the lower threshold.  There the Vegas windows add
-    up to h + X/q, with the queue q = (n_vegas + n_reno) n and two constants h and X.
+    without a queue, until Vegas's backlog reaches the lower threshold.  There the queue is
+    q = (n_vegas + n_reno) n, and the Vegas windows add up to h + A mu T/q by (7).  A is the sum of
+    the sources' thresholds, and mu T the bandwidth-delay product.  h is A in the paper and in ns-2,
+    and 0 in Linux.
     """
     grows = sp.Eq(W_Va + n_vegas * n, h + X / ((n_vegas + n_reno) * n))
     quadratic = sp.numer(sp.together(grows.lhs - grows.rhs))
@@ -407,9 +413,11 @@ def catching_up() -> Completion:
 def following() -> tuple[Completion, ...]:
     """Sums over the mini-cycles (round trips) of phase 3, as antiderivatives in the queue q.
 
-    The sums are integrals of 1, W, q W and V.  In phase 3 Reno's growth fills the queue, and Vegas
-    keeps its window at rest, (17).  V is the sum of the Vegas windows, W = mu T + q that of all
-    windows, and mu T the bandwidth-delay product.
+    The sums are taken as integrals of 1, W, q W and V over the mini-cycles.  These give the number
+    of mini-cycles, the packets of all flows, the queue weighted by these packets, and the packets
+    of Vegas.  V is the sum of the Vegas windows, W = mu T + q that of all windows, and mu T the
+    bandwidth-delay product.  In phase 3 Reno's growth fills the queue, and Vegas keeps its window
+    at rest, (17).
     """
     vegas = h + X / q
     reno = M + q - vegas
@@ -423,7 +431,8 @@ def following() -> tuple[Completion, ...]:
 def trapezoids() -> Expr:
     """The error of the trapezoidal rule for a linear f: it is zero.
 
-    The sum of f(i) over i = a .. b is the integral of f from a to b, plus (f(a) + f(b))/2.
+    The rule says that the sum of f(i) over i = a .. b is the integral of f from a to b, plus
+    (f(a) + f(b))/2.  The result is the sum minus this value.
     """
     c, d = sp.symbols("c d")
     f = c + d * i

@@ -72,7 +72,9 @@ def scheduler() -> Derivation:
 def relative_fairness() -> Derivation:
     """Section IV-A, relative fairness: a Vegas flow's mean utilisation over a NewReno flow's.
 
-    The paper defines this ratio in words.  Its example 0.97 is 0.24 / (0.74 / 3).
+    The paper defines this ratio in words.  In its example there are 3 NewReno flows per Vegas flow.
+    All NewReno flows together use 0.74 of the capacity and all Vegas flows 0.24.  So the ratio is
+    0.24 / (0.74 / 3) = 0.97.
     """
     vegas, newreno = U_V / n_delay, U_R / n_rate
     derived = sp.simplify(vegas / newreno)

@@ -165,10 +165,12 @@ def hold_windows() -> tuple[Derivation, Derivation]:
 
 
 def repaired() -> Derivation:
-    """The probability that a recovery with n further packets ends without a timeout: (1 - p^2)^n.
+    """The probability (1 - p^2)^n that none of n packets causes a timeout.
 
-    A packet causes a timeout if both the packet and its second copy are lost.  The closed form is
-    compared, for n = 5, with the sum over the number of lost packets.
+    The n packets are those of the window behind its first lost packet.  Each packet, and each
+    retransmission, is lost with probability p.  A packet causes a timeout if both the packet and
+    its retransmission are lost.  The formula is compared, for n = 5, with the sum over the number
+    of lost packets.
     """
     n = 5
     chance = sum(sp.binomial(n, j) * p**j * (1 - p) ** (n - j) * (1 - p) ** j for j in range(n + 1))

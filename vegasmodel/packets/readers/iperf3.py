@@ -209,11 +209,11 @@ class _Document:
     def doubts(
         self, end: Table, names: Mapping[int, str], sending: Mapping[int, float]
     ) -> dict[str, str]:
-        """A doubt about the counts of delivered bytes, if the sender wrote the file.
+        """A warning that the counts of delivered bytes are uncertain, if the sender wrote the file.
 
         The sender's iperf3 counts the bytes that the kernel accepted from it, and some of them may
-        not have arrived.  If the file also has the receiver's count, the doubt's text gives both
-        totals.  If the receiver wrote the file, there is no doubt and the result is empty.
+        not have arrived.  If the file also has the receiver's count, the warning gives both totals.
+        If the receiver wrote the file, its counts are certain and the result is empty.
         """
         if not any(sending.values()):
             return {}

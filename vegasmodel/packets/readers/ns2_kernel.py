@@ -99,9 +99,9 @@ class Tables(NamedTuple):
 def _slot(slots, table, columns, a, b, c, d):
     """Look up a flow or link in the hash table ``slots``, which holds row numbers of ``table``.
 
-    The row sought has the values a, b, c, d in the columns from ``columns`` on (a link only a, b).
-    Returns the index in ``slots`` at which the row's number stands.  If there is no such row, it is
-    the index of the empty slot for that number.
+    The row sought has the values a, b, c, d in four columns, the first of which is ``columns``.
+    For a link only a and b are compared.  Returns the index in ``slots`` at which the row's number
+    stands.  If there is no such row, the result is the index of the empty slot for its number.
     """
     mask = np.uint64(slots.size - 1)
     h = np.uint64(a) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(b) * np.uint64(0xC2B2AE3D27D4EB4F)
@@ -285,10 +285,11 @@ def _home(s, f, node):
 
 @jit
 def _time(s, bins_end, t):
-    """The time of a line, s, and a status: ``DONE``, or why the line cannot be counted now.
+    """The time of a line, s, and a status: ``DONE``, or why the line cannot be counted.
 
-    If ``t`` is less than the previous line's time only by rounding, the result is the previous
-    time.
+    A line cannot be counted if its time ``t`` is wrong, or if it is beyond ``bins_end``, the end of
+    the last interval of time.  (In the second case the caller adds room and tries again.)  If ``t``
+    is less than the previous line's time only by rounding, the result is the previous time.
     """
     if not 0.0 <= t <= MAX_TIME:
         return 0.0, BAD_TIME

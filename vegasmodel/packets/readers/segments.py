@@ -140,9 +140,10 @@ class Flow:
     def assumed(self) -> bool:
         """Whether ``payload``, the bytes of data in a full packet, is only a guess.
 
-        It is a guess if the capture lacks the MSS option of at least one end's SYN, and has a
-        segment that is larger than ``limit`` or, if no end's option is known, than an Ethernet
-        packet.  Network cards cause such segments by offloading.
+        If the MSS options of both ends are known, it is no guess.  If one option is known, it is a
+        guess if the capture has a segment larger than ``limit``, the most bytes by that option.  If
+        no option is known, it is a guess if a segment does not fit into an Ethernet packet.  Such
+        segments appear because network cards split and join segments (offloading).
         """
         if self.limit:
             return self.syns < 2 and self.largest > self.limit
@@ -160,8 +161,9 @@ class Flow:
     def later(self, ident: int, stamp: int) -> bool | None:
         """Whether a segment was sent after all that were captured before; ``None`` if unknown.
 
-        ``stamp`` is its TCP timestamp and ``ident`` its IPv4 identifier.  The answer comes from the
-        first of them that is usable and differs from the latest one seen.
+        ``stamp`` is its TCP timestamp and ``ident`` its IPv4 identifier.  The timestamp decides if
+        the segment has one that differs from the latest timestamp seen.  Otherwise the identifier
+        decides, if the sender counts its packets by it and it differs from the latest one seen.
         """
         if stamp >= 0 and self.last_stamp >= 0 and stamp != self.last_stamp:
             return (stamp - self.last_stamp) & 0xFFFFFFFF < 0x80000000

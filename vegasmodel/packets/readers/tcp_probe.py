@@ -30,7 +30,7 @@ class _Socket:
 
     ``una`` is its ``snd_una`` and ``high`` its ``snd_nxt``, both at the latest event.  ``bytes``
     are the bytes acknowledged so far.  ``divisor`` is the greatest common divisor of the bytes that
-    single ACKs acknowledge.  ``number`` counts the connections between the same ends.
+    single ACKs acknowledge.  ``number`` says which connection between the same two ends this is.
     """
 
     __slots__ = ("bytes", "cookie", "divisor", "high", "number", "una")
