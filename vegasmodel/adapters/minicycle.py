@@ -159,7 +159,7 @@ def _start(
 def _range(
     member: np.ndarray[tuple[int], np.dtype[np.bool_]], cycles: list[minicycle.Cycle]
 ) -> Floats | None:
-    """The least and greatest throughput of each flow over all possible cycles: ``[n_flows, 2]``.
+    """The least and greatest throughput of each flow over all possible cycles, [n_flows, 2].
 
     ``None`` if all cycles give Vegas the same throughput.
     """
@@ -172,7 +172,7 @@ def _range(
 
 
 def reason(scenario: Scenario) -> str | None:
-    """Why the equations cannot be evaluated for the scenario; ``None`` if they can."""
+    """The reason why the equations cannot be evaluated for the scenario; ``None`` if they can."""
     other = one_link(scenario)
     if other is not None:
         return other

@@ -87,7 +87,7 @@ def answer(scenario: Scenario) -> Prediction:
 
 
 def _undefined(scenario: Scenario, queue: Red) -> str | None:
-    """Why the equations of the model cannot be evaluated; ``None`` if they can.
+    """The reason why the model's equations cannot be evaluated; ``None`` if they can.
 
     They need a buffer in which packets can wait, and windows that a loss reduces.
     """

@@ -317,7 +317,7 @@ def _alone(scenario: Scenario) -> bool:
 
 
 def _too_many_arrivals(scenario: Scenario) -> str | None:
-    """Why the over-estimates of so many arrivals cannot be computed; ``None`` if they can."""
+    """The reason why the over-estimates of so many arrivals cannot be computed; else ``None``."""
     arrivals = len({m.start for m in scenario.members})
     if arrivals <= MAX_ORDER or _alone(scenario):
         return None

@@ -54,9 +54,9 @@ class _Compiled(NamedTuple):
 
 
 def _values(rule: Rule) -> tuple[Any, ...]:
-    """The values of the names outside the function that it reads: Numba compiles them as constants.
+    """The values of global and enclosing names that a rule reads; Numba compiles in their values.
 
-    An object that cannot be hashed, such as an array, counts by its address.
+    For an object that cannot be hashed, such as an array, its address stands in place of the value.
     """
     code = getattr(rule, "__code__", None)
     if code is None:

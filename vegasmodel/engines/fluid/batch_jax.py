@@ -79,9 +79,9 @@ def average(cases: Batch, losers: int, step: float, chunk: int | None) -> tuple[
 
 
 def _put(places: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """A function ``put(values, some)`` that writes ``some`` into ``values`` and returns ``values``.
+    """A function ``put(values, some)`` that writes ``some`` into the array ``values`` in place.
 
-    ``places`` are the indices, on the last axis of ``values``, at which it writes.
+    It writes at the indices ``places`` of the last axis, and returns ``values``.
     """
 
     def put(values: np.ndarray, some: np.ndarray) -> np.ndarray:
@@ -160,9 +160,9 @@ class _Moving(NamedTuple):
 def _threshold(
     e: Array, rtt: Array, over: Array, s: Array, over_base: Array
 ) -> tuple[Array, Array]:
-    """The window at which Vegas's backlog is e packets, and its derivative by the queueing delay s.
+    """The window at which Vegas's backlog is e packets, and its derivative dW/ds.
 
-    This function is the same as ``windows.threshold``, but in JAX.
+    Here s is the queueing delay. This function is the same as ``windows.threshold``, but in JAX.
     """
     gap = s - over
     base = rtt + over
@@ -173,7 +173,11 @@ def _threshold(
 
 
 class _Motion(NamedTuple):
-    """How each window moves, and the threshold that the window slides on or moves towards."""
+    """How each flow's window moves, and the threshold at which this motion changes.
+
+    The threshold is the window at which Vegas's backlog equals one of its limits. A window that has
+    reached it may slide along it as the queueing delay changes.
+    """
 
     moves: Array  # 1: grows, -1: shrinks
     slides: Array  # bool
@@ -362,8 +366,9 @@ def _slowly(p: Flows, y: _Moving, fraction: Array, motion: _Motion) -> Array:
     """How long the next step may be, in seconds, because the queueing delay changes slowly.
 
     The length follows from the present rate of change of the delay, by the rule of
-    ``events.horizon``. But a step also ends where the first window will reach a threshold. The
-    result is 0 if a flow is in slow start; the step then has its usual length.
+    ``events.horizon``. It is limited to the time until the first of the flows' windows reaches a
+    threshold of Vegas's backlog. The result is 0 if a flow is in slow start; the step then has its
+    usual length.
     """
     per = 1.0 / (p.rtt + y.s)
     speed = jnp.where(motion.moves > 0, p.growth, motion.moves) * per

@@ -146,14 +146,14 @@ def _group(flow: Flow, packets: bool) -> tuple[float, ...]:
 
 
 def fresh(flows: Flows) -> tuple[State, Tally]:
-    """The state before any flow starts, and a record of time integrals that are all zero."""
+    """The state before any flow starts, and a ``Tally`` of time integrals that are all zero."""
     n = flows.rtt.size
     state = State(np.zeros(n), np.full(n, np.inf), np.zeros(n, np.bool_), np.zeros(n), np.zeros(2))
     return state, empty_tally(n)
 
 
 def empty_tally(n: int) -> Tally:
-    """A record of time integrals for n flows, all equal to zero."""
+    """A ``Tally`` for n flows: the time integrals for the averages, all equal to zero."""
     return Tally(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2))
 
 

@@ -32,10 +32,10 @@ AIM = -0.005 * SLACK  # of a window: where an event is stepped upon, just before
 
 @jit
 def violation(p: Flows, i: int, y: State, s: float, s1: float, h: float, move: int) -> float:
-    """By how many packets flow i's window would pass the point at which its motion ``move`` ends.
+    """How many packets flow i's window would go beyond the point at which its motion ``move`` ends.
 
     ``move`` says how the window moves: it grows, shrinks, rests, or slides on a threshold of the
-    backlog.  The step has length h and takes the queueing delay from s to s1.  The result is 0 or
+    backlog. The step has length h and takes the queueing delay from s to s1. The result is 0 or
     negative if the window can move in this way for the whole step.
     """
     W, x, slow = y.window[i], y.over_estimate[i], y.in_slow_start[i]

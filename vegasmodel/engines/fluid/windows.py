@@ -41,11 +41,11 @@ RATE_ERROR = 4.0 * 2.0**-52  # of the capacity: rounding error of a sum of rates
 
 @jit
 def threshold(e: float, rtt: float, over: float, s: float, over_base: bool) -> tuple[float, float]:
-    """Window at which Vegas's backlog equals e packets, and its derivative by the queueing delay s.
+    """Window at which Vegas's backlog equals e packets, and its derivative dW/ds.
 
-    Equation (4) of ``boutremans`` gives W = e (T + s)/(s - x).  Linux divides by baseRTT instead of
-    the RTT, so there W = e (T + x)/(s - x).  T (``rtt``) is the propagation delay, and x (``over``)
-    the flow's over-estimate of it.
+    Here s is the queueing delay. Equation (4) of ``boutremans`` gives W = e (T + s)/(s - x). Linux
+    divides by baseRTT instead of the RTT, so there W = e (T + x)/(s - x). T (``rtt``) is the
+    propagation delay, and x (``over``) the flow's over-estimate of it.
     """
     gap = s - over
     if gap <= 0.0 or e == np.inf:
@@ -185,7 +185,7 @@ def time_to(
 
 @jit
 def extrapolate(s: float, trend: tuple[float, float], h: float) -> float:
-    """A first guess of the delay after h seconds, from its first two derivatives ``trend``."""
+    """A first guess of the queueing delay after h seconds, by a Taylor series of two terms."""
     slope, bend = trend
     return max(s + h * (slope + 0.5 * h * bend), 0.0)
 

@@ -68,7 +68,7 @@ def _full(link: Queue) -> float:
 
 @inlined
 def _serve(link: Queue, now: float, capacity: float) -> None:
-    """Advance one queue to the time ``now``: it grows by its arrival rate less ``capacity``.
+    """Advance one queue to the time ``now``; it changes at its arrival rate less ``capacity``.
 
     The queue does not fall below 0. What arrives at a full buffer is added to ``link.excess``, and
     ``overflow`` decides later which packets are lost.
@@ -457,11 +457,12 @@ def never_full(link: Queue) -> bool:
 
 @jit
 def far_from_full(link: Queue, interval: float) -> bool:
-    """Whether the buffer has room for more packets than may arrive unforeseen.
+    """Whether the buffer has room for so many packets that no loss is near.
 
-    They are ``NEAR`` packets, or a third of the ``interval`` packets that a flow sends in a long
-    interval, in which the queue is not followed packet by packet. For a small buffer, room for more
-    than half the buffer suffices.
+    A loss is near if fewer than ``NEAR`` packets, or fewer than a third of ``interval``, have room.
+    ``interval`` is the number of packets that a flow sends in a long interval, in which the queue
+    is not followed packet by packet. For a small buffer, room for more than half the buffer
+    suffices.
     """
     room = link.buffer - link.queue * link.packets_per_work
     return room > min(max(NEAR, interval / 3.0), 0.5 * link.buffer)

@@ -99,9 +99,9 @@ def double(flow: Sender, g: float) -> None:
 
 @jit
 def move(flow: Sender, now: LinkState, g: float, smooth: bool) -> None:
-    """Move the window over ``g`` round trips by what its law decides, equation (S2).
+    """Change the window during ``g`` round trips as its law decides, equation (S2).
 
-    In slow start the window grows by the rule of slow start instead.
+    In slow start the rule of slow start decides instead of the law.
     """
     W, doubling, moving = flow.cwnd, flow.in_slow_start, g
     if flow.in_slow_start and flow.slow_start == UNTIL_LOSS:
