@@ -170,8 +170,8 @@ def _vegas(flow: Mapping[str, Any]) -> bool:
 def _draft(completed: dict[str, Any], link_gaps: list[str], gaps: list[list[str]]) -> Scenario:
     """The scenario with placeholder values for the keys that the file leaves out.
 
-    Making it raises any other error in the file, and gives the flows the names by which they are
-    paired with those of the trace.
+    The function raises ``FieldError`` if the file has any other error. It gives the flows the names
+    by which they are paired with those of the trace.
     """
     if "capacity" in link_gaps:
         completed["link"][0]["capacity"] = ANY["capacity"]

@@ -200,9 +200,9 @@ def _hypotheses(
 ) -> list[Assumption]:
     """The assumptions of the model.
 
-    They are: hypotheses 1 to 5 of ``devendictis`` (section 3); the assumption that there is one
-    source of each law; and assumptions about baseRTT, recovery, the length of the run, the queue
-    and the buffer.
+    They are: hypotheses 1 to 5 of the paper ``devendictis`` (section 3); the assumption that there
+    is one source of each law; and assumptions about baseRTT, recovery, the length of the run, the
+    queue and the buffer.
     """
     link = scenario.links[0]
     buffer, losers, response = _reading(scenario, vegas)

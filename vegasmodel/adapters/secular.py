@@ -186,8 +186,8 @@ def _quasi_static(
 def arrivals_bonald(scenario: Scenario) -> Prediction:
     """The rates of flows that arrive one after another, by Bonald's closed form.
 
-    Section 3.1.2 of ``boutremans`` prints this form. The rates that it gives need not add up to the
-    capacity.
+    Section 3.1.2 of the paper ``boutremans`` prints this form. The rates that it gives need not add
+    up to the capacity.
     """
     name = "arrivals-bonald"
     reason = _reason(scenario)

@@ -333,7 +333,8 @@ def _root(falling: Callable[[float], float], guess: float, high: float) -> float
     """The root of a falling function that is positive at 0, between 0 and ``high``.
 
     The search starts with the interval up to ``guess``, and enlarges it if needed. If the function
-    has no root below ``high``, ``high`` is returned.
+    has no root below ``high``, ``high`` is returned (or a number above 1e9, if ``high`` is
+    infinite).
     """
     from scipy.optimize import brentq
 

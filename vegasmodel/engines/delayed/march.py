@@ -350,12 +350,13 @@ def move(p: Flows, y: Senders, i: int, acks: float, g0: float, g1: float, tossed
 
 @jit
 def may_send(p: Flows, y: Senders, i: int, t: float, sent: float) -> float:
-    """The number of packets that flow i may have sent by time t: max(A, N + W), equation (D3).
+    """The number of packets that flow i may have sent by time t: max(A, N + W).
 
-    A (``sent``) is the number of packets sent so far.  N is the number of packets of which the
-    sender knows whether they arrived, and W is the window.  After a cut of the window N + W is less
-    than A, so the sender sends nothing until ACKs have made N + W larger than A.  The sender
-    spreads its first window evenly over a round trip of the empty network.
+    This is equation (D3) of ``feedback.py``. A (``sent``) is the number of packets sent so far. N
+    is the number of packets of which the sender knows whether they arrived, and W is the window.
+    After a cut of the window N + W is less than A, so the sender sends nothing until ACKs have made
+    N + W larger than A. The sender spreads its first window evenly over a round trip of the empty
+    network.
     """
     if not p.start[i] <= t < p.stop[i]:
         return sent

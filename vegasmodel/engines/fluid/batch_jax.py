@@ -47,7 +47,7 @@ Array = Any
 def average(cases: Batch, losers: int, step: float, chunk: int | None) -> tuple[Floats, ...]:
     """Simulate all scenarios of a batch; returns the arrays of averages for ``BatchRun``.
 
-    They are in float64, of the shape [scenario, flow] or [scenario].
+    The arrays are in float64 and have the shape [scenario, flow] or [scenario].
     """
     n = cases.capacity.size
     on_cpu = jax.default_backend() == "cpu"
@@ -259,9 +259,9 @@ def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Arr
 def _excess(p: Flows, c: Array, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Array]:
     """The sum of the flows' rates at the end of a step minus the capacity, in pkt/s.
 
-    The step has length h and ends at the queueing delay s1.  Equation (W1) demands that the result
-    is 0.  Also returns the derivatives of the result with respect to s1 and to h.  This function
-    does in JAX what ``windows.excess`` does.
+    The step has length h and ends at the queueing delay s1. Equation (W1) of ``windows.py`` demands
+    that the result is 0. Also returns the derivatives of the result with respect to s1 and to h.
+    This function does in JAX what ``windows.excess`` does.
     """
     W, by_s, by_h, _ = _ahead(p, y, s1, h)
     rtt = p.rtt + s1

@@ -110,7 +110,7 @@ def _base_lost(scenario: Scenario, outcomes: Sequence[Totals]) -> tuple[Assumpti
 def starts_of(scenario: Scenario, k: int) -> Floats:
     """The flows' start times in run number ``k``, in seconds, with the scenario's random jitter.
 
-    The driver of ns-2 draws the same times from the same seed.
+    For a run of ns-2 the same times are drawn from the same seed.
     """
     starts = np.array([member.start for member in scenario.members])
     rng = np.random.default_rng([scenario.run.seed, k])

@@ -159,9 +159,9 @@ def send_burst(net: Net, f: Sender, at: float) -> bool:
 def _share_loss(flows: Table[Sender], who: int, before: float) -> None:
     """If flow number ``who`` has just lost a packet, let every other flow lose a packet, too.
 
-    This is hypothesis 5 of ``devendictis``: losses are synchronised. Flows in recovery lose none. A
-    loss that this function has caused does not cause others. ``before`` is the number of packets
-    that flow ``who`` had lost before this event.
+    This is hypothesis 5 of the paper ``devendictis``: losses are synchronised. Flows in recovery
+    lose none. A loss that this function has caused does not cause others. ``before`` is the number
+    of packets that flow ``who`` had lost before this event.
     """
     if flows[who].lost == before:
         return

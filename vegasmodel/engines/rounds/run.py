@@ -329,12 +329,12 @@ def run(
     the instants themselves, in seconds. ``parts`` bounds the number of events per flow and round
     trip (default: ``resolution``). ``starts`` [n_flows] are start times in seconds that replace
     those of the scenario's flows. With ``synchronised``, whenever a flow loses a packet, all flows
-    lose one, as ``devendictis`` assumes. Otherwise only the flow whose packet found the buffer full
-    loses. ``without`` names mechanisms of the senders (``MECHANISMS``) that are switched off, to
-    measure their effect. The scenario's seed and ``seed`` together determine all random numbers. In
-    the totals, a group of short flows that arrive at random counts as one flow. Raises
-    ``ValueError`` for ``parts`` below 1, for unknown mechanisms, and for synchronised losses in a
-    scenario with more than one queue.
+    lose one, as the paper ``devendictis`` assumes. Otherwise only the flow whose packet found the
+    buffer full loses. ``without`` names mechanisms of the senders (``MECHANISMS``) that are
+    switched off, to measure their effect. The scenario's seed and ``seed`` together determine all
+    random numbers. In the totals, a group of short flows that arrive at random counts as one flow.
+    Raises ``ValueError`` for ``parts`` below 1, for unknown mechanisms, and for synchronised losses
+    in a scenario with more than one queue.
     """
     simulation = Simulation(
         scenario,

@@ -58,7 +58,10 @@ def source(flow: Sender, now: LinkState, smooth: bool) -> Source:
 
 @jit
 def drift(flow: Sender, now: LinkState, smooth: bool) -> float:
-    """The growth m of the window that its law wants, in packets per round trip; equation (S2)."""
+    """The growth m of the window that its law wants, in packets per round trip.
+
+    It is the m of equation (S2) in the head of the package ``sampled``.
+    """
     f = source(flow, now, smooth)
     if flow.drift_at != 0:
         return flow.drift_factor * call(flow.drift_at, f)
