@@ -59,7 +59,10 @@ def one_link(scenario: Scenario) -> str | None:
 
 
 def laws_within(scenario: Scenario, laws: Iterable[str]) -> str | None:
-    """The reason why the model cannot be used, or ``None``: some flow's law is not in ``laws``."""
+    """The reason why the model cannot be used for the scenario; ``None`` if it can.
+
+    It cannot be used if some flow's law is not in ``laws``.
+    """
     other = sorted({group.law for group in scenario.flows} - set(laws))
     return f"the equations do not have the law {', '.join(other)}" if other else None
 

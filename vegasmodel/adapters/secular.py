@@ -317,7 +317,7 @@ def _alone(scenario: Scenario) -> bool:
 
 
 def _too_many_arrivals(scenario: Scenario) -> str | None:
-    """The reason why the over-estimates of so many arrivals cannot be computed; else ``None``."""
+    """The reason why the over-estimates cannot be computed for so many arrivals; else ``None``."""
     arrivals = len({m.start for m in scenario.members})
     if arrivals <= MAX_ORDER or _alone(scenario):
         return None

@@ -76,8 +76,8 @@ def _spread(where: Floats, weight: Floats, nodes: Floats, low: float, high: floa
 
     The sum is sum_j weight_j/(D - where_j), a function of the queueing delay D. Each term has a
     pole at D = where_j, in the interval low .. high. For a D far from the interval the sum stays
-    nearly the same. ``nodes`` receives the places s_k of the new poles and their weights A_k =
-    sum_j weight_j l_k(where_j), with Lagrange's polynomials l_k. The relative error is about
+    nearly the same. ``nodes`` receives the places s_k of the new poles and their weights
+    A_k = sum_j weight_j l_k(where_j), with Lagrange's polynomials l_k. The relative error is about
     rho^-NODES, rho = a + sqrt(a^2 - 1), where a is the distance of D from the interval's middle in
     units of its half-width.
     """

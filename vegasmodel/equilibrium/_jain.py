@@ -103,8 +103,8 @@ def _least_squares(boxes: _Boxes) -> float:
     Let g be the gap, the queueing delay less the largest over-estimate of baseRTT. Flow i has the
     rate phi_i(g) per packet of backlog, and its backlog lies between a_i and b_i. So its rate r_i
     lies between l_i = a_i phi_i(g) and u_i = b_i phi_i(g). At a given gap the least sum of squares
-    belongs to the rates that are as near to one common rate, ``level``, as their bounds allow: r_i
-    = clip(level, l_i, u_i). With psi_i = -dphi_i/dg the envelope theorem gives
+    belongs to the rates that are as near to one common rate, ``level``, as their bounds allow:
+    r_i = clip(level, l_i, u_i). With psi_i = -dphi_i/dg the envelope theorem gives
 
         d(sum r^2)/dg = 2 sum (level - u_i)^+ b_i psi_i - 2 sum (l_i - level)^+ a_i psi_i,
 

@@ -83,8 +83,8 @@ def quotient(a: float, s: float, e: float) -> tuple[float, float, float]:
 def distance(top: float, x: float, g: float) -> tuple[float, float]:
     """The queueing delay Delta less x, as two floats: the rounded value and its error.
 
-    x is a flow's over-estimate of baseRTT, and ``top`` is the largest x of all flows. With g =
-    Delta - top the result is g + (top - x).
+    x is a flow's over-estimate of baseRTT, and ``top`` is the largest x of all flows. With
+    g = Delta - top the result is g + (top - x).
     """
     d, d_low = two_sum(top, -x)
     y, e = two_sum(g, d)
@@ -353,8 +353,8 @@ def one_pole(c: float, g: float, pole: float, rest: float, slope: float, f: floa
     The gap is the queueing delay less the largest over-estimate of baseRTT. The steps converge
     quadratically, and if they start below the root, they never pass it. The flows with the largest
     over-estimate have the rates p = A_0/g in all, where A_0 is the sum of their thresholds; the
-    step keeps this term. The sum R of the other rates is replaced by R u/(u + delta) with u =
-    R/|R'|, which has the same value and slope. 1/R is concave in g (a harmonic mean), so the
+    step keeps this term. The sum R of the other rates is replaced by R u/(u + delta) with
+    u = R/|R'|, which has the same value and slope. 1/R is concave in g (a harmonic mean), so the
     replacement never exceeds R, and if g is below the true root, the root of the replacement does
     not exceed the true one. The step delta solves f = delta (p/(g + delta) + R/(u + delta)), a
     quadratic equation, where f is the excess of the rates over the capacity.

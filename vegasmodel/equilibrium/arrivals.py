@@ -190,8 +190,8 @@ def bonald(n: int, alpha: float, capacity: float) -> tuple[Floats, Floats]:
     The paper ``boutremans`` prints it in section 3.1.2. Returns the over-estimates x [n] of baseRTT
     in s and the rates [n] in pkt/s. With S_i = 1 + 1/2 + ... + 1/i, x_i = (alpha/c) (i-1) S_{i-1}
     and rate_i = c/(n S_n - (i-1) S_{i-1}), where c is the capacity. The closed form does not
-    satisfy the paper's equation (6), sum of the rates = c: with two flows the rates add up to c/3 +
-    c/2 = 5c/6. The rates of ``arrive`` add up to c.
+    satisfy the paper's equation (6), sum of the rates = c: with two flows the rates add up to
+    c/3 + c/2 = 5c/6. The rates of ``arrive`` add up to c.
     """
     n = count("n", n)
     alpha, c = float(positive("alpha", alpha)), float(positive("capacity", capacity))

@@ -199,8 +199,8 @@ class Band:
         This is for ``linux``. u, l, phi and the interval Delta_1 .. Delta_2 are those of
         ``ratio_range``. With s = rtt - x and p = -x rtt, 1/phi_k = (Delta^2 + s_k Delta +
         p_k)/base_k, where rtt is the propagation delay, x the over-estimate and base = rtt + x. So
-        the derivative of phi_i/phi_j with respect to Delta is 0 where (s_i - s_j) Delta^2 + 2 (p_i
-        - p_j) Delta + (p_i s_j - s_i p_j) = 0.
+        the derivative of phi_i/phi_j with respect to Delta is 0 where
+        (s_i - s_j) Delta^2 + 2 (p_i - p_j) Delta + (p_i s_j - s_i p_j) = 0.
         """
         s, p, base = self.rtt - self.x, -self.x * self.rtt, self.rtt + self.x
         delay = [

@@ -153,7 +153,10 @@ def delay_bound(B_D: ArrayLike, S_D: ArrayLike) -> Floats:
 
 
 def buffer_for_delay(delay: ArrayLike, S_D: ArrayLike) -> Floats:
-    """The buffer of class D with which packets wait at most d seconds: ``B_D = S_D d`` packets."""
+    """The buffer of class D with which packets wait at most d seconds: ``B_D = S_D d`` packets.
+
+    d is ``delay``, and S_D is the service rate of class D (the Vegas flows) in pkt/s.
+    """
     return _floats(numbers("delay", delay) * numbers("S_D", S_D))
 
 

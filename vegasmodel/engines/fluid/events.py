@@ -138,10 +138,10 @@ def drift(p: Flows, y: State, on: np.ndarray, moves: np.ndarray) -> float:
     """The derivative s' = ds/dt of the queueing delay, if all windows keep their present motions.
 
     By equation (W1) of ``windows.py`` the rates W/(T + s) add up to the capacity, where T is a
-    flow's propagation delay. So the derivatives of the rates add up to 0: sum of (u + (dW/ds - W/(T
-    + s)) s')/(T + s) = 0. If a window W grows or shrinks, u is dW/dt in pkt/s, and dW/ds is 0. If a
-    window slides on a threshold of the backlog, u is 0, and dW/ds is the derivative of
-    ``windows.threshold``.
+    flow's propagation delay. So the derivatives of the rates add up to 0:
+    sum of (u + (dW/ds - W/(T + s)) s')/(T + s) = 0. If a window W grows or shrinks, u is dW/dt in
+    pkt/s, and dW/ds is 0. If a window slides on a threshold of the backlog, u is 0, and dW/ds is
+    the derivative of ``windows.threshold``.
     """
     s, push, give = y.clock[1], 0.0, 0.0
     for i in range(on.size):

@@ -61,10 +61,10 @@ def window_after(
     """Window W1 of flow i at the end of a step of length h from the queueing delay s to s1.
 
     Also returns its derivatives with respect to s1 and to h, and how the window moves. The window
-    goes from W to W1 = W + m g, which is equation (W2) of this module's head in implicit form. Here
-    T is the propagation delay, and g = h/2 (1/(T + s) + 1/(T + s1)) is the length of the step in
-    round trips. The law chooses the direction m from the window and the delay at the end of the
-    step: m is 1 if the window grows, -1 if it shrinks and 0 if it rests. If the window slides on a
+    goes from W to W1 = W + m g, which is equation (W2) of this module in implicit form. Here T is
+    the propagation delay, and g = h/2 (1/(T + s) + 1/(T + s1)) is the length of the step in round
+    trips. The law chooses the direction m from the window and the delay at the end of the step: m
+    is 1 if the window grows, -1 if it shrinks and 0 if it rests. If the window slides on a
     threshold of the backlog, m lies between these values.
     """
     W, x, slow = y.window[i], y.over_estimate[i], y.in_slow_start[i]
@@ -107,9 +107,8 @@ def excess(
     """The sum of the flows' rates at the end of a step minus the capacity c, in pkt/s.
 
     The step has length h and ends at the queueing delay s1. The rate of a flow is W1/(T + s1), with
-    its window W1 at that time and its propagation delay T. Equation (W1) in the head of this module
-    demands that the result is 0. Also returns the derivatives of the result with respect to s1 and
-    to h.
+    its window W1 at that time and its propagation delay T. Equation (W1) of this module demands
+    that the result is 0. Also returns the derivatives of the result with respect to s1 and to h.
     """
     total, by_s, by_h = -c, 0.0, 0.0
     for i in range(on.size):

@@ -40,7 +40,7 @@ def packets_per_ack(f: Sender) -> float:
 
 @jit
 def delack_expiry(f: Sender) -> float:
-    """The time at which a delayed ACK is sent at the latest, if no second packet arrives before.
+    """The time at which a delayed ACK is sent unless a second packet arrives before.
 
     The result is ``NEVER`` if no ACK is being delayed.
     """

@@ -459,10 +459,10 @@ def never_full(link: Queue) -> bool:
 def far_from_full(link: Queue, interval: float) -> bool:
     """Whether the buffer has room for so many packets that no loss is near.
 
-    A loss is near if fewer than ``NEAR`` packets, or fewer than a third of ``interval``, have room.
-    ``interval`` is the number of packets that a flow sends in a long interval, in which the queue
-    is not followed packet by packet. For a small buffer, room for more than half the buffer
-    suffices.
+    A loss is near if the buffer has room for fewer than ``NEAR`` packets, or for fewer than a third
+    of ``interval``. ``interval`` is the number of packets that a flow sends in a long interval, in
+    which the queue is not followed packet by packet. For a small buffer, room for more than half
+    the buffer suffices.
     """
     room = link.buffer - link.queue * link.packets_per_work
     return room > min(max(NEAR, interval / 3.0), 0.5 * link.buffer)

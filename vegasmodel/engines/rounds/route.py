@@ -313,10 +313,10 @@ def _clocks(
 ) -> tuple[float, Floats]:
     """The length of an interval of arrivals, and how far each queue must lag behind, in seconds.
 
-    The simulator handles packets that arrive evenly over an interval as one event. It may simulate
-    one queue only up to an earlier time than another: the queue lags behind the simulation's clock.
-    The function returns the longest possible interval, at most ``step``, and the lag of each queue.
-    With a single queue the interval is not limited, and the lag is 0.
+    The simulator handles packets that arrive evenly over an interval as one event. It may have
+    simulated a queue only up to a time before the simulation's clock; the difference is the lag of
+    the queue. The function returns the longest possible interval, at most ``step``, and the lag of
+    each queue. With a single queue the interval is not limited, and the lag is 0.
 
     Only at the end of an interval, S seconds after it began, does a queue determine which packets
     of the interval are lost. The next queue, d seconds away, needs to know this when the first

@@ -101,8 +101,8 @@ def double(flow: Sender, g: float) -> None:
 def move(flow: Sender, now: LinkState, g: float, smooth: bool) -> None:
     """Change the window during ``g`` round trips as its law decides.
 
-    This is equation (S2) in the head of the package ``sampled``. In slow start the rule of slow
-    start decides instead of the law.
+    This is equation (S2) of the package ``sampled``. In slow start the rule of slow start decides
+    instead of the law.
     """
     W, doubling, moving = flow.cwnd, flow.in_slow_start, g
     if flow.in_slow_start and flow.slow_start == UNTIL_LOSS:
@@ -126,8 +126,8 @@ def move(flow: Sender, now: LinkState, g: float, smooth: bool) -> None:
 def send(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
     """Send packets until the packets in flight are as many as the window allows.
 
-    This is equation (S3) in the head of the package ``sampled``. If the window allows fewer packets
-    than are in flight, the flow sends fewer packets than ACKs arrive.
+    This is equation (S3) of the package ``sampled``. If the window allows fewer packets than are in
+    flight, the flow sends fewer packets than ACKs arrive.
     """
     allowed, n = allowed_in_flight(flow, smooth), flow.in_flight
     if flow.timeout_ends > now.time + h:
@@ -147,11 +147,11 @@ def send(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
 def grow(flows: Table[Sender], now: LinkState, h: float, smooth: bool) -> bool:
     """Advance windows and packets in flight by a step of ``h`` seconds.
 
-    The equations are (S2) and (S3) in the head of the package ``sampled``. Some fields of each flow
-    receive values for this step. ``extra`` is the number of packets sent in addition to one per
-    ACK, and ``growth`` the window's growth in pkt/s. ``interval`` and ``still`` say when the window
-    grew: by one packet every ``interval`` seconds, until ``still`` seconds before the end of the
-    step. Returns whether any number of packets in flight changed.
+    The equations are (S2) and (S3) of the package ``sampled``. Some fields of each flow receive
+    values for this step. ``extra`` is the number of packets sent in addition to one per ACK, and
+    ``growth`` the window's growth in pkt/s. ``interval`` and ``still`` say when the window grew: by
+    one packet every ``interval`` seconds, until ``still`` seconds before the end of the step.
+    Returns whether any number of packets in flight changed.
     """
     moved = False
     for i in range(flows.shape[0]):

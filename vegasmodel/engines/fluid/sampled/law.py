@@ -60,7 +60,7 @@ def source(flow: Sender, now: LinkState, smooth: bool) -> Source:
 def drift(flow: Sender, now: LinkState, smooth: bool) -> float:
     """The growth m of the window that its law wants, in packets per round trip.
 
-    It is the m of equation (S2) in the head of the package ``sampled``.
+    It is the m of equation (S2) of the package ``sampled``.
     """
     f = source(flow, now, smooth)
     if flow.drift_at != 0:
