@@ -38,10 +38,10 @@ CYCLES = 10  # least number in an average, so that an unfinished cycle hardly ch
 def answer(scenario: Scenario) -> Prediction:
     """The throughputs in the steady cycle of the mini-cycle model.
 
-    With ``variant = "paper"`` the model keeps the paper's hypothesis 5: both sources lose packets
-    when the buffer overflows.  With the other variants a source loses packets only if its window
-    grows at that moment.  Reno's window always grows; Vegas's grows only while its backlog is below
-    its threshold.
+    With ``variant = "paper"`` the model keeps hypothesis 5 of the paper ``devendictis``: both
+    sources lose packets when the buffer overflows. With the other variants a source loses packets
+    only if its window grows at that moment. Reno's window always grows; Vegas's grows only while
+    its backlog is below its threshold.
     """
     why = reason(scenario)
     if why is not None:

@@ -76,7 +76,10 @@ def _hashed(value: Any) -> Any:
 
 
 def _compiled(rule: Rule) -> _Compiled:
-    """The rule, compiled anew if the value of a name that it reads has changed."""
+    """The compiled form of a rule, a function of a user's law.
+
+    It is compiled anew if the value of a global name that the rule reads has changed.
+    """
     return _compiled_with(rule, _values(rule))
 
 

@@ -171,10 +171,10 @@ class Band:
         """The least and the greatest ratio of two rates, r_i/r_j ([n, n], [n, n]).
 
         a and b are the lower and upper edges of the backlogs, phi is a flow's rate per packet of
-        backlog (``boutremans`` (11)), and l = a phi, u = b phi are the bounds of the rates. All phi
-        fall as the queueing delay Delta grows. Let Delta_1 be the Delta at which flow i is at its
-        upper edge and all others are at their lower ones. Let Delta_2 be the Delta at which flow j
-        is at its lower edge and all others are at their upper ones.
+        backlog (equation (11) of the paper ``boutremans``), and l = a phi, u = b phi are the bounds
+        of the rates. All phi fall as the queueing delay Delta grows. Let Delta_1 be the Delta at
+        which flow i is at its upper edge and all others are at their lower ones. Let Delta_2 be the
+        Delta at which flow j is at its lower edge and all others are at their upper ones.
 
         - Below Delta_1 the greatest ratio is (c - sum of the others' l)/l_j, which rises.
         - Above Delta_2 it is u_i/(c - sum of the others' u), which falls.

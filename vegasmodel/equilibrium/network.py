@@ -122,7 +122,7 @@ def certificate(
     rates: ArrayLike,
     prices: ArrayLike,
 ) -> Certificate:
-    """How far any rates and prices are from the optimality (KKT) conditions, without a solver.
+    """How far given rates and prices are from the optimality (KKT) conditions; no solver is used.
 
     A price is a link's queueing delay in s.
     """

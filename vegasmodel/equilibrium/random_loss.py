@@ -140,7 +140,10 @@ def pftk(
 
 
 def _pftk_timeouts(p: Floats, W: Floats) -> Floats:
-    """PFTK (24): probability that a loss at window W means a timeout; 1 for at most 3 packets."""
+    """Probability that a loss at window W leads to a timeout; 1 for W of at most 3 packets.
+
+    This is equation (24) of the PFTK model (Padhye, Firoiu, Towsley and Kurose 1998).
+    """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         keep = np.log1p(-p)  # 1 - p rounds to 1 where p is small
         lost = -np.expm1(3 * keep)

@@ -102,7 +102,7 @@ class _Motion:
         return copied
 
     def slowest(self, state: State) -> float:
-        """The longest RTT of a flow at the queueing delay of ``state``, in seconds."""
+        """The longest RTT of any flow at the queueing delay of ``state``, in seconds."""
         return float(self.flows.rtt.max() + state.clock[1])
 
 

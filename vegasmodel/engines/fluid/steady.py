@@ -66,7 +66,7 @@ class _Motion:
 
     @property
     def trip(self) -> float:
-        """The longest RTT of a flow at the present queueing delay, in seconds."""
+        """The longest RTT of any flow at the present queueing delay, in seconds."""
         return float(self.flows["rtt"].max() + self.state["delay"][0])
 
     def integrate(self, end: float, tally: Tally, *, until_fall: bool = False) -> bool:

@@ -43,9 +43,10 @@ RATE_ERROR = 4.0 * 2.0**-52  # of the capacity: rounding error of a sum of rates
 def threshold(e: float, rtt: float, over: float, s: float, over_base: bool) -> tuple[float, float]:
     """Window at which Vegas's backlog equals e packets, and its derivative dW/ds.
 
-    Here s is the queueing delay. Equation (4) of the paper ``boutremans`` gives W = e (T + s)/(s -
-    x). Linux divides by baseRTT instead of the RTT, so there W = e (T + x)/(s - x). T (``rtt``) is
-    the propagation delay, and x (``over``) the flow's over-estimate of it.
+    Here s is the queueing delay. Equation (4) of the paper ``boutremans`` gives
+    W = e (T + s)/(s - x). Linux divides by baseRTT instead of the RTT, so there
+    W = e (T + x)/(s - x). T (``rtt``) is the propagation delay, and x (``over``) the flow's
+    over-estimate of it.
     """
     gap = s - over
     if gap <= 0.0 or e == np.inf:

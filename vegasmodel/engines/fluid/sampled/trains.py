@@ -94,11 +94,13 @@ def begins(flow: Sender, now: LinkState, t: float, wait: float, link: Bottleneck
 def drop_where_trains_meet(
     flows: Table[Sender], now: LinkState, link: Bottleneck, over: float, ago: float
 ) -> None:
-    """Drop ``over`` packets on average, ``ago`` seconds before the end of this step.
+    """Drop packets because trains of packets meet at a full queue.
 
-    Of two packets that arrive between two departures from the full queue, the later one is lost, as
-    in ``drops.loser``.  Trains of equal RTTs keep their distance.  They do not meet, and nothing is
-    dropped if all trains that arrive have the same RTT.
+    The number of drops is ``over``, randomly rounded up or down to a whole number. They occur
+    ``ago`` seconds before the end of this step. For each drop, two flows whose trains arrive now
+    are drawn at random. Of two packets that arrive between two departures from the full queue, the
+    later one is lost, as in ``drops.loser``. Trains of equal RTTs keep their distance and do not
+    meet. So nothing is dropped if all trains that arrive have the same RTT.
     """
     low, high = np.inf, 0.0
     for i in range(flows.shape[0]):
