@@ -47,7 +47,10 @@ _pointer = intrinsic(lambda _, __: (types.CPointer(types.float64)(types.int64), 
 
 
 class _Compiled(NamedTuple):
-    """A rule of a user's law as a C function, and the first arguments at which it failed."""
+    """A compiled function of a user's law, and the first arguments at which it failed.
+
+    It fails if it returns NaN or a number that is too large.
+    """
 
     function: Any
     seen: Floats  # a ``Source``; NaN: every answer was a number

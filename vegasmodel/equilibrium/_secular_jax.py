@@ -74,7 +74,7 @@ def _present(y: Any, rtt: Any, x: Any) -> tuple[Any, Any, Any]:
     """``y`` and baseRTT, each with 1 in place of absent flows, and whether each flow is present.
 
     ``y`` is the queueing delay less the flow's over-estimate of baseRTT; it is infinite for an
-    absent flow.
+    absent flow, one with alpha = 0.
     """
     there = jnp.isfinite(y)
     return jnp.where(there, y, 1.0), jnp.where(there, rtt + x, 1.0), there

@@ -73,8 +73,8 @@ class Equilibrium:
     """The flows' rates, and the links' queueing delays, in equilibrium.
 
     ``rates`` [flow] are in pkt/s; ``prices`` [link] and ``path_delay`` [flow] are queueing delays
-    in seconds.  ``status`` is ``DONE``, or ``INACCURATE`` if the certificate's residual is too
-    large.
+    in seconds. ``status`` is ``DONE``, or ``INACCURATE`` if the optimality conditions are violated
+    by too much (``Certificate``).
     """
 
     rates: Floats

@@ -206,9 +206,9 @@ def run(
     - ``step`` is the length of an integration step divided by the shortest round trip. Steps are
       longer where the queue changes slowly, and the error falls with the square of ``step``.
 
-    A cycle of the windows lasts from one overflow to the next. Cycles that repeat (windows equal to
-    1e-9) are computed once. Raises ``ValueError`` where the model has no equation for the scenario
-    (``unsupported`` gives the reason).
+    A cycle of the windows lasts from one overflow to the next. Cycles that repeat (the windows are
+    equal to within a relative error of 1e-9) are computed once. Raises ``ValueError`` where the
+    model has no equation for the scenario (``unsupported`` gives the reason).
     """
     from vegasmodel.engines.fluid import march as windows_march
 

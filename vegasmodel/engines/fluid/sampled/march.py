@@ -55,7 +55,7 @@ def admit(flows: Table[Sender], now: LinkState, c: float) -> float:
 
 @jit
 def rests(flows: Table[Sender], link: Bottleneck) -> bool:
-    """Whether nothing will move any window before the next flow starts or stops."""
+    """Whether all windows will keep their values until the next flow starts or stops."""
     if link.red or link.loss > 0.0:
         return False
     for i in range(flows.shape[0]):
