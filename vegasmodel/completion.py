@@ -112,9 +112,11 @@ def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Fi
 def _by_bytes(
     found: Estimate | None, trace: Trace, order: Sequence[int], draft: Scenario
 ) -> Estimate | None:
-    """The capacity in packets of the scenario's size, if its flows have packets of other sizes.
+    """The estimated capacity, converted to packets of the scenario's packet size per second.
 
-    ``order`` gives, for each flow of the scenario, its flow in the trace.
+    The estimate ``found`` counts packets of any size. It is converted only if the flows send
+    packets of other sizes than the scenario's. ``order`` gives, for each flow of the scenario, its
+    flow in the trace.
     """
     delivered = trace.known("throughput")
     if found is None or delivered is None:
@@ -168,8 +170,8 @@ def _vegas(flow: Mapping[str, Any]) -> bool:
 def _draft(completed: dict[str, Any], link_gaps: list[str], gaps: list[list[str]]) -> Scenario:
     """The scenario with placeholder values for the keys that the file leaves out.
 
-    Making it raises any other error in the file, and gives the flows the names by which they are
-    paired with those of the trace.
+    The function raises ``FieldError`` if the file has any other error. It gives the flows the names
+    by which they are paired with those of the trace.
     """
     if "capacity" in link_gaps:
         completed["link"][0]["capacity"] = ANY["capacity"]
@@ -198,7 +200,10 @@ def _link(key: str, known: Estimates, draft: Scenario, trace: Trace) -> Filled:
 
 
 def _rtt(g: int, names: list[str], known: Estimates) -> Filled:
-    """The estimate of the RTT of group number ``g``: the median over its flows ``names``."""
+    """The estimate of the RTT of group number ``g``: the median over the flows of the group.
+
+    ``names`` are the names of these flows in the trace.
+    """
     place, found = f"flow[{g}].rtt", [known.rtt[name] for name in names if name in known.rtt]
     if not found:
         raise FieldError(place, None, "this key is required: the trace cannot tell it")
@@ -211,9 +216,10 @@ def _rtt(g: int, names: list[str], known: Estimates) -> Filled:
 def _thresholds(g: int, names: list[str], known: Estimates, flow: Flow, both: bool) -> list[Filled]:
     """Estimates of alpha and, if ``both`` is set, of beta for group number ``g``.
 
-    They come from the backlogs that the flows ``names`` kept in the trace.  A TCP implementation
-    holds the window while the backlog lies between two limits, which are alpha and beta or near
-    them.  The limits are estimated by the smallest and the largest backlog of these flows.
+    They come from the backlogs that the flows of the group, ``names``, kept in the trace. A TCP
+    implementation holds the window while the backlog lies between two limits, which are alpha and
+    beta or near them. The limits are estimated by the smallest and the largest backlog of these
+    flows.
     """
     found = [known.alpha[name] for name in names if name in known.alpha]
     keys = ("alpha", "beta") if both else ("alpha",)

@@ -32,7 +32,7 @@ PLUS_MINUS = "±: the standard error of the mean over the runs."
 
 
 def console() -> Console:
-    """A console of the library rich on standard output.
+    """A console of the Python library ``rich`` that prints on standard output.
 
     It is 80 columns wide if standard output is not a terminal.
     """
@@ -40,10 +40,10 @@ def console() -> Console:
 
 
 class _Output(Console):
-    """A console of the library rich; raises ``BrokenPipeError`` if the output's reader has ended.
+    """A console of the library ``rich``; raises ``BrokenPipeError`` if the output's reader ended.
 
-    The reader is the program behind a pipe, for example ``head``.  ``support.exits`` turns the
-    error into an exit status.
+    The reader is the program behind a pipe, for example ``head``. ``support.exits`` turns the error
+    into an exit status.
     """
 
     def on_broken_pipe(self) -> None:
@@ -309,9 +309,10 @@ def print_results(
 
 
 def _scattered(result: Prediction, *, each: bool) -> bool:
-    """Whether a standard error is shown for this answer in the tables.
+    """Whether the tables show a standard error for this answer: whether one of them is above 0.
 
-    With ``each``, the tables also show single flows.
+    The standard errors are those of the groups' throughputs. With ``each``, the tables also show
+    single flows, so the flows' standard errors count, too.
     """
     errors = list(result.groups_se.values())
     if each and result.throughput_se is not None:

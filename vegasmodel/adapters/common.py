@@ -34,7 +34,7 @@ NOBODY_SENDS = "no flow sends between the end of the warm-up and the end of the 
 
 
 def column(scenario: Scenario, value: Callable[[Flow], float]) -> Floats:
-    """An array with one float per flow: ``value(group)`` for the flow's group in the scenario."""
+    """An array with one float per flow: ``value(group)``, where ``group`` is the flow's group."""
     return np.array([value(member.flow) for member in scenario.members], dtype=np.float64)
 
 
@@ -44,7 +44,7 @@ def rtts(scenario: Scenario) -> Floats:
 
 
 def one_link(scenario: Scenario) -> str | None:
-    """Why a model of one link cannot be used for the scenario; ``None`` if it can.
+    """The reason why a model of one link cannot be used for the scenario; ``None`` if it can.
 
     The scenario must have one link, traffic in one direction, and one packet size.
     """
@@ -59,17 +59,20 @@ def one_link(scenario: Scenario) -> str | None:
 
 
 def laws_within(scenario: Scenario, laws: Iterable[str]) -> str | None:
-    """Why the model cannot be used: some flow's law is not in ``laws``; ``None`` if all are."""
+    """The reason why the model cannot be used for the scenario; ``None`` if it can.
+
+    It cannot be used if some flow's law is not in ``laws``.
+    """
     other = sorted({group.law for group in scenario.flows} - set(laws))
     return f"the equations do not have the law {', '.join(other)}" if other else None
 
 
 def left_out(scenario: Scenario, *, random_loss: bool = False) -> list[Assumption]:
-    """One assumption for each feature that the closed forms leave out: the scenario lacks it.
+    """For each feature that the closed forms leave out, the assumption that the scenario lacks it.
 
     Such features are, for example, delayed ACKs, a receiver's window, or flows that stop. An
     assumption holds if the scenario does not have the feature. ``random_loss`` says whether the
-    model's equations contain random loss.
+    model's equations contain random loss; if so, there is no assumption about it.
     """
     groups, run = scenario.flows, scenario.run
     starts = [member.start for member in scenario.members]
@@ -159,7 +162,7 @@ def with_growth(found: Prediction) -> Prediction:
     So the assumption fails if the mean window of a flow with such a law is near one packet.
 
     ``found`` is the prediction. It is returned unchanged if no flow has a user-defined law, or if
-    it lacks throughputs or mean RTTs.
+    the prediction lacks throughputs or mean RTTs.
     """
     scenario = found.scenario
     own = {law.name for law in registered(group.law for group in scenario.flows)}
@@ -256,7 +259,9 @@ def _trips_after_loss(scenario: Scenario, group: Flow, window: float) -> float:
 def losses_end_growth(scenario: Scenario) -> Assumption:
     """The simulators' assumption that a loss ends the growth of every loss-based window.
 
-    It does not hold if no link on a flow's path ever loses a packet, as with an infinite buffer.
+    It does not hold if nothing limits some loss-based window: no link on the flow's path ever loses
+    a packet (all buffers are infinite), and neither the receiver's window nor the amount of data is
+    limited.
     """
     endless = [
         group.name

@@ -35,7 +35,7 @@ KNOWN = ("window-not-limited", "one-ack-a-packet", "all-flows-present")  # the m
 
 
 def answer(scenario: Scenario) -> Prediction:
-    """Simulate the scenario and average throughputs and delays over ``warmup .. duration``."""
+    """Simulate the scenario; average throughputs and delays from ``warmup`` to ``duration``."""
     obstacle = unsupported(scenario)
     if obstacle is not None:
         return Prediction.not_applicable(NAME, scenario, obstacle)
@@ -204,9 +204,9 @@ def _first_windows_fit(scenario: Scenario) -> bool:
 def _unknown(scenario: Scenario) -> list[Assumption]:
     """The assumptions that four things which the equations lack have no effect.
 
-    They are the parts of laws that the equations lack; ns-2's headers, handshake and timers; long
-    random waits of senders; and losses that occur because the first windows exceed the link and its
-    buffer.
+    The four are: parts of some laws; ns-2's headers, handshake and timers; random waits of senders
+    that are long compared with the RTT; and losses that occur because the first windows together
+    exceed what the link and its buffer hold.
     """
     lacking = left_out_of_laws(scenario)
     rows = (

@@ -38,10 +38,10 @@ CYCLES = 10  # least number in an average, so that an unfinished cycle hardly ch
 def answer(scenario: Scenario) -> Prediction:
     """The throughputs in the steady cycle of the mini-cycle model.
 
-    With ``variant = "paper"`` the model keeps the paper's hypothesis 5: both sources lose packets
-    when the buffer overflows.  With the other variants a source loses packets only if its window
-    grows at that moment.  Reno's window always grows; Vegas's grows only while its backlog is below
-    its threshold.
+    With ``variant = "paper"`` the model keeps hypothesis 5 of the paper ``devendictis``: both
+    sources lose packets when the buffer overflows. With the other variants a source loses packets
+    only if its window grows at that moment. Reno's window always grows; Vegas's grows only while
+    its backlog is below its threshold.
     """
     why = reason(scenario)
     if why is not None:
@@ -159,7 +159,7 @@ def _start(
 def _range(
     member: np.ndarray[tuple[int], np.dtype[np.bool_]], cycles: list[minicycle.Cycle]
 ) -> Floats | None:
-    """The least and greatest throughput of each flow over all possible cycles: ``[n_flows, 2]``.
+    """The least and greatest throughput of each flow over all possible cycles, [n_flows, 2].
 
     ``None`` if all cycles give Vegas the same throughput.
     """
@@ -172,7 +172,7 @@ def _range(
 
 
 def reason(scenario: Scenario) -> str | None:
-    """Why the equations cannot be evaluated for the scenario; ``None`` if they can."""
+    """The reason why the equations cannot be evaluated for the scenario; ``None`` if they can."""
     other = one_link(scenario)
     if other is not None:
         return other
@@ -200,9 +200,9 @@ def _hypotheses(
 ) -> list[Assumption]:
     """The assumptions of the model.
 
-    They are: hypotheses 1 to 5 of ``devendictis`` (section 3); the assumption that there is one
-    source of each law; and assumptions about baseRTT, recovery, the length of the run, the queue
-    and the buffer.
+    They are: hypotheses 1 to 5 of the paper ``devendictis`` (section 3); the assumption that there
+    is one source of each law; and assumptions about baseRTT, recovery, the length of the run, the
+    queue and the buffer.
     """
     link = scenario.links[0]
     buffer, losers, response = _reading(scenario, vegas)

@@ -21,7 +21,7 @@ WANTED = ("vegas", "reno", "queue_mean", "utilization", "loss_rate_vegas", "loss
 
 
 def takes(scenario: Scenario, key: str, groups: Sequence[int]) -> bool:
-    """Whether ``averages`` can vary the field ``key`` of these flow groups.
+    """Whether the function ``averages`` can vary the field ``key`` of these flow groups.
 
     ``groups`` holds the groups' indices in the scenario. It is empty if ``key`` is a field of the
     link. The model has one RTT for all groups and one set of parameters for all Vegas flows. So an

@@ -31,7 +31,7 @@ FEW = 8  # with more different RTTs, fast oscillations are not searched for
 
 
 def answer(scenario: Scenario) -> Prediction:
-    """The flows' rates at the fixed point: at this mean queue the rates add up to the capacity."""
+    """The flows' rates at the fixed point, the mean queue at which they add up to the capacity."""
     queue = scenario.links[0].queue
     reason = one_link(scenario)
     if reason is None and any(find(g.law).recovery == "slow start" for g in scenario.flows):
@@ -87,7 +87,7 @@ def answer(scenario: Scenario) -> Prediction:
 
 
 def _undefined(scenario: Scenario, queue: Red) -> str | None:
-    """Why the equations of the model cannot be evaluated; ``None`` if they can.
+    """The reason why the model's equations cannot be evaluated; ``None`` if they can.
 
     They need a buffer in which packets can wait, and windows that a loss reduces.
     """

@@ -24,7 +24,7 @@ NAME = "rounds"
 
 
 def answer(scenario: Scenario) -> Prediction:
-    """Simulate the scenario and average over ``warmup .. duration``; test for phase effects.
+    """Simulate the scenario, average from ``warmup`` to ``duration``, and test for phase effects.
 
     A phase effect occurs if packets of several flows arrive at the queue in a fixed order, so that
     always the same flow loses. The test repeats the simulation: with random waits of the senders if
@@ -40,8 +40,8 @@ def answer(scenario: Scenario) -> Prediction:
 def figures(scenario: Scenario, enough: answers.Enough | None = None) -> Prediction:
     """The simulator's prediction for a scenario, without the test for phase effects.
 
-    That test would double the time. ``enough`` (see ``answers.answer``) decides after each run
-    whether more runs are needed.
+    That test would double the time. ``enough`` is a function of the predictions of all runs so far:
+    it says whether no further run is needed.
     """
     found = answers.answer(scenario, enough=enough)
     if found.extra.get("status", "done") != "done":

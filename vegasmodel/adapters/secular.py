@@ -186,8 +186,8 @@ def _quasi_static(
 def arrivals_bonald(scenario: Scenario) -> Prediction:
     """The rates of flows that arrive one after another, by Bonald's closed form.
 
-    Section 3.1.2 of ``boutremans`` prints this form. The rates that it gives need not add up to the
-    capacity.
+    Section 3.1.2 of the paper ``boutremans`` prints this form. The rates that it gives need not add
+    up to the capacity.
     """
     name = "arrivals-bonald"
     reason = _reason(scenario)
@@ -317,7 +317,7 @@ def _alone(scenario: Scenario) -> bool:
 
 
 def _too_many_arrivals(scenario: Scenario) -> str | None:
-    """Why the over-estimates of so many arrivals cannot be computed; ``None`` if they can."""
+    """The reason why the over-estimates cannot be computed for so many arrivals; else ``None``."""
     arrivals = len({m.start for m in scenario.members})
     if arrivals <= MAX_ORDER or _alone(scenario):
         return None

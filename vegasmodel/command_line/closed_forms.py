@@ -281,7 +281,8 @@ def values(text: str, field: str, option: str) -> Any:
 def spread(array: Any, n: int, option: str) -> Any:
     """An array with one value for each of ``n`` flows; a single value is repeated.
 
-    Raises ``FieldError``, which names ``option``, for another number of values.
+    Raises ``FieldError``, which names the command-line ``option``, unless there are 1 or ``n``
+    values.
     """
     import numpy as np
 

@@ -104,9 +104,9 @@ def from_trace(trace: Trace, name: str) -> tuple[str, tuple[Filled, ...]]:
 
 
 def _size(trace: Trace) -> dict[str, str]:
-    """The key ``packet_size`` of a scenario file, with the most frequent packet size of the flows.
+    """A dictionary with the key ``packet_size``, the most frequent packet size of the flows.
 
-    The dictionary is empty if the trace has no packet sizes.
+    The key is that of a scenario file. The dictionary is empty if the trace has no packet sizes.
     """
     sizes = [size for size in _sizes(trace) if size is not None]
     return {"packet_size": max(sizes, key=sizes.count)} if sizes else {}

@@ -47,16 +47,19 @@ _pointer = intrinsic(lambda _, __: (types.CPointer(types.float64)(types.int64), 
 
 
 class _Compiled(NamedTuple):
-    """A rule of a user's law as a C function, and the first arguments at which it failed."""
+    """A compiled function of a user's law, and the first arguments at which it failed.
+
+    It fails if it returns NaN or a number that is too large.
+    """
 
     function: Any
     seen: Floats  # a ``Source``; NaN: every answer was a number
 
 
 def _values(rule: Rule) -> tuple[Any, ...]:
-    """The values of the names outside the function that it reads: Numba compiles them as constants.
+    """The values of global and enclosing names that a rule reads; Numba compiles in their values.
 
-    An object that cannot be hashed, such as an array, counts by its address.
+    For an object that cannot be hashed, such as an array, its address stands in place of the value.
     """
     code = getattr(rule, "__code__", None)
     if code is None:
@@ -76,7 +79,10 @@ def _hashed(value: Any) -> Any:
 
 
 def _compiled(rule: Rule) -> _Compiled:
-    """The rule, compiled anew if the value of a name that it reads has changed."""
+    """The compiled form of a rule, a function of a user's law.
+
+    It is compiled anew if the value of a global name that the rule reads has changed.
+    """
     return _compiled_with(rule, _values(rule))
 
 

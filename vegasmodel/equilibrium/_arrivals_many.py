@@ -42,11 +42,12 @@ _WEIGHTS = np.sin(np.pi * (np.arange(NODES) + 0.5) / NODES) * (-1.0) ** np.arang
 
 
 def delays(alpha: Floats, c: float) -> tuple[Floats, Floats]:
-    """The queueing delay after each arrival, s, and its relative residual (sum of the rates - c)/c.
+    """The queueing delay after each arrival of a Vegas flow, s, and the error (sum of rates - c)/c.
 
-    Both have shape [n], in order of arrival.  ``alpha`` [n] are the backlogs in packets that the
-    flows keep, ``c`` is the capacity in pkt/s.  If the computation fails at an arrival, values are
-    NaN from there on.
+    Both have shape [n], in order of arrival. The error is that of the equilibrium equation, sum of
+    the rates = c, after the arrival. ``alpha`` [n] are the backlogs in packets that the flows keep,
+    ``c`` is the capacity in pkt/s. If the computation fails at an arrival, both are NaN from there
+    on.
     """
     n = alpha.size
     found, residual = np.full(n, np.nan), np.full(n, np.nan)
@@ -71,11 +72,11 @@ def _jit(function: Any) -> Any:
 
 @_jit
 def _spread(where: Floats, weight: Floats, nodes: Floats, low: float, high: float) -> None:
-    """Replace many poles of a sum by few: at the Chebyshev points of the interval low .. high.
+    """Replace a sum of many poles by one of few poles, at Chebyshev points of low .. high.
 
     The sum is sum_j weight_j/(D - where_j), a function of the queueing delay D. Each term has a
-    pole at D = where_j, in the interval. For a D far from the interval the sum stays nearly the
-    same. ``nodes`` receives the places s_k of the new poles and their weights
+    pole at D = where_j, in the interval low .. high. For a D far from the interval the sum stays
+    nearly the same. ``nodes`` receives the places s_k of the new poles and their weights
     A_k = sum_j weight_j l_k(where_j), with Lagrange's polynomials l_k. The relative error is about
     rho^-NODES, rho = a + sqrt(a^2 - 1), where a is the distance of D from the interval's middle in
     units of its half-width.
@@ -154,7 +155,7 @@ def _series(
     """Compute the coefficients T_m of a power series for the sum of the rates of the early flows.
 
     T_m = sum_j alpha_j R^m/(ref - x_j)^(m+1) goes into ``series``. The sum is over the first
-    ``near`` flows, x_j is the over-estimate of flow j, and R is ``radius``. Flows are taken
+    ``near`` flows, x_j is flow j's over-estimate of baseRTT, and R is ``radius``. Flows are taken
     together in clusters that are as large as their distance from ``ref`` allows. At the queueing
     delay ref + d the rates of these flows add up to
 
@@ -186,10 +187,11 @@ def _series(
 def _sums(
     alpha: Floats, found: Floats, first: int, i: int, now: float, gap: float
 ) -> tuple[float, float]:
-    """The sum of the rates of the flows ``first`` to ``i``, and minus its derivative by ``gap``.
+    """The sum of the rates of the flows ``first`` to ``i``, and its derivative times -1.
 
-    Flow i has just arrived. ``now`` is the queueing delay before its arrival, ``now + gap`` the one
-    after it. The flows' rates are added one by one.
+    The derivative is the one with respect to ``gap``. Flow i has just arrived. ``now`` is the
+    queueing delay before its arrival, ``now + gap`` the one after it. The flows' rates are added
+    one by one.
     """
     total = alpha[i] / gap
     slope = total / gap
@@ -206,9 +208,10 @@ def _march(
 ) -> tuple[int, float]:
     """Find the queueing delay after each arrival from number i on, one after another.
 
-    It stops at the first arrival for which rounding errors are too large. Returns the index of this
-    arrival (the number of flows if there is none), and the last gap: delay less over-estimate of
-    the flow. The caller, ``delays``, gives that arrival to the exact solver.
+    The function stops at the first arrival for which rounding errors are too large. It returns the
+    index of this arrival (the number of flows if there is none), and the last gap: the queueing
+    delay less the arriving flow's over-estimate of baseRTT. The caller, ``delays``, gives that
+    arrival to the exact solver.
     """
     n = alpha.size
     leaves = n // BLOCK

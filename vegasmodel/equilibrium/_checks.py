@@ -33,8 +33,8 @@ def numbers(
 ) -> Floats:
     """The value as float64, with every entry within ``low .. high`` and none NaN.
 
-    ``above`` and ``below`` exclude the end itself. ``infinite`` allows infinity. Raises
-    ``FieldError`` with the first entry that is not allowed.
+    ``above`` excludes ``low`` itself, and ``below`` excludes ``high`` itself. ``infinite`` allows
+    infinity. Raises ``FieldError`` with the first entry that is not allowed.
     """
     array = floats(name, value)
     good: Any = (array > low) if above else (array >= low)

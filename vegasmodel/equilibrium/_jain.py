@@ -47,9 +47,10 @@ class _Boxes:
     linux: bool
 
     def phi(self, g: Floats) -> tuple[Floats, Floats]:
-        """Each flow's rate per packet of backlog, and minus its derivative by the gap: [m, n] each.
+        """Each flow's rate per packet of backlog, [m, n], and its derivative times -1, [m, n].
 
-        The gaps ``g`` [m] are values of the queueing delay less the largest over-estimate.
+        The derivative is with respect to the gap, the queueing delay less the largest over-estimate
+        of baseRTT. ``g`` [m] are the gaps.
         """
         y = g[:, None] + (self.x.max() - self.x)
         if not self.linux:
@@ -99,11 +100,11 @@ def _fair(boxes: _Boxes) -> bool:
 def _least_squares(boxes: _Boxes) -> float:
     """The least sum of squared rates over the equilibria.
 
-    Let g be the gap, the queueing delay less the largest over-estimate.  Flow i has the rate
-    phi_i(g) per packet of backlog, and its backlog lies between a_i and b_i.  So its rate r_i lies
-    between l_i = a_i phi_i(g) and u_i = b_i phi_i(g).  At a given gap the least sum of squares
-    belongs to the rates that are as near to one level as their bounds allow: r_i = clip(level, l_i,
-    u_i).  With psi_i = -dphi_i/dg the envelope theorem gives
+    Let g be the gap, the queueing delay less the largest over-estimate of baseRTT. Flow i has the
+    rate phi_i(g) per packet of backlog, and its backlog lies between a_i and b_i. So its rate r_i
+    lies between l_i = a_i phi_i(g) and u_i = b_i phi_i(g). At a given gap the least sum of squares
+    belongs to the rates that are as near to one common rate, ``level``, as their bounds allow:
+    r_i = clip(level, l_i, u_i). With psi_i = -dphi_i/dg the envelope theorem gives
 
         d(sum r^2)/dg = 2 sum (level - u_i)^+ b_i psi_i - 2 sum (l_i - level)^+ a_i psi_i,
 
@@ -155,12 +156,12 @@ def _level(low: Floats, high: Floats, c: float) -> Floats:
 def _most_squares(boxes: _Boxes) -> float:
     """The greatest sum of squared rates over the equilibria.
 
-    Let g be the gap, the queueing delay less the largest over-estimate.  Flow i has the rate
-    phi_i(g) per packet of backlog, and its backlog lies between a_i and b_i.  So its rate r_i lies
-    between l_i = a_i phi_i(g) and u_i = b_i phi_i(g).  The sum of squares is convex in the rates.
-    So at a given gap it is greatest if a set U of flows has the rates u_i, the others have the
-    rates l_i, and only one flow j is in between.  Its rate r_j is the capacity less the other
-    rates.  For one choice of U and j, with psi_i = -dphi_i/dg,
+    Let g be the gap, the queueing delay less the largest over-estimate of baseRTT. Flow i has the
+    rate phi_i(g) per packet of backlog, and its backlog lies between a_i and b_i. So its rate r_i
+    lies between l_i = a_i phi_i(g) and u_i = b_i phi_i(g). The sum of squares is convex in the
+    rates. So at a given gap it is greatest if a set U of flows has the rates u_i, the others have
+    the rates l_i, and only one flow j is in between. Its rate r_j is the capacity less the other
+    rates. For one choice of U and j, with psi_i = -dphi_i/dg,
 
         d(sum r^2)/dg = 2 sum_{at l} (r_j - l_i) a_i psi_i - 2 sum_{U} (u_i - r_j) b_i psi_i.
 
@@ -206,7 +207,7 @@ def _most_squares(boxes: _Boxes) -> float:
 def _upper(factor: Floats, most: Floats, least: Floats) -> Floats:
     """An upper bound of the product f g, if f is at most ``factor`` and g lies in [least, most].
 
-    ``least`` must be at least 0.
+    ``least`` must be at least 0; ``factor`` may be negative.
     """
     return factor * np.where(factor > 0, most, least)
 
@@ -214,7 +215,7 @@ def _upper(factor: Floats, most: Floats, least: Floats) -> Floats:
 def _lower(factor: Floats, most: Floats, least: Floats) -> Floats:
     """A lower bound of the product f g, if f is at least ``factor`` and g lies in [least, most].
 
-    ``least`` must be at least 0.
+    ``least`` must be at least 0; ``factor`` may be negative.
     """
     return factor * np.where(factor > 0, least, most)
 
@@ -266,8 +267,8 @@ def _candidates(
 ) -> Floats:
     """Sums of squared rates, among which is the least or the greatest one over all gaps.
 
-    The gap is the queueing delay less the largest over-estimate. The sums are those at the ends of
-    all intervals of the gap in which the derivative of the sum may change sign.
+    The gap is the queueing delay less the largest over-estimate of baseRTT. The sums are those at
+    the ends of all intervals of the gap in which the derivative of the sum may change sign.
     """
     values = [value(path, left), value(path, right)]
     for _ in range(_HALVINGS):

@@ -26,7 +26,7 @@ two_sum: Any = kernel.two_sum  # written for floats, just as right for arrays
 
 
 def solve(alpha: Any, x: Any, c: Any, rtt: Any) -> Equilibrium:
-    """The function ``secular.solve`` for JAX arrays.
+    """The steady state of Vegas flows on one link: the function ``secular.solve`` for JAX arrays.
 
     If ``rtt`` is None, the flows compute their backlog as in the papers, otherwise as in Linux.
     """
@@ -64,16 +64,17 @@ _linux: Any = jax.custom_jvp(lambda *case: _state(True, *case))
 def _delay(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any) -> Any:
     """Solve for the queueing delay Delta, [...].
 
-    Returns Delta, the distances Delta - x_i to the flows' over-estimates [..., n], the gap (the
-    least of these), the number of passes, and the status.
+    x_i is flow i's over-estimate of baseRTT. Returns Delta, the distances Delta - x_i [..., n], the
+    gap (the least of these distances), the number of passes over the flows, and the status.
     """
     return (_linux if linux else _paper)(alpha, x, rtt, c)
 
 
 def _present(y: Any, rtt: Any, x: Any) -> tuple[Any, Any, Any]:
-    """``y`` and baseRTT with 1 in the place of absent flows, and whether each flow is present.
+    """``y`` and baseRTT, each with 1 in place of absent flows, and whether each flow is present.
 
-    ``y`` is the queueing delay less the flow's over-estimate; it is infinite for an absent flow.
+    ``y`` is the queueing delay less the flow's over-estimate of baseRTT; it is infinite for an
+    absent flow, one with alpha = 0.
     """
     there = jnp.isfinite(y)
     return jnp.where(there, y, 1.0), jnp.where(there, rtt + x, 1.0), there
@@ -82,8 +83,9 @@ def _present(y: Any, rtt: Any, x: Any) -> tuple[Any, Any, Any]:
 def _implicit(linux: bool, primals: Any, tangents: Any) -> Any:
     """Derivatives of the solution of sum r_i = c by the implicit function theorem.
 
-    dDelta = (dr - dc) / sum |dr_i/dDelta|, where dr is the sum of the dr_i at fixed Delta. r_i are
-    the rates, Delta is the queueing delay and c the capacity.
+    Small changes of the inputs change Delta by dDelta = (dr - dc) / sum |dr_i/dDelta|, where dr is
+    the sum of the changes dr_i at fixed Delta. r_i are the rates, Delta is the queueing delay and c
+    the capacity.
     """
     alpha, x, rtt, c = primals
     d_alpha, dx, d_rtt, dc = tangents
@@ -130,9 +132,9 @@ def _state(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any) -> Any:
 def quotient(a: Any, s: Any, e: Any) -> tuple[Any, Any, Any]:
     """``a / (s + e)`` as two floats, as in ``kernel.quotient``, in a form that XLA cannot break.
 
-    XLA may fuse a product into a later sum, which would change the rounding.  ``reduce_precision``
-    shortens the factors, so their products are exact, fused or not.  It also separates the product
-    in q from the sums that use q.
+    XLA may fuse a product into a later sum, which would change the rounding. ``reduce_precision``
+    shortens the factors, so their products are exact, fused or not. It also separates the product
+    from which the quotient q is computed from the sums that use q.
     """
     inverse = 1.0 / s
     q = jax.lax.reduce_precision(a * inverse, 11, 50)
@@ -227,8 +229,8 @@ def _iterate(
 ) -> Any:  # fmt: skip
     """Repeat steps for all cases at once until each case's step is small.
 
-    A case is one link with its flows. Returns each case's gap (queueing delay less largest
-    over-estimate), its number of passes, and whether it has converged.
+    A case is one link with its flows. Returns each case's gap (queueing delay less the largest
+    over-estimate of baseRTT), its number of passes, and whether it has converged.
     """
 
     def unfinished(state: Any) -> Any:
@@ -254,7 +256,7 @@ def _step(linux: bool, c: Any, g: Any, head: Any, rest: Any, slope: Any, f: Any)
     """The step from the gap ``g`` to the next one, for all cases at once.
 
     It is that of the kernel's ``newton`` for Linux, else that of ``one_pole``. The gap is the
-    queueing delay less the largest over-estimate.
+    queueing delay less the largest over-estimate of baseRTT.
     """
     if linux:
         part = f / c

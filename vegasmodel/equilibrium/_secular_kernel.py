@@ -64,7 +64,7 @@ def split(a: float) -> tuple[float, float]:
 
 
 def remainder(a: float, q: float, s: float) -> float:
-    """``a - q s``, exact if q is the rounded quotient a/s, or a few units in the last place off."""
+    """``a - q s``, exact if q differs from a/s by at most a few units in the last place."""
     qh, ql = split(q)
     sh, sl = split(s)
     return (((a - qh * sh) - qh * sl) - ql * sh) - ql * sl
@@ -81,9 +81,10 @@ def quotient(a: float, s: float, e: float) -> tuple[float, float, float]:
 
 
 def distance(top: float, x: float, g: float) -> tuple[float, float]:
-    """The queueing delay Delta less a flow's over-estimate x, as two floats: value and error.
+    """The queueing delay Delta less x, as two floats: the rounded value and its error.
 
-    ``top`` is the largest x of all flows and g = Delta - top, so Delta - x = g + (top - x).
+    x is a flow's over-estimate of baseRTT, and ``top`` is the largest x of all flows. With
+    g = Delta - top the result is g + (top - x).
     """
     d, d_low = two_sum(top, -x)
     y, e = two_sum(g, d)
@@ -97,8 +98,8 @@ def survey(
 ) -> tuple[float, float, float, float, float, float]:
     """Read the flows ``low`` to ``high`` - 1 once: check them, and sum up what the start needs.
 
-    The iteration for the queueing delay Delta starts from these numbers. x are the over-estimates.
-    The function returns six numbers:
+    The iteration for the queueing delay Delta starts from these numbers. x are the over-estimates
+    of baseRTT. The function returns six numbers:
 
     - the largest x, or NaN if a value of these flows is out of range;
     - the sum of the thresholds alpha over the flows with that x;
@@ -139,9 +140,9 @@ def rough(
 ) -> tuple[float, float, float]:
     """The sum R of the rates of the flows ``low`` to ``high`` - 1, and its derivatives, in float64.
 
-    Returns (R, -R', R''/2), with derivatives by the gap g: the queueing delay less ``top``, the
-    largest over-estimate. For Vegas as in the papers R leaves out the flows with that
-    over-estimate. For Linux the last number is not used and stays 0.
+    Returns (R, -R', R''/2). The derivatives are with respect to the gap g, the queueing delay less
+    ``top``, the largest over-estimate of baseRTT. For Vegas as in the papers R leaves out the flows
+    with that over-estimate. For Linux the last number is not used and stays 0.
     """
     total, slope, bend = 0.0, 0.0, 0.0
     for i in range(low, high):
@@ -168,9 +169,9 @@ def precise(
 ) -> tuple[float, float, float, float, float]:
     """Exact sums over the flows ``low`` to ``high`` - 1, at the gap g.
 
-    Returns five numbers: the three that ``rough`` returns (a sum of rates and two derivatives by
-    the gap), and the sum of the rates of all these flows as two floats, the rounded value and its
-    error. The gap is the queueing delay less the largest over-estimate.
+    Returns five numbers: the three that ``rough`` returns (a sum of rates and two derivatives with
+    respect to the gap), and the sum of the rates of all these flows as two floats, the rounded
+    value and its error. The gap is the queueing delay less the largest over-estimate of baseRTT.
     """
     total, slope, bend, sum_high, sum_low = 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(low, high):
@@ -275,8 +276,9 @@ def precise_all(
 ) -> tuple[float, float, float, float]:  # fmt: skip
     """Exact sums over all flows: R, -R', R''/2, and the sum of all rates less the capacity c.
 
-    R is the sum of the rates of all flows but those with the largest over-estimate, and R' and R''
-    are its derivatives by the gap g: the queueing delay less that over-estimate.
+    R is the sum of the rates of all flows but those with the largest over-estimate of baseRTT. R'
+    and R'' are its derivatives with respect to the gap g: the queueing delay less that
+    over-estimate.
     """
     if n <= CHUNK:
         total, slope, bend, high, low = precise(alpha, x, rtt, linux, top, g, first, first + n)
@@ -334,11 +336,11 @@ def root(a: float, b: float, k: float) -> float:
 def newton(c: float, rest: float, slope: float, f: float) -> float:
     """Newton's step of the gap g for Linux's law, applied to S^(-1/2), S the sum of the rates.
 
-    It converges quadratically, and from the left it never passes the root.  The reason is that
-    S^(-1/2) is concave in g.  For a single flow with the rate r, r^(-1/2) is the square root of
-    (y + y^2/base)/alpha, which is concave; y is the queueing delay less the flow's over-estimate,
-    and base its baseRTT.  S^(-1/2) is a power mean of order -2 of such functions, so it is concave
-    too.
+    It converges quadratically, and if it starts below the root, it never passes the root. The
+    reason is that S^(-1/2) is concave in g. For a single flow with the rate r, r^(-1/2) is the
+    square root of (y + y^2/base)/alpha, which is concave; y is the queueing delay less the flow's
+    over-estimate, and base its baseRTT. S^(-1/2) is a power mean of order -2 of such functions, so
+    it is concave too.
     """
     # 2 S/|S'| (sqrt(S/c) - 1), the difference without cancellation
     part = f / c
@@ -348,14 +350,14 @@ def newton(c: float, rest: float, slope: float, f: float) -> float:
 def one_pole(c: float, g: float, pole: float, rest: float, slope: float, f: float) -> float:
     """The next step of the iteration for the gap g, for Vegas as in the papers.
 
-    The gap is the queueing delay less the largest over-estimate. The steps converge quadratically,
-    and from the left they never pass the root. The flows with the largest over-estimate have the
-    rates p = A_0/g in all, where A_0 is the sum of their thresholds; the step keeps this term. The
-    sum R of the other rates is replaced by R u/(u + delta) with u = R/|R'|, which has the same
-    value and slope. 1/R is concave in g (a harmonic mean), so the replacement never exceeds R, and
-    from the left its root never exceeds the true one. The step delta solves f = delta (p/(g +
-    delta) + R/(u + delta)), a quadratic equation, where f is the excess of the rates over the
-    capacity.
+    The gap is the queueing delay less the largest over-estimate of baseRTT. The steps converge
+    quadratically, and if they start below the root, they never pass it. The flows with the largest
+    over-estimate have the rates p = A_0/g in all, where A_0 is the sum of their thresholds; the
+    step keeps this term. The sum R of the other rates is replaced by R u/(u + delta) with
+    u = R/|R'|, which has the same value and slope. 1/R is concave in g (a harmonic mean), so the
+    replacement never exceeds R, and if g is below the true root, the root of the replacement does
+    not exceed the true one. The step delta solves f = delta (p/(g + delta) + R/(u + delta)), a
+    quadratic equation, where f is the excess of the rates over the capacity.
     """
     u = rest / slope if slope > 0.0 else g
     return root(c, pole * u + rest * g - f * (g + u), f * g * u)
@@ -364,10 +366,10 @@ def one_pole(c: float, g: float, pole: float, rest: float, slope: float, f: floa
 def two_poles(g: float, pole: float, slope: float, bend: float, f: float) -> float:
     """The next step of the iteration for the gap g, for Vegas as in the papers; 0 if there is none.
 
-    The gap is the queueing delay less the largest over-estimate. The steps converge cubically. R is
-    the sum of the rates of all flows but those with the largest over-estimate. It is replaced by k
-    + q w/(w + delta), where delta is the step, w = 2 |R'|/R'' and q = |R'| w. The constant k makes
-    the value agree with R; the first and second derivatives agree, too.
+    The gap is the queueing delay less the largest over-estimate of baseRTT. The steps converge
+    cubically. R is the sum of the rates of all flows but those with the largest over-estimate. It
+    is replaced by k + q w/(w + delta), where delta is the step, w = 2 |R'|/R'' and q = |R'| w. The
+    constant k makes the value agree with R; the first and second derivatives agree, too.
     """
     if not bend > 0.0:
         return 0.0
@@ -385,8 +387,8 @@ def first_gap(
 ) -> tuple[float, float, float]:  # fmt: skip
     """Where the iteration for the gap starts: a lower bound, an upper bound, and the first value.
 
-    The gap is the queueing delay less the largest over-estimate. The three values, in s, follow
-    from the sums that ``survey`` returns.
+    The gap is the queueing delay less the largest over-estimate of baseRTT. The three values, in s,
+    follow from the sums that ``survey`` returns.
     """
     if linux:
         g = max(least, reach - top)
@@ -407,9 +409,9 @@ def advance(
 ) -> tuple[float, float, float, bool, int]:  # fmt: skip
     """Choose the next gap after a pass over the flows, or end the iteration.
 
-    The gap is the queueing delay less the largest over-estimate. Returns the next gap, the two ends
-    of an interval that contains the solution, whether the next pass must sum the rates exactly, and
-    the status. The status PENDING means that another pass must follow.
+    The gap is the queueing delay less the largest over-estimate of baseRTT. Returns the next gap,
+    the two ends of an interval that contains the solution, whether the next pass must sum the rates
+    exactly, and the status. The status PENDING means that another pass must follow.
     """
     lower, upper = (g, upper) if f > 0.0 else (lower, g)
     move, order = 0.0 if linux else two_poles(g, head, slope, bend, f), 1
@@ -437,7 +439,7 @@ def advance(
 def find_gap(
     alpha: Row, x: Row, rtt: Row, linux: bool, c: float, first: int, n: int, work: Any
 ) -> tuple[float, float, int, int]:
-    """Find the gap for one link: the queueing delay less the flows' largest over-estimate.
+    """Find the gap for one link: the queueing delay less the largest over-estimate of baseRTT.
 
     Returns that over-estimate and the gap, both in s, the number of passes over the flows, and the
     status.
@@ -467,8 +469,8 @@ def solve_case(
 ) -> tuple[float, float, float, int, int]:
     """Solve one case, a link with its n flows: write the flows' rates into ``rates``.
 
-    Returns queueing delay, gap (delay less largest over-estimate), residual, number of passes,
-    status.
+    Returns queueing delay, gap (delay less the largest over-estimate of baseRTT), residual, number
+    of passes, status.
     """
     top, gap, residual, passes, status = math.nan, math.nan, math.nan, 0, INVALID
     if TINY <= c <= HUGE:

@@ -42,7 +42,7 @@ EXACT, PASSES, STATUS = range(3)  # rows of their integers
 
 
 def gather(alpha: Any, x: Any, first: int, n: int, width: int, a: Any, v: Any) -> None:
-    """Copy the flows' thresholds and over-estimates to arrays of shape [flow, case].
+    """Copy the flows' thresholds and over-estimates of baseRTT to arrays of shape [flow, case].
 
     A case is one link with its flows, and ``width`` cases are copied from ``alpha`` and ``x``. An
     absent flow (alpha = 0) gets a very low over-estimate, so that it is never the largest.
@@ -56,7 +56,7 @@ def gather(alpha: Any, x: Any, first: int, n: int, width: int, a: Any, v: Any) -
 
 
 def survey_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
-    """Find the largest over-estimate of each case, and three sums over its flows.
+    """Find the largest over-estimate of baseRTT in each case, and three sums over its flows.
 
     A case is one link with its flows. The numbers go to the table ``t`` of shape [number, case]. If
     a value is out of range, the largest over-estimate is NaN. ``_secular_kernel.survey`` does this
@@ -77,10 +77,10 @@ def survey_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
 
 
 def rough_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
-    """Sum up the rates of each case in float64, and their derivatives by the gap.
+    """Sum up each case's rates, and their derivatives with respect to the gap, in float64.
 
-    A case is one link with its flows; its gap is the queueing delay less the largest over-estimate.
-    The sums go to the table ``t``. ``_secular_kernel.rough`` does this for one case.
+    A case is one link with its flows; its gap is the queueing delay less the largest over-estimate
+    of baseRTT. The sums go to the table ``t``. ``_secular_kernel.rough`` does this for one case.
     """
     for k in range(width):
         t[TOTAL, k], t[SLOPE, k], t[BEND, k] = 0.0, 0.0, 0.0
@@ -96,10 +96,10 @@ def rough_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
 
 
 def precise_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
-    """Sum up the rates of each case exactly, a case being one link with its flows.
+    """Sum up the flows' rates in each case exactly.
 
-    Each sum goes to the table ``t`` as two floats, the rounded value and its error.
-    ``_secular_kernel.precise`` does this for one case.
+    A case is one link with its flows. Each sum goes to the table ``t`` as two floats, the rounded
+    value and its error. ``_secular_kernel.precise`` does this for one case.
     """
     for k in range(width):
         t[TOTAL, k], t[SLOPE, k], t[BEND, k] = 0.0, 0.0, 0.0
@@ -118,10 +118,11 @@ def precise_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
 
 
 def spread_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
-    """Compute the flows' rates and the sum of rates of each case, a case being one link.
+    """Compute the flows' rates, and the sum of the rates, in each case.
 
-    The rates overwrite the thresholds in ``a``. The sums go to the table ``t``, which has a column
-    for each case. ``_secular_kernel.spread`` does this for one case.
+    A case is one link with its flows. The rates overwrite the thresholds in ``a``. The sums go to
+    the table ``t``, which has a column for each case. ``_secular_kernel.spread`` does this for one
+    case.
     """
     for k in range(width):
         t[HIGH, k], t[LOW, k] = 0.0, 0.0

@@ -58,25 +58,25 @@ def arrive(
 
     The last axis is the order of arrival: ``alpha`` and ``beta`` [..., n] are the flows' thresholds
     in packets, ``rtt`` [..., n] their propagation delays d in s, and ``capacity`` c [...] is in
-    pkt/s. Without ``beta`` every flow keeps alpha packets queued.  The queueing delay Delta_i after
-    the i-th arrival then solves ``boutremans`` (6) for the first i flows.  Flow i over-estimates
-    its propagation delay by the queueing delay that it finds,
+    pkt/s. Without ``beta`` every flow keeps alpha packets queued. The queueing delay Delta_i after
+    the i-th arrival then solves equation (6) of the paper ``boutremans`` for the first i flows.
+    Flow i over-estimates its propagation delay by the queueing delay that it finds,
 
         x_i = Delta_{i-1},  Delta_0 = 0.
 
     ``over_estimate`` replaces these x; set it to 0 where the base RTT is known.
 
     With ``beta`` each flow keeps its window while its backlog is between two edges, near alpha and
-    beta. Then the equilibria of the flows form a set, and the order of arrival selects one of
-    them.  A new flow raises its window until its backlog is at the lower edge.  Meanwhile Delta
-    rises.  An earlier flow keeps its window W_j, so its own backlog rises too.  At the upper edge
-    it starts to reduce its window. So its rate r_j is the smaller of W_j/(d_j + Delta) and the rate
-    at the upper edge, and each arrival gives one Delta.
+    beta. Then the equilibria of the flows form a set, and the order of arrival selects one of them.
+    A new flow raises its window until its backlog is at the lower edge. Meanwhile Delta rises. An
+    earlier flow keeps its window W_j, so its own backlog rises too. At the upper edge it starts to
+    reduce its window. So its rate r_j is the smaller of W_j/(d_j + Delta) and the rate at the upper
+    edge, and each arrival gives one Delta.
 
     Without over-estimates the early flows get more: they end between the edges or at the upper one,
-    and the last flow at the lower one.  With over-estimates the late flows get more, because a rate
-    is the backlog over Delta - x_i, which is smaller for later flows.  The model is quasi-static:
-    Delta does not overshoot.  ``beta`` above alpha and the variant ``linux`` need ``rtt``.  A case
+    and the last flow at the lower one. With over-estimates the late flows get more, because a rate
+    is the backlog over Delta - x_i, which is smaller for later flows. The model is quasi-static:
+    Delta does not overshoot. ``beta`` above alpha and the variant ``linux`` need ``rtt``. A case
     with a value out of range is NaN with a status; with ``beta`` it raises ``FieldError``.
 
     ``each(x, windows, delay)`` is called after each arrival with the flows present.
@@ -185,12 +185,13 @@ def _join(
 
 
 def bonald(n: int, alpha: float, capacity: float) -> tuple[Floats, Floats]:
-    """Bonald's closed form as ``boutremans`` 3.1.2 prints it, for n flows that arrive one by one.
+    """Bonald's closed form for n flows that arrive one by one.
 
-    Returns the over-estimates x [n] in s and the rates [n] in pkt/s.  With
-    S_i = 1 + 1/2 + ... + 1/i, x_i = (alpha/c) (i-1) S_{i-1} and rate_i = c/(n S_n - (i-1) S_{i-1}),
-    where c is the capacity.  The closed form does not satisfy (6): with two flows the rates add up
-    to c/3 + c/2 = 5c/6.  The rates of ``arrive`` add up to c.
+    The paper ``boutremans`` prints it in section 3.1.2. Returns the over-estimates x [n] of baseRTT
+    in s and the rates [n] in pkt/s. With S_i = 1 + 1/2 + ... + 1/i, x_i = (alpha/c) (i-1) S_{i-1}
+    and rate_i = c/(n S_n - (i-1) S_{i-1}), where c is the capacity. The closed form does not
+    satisfy the paper's equation (6), sum of the rates = c: with two flows the rates add up to
+    c/3 + c/2 = 5c/6. The rates of ``arrive`` add up to c.
     """
     n = count("n", n)
     alpha, c = float(positive("alpha", alpha)), float(positive("capacity", capacity))

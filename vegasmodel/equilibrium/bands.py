@@ -79,7 +79,7 @@ def equilibria(
 
 @kinds.checked
 def outer_range(low: Band, high: Band) -> tuple[Floats, Floats]:
-    """Bounds of each rate, if each over-estimate is only known to lie between two values.
+    """Bounds of each rate, if each over-estimate of baseRTT lies somewhere between two values.
 
     ``low`` and ``high`` are the sets of equilibria (``Band``) with the least and with the greatest
     over-estimates. A flow's rate rises with its own over-estimate and falls with those of the
@@ -171,10 +171,10 @@ class Band:
         """The least and the greatest ratio of two rates, r_i/r_j ([n, n], [n, n]).
 
         a and b are the lower and upper edges of the backlogs, phi is a flow's rate per packet of
-        backlog (``boutremans`` (11)), and l = a phi, u = b phi are the bounds of the rates. All phi
-        fall as the queueing delay Delta grows. Let Delta_1 be the Delta at which flow i is at its
-        upper edge and all others are at their lower ones. Let Delta_2 be the Delta at which flow j
-        is at its lower edge and all others are at their upper ones.
+        backlog (equation (11) of the paper ``boutremans``), and l = a phi, u = b phi are the bounds
+        of the rates. All phi fall as the queueing delay Delta grows. Let Delta_1 be the Delta at
+        which flow i is at its upper edge and all others are at their lower ones. Let Delta_2 be the
+        Delta at which flow j is at its lower edge and all others are at their upper ones.
 
         - Below Delta_1 the greatest ratio is (c - sum of the others' l)/l_j, which rises.
         - Above Delta_2 it is u_i/(c - sum of the others' u), which falls.
@@ -196,11 +196,11 @@ class Band:
     def _turns(self, best: Floats) -> None:
         """Raise the greatest ratios ``best`` where u_i/l_j has a maximum inside its interval.
 
-        This is for ``linux``.  u, l, phi and the interval Delta_1 .. Delta_2 are those of
-        ``ratio_range``. With s = rtt - x and p = -x rtt, 1/phi_k = (Delta^2 + s_k
-        Delta + p_k)/base_k, where rtt is the propagation delay, x the over-estimate and
-        base = rtt + x.  So the derivative of phi_i/phi_j by Delta is 0 where (s_i - s_j)
-        Delta^2 + 2 (p_i - p_j) Delta + (p_i s_j - s_i p_j) = 0.
+        This is for ``linux``. u, l, phi and the interval Delta_1 .. Delta_2 are those of
+        ``ratio_range``. With s = rtt - x and p = -x rtt, 1/phi_k = (Delta^2 + s_k Delta +
+        p_k)/base_k, where rtt is the propagation delay, x the over-estimate and base = rtt + x. So
+        the derivative of phi_i/phi_j with respect to Delta is 0 where
+        (s_i - s_j) Delta^2 + 2 (p_i - p_j) Delta + (p_i s_j - s_i p_j) = 0.
         """
         s, p, base = self.rtt - self.x, -self.x * self.rtt, self.rtt + self.x
         delay = [
@@ -219,7 +219,7 @@ class Band:
                 np.maximum(best, bound, out=best, where=(low < t) & (t < high))
 
     def _by_axis(self, base: Floats) -> tuple[list[Floats], list[Floats], list[Floats]]:
-        """Over-estimates, propagation delays and ``base``, each as a column and as a row.
+        """Over-estimates of baseRTT, propagation delays, and their sums, as columns and as rows.
 
         Their shapes are [n, 1] and [1, n]. So in an [n, n] array of pairs of flows the first axis
         is flow i and the second is flow j.
@@ -231,8 +231,9 @@ class Band:
     def jain_range(self) -> tuple[float, float]:
         """The least and the greatest Jain index over the set of equilibria; proofs in ``_jain.py``.
 
-        The least index can be computed if thresholds and over-estimates put the flows in the same
-        order, or for at most ``_jain.MAX_FLOWS`` flows.  Otherwise it raises ``ValueError``.
+        The least index can be computed if thresholds and over-estimates of baseRTT put the flows in
+        the same order, or for at most ``_jain.MAX_FLOWS`` flows. Otherwise it raises
+        ``ValueError``.
         """
         return jain_range(self.lower, self.upper, self.x, self.c, self.rtt, self.variant)
 
@@ -240,7 +241,7 @@ class Band:
         """The backlog that each flow computes from its rate and RTT, in packets [n].
 
         It is r_i/phi_i(delay), where phi_i is the rate of flow i per packet of backlog, as in
-        equation (11) of ``boutremans``.
+        equation (11) of the paper ``boutremans``.
         """
         y = delay - self.x
         bend = 1.0 + y / (self.rtt + self.x) if find(self.variant).backlog_over_base else 1.0
@@ -278,11 +279,11 @@ class Band:
     def windows(self, limit: int = 1_000_000) -> tuple[NDArray[np.int64], Floats, Floats]:
         """Every equilibrium of whole packets: windows [m, n], rates [m, n] and queueing delays [m].
 
-        The equation numbers are those of ``boutremans``. Windows W determine the queueing delay
-        Delta by sum_i W_i/(rtt_i + Delta) = c, which has the form of (6) with -rtt in the place of
-        the over-estimates. Equation (10) at the least and the greatest Delta bounds each window,
-        and all combinations within these bounds are tried. ns-2 and Linux never go below two
-        packets. Raises ``ValueError`` if there are more than ``limit`` combinations.
+        The equation numbers are those of the paper ``boutremans``. Windows W determine the queueing
+        delay Delta by sum_i W_i/(rtt_i + Delta) = c, which has the form of (6) with -rtt in the
+        place of the over-estimates. Equation (10) at the least and the greatest Delta bounds each
+        window, and all combinations within these bounds are tried. ns-2 and Linux never go below
+        two packets. Raises ``ValueError`` if there are more than ``limit`` combinations.
         """
         if not np.all(np.isfinite(self.rtt)):
             raise ValueError("windows need rtt")
@@ -318,8 +319,8 @@ class Band:
     def _window(self, edge: Floats, delay: float) -> Floats:
         """The window r (rtt + Delta) of a flow with the backlog ``edge``, both in packets.
 
-        This is equation (10) of ``boutremans``. r is the flow's rate, and Delta is the queueing
-        delay ``delay``.
+        This is equation (10) of the paper ``boutremans``. r is the flow's rate, and Delta is the
+        queueing delay ``delay``.
         """
         y = delay - self.x
         bend = 1.0 + y / (self.rtt + self.x) if find(self.variant).backlog_over_base else 1.0

@@ -41,7 +41,8 @@ SHORTEST = 1e-10  # step, of the longest
 class Fold:
     """A fold: the point of a branch of solutions at which its parameter is greatest or least.
 
-    There the branch turns back.
+    There the branch of solutions turns back: beyond the fold the parameter changes in the other
+    direction.
     """
 
     x: Floats  # [n]
@@ -156,8 +157,8 @@ class _Curve:
     def onto(self, guess: Floats, across: Floats) -> Floats | None:
         """The point at which the curve of solutions crosses a plane, or None if none is found.
 
-        The plane goes through the point ``guess``. The vector ``across`` is perpendicular to it.
-        Newton's method starts at ``guess``.
+        The plane goes through the point ``guess``, and the vector ``across`` is perpendicular to
+        the plane. Newton's method starts at ``guess``.
         """
         u = guess
         for _ in range(ROUNDS):

@@ -94,8 +94,8 @@ class Equilibrium:
     link's load: |load/c - 1| if the link is full, else load/c - 1, but at least 0.
 
     ``index`` is the sign of det(-dy/dprice), where y are the loads of the full links. The price of
-    a link says where on its curve of loss over queue it operates (``_Network``). The index is 1 or
-    -1 (0: degenerate).
+    a link is a number that says at which queue and loss the link operates (``_Network``). The index
+    is 1 or -1 (0: degenerate).
 
     ``modes`` [full links] and ``stable_without_delay`` neglect feedback delay: the queueing delay
     s_l of link l, with the capacity c_l, changes by c_l ds_l/dt = y_l - c_l, and the windows follow
@@ -171,12 +171,13 @@ def equilibria(
     - ``curves``: for each link, rows (queue, loss) that rise from (0, 0) to loss 1 (``droptail``,
       ``red``); between rows the curve is linear.
 
-    For each choice of full links and of straight pieces of their curves, Newton's method runs from
-    ``starts`` random points, then from as many others. The indices of all equilibria (see
-    ``Equilibrium``) add up to 1. If the second search finds more equilibria, or the indices of
-    those found do not add up to 1, a third search runs from four times as many points. If it again
-    finds more, or the indices still do not add up to 1, ``complete`` is False. Raises
-    ``FieldError`` or ``ValueError`` for values out of range and for networks too large.
+    The search considers each choice of the links that are full, and of a straight piece of the
+    curve of each. For each choice Newton's method runs from ``starts`` random points, then from as
+    many others. The indices of all equilibria (see ``Equilibrium``) add up to 1. If the second
+    search finds more equilibria, or the indices of those found do not add up to 1, a third search
+    runs from four times as many points. If it again finds more, or the indices still do not add up
+    to 1, ``complete`` is False. Raises ``FieldError`` or ``ValueError`` for values out of range and
+    for networks too large.
     """
     net = _Network(routing, capacity, curves, flows)
     starts = count("starts", starts)
@@ -201,9 +202,9 @@ def equilibria(
 class _Network:
     """The equations of a network, for Newton's method.
 
-    Each link has a price: a number that says where on its curve of loss over queue the link is.
-    The curve consists of straight pieces.  The price is the number of the piece, from 0, plus
-    ``part``, the fraction of this piece that lies before the place.
+    Each link has a price: a number that says where on its curve of loss over queue the link
+    operates. The curve consists of straight pieces. The price is the number of the piece, from 0,
+    plus ``part``, the fraction of this piece that lies before the link's operating point.
     """
 
     def __init__(
@@ -242,8 +243,8 @@ class _Network:
 
         The operating point lies on the link's curve of loss over queue. It is given by ``piece``,
         the number of a straight piece of the curve, and ``part``, the fraction of this piece before
-        the point. The derivatives are by ``part``. All four arrays are [case, link]; a case is one
-        choice of operating points.
+        the point. The derivatives are with respect to ``part``. All four arrays are [case, link]; a
+        case is one choice of operating points.
         """
         out = np.zeros((4, *part.shape))
         for k, curve in enumerate(self.curves):
@@ -257,8 +258,8 @@ class _Network:
     def demand(self, q: Floats, p: Floats) -> tuple[Floats, Floats, Floats]:
         """The flows' rates at given queueing delays q and losses p along their paths: [case, flow].
 
-        Also returns the derivatives of the rates' logarithms by q and by p. Each case has its own q
-        and p.
+        Also returns the derivatives of the rates' logarithms with respect to q and p. Each case has
+        its own q and p.
 
         The constant of Reno's square-root law, 1.31, is for random losses. That of CUBIC's
         Reno-friendly region, sqrt(3/2) = 1.22, is for periodic losses (RFC 9438 4.3). So in that
@@ -291,7 +292,7 @@ class _Network:
         A case is one choice of operating points of all links on their curves of loss over queue. It
         is given by the straight piece of each link's curve and by ``part``, the fraction of this
         piece that lies before the point. The derivatives [case, link, link] are those of the loads
-        over capacities by each link's ``part``.
+        over capacities with respect to each link's ``part``.
         """
         s, p, s_by, p_by = self.place(piece, part)
         rate, by_q, by_p = self.demand(s @ self.A, np.minimum(p @ self.A, 1.0))
@@ -401,11 +402,11 @@ class _Network:
     def physical(
         self, split: tuple[NDArray[np.intp], Floats], full: NDArray[np.bool_], J: Floats
     ) -> Any:
-        """The Jacobian of ds/dt = load/capacity - 1, by the queueing delays s of the full links.
+        """The Jacobian of ds/dt = load/capacity - 1 for the queueing delays s of the full links.
 
-        ``J`` holds the derivatives of the relative loads by ``part``. A link's ``part`` is the
-        fraction, 0 to 1, of the straight piece of its loss-over-queue curve that lies before its
-        operating point. Each column of ``J`` is divided by the derivative of s by ``part``.
+        ``J`` holds the derivatives of the relative loads with respect to ``part``. A link's
+        ``part`` is the fraction, 0 to 1, of the straight piece of its loss-over-queue curve that
+        lies before its operating point. Each column of ``J`` is divided by ds/dpart.
         """
         _, _, s_by, _ = self.place(*split)
         moves = s_by[0][full]

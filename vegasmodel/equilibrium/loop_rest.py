@@ -169,7 +169,7 @@ def about_red(
 
 
 def _end(buffer: float, curve: Curve | None) -> tuple[float, str]:
-    """The longest queue in packets that an equilibrium may have, and a message.
+    """The longest queue in packets at which there can be an equilibrium, and a message.
 
     The message explains why there is no equilibrium if the flows would need a longer queue.
     """
@@ -184,7 +184,7 @@ def _end(buffer: float, curve: Curve | None) -> tuple[float, str]:
 def _chance(curve: Curve | None, loss: float, queue: float) -> tuple[float, float]:
     """The probability p that a packet is lost although the buffer has room, and its derivative.
 
-    The derivative is by RED's average queue; without RED it is 0.
+    The derivative is with respect to RED's average queue; without RED it is 0.
     """
     if curve is None or queue <= curve.min_threshold:
         return loss, 0.0

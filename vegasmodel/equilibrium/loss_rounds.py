@@ -215,7 +215,7 @@ class _Chain:
         return float(self.weight @ each)
 
     def _holes(self) -> Floats:
-        """Mean number of round trips that a fast recovery takes, for each window at a loss.
+        """Mean number of round trips of a fast recovery, for each window at which a loss occurs.
 
         It is 1 for the first lost packet. In laws that repair one loss per round trip (NewReno,
         Vegas) each further lost packet of the window adds 1.
@@ -223,11 +223,12 @@ class _Chain:
         return np.asarray(1.0 + self.law.round_per_hole * self.loss * (self.w - 1))
 
     def _silence(self, timeout: float) -> Floats:
-        """Mean time in s that a source waits for its retransmission timer, per window at a loss.
+        """Mean time in s that a source waits for its retransmission timer, after a loss.
 
-        This is the coarse timer. It doubles, six times at most, until the retransmission and the
-        two packets after it arrive. Vegas waits longer, because a fast retransmit doubles its
-        coarse timer, too, so the timer may be doubled several times before the wait begins.
+        The result has one value for each window at which a loss occurs. The wait is that for the
+        coarse timer. It doubles, six times at most, until the retransmission and the two packets
+        after it arrive. Vegas waits longer, because a fast retransmit doubles its coarse timer,
+        too, so the timer may be doubled several times before the wait begins.
         """
         p = -math.expm1(DUPLICATES * self.keep)
         doubled = 1 + p + 2 * p**2 + 4 * p**3 + 8 * p**4 + 16 * p**5 + 32 * p**6
@@ -292,10 +293,10 @@ class _Chain:
         return lost + alive[:, None] * to, sent + alive * packets
 
     def _start(self, phase: tuple[Floats, ...], window: Floats, least: float) -> tuple[Floats, ...]:
-        """Values of the arrays in ``phase`` for growth that starts at ``window`` packets.
+        """The arrays in ``phase``, interpolated to growth that starts at ``window`` packets.
 
         The first axis of each array is the starting window, on the grid of windows of the chain.
-        Between two windows of the grid the values are interpolated linearly.
+        Between two windows of the grid the interpolation is linear.
         """
         window = np.clip(window, least, self.w[-1])
         low = np.clip(np.searchsorted(self.w, window) - 1, 0, self.w.size - 2)
@@ -306,7 +307,7 @@ class _Chain:
         )
 
     def _fast_retransmit(self) -> Floats:
-        """Probability that a loss is repaired without a timeout, for each window at a loss.
+        """Probability that a loss causes no timeout, for each window at which a loss occurs.
 
         For a window that is not a whole number it is interpolated linearly.
         """

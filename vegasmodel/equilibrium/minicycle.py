@@ -376,10 +376,11 @@ def window_alone(
 def threshold(
     capacity: npt.ArrayLike, rtt: npt.ArrayLike, alpha: npt.ArrayLike, decrease: npt.ArrayLike
 ) -> Floats:
-    """The buffer B_th in packets below which Vegas never reaches its equilibrium (appendix A).
+    """The buffer B_th in packets below which Vegas never reaches its equilibrium.
 
-    It is the positive root B of ``(mu T + B + 1)/(3 - 2 lambda) = alpha (mu T + B)/B``, where mu T
-    is the bandwidth-delay product and lambda the factor of Vegas's window at a loss.  The paper's
+    Below B_th the cycle is that of appendix A of the paper ``devendictis``. B_th is the positive
+    root B of ``(mu T + B + 1)/(3 - 2 lambda) = alpha (mu T + B)/B``, where mu T is the
+    bandwidth-delay product and lambda the factor of Vegas's window at a loss. The paper's
     approximation is alpha (3 - 2 lambda).
     """
     C, T, _, A, _, cut, *_ = _inputs(capacity, rtt, 0.0, alpha, None, decrease)

@@ -48,8 +48,8 @@ PHASES = ("fill", "grow", "hold", "lag", "follow", "overflow")
 class Edge:
     """The sum V of the Vegas windows as a function of the queue q, at a given backlog per flow.
 
-    By equation (7), ``V = shift + pull/q``. Vegas keeps its window if its backlog is between two
-    values, the lower and the upper edge; there is one ``Edge`` for each.
+    By equation (7) of the paper ``devendictis``, ``V = shift + pull/q``. Vegas keeps its window if
+    its backlog is between two values, the lower and the upper edge; there is one ``Edge`` for each.
     """
 
     shift: Floats
@@ -59,8 +59,9 @@ class Edge:
         """The sum V of the Vegas windows at which each Vegas flow has this edge's backlog.
 
         The backlog is the number of the flow's own packets in the queue, and ``q`` is the number of
-        all packets in the queue.  V is ``shift + pull/q``, the paper's equation (7).  If the edge's
-        backlog is 0, ``shift`` and ``pull`` are 0, and V is 0 whatever ``q`` is.
+        all packets in the queue. V is ``shift + pull/q``, equation (7) of the paper
+        ``devendictis``. If the edge's backlog is 0, ``shift`` and ``pull`` are 0, and V is 0
+        whatever ``q`` is.
         """
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             return self.shift + np.where(self.pull > 0.0, self.pull / q, 0.0)
@@ -137,10 +138,10 @@ def positive_root(p: Floats, r: Floats, c: Floats) -> Floats:
 def loss_limited_window(M: Floats, B: Floats, cut: Floats, n_V: Floats, n_R: Floats) -> Floats:
     """The sum V of the Vegas windows at the loss, if Vegas and Reno both grow up to it.
 
-    This is W_V(N) of appendix A.  It follows from V (1 - lambda) = n_V (N - 1), R/2 = n_R (N - 1)
-    and V + R = mu T + B + 1.  R is the sum of the Reno windows at the loss, N the number of
-    mini-cycles (round trips), lambda the factor of Vegas's window at a loss, mu T the
-    bandwidth-delay product and B the buffer.  For one source each V = (mu T + B + 1)/(3 - 2
+    This is W_V(N) of appendix A of the paper ``devendictis``. It follows from V (1 - lambda) = n_V
+    (N - 1), R/2 = n_R (N - 1) and V + R = mu T + B + 1. R is the sum of the Reno windows at the
+    loss, N the number of mini-cycles (round trips), lambda the factor of Vegas's window at a loss,
+    mu T the bandwidth-delay product and B the buffer. For one source each V = (mu T + B + 1)/(3 - 2
     lambda).
     """
     return (M + B + 1) * n_V / (n_V + 2 * n_R * (1 - cut))
@@ -151,9 +152,9 @@ def still_grows(
 ) -> npt.NDArray[np.bool_]:
     """Whether Vegas's backlog is still below its lower threshold when the buffer overflows.
 
-    The buffer is then smaller than B_th, and Vegas's window is that of appendix A. Vegas sees the
-    queue of ``response`` round trips ago; in each of them the queue grew by n_V + n_R packets, one
-    for each source.
+    The buffer is then smaller than B_th, and Vegas's window is that of appendix A of the paper
+    ``devendictis``. Vegas sees the queue of ``response`` round trips ago; in each of them the queue
+    grew by n_V + n_R packets, one for each source.
     """
     seen = np.clip(B + 1 - response * (n_V + n_R), 0.0, B)
     return loss_limited_window(M, B, cut, n_V, n_R) <= lower.window(seen)
@@ -181,9 +182,10 @@ def held_window(path: Path) -> Floats:
 def final_windows(path: Path) -> tuple[Floats, Floats]:
     """The least and the greatest sum V of the Vegas windows at the loss; mostly they are equal.
 
-    The paper calls V W_V(N). If Vegas grows up to the loss, V is that of appendix A. If Vegas's
-    backlog reaches its upper limit, V is its window at rest (7) with a full buffer, or its least
-    window. Between the two limits of its backlog Vegas holds its window, and V is that window.
+    In the paper ``devendictis`` V is W_V(N). If Vegas grows up to the loss, V is that of appendix
+    A. If Vegas's backlog reaches its upper limit, V is its window at rest, by equation (7), with a
+    full buffer, or its least window. Between the two limits of its backlog Vegas holds its window,
+    and V is that window.
 
     If Vegas is never cut (lambda = 1), *every* window of a range returns after a cycle. With the
     least of them, Vegas's backlog is at its lower limit when the queue of the cycle is shortest.
@@ -350,13 +352,13 @@ def _filling(M: Floats, B: Floats, course: Course) -> tuple[Floats, Floats, Floa
 def _following(path: Path, q: Floats, p: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     """Length and integrals of phase 3, in which the queue grows from ``q`` to ``p`` packets.
 
-    In this phase Vegas's backlog stays at the greatest value at which Vegas does not shrink. By the
-    paper's equation (17) the sum of the Vegas windows is then V = h + X/q, with constants h
-    (``shift``) and X (``pull``) of ``path.upper``. The sum of the Reno windows is
+    In this phase Vegas's backlog stays at the greatest value at which Vegas does not shrink. By
+    equation (17) of the paper ``devendictis`` the sum of the Vegas windows is then V = h + X/q,
+    with constants h (``shift``) and X (``pull``) of ``path.upper``. The sum of the Reno windows is
     R = mu T + q - V, where mu T is the bandwidth-delay product. R grows by n_R packets in each
     mini-cycle (round trip) i, so di = dR/n_R = (1 + X/q^2) dq/n_R. With this, all integrals are
-    elementary functions of q. Returns the length in mini-cycles, and the integrals over i of
-    W = mu T + q, of q W and of V.
+    elementary functions of q. Returns the length in mini-cycles, and the integrals over i of W = mu
+    T + q, of q W and of V.
     """
     M, X, h = path.M, path.upper.pull, path.upper.shift
     safe = np.where(p > q, q, 1.0)  # an empty phase has no queue to divide by

@@ -51,10 +51,10 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Cycles:
-    """Steady cycles of Vegas and Reno for different buffers: arrays with one entry per cycle.
+    """Steady cycles of Vegas and Reno at different buffer sizes: arrays with one entry per cycle.
 
-    The cycles are in the order of the curve of solutions, along which the buffer may rise and fall.
-    Throughputs are those of one flow.
+    The cycles are in the order of the curve of solutions, along which the buffer size may rise and
+    fall. Throughputs are those of one flow.
     """
 
     buffer: Floats  # packets
@@ -82,17 +82,17 @@ def cycles(
     n_reno: int = 1,
     step: float = 0.02,
 ) -> Cycles:
-    """The steady cycles as the buffer varies: one curve of solutions, from the least buffer on.
+    """The steady cycles as the buffer size varies: one curve of solutions from the smallest buffer.
 
     A fraction p of the overflows cuts Vegas's window, so an overflow multiplies the window by
-    lambda^p on average.  At the least buffer p = 1.  Further along the curve p may be smaller.
+    lambda^p on average. At the smallest buffer p = 1. Further along the curve p may be smaller.
 
     capacity is in pkt/s, rtt in s, alpha (the lower threshold) in packets, and ``buffers`` are the
-    least and the greatest buffer in packets.  decrease is lambda < 1, the factor of Vegas's window
-    at a loss. ``variant`` and ``response`` are as in `minicycle.solve`.  The throughputs come from
-    `minicycle.solve`, called with lambda^p as the factor at a loss.  Raises FieldError for
-    arguments out of range, for decrease = 1, and for a least buffer above B_th
-    (`minicycle.threshold`), where no cycle has p = 1.
+    least and the greatest buffer in packets. decrease is lambda < 1, the factor of Vegas's window
+    at a loss. ``variant`` and ``response`` are as in `minicycle.solve`. The throughputs come from
+    `minicycle.solve`, called with lambda^p as the factor at a loss. Raises FieldError for arguments
+    out of range, for decrease = 1, and for a least buffer above B_th (`minicycle.threshold`), where
+    no cycle has p = 1.
     """
     M = float(positive("capacity", capacity) * positive("rtt", rtt))
     A, lag = float(positive("alpha", alpha)), float(numbers("response", response))

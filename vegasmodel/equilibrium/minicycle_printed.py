@@ -21,10 +21,11 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 def throughput(
     mu: Floats, T: Floats, B: Floats, alpha: Floats, lam: Floats
 ) -> tuple[Floats, Floats]:
-    """The throughputs Lambda_Vegas and Lambda_Reno as the paper prints them, pkt/s.
+    """The throughputs Lambda_Vegas and Lambda_Reno as the paper ``devendictis`` prints them, pkt/s.
 
     mu is the capacity in pkt/s, T the round trip without queues in s; the buffer B and alpha are in
-    packets.  The result is NaN if the buffer exceeds mu T: the paper's hypothesis 2 excludes that.
+    packets, and ``lam`` is lambda, the factor of Vegas's window at a loss. The result is NaN if the
+    buffer exceeds mu T: the paper's hypothesis 2 excludes that.
     """
     B_th = alpha * (3 - 2 * lam)
     below = np.less(B, B_th)
@@ -40,9 +41,10 @@ def throughput(
 def equilibrium(
     mu: Floats, T: Floats, B: Floats, alpha: Floats, lam: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """What the paper prints for a buffer B above B_th, where Vegas reaches its equilibrium.
+    """The cycle for a buffer B above B_th, where Vegas reaches its equilibrium, as printed.
 
-    Returns the packets P_Vegas and P_Reno of a cycle, and its duration Delta in seconds.
+    Returns the packets P_Vegas and P_Reno of a cycle, and its duration Delta in seconds, by the
+    equations that the paper ``devendictis`` prints.
     """
     M = mu * T
     # (7) at q = B
@@ -74,9 +76,10 @@ def equilibrium(
 
 
 def vegas_window(W_R: Floats, M: Floats, alpha: Floats) -> Floats:
-    """Equation (17): Vegas's window at rest if Reno's window is ``W_R`` packets.
+    """Vegas's window at rest if Reno's window is ``W_R`` packets.
 
-    M is the bandwidth-delay product mu T in packets.
+    This is equation (17) of the paper ``devendictis``. M is the bandwidth-delay product mu T in
+    packets.
     """
     C = W_R - alpha - M
     root = np.sqrt(C * C + 4 * alpha * W_R)
@@ -84,14 +87,14 @@ def vegas_window(W_R: Floats, M: Floats, alpha: Floats) -> Floats:
 
 
 def phase_3_sum(W_R: Floats, steps: Floats, M: Floats, alpha: Floats) -> Floats:
-    """Vegas's packets in phase 3 of a cycle, C_V: the sum of Vegas's windows (17).
+    """Vegas's packets in phase 3 of a cycle, C_V: the sum of Vegas's windows.
 
-    The sum is over the mini-cycles (round trips) i of the phase.  Their number ``steps`` need not
-    be whole, so the formula of Euler and Maclaurin replaces the sum.  It adds three terms: the
-    integral of the window W_V over i, half the difference of W_V between the two ends, and a
-    twelfth of the difference of dW_V/di between the two ends.  The integral is computed over the
-    queue q, with W_V = alpha + X/q and di = (1 + X/q^2) dq.  Here X = alpha mu T, and mu T is the
-    bandwidth-delay product.
+    The windows are those of equation (17) of the paper ``devendictis``. The sum is over the
+    mini-cycles (round trips) i of the phase. Their number ``steps`` need not be whole, so the
+    formula of Euler and Maclaurin replaces the sum. It adds three terms: the integral of the window
+    W_V over i, half the difference of W_V between the two ends, and a twelfth of the difference of
+    dW_V/di between the two ends. The integral is computed over the queue q, with W_V = alpha + X/q
+    and di = (1 + X/q^2) dq. Here X = alpha mu T, and mu T is the bandwidth-delay product.
     """
     X = alpha * M
 
@@ -107,10 +110,10 @@ def phase_3_sum(W_R: Floats, steps: Floats, M: Floats, alpha: Floats) -> Floats:
 
 
 def appendix_a(mu: Floats, T: Floats, B: Floats, lam: Floats) -> tuple[Floats, Floats, Floats]:
-    """What the paper prints for a buffer B below B_th, where Vegas never reaches its equilibrium.
+    """The cycle for a buffer B below B_th, where Vegas never reaches its equilibrium, as printed.
 
-    Returns the packets P_Vegas and P_Reno of a cycle, and its duration Delta in seconds (appendix
-    A).
+    Returns the packets P_Vegas and P_Reno of a cycle, and its duration Delta in seconds, by the
+    equations that the paper ``devendictis`` prints in appendix A.
     """
     M = mu * T
     N = (M + B + 1) * (1 - lam) / (3 - 2 * lam) + 1

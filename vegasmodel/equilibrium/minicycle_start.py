@@ -35,7 +35,8 @@ def edge(backlog: Floats, variant: Variant, n_V: Floats, M: Floats) -> Edge:
     """The sum of the Vegas windows as a function of the queue, if each backlog is ``backlog``.
 
     The backlog of a flow, in packets, is computed as the variant does. The function is equation (7)
-    of the paper. n_V is the number of Vegas flows and M the bandwidth-delay product in packets.
+    of the paper ``devendictis``. n_V is the number of Vegas flows and M the bandwidth-delay product
+    in packets.
     """
     A = n_V * np.maximum(backlog, 0.0)
     return Edge(shift=np.zeros_like(A) if find(variant).backlog_over_base else A, pull=A * M)
@@ -48,7 +49,7 @@ def edges(
 
     Vegas keeps its window if its backlog is between these two backlogs. They follow from alpha,
     beta and the rounding of the variant. Each function is an ``Edge``: equation (7) of the paper
-    at one of the two backlogs.
+    ``devendictis`` at one of the two backlogs.
     """
     lower, upper = dead_zone(alpha, beta, variant)
     return edge(lower, variant, n_V, M), edge(upper, variant, n_V, M)

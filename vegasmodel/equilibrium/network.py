@@ -73,8 +73,8 @@ class Equilibrium:
     """The flows' rates, and the links' queueing delays, in equilibrium.
 
     ``rates`` [flow] are in pkt/s; ``prices`` [link] and ``path_delay`` [flow] are queueing delays
-    in seconds.  ``status`` is ``DONE``, or ``INACCURATE`` if the certificate's residual is too
-    large.
+    in seconds. ``status`` is ``DONE``, or ``INACCURATE`` if the optimality conditions are violated
+    by too much (``Certificate``).
     """
 
     rates: Floats
@@ -122,7 +122,7 @@ def certificate(
     rates: ArrayLike,
     prices: ArrayLike,
 ) -> Certificate:
-    """How far any rates and prices are from the optimality (KKT) conditions, without a solver.
+    """How far given rates and prices are from the optimality (KKT) conditions; no solver is used.
 
     A price is a link's queueing delay in s.
     """
@@ -140,8 +140,8 @@ def certificate(
 def parking_lot(links: int, long: int = 1, cross: int = 1) -> Floats:
     """The routing matrix of ``long`` flows over all ``links``, then ``cross`` flows on each link.
 
-    It is the parking-lot topology of ``podlesny`` IV-H, which has 5 links, 20 long flows and 20
-    cross flows on each link, all Vegas.
+    It is the parking-lot topology of the paper ``podlesny``, section IV-H, which has 5 links, 20
+    long flows and 20 cross flows on each link, all Vegas.
     """
     links, long, cross = count("links", links), count("long", long, 0), count("cross", cross, 0)
     own = np.kron(np.eye(links), np.ones((1, cross)))
@@ -171,8 +171,8 @@ def _interior_point(A: Floats, c: Floats, a: Floats, x: Floats) -> Floats:
     """The links' queueing delays ("prices"), s, by the solver Clarabel for convex problems.
 
     It minimises -sum_i (alpha_i t_i + x_i r_i) subject to t_i <= ln r_i and to the capacities, for
-    the rates r_i, thresholds alpha_i and over-estimates x_i.  Rates are in units of the fair share
-    and loads in units of the capacity; in other units Clarabel sometimes fails.
+    the rates r_i, thresholds alpha_i and over-estimates x_i of baseRTT. Rates are in units of the
+    fair share and loads in units of the capacity; in other units Clarabel sometimes fails.
     """
     import clarabel
     from scipy import sparse
@@ -210,7 +210,7 @@ def _interior_point(A: Floats, c: Floats, a: Floats, x: Floats) -> Floats:
 def _placed(flows: int, place: int, value: float) -> Any:
     """A sparse matrix of shape (3 n, n): column i has ``value`` in row ``3 i + place``, else 0.
 
-    n is the number of flows.
+    n is the number of flows, ``flows``.
     """
     from scipy import sparse
 

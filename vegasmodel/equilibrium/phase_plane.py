@@ -63,9 +63,11 @@ def drift(
     rtt: ArrayLike,
     variant: str = "paper",
 ) -> NDArray[np.int64]:
-    """The direction in which each window moves by (1): +1 grows, 0 holds, -1 shrinks, [..., n].
+    """Whether Vegas makes each window grow (1), hold (0) or shrink (-1), [..., n].
 
-    ``lower`` and ``upper`` are the limits of the backlog, as ``stacks.dead_zone`` gives them.
+    A window grows if its flow's backlog is below ``lower`` packets and shrinks if it is above
+    ``upper`` packets (equation (1) of the paper ``boutremans``). ``stacks.dead_zone`` gives these
+    limits.
     """
     diff, _ = reckoned(windows, over_estimate, capacity, rtt, variant)
     low, high = numbers("lower", lower), numbers("upper", upper, infinite=True)

@@ -140,7 +140,10 @@ def pftk(
 
 
 def _pftk_timeouts(p: Floats, W: Floats) -> Floats:
-    """PFTK (24): probability that a loss at window W means a timeout; 1 for at most 3 packets."""
+    """Probability that a loss at window W leads to a timeout; 1 for W of at most 3 packets.
+
+    This is equation (24) of the PFTK model (Padhye, Firoiu, Towsley and Kurose 1998).
+    """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         keep = np.log1p(-p)  # 1 - p rounds to 1 where p is small
         lost = -np.expm1(3 * keep)
@@ -333,7 +336,8 @@ def _root(falling: Callable[[float], float], guess: float, high: float) -> float
     """The root of a falling function that is positive at 0, between 0 and ``high``.
 
     The search starts with the interval up to ``guess``, and enlarges it if needed. If the function
-    has no root below ``high``, ``high`` is returned.
+    has no root below ``high``, ``high`` is returned (or a number above 1e9, if ``high`` is
+    infinite).
     """
     from scipy.optimize import brentq
 

@@ -37,12 +37,14 @@ __all__ = [
 def service_rates(
     n_rate: ArrayLike, n_delay: ArrayLike, capacity: ArrayLike, k: ArrayLike = 1.0
 ) -> tuple[Floats, Floats]:
-    """Service rates ``(S_R, S_D)`` of the two queues, pkt/s: ``podlesny`` (6) and (7).
+    """Service rates ``(S_R, S_D)`` of the classes R and D of a Rate-Delay link, pkt/s.
 
-    ``n_rate`` and ``n_delay`` are the numbers of active flows; a router estimates them, so they
-    need not be whole. ``k`` is the target ratio of a class R flow's rate to a class D flow's. A
-    class without flows gets nothing and the other class all. If neither has flows, the equations
-    leave the split open and both rates are NaN.
+    These are equations (6) and (7) of the paper ``podlesny``. The link has a queue for loss-based
+    flows (class R) and one for Vegas flows (class D). ``n_rate`` and ``n_delay`` are the numbers of
+    their active flows; a router estimates them, so they need not be whole. ``k`` is the target
+    ratio of a class R flow's rate to a class D flow's. A class without flows gets nothing and the
+    other class all. If neither has flows, the equations leave the split open and both rates are
+    NaN.
 
     Raises ``FieldError`` for a negative or non-finite number of flows, capacity or ``k <= 0``.
     """
@@ -58,11 +60,11 @@ def service_rates(
 
 
 def volume_ratio(n_rate: ArrayLike, n_delay: ArrayLike, k: ArrayLike = 1.0) -> Floats:
-    """Traffic of class D over that of class R, ``lambda = n_D / (k n_R)``: ``podlesny`` (5).
+    """Traffic of class D over that of class R, ``lambda = n_D / (k n_R)``.
 
-    n_D and n_R are the numbers of flows, k the target ratio of an R flow's rate to a D flow's.
-    The result is infinite if only class R has no flows, and NaN if neither class has any. Raises
-    ``FieldError`` as ``service_rates``.
+    This is equation (5) of the paper ``podlesny``. n_D and n_R are the numbers of flows, k the
+    target ratio of an R flow's rate to a D flow's. The result is infinite if only class R has no
+    flows, and NaN if neither class has any. Raises ``FieldError`` as ``service_rates``.
     """
     n_R, n_D = numbers("n_rate", n_rate), numbers("n_delay", n_delay)
     weight = positive("k", k)
@@ -93,9 +95,9 @@ def served(
 ) -> tuple[Floats, Floats]:
     """The rates of the two classes, pkt/s, if each may use what the other leaves.
 
-    This is the scheduler of figure 2 of ``podlesny``. Each class is guaranteed its own service
-    rate, S_R or S_D. ``demand_*`` is the most that the class's flows can send (pkt/s, may be
-    infinite).
+    This is the scheduler of figure 2 of the paper ``podlesny``. Each class is guaranteed its own
+    service rate, S_R or S_D. ``demand_*`` is the most that the class's flows can send (pkt/s, may
+    be infinite).
     """
     s_R, s_D = numbers("S_R", S_R), numbers("S_D", S_D)
     d_R = numbers("demand_rate", demand_rate, infinite=True)
@@ -109,12 +111,12 @@ def served(
 def relative_fairness(
     total_delay: ArrayLike, n_delay: ArrayLike, total_rate: ArrayLike, n_rate: ArrayLike
 ) -> Floats:
-    """Mean rate of a Vegas flow over that of a NewReno flow: ``podlesny`` section IV.
+    """Mean rate of a Vegas flow over that of a NewReno flow, as in ``podlesny`` section IV.
 
-    It is ``(total_delay / n_delay) / (total_rate / n_rate)``.  ``total_delay`` and ``total_rate``
+    It is ``(total_delay / n_delay) / (total_rate / n_rate)``. ``total_delay`` and ``total_rate``
     are what all Vegas flows and all NewReno flows get: either both as rates or both as fractions of
-    the capacity.  In an example of the paper, 100 Vegas flows use 24 % and 300 NewReno flows 74 %.
-    The paper gives 0.97 for this; the formula gives (0.24/1) / (0.74/3) = 0.973.  The result is
+    the capacity. In an example of the paper, 100 Vegas flows use 24 % and 300 NewReno flows 74 %.
+    The paper gives 0.97 for this; the formula gives (0.24/1) / (0.74/3) = 0.973. The result is
     infinite where NewReno gets nothing, and NaN where a class has no flows.
     """
     u_D, n_D = numbers("total_delay", total_delay), numbers("n_delay", n_delay)
@@ -125,10 +127,10 @@ def relative_fairness(
 
 
 def split_buffer(buffer: ArrayLike, delay_buffer: ArrayLike = 0.1) -> tuple[Floats, Floats]:
-    """The buffers ``(B_R, B_D)`` of the two queues in whole packets, from the buffer of the link.
+    """The buffers ``(B_R, B_D)`` of the classes R and D in whole packets, from the link's buffer.
 
     Class D gets the fraction ``delay_buffer`` (0.1 in section III), rounded as in
-    ``queues.rate_delay.split``.  Raises ``FieldError`` for a negative buffer or a fraction outside
+    ``queues.rate_delay.split``. Raises ``FieldError`` for a negative buffer or a fraction outside
     [0, 1].
     """
     B = numbers("buffer", buffer, infinite=True)
@@ -136,11 +138,13 @@ def split_buffer(buffer: ArrayLike, delay_buffer: ArrayLike = 0.1) -> tuple[Floa
 
 
 def delay_bound(B_D: ArrayLike, S_D: ArrayLike) -> Floats:
-    """Longest queueing delay of a packet of class D, ``d = B_D / S_D`` seconds; section II-C.
+    """Longest queueing delay of a packet of class D, ``d = B_D / S_D`` seconds.
 
-    This holds if packets are infinitely small. A real packet may have to wait for the packet in
-    transmission, and the scheduler serves whole packets. So the delay may be longer, by at most the
-    packet time of class R plus that of class D. The delay is infinite where ``S_D`` is 0.
+    Class D is the one of Vegas flows, with the buffer B_D in packets and the service rate S_D in
+    pkt/s (section II-C of the paper ``podlesny``). The bound holds if packets are infinitely small.
+    A real packet may have to wait for the packet in transmission, and the scheduler serves whole
+    packets. So the delay may be longer, by at most the packet time of class R plus that of class D.
+    The delay is infinite where ``S_D`` is 0.
     """
     size = numbers("B_D", B_D, infinite=True)
     rate = numbers("S_D", S_D)
@@ -149,17 +153,20 @@ def delay_bound(B_D: ArrayLike, S_D: ArrayLike) -> Floats:
 
 
 def buffer_for_delay(delay: ArrayLike, S_D: ArrayLike) -> Floats:
-    """The buffer of class D whose packets wait at most ``delay`` s: ``B_D = S_D d`` packets."""
+    """The buffer of class D with which packets wait at most d seconds: ``B_D = S_D d`` packets.
+
+    d is ``delay``, and S_D is the service rate of class D (the Vegas flows) in pkt/s.
+    """
     return _floats(numbers("delay", delay) * numbers("S_D", S_D))
 
 
 def needed_delay_buffer(
     n_delay: ArrayLike, alpha: ArrayLike, beta: ArrayLike
 ) -> tuple[Floats, Floats]:
-    """The packets that ``n_delay`` Vegas flows keep in the D queue: ``(n_D alpha, n_D beta)``.
+    """The packets that n_D Vegas flows keep in the queue of class D: ``(n_D alpha, n_D beta)``.
 
-    Each flow holds alpha to beta packets at any service rate.  A buffer of n_D beta packets never
-    overflows in the steady state; one of less than n_D alpha packets always does.  (If a flow
+    Each flow holds alpha to beta packets at any service rate. A buffer of n_D beta packets never
+    overflows in the steady state; one of less than n_D alpha packets always does. (If a flow
     over-estimates baseRTT by x seconds, it holds x times its rate in addition.)
     """
     n_D = numbers("n_delay", n_delay)
@@ -171,8 +178,8 @@ def needed_delay_buffer(
 def loss_onset(B_D: ArrayLike, alpha: ArrayLike) -> Floats:
     """Number of Vegas flows beyond which the queue of class D loses packets: ``n_D > B_D / alpha``.
 
-    With more flows the buffer has no room for alpha packets of every flow. So the flows go on
-    growing until it overflows.
+    n_D is the number of flows, and B_D the buffer of class D in packets. With more flows the buffer
+    has no room for alpha packets of every flow. So the flows go on growing until it overflows.
     """
     return _floats(numbers("B_D", B_D, infinite=True) / positive("alpha", alpha))
 

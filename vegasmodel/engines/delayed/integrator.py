@@ -329,8 +329,8 @@ class _Run:
 
         Returns the polynomial of that step, the state at its end, its error, the order of the
         derivative that jumps at its end (None if none does), and the length to try for the next
-        step.  Returns None if the step would become too short.  If it became too short because a
-        delay fell below 0, raises NegativeDelayError.
+        step. If the step would become too short, the function returns None or, if the reason is a
+        delay that falls below 0, raises NegativeDelayError.
         """
         remaining, negative = self.end - t, None
         while True:
@@ -390,10 +390,10 @@ class _Run:
         return first
 
     def _first_events(self, piece: Piece) -> list[tuple[float, int]]:
-        """The time and the index of each event that occurs first in the step.
+        """The earliest event in the step, as a list of its time and its index.
 
-        The list is empty if no event occurs.  It has several entries if several events occur at the
-        same time.
+        The list is empty if no event occurs. It has several entries if several events occur at this
+        earliest time.
         """
         roots = []
         for index, event in enumerate(self.events):

@@ -99,7 +99,10 @@ def between(times: Floats, values: Floats, k: int, last: int, t: float) -> float
 
 @jit
 def index(times: Floats, k: int, last: int, t: float) -> int:
-    """Index of the last entry of ``times`` not after t, among the entries k .. ``last``."""
+    """The index of the last entry of ``times`` that is not after t.
+
+    Only the entries from index k to index ``last`` are searched.
+    """
     while k < last and times[k + 1] <= t:
         k += 1
     return k
@@ -137,10 +140,10 @@ def dropped(chance: Chance, mean: float) -> float:
 
 @jit
 def averaged(chance: Chance, mean: float, came: float, queue: float) -> float:
-    """RED's average queue after ``came`` packets have arrived; before, it was ``mean``.
+    """RED's average queue after ``came`` packets have arrived; before them it was ``mean``.
 
     Each packet moves the average towards the present queue, ``queue``, by the fraction ``weight``
-    of their difference.  Queue and averages are in packets.
+    of their difference. Queue and averages are in packets.
     """
     if chance.weight >= 1.0:
         return queue
@@ -199,15 +202,15 @@ def drop(
     p: Flows, y: Senders, past: Past, last: int, excess: float, s_max: float, losers: int,
     came: Floats, lost: Floats,
 ) -> None:  # fmt: skip
-    """Decide which flows lose the packets that overflow in a step, and when the senders learn it.
+    """Decide which flows lose the packets that overflow in a step, and when their senders learn it.
 
     ``losers`` says which flows may lose packets: ``ALL`` flows; those whose windows grew when they
-    sent the packets (``GROWING``); or the loss-based ones among the latter (``LOSS_BASED``).  These
-    flows share the loss in proportion to the packets that reach the queue in the step.  If fewer of
-    their packets reach the queue than overflow, all flows share the loss.
+    sent the packets (``GROWING``); or the loss-based ones among the latter (``LOSS_BASED``). These
+    flows share the loss in proportion to the packets that reach the queue in the step. If more
+    packets overflow than these flows have sent to the queue in the step, all flows share the loss.
 
-    The usual choice is ``GROWING``.  A source whose window is constant or falls sends one packet
-    per ACK, and this packet fits into the place that the packet just acknowledged has left.  Only a
+    The usual choice is ``GROWING``. A source whose window is constant or falls sends one packet per
+    ACK, and this packet fits into the place that the packet just acknowledged has left. Only a
     source whose window grows sends additional packets, which do not fit.
     """
     n, t = came.size, past.time[last]
@@ -316,7 +319,7 @@ def loss_report(p: Flows, y: Senders, past: Past, last: int, i: int, t: float) -
 
 @jit
 def move(p: Flows, y: Senders, i: int, acks: float, g0: float, g1: float, tossed: float) -> float:
-    """The window of flow i after a step in which its sender hears of ``acks`` packets.
+    """The window of flow i after a step, in which its sender learns the fate of ``acks`` packets.
 
     These packets were acknowledged or lost. Random loss or RED dropped ``tossed`` of them although
     the buffer had room. During the step the ratio of backlog to window goes from ``g0`` to ``g1``.
@@ -347,12 +350,13 @@ def move(p: Flows, y: Senders, i: int, acks: float, g0: float, g1: float, tossed
 
 @jit
 def may_send(p: Flows, y: Senders, i: int, t: float, sent: float) -> float:
-    """The number of packets that flow i may have sent by time t: max(A, N + W), equation (D3).
+    """The number of packets that flow i may have sent by time t: max(A, N + W).
 
-    A (``sent``) is the number of packets sent so far.  N is the number of packets of which the
-    sender knows whether they arrived, and W is the window.  After a cut of the window N + W is less
-    than A, so the sender sends nothing until ACKs have made N + W larger than A.  The sender
-    spreads its first window evenly over a round trip of the empty network.
+    This is equation (D3) of ``feedback.py``. A (``sent``) is the number of packets sent so far. N
+    is the number of packets of which the sender knows whether they arrived, and W is the window.
+    After a cut of the window N + W is less than A, so the sender sends nothing until ACKs have made
+    N + W larger than A. The sender spreads its first window evenly over a round trip of the empty
+    network.
     """
     if not p.start[i] <= t < p.stop[i]:
         return sent

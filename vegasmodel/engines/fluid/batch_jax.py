@@ -47,7 +47,7 @@ Array = Any
 def average(cases: Batch, losers: int, step: float, chunk: int | None) -> tuple[Floats, ...]:
     """Simulate all scenarios of a batch; returns the arrays of averages for ``BatchRun``.
 
-    They are in float64, of the shape [scenario, flow] or [scenario].
+    The arrays are in float64 and have the shape [scenario, flow] or [scenario].
     """
     n = cases.capacity.size
     on_cpu = jax.default_backend() == "cpu"
@@ -79,9 +79,9 @@ def average(cases: Batch, losers: int, step: float, chunk: int | None) -> tuple[
 
 
 def _put(places: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """A function ``put(values, some)`` that writes ``some`` into ``values`` and returns ``values``.
+    """A function ``put(values, some)`` that writes ``some`` into the array ``values`` in place.
 
-    ``places`` are the indices, on the last axis of ``values``, at which it writes.
+    It writes at the indices ``places`` of the last axis, and returns ``values``.
     """
 
     def put(values: np.ndarray, some: np.ndarray) -> np.ndarray:
@@ -160,9 +160,9 @@ class _Moving(NamedTuple):
 def _threshold(
     e: Array, rtt: Array, over: Array, s: Array, over_base: Array
 ) -> tuple[Array, Array]:
-    """The window at which Vegas's backlog is e packets, and its derivative by the queueing delay s.
+    """The window at which Vegas's backlog is e packets, and its derivative dW/ds.
 
-    This function is the same as ``windows.threshold``, but in JAX.
+    Here s is the queueing delay. This function is the same as ``windows.threshold``, but in JAX.
     """
     gap = s - over
     base = rtt + over
@@ -173,7 +173,11 @@ def _threshold(
 
 
 class _Motion(NamedTuple):
-    """How each window moves, and the threshold that the window slides on or moves towards."""
+    """How each flow's window moves, and the threshold at which this motion changes.
+
+    The threshold is the window at which Vegas's backlog equals one of its limits. A window that has
+    reached it may slide along it as the queueing delay changes.
+    """
 
     moves: Array  # 1: grows, -1: shrinks
     slides: Array  # bool
@@ -255,9 +259,9 @@ def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Arr
 def _excess(p: Flows, c: Array, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Array]:
     """The sum of the flows' rates at the end of a step minus the capacity, in pkt/s.
 
-    The step has length h and ends at the queueing delay s1.  Equation (W1) demands that the result
-    is 0.  Also returns the derivatives of the result with respect to s1 and to h.  This function
-    does in JAX what ``windows.excess`` does.
+    The step has length h and ends at the queueing delay s1. Equation (W1) of ``windows.py`` demands
+    that the result is 0. Also returns the derivatives of the result with respect to s1 and to h.
+    This function does in JAX what ``windows.excess`` does.
     """
     W, by_s, by_h, _ = _ahead(p, y, s1, h)
     rtt = p.rtt + s1
@@ -362,8 +366,9 @@ def _slowly(p: Flows, y: _Moving, fraction: Array, motion: _Motion) -> Array:
     """How long the next step may be, in seconds, because the queueing delay changes slowly.
 
     The length follows from the present rate of change of the delay, by the rule of
-    ``events.horizon``. But a step also ends where the first window will reach a threshold. The
-    result is 0 if a flow is in slow start; the step then has its usual length.
+    ``events.horizon``. It is limited to the time until the first of the flows' windows reaches a
+    threshold of Vegas's backlog. The result is 0 if a flow is in slow start; the step then has its
+    usual length.
     """
     per = 1.0 / (p.rtt + y.s)
     speed = jnp.where(motion.moves > 0, p.growth, motion.moves) * per

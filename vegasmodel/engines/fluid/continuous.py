@@ -146,26 +146,26 @@ def _group(flow: Flow, packets: bool) -> tuple[float, ...]:
 
 
 def fresh(flows: Flows) -> tuple[State, Tally]:
-    """The state before any flow starts, and a record of time integrals that are all zero."""
+    """The state before any flow starts, and a ``Tally`` of time integrals that are all zero."""
     n = flows.rtt.size
     state = State(np.zeros(n), np.full(n, np.inf), np.zeros(n, np.bool_), np.zeros(n), np.zeros(2))
     return state, empty_tally(n)
 
 
 def empty_tally(n: int) -> Tally:
-    """A record of time integrals for n flows, all equal to zero."""
+    """A ``Tally`` for n flows: the time integrals for the averages, all equal to zero."""
     return Tally(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2))
 
 
 def limits(scenario: Scenario, packets: bool) -> tuple[float, float]:
     """Capacity in pkt/s, and the queueing delay in seconds at which the buffer overflows.
 
-    By section 3 of ``devendictis`` a packet is lost when the windows of Vegas and Reno together
-    reach mu T + B + 1.  Here mu T is the bandwidth-delay product and B the buffer in packets.  So
-    the buffer overflows at a queue of B + 1 packets.
+    By section 3 of the paper ``devendictis`` a packet is lost when the windows of Vegas and Reno
+    together reach mu T + B + 1. Here mu T is the bandwidth-delay product and B the buffer in
+    packets. So the buffer overflows at a queue of B + 1 packets.
 
-    With ``packets`` a sender uses only the whole part of its window W.  While W grows, its whole
-    part is W - 1/2 on average.  The equations contain this average instead of W, so in them the
+    With ``packets`` a sender uses only the whole part of its window W. While W grows, its whole
+    part is W - 1/2 on average. The equations contain this average instead of W, so in them the
     buffer overflows at a queue that is half a packet shorter: B + 1/2 packets.
     """
     link = scenario.links[0]
@@ -195,20 +195,20 @@ def run(
     """Integrate the equations of the windows from time 0 to the scenario's ``duration``.
 
     The result holds one sample of each trajectory every ``sample`` seconds (default: a thousandth
-    of the duration).  The other arguments are:
+    of the duration). The other arguments are:
 
     - ``losers`` selects which flows lose packets when the queue overflows: ``growing``, those whose
-      windows grow at that moment; ``all``, every flow (hypothesis 5 of the source ``devendictis``);
+      windows grow at that moment; ``all``, every flow (hypothesis 5 of the paper ``devendictis``);
       or ``loss-based``, the loss-based ones among those that grow.
-    - ``packets`` adds the effect of whole packets on averages.  A loss-based flow's fast recovery
+    - ``packets`` adds the effect of whole packets on averages. A loss-based flow's fast recovery
       takes a round trip, and the buffer overflows at a queue that is half a packet shorter
-      (``limits``).  By default ``packets`` is on if a flow's variant is ns2 or linux.
-    - ``step`` is the length of an integration step divided by the shortest round trip.  Steps are
+      (``limits``). By default ``packets`` is on if a flow's variant is ns2 or linux.
+    - ``step`` is the length of an integration step divided by the shortest round trip. Steps are
       longer where the queue changes slowly, and the error falls with the square of ``step``.
 
-    A cycle of the windows lasts from one overflow to the next.  Cycles that repeat (windows equal
-    to 1e-9) are computed once.  Raises ``ValueError`` where the model has no equation for the
-    scenario (``unsupported`` gives the reason).
+    A cycle of the windows lasts from one overflow to the next. Cycles that repeat (the windows are
+    equal to within a relative error of 1e-9) are computed once. Raises ``ValueError`` where the
+    model has no equation for the scenario (``unsupported`` gives the reason).
     """
     from vegasmodel.engines.fluid import march as windows_march
 

@@ -102,7 +102,7 @@ class _Motion:
         return copied
 
     def slowest(self, state: State) -> float:
-        """The longest RTT of a flow at the queueing delay of ``state``, in seconds."""
+        """The longest RTT of any flow at the queueing delay of ``state``, in seconds."""
         return float(self.flows.rtt.max() + state.clock[1])
 
 
@@ -155,10 +155,10 @@ def limit_cycle(
 def _rest_or_loss(motion: _Motion, state: State, longest: float) -> int:
     """Simulate until the next overflow, or until all windows have come to rest.
 
-    The simulation goes on in stretches of time, and each is longer than the one before: the first
-    takes 16 round trips, and none takes more than ``longest``.  The windows rest if they are the
-    same before and after a stretch.  Returns ``OVERFLOW``, ``DONE`` if the windows rest,
-    ``UNSETTLED`` if neither has happened, or the code of a failure.
+    The windows are taken to rest if they are the same at the beginning and at the end of a period
+    of time. The first period takes 16 round trips. Each further one is a quarter longer than the
+    one before, but none takes more than ``longest`` round trips. Returns ``OVERFLOW``, ``DONE`` if
+    the windows rest, ``UNSETTLED`` if neither has happened, or the code of a failure.
     """
     trips = 16.0
     while trips <= longest:
@@ -333,9 +333,9 @@ def _average(
 def _jacobian(image: Callable[[Floats], Floats], window: Floats, on: np.ndarray) -> Floats:
     """The matrix of derivatives of a map of the active flows' windows, by central differences.
 
-    A column has the derivatives by one window.  The column is NaN if the map jumps at this window:
-    at an overflow a slightly larger window is cut and a slightly smaller one is not, or the other
-    way round.
+    Each column has the derivatives with respect to one window. The column is NaN if the map jumps
+    at this window: at an overflow a slightly larger window is cut and a slightly smaller one is
+    not, or the other way round.
     """
     active, here = np.flatnonzero(on), image(window)
     jacobian: Floats = np.empty((active.size, active.size))

@@ -32,10 +32,10 @@ AIM = -0.005 * SLACK  # of a window: where an event is stepped upon, just before
 
 @jit
 def violation(p: Flows, i: int, y: State, s: float, s1: float, h: float, move: int) -> float:
-    """By how many packets flow i's window would pass the point at which its motion ``move`` ends.
+    """How many packets flow i's window would go beyond the point at which its motion ``move`` ends.
 
     ``move`` says how the window moves: it grows, shrinks, rests, or slides on a threshold of the
-    backlog.  The step has length h and takes the queueing delay from s to s1.  The result is 0 or
+    backlog. The step has length h and takes the queueing delay from s to s1. The result is 0 or
     negative if the window can move in this way for the whole step.
     """
     W, x, slow = y.window[i], y.over_estimate[i], y.in_slow_start[i]
@@ -137,10 +137,11 @@ def time_to_change(
 def drift(p: Flows, y: State, on: np.ndarray, moves: np.ndarray) -> float:
     """The derivative s' = ds/dt of the queueing delay, if all windows keep their present motions.
 
-    By (W1) the rates W/(T + s) add up to the capacity, where T is a flow's propagation delay.  So
-    the derivatives of the rates add up to 0: sum of (u + (dW/ds - W/(T + s)) s')/(T + s) = 0.  If a
-    window W grows or shrinks, u is dW/dt in pkt/s, and dW/ds is 0.  If a window slides on a
-    threshold of the backlog, u is 0, and dW/ds is the derivative of ``windows.threshold``.
+    By equation (W1) of ``windows.py`` the rates W/(T + s) add up to the capacity, where T is a
+    flow's propagation delay. So the derivatives of the rates add up to 0:
+    sum of (u + (dW/ds - W/(T + s)) s')/(T + s) = 0. If a window W grows or shrinks, u is dW/dt in
+    pkt/s, and dW/ds is 0. If a window slides on a threshold of the backlog, u is 0, and dW/ds is
+    the derivative of ``windows.threshold``.
     """
     s, push, give = y.clock[1], 0.0, 0.0
     for i in range(on.size):

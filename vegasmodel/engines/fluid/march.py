@@ -48,7 +48,7 @@ class Workspace(NamedTuple):
 def set_delay(p: Flows, y: State, on: np.ndarray, c: float) -> None:
     """Set the queueing delay that belongs to the present windows, after windows have jumped.
 
-    At this delay the flows' rates add up to the capacity, equation (W1).
+    At this delay the flows' rates add up to the capacity, equation (W1) of ``windows.py``.
     """
     y.clock[1] = delay_after(p, y, on, y.clock[1], 0.0, c, np.inf)
 

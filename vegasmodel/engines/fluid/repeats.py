@@ -46,11 +46,11 @@ def replay(
 ) -> int:  # fmt: skip
     """Fill in the samples at the times of ``grid`` before ``until``, after cycles were skipped.
 
-    All skipped cycles equal the last cycle that was simulated.  Entries 0 .. m - 1 of ``trail``
-    hold the states of this cycle, and the samples are interpolated between them.  The overflow at
-    the end of a cycle counts as the start of the next one.  ``earlier`` holds how many losses each
-    flow had up to the end of the simulated cycle, and ``lost`` how many up to ``until``.  Returns
-    the index of the first time in ``grid`` that is not before ``until``.
+    All skipped cycles equal the last cycle that was simulated. Entries 0 .. m - 1 of ``trail`` hold
+    the states of this cycle, and the samples are interpolated between them. The overflow at the end
+    of a cycle counts as the start of the next one. ``earlier`` is the number of losses of each flow
+    up to the end of the simulated cycle, and ``lost`` that up to ``until``. Returns the index of
+    the first time in ``grid`` that is not before ``until``.
     """
     j, begun, n = 0, trail[0, 0], lost.size
     left = nearest((until - begun) / period) - 1.0  # cycles from its end to ``until``

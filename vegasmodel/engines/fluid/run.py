@@ -129,10 +129,10 @@ def run(
 
 
 def _done(found: list[dict[str, Any]], asked: int | None) -> bool:
-    """Whether no further run is needed.
+    """Whether no further run of the simulation is needed.
 
-    With ``asked``, this is the number of runs needed.  If it is None, the runs suffice once their
-    throughputs differ little (``scatter.enough``).
+    ``asked`` is the number of runs that the user has asked for. If it is None, the runs ``found``
+    so far suffice once their throughputs differ little (``scatter.enough``).
     """
     if asked is not None:
         return len(found) >= asked
@@ -204,10 +204,10 @@ def begin(scenario: Scenario, flows: np.ndarray, k: int) -> np.ndarray:
 
 
 def frame(scenario: Scenario) -> tuple[Any, float, bool]:
-    """What a simulation needs of the scenario: its link, the length of a step, and a flag.
+    """The link's constants, the length of a step, and a flag: the same in all runs of a scenario.
 
-    The length of a step is given in units of the shortest round trip.  The flag (``smooth``) is
-    true if windows are real numbers that change at every instant.
+    The length of a step is given in units of the shortest round trip. The flag (``smooth``) is true
+    if windows are real numbers that change at every instant.
     """
     smooth = papers_only(scenario)
     return _bottleneck(scenario, smooth), CONTINUOUS_STEP if smooth else STEP, smooth

@@ -66,7 +66,7 @@ class _Motion:
 
     @property
     def trip(self) -> float:
-        """The longest RTT of a flow at the present queueing delay, in seconds."""
+        """The longest RTT of any flow at the present queueing delay, in seconds."""
         return float(self.flows["rtt"].max() + self.state["delay"][0])
 
     def integrate(self, end: float, tally: Tally, *, until_fall: bool = False) -> bool:
@@ -148,9 +148,9 @@ def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
 def _repeats(motion: _Motion, end: float) -> LimitCycle | None:
     """Simulate until a state has returned twice, or until no window moves any more.
 
-    The state is recorded each time a window falls. It must return for the first and for the second
-    time after the same number of records. Returns the steady state, or None if neither happens up
-    to time ``end``.
+    The state is recorded each time a window falls. The number of falls until a state returns for
+    the first time must equal the number of falls from then until it returns again. Returns the
+    steady state, or None if neither happens up to time ``end``.
     """
     seen: dict[bytes, list[tuple[int, _State]]] = {}
     section, came, due, tally = 0, 0, 0, empty_tally(motion.n)

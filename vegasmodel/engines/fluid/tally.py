@@ -11,7 +11,7 @@ from vegasmodel.metrics import Floats
 
 @making
 def zero_tally(n: int) -> Tally:
-    """A record of time integrals for n flows, all equal to zero."""
+    """A ``Tally`` for n flows: the time integrals for the averages, all equal to zero."""
     return Tally(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2))
 
 

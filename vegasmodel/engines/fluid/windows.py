@@ -41,11 +41,12 @@ RATE_ERROR = 4.0 * 2.0**-52  # of the capacity: rounding error of a sum of rates
 
 @jit
 def threshold(e: float, rtt: float, over: float, s: float, over_base: bool) -> tuple[float, float]:
-    """Window at which Vegas's backlog equals e packets, and its derivative by the queueing delay s.
+    """Window at which Vegas's backlog equals e packets, and its derivative dW/ds.
 
-    Equation (4) of ``boutremans`` gives W = e (T + s)/(s - x).  Linux divides by baseRTT instead of
-    the RTT, so there W = e (T + x)/(s - x).  T (``rtt``) is the propagation delay, and x (``over``)
-    the flow's over-estimate of it.
+    Here s is the queueing delay. Equation (4) of the paper ``boutremans`` gives
+    W = e (T + s)/(s - x). Linux divides by baseRTT instead of the RTT, so there
+    W = e (T + x)/(s - x). T (``rtt``) is the propagation delay, and x (``over``) the flow's
+    over-estimate of it.
     """
     gap = s - over
     if gap <= 0.0 or e == np.inf:
@@ -60,12 +61,12 @@ def window_after(
 ) -> tuple[float, float, float, int]:
     """Window W1 of flow i at the end of a step of length h from the queueing delay s to s1.
 
-    Also returns its derivatives with respect to s1 and to h, and how the window moves.  The window
-    goes from W to W1 = W + m g, which is (W2) in implicit form.  Here T is the propagation delay,
-    and g = h/2 (1/(T + s) + 1/(T + s1)) is the length of the step in round trips.  The law chooses
-    the direction m from the window and the delay at the end of the step: m is 1 if the window
-    grows, -1 if it shrinks and 0 if it rests.  If the window slides on a threshold of the backlog,
-    m lies between these values.
+    Also returns its derivatives with respect to s1 and to h, and how the window moves. The window
+    goes from W to W1 = W + m g, which is equation (W2) of this module in implicit form. Here T is
+    the propagation delay, and g = h/2 (1/(T + s) + 1/(T + s1)) is the length of the step in round
+    trips. The law chooses the direction m from the window and the delay at the end of the step: m
+    is 1 if the window grows, -1 if it shrinks and 0 if it rests. If the window slides on a
+    threshold of the backlog, m lies between these values.
     """
     W, x, slow = y.window[i], y.over_estimate[i], y.in_slow_start[i]
     if y.clock[0] < y.recovery_until[i]:
@@ -106,9 +107,9 @@ def excess(
 ) -> tuple[float, float, float]:
     """The sum of the flows' rates at the end of a step minus the capacity c, in pkt/s.
 
-    The step has length h and ends at the queueing delay s1.  The rate of a flow is W1/(T + s1),
-    with its window W1 at that time and its propagation delay T.  Equation (W1) demands that the
-    result is 0.  Also returns the derivatives of the result with respect to s1 and to h.
+    The step has length h and ends at the queueing delay s1. The rate of a flow is W1/(T + s1), with
+    its window W1 at that time and its propagation delay T. Equation (W1) of this module demands
+    that the result is 0. Also returns the derivatives of the result with respect to s1 and to h.
     """
     total, by_s, by_h = -c, 0.0, 0.0
     for i in range(on.size):
@@ -185,7 +186,7 @@ def time_to(
 
 @jit
 def extrapolate(s: float, trend: tuple[float, float], h: float) -> float:
-    """A first guess of the delay after h seconds, from its first two derivatives ``trend``."""
+    """A first guess of the queueing delay after h seconds, by a Taylor series of two terms."""
     slope, bend = trend
     return max(s + h * (slope + 0.5 * h * bend), 0.0)
 

@@ -119,8 +119,9 @@ def blocks(f: Sender | Receiver, holes: Floats) -> int:
 def send(f: Sender, packets: float, spread: float) -> None:
     """Send ``packets`` new packets in the flow's present interval (``sender.plan``).
 
-    ``spread`` of them leave evenly spaced over the interval. The others leave together at its end,
-    when the last ACK of the interval arrives.
+    An interval is the time that the simulator handles in one event of the flow. ``spread`` of the
+    packets leave evenly spaced over the interval. The others leave together at its end, when the
+    last ACK of the interval arrives.
     """
     packets = sendable(f, packets)
     f.first = f.next
@@ -144,7 +145,7 @@ def send_or_wait(f: Sender, packets: float, spread: float) -> None:
     """Send ``packets`` new packets now, unless the sender first waits a random time (``wait.py``).
 
     If the sender waits, nothing is sent here, and ``sender.plan`` begins the wait. Otherwise
-    ``spread`` of the packets leave evenly over the interval.
+    ``spread`` of the packets leave evenly over the time in which the ACKs arrive.
     """
     if not waits_first(f, spread):
         send(f, packets, spread)
@@ -188,10 +189,10 @@ def acknowledge(f: Sender, p: Parcel, packets: float, now: float, samples: float
 
 @jit
 def portion(p: Parcel, now: float, step: float) -> float:
-    """How many packets of the group ``p`` to process in one interval of about ``step`` seconds.
+    """How many packets of the group ``p`` the simulator processes in one event of the flow.
 
-    They are the first packets of the group to arrive. A group (``Parcel``) contains packets that
-    travel together.
+    They are the first packets of the group to arrive, and their arrivals take about ``step``
+    seconds. A group (``Parcel``) contains packets that travel together.
     """
     span = p.back - now
     if span <= 1.5 * step:

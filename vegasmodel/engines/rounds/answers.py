@@ -44,7 +44,7 @@ def obstacle(scenario: Scenario) -> str | None:
 
 
 def left_out(scenario: Scenario) -> tuple[Assumption, ...]:
-    """One assumption for each feature that this simulator lacks: the scenario does not need it.
+    """The assumptions that the scenario does not need certain features that this simulator lacks.
 
     These features are rules of some laws, access links that are not much faster than the
     bottleneck, and forced drops. Each assumption says whether it holds.
@@ -68,7 +68,7 @@ def left_out(scenario: Scenario) -> tuple[Assumption, ...]:
 def _assumptions(
     scenario: Scenario, rates: Floats, acks_lost: float, *, chance: bool
 ) -> tuple[Assumption, ...]:
-    """The assumptions of an answer, each with whether it holds; the user should know them.
+    """The assumptions to print with an answer; each says whether it holds.
 
     ``rates`` are the throughputs in packets/s, [runs, flows]. ``acks_lost`` is the number of ACKs
     lost for each packet sent. ``chance`` is True if another run could give other throughputs.
@@ -110,7 +110,7 @@ def _base_lost(scenario: Scenario, outcomes: Sequence[Totals]) -> tuple[Assumpti
 def starts_of(scenario: Scenario, k: int) -> Floats:
     """The flows' start times in run number ``k``, in seconds, with the scenario's random jitter.
 
-    The driver of ns-2 draws the same times from the same seed.
+    For a run of ns-2 the same times are drawn from the same seed.
     """
     starts = np.array([member.start for member in scenario.members])
     rng = np.random.default_rng([scenario.run.seed, k])

@@ -40,7 +40,7 @@ def packets_per_ack(f: Sender) -> float:
 
 @jit
 def delack_expiry(f: Sender) -> float:
-    """The time at which a delayed ACK is sent if no second packet has arrived until then.
+    """The time at which a delayed ACK is sent unless a second packet arrives before.
 
     The result is ``NEVER`` if no ACK is being delayed.
     """
@@ -101,7 +101,7 @@ def use_quick_acks(f: Sender, acks: float) -> None:
 def pause_ended(f: Sender) -> None:
     """Double the time for which Linux's receiver delays an ACK.
 
-    It is called when no second packet came in that time.
+    The function is called when no second packet has come in that time.
     """
     if f.adapts_ack_pause:
         f.ack_ticks = min(2.0 * f.ack_ticks, _receiver_rto(f))
@@ -124,7 +124,7 @@ def _set_delack_timer(f: Sender, now: float) -> None:
 def delay_ack(f: Sender, p: Parcel, now: float) -> float:
     """Delay the ACK of a packet that has arrived at the receiver.
 
-    Returns the time at which the ACK would have reached the sender without the delay. If a second
+    Returns the time at which the ACK would reach the sender if it were not delayed. If a second
     packet arrives before the delayed ACK is sent, only the second one gives an RTT sample.
     """
     end = acknowledge(f, p, 1.0, now, 0.0)

@@ -202,9 +202,9 @@ def receivers(scenario: Scenario, flows: NDArray[Any]) -> NDArray[Any]:
 
 
 def _place(law: Law) -> int:
-    """A number for a law, by which flows of the same RTT and start time are sorted.
+    """The rank of a law, by which flows of equal RTT and start time are sorted.
 
-    So the order of the flows in the scenario file does not matter.
+    Flows are sorted so that the result does not depend on their order in the scenario file.
     """
     return 0 if law.per_ack == "thresholds" else 1 + _IN_LINE.index(law.recovery)
 

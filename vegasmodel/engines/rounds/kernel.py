@@ -68,7 +68,7 @@ BURST_PARTS = 256.0  # stretches of a burst, at most
 
 @jit
 def _foresee(links: Table[Queue], k: int, time: float) -> None:
-    """Record the time up to which a burst has used queue ``k``.
+    """Record the arrival time at queue ``k`` of the last packet of a burst.
 
     This time may be ahead of the simulation's clock, because several packets of a burst are
     simulated in one event. On a link with Rate-Delay services the time is recorded for the queues
@@ -159,9 +159,9 @@ def send_burst(net: Net, f: Sender, at: float) -> bool:
 def _share_loss(flows: Table[Sender], who: int, before: float) -> None:
     """If flow number ``who`` has just lost a packet, let every other flow lose a packet, too.
 
-    This is hypothesis 5 of ``devendictis``: losses are synchronised. Flows in recovery lose none. A
-    loss that this function has caused does not cause others. ``before`` is the number of packets
-    that flow ``who`` had lost before this event.
+    This is hypothesis 5 of the paper ``devendictis``: losses are synchronised. Flows in recovery
+    lose none. A loss that this function has caused does not cause others. ``before`` is the number
+    of packets that flow ``who`` had lost before this event.
     """
     if flows[who].lost == before:
         return
@@ -247,7 +247,9 @@ def _take_due_samples(
 ) -> float:
     """Take all samples that are due by ``now``; returns the time at which the next one is due.
 
-    Warm-up also ends here, for each queue when its own clock has reached ``warmup``.
+    The simulation of a queue may be behind the other queues, so ``now`` minus ``link.shift`` is the
+    time up to which it is complete. When this time has reached ``warmup``, the function also ends
+    the queue's warm-up.
     """
     due = NEVER
     for k in range(net.links.shape[0]):
@@ -268,7 +270,7 @@ def _take_due_samples(
 
 @rare
 def _rtt_of_small(net: Net, f: Sender) -> float:
-    """The RTT in seconds of a small packet, one of the handshake, in the queues as they are now."""
+    """The RTT in seconds of a small packet of the handshake, with the queues as they are now."""
     rtt = f.rtt
     for e in range(f.hop, f.hop + f.hops):
         h = net.hops[e]
@@ -296,7 +298,7 @@ def _handshake(net: Net, f: Sender) -> float:
 
 @rare
 def _restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
-    """Send a burst: the flow's first window, or the packets that are due after a timeout."""
+    """Send a burst: the flow's first window, or what the window allows after a timeout."""
     if f.event == TIMER:
         if early_timer_expired(f, holes, now):
             f.event = DATA
@@ -336,7 +338,7 @@ def _count_active(net: Net, f: Sender, change: int) -> None:
 
 @jit
 def _far_from_loss(f: Sender, link: Queue, calm: int) -> bool:
-    """Whether the flow's next interval of even sending may be long, because no loss is likely.
+    """Whether the next interval in which the flow sends evenly may be long: no loss is likely.
 
     Three conditions must hold for this. The flow is not in slow start. None of its packets is
     missing. The buffer of its first queue has room for several packets (``far_from_full``). The

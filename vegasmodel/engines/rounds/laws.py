@@ -217,7 +217,7 @@ def _decreased(f: Sender, factor: float) -> float:
 
 @rare
 def _window_after_loss(f: Sender) -> float:
-    """The window after a loss or an ECN mark; the caller applies the least allowed window to it."""
+    """The window after a loss or ECN mark; the caller raises it to the least window if needed."""
     if f.bictcp:
         recalc_ssthresh(f, cwnd_packets(f))
     if f.rules != BY_ADDRESS or f.bictcp:

@@ -213,8 +213,8 @@ def retransmit_first(f: Sender, holes: Floats) -> None:
 def _acks_alike(f: Sender, p: Parcel, acks: float, enough: float) -> float:
     """How many of the next ``acks`` duplicate ACKs can be processed together.
 
-    The group ends with the duplicate ACK that signals a loss, or with the one from which on the
-    window again allows packets to leave.
+    The group ends with the duplicate ACK that signals a loss, or just before the window allows
+    packets to leave again.
     """
     if p.first < f.acked:
         acks = min(acks, f.acked - p.first)

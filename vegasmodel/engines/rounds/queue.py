@@ -68,7 +68,7 @@ def _full(link: Queue) -> float:
 
 @inlined
 def _serve(link: Queue, now: float, capacity: float) -> None:
-    """Advance one queue to the time ``now``: it grows by its arrival rate less ``capacity``.
+    """Advance one queue to the time ``now``; it changes at its arrival rate less ``capacity``.
 
     The queue does not fall below 0. What arrives at a full buffer is added to ``link.excess``, and
     ``overflow`` decides later which packets are lost.
@@ -224,8 +224,8 @@ def _note_arrivals(link: Queue, now: float) -> None:
 def share_capacity(links: Table[Queue], k: int) -> None:
     """Set the guaranteed shares of the classes of a Rate-Delay link: S_R : S_D = k n_R : n_D.
 
-    This is equation (5) of ``podlesny``. S_R and S_D are the shares of the capacity that the
-    classes R and D are guaranteed, n_R and n_D are their numbers of active flows, and k is the
+    This is equation (5) of the paper ``podlesny``. S_R and S_D are the shares of the capacity that
+    the classes R and D are guaranteed, n_R and n_D are their numbers of active flows, and k is the
     target ratio of the rates of an R flow and a D flow. If a class has no active flow, the shares
     stay as they are; the other class may then use the whole capacity.
     """
@@ -457,11 +457,12 @@ def never_full(link: Queue) -> bool:
 
 @jit
 def far_from_full(link: Queue, interval: float) -> bool:
-    """Whether the buffer has room for more packets than may arrive unforeseen.
+    """Whether the buffer has room for so many packets that no loss is near.
 
-    They are ``NEAR`` packets, or a third of the ``interval`` packets that a flow sends in a long
-    interval, in which the queue is not followed packet by packet. For a small buffer, room for more
-    than half the buffer suffices.
+    A loss is near if the buffer has room for fewer than ``NEAR`` packets, or for fewer than a third
+    of ``interval``. ``interval`` is the number of packets that a flow sends in a long interval, in
+    which the queue is not followed packet by packet. For a small buffer, room for more than half
+    the buffer suffices.
     """
     room = link.buffer - link.queue * link.packets_per_work
     return room > min(max(NEAR, interval / 3.0), 0.5 * link.buffer)

@@ -41,7 +41,7 @@ Key = tuple[str, str, str]  # link, direction, class
 
 
 class Hop(NamedTuple):
-    """One queue on the path of one flow, crossed by its data packets or by its ACKs."""
+    """One queue on the path of one flow, which the flow's data packets or its ACKs cross."""
 
     queue: int
     data: bool  # data cross it, not ACKs
@@ -212,7 +212,8 @@ def _distances(scenario: Scenario, member: Member, live: list[bool]) -> Floats:
 def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
     """Find all queues of a scenario, and the paths of the flows ``members`` through them.
 
-    ``step`` is the desired length, in seconds, of an interval in which packets arrive evenly.
+    The simulator handles the packets that arrive in an interval as one event; ``step`` is the
+    desired length of such an interval, in seconds.
     """
     queues = _queues(scenario)
     by_name = {link.name: link for link in scenario.links}
@@ -310,17 +311,19 @@ def _sizes(links: NDArray[np.void], hops: NDArray[np.void]) -> None:
 def _clocks(
     links: NDArray[np.void], hops: NDArray[np.void], first: NDArray[np.int64], step: float
 ) -> tuple[float, Floats]:
-    """How long an interval of even arrivals may be, and how far each queue's clock must be behind.
+    """The length of an interval of arrivals, and how far each queue must lag behind, in seconds.
 
-    Returns a length, at most ``step``, and for each queue the time by which its clock is behind the
-    simulation's clock; both are in seconds. With a single queue the length is not limited.
+    The simulator handles packets that arrive evenly over an interval as one event. It may have
+    simulated a queue only up to a time before the simulation's clock; the difference is the lag of
+    the queue. The function returns the longest possible interval, at most ``step``, and the lag of
+    each queue. With a single queue the interval is not limited, and the lag is 0.
 
-    A queue determines which packets of an interval are lost when the interval ends, S seconds after
-    it began. The next queue, d seconds away, needs to know this when the first packet arrives
-    there. So the clock of the next queue must be behind the clock of the first one by at least
-    S - d. The queues of a flow form a cycle, because ACKs lead back to the sender. So these
-    conditions can be met only if S is at most the mean of d around each cycle. S is 1.5 times the
-    length that is returned, because an interval may be so much longer (``acks.portion``).
+    Only at the end of an interval, S seconds after it began, does a queue determine which packets
+    of the interval are lost. The next queue, d seconds away, needs to know this when the first
+    packet arrives there. So the next queue must lag behind the first one by at least S - d. The
+    queues of a flow form a cycle, because ACKs lead back to the sender. So these conditions can be
+    met only if S is at most the mean of d around each cycle. S is 1.5 times the length that is
+    returned, because an interval may be so much longer (``acks.portion``).
     """
     if len(links) == 1:
         return math.inf, np.zeros(1)
@@ -350,11 +353,11 @@ def _clocks(
 def _shifts(
     source: NDArray[np.int64], target: NDArray[np.int64], gaps: Floats, span: float, n: int
 ) -> Floats | None:
-    """The least seconds by which each queue's clock must be behind the simulation's clock.
+    """How far, at least, each queue must lag behind the simulation's clock, in seconds.
 
-    ``span`` is the length of the longest interval of even arrivals, in seconds. ``_clocks``
-    explains the conditions on the clocks. The method is that of Bellman and Ford for shortest
-    paths. Returns None if the conditions contradict each other.
+    ``span`` is the length of the longest interval of arrivals that the simulator handles as one
+    event. ``_clocks`` explains the lag and its conditions. The method is that of Bellman and Ford
+    for shortest paths. Returns None if the conditions contradict each other.
     """
     shift = np.zeros(n)
     for _ in range(n + 1):
@@ -366,17 +369,17 @@ def _shifts(
 
 
 def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
-    """A table of capacity and delays as ns-2's clock rounds them; the rounding changes with time.
+    """A table of the capacity and the delays as ns-2 rounds them, for each period of time.
 
-    It matters because ns-2's times are doubles. So the transmission time of a packet and the delay
-    of each wire are rounded to a unit that doubles at 1, 2, 4 ... seconds. If an RTT is a whole
-    number of transmission times, packets arrive exactly at the instants of departures. Then the sum
-    of these rounding errors decides whether the arrival or the departure comes first, and so whose
-    packet finds the buffer full. This can last for minutes.
+    ns-2 stores times as doubles. So the transmission time of a packet and the delay of each wire
+    are rounded to a unit that doubles when the time passes 1, 2, 4 ... seconds. If an RTT is a
+    whole number of transmission times, packets arrive exactly at the instants of departures. Then
+    the sum of these rounding errors decides whether the arrival or the departure comes first, and
+    so whose packet finds the buffer full. This can last for minutes.
 
     Row k is for times between 2^(k-1) and 2^k seconds. It contains the capacity; the time, in
     transmission times, below which two moments count as one (``Queue.instant``), as they do in
-    ns-2; and each hop's delay to the next queue.
+    ns-2; and, for each queue on each flow's path, the delay to the next queue.
 
     The rounding errors in the table are those of ns-2, but enlarged, so that they exceed the
     rounding errors of this simulator itself. They are still smaller than the difference between two

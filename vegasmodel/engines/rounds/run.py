@@ -105,12 +105,12 @@ class Totals:
 
 
 def resolution(scenario: Scenario) -> tuple[int, int]:
-    """About how many events to simulate, at most, for each flow and queue in a round trip.
+    """About the most events that are simulated for each flow and queue in a round trip.
 
     Returns two such numbers: one for the time near losses, and one for the rest of the time. If the
     number is larger than the number of packets in a round trip, each event is a single packet. If
-    not, an event is an interval in which several packets of a flow arrive evenly. Single packets
-    are needed, up to a number of events that bounds the cost, in three cases:
+    not, an event is an interval in which several packets of a flow arrive evenly. In three cases
+    each event is a single packet, unless that makes too many events:
 
     - The buffer is finite, and there are more than two flows, or flows with different RTTs or
       packet sizes, or a RED queue. Then the packet that arrives first after a departure decides who
@@ -121,14 +121,16 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
     If senders wait a random time before they send, and a buffer is finite, each event near losses
     is a single packet, because such a wait begins at a single ACK (``wait.py``). If several ACKs
     were one event, their packets would not wait. They could arrive at the very instants of
-    departures, and two of them could be lost where one is. Far from losses the intervals are
-    shorter than without waits, because a wait delays a packet, and so shortens the queue.
+    departures, and two of them could be lost where only one should be. Far from losses the
+    intervals are shorter than without waits, because a wait delays a packet, and so shortens the
+    queue.
 
     In all other cases intervals suffice while no loss is near. Near a loss of one or two flows with
     equal RTTs and packet sizes that share one link, each event is a single packet, because single
-    packets decide how many are lost, and whether a timeout follows. Far from losses their intervals
-    are long. The larger they are, the earlier a loss is near (``queue.far_from_full``). The number
-    of intervals that costs least is about the square root of the packets in pipe and buffer.
+    packets decide how many are lost, and whether a timeout follows. Far from losses the intervals
+    of such flows are long. But the longer they are, the earlier the simulator must change to single
+    packets before a loss (``queue.far_from_full``). The number of intervals per round trip that
+    costs least is about the square root of the packets that pipe and buffer hold.
 
     Where single packets would be more events than ``MOST_SINGLE``, or than ``PAIR_MOST_SINGLE`` for
     such flows, an event near losses is an interval, too.
@@ -327,12 +329,12 @@ def run(
     the instants themselves, in seconds. ``parts`` bounds the number of events per flow and round
     trip (default: ``resolution``). ``starts`` [n_flows] are start times in seconds that replace
     those of the scenario's flows. With ``synchronised``, whenever a flow loses a packet, all flows
-    lose one, as ``devendictis`` assumes. Otherwise only the flow whose packet found the buffer full
-    loses. ``without`` names mechanisms of the senders (``MECHANISMS``) that are switched off, to
-    measure their effect. The scenario's seed and ``seed`` together determine all random numbers. In
-    the totals, a group of short flows that arrive at random counts as one flow. Raises
-    ``ValueError`` for ``parts`` below 1, for unknown mechanisms, and for synchronised losses in a
-    scenario with more than one queue.
+    lose one, as the paper ``devendictis`` assumes. Otherwise only the flow whose packet found the
+    buffer full loses. ``without`` names mechanisms of the senders (``MECHANISMS``) that are
+    switched off, to measure their effect. The scenario's seed and ``seed`` together determine all
+    random numbers. In the totals, a group of short flows that arrive at random counts as one flow.
+    Raises ``ValueError`` for ``parts`` below 1, for unknown mechanisms, and for synchronised losses
+    in a scenario with more than one queue.
     """
     simulation = Simulation(
         scenario,

@@ -195,7 +195,7 @@ def _pop(f: Sender, ring: Table[Parcel]) -> None:
 def _merge(f: Sender, ring: Table[Parcel], now: float, step: float) -> None:
     """Join the next groups of packets (``Parcel``) if their ACKs arrive within ``step`` seconds.
 
-    So the number of groups in a round trip stays bounded.
+    This keeps the number of groups in a round trip bounded.
     """
     while f.count > 1:
         p, after = ring[f.head], ring[around(f.head + 1, ring)]
@@ -270,7 +270,7 @@ def _no_acks_due(f: Sender, holes: Floats, now: float) -> None:
 
 @jit
 def plan(f: Sender, ring: Table[Parcel], holes: Floats, now: float, parts: int) -> None:
-    """Plan the flow's next interval: its end ``f.time``, and the packets sent in it.
+    """Plan the flow's next event: an interval with its end ``f.time`` and the packets sent in it.
 
     The packets are those that the window allows after the next ACKs. ``parts`` is the number of
     intervals into which a round trip is divided.

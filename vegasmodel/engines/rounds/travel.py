@@ -45,12 +45,13 @@ TIE = 1e-10  # seconds; far below the time of an instruction
 
 @jit
 def due(net: Net, e: int, time: float) -> float:
-    """The time on the simulation's clock at which an event at the queue of hop ``e`` is due.
+    """The time on the simulation's clock at which an event at the queue of hop ``e`` is handled.
 
-    A hop is one queue on one flow's path. ``time`` is the event's time on the queue's own clock,
-    which may be behind the simulation's clock. If several packets arrive at the same instant, ns-2
-    handles them in a certain order (``route._leads``). To give them this order, the result is
-    earlier by a tiny time, ``Hop.early``.
+    A hop is one queue on one flow's path. The event happens at ``time``. The simulation of a queue
+    may lag behind the simulation's clock by ``Queue.shift`` seconds, so the event is handled so
+    much later. If several packets arrive at the same instant, ns-2 handles them in a certain order
+    (``route._leads``). To give them this order, the result is earlier by a tiny time,
+    ``Hop.early``.
     """
     h = net.hops[e]
     return time + net.links[h.link].shift - h.early
@@ -58,10 +59,10 @@ def due(net: Net, e: int, time: float) -> float:
 
 @jit
 def schedule(net: Net, e: int, time: float) -> None:
-    """Set the time of the next event of hop ``e``; ``time`` is on the clock of the hop's queue.
+    """Set the time of the next event of hop ``e`` to ``time``.
 
     A hop is one queue on one flow's path. If the RTTs of flows differ by whole transmission times,
-    their ACKs are due at the same instant. In the Linux kernel a few instructions then decide which
+    their ACKs arrive at the same instant. In the Linux kernel a few instructions then decide which
     flow's timer runs first. So for Linux the simulator draws their order at random.
     """
     net.keys[e] = due(net, e, time)
@@ -78,7 +79,7 @@ def schedule(net: Net, e: int, time: float) -> None:
 
 @jit
 def next_other_event(net: Net, e: int) -> float:
-    """The time, on the simulation's clock, of the earliest event at all hops but ``e``.
+    """The time, on the simulation's clock, of the earliest event at any hop other than ``e``.
 
     A hop is one queue on the path of one flow.
     """
@@ -173,17 +174,18 @@ def _lengthen(
 
 @jit
 def _noise(f: Sender, h: Hop, back: float) -> tuple[float, float]:
-    """Random seconds to be added to ``back``, the time at which the ACK of a packet would arrive.
+    """A random delay in seconds to be added to ``back``, when the ACK of a packet would arrive.
 
-    No ACK overtakes the one before it. In ns-2 the random delay is on the way to the first queue,
-    and in Linux a random wait takes place at the sender. The simulator delays the ACK instead. The
-    time from one packet to the packet that its ACK allows the sender to send is the same.
+    In ns-2 the random delay is on the way from the sender to the first queue, and in Linux the
+    sender waits a random time. The simulator delays the ACK instead. The time from one packet to
+    the packet that its ACK allows the sender to send stays the same. No ACK overtakes the one
+    before it.
 
-    If this delay has noise, ns-2's sender also waits before it sends (``noise_wait``). An ACK
-    begins a wait of its own, because ACKs are a transmission time apart and no wait is longer. Only
-    after the wait does the noise bring packets together. So the wait is drawn here, too. The second
-    result is the part of the delay that an RTT sample contains: ns-2 stamps a packet after the
-    wait.
+    If the delay is random in ns-2, the sender's random wait before it sends (``noise_wait``) is
+    drawn here, too, separately for each ACK. That is possible because ACKs are a transmission time
+    apart before the delay is added, and no wait is longer than that. The second result is the part
+    of the delay that an RTT sample contains: all but this wait, because ns-2 stamps a packet after
+    the wait.
     """
     wait = f.noise_wait * np.random.random() if f.noise_wait > 0.0 else 0.0
     late = max(f.noise * np.random.normal(), -f.slack) if f.noise > 0.0 else 0.0
@@ -265,21 +267,21 @@ def _forward_more(
 ) -> bool:
     """The same as ``_forward``, but compiled as a function of its own.
 
-    The code of ``_forward`` is copied into each function that calls it. ``arrive_at_once`` calls
-    this function in the rarer of two cases, so that ``arrive_at_once`` contains only one copy of
-    ``_forward``.
+    The code of ``_forward`` is copied into each function that calls it. ``arrive_at_once`` needs
+    ``_forward`` in two places. In the rarer one it calls this function instead, so that it contains
+    only one copy of the code.
     """
     return _forward(net, e, back, first, count, lost, rtt_sum, rtt_min, marked, sent_at)
 
 
 @jit
 def _note_lateness(link: Queue, time: float) -> None:
-    """Record in ``link.lateness`` how far the clock of a queue was ahead of an arrival, at most.
+    """Record in ``link.lateness`` by how much, at most, a packet arrived too late to be simulated.
 
-    The packet arrives at ``time``. The clock should not be ahead of it, with one exception: an
-    event may process a whole burst and so move the clock to ``link.foreseen``, the arrival of the
-    burst's last packet. So only the time by which the clock is ahead of ``link.foreseen`` is
-    recorded.
+    The packet arrives at ``time``. The queue should not yet have been simulated beyond this time,
+    with one exception: an event may process a whole burst, and so simulate the queue up to
+    ``link.foreseen``, the arrival of the burst's last packet. So only the time by which the queue
+    has been simulated beyond ``link.foreseen`` is recorded.
     """
     link.lateness = max(link.lateness, link.now - max(time, link.foreseen))
 
@@ -327,9 +329,10 @@ def arrive_evenly(
 
 @jit
 def _count_lost(f: Sender, h: Hop, lost: float) -> float:
-    """Add lost packets or ACKs to the flow's totals; returns how many packets the receiver misses.
+    """Add lost packets or ACKs to the flow's totals; returns how many of them are data packets.
 
-    For lost ACKs this is 0, because the next ACK also acknowledges what a lost one acknowledged.
+    For lost ACKs the result is 0, because the next ACK also acknowledges what a lost one
+    acknowledged.
     """
     if h.data:
         f.lost += lost
@@ -397,8 +400,8 @@ def pass_no_packets(
 ) -> bool:
     """Tell the flow's next queue, or its sender, that no packet arrives there for a while.
 
-    This is so because the flow sends no packets until ``time``, or because ``lost`` packets were
-    lost on the way.
+    The reason is that the flow sends no packets until ``time``, or that ``lost`` packets were lost
+    on the way.
     """
     h = net.hops[e]
     queue = net.links[h.link].queue

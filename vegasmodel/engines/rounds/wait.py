@@ -79,10 +79,10 @@ def begin_wait(f: Sender, holes: Floats, at: float) -> None:
 def end_wait(f: Sender, holes: Floats, now: float) -> None:
     """End the sender's random wait and send the packets that the window allows at that time.
 
-    When a wait begins while ns-2's CUBIC reduces its rate, CUBIC allows one packet more than are in
-    flight (``flight_limit``). At the end of the wait the packets in flight, without the one just
-    sent, may be as few as the window. In this case ``flight_limit`` becomes the window, if it is
-    larger (tcp-linux.cc: load_to_linux).
+    If ns-2's CUBIC is reducing its rate when a wait begins, it notes the packets in flight at that
+    time plus one (``flight_limit``). At the end of the wait it sends a packet. If the other packets
+    in flight are then not more than the window, the window is raised to ``flight_limit`` if it is
+    smaller (tcp-linux.cc: load_to_linux).
     """
     f.time, f.wait_ends = max(now, f.wait_ends), NEVER
     if not _may_send(f, holes, f.time):

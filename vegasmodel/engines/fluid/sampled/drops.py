@@ -138,7 +138,7 @@ def drop_all(
 
 @jit
 def grown_ago(flow: Sender, packets: float) -> float:
-    """How many seconds before the step's end the window was smaller by ``packets``."""
+    """How many seconds before the end of the step the window was ``packets`` packets smaller."""
     return flow.still + packets * flow.interval if flow.interval < NEVER else NEVER
 
 

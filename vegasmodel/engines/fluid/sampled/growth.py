@@ -99,9 +99,10 @@ def double(flow: Sender, g: float) -> None:
 
 @jit
 def move(flow: Sender, now: LinkState, g: float, smooth: bool) -> None:
-    """Move the window over ``g`` round trips by what its law decides, equation (S2).
+    """Change the window during ``g`` round trips as its law decides.
 
-    In slow start the window grows by the rule of slow start instead.
+    This is equation (S2) of the package ``sampled``. In slow start the rule of slow start decides
+    instead of the law.
     """
     W, doubling, moving = flow.cwnd, flow.in_slow_start, g
     if flow.in_slow_start and flow.slow_start == UNTIL_LOSS:
@@ -123,10 +124,10 @@ def move(flow: Sender, now: LinkState, g: float, smooth: bool) -> None:
 
 @jit
 def send(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
-    """Send packets until the packets in flight are as many as the window allows, equation (S3).
+    """Send packets until the packets in flight are as many as the window allows.
 
-    If the window allows fewer packets than are in flight, the flow sends fewer packets than ACKs
-    arrive.
+    This is equation (S3) of the package ``sampled``. If the window allows fewer packets than are in
+    flight, the flow sends fewer packets than ACKs arrive.
     """
     allowed, n = allowed_in_flight(flow, smooth), flow.in_flight
     if flow.timeout_ends > now.time + h:
@@ -144,12 +145,13 @@ def send(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
 
 @jit
 def grow(flows: Table[Sender], now: LinkState, h: float, smooth: bool) -> bool:
-    """Advance windows and packets in flight by a step of ``h`` seconds, equations (S2) and (S3).
+    """Advance windows and packets in flight by a step of ``h`` seconds.
 
-    Some fields of each flow receive values for this step.  ``extra`` is the number of packets sent
-    in addition to one per ACK, and ``growth`` the window's growth in pkt/s.  ``interval`` and
-    ``still`` say when the window grew: by one packet every ``interval`` seconds, until ``still``
-    seconds before the end of the step.  Returns whether any number of packets in flight changed.
+    The equations are (S2) and (S3) of the package ``sampled``. Some fields of each flow receive
+    values for this step. ``extra`` is the number of packets sent in addition to one per ACK, and
+    ``growth`` the window's growth in pkt/s. ``interval`` and ``still`` say when the window grew: by
+    one packet every ``interval`` seconds, until ``still`` seconds before the end of the step.
+    Returns whether any number of packets in flight changed.
     """
     moved = False
     for i in range(flows.shape[0]):

@@ -58,7 +58,10 @@ def source(flow: Sender, now: LinkState, smooth: bool) -> Source:
 
 @jit
 def drift(flow: Sender, now: LinkState, smooth: bool) -> float:
-    """The number m of packets by which the law makes the window grow per round trip, as in (S2)."""
+    """The growth m of the window that its law wants, in packets per round trip.
+
+    It is the m of equation (S2) of the package ``sampled``.
+    """
     f = source(flow, now, smooth)
     if flow.drift_at != 0:
         return flow.drift_factor * call(flow.drift_at, f)

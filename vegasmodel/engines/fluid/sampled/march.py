@@ -55,7 +55,7 @@ def admit(flows: Table[Sender], now: LinkState, c: float) -> float:
 
 @jit
 def rests(flows: Table[Sender], link: Bottleneck) -> bool:
-    """Whether nothing will move any window before the next flow starts or stops."""
+    """Whether all windows will keep their values until the next flow starts or stops."""
     if link.red or link.loss > 0.0:
         return False
     for i in range(flows.shape[0]):
@@ -91,8 +91,8 @@ def march(
 ) -> bool:  # fmt: skip
     """Simulate up to time ``end``; with ``until_fall``, only until ACKs make a window fall.
 
-    Returns whether ACKs have made a window fall by a packet or more.  ``fraction`` is the length of
-    a step divided by the shortest round trip.  With ``smooth`` the law's drift acts at every
+    Returns whether ACKs have made a window fall by a packet or more. ``fraction`` is the length of
+    a step divided by the shortest round trip. With ``smooth`` the law changes the window at every
     instant, and windows are not rounded to packets.
     """
     now, fell = state[0], False

@@ -11,10 +11,11 @@ RATE_ERROR = 1e-12  # ... and of the rates in it, of the capacity
 
 @jit
 def delay(flows: Table[Sender], now: LinkState, c: float) -> float:
-    """The queueing delay s at which the sum R(s) of the flows' rates is the capacity c, (S1).
+    """The queueing delay s at which the sum R(s) of the flows' rates is the capacity c.
 
-    Newton's method solves 1/R(s) = 1/c.  1/R is a concave function of s, so the method does not
-    overshoot.  If all RTTs are equal, 1/R is linear and one step of the method is enough.
+    This is equation (S1) of the package ``sampled``. Newton's method solves 1/R(s) = 1/c. 1/R is a
+    concave function of s, so the method does not overshoot. If all RTTs are equal, 1/R is linear
+    and one step of the method is enough.
     """
     s = now.delay
     for _ in range(50):

@@ -56,19 +56,19 @@ def begin_train(flow: Sender, now: LinkState, c: float) -> None:
 
 @jit
 def begins(flow: Sender, now: LinkState, t: float, wait: float, link: Bottleneck) -> bool:
-    """Begin the train of packets whose front arrives at the queue at time ``t``.
+    """Begin the train of packets whose first packet arrives at the queue at time ``t``.
 
-    The front is the train's first packet.  It waits ``wait`` seconds in the queue.  Returns False
-    if no packet arrives at ``t``, for example because ACKs release nothing just after a cut; the
-    front then comes later.
+    A train is the packets in flight of one flow. Its first packet waits ``wait`` seconds in the
+    queue. Returns False if no packet arrives at ``t``, for example because ACKs release nothing
+    just after a cut; the first packet then comes later.
 
-    From one round trip to the next the train keeps its length in seconds.  But this length is at
-    least the time that the link needs to send the train's packets.  It is just this time in slow
-    start and in a recovery from several losses, because the sender then sends a train anew.
+    From one round trip to the next the train keeps its length in seconds. But this length is at
+    least the time that the link needs to send the train's packets. In slow start and in a recovery
+    from several losses it is equal to this time.
 
-    If the sender waits up to J seconds before each packet, without changing their order, a train
-    grows by J/2 per round trip on average.  The wait of the first packet is J/2 on average.  The
-    longest wait among the following packets is nearly J, and the queue cannot make up for it.
+    If the sender waits a random time, up to J seconds, before each packet, without changing their
+    order, a train grows by J/2 per round trip on average. The reason is that the first packet waits
+    J/2 on average, but the longest wait among the following packets is nearly J.
     """
     n = flow.in_flight - flow.undetected
     if n < 0.5:
@@ -94,11 +94,13 @@ def begins(flow: Sender, now: LinkState, t: float, wait: float, link: Bottleneck
 def drop_where_trains_meet(
     flows: Table[Sender], now: LinkState, link: Bottleneck, over: float, ago: float
 ) -> None:
-    """Drop ``over`` packets on average, ``ago`` seconds before the end of this step.
+    """Drop packets because trains of packets meet at a full queue.
 
-    Of two packets that arrive between two departures from the full queue, the later one is lost, as
-    in ``drops.loser``.  Trains of equal RTTs keep their distance.  They do not meet, and nothing is
-    dropped if all trains that arrive have the same RTT.
+    The number of drops is ``over``, randomly rounded up or down to a whole number. They occur
+    ``ago`` seconds before the end of this step. For each drop, two flows whose trains arrive now
+    are drawn at random. Of two packets that arrive between two departures from the full queue, the
+    later one is lost, as in ``drops.loser``. Trains of equal RTTs keep their distance and do not
+    meet. So nothing is dropped if all trains that arrive have the same RTT.
     """
     low, high = np.inf, 0.0
     for i in range(flows.shape[0]):
@@ -170,11 +172,11 @@ def change_rate(now: LinkState, r: float, c: float, trains: int) -> None:
 def meet(flows: Table[Sender], now: LinkState, link: Bottleneck, h: float) -> None:
     """Move the trains on by ``h`` seconds; drop packets where trains meet at a full buffer.
 
-    Let r_i be the rates of the trains that arrive.  The queue q grows at the sum of r_i less the
-    capacity c.  A train that others have stretched has gaps: a packet is in each of its places with
-    probability r_i/c.  So the number of its packets in a time t has the variance
-    r_i (1 - r_i/c) t.  If several trains arrive, a normal random number of mean 0 is added to q.
-    Its variance is the sum of the trains' variances.
+    Let r_i be the rates of the trains that arrive. The queue q grows at the sum of r_i less the
+    capacity c. A train that others have stretched has gaps: in each transmission time a packet
+    arrives with probability r_i/c. So the number of packets that arrive in a time t has the
+    variance r_i (1 - r_i/c) t. If several trains arrive, a normal random number of mean 0 is added
+    to q. Its variance is the sum of the trains' variances.
 
     While the windows fill the link on average, the functions in ``drops`` drop packets instead.
     """
