@@ -29,7 +29,7 @@ class Table:
         return read(self.cls, value, where, packet_size)
 
     def check(self, value: Any, where: str) -> None:
-        """Accept an object of the class ``cls``.
+        """Raise ``FieldError`` unless the value is an object of the class ``cls``.
 
         The object's fields were checked when it was made.
         """
@@ -60,7 +60,7 @@ class Tables:
         )
 
     def check(self, value: Any, where: str) -> None:
-        """Accept a tuple of objects of the class ``cls``."""
+        """Raise ``FieldError`` unless the value is a tuple of objects of the class ``cls``."""
         if not isinstance(value, tuple) or not all(isinstance(row, self.cls) for row in value):
             raise FieldError(where, value, f"a list of {self.cls.__name__}")
 
@@ -98,7 +98,7 @@ class OneOf:
         raise FieldError(where, value, self._allowed())
 
     def check(self, value: Any, where: str) -> None:
-        """Accept a value that has one of the field's forms and fits the rule for that form."""
+        """Raise ``FieldError`` unless the value has an allowed form and fits the rule for it."""
         if self._is_word(value):
             return
         if isinstance(value, Real) and self.plain is not None:
