@@ -255,8 +255,8 @@ def assess(loop: Loop, top: float | None = None, left: float | None = None) -> S
 
     - To the right the box reaches as far as a root can lie.
     - To the left it is enlarged until it holds roots, unless ``left`` is given: then the left side
-      is at -``left``, 1/s. It is enlarged no further once roots beyond its left side would belong
-      to disturbances that fall below e^-6 of their size within the longest RTT.
+      is at -``left``, 1/s. It is enlarged at most until disturbances of roots beyond its left side
+      shrink by a factor of e^-6 or less within the longest RTT.
     - Upwards it reaches ``top``, 1/s, or slightly more. By default this is the frequency of two
       periods within the shortest RTT, or a higher one if losses still matter there (``_top``).
     """

@@ -197,9 +197,9 @@ def _plain(value: Any) -> Any:
 def resolve(part: T, where: str, sizes: Mapping[str, float], size: float) -> T:
     """A copy of the dataclass ``part`` in which text with units is replaced by numbers if possible.
 
-    Other text with units was converted when it was read.  Text that is still left (``Unresolved``)
-    needs a packet size, which this function supplies.  The packet size is ``sizes[field]`` bytes
-    for the fields in ``sizes``, and ``size`` bytes for all others.
+    Text that needs no packet size was converted when it was read. The text that is left
+    (``Unresolved``) needs a packet size, which this function supplies. The packet size is
+    ``sizes[field]`` bytes for the fields in ``sizes``, and ``size`` bytes for all others.
     """
     changes: dict[str, Any] = {}
     for field in dataclasses.fields(cast("Any", part)):
@@ -218,8 +218,9 @@ def resolve(part: T, where: str, sizes: Mapping[str, float], size: float) -> T:
 def evolve(part: T, changes: Mapping[str, Any], where: str = "") -> T:
     """A copy of the dataclass ``part`` with the attributes in ``changes`` changed.
 
-    If the caller had left out a field, it held a computed default. This default is computed again
-    for the copy. ``where`` is the place of ``part`` in the scenario, which an error names.
+    A field that was not given when ``part`` was made may hold a computed default. Such a default is
+    computed again for the copy. ``where`` is the place of ``part`` in the scenario, which an error
+    names.
     """
     unset = dict.fromkeys(getattr(part, "_filled", ()))
     try:

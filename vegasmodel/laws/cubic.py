@@ -55,9 +55,9 @@ def drift(f: Source) -> float:
 def left_out(stack: str, decrease: float) -> str:
     """A text on what this law leaves out of the CUBIC of the TCP implementation ``stack``.
 
-    If ``decrease`` is not CUBIC's usual factor, the text says that the formulas of this law assume
-    the usual one.  If the stack is ``linux``, it says that Linux's CUBIC also ends slow start by
-    HyStart.  In all other cases the text is empty.
+    ``decrease`` is the factor on the window at a loss. If it is not CUBIC's usual factor, the text
+    says that the formulas of this law assume the usual one.  If the stack is ``linux``, it says
+    that Linux's CUBIC also ends slow start by HyStart.  In all other cases the text is empty.
     """
     if decrease != BETA:
         return f"CUBIC's K and its Reno-friendly region are those of a factor of {BETA:g}"
