@@ -43,7 +43,7 @@ def certain(rates: Floats) -> bool:
 
 
 def hopeless(rates: Floats) -> bool:
-    """Whether even ``MAX_RUNS`` runs would not give precise means, to judge by these runs.
+    """Whether the means, to judge by these runs, would stay imprecise even with ``MAX_RUNS`` runs.
 
     ``rates`` [runs, flows] are the throughputs. It is assumed that further runs scatter as these
     do. The result is False for fewer than ``MIN_RUNS`` runs.
