@@ -55,7 +55,7 @@ class Explanation:
     accuracy: str
 
     def to_json(self) -> dict[str, Any]:
-        """The data as plain Python types, for JSON."""
+        """The explanation as plain Python types, for JSON."""
         return dataclasses.asdict(self)
 
 

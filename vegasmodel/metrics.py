@@ -17,7 +17,7 @@ ENOUGH_PRECISION = 0.1  # relative_uncertainty at which there are enough runs
 
 @kinds.checked
 def jain(throughput: ArrayLike) -> float:
-    """Jain's index ``(sum b_i)^2 / (n sum b_i^2)`` of n throughputs b_i (``tsang`` section 1).
+    """Jain's index ``(sum b_i)^2 / (n sum b_i^2)`` of n throughputs b_i.
 
     NaN if all throughputs are 0.
     """
@@ -160,11 +160,11 @@ def percent(part: float) -> str:
 
 @kinds.checked
 def relative_uncertainty(mean: Floats, error: Floats, runs: int) -> Floats:
-    """Half the 95 % interval (Student's t) of each flow's throughput, divided by the throughput.
+    """Half the width of the 95 % confidence interval of each throughput, over the throughput.
 
     ``mean`` [flows] are the mean throughputs over ``runs`` runs, and ``error`` [flows] their
-    standard errors.  The divisor is at least a tenth of the mean over all flows.  The result is 0
-    where the error is unknown.
+    standard errors; the interval is by Student's t. The divisor is at least a tenth of the mean
+    over all flows. The result is 0 where the error is unknown.
     """
     from scipy.special import stdtrit
 

@@ -60,11 +60,11 @@ def waiting_room(scenario: Scenario, link: Link, limit: float) -> float:
 def left_out_of_laws(scenario: Scenario, *, counted: bool = False) -> str:
     """A text that says which features of the scenario's flows the package's laws do not model.
 
-    A real flow runs the code of its TCP implementation, with the ``decrease`` of its group.  This
-    code may do more than the package's formula of the law (``Law.left_out``).  The text is empty if
-    nothing is missing.  Some implementations have a CUBIC of their own.  With ``counted``, the
-    caller simulates that CUBIC, so the text does not mention the CUBIC flows of these
-    implementations.
+    A real flow runs the code of its TCP implementation. This code may do more than the package's
+    formula of the law, or the formula may assume another factor ``decrease`` of the window at a
+    loss than that of the flow's group. ``Law.left_out`` tells what is missing. The text is empty if
+    nothing is missing. Some implementations have a CUBIC of their own. With ``counted``, the caller
+    simulates that CUBIC, so the text does not mention the CUBIC flows of these implementations.
     """
     said = (
         law.left_out(implementation(scenario, group), float(group.decrease))
@@ -76,7 +76,7 @@ def left_out_of_laws(scenario: Scenario, *, counted: bool = False) -> str:
 
 
 def header(scenario: Scenario, group: Flow) -> float:
-    """The bytes of headers that a TCP implementation adds to the flow's own packet size."""
+    """The bytes of headers that the group's TCP implementation adds to the size of its packets."""
     runs = stack(scenario, group)
     return 0.0 if group.law in runs.own_packets else runs.header
 

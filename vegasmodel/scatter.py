@@ -26,7 +26,7 @@ def standard_error(rates: Floats) -> Floats:
 
 
 def uncertainty(rates: Floats) -> Floats:
-    """Half the 95 % interval of each flow's mean throughput, divided by this mean, [flows].
+    """Half of each mean throughput's 95 % confidence interval, divided by this mean, [flows].
 
     ``rates`` [runs, flows] are the throughputs of each run.
     """
@@ -37,13 +37,13 @@ def certain(rates: Floats) -> bool:
     """Whether every flow's mean throughput over these runs is precise enough.
 
     ``rates`` [runs, flows] are the throughputs. There must be at least ``MIN_RUNS`` runs, and half
-    the 95 % interval of each mean must be at most ``ENOUGH_PRECISION`` of the mean.
+    the 95 % confidence interval of each mean must be at most ``ENOUGH_PRECISION`` of the mean.
     """
     return len(rates) >= MIN_RUNS and float(uncertainty(rates).max()) <= ENOUGH_PRECISION
 
 
 def hopeless(rates: Floats) -> bool:
-    """Whether even ``MAX_RUNS`` runs would not give precise means, to judge by these runs.
+    """Whether the means, to judge by these runs, would stay imprecise even with ``MAX_RUNS`` runs.
 
     ``rates`` [runs, flows] are the throughputs. It is assumed that further runs scatter as these
     do. The result is False for fewer than ``MIN_RUNS`` runs.
@@ -105,8 +105,8 @@ def insensitive(scenario: Scenario, rates: Floats) -> Assumption:
 def enough_runs(scenario: Scenario, rates: Floats, *, chance: bool) -> Assumption:
     """The assumption ``enough-runs``: that the mean throughputs over the runs are precise enough.
 
-    It holds if half the 95 % interval of each flow's mean is at most ``ENOUGH_PRECISION`` of the
-    mean.
+    It holds if half the 95 % confidence interval of each flow's mean is at most
+    ``ENOUGH_PRECISION`` of the mean.
     """
     n = len(rates)
     if n == 1 and chance:

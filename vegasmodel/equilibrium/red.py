@@ -91,12 +91,13 @@ class Curve:
 class Flows:
     """The flows of a link with RED: fields that broadcast to one entry per flow.
 
-    ``vegas`` is true for a Vegas flow and false for a loss-based one.  ``rtt`` is the RTT without
-    queueing, s.  A loss multiplies the window by ``decrease``, by default 0.75 for Vegas and 0.5
-    for all other flows.  (Under ECN it is not used: a mark halves the window of any flow.)  Only
-    Vegas flows use ``alpha`` (packets) and ``over_estimate``, the error of their baseRTT in s.
-    ``timeout`` is the timeout without queueing, s; the queueing delay is added to it.  If it is
-    None, ``coarse_timeout`` gives it.  Raises ``FieldError`` for values out of range.
+    ``vegas`` is true for a Vegas flow and false for a loss-based one. ``rtt`` is the RTT without
+    queueing, s. A loss multiplies the window by ``decrease``, by default 0.75 for Vegas and 0.5 for
+    all other flows. (Under ECN it is not used: a mark halves the window of any flow.) Only Vegas
+    flows use ``alpha`` (packets) and ``over_estimate``: by how many seconds baseRTT exceeds the RTT
+    without queueing. ``timeout`` is the timeout without queueing, s; the queueing delay is added to
+    it. If it is None, the function ``coarse_timeout`` computes it from ``rtt``. Raises
+    ``FieldError`` for values out of range.
     """
 
     vegas: ArrayLike
@@ -122,7 +123,10 @@ class Flows:
 
 @dataclass(frozen=True)
 class Equilibrium:
-    """One fixed point: ``queue`` packets, ``loss`` per packet (drops or marks), ``rates`` pkt/s.
+    """An equilibrium: mean ``queue`` (packets), ``loss`` (or marks) per packet, ``rates`` (pkt/s).
+
+    At this queue and loss the flows of a RED link fill the link, or send less than its capacity
+    without any queue.
 
     ``kind`` says where on RED's curve of loss over queue it lies:
 
@@ -133,10 +137,10 @@ class Equilibrium:
       flows fill the link on average, and the queue oscillates about the jump.
 
     ``interval`` has two rows (queue, loss), which are points of the curve on the two sides of the
-    fixed point.  At the first, the sum of the rates is more than the capacity c; at the second, it
-    is less.  ``certified`` says that the sum differs from c by more than rounding errors at both.
-    If ``kind`` is ``underloaded``, both rows are (0, 0) and ``certified`` is True.  ``residual`` is
-    (sum of the rates - c)/c.
+    equilibrium. At the first, the sum of the rates is more than the capacity c; at the second, it
+    is less. ``certified`` says that the sum differs from c by more than rounding errors at both, so
+    that the equilibrium certainly lies between them. If ``kind`` is ``underloaded``, both rows are
+    (0, 0) and ``certified`` is True. ``residual`` is (sum of the rates - c)/c.
     """
 
     queue: float
@@ -151,10 +155,10 @@ class Equilibrium:
 def effective(base: ArrayLike, spacing: Spacing = "wait") -> Floats:
     """The fraction p of the packets that RED drops at the base probability p_b.
 
-    p_b is the probability that RED's curve gives for its mean queue.  p also depends on
-    ``spacing``, the way in which RED spreads its drops.  RED counts the packets since its last
-    drop.  The number of packets from one drop to the next is random, with the mean 1/p.  Let
-    m = 1/p_b be whole.  Then this number is (``symbolic.red``):
+    p_b is the probability that RED's curve gives for its mean queue. p also depends on ``spacing``,
+    the way in which RED spreads its drops. RED counts the packets since its last drop. The number
+    of packets from one drop to the next is random, with the mean 1/p. Let m = 1/p_b be whole. Then
+    this number (derived in the module ``symbolic.red``) is:
 
     * ``wait`` (ns-2's ``wait_`` true, its default): uniform on m to 2m - 1, so
       p = 2 p_b / (3 - p_b).
@@ -182,9 +186,9 @@ def simple_pftk(
 
     It is ``1 / (1/square_root(p) + T_0 min(1, 3 sqrt(3 b p / 8)) p (1 + 32 p^2))``, equation (33)
     of Padhye and others, for the loss probability p, the timeout T_0 in s and b packets per ACK.
-    But its first term is the square-root law for random losses, ``square_root``.  With T_0 = 0 only
-    this law remains.  Both terms of the denominator rise with p, and the first also rises with the
-    RTT. So the rate falls as p or the RTT grows.
+    But the paper has another first term. Here it is the inverse of ``square_root``, the square-root
+    law for random losses. With T_0 = 0 the rate is that of this law. Both terms of the denominator
+    rise with p, and the first also rises with the RTT. So the rate falls as p or the RTT grows.
     """
     loss, T_0 = numbers("p", p, high=1.0), numbers("timeout", timeout)
     smooth = square_root(loss, rtt, b, decrease)
@@ -238,7 +242,7 @@ def demand(flows: Flows, curve: Curve, queue: float, loss: float, capacity: floa
 
 @kinds.checked
 def equilibria(flows: Flows, curve: Curve, capacity: float) -> tuple[Equilibrium, ...]:
-    """All fixed points: exactly one, or none if marks (ECN) cannot slow the flows enough.
+    """All equilibria of flows at a RED queue: one, or none if marks (ECN) cannot slow them enough.
 
     There is at most one. Proof: follow RED's curve (q, p). Each piece of it rises or is vertical,
     so along it neither the queue q nor the loss p ever falls. Each rate is continuous. It strictly

@@ -35,17 +35,22 @@ _THREADED = 300_000  # flows, in all or in one case: from there on threads share
 def queueing_delay(
     alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper"
 ) -> Any:  # fmt: skip
-    """The queueing delay in seconds at the steady state, an array [...]: ``boutremans`` (6).
+    """The queueing delay in s of Vegas flows on one link at the steady state, an array [...].
 
-    The arguments broadcast: ``alpha`` [..., n] are the flows' thresholds in packets, ``x`` [..., n]
-    their over-estimates of baseRTT in s, and ``c`` [...] is the capacity in pkt/s.  ``rtt`` and
-    ``variant`` are as in ``rates``.  The delay is NaN if there is no steady state.
+    It solves equation (6) of Boutremans and Le Boudec.
+
+    The arguments broadcast: ``alpha`` [..., n] are the backlogs in packets that the flows keep,
+    ``x`` [..., n] their over-estimates of baseRTT in s, and ``c`` [...] is the capacity in pkt/s.
+    ``rtt`` and ``variant`` are as in ``rates``. The delay is NaN if there is no steady state.
     """
     return solve(alpha, x, c, rtt=rtt, variant=variant).delay
 
 
 def rates(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -> Any:
-    """Rates at the steady state, pkt/s [..., n]: ``boutremans`` (5), to 8 units in the last place.
+    """The rates of Vegas flows on one link at the steady state, pkt/s [..., n].
+
+    They follow from equation (5) of Boutremans and Le Boudec, with an error of at most 8 units in
+    the last place.
 
     ``alpha``, ``x`` and ``c`` are as in ``queueing_delay``.  ``variant`` says how Vegas
     computes the backlog that it holds at alpha.  W is the window, r the rate, base the flow's
@@ -67,10 +72,11 @@ def rates(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -
 
 
 def solve(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -> Equilibrium:
-    """The queueing delay and the rates, with the solver's residual, iterations and status.
+    """The steady state of Vegas flows on one link: queueing delay and rates, and how it was found.
 
-    The arguments are those of ``queueing_delay`` and ``rates``.  The field ``passes`` of the result
-    is the number of iterations.
+    The arguments are those of ``queueing_delay`` and ``rates``. The result also has the solver's
+    residual, the number of its iterations (``passes``), and a status, which says whether the steady
+    state was found.
     """
     word("variant", variant, VARIANTS)
     linux = find(variant).backlog_over_base
@@ -93,7 +99,7 @@ def solve(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -
 
 
 def compile_kernel() -> None:
-    """Load the compiled kernel now; from then on small inputs use it too.
+    """Load the compiled version of the solver now; from then on small inputs use it too.
 
     This takes a second, and several seconds the first time on a machine.  It saves time in total
     only if thousands of small calls follow.
@@ -108,7 +114,7 @@ def is_jax(value: Any) -> bool:
 
 
 def _broadcast(alpha: Any, x: Any, rtt: Any, c: Any) -> tuple[np.ndarray[Any, Any], ...]:
-    """The inputs, broadcast to the shapes [..., n] (alpha, x and rtt) and [...] (c).
+    """The solver's inputs, broadcast to the shapes [..., n] (alpha, x and rtt) and [...] (c).
 
     If rtt is ``None``, its array is a copy of x that no equation uses.
     """
@@ -138,12 +144,13 @@ def _compiled() -> Any:
 def _run(
     alpha: Any, x: Any, rtt: Any, linux: bool, c: Any, out: Any, floats: Any, integers: Any
 ) -> None:
-    """Solve m cases, by the kernel's Python or compiled version, whichever is faster.
+    """Compute m steady states, by the solver's Python or compiled version, whichever is faster.
 
-    A case is one link with n flows, and m is the length of ``c``. ``alpha``, ``x`` and ``rtt``,
-    each of length m n, hold the cases one after the other. The results are written to ``out`` of
-    length m n (rates), ``floats`` [m, 3] (queueing delay, the gap between it and the largest x,
-    residual) and ``integers`` [m, 2] (iterations, status).
+    A case, of which there are m, is one link with n Vegas flows; m is the length of ``c``.
+    ``alpha``, ``x`` and ``rtt``, each of length m n, hold the cases one after the other. The
+    results are written to ``out`` of length m n (rates), ``floats`` [m, 3] (queueing delay, the gap
+    between it and the largest x, and the solver's residual) and ``integers`` [m, 2] (iterations,
+    status).
     """
     m, size = c.size, alpha.size
     n = size // max(m, 1)

@@ -29,21 +29,23 @@ Floats = NDArray[np.float64]
 
 
 def own(alpha: Any, x: Any, c: Any) -> Floats:
-    """By which fraction rate r_i changes per second of x_i, [..., n], 1/s: equation (7).
+    """Relative change of a flow's rate r_i per second of its own over-estimate x_i, [..., n], 1/s.
 
-    x_i is the flow's own over-estimate of baseRTT.  (dr_i/dx_i)/r_i = (1 - w_i)/y_i with
-    y_i = Delta - x_i, the queueing delay Delta, and w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2).
+    x_i is the flow's over-estimate of baseRTT. By equation (7) of Boutremans and Le Boudec,
+    (dr_i/dx_i)/r_i = (1 - w_i)/y_i with y_i = Delta - x_i, the queueing delay Delta, and
+    w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2).
     """
     y, w = _parts(alpha, x, c)
     return np.asarray(np.where(w > 0, _others(w) / y, w))
 
 
 def cross(alpha: Any, x: Any, c: Any) -> Floats:
-    """By which fraction r_i changes per second of x_k, [..., i, k], 1/s: equation (8) corrected.
+    """Relative change of a rate r_i per second of another over-estimate x_k, [..., i, k], 1/s.
 
-    x_k is another flow's over-estimate of baseRTT.  (dr_i/dx_k)/r_i = -w_k/y_i with
-    y_i = Delta - x_i, the queueing delay Delta, and w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2).
-    The diagonal holds (7).
+    x_k is another flow's over-estimate of baseRTT. By equation (8) of Boutremans and Le Boudec,
+    corrected, (dr_i/dx_k)/r_i = -w_k/y_i with y_i = Delta - x_i, the queueing delay Delta, and
+    w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2). The diagonal (i = k) holds (dr_i/dx_i)/r_i,
+    equation (7).
     """
     y, w = _parts(alpha, x, c)
     out = np.where(w[..., :, None] > 0, -w[..., None, :] / y[..., :, None], w[..., :, None])
@@ -53,20 +55,21 @@ def cross(alpha: Any, x: Any, c: Any) -> Floats:
 
 
 def delay(alpha: Any, x: Any, c: Any) -> Floats:
-    """By which fraction rate r_i changes per second of Delta, [..., n], 1/s: equation (9).
+    """Relative change of a rate r_i per second of the queueing delay Delta, [..., n], 1/s.
 
-    Delta is the queueing delay.  The flows' over-estimates x_i of baseRTT do not change.
-    (dr_i/dDelta)/r_i = -1/y_i with y_i = Delta - x_i.
+    The flows' over-estimates x_i of baseRTT do not change. By equation (9) of Boutremans and Le
+    Boudec, (dr_i/dDelta)/r_i = -1/y_i with y_i = Delta - x_i.
     """
     y, w = _parts(alpha, x, c)
     return np.asarray(np.where(w > 0, -1.0 / y, w))
 
 
 def own_printed(y: Any) -> Floats:
-    """Equation (7) as the paper prints it: the same as ``own``, for given y_i = Delta - x_i.
+    """Equation (7) of Boutremans and Le Boudec as printed; it agrees with ``own``.
 
-    Delta is the queueing delay, x_i flow i's over-estimate of baseRTT and r_i its rate.
-    (dr_i/dx_i)/r_i = y_i s/(1 + y_i^2 s) with s = sum over k != i of 1/y_k^2.
+    The argument is y_i = Delta - x_i. Delta is the queueing delay, x_i flow i's over-estimate of
+    baseRTT and r_i its rate. (dr_i/dx_i)/r_i = y_i s/(1 + y_i^2 s) with s = sum over k != i of
+    1/y_k^2.
     """
     y = positive("y", y)
     s = _others(1.0 / y**2)
@@ -74,12 +77,12 @@ def own_printed(y: Any) -> Floats:
 
 
 def cross_printed(y: Any) -> Floats:
-    """Equation (8) as the paper prints it, [..., i, k], for given y_i = Delta - x_i.
+    """Equation (8) of Boutremans and Le Boudec as printed, [..., i, k]; it is wrong.
 
-    Delta is the queueing delay, x_i flow i's over-estimate of baseRTT and r_i its rate.
-    The diagonal (i = k) is NaN.
-    (dr_i/dx_k)/r_i = -1/(y_i + sum over j != k of y_k^2 y_j/y_j^2).  This is wrong if the y_j
-    differ: the derived form has y_i in place of the numerator's y_j.
+    The argument is y_i = Delta - x_i. Delta is the queueing delay, x_i flow i's over-estimate of
+    baseRTT and r_i its rate. The diagonal (i = k) is NaN.
+    (dr_i/dx_k)/r_i = -1/(y_i + sum over j != k of y_k^2 y_j/y_j^2). This is wrong if the y_j
+    differ: the correct form has y_i in place of the numerator's y_j.
     """
     y = positive("y", y)
     out = -1.0 / (y[..., :, None] + y[..., None, :] ** 2 * _others(1.0 / y)[..., None, :])
@@ -89,15 +92,16 @@ def cross_printed(y: Any) -> Floats:
 
 
 def delay_printed(y: Any) -> Floats:
-    """Equation (9) as the paper prints it: -1/y_i with y_i = Delta - x_i, the same as ``delay``.
+    """Equation (9) of Boutremans and Le Boudec as printed: -1/y_i, as in ``delay``.
 
-    Delta is the queueing delay and x_i flow i's over-estimate of baseRTT.
+    The argument is y_i = Delta - x_i. Delta is the queueing delay and x_i flow i's over-estimate of
+    baseRTT.
     """
     return np.asarray(-1.0 / positive("y", y))
 
 
 def _parts(alpha: Any, x: Any, c: Any) -> tuple[Floats, Floats]:
-    """The gaps y_i = Delta - x_i and the weights w_k of equations (7) and (8), both [..., n].
+    """The gaps y_i = Delta - x_i and the weights w_k that ``own`` and ``cross`` need, [..., n].
 
     Delta is the queueing delay, x_i flow i's over-estimate of baseRTT, and
     w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2).  An absent flow (alpha = 0) has y = 1 and w = 0.
@@ -115,8 +119,8 @@ def _parts(alpha: Any, x: Any, c: Any) -> tuple[Floats, Floats]:
 def _others(w: Floats) -> Floats:
     """For each flow i, the sum of the weights w over all other flows.
 
-    It is the sum over the flows before i plus that over the flows after i.  The weights add up to
-    1, but 1 - w_i would be inexact if w_i is nearly 1.
+    It is the sum over the flows before i plus that over the flows after i. The weights add up to 1,
+    so the result could be computed as 1 - w_i, but that is inexact if w_i is nearly 1.
     """
     pad = [(0, 0)] * (w.ndim - 1)
     before = np.cumsum(np.pad(w, [*pad, (1, 0)])[..., :-1], axis=-1)

@@ -22,11 +22,12 @@ SLOW_START = 2.0  # round trips in which a window doubles, the slower of the sta
 
 @kinds.checked
 def alone(windows: Floats, trips: Floats, backlog: Floats) -> float:
-    """Time in s until the window of a flow alone on the link no longer changes.
+    """Time in s until the window of a flow that is alone on the link no longer changes.
 
     Slow start fills the link. Then the window grows by one packet per round trip until the flow
     keeps ``backlog`` packets queued. Each argument has one entry per flow: steady windows in
-    packets, RTTs in s, backlogs in packets. The result is the longest time of all flows.
+    packets, RTTs in s, backlogs in packets. Each flow is taken as if it were alone; the result is
+    the longest of their times.
     """
     doublings = SLOW_START * np.log2(np.maximum(windows, 2.0))
     return float(((doublings + backlog) * trips).max())

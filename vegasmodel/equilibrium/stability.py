@@ -121,15 +121,15 @@ class Stability:
 
     A root is a zero of the characteristic function F. Roots are searched in a box of the complex
     plane: real parts above ``left``, and imaginary parts between -``top`` and ``top``, all in 1/s.
-    Roots with imaginary parts beyond ``top`` are not excluded. With the default of ``top``, losses
-    hardly matter for them: beyond it the terms of F that come from losses add up to less than 0.02
-    (``_top``).
+    There may also be roots with imaginary parts beyond ``top``. With the default ``top``, losses
+    hardly matter for these roots: beyond it the terms of F that come from losses add up to less
+    than 0.02 (``_top``).
 
     Without RED, ``stable`` says whether ``gain`` (Gamma) is below 1, which is an exact criterion.
     With RED it says that no root with real part 0 or more was found in the box.
 
-    ``roots`` are the roots found, in 1/s, by falling real part; one of each conjugate pair.
-    ``residual`` is the largest |F| at a root over the sum of the sizes of F's terms.
+    ``roots`` are the roots found, in 1/s, in order of falling real part; one of each conjugate
+    pair. ``residual`` is the largest |F| at a root over the sum of the sizes of F's terms.
 
     ``complete`` says that as many roots were found in the box as the argument principle counts. If
     ``complete`` is True and there are no roots, disturbances with frequencies below ``top`` decay
@@ -166,9 +166,9 @@ def characteristic(loop: Loop, z: complex | Complex) -> tuple[Complex, Complex, 
     The equilibrium's characteristic roots are the z, in 1/s, at which F is 0.  Each result has the
     shape of ``z``.
 
-    F follows from the equations (D1) to (D4) of ``engines/delayed/feedback.py``.  Let a disturbance
-    e^zt change the queueing delay by sigma, the packets sent by flow i by a_i, its window by w_i,
-    and RED's average queue by v:
+    F follows from the equations (D1) to (D4) of ``engines/delayed/feedback.py``. Let a disturbance
+    e^zt change the queueing delay by sigma, the number of packets that flow i has sent so far by
+    a_i, its window by w_i, and RED's average queue by v:
 
         a_i (1 - e^-zR_i) = w_i - lambda_i sigma e^-z(R_i - f_i)       packets sent, (D2), (D3)
         c z sigma = (1 - p) z sum_i a_i e^-zf_i - p' Lambda v          the queue, (D1)
@@ -255,8 +255,8 @@ def assess(loop: Loop, top: float | None = None, left: float | None = None) -> S
 
     - To the right the box reaches as far as a root can lie.
     - To the left it is enlarged until it holds roots, unless ``left`` is given: then the left side
-      is at -``left``, 1/s. It is enlarged no further once roots beyond its left side would belong
-      to disturbances that fall below e^-6 of their size within the longest RTT.
+      is at -``left``, 1/s. It is enlarged at most until disturbances of roots beyond its left side
+      shrink by a factor of e^-6 or less within the longest RTT.
     - Upwards it reaches ``top``, 1/s, or slightly more. By default this is the frequency of two
       periods within the shortest RTT, or a higher one if losses still matter there (``_top``).
     """
@@ -375,7 +375,8 @@ def _count(loop: Loop, left: float, right: float, top: float) -> int | None:
     """The number of characteristic roots in a box of the complex plane, by the argument principle.
 
     The real parts lie in ``left`` .. ``right``, the imaginary parts in -``top`` .. ``top``. Returns
-    None if the characteristic function turns too fast along the border of the box to be counted.
+    None if the characteristic function turns so fast along the border of the box that its turns
+    cannot be counted.
     """
     corners = [right, right + 1j * top, left + 1j * top, left]
     turned = 0.0
@@ -414,7 +415,7 @@ def _turn(loop: Loop, start: complex, end: complex) -> float | None:
 
 
 def _search(loop: Loop, left: float, right: float, top: float, count: int | None) -> Complex:
-    """The characteristic roots in a box of the complex plane, by falling real part.
+    """The characteristic roots in a box of the complex plane, in order of falling real part.
 
     The box has real parts from ``left`` to ``right`` and imaginary parts below ``top``. One root of
     each conjugate pair is returned. The grid of Newton's starting points is refined until ``count``

@@ -29,7 +29,7 @@ class Table:
         return read(self.cls, value, where, packet_size)
 
     def check(self, value: Any, where: str) -> None:
-        """Accept an object of the class ``cls``.
+        """Raise ``FieldError`` unless the value is an object of the class ``cls``.
 
         The object's fields were checked when it was made.
         """
@@ -60,7 +60,7 @@ class Tables:
         )
 
     def check(self, value: Any, where: str) -> None:
-        """Accept a tuple of objects of the class ``cls``."""
+        """Raise ``FieldError`` unless the value is a tuple of objects of the class ``cls``."""
         if not isinstance(value, tuple) or not all(isinstance(row, self.cls) for row in value):
             raise FieldError(where, value, f"a list of {self.cls.__name__}")
 
@@ -98,7 +98,7 @@ class OneOf:
         raise FieldError(where, value, self._allowed())
 
     def check(self, value: Any, where: str) -> None:
-        """Accept a value that has one of the field's forms and fits the rule for that form."""
+        """Raise ``FieldError`` unless the value has an allowed form and fits the rule for it."""
         if self._is_word(value):
             return
         if isinstance(value, Real) and self.plain is not None:
@@ -197,9 +197,9 @@ def _plain(value: Any) -> Any:
 def resolve(part: T, where: str, sizes: Mapping[str, float], size: float) -> T:
     """A copy of the dataclass ``part`` in which text with units is replaced by numbers if possible.
 
-    Other text with units was converted when it was read.  Text that is still left (``Unresolved``)
-    needs a packet size, which this function supplies.  The packet size is ``sizes[field]`` bytes
-    for the fields in ``sizes``, and ``size`` bytes for all others.
+    Text that needs no packet size was converted when it was read. The text that is left
+    (``Unresolved``) needs a packet size, which this function supplies. The packet size is
+    ``sizes[field]`` bytes for the fields in ``sizes``, and ``size`` bytes for all others.
     """
     changes: dict[str, Any] = {}
     for field in dataclasses.fields(cast("Any", part)):
@@ -218,8 +218,9 @@ def resolve(part: T, where: str, sizes: Mapping[str, float], size: float) -> T:
 def evolve(part: T, changes: Mapping[str, Any], where: str = "") -> T:
     """A copy of the dataclass ``part`` with the attributes in ``changes`` changed.
 
-    If the caller had left out a field, it held a computed default. This default is computed again
-    for the copy. ``where`` is the place of ``part`` in the scenario, which an error names.
+    A field that was not given when ``part`` was made may hold a computed default. Such a default is
+    computed again for the copy. ``where`` is the place of ``part`` in the scenario, which an error
+    names.
     """
     unset = dict.fromkeys(getattr(part, "_filled", ()))
     try:

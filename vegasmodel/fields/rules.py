@@ -93,7 +93,7 @@ class Quantity:
     infinite: bool = False
 
     def read(self, value: object, where: str, packet_size: float | None) -> float:
-        """Read text with a unit as a float in the package's unit.
+        """Read text with a unit as a float in the package's unit, such as s or pkt/s.
 
         It stays text (``Unresolved``) if a packet size is needed and none is given.
         """
@@ -111,7 +111,7 @@ class Quantity:
         )
 
     def check(self, value: Any, where: str) -> None:
-        """Raise ``FieldError`` unless the value, in the package's unit, lies within the range."""
+        """Raise ``FieldError`` unless the value, in s, packets or pkt/s, lies within the range."""
         number = real(value)
         finite = math.isfinite(number) or (self.infinite and number == math.inf)
         if (
@@ -124,7 +124,7 @@ class Quantity:
             raise FieldError(where, value, f"a number, {bound} {self.low:g}{upper}")
 
     def write(self, value: Any) -> Any:
-        """The number as text with its unit; a fraction stays a number."""
+        """The number as text with its unit; a fraction, which has no unit, stays a number."""
         if isinstance(value, str):
             return str(value)
         return value if self.kind == "fraction" else write(value, self.kind)
@@ -134,7 +134,7 @@ class AsItIs(abc.ABC):
     """The base class of rules for values that are equal in a scenario file and in Python."""
 
     def read(self, value: object, where: str, packet_size: float | None) -> Any:
-        """The value, unchanged, if ``check`` allows it."""
+        """The value, unchanged. Raises ``FieldError`` if it is not allowed."""
         self.check(value, where)
         return value
 
@@ -225,7 +225,7 @@ class Texts:
         return tuple(value)
 
     def check(self, value: Any, where: str) -> None:
-        """Accept a tuple of at least one name without repeats."""
+        """Raise ``FieldError`` unless the value is a nonempty tuple of names without repeats."""
         good = isinstance(value, tuple) and all(isinstance(word, str) for word in value)
         if not good or not value or len(set(value)) < len(value):
             raise FieldError(where, value, "a list of names, each once")

@@ -46,7 +46,7 @@ class FieldError(ValueError):
         super().__init__(f"{field}: {show(value)} {wrong}; {allowed}")
 
     def of(self, field: str) -> FieldError:
-        """A copy of this error that names ``field`` as the wrong field."""
+        """A copy of this error in which the wrong value is that of the field named ``field``."""
         return FieldError(field, self.value, self.allowed, wrong=self.wrong)
 
 

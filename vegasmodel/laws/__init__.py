@@ -91,12 +91,13 @@ def register_law(name: str, drift: Rule | None = None, **data: Any) -> Callable[
         def drift(f):
             return f.alpha - f.backlog      # packets per round trip
 
-    ``drift``, ``cut`` and ``remember`` take a ``Source`` and return a float.  Numba compiles them,
-    so they use arithmetic and ``math`` only.  ``data`` holds the other fields of ``Law``.  With
-    ``delay_based``, slow start ends at a backlog of gamma unless ``slow_start`` states otherwise.
-    A second law of the same name replaces the first.  Raises ``FieldError`` for a wrong name or
-    field, and for a function that fails or returns no number.  A model raises it, too, if this
-    happens during its run.
+    ``cut``, if given, computes the window after a loss, and ``remember`` a number that the law can
+    read until the next loss. Both functions and ``drift`` take a ``Source``, the state of the
+    sender, and return a float. Numba compiles them, so they use arithmetic and ``math`` only.
+    ``data`` holds the other fields of ``Law``. With ``delay_based``, slow start ends at a backlog
+    of gamma unless ``slow_start`` states otherwise. A second law of the same name replaces the
+    first. Raises ``FieldError`` for a wrong name or field, and for a function that fails or returns
+    no number. A model raises it, too, if this happens during its run.
     """
     if not isinstance(name, str) or not name.isprintable() or not 0 < len(name.strip()) <= 60:
         raise FieldError("law", name, "a printable name of at most 60 characters")
@@ -120,7 +121,7 @@ def register_law(name: str, drift: Rule | None = None, **data: Any) -> Callable[
 
 
 def add(law: Law) -> None:
-    """Add a law of the user.
+    """Add a law that the user has written to the known laws.
 
     Raises ``FieldError`` if one of its functions fails or returns no usable number when tried.
     """

@@ -13,10 +13,10 @@ ALPHA = 3.0 * (1.0 - BETA) / (1.0 + BETA)  # of an AIMD(alpha, beta) that is fai
 # `drift` needs to know whether W_max was reduced in this way. So a reduced W_max is stored with a
 # minus sign.
 def remember(f: Source) -> float:
-    """The window at the last loss, W_max, towards which the cubic function grows.
+    """Return W_max, the window at the loss, so that it is remembered until the next loss.
 
-    Fast convergence may reduce W_max.  A reduced value is stored with a minus sign, so that
-    ``drift`` can compute the window at the loss from it.
+    The cubic function grows towards W_max. Fast convergence may reduce W_max. A reduced value is
+    stored with a minus sign, so that ``drift`` can compute the window at the loss from it.
     """
     return f.window if f.window >= abs(f.memory) else -0.5 * (1.0 + BETA) * f.window
 
@@ -53,11 +53,11 @@ def drift(f: Source) -> float:
 
 
 def left_out(stack: str, decrease: float) -> str:
-    """A text on what this law leaves out for a flow with the given stack and factor ``decrease``.
+    """A text on what this law leaves out of the CUBIC of the TCP implementation ``stack``.
 
-    If ``decrease`` is not CUBIC's usual factor, the text says that the formulas of this law assume
-    the usual one.  If the stack is ``linux``, it says that Linux's CUBIC also ends slow start by
-    HyStart.  In all other cases the text is empty.
+    ``decrease`` is the factor on the window at a loss. If it is not CUBIC's usual factor, the text
+    says that the formulas of this law assume the usual one.  If the stack is ``linux``, it says
+    that Linux's CUBIC also ends slow start by HyStart.  In all other cases the text is empty.
     """
     if decrease != BETA:
         return f"CUBIC's K and its Reno-friendly region are those of a factor of {BETA:g}"

@@ -134,10 +134,10 @@ def count_acked(f: Window, packets: float, acked: float) -> None:
 def decide_whole(f: Window, acked: float) -> None:
     """Move the window at the end of a round trip by whole packets, as Linux's Vegas does.
 
-    The decision follows from the smallest RTT of the round trip.  In slow start, a backlog above
-    gamma ends slow start, and the window shrinks to what the link can carry without a queue.  If
-    the round trip has at most two RTT samples, the window grows like Reno's instead: then
-    ``acked``, the number of packets that the present ACK acknowledges, is counted.
+    The decision follows from the smallest RTT of the round trip. In slow start, a backlog above
+    gamma ends slow start, and the window shrinks to what the link can carry without a queue. If the
+    round trip has at most two RTT samples, the window grows like Reno's instead: then the ``acked``
+    packets that the present ACK acknowledges count towards the next packet of the window.
     """
     packets = cwnd_packets(f)
     if f.rtt_count <= 2.0:  # too few samples: like Reno

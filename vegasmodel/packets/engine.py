@@ -55,8 +55,8 @@ def default_interval(scenario: Scenario) -> float:
 def rate_delay_limits(link: Link) -> tuple[int, int]:
     """The buffers of the rate class and the delay class of a Rate-Delay link, in packets.
 
-    A link of another kind has one queue.  It is taken as the rate class, with the whole buffer, and
-    the delay class gets 0.
+    A Rate-Delay link has two queues, one per class of flows. Any other link has one queue, which is
+    taken as that of the rate class, with the whole buffer; the delay class gets 0.
     """
     part = link.queue.delay_buffer if isinstance(link.queue, RateDelay) else 0.0
     rate, delay = split(min(link.buffer, UNLIMITED), part)

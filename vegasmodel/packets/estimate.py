@@ -267,10 +267,10 @@ def _alphas(
 ) -> dict[str, Estimate]:
     """The backlog, packets, that each flow keeps in the bottleneck in the second half of its life.
 
-    Vegas keeps alpha <= W (RTT - baseRTT) / RTT <= beta (``boutremans`` (1)), where W is its
-    window, so this backlog estimates its alpha and beta.  The Vegas of the Linux kernel divides by
-    baseRTT instead of RTT; ``over_base`` names the flows that do so.  ``bases`` are the flows'
-    smallest RTTs, s.
+    Vegas keeps alpha <= W (RTT - baseRTT) / RTT <= beta (equation (1) of Boutremans and Le Boudec),
+    where W is its window, so this backlog estimates its alpha and beta. The Vegas of the Linux
+    kernel divides by baseRTT instead of RTT; ``over_base`` names the flows that do so. ``bases``
+    are the flows' smallest RTTs, s.
     """
     window, rtt, own = trace.known("window"), trace.known("rtt"), trace.known("base_rtt")
     if window is None or rtt is None:

@@ -78,12 +78,12 @@ def to_prediction(
 
 
 def _starts(pairing: Pairing) -> tuple[Assumption, ...]:
-    """The failed assumption ``same-starts``, if a flow's start in the trace is not the scenario's.
+    """The assumption ``same-starts``, as failed, if flows start at other times than expected.
 
-    The result is empty if all starts agree.  A start in the trace agrees if it is at most
-    ``SAME_START`` s earlier than in the scenario, or at most ``SAME_START`` + ``start_jitter``
-    later.  ``start_jitter`` is the longest random delay of a start, s.  Short flows that arrive at
-    random are not compared.
+    The times of the trace are compared with those of the scenario. The result is empty if all
+    starts agree. A start in the trace agrees if it is at most ``SAME_START`` s earlier than in the
+    scenario, or at most ``SAME_START`` + ``start_jitter`` later. ``start_jitter`` is the longest
+    random delay of a start, s. Short flows that arrive at random are not compared.
     """
     firsts, scenario = pairing.trace.get("first"), pairing.scenario
     if firsts is None:

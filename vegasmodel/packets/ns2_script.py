@@ -162,12 +162,12 @@ def _queue(scenario: Scenario, link: Link) -> dict[str, float | int | str]:
 def _classes(scenario: Scenario, i: int, link: Link, way: str) -> list[str]:
     """The script's lines for one direction of a Rate-Delay link: its two queues and their flows.
 
-    ns-2 serves the two classes by weighted round robin.  The script gives ns-2 the number ``turn``.
-    In each round a class with the service share s may send 2 s ``turn`` bytes.  What it sends
-    beyond that, ns-2 subtracts in the next round (``bytes_alloc_`` in cbq.cc).  So the shares are
-    exact if each class may send at least one packet per round, and ``turn`` is the smallest number
-    for which this is so.  It is not larger, because a class that may send more bytes per round
-    than its buffer holds would run out of packets before its turn is over.
+    ns-2 serves the two classes by weighted round robin. In each round a class with the service
+    share s may send 2 s ``turn`` bytes, where ``turn`` is a number that the script gives ns-2. What
+    it sends beyond that, ns-2 subtracts in the next round (``bytes_alloc_`` in cbq.cc). So the
+    shares are exact if each class may send at least one packet per round, and ``turn`` is the
+    smallest number for which this is so. It is not larger, because a class that may send more bytes
+    per round than its buffer holds would run out of packets before its turn is over.
     """
     largest = max(scenario.size_of(group) for group in scenario.flows)
     limits = rate_delay_limits(link)
@@ -188,11 +188,11 @@ def _classes(scenario: Scenario, i: int, link: Link, way: str) -> list[str]:
 def _parts(scenario: Scenario, link: Link, way: str) -> Iterator[tuple[float, float]]:
     """The times, s, at which a Rate-Delay link's service shares change, and the rate class's share.
 
-    The shares of the two classes are ``k n_R : n_D`` (``podlesny`` (5)). n_R and n_D are the
-    numbers of active long-lived flows in the rate class and the delay class.  So a flow of the rate
-    class gets k times the capacity that a flow of the delay class gets.  The shares change when
-    such a flow starts or stops.  While one class has no such flow, no shares are given, because the
-    other class may then use the whole link anyway.
+    The shares of the two classes are ``k n_R : n_D``, by equation (5) of Podlesny and Williamson.
+    n_R and n_D are the numbers of active long-lived flows in the rate class and the delay class. So
+    a flow of the rate class gets k times the capacity that a flow of the delay class gets. The
+    shares change when such a flow starts or stops. While one class has no such flow, no shares are
+    given, because the other class may then use the whole link anyway.
     """
     if not isinstance(link.queue, RateDelay):
         return
@@ -284,7 +284,7 @@ def _probes(scenario: Scenario) -> tuple[list[str], float]:
 def _life(
     scenario: Scenario, f: int, member: Member, origin: float, rng: np.random.Generator
 ) -> list[str]:
-    """The script's lines that start and stop a flow, and the counting of its packets."""
+    """The script's lines that start and stop a flow, and that read its packet counters."""
     run, group = scenario.run, member.flow
     begin = member.start
     if run.start_jitter:

@@ -59,10 +59,10 @@ class _Plane(NamedTuple):
     variant: str
 
     def top(self) -> Floats:
-        """The greatest windows on the axes: 1.1 c (d + Delta), packets.
+        """The greatest window on each axis, packets: 1.1 times the window c (d + Delta).
 
-        Delta is the queueing delay if each flow's backlog is the greatest with which Vegas keeps
-        its window.
+        c is the capacity and d the RTT without queueing. Delta is the queueing delay if each flow's
+        backlog is the greatest with which Vegas keeps its window.
         """
         delay = secular.solve(self.upper, self.x, self.c, rtt=self.d, variant=self.variant).delay
         return 1.1 * self.c * (self.d + float(delay))
@@ -77,12 +77,12 @@ def convergence_regions(
 ) -> Figure:
     """Two Vegas flows in the plane of their windows: where each grows, holds and shrinks.
 
-    This is figure 6 of ``boutremans``.  Lines show where a flow's backlog is its alpha and where it
-    is its beta (if alpha = beta, one line per flow).  The region where both windows hold is shaded;
-    it is hatched where the first flow has the greater rate.  Arrows show in which direction the
-    windows move.  ``paths`` are results of ``simulate``; each is drawn as a curve that starts at a
-    circle and ends at a square.  ``x`` are over-estimates of the baseRTTs in seconds; by default
-    those that the scenario gives, else 0.  Raises ``ValueError`` unless the scenario has two Vegas
+    This is figure 6 of Boutremans and Le Boudec. Lines show where a flow's backlog is its alpha and
+    where it is its beta (if alpha = beta, one line per flow). The region where both windows hold is
+    shaded; it is hatched where the first flow has the greater rate. Arrows show in which direction
+    the windows move. ``paths`` are results of ``simulate``; each is drawn as a curve that starts at
+    a circle and ends at a square. ``x`` are over-estimates of the baseRTTs in seconds; by default
+    those that the scenario gives, else 0. Raises ``ValueError`` unless the scenario has two Vegas
     flows on one link.
     """
     plane = _plane(scenario, x)

@@ -175,10 +175,11 @@ def class_shares(models: Iterable[Prediction], measured: Iterable[Prediction] = 
     """Rates of the two Rate-Delay classes over the ratio of their numbers of flows.
 
     The upper panel shows the mean throughput of a rate-class and of a delay-class flow, as a
-    fraction of the fair share (capacity over number of flows).  The lower panel shows the delay
-    class's rate over the rate class's, ``podlesny``'s relative fairness, which is 1 if both are
-    equal.  Scenarios whose first link has a Rate-Delay queue (RD) make one curve of a model; the
-    other scenarios make another, with hollow markers.  Each model has its own line style.
+    fraction of the fair share (capacity over number of flows). The lower panel shows the
+    delay-class throughput divided by the rate-class throughput. This is the relative fairness of
+    Podlesny and Williamson; it is 1 if both are equal. Scenarios whose first link has a Rate-Delay
+    queue (RD) make one curve of a model; the other scenarios make another, with hollow markers.
+    Each model has its own line style.
     """
     fig = figure(7.5, 7.0)
     upper, lower = fig.subplots(2, 1, sharex=True)

@@ -17,10 +17,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class RateDelay(Checked):
-    """Rate-Delay services (``podlesny``): two queues R and D share a link and its buffer.
+    """Rate-Delay services (Podlesny and Williamson): two queues share a link and its buffer.
 
-    A flow of queue R gets ``k`` times the rate of a flow of queue D.  ``delay_buffer`` is the
-    fraction of the buffer that queue D gets.
+    Queue R is for a high rate, queue D for a low delay. A flow of queue R gets ``k`` times the rate
+    of a flow of queue D. ``delay_buffer`` is the fraction of the buffer that queue D gets.
     """
 
     k: float = field(Quantity("fraction", low=1e-9, high=1e9), 1.0)
@@ -31,7 +31,7 @@ class RateDelay(Checked):
 def split(buffer: ArrayLike, delay_buffer: ArrayLike) -> tuple[Floats, Floats]:
     """Buffers ``(B_R, B_D)`` of queues R and D in whole packets; they add up to the buffer.
 
-    By ``podlesny`` III queue D gets a tenth of the buffer. In this function D gets the fraction
+    Podlesny and Williamson give queue D a tenth of the buffer. In this function D gets the fraction
     ``delay_buffer``, rounded to the nearest whole number of packets (ties to even), and R the rest.
     If the buffer is infinite, both parts are infinite; but a queue whose fraction is 0 gets 0.
     Arguments broadcast.

@@ -97,7 +97,7 @@ def _grown(part: Any, tree: Mapping[Any, Any], where: str) -> Any:
 def _attribute(part: Any, key: str, name: str) -> str:
     """The name of the attribute of ``part`` for ``key``, a key of a scenario file.
 
-    The attribute's own name is accepted as a key, too. An error calls the field ``name``.
+    The attribute's own name is accepted as a key, too. ``name`` is what an error calls the field.
     """
     known = _keys(part)
     if key not in known:

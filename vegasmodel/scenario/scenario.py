@@ -335,8 +335,8 @@ def _paths(scenario: Scenario) -> None:
 def _numbers(scenario: Scenario) -> None:
     """Convert text that needs a packet size, such as ``"20 kB"``, to numbers in links and flows.
 
-    The packet size is the flow's own for a flow's fields, if it has one.  For ``access`` and for
-    links it is always the scenario's.
+    The packet size is the flow's own for a flow's fields, if it has one. For the rate of access
+    links (``access``) and for links it is always the scenario's.
     """
     size = scenario.packet_size
     links = tuple(

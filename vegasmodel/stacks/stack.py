@@ -16,7 +16,7 @@ class Mechanisms:
     """What a sender of one TCP implementation does when an ACK arrives or its timer expires.
 
     Each field switches one mechanism on or off, or sets a number of a mechanism, in packets or
-    seconds.  ``engines/rounds``, the packet simulator, copies each field into its record of a flow.
+    seconds. ``engines/rounds``, the packet simulator, copies each field into its data on a flow.
     """
 
     # Vegas: how it decides

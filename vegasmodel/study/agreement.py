@@ -28,7 +28,9 @@ EXPECTED = 5.0  # least expected number of starts in a cell of the chi-squared t
 class Agreement:
     """Whether two models agree on the share of random starts that leads to each outcome.
 
-    Holds the number of starts per outcome and model, and the chi-squared test for a difference.
+    A start is a choice of start times, first windows and a seed. Starts that lead to nearly the
+    same throughputs have one outcome. Holds the number of starts per outcome and model, and the
+    chi-squared test for a difference.
     """
 
     counts: NDArray[np.intp]  # [2, outcome]
@@ -51,7 +53,9 @@ class Agreement:
 
 
 def agreement(one: Basins, other: Basins, tolerance: float | None = None) -> Agreement:
-    """Test whether the shares of starts per outcome differ by more than chance.
+    """Test whether two models' shares of random starts per outcome differ by more than chance.
+
+    A start is a choice of start times, first windows and a seed.
 
     ``one`` and ``other`` are the results of two models or simulators for one scenario.  First, the
     starts of both are grouped into common outcomes: two starts whose throughputs differ by at most

@@ -43,10 +43,10 @@ SURE = 4.0  # standard errors by which means of the same outcome may differ
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """One outcome, with the share of random starts that lead to it.
+    """One outcome: nearly equal throughputs to which some of the random starts lead.
 
     ``throughput``, ``low`` and ``high`` are the mean, the least and the greatest throughput of each
-    flow over these starts, [flow] pkt/s.
+    flow over these starts, [flow] pkt/s. ``share`` is the fraction of starts that lead to it.
     """
 
     throughput: Floats  # mean over its starts
@@ -73,7 +73,7 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Basins:
-    """The different outcomes of a scenario, and which random starts lead to each.
+    """The different outcomes (throughputs) of a scenario, and which random starts lead to each.
 
     A start consists of start times, first windows and a seed.
     """

@@ -28,7 +28,7 @@ SAME = 1e-3  # difference of ln x below which a crossing lies on a traced curve
 
 @dataclass(frozen=True, eq=False)
 class StabilityBoundary:
-    """The boundary of stability in the plane of two fields, as curves.
+    """Where a scenario's equilibrium turns unstable, as curves in the plane of two of its fields.
 
     On a curve, two characteristic roots are purely imaginary (a Hopf bifurcation).  The fields'
     values are in the package's units (``units``).  ``jumps`` are places where a scan saw the
@@ -67,13 +67,13 @@ class StabilityBoundary:
 def stability_boundary(
     scenario: Scenario, over: Mapping[str, tuple[float, float]], most: int = 100
 ) -> StabilityBoundary:
-    """The boundary of stability (Hopf) in the plane of two fields of the scenario.
+    """Where the scenario's equilibrium turns unstable, as curves in the plane of two of its fields.
 
-    ``over`` has the ranges of the two fields, ``{name: (low, high)}``.  For three values of the
-    second field, the first field is scanned over its range.  Where the scan finds a change of
-    stability, ``vm.equilibrium.hopf`` traces the boundary from there in both directions, as a curve
-    of at most ``most`` points.  A boundary that none of the three scans crosses is not found.
-    Raises ``FieldError`` unless the fields have ranges of positive numbers.
+    ``over`` has the ranges of the two fields, ``{name: (low, high)}``. For three values of the
+    second field, the first field is scanned over its range. Where the scan finds a change of
+    stability, ``vm.equilibrium.hopf`` traces the boundary (a Hopf bifurcation) from there in both
+    directions, as a curve of at most ``most`` points. A boundary that none of the three scans
+    crosses is not found. Raises ``FieldError`` unless the fields have ranges of positive numbers.
     """
     expect(scenario)
     Integer(1).check(most, "most")

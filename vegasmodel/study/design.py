@@ -54,10 +54,10 @@ def design(
     at least 3 runs, and at least as many as any simulator that ran at the solution before them.
 
     If the results differ from run to run, ``achieved_se`` and ``verified_se`` are the standard
-    errors of their means (not for ``delay``).  If half the 95 % interval is more than ``within``
-    times the target, a note says that it is uncertain whether the solution meets the target.
-    Raises ``FieldError`` for bad input, and ``ExtraMissing`` or ``EngineMissing`` if a model needs
-    something that is not installed.
+    errors of their means (not for ``delay``). If half the 95 % confidence interval is more than
+    ``within`` times the target, a note says that it is uncertain whether the solution meets the
+    target. Raises ``FieldError`` for bad input, and ``ExtraMissing`` or ``EngineMissing`` if a
+    model needs something that is not installed.
     """
     expect(scenario)
     aim, where = targets.read(target, scenario), fields.find(scenario, solve, "solve")

@@ -268,7 +268,8 @@ def collected(points: Points, found: Sequence[Prediction | tuple[int, str]]) -> 
 def _uncertainty(found: Prediction) -> float:
     """The relative uncertainty of the least certain throughput; NaN without standard errors.
 
-    It is half the 95 % interval divided by the throughput (``metrics.relative_uncertainty``).
+    It is half the 95 % confidence interval divided by the throughput
+    (``metrics.relative_uncertainty``).
     """
     if found.throughput_se is None:
         return math.nan

@@ -30,7 +30,7 @@ FRACTIONS = {  # ends of the range, and whether it is logarithmic
 
 @dataclass(frozen=True)
 class Range:
-    """A range of values from ``low`` to ``high``; if ``log``, values in it have equal ratios."""
+    """A range from ``low`` to ``high``; if ``log``, values are spread over it at equal ratios."""
 
     low: float
     high: float

@@ -79,7 +79,7 @@ def _with_rates(found: Prediction, rates: Floats) -> Prediction:
 
 
 def half_interval(error: float, n: int) -> float:
-    """Half the 95 % interval (Student's t) of a mean over ``n`` runs.
+    """Half the 95 % confidence interval (Student's t) of a mean over ``n`` runs.
 
     ``error`` is the standard error of the mean.
     """

@@ -171,9 +171,9 @@ class Search:
         return np.abs(self.y) <= EXACT * self.aim.value
 
     def _met(self) -> list[tuple[int, int]]:
-        """The stretches of neighbouring tried values that all meet the target.
+        """The ranges of neighbouring tried values that all meet the target.
 
-        Each stretch is given by the indices of its first and last value.
+        A range is given by the indices of its first and last value.
         """
         inside = np.concatenate([[False], self._close(), [False]])
         edges = np.flatnonzero(inside[1:] != inside[:-1])
@@ -259,9 +259,10 @@ class Search:
         """The solution for neighbouring tried values of the field that all meet the target.
 
         ``low`` and ``high`` are the indices of the first and the last of these values. If they are
-        close together, the value with the smallest error is the solution. If they span a wider
-        interval, the scenario's own value of the field is preferred, provided that it was tried.
-        Only in this second case does the solution have an ``interval`` and a note.
+        close together, the solution is the one whose answer is nearest to the target. If they span
+        a wider interval, the solution is the scenario's own value of the field if that is one of
+        them, else again the one nearest to the target. Only in this second case does the solution
+        have an ``interval`` and a note.
         """
         inside = range(low, high + 1)
         own = self.field.of(self.scenario)
@@ -287,9 +288,9 @@ class Search:
     def unsure(self, model: str, error: float | None, runs: int) -> list[str]:
         """A list with a note if ``runs`` runs are too few to tell whether the target is met.
 
-        The list is empty if they suffice.  They are too few if half the 95 % interval of the
-        quantity is more than ``self.within`` times the target.  ``error`` is the quantity's
-        standard error.
+        The list is empty if they suffice. They are too few if half the 95 % confidence interval of
+        the target's quantity is more than ``self.within`` times the target. ``error`` is the
+        quantity's standard error.
         """
         if error is None or half_interval(error, runs) <= self.within * self.aim.value:
             return []

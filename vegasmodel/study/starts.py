@@ -52,14 +52,14 @@ class Start:
 
 @dataclass(frozen=True)
 class Starts:
-    """The distribution from which random starts are drawn independently."""
+    """The distribution from which starts (start times, first windows, seed) are drawn at random."""
 
     phase: float  # s; every flow starts later by a uniform draw from 0 to this
     windows: tuple[int, int] | None  # range of the first windows (whole); None: the scenario's own
     order: bool  # the flows exchange their start times at random
 
     def draw(self, scenario: Scenario, n: int, seed: int) -> list[Start]:
-        """Draw ``n`` random starts of the scenario.
+        """Draw ``n`` random starts: each has start times, first windows and a seed.
 
         The same ``seed`` gives the same starts; a larger ``n`` only adds starts at the end.  Raises
         ``FieldError`` if ``n`` is out of range.

@@ -49,9 +49,10 @@ class Target:
         return "s" if self.kind == "delay" else ""
 
     def of(self, figures: Figures, scenario: Scenario) -> Floats:
-        """The quantity at each point of ``figures``, [point].
+        """The quantity at each point of a study, [point].
 
-        It is NaN where the model does not give the quantity.
+        It is computed from ``figures``, a model's results at these points. It is NaN where the
+        model does not give the quantity.
         """
         index = [[group.name for group in scenario.flows].index(name) for name in self.groups]
         if self.kind == "ratio":

@@ -19,10 +19,11 @@ s, L, C = sp.symbols("s L_n C", positive=True)  # L_n stands for ln n
 
 
 def window() -> Derivation:
-    """Equation (4): Vegas's window at rest, derived from the definition of its backlog.
+    """Equation (4) of Boutremans and Le Boudec: Vegas's window at rest.
 
-    At rest the backlog Diff (1) is alpha.  It is computed with the over-estimated baseRTT (2).
-    Equation (3) is the paper's intermediate step from Diff = alpha to (4).
+    It is derived from equation (1), the definition of the backlog Diff. At rest Diff is alpha. Diff
+    is computed with the over-estimated baseRTT, equation (2). Equation (3) is the paper's
+    intermediate step from Diff = alpha to equation (4).
     """
     base, rtt = d + x, d + Delta
     diff = (W / base - W / rtt) * base  # (Expected - Actual) baseRTT
@@ -35,7 +36,10 @@ def window() -> Derivation:
 
 
 def rate() -> Derivation:
-    """Equation (5): Vegas's rate at rest, its window (4) divided by the round-trip time."""
+    """Equation (5) of Boutremans and Le Boudec: Vegas's rate at rest.
+
+    It is its window, equation (4), divided by the round-trip time.
+    """
     derived = sp.simplify(window().derived / (d + Delta))
     return Derivation(
         "5", "rate_i", (window().derived, d + Delta), (), derived, alpha / (Delta - x)
@@ -43,7 +47,7 @@ def rate() -> Derivation:
 
 
 def rate_linux() -> Derivation:
-    """The rate at rest of Linux's Vegas, in place of equation (5).
+    """The rate at rest of Linux's Vegas, in place of equation (5) of Boutremans and Le Boudec.
 
     Linux keeps W (RTT - baseRTT)/baseRTT = alpha, with the window W.  A step of the derivation
     gives the rate also in partial fractions.
@@ -56,9 +60,10 @@ def rate_linux() -> Derivation:
 
 
 def band() -> tuple[Derivation, Derivation]:
-    """Equations (10) and (11): Vegas's window and rate at rest if its backlog is beta.
+    """Vegas's window and rate at rest if its backlog is beta: equations (10) and (11).
 
-    They are equations (4) and (5) with beta in place of alpha.
+    They are equations (4) and (5) with beta in place of alpha. The equation numbers are those of
+    Boutremans and Le Boudec.
     """
     size, speed = (f.derived.subs(alpha, beta) for f in (window(), rate()))
     return (
@@ -68,7 +73,10 @@ def band() -> tuple[Derivation, Derivation]:
 
 
 def no_over_estimate() -> Derivation:
-    """Section 3.1.2: the queueing delay by (6) if no flow over-estimates its propagation delay."""
+    """The queueing delay, by equation (6), if no flow over-estimates its propagation delay.
+
+    This is section 3.1.2 of Boutremans and Le Boudec.
+    """
     balance = sp.Eq(n * rate().derived.subs(x, 0), c)
     [derived] = sp.solve(balance, Delta)
     note = "printed upside down: it has the unit of 1/time; the rate c/n that follows is right"
@@ -78,12 +86,13 @@ def no_over_estimate() -> Derivation:
 
 @kinds.checked
 def sensitivities(flows: int = 3) -> tuple[Derivation, Derivation, Derivation]:
-    """Equations (7), (8) and (9): relative changes of the rate r_i of flow i = 1.
+    """Equations (7), (8), (9): the derivatives of ln r_i, where r_i is the rate of flow i = 1.
 
-    All flows have the same alpha.  (7) is the derivative of ln r_i by the flow's own over-estimate
-    x_i. (8) is that by the over-estimate x_k of flow k = 2.  In both, the queueing delay Delta
-    changes too, because by (6) the rates must still add up to the capacity.  The implicit function
-    theorem gives its change.  (9) is the derivative of ln r_i by Delta, with x_i fixed.
+    The equations are those of Boutremans and Le Boudec. All flows have the same alpha. Equation (7)
+    is the derivative of ln r_i by the flow's own over-estimate x_i. Equation (8) is that by the
+    over-estimate x_k of flow k = 2. In both, the queueing delay Delta changes too, because by
+    equation (6) the rates must still add up to the capacity. The implicit function theorem gives
+    its change. Equation (9) is the derivative of ln r_i by Delta, with x_i fixed.
     """
     over = sp.symbols(f"x1:{flows + 1}", positive=True)
     rates = [rate().derived.subs(x, v) for v in over]
@@ -110,9 +119,9 @@ def sensitivities(flows: int = 3) -> tuple[Derivation, Derivation, Derivation]:
 
 @kinds.checked
 def cross_corrected(flows: int = 3) -> Any:
-    """Equation (8) with its printed numerator corrected; it then equals the derived form.
+    """Equation (8) of Boutremans and Le Boudec with its printed numerator corrected.
 
-    It is for the rate of flow 1 and the over-estimate of flow 2.
+    It then equals the derived form. It is for the rate of flow 1 and the over-estimate of flow 2.
     """
     y = [Delta - v for v in sp.symbols(f"x1:{flows + 1}", positive=True)]
     return -1 / (y[0] + sum(y[1] ** 2 * y[0] / v**2 for v in (y[0], *y[2:])))
@@ -121,9 +130,9 @@ def cross_corrected(flows: int = 3) -> Any:
 def two_arrivals() -> Derivation:
     """Two flows arrive one after the other: the rate of the second over the rate of the first.
 
-    Equation (6) is solved with x_i = Delta_{i-1}: the over-estimate x_i of flow i is the queueing
-    delay Delta_{i-1} that it finds when it arrives.  Delays are in units of alpha/c.  The paper
-    prints another result, which it takes from Bonald.
+    Equation (6) of Boutremans and Le Boudec is solved with x_i = Delta_{i-1}: the over-estimate x_i
+    of flow i is the queueing delay Delta_{i-1} that it finds when it arrives. Delays are in units
+    of alpha/c. The paper prints another result, which it takes from Bonald.
     """
     first = sp.Eq(1 / Delta, 1)
     [wait] = sp.solve(first, Delta)
@@ -145,17 +154,17 @@ def two_arrivals() -> Derivation:
 
 @kinds.checked
 def arrivals_bonald(flows: int) -> tuple[Any, ...]:
-    """Bonald's rates of n flows that have arrived one by one, as section 3.1.2 prints them.
+    """Bonald's rates of n flows that arrived one by one, as Boutremans and Le Boudec print them.
 
-    In units of the capacity, flow i has the rate 1/(n S_n - (i-1) S_{i-1}), where S_i is the
-    harmonic sum 1 + 1/2 + ... + 1/i.
+    They stand in section 3.1.2 of the paper. In units of the capacity, flow i has the rate
+    1/(n S_n - (i-1) S_{i-1}), where S_i is the harmonic sum 1 + 1/2 + ... + 1/i.
     """
     total = flows * sp.harmonic(flows)
     return tuple(1 / (total - i * sp.harmonic(i)) for i in range(flows))
 
 
 def bonald_total() -> Derivation:
-    """The sum of Bonald's rates for two flows; by (6) it should be the capacity, and is not."""
+    """The sum of Bonald's rates of two flows; it should be the capacity, but is not."""
     rates = arrivals_bonald(2)
     note = "x_i = (alpha/c)(i-1) S_{i-1} does not solve (6)"
     return Derivation("6", r"\sum rate_i/c", rates, (), sp.Integer(1), sum(rates), note)
@@ -177,7 +186,8 @@ def asymptotic() -> tuple[Derivation, Derivation]:
 
         (ln n + gamma)/(Lambda + 1) + (integral of g(s) from 0 to 1)/Lambda^2.
 
-    By (6) the sum is 1, which gives C.  The integral is the sum of 1/(m^2 (m+1)) over m >= 1.
+    In units of the capacity the sum must be 1, which gives C. The integral is the sum of
+    1/(m^2 (m+1)) over m >= 1.
     """
     k = sp.symbols("k", integer=True, positive=True)
     bend = sp.summation(1 / (k**2 * (k + 1)), (k, 1, sp.oo))

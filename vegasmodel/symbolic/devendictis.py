@@ -34,7 +34,7 @@ M = mu * T
 
 @dataclass(frozen=True)
 class Formula:
-    """A formula of ``devendictis``: as derived from its premises, and as the paper prints it."""
+    """A formula of De Vendictis and Baiocchi: as derived from its premises, and as printed."""
 
     number: str  # of the equation, or of the page's text it stands in
     symbol: str  # what it gives
@@ -55,9 +55,9 @@ class Formula:
 
 
 def equilibrium_window() -> Formula:
-    """Equation (7): Vegas's window at rest, at which alpha of its packets are queued.
+    """Equation (7) of De Vendictis and Baiocchi: Vegas's window at rest.
 
-    It follows from (4), (5) and (6).
+    At rest alpha of its packets are queued. The window follows from equations (4), (5) and (6).
     """
     four = sp.Eq(mu_vegas, W_V / (W_R + W_V) * mu)
     five = sp.Eq(W_V + W_R, M + q)
@@ -69,8 +69,8 @@ def equilibrium_window() -> Formula:
 def reno_at_loss() -> Formula:
     """Reno's window at the loss, W_R(N), if Vegas is at rest then.
 
-    At the loss the two windows add up to mu T + B + 1 packets, and Vegas's is (7) with a full
-    buffer, q = B.  mu T is the bandwidth-delay product, B the buffer, q the queue.
+    At the loss the two windows add up to mu T + B + 1 packets, and Vegas's window is equation (7)
+    with a full buffer, q = B. mu T is the bandwidth-delay product, B the buffer, q the queue.
     """
     seven = sp.Eq(W_VN, equilibrium_window().derived.subs(q, B))
     full = sp.Eq(W_VN + W_RN, M + B + 1)
@@ -80,7 +80,7 @@ def reno_at_loss() -> Formula:
 
 
 def reno_packets() -> Formula:
-    """The packets that Reno sends in a cycle, P_Reno: the sum of its windows, by (10)."""
+    """P_Reno, the packets that Reno sends in a cycle from loss to loss: the sum of its windows."""
     ten = W_R1 + i - 1
     printed = N * W_R1 + N * (N - 1) / 2
     return Formula("10", "P_Reno", (ten,), sp.summation(ten, (i, 1, N)), printed)
@@ -89,9 +89,9 @@ def reno_packets() -> Formula:
 def _saturation() -> dict[Expr, Expr]:
     """The mini-cycle in which the windows first fill the link after a loss, and both windows then.
 
-    By (11) each window grows by one packet per mini-cycle (round trip). By (12) they add up to mu
-    T, the bandwidth-delay product, in mini-cycle a. The equations are solved for a and the two
-    windows.
+    By equation (11) each window grows by one packet per mini-cycle (round trip). By equation (12)
+    they add up to mu T, the bandwidth-delay product, in mini-cycle a. The equations are solved for
+    a and the two windows.
     """
     vegas = sp.Eq(W_Va, W_V1 + a - 1)
     reno = sp.Eq(W_Ra, W_R1 + a - 1)
@@ -101,7 +101,7 @@ def _saturation() -> dict[Expr, Expr]:
 
 
 def phase_1() -> tuple[Formula, ...]:
-    """Phase 1 of a cycle, from the loss until the two windows fill the link, by (12).
+    """Phase 1 of a cycle, from the loss until the windows of Vegas and Reno fill the link.
 
     Returns the windows at its end, the number a of its mini-cycles (round trips), the number A_V of
     packets that Vegas sends in it, and its duration Delta_a.
@@ -120,9 +120,9 @@ def phase_1() -> tuple[Formula, ...]:
 
 
 def duration() -> Formula:
-    """Equation (15): the duration of a mini-cycle, in which the link sends both windows.
+    """The duration of a mini-cycle, in which the link sends the windows of Vegas and Reno.
 
-    It follows from (13) and (14).
+    It is equation (15) of De Vendictis and Baiocchi and follows from equations (13) and (14).
     """
     delta = sp.Symbol("delta", positive=True)
     thirteen = sp.Eq(mu_vegas, W_V / (W_V + W_R) * mu)
@@ -132,7 +132,7 @@ def duration() -> Formula:
 
 
 def phase_2() -> tuple[Formula, ...]:
-    """Phase 2 of a cycle, in which both windows grow and the queue fills.
+    """Phase 2 of a cycle, in which the windows of Vegas and Reno grow and the queue fills.
 
     Returns the sum of the windows, the phase's duration Delta_b, and the number B_V of packets that
     Vegas sends in it.
@@ -164,12 +164,12 @@ def phase_2() -> tuple[Formula, ...]:
 
 
 def crossing() -> tuple[Formula, ...]:
-    """Equation (16): the end b of phase 2, and Vegas's window there.
+    """Equation (16) of De Vendictis and Baiocchi: the end b of phase 2, and Vegas's window.
 
-    Phase 2 begins in mini-cycle (round trip) a, with a full link and no queue. Both windows grow by
-    one packet per mini-cycle, so in mini-cycle b the queue is q = 2 (b - a). Phase 2 ends when
-    Vegas's window reaches the value at which it rests with this queue, equation (7). The condition
-    is solved for b.
+    Phase 2 begins in mini-cycle (round trip) a, with a full link and no queue. The windows of Vegas
+    and Reno grow by one packet per mini-cycle, so in mini-cycle b the queue is q = 2 (b - a). Phase
+    2 ends when Vegas's window reaches the value at which it rests with this queue, equation (7).
+    The condition is solved for b.
     """
     queue = 2 * n  # W_V + W_R - mu T after n = b - a mini-cycles of phase 2
     target = equilibrium_window().derived.subs(q, queue)
@@ -194,9 +194,10 @@ def _positive(root: Expr) -> bool:
 
 
 def phase_3() -> tuple[Formula, ...]:
-    """Equation (17): Vegas's window in phase 3, in which it is at rest and follows the queue.
+    """Vegas's window in phase 3, in which it is at rest and follows the queue: equation (17).
 
-    Vegas keeps (7), while Reno's window grows by one packet per mini-cycle (round trip).
+    Vegas keeps its window at rest, equation (7), while Reno's window grows by one packet per
+    mini-cycle (round trip).
     """
     reno = W_Rb + i - b
     queue = W_V + W_R - M
@@ -223,8 +224,8 @@ def phase_3() -> tuple[Formula, ...]:
 def slope_in_queue() -> Expr:
     """How Vegas's window changes with Reno's while Vegas is at rest: dW_V/dW_R.
 
-    By (7) W_V = alpha (mu T + q)/q with the bandwidth-delay product mu T.  The queue q sets both
-    windows, because they add up to mu T + q.
+    By equation (7) W_V = alpha (mu T + q)/q with the bandwidth-delay product mu T. The queue q sets
+    both windows, because they add up to mu T + q.
     """
     vegas = equilibrium_window().derived
     return sp.simplify(sp.diff(vegas, q) / sp.diff(M + q - vegas, q))
@@ -233,8 +234,8 @@ def slope_in_queue() -> Expr:
 def cycle_count() -> Formula:
     """The number N of mini-cycles (round trips) from one loss to the next, by Reno's windows.
 
-    It follows from (8), and from (10) for the last mini-cycle.  The paper does not print this
-    formula.
+    It follows from equation (8), and from equation (10) for the last mini-cycle. The paper does not
+    print this formula.
     """
     eight, ten = sp.Eq(W_R1, W_RN / 2), sp.Eq(W_RN, W_R1 + N - 1)
     [solution] = sp.solve([eight, ten], [W_R1, N], dict=True)
@@ -305,8 +306,9 @@ def appendix_a() -> tuple[Formula, ...]:
 def buffer_threshold() -> Formula:
     """B_th, the smallest buffer B at which Vegas reaches its window at rest before a loss.
 
-    At this buffer, Vegas's window at the loss in appendix A equals (7), its window at rest, with
-    the queue q = B.  The paper prints the limit of B_th for a large bandwidth-delay product mu T.
+    At this buffer, Vegas's window at the loss in appendix A equals its window at rest, equation
+    (7), with the queue q = B. The paper prints the limit of B_th for a large bandwidth-delay
+    product mu T.
     """
     equal = sp.Eq(_small_buffer()[W_VN], equilibrium_window().derived.subs(q, B))
     D, k = sp.symbols("D k", positive=True)  # mu T, alpha (3 - 2 lambda)
@@ -325,7 +327,7 @@ def buffer_threshold() -> Formula:
 
 
 def formulas() -> tuple[Formula, ...]:
-    """All formulas that the paper prints from (7) to the end of appendix A."""
+    """All formulas that De Vendictis and Baiocchi print from equation (7) to appendix A."""
     return (
         equilibrium_window(),
         reno_at_loss(),
@@ -347,7 +349,7 @@ X = A * M  # (7) for all Vegas sources together: V = h + X/q
 
 @dataclass(frozen=True)
 class Completion:
-    """A formula that the paper lacks and our numeric model needs, with its premises."""
+    """A formula that our numeric model needs and the paper lacks, with its premises."""
 
     symbol: str
     premises: tuple[Expr, ...]
@@ -357,7 +359,7 @@ class Completion:
 def loss_limited() -> Completion:
     """V, the sum of all Vegas windows at a loss, if no Vegas source stops growing before it.
 
-    This is appendix A of the paper, for n_vegas Vegas and n_reno Reno sources.
+    This is appendix A of De Vendictis and Baiocchi, for n_vegas Vegas and n_reno Reno sources.
     """
     system = (
         sp.Eq(V * (1 - lam), n_vegas * (N - 1)),
@@ -371,10 +373,10 @@ def loss_limited() -> Completion:
 def held() -> Completion:
     """The equation for V, the sum of all Vegas windows at a loss, if Vegas stops growing before it.
 
-    Vegas stops when its backlog reaches the lower threshold.  Let A be the sum of the sources'
-    thresholds and q the queue.  By (7) the backlog is at its threshold where V = h + X/q, with
-    X = A mu T, the bandwidth-delay product being mu T.  Here h = A in the paper and in ns-2, and
-    h = 0 in Linux.  The result is a quadratic in V - h.
+    Vegas stops when its backlog reaches the lower threshold. Let A be the sum of the sources'
+    thresholds and q the queue. By equation (7) the backlog is at its threshold where V = h + X/q,
+    with X = A mu T, the bandwidth-delay product being mu T. Here h = A in the paper and in ns-2,
+    and h = 0 in Linux. The result is a quadratic in V - h.
     """
     v = sp.Symbol("v", positive=True)  # V - h
     edge = X / v  # the queue at which Vegas stops
@@ -386,13 +388,13 @@ def held() -> Completion:
 
 
 def meeting() -> Completion:
-    """Equation (16) for n_vegas Vegas and n_reno Reno sources: a quadratic in n.
+    """Equation (16) of De Vendictis and Baiocchi for n_vegas Vegas and n_reno Reno sources.
 
-    n is the number of mini-cycles (round trips) from the time at which the windows fill the link,
-    without a queue, until Vegas's backlog reaches the lower threshold.  There the queue is
-    q = (n_vegas + n_reno) n, and the Vegas windows add up to h + A mu T/q by (7).  A is the sum of
-    the sources' thresholds, and mu T the bandwidth-delay product.  h is A in the paper and in ns-2,
-    and 0 in Linux.
+    The equation is quadratic in n, the number of mini-cycles (round trips) from the time at which
+    the windows fill the link, without a queue, until Vegas's backlog reaches the lower threshold.
+    There the queue is q = (n_vegas + n_reno) n, and the Vegas windows add up to h + A mu T/q by
+    equation (7). A is the sum of the sources' thresholds, and mu T the bandwidth-delay product. h
+    is A in the paper and in ns-2, and 0 in Linux.
     """
     grows = sp.Eq(W_Va + n_vegas * n, h + X / ((n_vegas + n_reno) * n))
     quadratic = sp.numer(sp.together(grows.lhs - grows.rhs))
@@ -400,7 +402,7 @@ def meeting() -> Completion:
 
 
 def catching_up() -> Completion:
-    """The number t of round trips for which Vegas's window is above its window at rest, (17).
+    """The number t of round trips for which Vegas's window is above its window at rest.
 
     As Reno fills the queue, Vegas's window at rest falls.  Each Vegas source gives up only one
     packet per round trip, so Vegas lags behind.  It has caught up after t round trips.
@@ -413,11 +415,11 @@ def catching_up() -> Completion:
 def following() -> tuple[Completion, ...]:
     """Sums over the mini-cycles (round trips) of phase 3, as antiderivatives in the queue q.
 
-    The sums are taken as integrals of 1, W, q W and V over the mini-cycles.  These give the number
+    The sums are taken as integrals of 1, W, q W and V over the mini-cycles. These give the number
     of mini-cycles, the packets of all flows, the queue weighted by these packets, and the packets
-    of Vegas.  V is the sum of the Vegas windows, W = mu T + q that of all windows, and mu T the
-    bandwidth-delay product.  In phase 3 Reno's growth fills the queue, and Vegas keeps its window
-    at rest, (17).
+    of Vegas. V is the sum of the Vegas windows, W = mu T + q that of all windows, and mu T the
+    bandwidth-delay product. In phase 3 Reno's growth fills the queue, and Vegas keeps its window at
+    rest, equation (17).
     """
     vegas = h + X / q
     reno = M + q - vegas

@@ -21,10 +21,10 @@ cwnd, RTT, base = sp.symbols("cwnd RTT BaseRTT", positive=True)
 
 
 def volume_ratio() -> Derivation:
-    """Equation (5): lambda, the data volume of class D divided by that of class R.
+    """lambda, the data volume of class D divided by that of class R: equation (5).
 
-    It holds if an R flow's rate is k times a D flow's.  D is the low-delay class with n_D flows, R
-    the rate class with n_R flows.
+    The equation is that of Podlesny and Williamson. It holds if an R flow's rate is k times a D
+    flow's. D is the low-delay class with n_D flows, R the rate class with n_R flows.
     """
     per_flow = sp.Eq(S_R / n_rate, k * S_D / n_delay)
     volumes = sp.Eq(lam, S_D / S_R)
@@ -35,9 +35,10 @@ def volume_ratio() -> Derivation:
 
 
 def service_rates() -> tuple[Derivation, Derivation]:
-    """Equations (6) and (7): the service rates of the two classes.
+    """The service rates of the two Rate-Delay classes: equations (6) and (7).
 
-    They add up to the capacity, and their ratio is that of equation (5).
+    The equations are those of Podlesny and Williamson. The rates add up to the capacity, and their
+    ratio is that of equation (5).
     """
     shares_fill_link = sp.Eq(S_R + S_D, C)
     ratio = sp.Eq(S_D, volume_ratio().derived * S_R)
@@ -52,10 +53,12 @@ def service_rates() -> tuple[Derivation, Derivation]:
 
 
 def scheduler() -> Derivation:
-    """The test of figure 2, ``k n_R L_D > n_D L_R``: has class D sent more than its due?
+    """The scheduler's test ``k n_R L_D > n_D L_R``: has class D sent more than its due?
 
-    L_D and L_R are the volumes that classes D and R have sent.  The due of D is lambda L_R, with
-    lambda = n_D/(k n_R) by (5).  The test is L_D > lambda L_R, multiplied by k n_R.
+    This is figure 2 of Podlesny and Williamson. L_D and L_R are the volumes that classes D and R
+    have sent. The due of D is lambda L_R, with lambda = n_D/(k n_R) by equation (5), with n_D and
+    n_R flows in the classes. A flow of R is due k times the rate of a flow of D. The test is L_D >
+    lambda L_R, multiplied by k n_R.
     """
     rate_backlog = L_D - volume_ratio().derived * L_R
     derived = sp.expand(rate_backlog * k * n_rate)
@@ -70,11 +73,11 @@ def scheduler() -> Derivation:
 
 
 def relative_fairness() -> Derivation:
-    """Section IV-A, relative fairness: a Vegas flow's mean utilisation over a NewReno flow's.
+    """Relative fairness: a Vegas flow's mean utilisation over a NewReno flow's.
 
-    The paper defines this ratio in words.  In its example there are 3 NewReno flows per Vegas flow.
-    All NewReno flows together use 0.74 of the capacity and all Vegas flows 0.24.  So the ratio is
-    0.24 / (0.74 / 3) = 0.97.
+    Section IV-A of Podlesny and Williamson defines this ratio in words. In its example there are 3
+    NewReno flows per Vegas flow. All NewReno flows together use 0.74 of the capacity and all Vegas
+    flows 0.24. So the ratio is 0.24 / (0.74 / 3) = 0.97.
     """
     vegas, newreno = U_V / n_delay, U_R / n_rate
     derived = sp.simplify(vegas / newreno)
@@ -92,7 +95,7 @@ def relative_fairness() -> Derivation:
 
 
 def delay_buffer() -> Derivation:
-    """Section II-C: the buffer B_D of class D, if no packet may wait longer than the time d.
+    """The buffer B_D of the delay class D, if no packet may wait longer than the time d.
 
     Class D is served at the rate S_D, so the last packet of a full buffer waits B_D/S_D.
     """
@@ -102,9 +105,10 @@ def delay_buffer() -> Derivation:
 
 
 def vegas_difference() -> Derivation:
-    """Equations (2) to (4): Vegas's ``diff`` is the number of its own packets that are queued.
+    """Proof that Vegas's ``diff`` is the number of its own packets that are queued.
 
-    This holds if BaseRTT is the propagation time.
+    These are equations (2) to (4) of Podlesny and Williamson. They hold if BaseRTT is the
+    propagation time.
     """
     expected, actual = cwnd / base, cwnd / RTT
     two = (expected - actual) * base

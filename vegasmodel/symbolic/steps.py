@@ -32,5 +32,5 @@ class Derivation:
 
     @property
     def latex(self) -> str:
-        """The result as LaTeX."""
+        """The derived formula as LaTeX."""
         return f"{self.symbol} = {sp.latex(self.derived)}"

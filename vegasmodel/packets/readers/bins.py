@@ -68,7 +68,7 @@ class Bins:
             self._merge(self.count // 2)
 
     def _merge(self, count: int) -> None:
-        """Merge neighbouring bins in pairs; then add empty bins up to the number ``count``."""
+        """Merge neighbouring bins in pairs; then add empty bins until there are ``count``."""
         half = self.count // 2
         flow, link = _empty(10, self.flow.shape[1], count), _empty(3, self.link.shape[1], count)
         flow[RTT_MIN] = np.inf

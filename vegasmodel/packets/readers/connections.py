@@ -350,10 +350,10 @@ class Connections:
     def _point(self, flow: Flow) -> None:
         """Decide whether the time from a segment to its ACK in the capture is the whole RTT.
 
-        It is the whole RTT if the capture was taken at the sender.  Otherwise the time from the
-        place of the capture to the sender and back must be added.  If that time is unknown, it
-        counts as the whole RTT all the same.  If the decision changes, the RTTs measured so far are
-        discarded.
+        It is the whole RTT if the capture was taken at the sender. Otherwise the time from the
+        place of the capture to the sender and back must be added. If the latter time is unknown,
+        the time in the capture is taken as the whole RTT all the same. If the decision changes, the
+        RTTs measured so far are discarded.
         """
         alone = flow.captured_at_sender or math.isinf(flow.least_up)
         if alone is not flow.alone:

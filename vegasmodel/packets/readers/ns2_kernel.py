@@ -73,7 +73,7 @@ MAX_TIME = 1e10
 
 
 class Tables(NamedTuple):
-    """The arrays in which ``scan`` keeps its state between two calls.
+    """The arrays in which ``scan``, which reads ns-2 traces, keeps its state between two calls.
 
     ``flow`` has one row per flow and ``link`` one row per link.  ``flow_slots`` and ``link_slots``
     are hash tables that give the number of a flow's or link's row; -1 is an empty slot.
@@ -99,9 +99,10 @@ class Tables(NamedTuple):
 def _slot(slots, table, columns, a, b, c, d):
     """Look up a flow or link in the hash table ``slots``, which holds row numbers of ``table``.
 
-    The row sought has the values a, b, c, d in four columns, the first of which is ``columns``.
-    For a link only a and b are compared.  Returns the index in ``slots`` at which the row's number
-    stands.  If there is no such row, the result is the index of the empty slot for its number.
+    The row sought has the values a, b, c, d in four successive columns, of which ``columns`` is the
+    first. For a link only a and b are compared. Returns the index in ``slots`` at which the row's
+    number stands. If there is no such row, the result is the index of the empty slot for its
+    number.
     """
     mask = np.uint64(slots.size - 1)
     h = np.uint64(a) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(b) * np.uint64(0xC2B2AE3D27D4EB4F)
@@ -424,11 +425,12 @@ def _line(s, flow, link, begin, width, buf, i, end):
 
 @jit
 def scan(buf, start, stop, final, s, flow, link, begin, width):
-    """Count the lines of ``buf[start:stop]``; return the position where the scan stopped.
+    """Add the lines ``buf[start:stop]`` of an ns-2 trace to the sums; return where this stopped.
 
-    ``s.counts[STATUS]`` says why it stopped: ``DONE`` at the end of the last complete line, another
-    status before a line that it cannot count.  ``s.counts[LINES]`` is the number of lines finished
-    so far.  ``final`` says that the file ends at ``stop``, so the last line may lack a line break.
+    The result is a position in ``buf``. ``s.counts[STATUS]`` says why the scan stopped: ``DONE`` at
+    the end of the last complete line, another status before a line that it cannot count.
+    ``s.counts[LINES]`` is the number of lines finished so far. ``final`` says that the file ends at
+    ``stop``, so the last line may lack a line break.
     """
     s.counts[STATUS] = DONE
     i = start

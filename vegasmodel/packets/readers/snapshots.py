@@ -27,10 +27,10 @@ Sample = dict[str, float]
 class Snapshots:
     """Collects samples of the flows' state; ``trace`` makes a trace of them.
 
-    Up to ``MAX_CELLS`` samples are all kept.  With more samples, time is divided into steps of
-    ``width`` seconds, and only the last sample of each flow in a step is kept.  ``width`` doubles
-    as often as necessary; a reader may set it to begin with.  Samples at time 0 are never merged
-    with later ones, so the growth of counters after time 0 is not lost.
+    Up to ``MAX_CELLS`` samples are all kept. With more samples, time is divided into steps of
+    ``width`` seconds, and only the last sample of each flow in a step is kept. ``width`` doubles as
+    often as necessary; its first value may be set by the reader of a trace's format. Samples at
+    time 0 are never merged with later ones, so the growth of counters after time 0 is not lost.
     """
 
     def __init__(self, source: Source) -> None:
@@ -48,7 +48,7 @@ class Snapshots:
         self.from_zero = False  # counters are 0 at the file's start: the first row is growth
 
     def begin(self) -> None:
-        """Add time 0 to the sampling times, with no flow.
+        """Add a sampling time 0, at which no flow exists yet.
 
         The counters of a flow that appears later then grow from 0.
         """
