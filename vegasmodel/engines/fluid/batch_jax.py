@@ -206,12 +206,13 @@ def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Arr
     below = jnp.minimum(low, p.max_window) > W
     grows = below & (up < jnp.minimum(low, p.max_window))
     on_low = below & ~grows & (low <= p.max_window)
-    # Let L be the window at which Vegas's backlog is at the threshold: alpha, or gamma in slow
-    # start. L changes with the queueing delay. A window W below L grows until it meets L. If alpha
-    # = beta, W equals L from then on. If alpha < beta, W keeps the value `met` that it has when it
-    # meets L. To find the time of the meeting, let g = W/L - 1. At the start of the step g has a
-    # value g0 < 0. If W grew during the whole step, g would have a value g1 > 0 at its end. The
-    # code takes g as linear in time. Then g is zero after the fraction -g0/(g1 - g0) of the step.
+    # Vegas's window W grows until its backlog reaches the threshold alpha (gamma in slow start),
+    # that is until W = L, where L is the window with this backlog. L falls as the queueing delay
+    # grows. Suppose that W reaches L within this step. If alpha = beta, W then follows L, and
+    # equals L at the end of the step. If alpha < beta, W stops, and keeps the value `met` that it
+    # has when it reaches L. The code finds this moment by linear interpolation of g = W/L - 1. At
+    # the start of the step g is g0 < 0. At the end g would be g1 > 0 if W grew during the whole
+    # step. So W reaches L after the fraction -g0/(g1 - g0) of the step.
     e = jnp.where(y.in_slow_start, p.gamma, p.lower)
     falling = on_low & (p.lower < p.upper)
     g0 = (
