@@ -8,10 +8,10 @@ is found by a fixed number of Newton iterations.
 
 A step must end at some events: a queue forms, the buffer overflows, a flow starts or stops, a fast
 recovery ends. If a queue forms or the buffer overflows within a step, the next pass repeats this
-step with the length that ends at the event. A window may meet one of Vegas's thresholds within a
-step. This makes a small error, so averages differ slightly from those of the engine ``threads``.
-Only a step that is longer than usual ends at about the time at which a window will meet a
-threshold.
+step with the length that ends at the event. A step of usual length does not end when a window
+reaches one of Vegas's thresholds. This causes a small error, so averages differ slightly from those
+of the engine ``threads``. A longer step ends, at the latest, at about the time at which the first
+window reaches a threshold.
 
 The computation uses float64 in any configuration of JAX, and does not change that configuration.
 """

@@ -4,7 +4,7 @@ The records are NumPy arrays that compiled code reads without copies. Counts are
 are in seconds. A flow's sender is treated as if it were at the flow's first queue: the times in the
 flow's record are those at which packets reach this queue, and the delay from the real sender to the
 queue counts as part of the way back. Each queue has its own clock, which may be behind the clock of
-the simulation by up to ``Queue.shift`` seconds.
+the simulation by up to ``Queue.shift`` seconds (``travel.py`` says why).
 """
 
 from __future__ import annotations
