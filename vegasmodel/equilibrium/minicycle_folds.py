@@ -1,4 +1,4 @@
-"""Which steady cycles Vegas and Reno have at each buffer, and at which buffers a cycle vanishes.
+"""Which steady cycles Vegas and Reno have at each buffer size, and at which sizes cycles vanish.
 
 Vegas and Reno share a drop-tail link with a buffer of B packets (the paper ``devendictis``). When
 the buffer overflows, each source whose window still grows loses a packet. So there may be two

@@ -2,9 +2,10 @@
 
 The papers whose results this package checks used ns-2 of 1999 to 2001. Later versions, up to
 release 2.35 in 2011, changed the default values of many parameters. A single wrong default can
-change a throughput by 15 %. The number of header bytes alone changes the ratio of Vegas's
-throughput to Reno's by a factor of two. The list ``_PAPERS`` says when ns-2 changed each default;
-these dates come from comments in ns-2's own file of defaults, ``ns-default.tcl``.
+change a throughput by 15 %. One of them matters more: useHeaders_, which adds header bytes to the
+packets of Reno but not of Vegas, changes the ratio of their throughputs by a factor of two. The
+list ``_PAPERS`` says when ns-2 changed each default; these dates come from comments in ns-2's own
+file of defaults, ``ns-default.tcl``.
 """
 
 from __future__ import annotations

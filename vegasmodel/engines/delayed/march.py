@@ -324,10 +324,11 @@ def move(p: Flows, y: Senders, i: int, acks: float, g0: float, g1: float, tossed
     W, cap, floor = y.window[i], p.max_window[i], p.min_window[i]
     # Random loss and RED drop packets although the buffer is not full. `tossed` is the expected
     # number of these drops that the sender detects in this step; it need not be a whole number. In
-    # TCP one drop takes (1 - decrease) W from the window W at once. In this model W falls smoothly,
-    # at this rate per drop (Misra, Gong and Towsley 2000). So all drops of the step together
-    # multiply W by exp(-(1 - decrease) tossed). The code multiplies W by the square root of this
-    # factor before W grows in this step, and by the square root again afterwards.
+    # TCP a drop multiplies the window W by `decrease`, so W loses (1 - decrease) W at once. In this
+    # model W falls smoothly, at the rate (1 - decrease) W per drop (Misra, Gong and Towsley 2000).
+    # So all drops of the step together multiply W by exp(-(1 - decrease) tossed). The code
+    # multiplies W by the square root of this factor before W grows in this step, and by the square
+    # root again afterwards.
     yields = np.exp(-0.5 * (1.0 - p.decrease[i]) * tossed)
     if y.in_slow_start[i]:
         y.expected[i] += tossed
