@@ -57,8 +57,9 @@ UNSPACED = Setting(
     "Queue/RED", "wait_", "false", "drops by p/(1 - count p) from the first packet on"
 )
 
-# Each set lists the parameters of ns-2 whose default values we change. The set "2.35" is empty: all
-# parameters keep the default values of ns-2 2.35. With these values, a data packet of a loss-based
-# flow has packetSize_ plus 40 bytes, the 40 bytes being headers, and its connection begins with a
-# SYN. A data packet of ns-2's Vegas has only packetSize_ bytes, and its connection has no SYN.
+# Each set in ``SETS`` lists the parameters of ns-2 whose default values we change. The set "2.35"
+# is empty: all parameters keep the default values of ns-2 2.35. With these values, a data packet of
+# a loss-based flow has packetSize_ plus 40 bytes, the 40 bytes being headers, and its connection
+# begins with a SYN. A data packet of ns-2's Vegas has only packetSize_ bytes, and its connection
+# has no SYN.
 SETS: Mapping[str, tuple[Setting, ...]] = MappingProxyType({"papers": _PAPERS, "2.35": ()})
