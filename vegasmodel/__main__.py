@@ -1,6 +1,6 @@
 """Starts the command ``vegasmodel``.
 
-While the command still imports its modules, Ctrl-C and SIGTERM end it without a message.
+Until the command has imported its modules, Ctrl-C and SIGTERM end the process without a message.
 """
 
 import os

@@ -1,8 +1,8 @@
 """Completes a scenario file that lacks keys, with estimates from a trace of the same network.
 
-The file may leave out the capacity and the buffer of a single link, a flow's RTT, and a Vegas
-flow's thresholds alpha and beta. If the trace is shorter than a run of default length, a missing
-duration or warm-up of the run is also taken from the trace.
+The file may leave out a flow's RTT, a Vegas flow's thresholds alpha and beta, and, if there is only
+one link, the capacity and the buffer of this link. If the trace is shorter than a run of default
+length, a missing duration or warm-up of the run is also taken from the trace.
 
 A trace shows each Vegas flow's backlog, the number of packets that the flow kept queued. It does
 not show the thresholds. Vegas holds its window at any backlog between alpha and beta, so several

@@ -1,7 +1,7 @@
 """Explains each model: its equations, its assumptions, its source and its measured accuracy.
 
-A prediction lists the assumptions of its model, under the same names as here, and says whether the
-scenario meets them.
+A prediction lists the assumptions of its model, under the same names as these explanations, and
+says whether the scenario meets them.
 """
 
 from __future__ import annotations

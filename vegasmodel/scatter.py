@@ -1,4 +1,4 @@
-"""How much the throughputs of random runs differ from run to run, and how many runs are enough."""
+"""How much throughputs differ from one random run to the next, and how many runs a mean needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions that the adapters share; most of them test an assumption of a closed form.
+"""Functions that adapters share; most test whether a scenario meets an assumption of a model.
 
 An adapter evaluates one model for a scenario and returns a ``Prediction``. The prediction's field
 ``assumptions`` lists the model's assumptions and says whether the scenario meets each of them. If

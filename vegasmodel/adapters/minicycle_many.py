@@ -1,7 +1,7 @@
 """Evaluates the mini-cycle model for many values of a scenario's fields at once.
 
-The model describes how the windows of Vegas and Reno move in a cycle, which lasts from one loss to
-the next. The results are averages over a cycle.
+The model describes how the windows of Vegas and Reno move in a cycle, which lasts from one overflow
+of the buffer to the next. The results are averages over a cycle.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Commands that each evaluate one closed form: ``equilibrium``, ``arrivals``, ``rd``.
 
-``equilibrium`` and ``arrivals`` compute the rates of Vegas flows that have a link to themselves.
+``equilibrium`` and ``arrivals`` compute the rates of flows on a link that only Vegas flows use.
 ``rd`` computes the rates of flows at a link with Rate-Delay services. If an option has a value for
 each flow, the user gives a list with commas (``--alpha 3,1``), or one value that holds for all
 flows.

@@ -1,4 +1,4 @@
-"""The command ``paper``, which prints the numbers of a paper beside those computed here."""
+"""The command ``paper``: prints a paper's numbers beside the numbers that this package computes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands that run variations of a scenario: ``design``, ``sweep``, ``basins``, ``map``."""
+"""The commands that vary a scenario and evaluate it: ``design``, ``sweep``, ``basins``, ``map``."""
 
 from __future__ import annotations
 

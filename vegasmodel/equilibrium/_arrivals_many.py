@@ -12,7 +12,7 @@ Delta_i (Greengard and Rokhlin 1987):
 * The terms of many poles that are far from Delta_i are replaced by a few terms. A cluster is the
   set of all poles in an interval. If Delta_i is far from the interval, the terms of the cluster add
   up to nearly the same as ``NODES`` terms with poles at the interval's Chebyshev points. Two
-  neighbouring clusters merge into a larger one.
+  neighbouring clusters of the same size together form a larger one.
 * Flows are processed in blocks. During a block Delta_i changes little, so the sum of the terms of
   all far poles is a power series in this change. Its coefficients are computed once per block, from
   O(log n) clusters. The terms of the near poles are added one by one.

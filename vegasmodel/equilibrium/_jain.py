@@ -10,11 +10,11 @@ is phi_i(g) times the backlog. So at a given gap its rate lies between a lower a
 In the paper ``boutremans`` phi_i = 1/(Delta - x_i). Both limits fall as g grows.
 
 At a given gap, the sum of squares is least if the rates are as equal as their limits allow. It is
-greatest if every rate except one is at a limit. In both cases this leaves a function of g, whose
-extremum is searched. ``_least_squares`` and ``_most_squares`` compute the least and the greatest
-value that the derivative of this function can have in an interval of g. If both have the same sign,
-the extremum is at an end of the interval. Otherwise the interval is halved, at most ``_HALVINGS``
-times.
+greatest if every rate except one is at a limit. In both cases the sum of squares becomes a function
+of g alone, and its extremum over g is searched. ``_least_squares`` and ``_most_squares`` compute
+the least and the greatest value that the derivative of this function can have in an interval of g.
+If both have the same sign, the extremum is at an end of the interval. Otherwise the interval is
+halved, at most ``_HALVINGS`` times.
 """
 
 from __future__ import annotations

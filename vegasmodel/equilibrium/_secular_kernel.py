@@ -33,13 +33,13 @@ CHUNK = 4096  # partial sums: the order of additions, so the bits, do not depend
 WIDTH = 6  # partial sums of a chunk
 LIMIT = 220  # passes: quadratic steps, halvings of the exponent range in the worst case
 ROUGH_LIMIT = 60
-# The solver finds the root of an equation by iteration, in two stages. The first stage adds the
-# rates of the flows as plain floats, the second with twice as many digits. A stage ends when an
-# iteration changes the root by a small enough part of its value: at most ROUGH_STEP in the first
-# stage, at most LAST_STEP in the second. Let an iteration change the root by the fraction d. The
-# error that remains is about d^2 if the iteration converges quadratically, and d^3 if it converges
-# cubically. So each constant has two values, the first for quadratic convergence, the second for
-# cubic.
+# The solver finds the root g of an equation by iteration, in two stages. The first stage adds up
+# the rates of the flows in float64, the second with twice as many digits. A stage ends when one
+# iteration changes g by a small enough fraction of g. This limit is ROUGH_STEP in the first stage
+# and LAST_STEP in the second. After a change by the fraction d, the relative error of g is about
+# d^2 if the iteration converges quadratically, and about d^3 if it converges cubically. So cubic
+# convergence allows a larger limit. Each constant is a pair: the limit for quadratic convergence,
+# and the limit for cubic convergence.
 ROUGH_STEP = (3e-5, 1e-2)
 LAST_STEP = (3e-9, 1e-6)
 UNIT = 2.0**-53

@@ -4,7 +4,7 @@ The innermost loops run over the cases, so the compiler can use vector instructi
 case in these loops is called its lane. For each case the same terms are added in the same order as
 if it were solved alone (``_secular_kernel.find_gap``), so the result is the same to the last bit.
 This module is never run as plain Python: ``_compiled.py`` compiles it. A case that has a wrong
-value, or does not converge here, is solved again alone.
+value, or does not converge in this way, is solved again alone.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ rate r_i is the backlog times a factor phi_i. So the rates of an equilibrium sat
 
     a_i phi_i(Delta) <= r_i <= b_i phi_i(Delta),   sum_i r_i = c                     (11)
 
-Here Delta is the queueing delay, x_i the over-estimate of the flow's baseRTT, and c the capacity.
-Each equilibrium has its own Delta. Each TCP implementation (the flow's ``variant``) computes the
-backlog in its own way:
+Here Delta is the queueing delay, x_i the flow's over-estimate of its propagation delay, and c the
+capacity. Each equilibrium has its own Delta. Each TCP implementation (the flow's ``variant``)
+computes the backlog in its own way:
 
 * ``paper``: phi = 1/(Delta - x). The edges are alpha and beta.
 * ``ns2``: phi is the same. The backlog is rounded, so the edges are alpha - 1/2 and beta + 1/2.

@@ -9,17 +9,18 @@ satisfy
 
 where c_l is the capacity, q_i the queueing delay of flow i's path, and p_i the loss on it (the sum
 over the links). Let T be the round trip without queues, R = T + q the round trip, e the backlog
-that Vegas keeps, and x_0 the over-estimate of its baseRTT. Then the rates are
+that Vegas keeps, and T + x_0 its baseRTT. Then the rates are
 
     Vegas   x = e/(q - x_0), in Linux e (T + x_0)/((q - x_0) R); at most square_root(p, R)
     Reno    x = square_root(p, R), the square-root law for random losses (``random_loss``)
     CUBIC   x = max((C (3 + b)/(4 (1 - b)))^1/4 (R/p)^3/4, (3/(2 p))^1/2)/R
 
 with the constants C = 0.4 and b = 0.7 of CUBIC (RFC 9438 4.3, 5.1). The function square_root also
-depends on the factor by which a loss multiplies the flow's window. It limits Vegas, too, because
-losses also cut Vegas's window. If only delay mattered, the rates would maximise a sum of utilities,
-and there would be one equilibrium (``network``). Here there may be several, and not all of them
-need be stable (Tang, Wang, Low and Chiang, IEEE/ACM Transactions on Networking 15(4), 2007).
+depends on the factor by which a loss multiplies the flow's window. It is an upper limit of Vegas's
+rate, because losses also cut Vegas's window. If only delay mattered, the rates would maximise a sum
+of utilities, and there would be one equilibrium (``network``). Here there may be several, and not
+all of them need be stable (Tang, Wang, Low and Chiang, IEEE/ACM Transactions on Networking 15(4),
+2007).
 
 Each equilibrium has an index, 1 or -1: the sign of a determinant (``Equilibrium``). The indices of
 all equilibria add up to 1. So if the sum over the equilibria found is not 1, some are missing. If

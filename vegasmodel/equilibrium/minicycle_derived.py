@@ -272,15 +272,17 @@ def _course(path: Path, V_N: Floats) -> Course:
     q_c = upper.queue(V_b)
     q_c = np.where((q_c <= B) & (V_b > path.floor), np.maximum(q_c, q_b), B + 1)
 
-    # As Reno's windows grow, the queue q grows. If Vegas followed at once, V, the sum of the n_V
-    # Vegas windows, would fall along the curve V = h + X/q (the paper's equation (17); h and X are
-    # constants). But each Vegas window falls by at most one packet per round trip. So V may stay
-    # above the curve for some time, the lag. The lag begins with V = V_b and q = q_c. In each of
-    # its round trips V falls by n_V packets, and q grows by n_R - n_V packets, because each of the
-    # n_R Reno windows grows by one packet. After t round trips V is on the curve again, where
-    # (V_b - n_V t - h) (q_c + (n_R - n_V) t) = X. If this t would make q larger than the buffer B,
-    # the lag lasts instead until V = h + X/B, the curve's value for a full buffer. The lag ends
-    # earlier if Vegas's windows reach the least window, or if a packet is lost (q = B + 1).
+    # V is the sum of the n_V Vegas windows, q the number of packets in the queue. If Vegas's
+    # backlog is at its upper threshold, V = h + X/q (the paper's equation (17), with constants h
+    # and X). As the n_R Reno windows grow, q grows, so V should fall along this curve. But a Vegas
+    # window falls by at most one packet per round trip. If n_R > n_V, this may be too slow, and V
+    # stays above the curve for some round trips. They are called the lag, and `lag` is their
+    # number. The lag begins at V = V_b and q = q_c. In each of its round trips V falls by n_V
+    # packets, and the sum of the Reno windows grows by n_R packets, so q grows by n_R - n_V
+    # packets. After t round trips V is on the curve again if
+    # (V_b - n_V t - h) (q_c + (n_R - n_V) t) = X. If q would then be above the buffer B, the lag
+    # ends instead at V = h + X/B, because at most B packets wait. The lag ends earlier if the Vegas
+    # windows reach the least window, or if a packet is lost (at q = B + 1).
     more = (n_R > n_V) & (q_c < B)
     surplus = np.where(more, n_R - n_V, 1.0)
     lag = np.maximum((V_b - upper.shift) / n_V - q_c / surplus, 0.0)

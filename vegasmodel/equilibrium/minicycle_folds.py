@@ -1,4 +1,4 @@
-"""The steady cycles of Vegas beside Reno over the buffer, and the buffers where they begin or end.
+"""Which steady cycles Vegas and Reno have at each buffer size, and at which sizes cycles vanish.
 
 Vegas and Reno share a drop-tail link with a buffer of B packets (the paper ``devendictis``). When
 the buffer overflows, each source whose window still grows loses a packet. So there may be two

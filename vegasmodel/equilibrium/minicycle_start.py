@@ -1,4 +1,4 @@
-"""Vegas's window after the first overflow of the buffer, if it starts together with Reno.
+"""Vegas's window after the first overflow of the buffer, if Vegas and Reno start together.
 
 Vegas and Reno move in cycles from overflow to overflow. In general the steady cycle does not depend
 on the start. But suppose that Vegas never loses a packet, and holds its window at all backlogs in

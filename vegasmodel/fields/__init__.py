@@ -1,4 +1,4 @@
-"""Reads and checks the fields of a scenario: quantities with units, other rules, and TOML files."""
+"""Reads, checks and writes the fields of a scenario, such as numbers with units in TOML files."""
 
 __all__: list[str] = []
 

@@ -7,11 +7,11 @@ BETA = 0.7  # factor on the window at a loss
 ALPHA = 3.0 * (1.0 - BETA) / (1.0 + BETA)  # of an AIMD(alpha, beta) that is fair to Reno
 
 
-# W_max is the window at the last loss, and the window towards which CUBIC grows first. If a loss
-# comes at a window W below the old W_max, fast convergence (RFC 9438 4.7) sets W_max to less than
-# W: to W (1 + beta)/2, where beta is the factor by which a loss multiplies the window. The function
-# `drift` needs to know whether W_max was reduced in this way. So a reduced W_max is stored with a
-# minus sign.
+# W_max is the window towards which CUBIC grows after a loss. Usually W_max is W, the window at the
+# loss. But if W is smaller than the previous W_max, fast convergence (RFC 9438 4.7) sets W_max to
+# W (1 + beta)/2, which is less than W. Here beta is the factor by which a loss multiplies the
+# window. The function `drift` needs W, too. To compute W from W_max, it must know whether fast
+# convergence has reduced W_max. So a reduced W_max is stored with a minus sign.
 def remember(f: Source) -> float:
     """Return W_max, the window at the loss, so that it is remembered until the next loss.
 
@@ -21,14 +21,14 @@ def remember(f: Source) -> float:
     return f.window if f.window >= abs(f.memory) else -0.5 * (1.0 + BETA) * f.window
 
 
-# RFC 9438 (1), (2): the cubic function W(t) = C (t - K)^3 + W_max gives CUBIC's window, with a
-# constant C. The time t counts from the end of the recovery, one round trip after the loss. W_max
-# is the window at the loss, or less after fast convergence. W_epoch is the window right after the
-# loss. W(t) reaches W_max at the time K = cbrt((W_max - W_epoch)/C). The sender aims at the larger
-# of two windows: W(t + RTT), the cubic function one round trip ahead (4.2), and W_est, the window
-# that a Reno flow would have one round trip ahead (4.3). W_est begins at W_epoch and grows by ALPHA
-# = 0.53 packets per round trip. Once it is above the window at the loss, it grows by 1 packet per
-# round trip.
+# CUBIC's window follows a cubic function of time (RFC 9438, equations (1) and (2)):
+# W(t) = C (t - K)^3 + W_max, with the constant C and K = cbrt((W_max - W_epoch)/C). W_max is the
+# window at the loss, or less after fast convergence. W_epoch is the window right after the loss.
+# The time t counts from the end of the recovery, which is taken to last one RTT. At t = K the
+# window is W_max. The sender aims at the larger of two windows. One is W(t + RTT), the cubic
+# function one RTT ahead (4.2). The other is W_est, the window that a Reno flow would have one RTT
+# ahead (4.3). W_est begins at W_epoch. It grows by ALPHA = 0.53 packets per RTT until it reaches
+# the window at the loss, and then by 1 packet per RTT.
 def drift(f: Source) -> float:
     """Growth in packets per round trip: the window aimed at, less the present window.
 

@@ -18,10 +18,10 @@ from vegasmodel.laws.packets import (
 SUMMED_SINGLY = 32.0  # ACKs of a stretch whose increments are added one by one, at most
 
 
-# This is equation (1) of the paper boutremans. Vegas computes its backlog, the number of its own
-# packets in the queue, as Diff = W (RTT - baseRTT)/RTT, where W is the window. Linux computes it as
-# W (RTT - baseRTT)/baseRTT. W grows by one packet per RTT while Diff < alpha, and shrinks by one
-# packet per RTT while Diff > beta. Otherwise W stays.
+# Vegas's rule for its window W (equation (1) of the paper boutremans): W grows by one packet per
+# RTT while Diff < alpha, and shrinks by one packet per RTT while Diff > beta. Otherwise W does not
+# change. Diff is Vegas's estimate of its backlog, the number of its own packets in the queue:
+# Diff = W (RTT - baseRTT)/RTT. Linux divides by baseRTT, not by RTT.
 def drift(f: Source) -> float:
     """Change of the window in congestion avoidance, in packets per round trip: 1, 0 or -1.
 

@@ -1,4 +1,4 @@
-"""Packet-level data: programs that run ns-2 and ns-3, readers of trace files, and stored runs."""
+"""Packet-level data: modules that run ns-2 and ns-3, readers of trace files, and stored runs."""
 
 from vegasmodel.support import lazy
 

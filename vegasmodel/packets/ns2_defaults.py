@@ -2,9 +2,10 @@
 
 The papers whose results this package checks used ns-2 of 1999 to 2001. Later versions, up to
 release 2.35 in 2011, changed the default values of many parameters. A single wrong default can
-change a throughput by 15 %. The number of header bytes alone changes the ratio of Vegas's
-throughput to Reno's by a factor of two. The list ``_PAPERS`` says when ns-2 changed each default;
-these dates come from comments in ns-2's own file of defaults, ``ns-default.tcl``.
+change a throughput by 15 %. One of them matters more: useHeaders_, which adds header bytes to the
+packets of Reno but not of Vegas, changes the ratio of their throughputs by a factor of two. The
+list ``_PAPERS`` says when ns-2 changed each default; these dates come from comments in ns-2's own
+file of defaults, ``ns-default.tcl``.
 """
 
 from __future__ import annotations
@@ -48,16 +49,17 @@ _PAPERS = (
     Setting(_NEWRENO, "partial_window_deflation_", "0", "no deflation on a partial ACK (2002)"),
 )
 
-# By default ns-2's RED parameter wait_ is true: after each drop RED lets all packets pass until 1/p
-# packets have arrived, where p is the drop probability. If wait_ is false, RED may drop two packets
-# in a row, as in the version that Floyd and Jacobson published in 1993. ``UNSPACED`` sets wait_ to
-# false. No set of parameters in ``SETS`` changes wait_.
+# wait_ is a parameter of RED in ns-2, and true by default. Then RED drops no packet until about 1/p
+# packets have arrived after the last drop, where p is the drop probability. If wait_ is false, RED
+# may drop two packets in a row, as in the RED that Floyd and Jacobson published in 1993.
+# ``UNSPACED`` sets wait_ to false. The sets of parameters in ``SETS`` leave wait_ true.
 UNSPACED = Setting(
     "Queue/RED", "wait_", "false", "drops by p/(1 - count p) from the first packet on"
 )
 
-# Each set lists the parameters of ns-2 that we change. The set "2.35" is empty, so all parameters
-# keep the default values of ns-2 2.35. With these default values, a packet of a loss-based flow has
-# the size packetSize_ plus 40 bytes of headers, a packet of Vegas has only the size packetSize_,
-# and a connection begins with a SYN.
+# Each set in ``SETS`` lists the parameters of ns-2 whose default values we change. The set "2.35"
+# is empty: all parameters keep the default values of ns-2 2.35. With these values, a data packet of
+# a loss-based flow has packetSize_ plus 40 bytes, the 40 bytes being headers, and its connection
+# begins with a SYN. A data packet of ns-2's Vegas has only packetSize_ bytes, and its connection
+# has no SYN.
 SETS: Mapping[str, tuple[Setting, ...]] = MappingProxyType({"papers": _PAPERS, "2.35": ()})

@@ -42,9 +42,10 @@ MAX_METADATA = 8_000_000  # bytes
 MAX_NAME = 500  # characters of a flow's or link's name: an array of names is as wide as the longest
 LARGEST = 1e12  # packets, packets per second or seconds
 KEY = b"vegasmodel.trace"
-# These limits bound the memory that pyarrow uses for the metadata of a Parquet file. pyarrow
-# allocates this memory before it checks whether the file really holds so much. Without limits, a
-# malicious file of a few bytes could claim that a list has a million entries.
+# These limits bound the memory that pyarrow allocates for the metadata of a Parquet file. A
+# malicious file of a few bytes can claim that its metadata has a list of a million entries. Without
+# limits, pyarrow would allocate memory for all of them before it noticed that the file is too
+# short.
 LIMITS = {"thrift_container_size_limit": 10_000, "thrift_string_size_limit": 4 * MAX_METADATA}
 
 Floats = NDArray[np.float64]

@@ -1,4 +1,4 @@
-"""Draws maps: for each pair of values of two fields, a coloured cell shows a third quantity."""
+"""Draws maps: for each pair of values of two scenario fields, a cell's colour shows a result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scenario, which is the input of every model: its parts, the whole, and how to change it."""
+"""The scenario, the input of every model: its class, its parts, and functions that change it."""
 
 from vegasmodel.queues import DropTail, RateDelay, Red
 from vegasmodel.scenario.parts import (

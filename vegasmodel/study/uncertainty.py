@@ -1,11 +1,11 @@
 """How a closed form's answer depends on the scenario's fields, and how uncertain the answer is.
 
 The slopes d ln(throughput)/d(field) are finite differences of the model's answers. So they can be
-computed for every closed form. They are of fourth order; if the scenario allows the field's values
-on one side only, they are of third order. Each slope is computed with a step of the field's value
-and with half that step. If the two results differ by more than a small tolerance, the throughput as
-a function of the field has a corner near the scenario's value. The result's ``smooth`` is then
-False.
+computed for every closed form. Their error is of fourth order in the step of the field's value. If
+only the values on one side of the scenario's value are allowed, it is of third order. Each slope is
+computed twice, with a step and with half that step. If the two results differ by more than a small
+tolerance, the throughput as a function of the field has a corner near the scenario's value. The
+result's ``smooth`` is then False.
 
 Let the fields have independent errors with the standard deviations u_k. Then the logarithm of the
 ratio of two groups' throughputs has the variance

@@ -5,7 +5,8 @@
   in a paper is wrong; no model had an error within the option ``--max-error`` of the command
   ``compare``; a simulation ended early; a solver has no answer.
 - 2: bad input, or something is not installed.
-- 3: the machine failed: disk full, out of memory, a folder that cannot be written, a closed output.
+- 3: the machine or a program failed: disk full, out of memory, a folder that cannot be written, a
+  closed output, an error of ns-2 or ns-3, an unexpected error of this package.
 - 130 and 143: after Ctrl-C and SIGTERM.
 
 Status 1 means that the input was allowed and the machine did not fail, but the output is not what

@@ -36,7 +36,7 @@ constant g depends on the flow's law. After a loss at the full buffer a sender c
 however many packets of that window were lost. Random loss and RED reduce the window smoothly, by
 the mean effect of their drops: dW_i = -p (1 - decrease) W_i dN_i, where ``decrease`` is the factor
 by which one cut multiplies the window. In slow start they do not reduce it. Instead, slow start
-ends with one cut as soon as their expected number reaches 1.
+ends with one cut as soon as the expected number of drops reaches 1.
 
 RED's drop probability follows from its average queue v. The present queue has c s packets. If n
 packets reach the queue, the distance between v and c s shrinks by the factor (1 - w)^n, where w is

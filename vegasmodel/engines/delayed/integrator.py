@@ -14,8 +14,9 @@ Delays and events need four additions:
   step whenever a delayed time passes a break of order 5 or less. Breaks of higher orders do not
   harm a method of the fifth order.
 * Short delays: if a delay is shorter than the step, f needs the solution inside the step. The step
-  is then iterated. If an iteration makes a delay negative, a shorter step is tried. If the delay is
-  negative however short the step is, the run ends, and its status says so.
+  is then computed repeatedly, each time from its previous result, until it converges. If a delay
+  becomes negative in this iteration, a shorter step is tried. If the delay is negative however
+  short the step is, the run ends, and its status says so.
 * Events: an event occurs where a given function of time and state crosses 0. The function is
   evaluated at several points of each step, by the dense output. If its sign changes between two
   points, Brent's method finds the root between them. An event may change the state.

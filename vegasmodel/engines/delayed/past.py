@@ -1,4 +1,4 @@
-"""Stores the solution of a delay differential equation up to now: polynomials and breaks.
+"""Stores the past solution of a delay differential equation, as polynomials and breaks.
 
 There is one polynomial for each step; it gives the solution at any time within the step. A break is
 a time at which the solution or one of its derivatives jumps.

@@ -8,10 +8,10 @@ is found by a fixed number of Newton iterations.
 
 A step must end at some events: a queue forms, the buffer overflows, a flow starts or stops, a fast
 recovery ends. If a queue forms or the buffer overflows within a step, the next pass repeats this
-step with the length that ends at the event. A window may meet one of Vegas's thresholds within a
-step. This makes a small error, so averages differ slightly from those of the engine ``threads``.
-Only a step that is longer than usual ends at about the time at which a window will meet a
-threshold.
+step with the length that ends at the event. A step of usual length does not end when a window
+reaches one of Vegas's thresholds. This causes a small error, so averages differ slightly from those
+of the engine ``threads``. A longer step ends, at the latest, at about the time at which the first
+window reaches a threshold.
 
 The computation uses float64 in any configuration of JAX, and does not change that configuration.
 """
@@ -210,12 +210,13 @@ def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Arr
     below = jnp.minimum(low, p.max_window) > W
     grows = below & (up < jnp.minimum(low, p.max_window))
     on_low = below & ~grows & (low <= p.max_window)
-    # Let L be the window at which Vegas's backlog is at the threshold: alpha, or gamma in slow
-    # start. L changes with the queueing delay. A window W below L grows until it meets L. If alpha
-    # = beta, W equals L from then on. If alpha < beta, W keeps the value `met` that it has when it
-    # meets L. To find the time of the meeting, let g = W/L - 1. At the start of the step g has a
-    # value g0 < 0. If W grew during the whole step, g would have a value g1 > 0 at its end. The
-    # code takes g as linear in time. Then g is zero after the fraction -g0/(g1 - g0) of the step.
+    # Vegas's window W grows until its backlog reaches the threshold alpha (gamma in slow start),
+    # that is until W = L, where L is the window with this backlog. L falls as the queueing delay
+    # grows. Suppose that W reaches L within this step. If alpha = beta, W then follows L, and
+    # equals L at the end of the step. If alpha < beta, W stops, and keeps the value `met` that it
+    # has when it reaches L. The code finds this moment by linear interpolation of g = W/L - 1. At
+    # the start of the step g is g0 < 0. At the end g would be g1 > 0 if W grew during the whole
+    # step. So W reaches L after the fraction -g0/(g1 - g0) of the step.
     e = jnp.where(y.in_slow_start, p.gamma, p.lower)
     falling = on_low & (p.lower < p.upper)
     g0 = (

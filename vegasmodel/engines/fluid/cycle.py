@@ -2,10 +2,10 @@
 
 If the buffer overflows again and again, the windows move in cycles from one overflow to the next
 (figure 2 of the paper ``devendictis``). The return map takes the windows just after an overflow to
-the windows just after the next overflow. If the windows return only after k overflows, the map to
-the k-th next overflow takes its place. A fixed point of the map is a periodic motion. The
-eigenvalues of the map's derivative at this point are the Floquet multipliers, which say by which
-factors a small disturbance of the windows is multiplied in each cycle.
+the windows just after the next overflow. If the windows return only after k overflows, the map from
+one overflow to the k-th next one is used instead. A fixed point of the map is a periodic motion.
+The eigenvalues of the map's derivative at this point are the Floquet multipliers, which say by
+which factors a small disturbance of the windows is multiplied in each cycle.
 
 One multiplier is always 0 and is left out. The reason is that the buffer is full at each overflow:
 the queueing delay is then the same, and at this delay the flows' rates must add up to the capacity.
@@ -15,8 +15,8 @@ Another multiplier may be 1. Vegas with alpha < beta may hold its window anywher
 cycle depends on the window that Vegas holds, a change of this window never decays.
 
 If the buffer does not overflow, the windows become constant. The multipliers are then the
-eigenvalues of the derivative of another map: from the windows to the windows one round trip later,
-the round trip being the longest of all flows.
+eigenvalues of the derivative of another map: from the windows at one time to the windows one round
+trip later, where the round trip is that of the flow with the longest RTT.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Named tuples of arrays: flows, batches of scenarios, state and time integrals.
+"""Named tuples of arrays on which the continuous simulator works.
 
-The continuous simulator works on them.
+They hold the flows, several scenarios (a batch), the state of a simulation, and its time integrals.
+In the continuous simulator windows change at every instant, not once per round trip.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ After a packet has arrived, the receiver waits for a second one, for a limited t
 pause. If none comes, it acknowledges the first packet alone. While a packet is missing, it
 acknowledges each packet at once (Linux holds back the duplicate ACKs after the third for a moment,
 see ``hold_duplicate``). With delayed ACKs, packets leave the sender in pairs. A sender that
-enlarges its window by a fixed amount at each ACK enlarges it half as fast as without them.
+enlarges its window by a fixed amount at each ACK then enlarges it only half as fast.
 ``Sender.delack_packets`` is the number of packets (0 or 1) that have arrived and whose ACK is still
 delayed. All times in this module are those at which an ACK reaches the sender.
 

@@ -180,11 +180,12 @@ def records(scenario: Scenario, starts: Floats | None, seed: int) -> NDArray[Any
     flows = np.zeros(len(places), FLOW)  # np.concatenate would compare the records field by field
     for some, end in zip(found, np.cumsum([len(some) for some in found]), strict=True):
         flows[end - len(some) : end] = some
-    # Packets of two flows may reach a queue at the same instant. ns-2 then handles first the packet
-    # that began first to travel over its flow's access link, which is the packet with the longer
-    # access delay. A longer RTT means a longer access delay. So the records are sorted by RTT, the
-    # longest first. Flows of the same RTT are sorted by start, law, thresholds and stop, so that
-    # their order in the scenario file does not matter.
+    # If packets of two flows reach a queue at the same instant, ns-2 handles first the packet that
+    # entered its access link first, which is the packet whose access link has the longer delay. Of
+    # two flows on the same path, the one with the longer RTT has the longer access delay. This
+    # simulator handles such packets in the order of their flows in the array `flows`. So the array
+    # is sorted by RTT, the longest first. Flows with the same RTT are sorted by start time, law,
+    # thresholds and stop time, so that their order in the scenario file does not matter.
     keys = (*(flows[key] for key in ("stop", "beta", "alpha")), np.array(places), flows["start"])
     flows = flows[np.lexsort((*keys, -flows["rtt"]))]
     # every ns-2 agent's clock began at a time of its own (boot_time_), every host's, too

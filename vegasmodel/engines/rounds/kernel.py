@@ -140,10 +140,11 @@ def send_burst(net: Net, f: Sender, at: float) -> bool:
         packets = min(f.burst, f.burst_part)
         _foresee(net.links, h.link, at)
         advance(net.links, h.link, at)
-        # The packets of a burst leave the sender one after another, over its access link. ns-2
-        # stamps all of them with the time at which the burst begins. So in ns-2 the RTT of a packet
-        # includes its wait for the packets of the burst before it. Linux stamps each packet when it
-        # leaves (tcp_transmit_skb). So in Linux the RTT does not include this wait.
+        # A burst leaves the sender packet by packet, at the rate of its access link. In ns-2 all
+        # packets of the burst have the same timestamp, the time at which the burst begins. So the
+        # RTT of a packet includes the time in which the earlier packets of the burst leave. In
+        # Linux each packet has its own timestamp (tcp_transmit_skb). So there the RTT of a packet
+        # begins when this packet leaves.
         sent_at = at if f.stamps_departure else f.left_at
         took = f.rtt + (at - sent_at)
         fits = arrive_at_once(net, f.hop, at, f.first, packets, 0.0, took, took, 0, sent_at)

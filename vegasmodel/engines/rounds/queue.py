@@ -14,9 +14,10 @@ A link with Rate-Delay services has two queues, for the classes R and D (the pap
 Each class is guaranteed its share of the capacity. If one class does not use its share, the other
 class may use the rest. So the time at which a class's packet leaves depends on packets of the other
 class that have not arrived yet. The simulator assumes that these packets will arrive at the mean
-rate of the recent past (``Queue.recent``). Each class transmits only during a part of the link's
-time. ``Queue.seat`` is this part, which is the mean number of the class's packets in transmission.
-It takes the place of the 1 above.
+rate of the recent past (``Queue.recent``). Each class transmits only during a fraction of the time.
+``Queue.seat`` is this fraction, which is the mean number of the class's packets in transmission. So
+if the buffer of a class is full, the number of its packets at the link is ``Queue.buffer`` +
+``Queue.seat``.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -5,8 +5,8 @@ is one set for each value of ``Law.per_ack`` except "drift"; the sets have the n
 on. Laws with ``per_ack = "drift"`` (CUBIC and most laws of users) have no such set. They have the
 number 0, and their functions are called by their addresses in memory. ``Sender.rules`` is the
 number that belongs to a flow's law. ``choice`` makes, for one rule, a function that compares this
-number with 1, 2 and so on and calls the rule of that set. The compiler, LLVM, inlines the rules of
-the sets into this function.
+number with 1, 2 and so on, and calls the rule of the set with this number. The compiler, LLVM,
+inlines the rules of the sets into this function.
 """
 
 from __future__ import annotations

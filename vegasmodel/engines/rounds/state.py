@@ -4,7 +4,7 @@ The records are NumPy arrays that compiled code reads without copies. Counts are
 are in seconds. A flow's sender is treated as if it were at the flow's first queue: the times in the
 flow's record are those at which packets reach this queue, and the delay from the real sender to the
 queue counts as part of the way back. Each queue has its own clock, which may be behind the clock of
-the simulation by up to ``Queue.shift`` seconds.
+the simulation by up to ``Queue.shift`` seconds (``travel.py`` says why).
 """
 
 from __future__ import annotations
@@ -259,10 +259,12 @@ class Hop:
     room: int  # number of places in this ring buffer
     most: int  # number of places to which it may grow
     latest: float  # when its last parcel arrives at the next stop
-    # A flow's packets cross one or more queues. The fields below are used only if the queue of this
-    # record is not the first one on the flow's path. Some describe the packets that are on their
-    # way to the queue, in a ring buffer of groups. The others describe the packets that reach the
-    # queue in the time step that ends at ``time``.
+    # A `Hop` describes one queue on a flow's path. The fields below are used if this queue is not
+    # the first one on the path. (For the first queue, the flow's `Sender` has such fields.)
+    # ``head``, ``count`` and ``idle`` describe the groups of packets that are on their way to the
+    # queue. These groups are in a ring buffer: ``head`` is the index of the first group, ``count``
+    # the number of groups. The other fields describe the packets that reach the queue in the time
+    # interval that ends at ``time``.
     head: int
     count: int
     idle: int  # 1: nothing is on its way here

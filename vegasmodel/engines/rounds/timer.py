@@ -3,8 +3,8 @@
 The coarse timer of BSD and ns-2 counts in clock ticks, and measures the RTT of one packet at a
 time. Linux measures the RTT with every ACK. When Linux gets no more ACKs, it first sends a probe
 (``tcp_schedule_loss_probe``), and only later takes the whole window for lost. The Vegas of ns-2
-also has a fine timer. It looks at this timer only when a duplicate ACK arrives, and at two ACKs of
-new data after a loss.
+also has a fine timer. It looks at this timer only when a duplicate ACK arrives, and, after a
+retransmission, when the first two ACKs of new data arrive.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -4,8 +4,9 @@ The packets of a group arrive at a queue evenly over an interval, or all at its 
 of the interval does the simulator know which packets are lost and when the others leave. It then
 hands the group to the next queue. But the first packet of the group may have reached the next queue
 before the interval ended. So the simulation of the next queue must not have gone beyond the arrival
-of this packet. Two measures ensure this. An interval lasts at most ``Sender.longest_stretch``
-seconds, and the clock of the next queue is far enough behind (``Queue.shift``).
+of this packet. Two measures ensure this. An interval lasts at most 1.5 times
+``Sender.longest_stretch`` seconds, and the clock of the next queue is far enough behind
+(``Queue.shift``).
 """
 
 # mypy: disable-error-code="no-any-return"

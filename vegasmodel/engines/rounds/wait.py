@@ -8,9 +8,10 @@ takes place below TCP (``Sender.queue_wait``). A sender whose delay has noise ha
 wait is drawn together with the noise (``Sender.noise_wait``).
 
 If the simulator handles several ACKs as one group, the packets that they allow do not wait: the
-waits of many ACKs would average out. This is not so if several ACKs can arrive during one wait.
-They can if the longest wait of a sender exceeds the transmission time of a packet on the slowest
-link (``waits_long``). The simulator then handles each ACK of this sender separately.
+waits of many ACKs would average out. But if several ACKs can arrive during one wait, their waits do
+not average out. This is possible if the longest wait of a sender exceeds the transmission time of a
+packet on the slowest link (``waits_long``). The simulator then handles each ACK of this sender
+separately.
 """
 
 # mypy: disable-error-code="no-any-return"

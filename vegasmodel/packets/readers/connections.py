@@ -5,10 +5,10 @@
 - Delivered bytes are the growth of the ACK number. An ACK beyond the captured data is ignored. If
   the capture has no ACKs of a flow, all captured data count as delivered.
 - An RTT is the time from a segment to the ACK of its last byte. Retransmitted segments give no RTT.
-  If the capture was not made at the sender, the round trip from the capture to the sender and back
-  is added. This round trip lasts from an ACK to the data segment that echoes the ACK's timestamp.
-  Until there is such a segment, it is taken from the times of the handshake's packets. If these
-  are missing, too, the flow's RTTs are unknown.
+  If the capture was not made at the sender, the round trip from the place of the capture to the
+  sender and back is added. This round trip lasts from an ACK to the data segment that echoes the
+  ACK's timestamp. Until there is such a segment, it is taken from the times of the handshake's
+  packets. If these are missing, too, the flow's RTTs are unknown.
 - Only a capture at the sender shows what was sent, what was retransmitted and what is in flight.
 - A SYN begins a new connection, even between ports that had a connection before.
 """

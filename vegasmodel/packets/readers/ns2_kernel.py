@@ -208,9 +208,9 @@ def _data(s, flow, f, k, kind, t, at, to, tcp, size, seq, uid):
     elif kind == 114:
         if s.flow[f, FIRST_UID] < 0:
             s.flow[f, FIRST_UID] = uid
-        # Deliveries are counted at the flow's sink. The sink is the node of the flow's destination
-        # address. If the trace has no events of this node, the sink is the last node at which the
-        # flow's first packet was received.
+        # A packet counts as delivered when the flow's sink receives it. The sink is the node of the
+        # flow's destination address. If the trace shows no packet of the flow received at this
+        # node, the sink is the last node that received the flow's first packet.
         moved = (
             uid == s.flow[f, FIRST_UID]
             and s.flow[f, SINK] != s.flow[f, DST]

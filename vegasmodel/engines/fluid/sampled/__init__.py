@@ -1,12 +1,12 @@
 """Simulates senders over one link whose windows are whole packets and change once per round trip.
 
-The Vegas of ns-2 and Linux decides at the end of a round trip how its window changes, by what it
-measured in this round trip. It sends whole packets only. Flow i has the window W_i, the propagation
-delay T_i, and n_i packets in flight as its sender counts them. Of these, k_i are lost, and the
-sender has not yet learned of it. The link has the capacity c and the queueing delay s, at which the
-rates of the flows add up to c (S1). The window moves by m_i packets per round trip, as the flow's
-law decides (S2). There is an exception: when Vegas decides to reduce its window in ns-2, or to
-change it in Linux, it does so at once.
+The Vegas of ns-2 and Linux measures the RTT during a round trip. At the end of the round trip it
+decides how its window changes. It sends whole packets only. Flow i has the window W_i, the
+propagation delay T_i, and n_i packets in flight as its sender counts them. Of these, k_i are lost,
+and the sender has not yet learned of it. The link has the capacity c and the queueing delay s, at
+which the rates of the flows add up to c (S1). The window moves by m_i packets per round trip, as
+the flow's law decides (S2). There is an exception: when Vegas decides to reduce its window in ns-2,
+or to change it in Linux, it does so at once.
 
     sum_i (n_i - k_i)/(T_i + s) = c,   or s = 0 if this sum is below c at s = 0         (S1)
     dW_i/dt = m_i/(T_i + s)                                                             (S2)

@@ -1,4 +1,4 @@
-"""The records of ``sampled``: a flow's sender, the link's state and the link's constants."""
+"""Data types of ``sampled``: the state of a sender, the state and the constants of the link."""
 
 from __future__ import annotations
 

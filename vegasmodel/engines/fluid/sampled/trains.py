@@ -6,9 +6,10 @@ packets in flight stay together: they form a train, which passes the queue once 
 (Zhang, Shenker and Clark 1991, clustering). Trains of flows with different RTTs meet now and then.
 Then packets arrive faster than the link sends them, and a small buffer overflows.
 
-A train has a front, an end, and n packets, which arrive at an even rate. The queue of q packets
-that the trains find is computed in this module, apart from the queueing delay of equation (S1). It
-delays the front and the end of a train by q/c seconds, where c is the capacity.
+A train has a front (its first packet), an end (its last packet), and n packets, which arrive at an
+even rate. While the windows do not fill the link, the equation of the package ``sampled`` for the
+queueing delay gives 0. So this module has a queue of its own, with q packets, for the trains that
+meet. It delays the front and the end of a train by q/c seconds, where c is the capacity.
 """
 
 from __future__ import annotations
