@@ -116,11 +116,11 @@ def _starvation() -> Map:
                 ("ratio", "plain/other"),
             ),
         ),
-        "The map `starvation` has two Vegas flows, of which one measures a wrong delay. "
-        "Each keeps alpha packets queued.  So at a capacity c they cause a queueing delay "
-        "of 2 alpha/c, which shrinks as the link gets faster.  With alpha 2 and packets of "
-        "1000 B it is 32 ms at 1 Mbit/s, and 1.6 ms at 20 Mbit/s.  So an error of one "
-        "millisecond in a flow's delay matters more on a faster link.\n\n"
+        "The map `starvation` has two Vegas flows, of which one is misled about its queueing "
+        "delay. Each flow keeps alpha packets in the queue. So at a capacity c they cause a "
+        "queueing delay of 2 alpha/c, which shrinks as the link gets faster. With alpha 2 and "
+        "packets of 1000 B it is 32 ms at 1 Mbit/s, and 1.6 ms at 20 Mbit/s. So if a flow "
+        "misjudges its queueing delay by one millisecond, this matters more on a faster link.\n\n"
         "In the left panel of `starvation`, one flow over-estimates its baseRTT: it counts "
         "part of the queueing delay as propagation delay. Let c be the capacity of the link. "
         "If the flow over-estimates its baseRTT by 1.5 alpha/c, it gets twice the rate of the "
@@ -147,17 +147,17 @@ def _buffer_alpha() -> Map:
         "alpha = beta, packets",
         (panel("reno", "Reno"), panel("cubic", "CUBIC")),
         "In the map `buffer-alpha` a Vegas flow shares a link with a Reno flow (left panel) "
-        "or a CUBIC flow (right panel).  It shows Vegas's part of the link: on the line at "
-        "0.5 both flows get the same.  Each cell is the mean of five runs.\n\n"
-        "In the left panel of `buffer-alpha`, beside Reno, the line of equal shares runs "
-        "from alpha 1 at a buffer of 7 packets to alpha 10 at a buffer of 28.  So the fair "
-        "alpha grows with the buffer, and no single alpha is fair at every buffer.  Left of "
-        "the line, at smaller buffers, Vegas gets up to 0.85 of the throughput.  Right of "
-        "the line Vegas gets less than half: Reno fills the buffer, while Vegas keeps only "
-        "alpha packets in it.\n\n"
+        "or a CUBIC flow (right panel). It shows Vegas's part of the link: on the line at 0.5 "
+        "both flows get the same. Each cell is the mean of five runs.\n\n"
+        "In the left panel of `buffer-alpha`, beside Reno, the line of equal shares runs from "
+        "alpha 1 at a buffer of 7 packets to alpha 10 at a buffer of 28. So the alpha at "
+        "which both flows get the same grows with the buffer, and no single alpha gives equal "
+        "shares at every buffer. Left of the line, at smaller buffers, Vegas gets up to 0.85 "
+        "of the throughput. Right of the line Vegas gets less than half: Reno fills the "
+        "buffer, while Vegas keeps only alpha packets in it.\n\n"
         "In the right panel of `buffer-alpha`, beside CUBIC, the line of equal shares runs "
-        "from alpha 3 at a buffer of 10 packets to alpha 10 at a buffer of 24.  Right of "
-        "the line, at larger buffers, Vegas gets less than CUBIC.  At a buffer of 5 both "
+        "from alpha 3 at a buffer of 10 packets to alpha 10 at a buffer of 24. Right of the "
+        "line, at larger buffers, Vegas gets less than CUBIC. At a buffer of 5 both "
         "flows get about the same with every alpha above 1.",
     )
 
@@ -180,15 +180,15 @@ def _rtt_bias() -> Map:
             panel("nobody waits: phase effects", 'send_jitter = "0 s"', 1),
             panel("senders wait up to a packet's time", "", 3),
         ),
-        "In the map `rtt-bias` a NewReno flow with a round trip of 40 ms shares a link with "
-        "a NewReno flow of a longer round trip.  In general the flow with the longer round "
-        "trip gets less.  A larger buffer makes the shares more equal, since the delay of "
-        "the queue adds to both round trips.\n\n"
+        "In the map `rtt-bias` a NewReno flow with a round trip of 40 ms shares a link with a "
+        "NewReno flow of a longer round trip. In general the flow with the longer round trip "
+        "gets less. A larger buffer makes the shares more equal, since the delay of the queue "
+        "adds to both round trips.\n\n"
         "In the left panel of `rtt-bias` senders do not wait before they send. Then the order "
         "of arrivals and departures at the full queue decides which flow loses a packet, and "
-        "this order repeats itself (phase effects). So the lines of the picture are ragged: "
-        "for example, a flow with a round trip of 50 ms gets up to three times as much as the "
-        "flow with 40 ms. Each cell is one run.\n\n"
+        "this order repeats itself (phase effects). So the lines of equal ratio are ragged, "
+        "and sometimes the flow with the longer round trip gets more: with 50 ms it gets up "
+        "to three times as much as the flow with 40 ms. Each cell is one run.\n\n"
         "In the right panel of `rtt-bias` senders wait at random for up to one packet's "
         "transmission time (2 ms). Over most of the picture the flow with the shorter round "
         "trip gets a larger share than without waits. The wait prevents phase effects, but it "
@@ -217,14 +217,15 @@ def _linux_order() -> Map:
             panel("first window of the earlier flow (the other has 10)", "early"),
             panel("first window of the later flow (the other has 10)", "late"),
         ),
-        "In the map `linux-order` one Linux Vegas flow starts after another.  In blue cells "
-        "the later flow gets more than half.  Linux uses the smallest RTT that a flow has "
-        "measured as the RTT of the empty path, so the first seconds still decide the "
-        "shares in a run of 90 s.  Each cell is the mean of five runs.\n\n"
+        "In the map `linux-order` one Linux Vegas flow starts after another. In blue cells "
+        "the later flow gets more than half. Linux takes the smallest RTT that a flow has "
+        "measured for the RTT of the empty path. A flow that starts while the queue is long "
+        "never measures the true one. So the first seconds still decide the shares in a run "
+        "of 90 s. Each cell is the mean of five runs.\n\n"
         "In `linux-order`, a flow that starts 0.5 to 2 s after the other one finds the queue "
         "that the slow start of the earlier flow has filled. It counts the delay of this "
         "queue as propagation delay, and gets nine tenths of the link or more. If it starts 5 "
-        "s after the earlier flow, it finds a shorter queue and gets less than nine tenths.\n\n"
+        "s after the earlier flow, it finds a shorter queue and usually gets less.\n\n"
         "In the left panel of `linux-order` the first window of the earlier flow varies. With "
         "a smaller first window the earlier flow builds up its queue later, so the later flow "
         "must start later to find this queue. If two identical flows start at the same time, "
