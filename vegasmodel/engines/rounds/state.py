@@ -182,7 +182,7 @@ class Sender(Mechanisms):
     # its path: the queues that its data cross, then those in which its ACKs meet others' data
     hop: int  # index of its first hop in ``Net.hops``
     hops: int  # number of its hops
-    longest_stretch: float  # seconds; an interval lasts at most 1.5 times as long, so that the next queue learns in time
+    longest_stretch: float  # seconds; no interval lasts longer than 1.5 times this
     transit: int  # number of its parcels on their way to its second and later queues
     awaits_parcels: int  # 1: the sender waits for these parcels
     awaits_since: float  # time since which it waits
