@@ -181,14 +181,16 @@ class Observer:
         """
         if one.rough != two.rough:
             return math.inf
+        worst = apart(one.state, two.state, self._timers, enough)
+        if worst == math.inf:  # most states differ here, so what follows is seldom needed
+            return worst
         before, after = self.flows(one), self.flows(two)
         turned = (after["acked"] - before["acked"]) % after["places"] != 0.0
         if np.any(turned & np.isfinite(after["places"]) & (after["lost"] > before["lost"])):
             return math.inf
-        worst = apart(one.state, two.state, self._timers, enough)
-        if worst == math.inf or not self._coarse.any():
+        if not self._coarse.any():
             return worst
-        old, new = self.flows(one)[self._coarse], self.flows(two)[self._coarse]
+        old, new = before[self._coarse], after[self._coarse]
         waits = (new["high"] > new["acked"]) & (new["deadline"] <= old["deadline"])
         if np.any(waits | (old["timeouts"] != new["timeouts"])):
             turn = np.abs(_ticks(old, one.time) - _ticks(new, two.time))
