@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from vegasmodel.equilibrium import _secular_kernel as kernel
+from vegasmodel.equilibrium._jax_arrays import need_float64
 from vegasmodel.equilibrium._solution import Equilibrium
 
 ROUGH_PASSES = 60
@@ -31,11 +32,7 @@ def solve(alpha: Any, x: Any, c: Any, rtt: Any) -> Equilibrium:
     If ``rtt`` is None, the flows compute their backlog as in the papers, otherwise as in Linux.
     """
     linux = rtt is not None
-    if jnp.result_type(float) != jnp.float64:
-        raise ValueError(
-            "the equilibrium needs 64-bit floats: call it within jax.enable_x64(True), "
-            "or set JAX_ENABLE_X64=1"
-        )
+    need_float64()
     args = [jnp.asarray(a, dtype=jnp.float64) for a in (alpha, x, x if rtt is None else rtt, c)]
     if 0 in (args[0].shape[-1:] + args[1].shape[-1:]):
         raise ValueError("alpha and x hold no flow: their last axis must not be empty")

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from vegasmodel.equilibrium import secular
 from vegasmodel.equilibrium._checks import VARIANTS, count, floats, numbers, ordered, positive, word
+from vegasmodel.equilibrium._jax_arrays import same_kind
 from vegasmodel.fields import kinds
 from vegasmodel.stacks import dead_zone, find
 
@@ -43,6 +44,7 @@ class Arrivals(NamedTuple):
     residual: Any  # largest |sum of the rates - c|/c after an arrival [...]
 
 
+@same_kind
 @kinds.checked
 def arrive(
     alpha: ArrayLike,

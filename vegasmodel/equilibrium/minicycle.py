@@ -35,6 +35,7 @@ from vegasmodel.equilibrium import minicycle_derived as derived
 from vegasmodel.equilibrium import minicycle_printed as printed
 from vegasmodel.equilibrium import minicycle_start as beginning
 from vegasmodel.equilibrium._checks import VARIANTS, numbers, ordered, positive, word
+from vegasmodel.equilibrium._jax_arrays import same_kind
 from vegasmodel.equilibrium.minicycle_start import INITIAL, Variant
 from vegasmodel.fields import kinds
 from vegasmodel.stacks import dead_zone, find
@@ -93,6 +94,7 @@ class Cycle:
     status: npt.NDArray[np.int_]  # DONE, or UNDEFINED: infinite buffer, or not solved
 
 
+@same_kind
 @kinds.checked
 def throughput(
     capacity: npt.ArrayLike,
@@ -131,6 +133,7 @@ def throughput(
     return c.vegas[()], c.reno[()]  # numbers give numbers
 
 
+@same_kind
 @kinds.checked
 def solve(
     capacity: npt.ArrayLike,
@@ -320,6 +323,7 @@ def _inputs(
     return [np.array(x) for x in arrays]
 
 
+@same_kind
 def first_window(
     capacity: npt.ArrayLike,
     rtt: npt.ArrayLike,
@@ -349,6 +353,7 @@ def first_window(
     return beginning.window(C * T, B, lo, hi, cut, n_V, n_R, gammas, firsts, variant)
 
 
+@same_kind
 def window_alone(
     capacity: npt.ArrayLike,
     rtt: npt.ArrayLike,
@@ -373,6 +378,7 @@ def window_alone(
     return np.asarray((M + q) / n)
 
 
+@same_kind
 def threshold(
     capacity: npt.ArrayLike, rtt: npt.ArrayLike, alpha: npt.ArrayLike, decrease: npt.ArrayLike
 ) -> Floats:

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from vegasmodel.equilibrium import secular
 from vegasmodel.equilibrium._checks import VARIANTS, numbers, positive, word
+from vegasmodel.equilibrium._jax_arrays import same_kind
 from vegasmodel.fields import kinds
 from vegasmodel.stacks import find
 
@@ -29,6 +30,7 @@ __all__ = ["drift", "level", "reckoned"]
 Floats = NDArray[np.float64]
 
 
+@same_kind
 def reckoned(
     windows: ArrayLike,
     over_estimate: ArrayLike,
@@ -54,6 +56,7 @@ def reckoned(
     return W / (d + delay[..., None]) * y * bend, delay
 
 
+@same_kind
 def drift(
     windows: ArrayLike,
     lower: ArrayLike,
@@ -75,6 +78,7 @@ def drift(
     return below.astype(np.int64) - above
 
 
+@same_kind
 @kinds.checked
 def level(
     edge: float,

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from vegasmodel.equilibrium import loss_rounds
 from vegasmodel.equilibrium._checks import numbers, positive, word
+from vegasmodel.equilibrium._jax_arrays import same_kind
 from vegasmodel.equilibrium.loss_rounds import LAWS, Source
 from vegasmodel.fields import kinds
 from vegasmodel.fields.units import FieldError
@@ -44,6 +45,7 @@ FACTORS = 1000  # of an infinite product that are multiplied one by one
 TICK = 0.1  # s, of ns-2's coarse timer (tcpTick_) in the papers
 
 
+@same_kind
 def square_root(
     p: ArrayLike,
     rtt: ArrayLike,
@@ -70,6 +72,7 @@ def square_root(
         return np.asarray(constant / (rtt * np.sqrt(b * p)))
 
 
+@same_kind
 def random_factor(decrease: ArrayLike) -> Floats:
     """The mean window at a loss, times sqrt(b p / 2), if losses are independent.
 
@@ -101,6 +104,7 @@ def random_factor(decrease: ArrayLike) -> Floats:
     return np.where(d == 1, np.inf, factor)
 
 
+@same_kind
 def pftk(
     p: ArrayLike,
     rtt: ArrayLike,
@@ -151,6 +155,7 @@ def _pftk_timeouts(p: Floats, W: Floats) -> Floats:
     return np.where(W <= 3, 1.0, np.minimum(1.0, Q))
 
 
+@same_kind
 def coarse_timeout(rtt: ArrayLike, tick: float = TICK) -> Floats:
     """Retransmission timeout of the coarse timer of ns-2's old defaults, seconds.
 
@@ -163,6 +168,7 @@ def coarse_timeout(rtt: ArrayLike, tick: float = TICK) -> Floats:
     return np.where(rtt < tick, 3 * tick, rtt + 3 * tick)
 
 
+@same_kind
 def hold_window(
     rtt: ArrayLike,
     queueing: ArrayLike,

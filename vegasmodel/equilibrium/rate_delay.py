@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vegasmodel.equilibrium._checks import numbers, ordered, positive
+from vegasmodel.equilibrium._jax_arrays import same_kind
 from vegasmodel.metrics import Floats
 from vegasmodel.queues.rate_delay import split
 
@@ -35,6 +36,7 @@ __all__ = [
 ]
 
 
+@same_kind
 def service_rates(
     n_rate: ArrayLike, n_delay: ArrayLike, capacity: ArrayLike, k: ArrayLike = 1.0
 ) -> tuple[Floats, Floats]:
@@ -60,6 +62,7 @@ def service_rates(
     return S_R, S_D
 
 
+@same_kind
 def volume_ratio(n_rate: ArrayLike, n_delay: ArrayLike, k: ArrayLike = 1.0) -> Floats:
     """Traffic of class D over that of class R, ``lambda = n_D / (k n_R)``.
 
@@ -73,6 +76,7 @@ def volume_ratio(n_rate: ArrayLike, n_delay: ArrayLike, k: ArrayLike = 1.0) -> F
         return _floats(n_D / weight / n_R)  # (5)
 
 
+@same_kind
 def flow_rates(
     n_rate: ArrayLike, n_delay: ArrayLike, capacity: ArrayLike, k: ArrayLike = 1.0
 ) -> tuple[Floats, Floats]:
@@ -91,6 +95,7 @@ def flow_rates(
     return np.where(n_R > 0, rate, np.nan), np.where(n_D > 0, delay, np.nan)
 
 
+@same_kind
 def served(
     S_R: ArrayLike, S_D: ArrayLike, demand_rate: ArrayLike, demand_delay: ArrayLike
 ) -> tuple[Floats, Floats]:
@@ -109,6 +114,7 @@ def served(
     return rate, delay
 
 
+@same_kind
 def relative_fairness(
     total_delay: ArrayLike, n_delay: ArrayLike, total_rate: ArrayLike, n_rate: ArrayLike
 ) -> Floats:
@@ -127,6 +133,7 @@ def relative_fairness(
     return np.where((n_D > 0) & (n_R > 0), index, np.nan)
 
 
+@same_kind
 def split_buffer(buffer: ArrayLike, delay_buffer: ArrayLike = 0.1) -> tuple[Floats, Floats]:
     """The buffers ``(B_R, B_D)`` of the classes R and D in whole packets, from the link's buffer.
 
@@ -138,6 +145,7 @@ def split_buffer(buffer: ArrayLike, delay_buffer: ArrayLike = 0.1) -> tuple[Floa
     return split(B, numbers("delay_buffer", delay_buffer, high=1.0))
 
 
+@same_kind
 def delay_bound(B_D: ArrayLike, S_D: ArrayLike) -> Floats:
     """Longest queueing delay of a packet of class D, ``d = B_D / S_D`` seconds.
 
@@ -153,6 +161,7 @@ def delay_bound(B_D: ArrayLike, S_D: ArrayLike) -> Floats:
         return np.where(rate > 0, size / rate, np.inf)
 
 
+@same_kind
 def buffer_for_delay(delay: ArrayLike, S_D: ArrayLike) -> Floats:
     """The buffer of class D with which packets wait at most d seconds: ``B_D = S_D d`` packets.
 
@@ -161,6 +170,7 @@ def buffer_for_delay(delay: ArrayLike, S_D: ArrayLike) -> Floats:
     return _floats(numbers("delay", delay) * numbers("S_D", S_D))
 
 
+@same_kind
 def needed_delay_buffer(
     n_delay: ArrayLike, alpha: ArrayLike, beta: ArrayLike
 ) -> tuple[Floats, Floats]:
@@ -176,6 +186,7 @@ def needed_delay_buffer(
     return _floats(n_D * low), _floats(n_D * high)
 
 
+@same_kind
 def loss_onset(B_D: ArrayLike, alpha: ArrayLike) -> Floats:
     """Number of Vegas flows beyond which the queue of class D loses packets: ``n_D > B_D / alpha``.
 
@@ -185,6 +196,7 @@ def loss_onset(B_D: ArrayLike, alpha: ArrayLike) -> Floats:
     return _floats(numbers("B_D", B_D, infinite=True) / positive("alpha", alpha))
 
 
+@same_kind
 def rate_utilization(
     rtt: ArrayLike, B_R: ArrayLike, S_R: ArrayLike, decrease: ArrayLike = 0.5
 ) -> Floats:
@@ -209,6 +221,7 @@ def rate_utilization(
     return _floats((1.0 - b**2) / (u**2 - 2.0 * b * u + 1.0))
 
 
+@same_kind
 def delay_loss(
     n_delay: ArrayLike,
     rtt: ArrayLike,

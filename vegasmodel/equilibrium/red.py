@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vegasmodel.equilibrium._checks import numbers, positive, word
+from vegasmodel.equilibrium._jax_arrays import same_kind
 from vegasmodel.equilibrium.random_loss import coarse_timeout, square_root
 from vegasmodel.fields import kinds
 from vegasmodel.metrics import Floats
@@ -152,6 +153,7 @@ class Equilibrium:
     certified: bool
 
 
+@same_kind
 def effective(base: ArrayLike, spacing: Spacing = "wait") -> Floats:
     """The fraction p of the packets that RED drops at the base probability p_b.
 
@@ -175,6 +177,7 @@ def effective(base: ArrayLike, spacing: Spacing = "wait") -> Floats:
     return p
 
 
+@same_kind
 def simple_pftk(
     p: ArrayLike,
     rtt: ArrayLike,

@@ -18,13 +18,13 @@ from __future__ import annotations
 
 import functools
 import math
-import sys
 from typing import Any, cast
 
 import numpy as np
 
 from vegasmodel.equilibrium import _secular_kernel as kernel
 from vegasmodel.equilibrium._checks import VARIANTS, floats, word
+from vegasmodel.equilibrium._jax_arrays import is_jax
 from vegasmodel.equilibrium._solution import Equilibrium as Equilibrium
 from vegasmodel.stacks import find
 
@@ -105,12 +105,6 @@ def compile_kernel() -> None:
     only if thousands of small calls follow.
     """
     _compiled().batch(threads=False)
-
-
-def is_jax(value: Any) -> bool:
-    """Whether a value is a JAX array or tracer, without importing JAX."""
-    jax = sys.modules.get("jax")
-    return jax is not None and isinstance(value, jax.Array)
 
 
 def _broadcast(alpha: Any, x: Any, rtt: Any, c: Any) -> tuple[np.ndarray[Any, Any], ...]:

@@ -24,10 +24,12 @@ from numpy.typing import NDArray
 
 from vegasmodel.equilibrium import secular
 from vegasmodel.equilibrium._checks import positive
+from vegasmodel.equilibrium._jax_arrays import same_kind
 
 Floats = NDArray[np.float64]
 
 
+@same_kind
 def own(alpha: Any, x: Any, c: Any) -> Floats:
     """Relative change of a flow's rate r_i per second of its own over-estimate x_i, [..., n], 1/s.
 
@@ -39,6 +41,7 @@ def own(alpha: Any, x: Any, c: Any) -> Floats:
     return np.asarray(np.where(w > 0, _others(w) / y, w))
 
 
+@same_kind
 def cross(alpha: Any, x: Any, c: Any) -> Floats:
     """Relative change of a rate r_i per second of another over-estimate x_k, [..., i, k], 1/s.
 
@@ -54,6 +57,7 @@ def cross(alpha: Any, x: Any, c: Any) -> Floats:
     return np.asarray(out)
 
 
+@same_kind
 def delay(alpha: Any, x: Any, c: Any) -> Floats:
     """Relative change of a rate r_i per second of the queueing delay Delta, [..., n], 1/s.
 
@@ -64,6 +68,7 @@ def delay(alpha: Any, x: Any, c: Any) -> Floats:
     return np.asarray(np.where(w > 0, -1.0 / y, w))
 
 
+@same_kind
 def own_printed(y: Any) -> Floats:
     """Equation (7) of Boutremans and Le Boudec as printed; it agrees with ``own``.
 
@@ -76,6 +81,7 @@ def own_printed(y: Any) -> Floats:
     return np.asarray(y * s / (1.0 + y**2 * s))
 
 
+@same_kind
 def cross_printed(y: Any) -> Floats:
     """Equation (8) of Boutremans and Le Boudec as printed, [..., i, k]; it is wrong.
 
@@ -91,6 +97,7 @@ def cross_printed(y: Any) -> Floats:
     return np.asarray(out)
 
 
+@same_kind
 def delay_printed(y: Any) -> Floats:
     """Equation (9) of Boutremans and Le Boudec as printed: -1/y_i, as in ``delay``.
 

@@ -1,0 +1,74 @@
+"""JAX arrays for closed forms that compute with NumPy: they return the kind of array they get.
+
+JAX is never imported here. If an argument is a JAX array, the user has imported JAX.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def is_jax(value: Any) -> bool:
+    """Whether a value is a JAX array or tracer, without importing JAX."""
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(value, jax.Array)
+
+
+def need_float64() -> None:
+    """Raise ``ValueError`` unless JAX computes with 64-bit floats. JAX must have been imported."""
+    jax = sys.modules["jax"]
+    if jax.numpy.result_type(float) != np.float64:
+        raise ValueError(
+            "the equilibrium needs 64-bit floats: call it within jax.enable_x64(True), "
+            "or set JAX_ENABLE_X64=1"
+        )
+
+
+def same_kind(function: _Function) -> _Function:
+    """Make a function that computes with NumPy return JAX arrays if it gets a JAX array.
+
+    The numbers are those that NumPy computes. JAX cannot trace through the function, so it cannot
+    be used inside ``jit``, ``vmap`` or ``grad``. There it raises ``ValueError``.
+    """
+
+    @functools.wraps(function)
+    def call(*args: Any, **named: Any) -> Any:
+        given = [value for value in (*args, *named.values()) if is_jax(value)]
+        if not given:
+            return function(*args, **named)
+        need_float64()
+        if any(isinstance(value, sys.modules["jax"].core.Tracer) for value in given):
+            raise ValueError(
+                f"{function.__name__} computes with NumPy, so JAX cannot trace it: call it outside "
+                "jit, vmap and grad"
+            )
+        plain = [np.asarray(value) if is_jax(value) else value for value in args]
+        more = {k: np.asarray(value) if is_jax(value) else value for k, value in named.items()}
+        return _as_jax(function(*plain, **more))
+
+    return cast("_Function", call)
+
+
+def _as_jax(result: Any) -> Any:
+    """The result with its arrays of numbers and of truth values as JAX arrays.
+
+    Texts and other objects stay as they are.
+    """
+    if isinstance(result, np.ndarray | np.generic | float):
+        numeric = np.asarray(result).dtype.kind in "fib"
+        return sys.modules["jax"].numpy.asarray(result) if numeric else result
+    if isinstance(result, tuple):
+        parts = [_as_jax(part) for part in result]
+        return type(result)(*parts) if hasattr(result, "_fields") else tuple(parts)
+    if dataclasses.is_dataclass(result) and not isinstance(result, type):
+        fields = {f.name: _as_jax(getattr(result, f.name)) for f in dataclasses.fields(result)}
+        return dataclasses.replace(result, **fields)
+    return result
