@@ -184,6 +184,18 @@ def test_the_order_of_groups_does_not_matter(alphas: list[int], shift: int) -> N
             assert there.groups[name] == pytest.approx(here.groups[name], rel=1e-9)
 
 
+@pytest.mark.parametrize("direction", ["forward", "reverse"])
+def test_the_network_tests_the_buffer_of_either_direction(direction: str) -> None:
+    """Three flows that keep 2 packets each queue 6; the buffer holds 3."""
+    flows = tuple(
+        vm.Flow("vegas", 0.05, name=f"v{i}", direction=direction, alpha=2.0, beta=2.0)
+        for i in range(3)
+    )
+    found = vm.predict(vm.Scenario((vm.Link(250.0, buffer=3.0),), flows), "network")
+    (buffer,) = (a for a in found.assumptions if a.name == "infinite-buffer")
+    assert buffer.holds is False
+
+
 @settings(max_examples=25, derandomize=True, deadline=None)
 @given(st.lists(st.floats(0.5, 9), min_size=2, max_size=6), st.floats(0, 0.02))
 def test_one_link_of_the_network_is_the_secular_equation(alphas: list[float], x: float) -> None:

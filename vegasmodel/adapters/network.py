@@ -41,10 +41,11 @@ def answer(scenario: Scenario) -> Prediction:
     state = _solve(routing, capacity, alpha, x)
     if state.status != Status.DONE:
         return Prediction.not_applicable(NAME, scenario, "the solver's certificate does not hold")
+    queues = state.prices * capacity
     queue = np.zeros(len(scenario.links))
-    for (link, forward), price in zip(used, state.prices, strict=True):
+    for (link, forward), length in zip(used, queues, strict=True):
         if forward:
-            queue[link] = price * scenario.links[link].capacity
+            queue[link] = length
     return Prediction(
         NAME,
         scenario,
@@ -54,7 +55,7 @@ def answer(scenario: Scenario) -> Prediction:
         loss_rate=np.zeros(x.size),
         queue_mean=queue,
         assumptions=(
-            _fits(scenario, x, rests, queue),
+            _fits(scenario, x, rests, used, queues),
             *_hypotheses(scenario),
             rest.settled(scenario, rests, alpha, _slowest(routing, capacity)),
         ),
@@ -111,20 +112,27 @@ def _solve(routing: Floats, capacity: Floats, alpha: Floats, x: Floats) -> netwo
     return network.Equilibrium(one.rates, prices, prices @ routing, proof, status)
 
 
-def _fits(scenario: Scenario, x: Floats, rests: list[rest.Rest], queue: Floats) -> Assumption:
+def _fits(
+    scenario: Scenario,
+    x: Floats,
+    rests: list[rest.Rest],
+    used: list[tuple[int, bool]],
+    queues: Floats,
+) -> Assumption:
     """The assumption that no buffer overflows.
 
-    For one link with traffic in one direction the test is that of the model ``equilibrium``.
-    Otherwise only the queues in the steady state are tested. Before the steady state they may be
-    longer, so the result may be ``None`` (not known).
+    ``queues`` are the lengths in packets of the queues in ``used``, the rows of ``_routing``. For
+    one link with traffic in one direction the test is that of the model ``equilibrium``. Otherwise
+    only the queues in the steady state are tested. Before the steady state they may be longer, so
+    the result may be ``None`` (not known).
     """
-    if len(scenario.links) == 1 and len({g.direction for g in scenario.flows}) == 1:
+    if len(scenario.links) == 1 and len(used) == 1:
         edge = column(
             scenario, lambda f: max(float(dead_zone(f.alpha, f.beta, f.variant)[1]), f.gamma)
         )
-        return rest.fits(scenario, x, rests, edge, float(queue[0]))
-    limits = [link.buffer for link in scenario.links]
-    if np.any(queue > waiting_room(limits, link_stack(scenario).name)):
+        return rest.fits(scenario, x, rests, edge, float(queues[0]))
+    limits = [scenario.links[link].buffer for link, _ in used]
+    if np.any(queues > waiting_room(limits, link_stack(scenario).name)):
         return Assumption("infinite-buffer", False, "a link's queue exceeds its buffer")
     if all(link.never_full for link in scenario.links):
         return Assumption("infinite-buffer", True)

@@ -26,6 +26,7 @@ from vegasmodel.engines.rounds.state import (
 MIN_RTO = 0.2  # seconds: ns-2's shortest timeout, minrto_, and Linux's least variance
 TIMEOUT_MIN = 0.002  # seconds; TCP_TIMEOUT_MIN_US
 JIFFY = 0.004  # seconds; Debian's kernel has 250 ticks a second
+LEVELS = 63.0, 504.0  # ticks from which on timers are rounded to 8 and 64 ticks (LVL_START)
 GRAINS = 64.0  # ticks between two looks at the timers of long pauses
 INITIAL_RTO = 1.0  # seconds; TCP_TIMEOUT_INIT, until a lost SYN is sent again
 
@@ -43,12 +44,12 @@ def ticks_at(f: Sender, now: float) -> float:
 def expiry(f: Sender, now: float, pause: float) -> float:
     """The time at which a timer of Linux expires if it is set at ``now`` for ``pause`` seconds.
 
-    A timer never expires early, and only at a tick of the clock. If the pause is at least 64 ticks,
-    it expires only at every 8th tick, and from 512 ticks on only at every 64th (the kernel's
+    A timer never expires early, and only at a tick of the clock. If the pause is at least 63 ticks,
+    it expires only at every 8th tick, and from 504 ticks on only at every 64th (the kernel's
     calc_index). The phase of the ticks is random (``boot_time``).
     """
     ticks = np.ceil(pause / JIFFY - 1e-9)
-    grain = 1.0 if ticks < 64.0 else (8.0 if ticks < 512.0 else GRAINS)
+    grain = 1.0 if ticks < LEVELS[0] else (8.0 if ticks < LEVELS[1] else GRAINS)
     last = np.floor((ticks_at(f, now) + ticks) / grain)
     return (last + 1.0) * grain * JIFFY - f.boot_time
 
