@@ -17,6 +17,7 @@ _COMMON = {
     "fifo-queue": "one first-in-first-out queue, so all flows see one queueing delay",
     "long-lived-flows": "every flow has data for the whole time that counts",
     "all-flows-present": "every flow starts before the warm-up ends and none stops early",
+    "fixed-starts": "start times are not random, or no flow measures its baseRTT",
     "no-delay-noise": "propagation delays are constant",
     "window-not-limited": "the receiver's window never holds a flow back",
     "one-ack-a-packet": "every packet is acknowledged by itself",

@@ -67,6 +67,11 @@ def laws_within(scenario: Scenario, laws: Iterable[str]) -> str | None:
     return f"the equations do not have the law {', '.join(other)}" if other else None
 
 
+def _measures_base(scenario: Scenario) -> bool:
+    """Whether some flow keeps a backlog and measures the baseRTT from which it computes it."""
+    return any(g.keeps_backlog and isinstance(g.over_estimate, str) for g in scenario.flows)
+
+
 def left_out(scenario: Scenario, *, random_loss: bool = False) -> list[Assumption]:
     """For each feature that the closed forms leave out, the assumption that the scenario lacks it.
 
@@ -88,6 +93,12 @@ def left_out(scenario: Scenario, *, random_loss: bool = False) -> list[Assumptio
             "all-flows-present",
             all_there,
             "some flow starts after warmup or stops before the end; the prediction is for all",
+        ),
+        (
+            "fixed-starts",
+            run.start_jitter == 0 or len(starts) == 1 or not _measures_base(scenario),
+            f"each start is late by up to {run.start_jitter:g} s (start_jitter), which is not in the "
+            "equations; the order of the starts decides who over-estimates its baseRTT",
         ),
         ("no-delay-noise", all(g.delay_noise == 0 for g in groups), "delays are taken as fixed"),
         (

@@ -31,7 +31,12 @@ NAME = "fluid"
 MOST_IDLE = 0.1  # of the time, beyond which trains of packets matter
 MOST_WAITS = 0.05  # of a flow's time, for its timer
 LONGEST_WAIT = 0.1  # of an RTT, for a ``send_jitter`` above a transmission time
-KNOWN = ("window-not-limited", "one-ack-a-packet", "all-flows-present")  # the model has these
+KNOWN = (  # the model has these
+    "window-not-limited",
+    "one-ack-a-packet",
+    "all-flows-present",
+    "fixed-starts",
+)
 
 
 def answer(scenario: Scenario) -> Prediction:

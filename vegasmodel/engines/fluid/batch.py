@@ -33,7 +33,7 @@ from vegasmodel.engines.fluid.continuous import (
     unsupported,
 )
 from vegasmodel.engines.fluid.records import Batch, Flows
-from vegasmodel.engines.fluid.run import all_continuous
+from vegasmodel.engines.fluid.run import one_run_suffices
 from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import Choice
 from vegasmodel.metrics import Floats
@@ -131,7 +131,7 @@ def run(
     if engine == "jax":
         need("jax", "the engine 'jax'")
     if not isinstance(scenarios, Batch):
-        sampled = [i for i, case in enumerate(scenarios) if not (instant or all_continuous(case))]
+        sampled = [i for i, case in enumerate(scenarios) if not (instant or one_run_suffices(case))]
         if sampled and engine == "jax":
             raise ValueError(
                 f"scenario {sampled[0]}: the engine 'jax' has decisions at every instant only; "

@@ -191,6 +191,7 @@ def run(
     losers: str = "growing",
     packets: bool | None = None,
     step: float = STEP,
+    starts: Floats | None = None,
 ) -> ContinuousRun:
     """Integrate the equations of the windows from time 0 to the scenario's ``duration``.
 
@@ -205,6 +206,7 @@ def run(
       (``limits``). By default ``packets`` is on if a flow's variant is ns2 or linux.
     - ``step`` is the length of an integration step divided by the shortest round trip. Steps are
       longer where the queue changes slowly, and the error falls with the square of ``step``.
+    - ``starts`` [flow] are start times in seconds that replace those of the scenario.
 
     A cycle of the windows lasts from one overflow to the next. Cycles that repeat (the windows are
     equal to within a relative error of 1e-9) are computed once. Raises ``ValueError`` where the
@@ -223,6 +225,8 @@ def run(
     packets = in_packets(scenario, packets)
     c, s_max = limits(scenario, packets)
     flows = flows_of(scenario, packets)
+    if starts is not None:
+        flows = flows._replace(start=starts)
     n = flows.rtt.size
     state, before = fresh(flows)
     after = empty_tally(n)

@@ -11,6 +11,7 @@ for laws of the user. It proceeds in small steps of time.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
@@ -75,6 +76,11 @@ def all_continuous(scenario: Scenario) -> bool:
     return papers_only(scenario) and plain and known
 
 
+def one_run_suffices(scenario: Scenario) -> bool:
+    """Whether ``continuous.py`` simulates the scenario and its start times are not random."""
+    return all_continuous(scenario) and scenario.run.start_jitter == 0.0
+
+
 @kinds.checked
 def run(
     scenario: Scenario, sample: float | None = None, *, runs: int | None = None
@@ -94,7 +100,7 @@ def run(
     if reason is not None:
         raise ValueError(reason)
     if all_continuous(scenario):
-        return continuous.run(scenario, sample)
+        return _continuous(scenario, sample, runs)
     duration = scenario.run.duration
     spacing = duration / 1000 if sample is None else sample
     if not 0 < spacing < math.inf:
@@ -126,6 +132,24 @@ def run(
         timeouts=np.sum([each["timeouts"] for each in found], axis=0),
         **mean,
     )
+
+
+def _continuous(scenario: Scenario, sample: float | None, runs: int | None) -> ContinuousRun:
+    """Simulate the scenario by ``continuous.py``: several times if start times are random."""
+    if one_run_suffices(scenario):
+        return continuous.run(scenario, sample)
+    times = np.array([member.start for member in scenario.members])
+    found: list[ContinuousRun] = []
+    asked = runs or scenario.run.runs
+    while not found or not _done([vars(each) for each in found], asked):
+        _, late = _random_starts(scenario, len(found))
+        found.append(continuous.run(scenario, sample, starts=times + late))
+        if found[-1].status != Status.DONE.reason:
+            return found[-1]
+    averages = ("throughput", "base_rtt", "rtt_mean", "queue_mean", "losses")
+    mean = {name: np.mean([getattr(each, name) for each in found], axis=0) for name in averages}
+    rates = np.array([each.throughput for each in found])
+    return replace(found[0], **mean, throughput_runs=rates, by_chance=True)
 
 
 def _done(found: list[dict[str, Any]], asked: int | None) -> bool:
@@ -186,6 +210,13 @@ def _one(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict[st
         }
 
 
+def _random_starts(scenario: Scenario, k: int) -> tuple[np.random.Generator, Floats]:
+    """The random numbers of run number ``k``, and the seconds by which each flow starts later."""
+    rng = np.random.default_rng([scenario.run.seed, k])
+    rng.integers(1, 2**31 - 1)  # as the packet engines draw
+    return rng, rng.uniform(0.0, 1.0, len(scenario.members)) * scenario.run.start_jitter
+
+
 def begin(scenario: Scenario, flows: np.ndarray, k: int) -> np.ndarray:
     """The link's state at time 0 of run number k.
 
@@ -194,9 +225,8 @@ def begin(scenario: Scenario, flows: np.ndarray, k: int) -> np.ndarray:
     """
     from vegasmodel.engines.fluid.sampled import drops, records
 
-    rng = np.random.default_rng([scenario.run.seed, k])
-    rng.integers(1, 2**31 - 1)  # as the packet engines draw
-    flows["start"] += rng.uniform(0.0, 1.0, flows.size) * scenario.run.start_jitter
+    rng, late = _random_starts(scenario, k)
+    flows["start"] += late
     state = np.zeros(1, records.LINK_STATE)
     state["red_gap"], state["loss_gap"] = 1.0 + rng.random(), rng.exponential()
     drops.seed(int(rng.integers(2**31)))
