@@ -78,7 +78,8 @@ ASSUMPTIONS = MappingProxyType(
         "phase-effects": "the answer is about the same with senders that wait and with senders "
         "that do not; not known if chance may be why it is not",
         "estimated-parameters": "values missing in the scenario file were estimated from the trace",
-        "fixed-starts": "start times are not random (`start_jitter`), or no flow measures its baseRTT",
+        "fixed-starts": "start times are not random (`start_jitter`), "
+        "or no flow measures its baseRTT",
         "flow-pairing": "it is certain which flow of the trace is which flow "
         "of the scenario; otherwise they were paired by their order",
         "congestion-control": "the flows of the trace ran the laws that the file states",

@@ -97,7 +97,7 @@ def left_out(scenario: Scenario, *, random_loss: bool = False) -> list[Assumptio
         (
             "fixed-starts",
             run.start_jitter == 0 or len(starts) == 1 or not _measures_base(scenario),
-            f"each start is late by up to {run.start_jitter:g} s (start_jitter), which is not in the "
+            f"start_jitter delays each start by up to {run.start_jitter:g} s, which is not in the "
             "equations; the order of the starts decides who over-estimates its baseRTT",
         ),
         ("no-delay-noise", all(g.delay_noise == 0 for g in groups), "delays are taken as fixed"),
