@@ -10,6 +10,7 @@ import vegasmodel as vm
 from tests.packets import samples
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import read
+from vegasmodel.packets.measured import to_prediction
 from vegasmodel.packets.pairing import pair
 from vegasmodel.packets.trace import make
 
@@ -211,3 +212,15 @@ def test_a_packet_that_comes_first_does_not_swap_the_flows(reno_first, tmp_path,
         for name, port in (("vegas", 40000), ("reno", 40001))
     ]
     assert "vegas is 10.0.0.1:40000>10.0.0.2:5001 of the trace, by match." in result.table()
+
+
+def test_an_interval_counts_by_the_packets_delivered_in_it() -> None:
+    """100 packets of 0.1 s in the first second, 50 of 0.4 s in the half second after it."""
+    flow = vm.Flow("reno", 0.05)
+    asked = vm.Scenario((vm.Link(200.0),), (flow,), run=vm.Run(1.5, 0.0))
+    measured = make(
+        "test", [1.0, 1.5], ["reno"], {"throughput": [[100.0], [100.0]], "rtt": [[0.1], [0.4]]}
+    )
+    found = to_prediction(measured, asked)
+    assert found.rtt_mean is not None
+    np.testing.assert_allclose(found.rtt_mean, (100 * 0.1 + 50 * 0.4) / 150)

@@ -52,7 +52,8 @@ def to_prediction(
         raise FieldError("trace", trace.engine, "a trace with throughputs")
     spans = _spans(trace, scenario, order)
     weights = _weights(trace, spans, order)
-    packets = (weights * (delivered * np.diff(trace.edges)[:, None])[:, order]).T
+    counts = delivered * np.diff(trace.edges)[:, None]  # packets in each interval
+    packets = (weights * counts[:, order]).T
     with np.errstate(invalid="ignore"):  # 0 packets in no time are no rate
         throughput = np.nansum(packets, axis=1) / (spans[:, 1] - spans[:, 0])
     loss, how = _loss(trace, order, weights, np.nansum(packets, axis=1))
@@ -61,7 +62,7 @@ def to_prediction(
         scenario,
         throughput,
         base_rtt=_base_rtt(trace, scenario, order, weights),
-        rtt_mean=_mean(trace.known("rtt"), order, weights, delivered),
+        rtt_mean=_mean(trace.known("rtt"), order, weights, counts),
         loss_rate=loss,
         acks=_total(trace.known("acks"), order, weights),
         retransmits=_total(trace.known("retransmits"), order, weights),
