@@ -1,15 +1,16 @@
 """Completes a scenario file that lacks keys, with estimates from a trace of the same network.
 
-The file may leave out a flow's RTT, a Vegas flow's thresholds alpha and beta, and, if there is only
-one link, the capacity and the buffer of this link. If the trace is shorter than a run of default
-length, a missing duration or warm-up of the run is also taken from the trace.
+The file may leave out a flow's RTT and a Vegas flow's thresholds alpha and beta. If there is only
+one link, the file may also leave out the link's capacity and buffer. If the trace is shorter than a
+run of default length, a missing duration is that of the trace, and a missing warm-up is at most a
+third of the trace.
 
 A trace shows each Vegas flow's backlog, the number of packets that the flow kept queued. It does
-not show the thresholds. Vegas holds its window at any backlog between alpha and beta, so several
-pairs (alpha, beta) explain the same backlogs. A table ``[[flow]]`` of the file may stand for
-several flows with the same thresholds. The estimate is the pair with the smallest difference beta -
-alpha that explains the backlogs of all these flows. It depends on the flows' ``variant``, because
-each TCP implementation computes the backlog in its own way.
+not show the thresholds. Vegas holds its window at any backlog between alpha and beta, so many pairs
+(alpha, beta) agree with the trace. The estimate is the pair with the smallest difference beta -
+alpha. If a table ``[[flow]]`` of the file stands for several flows, the pair agrees with the
+backlogs of all of them. TCP implementations compute the backlog in different ways, so the estimate
+depends on the flow's ``variant``.
 """
 
 from __future__ import annotations

@@ -1,12 +1,20 @@
 """Splits a flow's propagation delay over its path, and computes the size of its packets.
 
-A path consists of the scenario's links and of two access links, one at the sender and one at the
-receiver. The data packet and its ACK each cross both access links. So a round trip has four
-crossings of access links, called access legs. The field ``rtt`` of a flow is its RTT if all queues
-are empty and the data packet is sent without the headers that the TCP implementation adds. The four
-legs together have a propagation delay of ``rtt`` minus the transmission times of the packet and the
-ACK on all links, and minus the delays of the scenario's links in both directions. This delay is
-split evenly over the four legs.
+A data packet crosses an access link at the sender, the scenario's links on the flow's path, and an
+access link at the receiver. The ACK takes the same way back. So a round trip crosses access links
+four times.
+
+The field ``rtt`` of a flow is its round-trip time with empty queues. It consists of:
+
+- the transmission times of the packet and the ACK on all links,
+- the propagation delays of the scenario's links in both directions,
+- the propagation delays of the four crossings of access links.
+
+The first two parts are known, so the last part is the rest of ``rtt``. Each of the four crossings
+gets a quarter of it.
+
+Some TCP implementations add headers to the packet. The field ``rtt`` does not include the time to
+transmit them.
 """
 
 from __future__ import annotations

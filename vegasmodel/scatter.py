@@ -1,4 +1,4 @@
-"""How much throughputs differ from one random run to the next, and how many runs a mean needs."""
+"""Estimates how much throughputs vary between random runs, and whether there are enough runs."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Evaluates four models for a scenario in which only Vegas flows share one link.
 
-The models are ``equilibrium``, ``bands``, ``arrivals`` and ``arrivals-bonald``. Each flow
-over-estimates its propagation delay by some time ``x``, because it may have measured its baseRTT
-while packets were queued. The models differ in how they get these times ``x``. They also differ in
-whether the answer is one equilibrium or a set of equilibria.
+The models are ``equilibrium``, ``bands``, ``arrivals`` and ``arrivals-bonald``. If a flow measures
+its baseRTT while packets are queued, it over-estimates its propagation delay. The models differ in
+how they get the over-estimates. They also differ in their results: ``bands`` gives the least and
+the greatest rate of each flow in a set of equilibria, the others give one rate per flow.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Compiles the functions of a law that the user registered, so that the simulators can call them.
 
-A simulator is compiled once, for all laws. Each function of the user's law is compiled separately,
-as a C function. The C function takes eight floats that describe the sender. They are the fields of
-``laws.law.Source``, the argument of the user's function. ``rounds`` also calls the functions of
-this package's CUBIC in this way.
+A simulator is compiled once, for all laws, so it does not contain the functions of a user's law.
+This module compiles each of these functions separately, as a C function. The user's function takes
+a ``laws.law.Source``, which describes the sender. The C function takes the eight fields of
+``Source`` as floats. ``rounds`` calls the functions of this package's CUBIC in the same way, unless
+it simulates the Linux kernel's CUBIC (``rounds/bictcp.py``).
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Writes the state of a simulator as an array of numbers, so that two states can be compared.
 
-Two states are the same if their arrays are equal. To find out whether an earlier state returns, a
-search writes and compares thousands of arrays. So this code is compiled. ``fields`` makes a table
-of the fields of a record that belong to the state. For each field the table says where in the
-record it is, and of which kind it is. The kind says how the field is written; a time, for example,
-is written relative to the present. ``write`` writes the fields of such a table into an array.
+A search for periodic motion writes and compares thousands of such arrays, so this code is compiled.
+``fields`` makes a table of those fields of a record that belong to the state. For each field, the
+table says where in the record it is, and how it is written. A time, for example, is written
+relative to the present. ``write`` writes the fields of such a table into an array. ``apart``
+compares two arrays.
 """
 
 from __future__ import annotations

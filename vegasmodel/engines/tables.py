@@ -1,8 +1,8 @@
 """Arrays of records for compiled code; a type checker knows the fields of the records.
 
-A record is described by a class with annotated fields. ``layout`` turns the class into the data
-type of a NumPy array. ``Table`` is the type of this array for the type checker. Compiled code reads
-a field as ``table[i].field``.
+A class with annotated fields describes the records. ``layout`` turns this class into the data type
+of a NumPy array. For the type checker, the array has the type ``Table``. Compiled code reads a
+field of record i as ``table[i].field``.
 """
 
 from __future__ import annotations

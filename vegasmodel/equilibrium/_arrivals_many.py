@@ -3,19 +3,18 @@
 Flow i has the threshold alpha_i, and arrives at a link of capacity c after the flows before it. The
 queueing delay Delta_i after its arrival solves
 
-    sum_{j <= i} alpha_j/(Delta_i - x_j) = c,   where x_j = Delta_{j-1}.
+    sum_{j <= i} alpha_j/(Delta_i - x_j) = c,   where x_j = Delta_{j-1} and Delta_0 = 0.
 
-As a function of Delta_i, term j has a pole at x_j. A direct evaluation adds i terms for the arrival
-of flow i, so n arrivals cost O(n^2). Here they cost O(n log n), because most poles are far from
-Delta_i (Greengard and Rokhlin 1987):
+As a function of Delta_i, term j has a pole at x_j. If all terms are added one by one, n arrivals
+cost O(n^2). Here they cost O(n log n), because the terms of poles far from Delta_i are added in
+another way (Greengard and Rokhlin 1987):
 
-* The terms of many poles that are far from Delta_i are replaced by a few terms. A cluster is the
-  set of all poles in an interval. If Delta_i is far from the interval, the terms of the cluster add
-  up to nearly the same as ``NODES`` terms with poles at the interval's Chebyshev points. Two
-  neighbouring clusters of the same size together form a larger one.
-* Flows are processed in blocks. During a block Delta_i changes little, so the sum of the terms of
-  all far poles is a power series in this change. Its coefficients are computed once per block, from
-  O(log n) clusters. The terms of the near poles are added one by one.
+* A cluster is the set of all poles in an interval. If Delta_i is far from this interval, the terms
+  of the cluster are replaced by ``NODES`` terms. Their poles are the interval's Chebyshev points,
+  and their sum is the same up to rounding.
+* Flows are processed in blocks. During a block Delta_i changes little. So the sum of the terms of
+  all far poles is computed as a power series in this change, with the same coefficients for the
+  whole block.
 """
 
 from __future__ import annotations

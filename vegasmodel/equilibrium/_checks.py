@@ -1,8 +1,8 @@
 """Checks the arguments of the functions of this package; a wrong value raises an error.
 
-``secular.solve`` and ``arrivals.arrive`` solve many cases at once. They raise no error for a wrong
-number in a case: the result of this case is NaN, with a status. But if ``arrivals.arrive`` gets the
-argument ``beta``, it raises an error for wrong thresholds alpha or beta.
+Two functions, ``secular.solve`` and ``arrivals.arrive``, solve many cases at once. If a number of
+one case is wrong, they raise no error; the result of this case is NaN, with a status. But if
+``arrivals.arrive`` is called with the argument ``beta``, wrong thresholds do raise an error.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 """The solver of Vegas's steady state, compiled by Numba.
 
-The sources are ``_secular_kernel.py`` and ``_secular_lanes.py``. The compiled code gives the same
-results as plain Python to the last bit. To import Numba takes longer than to solve a hundred flows,
-so this module is loaded for large inputs only. The compiler option fast-math is off: it would allow
-the compiler to remove the rounding errors that the solver computes in order to correct them.
+The source code is in ``_secular_kernel.py`` and ``_secular_lanes.py``. The compiled code gives the
+same results as plain Python to the last bit. This module is normally loaded for large inputs only,
+because to import Numba takes longer than to solve a hundred flows.
+
+The compiler option fast-math is off. With fast-math the compiler may treat a rounding error, such
+as (a + b) - a - b, as 0. But the solver needs these errors, because it corrects its sums by them.
 """
 
 from __future__ import annotations

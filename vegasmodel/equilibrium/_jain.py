@@ -1,20 +1,22 @@
 """The least and the greatest Jain index over the set of equilibria that ``bands.py`` computes.
 
-Jain's index of n rates r_i with the sum c is c^2/(n sum r_i^2), so it is least where the sum of
-squares is greatest. Delta is the queueing delay, x_i the over-estimate of flow i's propagation
-delay, and g = Delta - max x the gap. Flow i has a backlog between a_i and b_i packets, and its rate
-is phi_i(g) times the backlog. So at a given gap its rate lies between a lower and an upper limit:
+Jain's index of n rates r_i with the sum c is c^2/(n sum r_i^2). So it is least where the sum of
+squares is greatest. Let Delta be the queueing delay, x_i the over-estimate of flow i's propagation
+delay, and g = Delta - max x the gap. The backlog of flow i lies between a_i and b_i packets, and
+its rate r_i is phi_i(g) times the backlog:
 
     l_i = a_i phi_i(g) <= r_i <= u_i = b_i phi_i(g)
 
-In the paper ``boutremans`` phi_i = 1/(Delta - x_i). Both limits fall as g grows.
+In the paper ``boutremans`` phi_i = 1/(Delta - x_i).
 
-At a given gap, the sum of squares is least if the rates are as equal as their limits allow. It is
-greatest if every rate except one is at a limit. In both cases the sum of squares becomes a function
-of g alone, and its extremum over g is searched. ``_least_squares`` and ``_most_squares`` compute
-the least and the greatest value that the derivative of this function can have in an interval of g.
-If both have the same sign, the extremum is at an end of the interval. Otherwise the interval is
-halved, at most ``_HALVINGS`` times.
+At a given gap, the sum of squares is least if the rates are as equal as their limits l_i and u_i
+allow. It is greatest if every rate except one is at a limit. So both the least and the greatest sum
+are functions of g alone.
+
+The extremum of such a function over g is searched in intervals of g. ``_least_squares`` and
+``_most_squares`` compute bounds of the function's derivative in an interval. If the bounds show
+that the derivative does not change its sign, the extremum is at an end of the interval. Otherwise
+the interval is halved, at most ``_HALVINGS`` times.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """The solver of Vegas's steady state in JAX, for jit, vmap and grad, on CPU and GPU.
 
-It finds the root of the same equation as ``_secular_kernel.py``, on whole arrays. At first it adds
-the rates of the flows in float64. In the last steps it also adds the rounding errors of all
-quotients and additions. The relative error of the rates is at most 1e-11.
+The solver finds the queueing delay at which the rates of the flows add up to the capacity. This is
+the equation that ``_secular_kernel.py`` solves; here many cases are solved at once, as arrays. The
+first steps of the iteration add the rates in float64. The last steps also compute the rounding
+errors of all quotients and sums, and add them. The relative error of the rates is at most 1e-11.
 
-Derivatives come from the implicit function theorem: a ``custom_jvp`` with a closed formula, for
-forward and reverse mode.
+The derivatives of the result come from the implicit function theorem (``custom_jvp``). They are
+available in forward and in reverse mode.
 """
 
 from __future__ import annotations

@@ -5,15 +5,17 @@ c, the queueing delay is Delta. The solver finds the gap g = Delta - max x from
 
     sum_i alpha_i / (Delta - x_i) = c.
 
-All functions are plain Python. ``_compiled.py`` compiles the same source with Numba, and
-``_secular_lanes.py`` arranges it for many cases at once. All three round in the same way, so they
-give the same bits.
+In Linux each term has an additional factor.
 
-The last steps compute with about twice the digits of a float: each number is the sum of two floats
-(Dekker 1971, Knuth TAOCP 4.2.2). This is needed if a flow with a tiny alpha has the largest x. The
-rate of this flow, alpha/g, is then the small difference between c and the sum of the other rates.
-If this sum were computed in float64, the difference would lose up to ten digits. The first steps
-use one float per number, which is faster.
+All functions are plain Python. ``_compiled.py`` compiles them with Numba, and ``_secular_lanes.py``
+does the same arithmetic for many cases at once. All three ways give the same results to the last
+bit.
+
+The first steps use one float per number, which is fast. The last steps compute with about twice the
+digits: each number is the sum of two floats (Dekker 1971, Knuth TAOCP 4.2.2). So many digits are
+needed if a flow with a tiny alpha has the largest x. The rate of this flow is the small difference
+between c and the sum of the other rates. With one float per number, this difference would lose up
+to ten digits.
 """
 
 from __future__ import annotations
@@ -33,13 +35,11 @@ CHUNK = 4096  # partial sums: the order of additions, so the bits, do not depend
 WIDTH = 6  # partial sums of a chunk
 LIMIT = 220  # passes: quadratic steps, halvings of the exponent range in the worst case
 ROUGH_LIMIT = 60
-# The solver finds the root g of an equation by iteration, in two stages. The first stage adds up
-# the rates of the flows in float64, the second with twice as many digits. A stage ends when one
-# iteration changes g by a small enough fraction of g. This limit is ROUGH_STEP in the first stage
-# and LAST_STEP in the second. After a change by the fraction d, the relative error of g is about
-# d^2 if the iteration converges quadratically, and about d^3 if it converges cubically. So cubic
-# convergence allows a larger limit. Each constant is a pair: the limit for quadratic convergence,
-# and the limit for cubic convergence.
+# The iteration for the unknown g has two stages. ROUGH_STEP is for the first stage, which computes
+# in float64, LAST_STEP for the second, which uses twice as many digits. A stage ends when a step
+# changes g by at most d g. The relative error of g is then about d^2 if the steps converge
+# quadratically, and about d^3 if they converge cubically. So each constant gives d for both cases:
+# (quadratic, cubic).
 ROUGH_STEP = (3e-5, 1e-2)
 LAST_STEP = (3e-9, 1e-6)
 UNIT = 2.0**-53

@@ -1,10 +1,11 @@
 """The solver of Vegas's steady state for many small cases at once.
 
-The innermost loops run over the cases, so the compiler can use vector instructions. The place of a
-case in these loops is called its lane. For each case the same terms are added in the same order as
-if it were solved alone (``_secular_kernel.find_gap``), so the result is the same to the last bit.
-This module is never run as plain Python: ``_compiled.py`` compiles it. A case that has a wrong
-value, or does not converge in this way, is solved again alone.
+A case is one link with its flows. The innermost loops run over the cases, so that the compiler can
+use vector instructions. The place of a case in these loops is called its lane. For each case the
+solver adds the same terms in the same order as ``_secular_kernel.find_gap``, so the result is the
+same to the last bit. If a case has a wrong value or needs too many iterations,
+``_secular_kernel.solve_case`` solves it again, alone. This module is only run as compiled code
+(``_compiled.py``).
 """
 
 from __future__ import annotations

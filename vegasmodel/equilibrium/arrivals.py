@@ -1,10 +1,12 @@
 """Vegas flows that join a link one after another: the steady state after each arrival.
 
-A flow that joins late finds a queue, and takes the queueing delay for propagation delay. Let
-Delta_i be the queueing delay after the arrival of flow i. Then the baseRTT of flow i is too large
-by x_i = Delta_{i-1}. Two things are assumed. The earlier flows have reached their equilibrium when
-a flow joins. The queue of the flow's own first packets has no effect. Units: packets, seconds,
-packets per second.
+Let Delta_i be the queueing delay after the arrival of flow i. When flow i joins, it finds the
+queueing delay Delta_{i-1} of the earlier flows, and takes it for a part of its propagation delay.
+So its baseRTT exceeds its propagation delay by x_i = Delta_{i-1}.
+
+The model assumes that the earlier flows have reached their equilibrium when a flow joins. It also
+assumes that the flow's first packets cause no queue of their own. Units: packets, seconds, packets
+per second.
 
 Source: the paper ``boutremans``, 3.1.2, after Bonald 1998.
 """

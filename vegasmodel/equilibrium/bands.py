@@ -1,22 +1,23 @@
-"""The set of equilibria of Vegas flows on one link, if the thresholds alpha and beta differ.
+"""The set of equilibria of Vegas flows on one link, if a window may rest at several backlogs.
 
-A Vegas window rests if the backlog that the flow computes lies between two edges, a_i and b_i. The
-rate r_i is the backlog times a factor phi_i. So the rates of an equilibrium satisfy
+Flow i keeps its window if the backlog that it computes lies between two edges, a_i and b_i. Its
+rate r_i is the backlog times a factor phi_i. So an equilibrium with the queueing delay Delta
+satisfies
 
     a_i phi_i(Delta) <= r_i <= b_i phi_i(Delta),   sum_i r_i = c                     (11)
 
-Here Delta is the queueing delay, x_i the flow's over-estimate of its propagation delay, and c the
-capacity. Each equilibrium has its own Delta. Each TCP implementation (the flow's ``variant``)
-computes the backlog in its own way:
+where c is the capacity. Delta may differ from equilibrium to equilibrium. The edges and the factor
+depend on the TCP implementation (the flow's ``variant``). Let T be the propagation delay of the
+flow, and x the over-estimate of T:
 
 * ``paper``: phi = 1/(Delta - x). The edges are alpha and beta.
 * ``ns2``: phi is the same. The backlog is rounded, so the edges are alpha - 1/2 and beta + 1/2.
-* ``linux``: phi = (T + x)/((Delta - x)(T + Delta)), where T is the propagation delay. The backlog
-  is truncated, so the edges are alpha and beta + 1.
+* ``linux``: phi = (T + x)/((Delta - x)(T + Delta)). The backlog is truncated, so the edges are
+  alpha and beta + 1.
 
-So with ``ns2`` and ``linux`` there are many equilibria even if alpha = beta. The limits of a rate
-fall as Delta grows. The functions return the least and the greatest queueing delay, rate, ratio of
-rates and Jain index over the set of equilibria, its boundary included.
+So with ``ns2`` and ``linux`` there are many equilibria even if alpha = beta. The functions of this
+module return the least and the greatest value that a quantity has in the set of equilibria. The
+quantities are the queueing delay, the rates, the ratio of two rates and the Jain index.
 
 Source: the paper ``boutremans``, 4.1, (10) and (11).
 """

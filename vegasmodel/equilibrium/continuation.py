@@ -2,14 +2,14 @@
 
 The n equations F(x, p) = 0 in n unknowns x and one parameter p define curves. A branch is a part of
 such a curve. The method is pseudo-arclength continuation (Keller 1977). It makes a step along the
-tangent of the branch. Then it returns to the branch within the plane perpendicular to the tangent.
-So p may first rise and then fall.
+tangent of the branch. Then Newton's method returns to the branch, within the plane perpendicular to
+the tangent. So p may first rise and then fall.
 
 A fold is a point at which p turns back: the tangent's component along p changes its sign. Brent's
-method finds this point. A branch may also have a corner, at which its tangent jumps because the
-derivatives of F jump. If p turns back at a corner, Brent's method finds this fold, too. But if the
-tangent turns by more than a right angle at the corner, the branch ends there with the status
-``LOST``. (The size of the angle depends on the argument ``scale``, by which x and p are divided.)
+method finds this point. It also finds a fold at a corner of the branch, where the tangent jumps
+because the derivatives of F jump. But if the tangent turns by more than a right angle at a corner,
+the branch ends there with the status ``LOST``. The angle is that of the curve of x and p divided by
+the argument ``scale``.
 """
 
 from __future__ import annotations

@@ -2,28 +2,29 @@
 
 Vegas reacts to the queueing delay of its path, Reno and CUBIC react to loss. A link's queue
 determines its loss probability. With RED, the loss rises with the queue along RED's curve. A
-drop-tail buffer loses nothing until it is full. The rates x_i of the flows that cross link l
-satisfy
+drop-tail buffer loses nothing until it is full. The rate x_i of flow i depends on the queueing
+delay q_i and the loss p_i of its path, which are sums over the links. For each link l the rates of
+the flows that cross it satisfy
 
     sum_i x_i(q_i, p_i) <= c_l,   with equality if link l has a queue
 
-where c_l is the capacity, q_i the queueing delay of flow i's path, and p_i the loss on it (the sum
-over the links). Let T be the round trip without queues, R = T + q the round trip, e the backlog
-that Vegas keeps, and T + x_0 its baseRTT. Then the rates are
+where c_l is the capacity. Let T be the round trip without queues, R = T + q the round trip, e the
+backlog that Vegas keeps, and T + x_0 its baseRTT. Then the rates are
 
     Vegas   x = e/(q - x_0), in Linux e (T + x_0)/((q - x_0) R); at most square_root(p, R)
     Reno    x = square_root(p, R), the square-root law for random losses (``random_loss``)
     CUBIC   x = max((C (3 + b)/(4 (1 - b)))^1/4 (R/p)^3/4, (3/(2 p))^1/2)/R
 
-with the constants C = 0.4 and b = 0.7 of CUBIC (RFC 9438 4.3, 5.1). The function square_root also
-depends on the factor by which a loss multiplies the flow's window. It is an upper limit of Vegas's
-rate, because losses also cut Vegas's window. If only delay mattered, the rates would maximise a sum
-of utilities, and there would be one equilibrium (``network``). Here there may be several, and not
-all of them need be stable (Tang, Wang, Low and Chiang, IEEE/ACM Transactions on Networking 15(4),
-2007).
+with CUBIC's constants C = 0.4 and b = 0.7 (RFC 9438 4.3, 5.1). Losses cut Vegas's window, too, so
+its rate is at most that of the square-root law. This law uses the factor by which a loss multiplies
+the window (``Flows.decrease``).
+
+If all flows reacted to delay only, there would be one equilibrium (``network``). Here there may be
+several, and some may be unstable (Tang, Wang, Low and Chiang, IEEE/ACM Transactions on Networking
+15(4), 2007).
 
 Each equilibrium has an index, 1 or -1: the sign of a determinant (``Equilibrium``). The indices of
-all equilibria add up to 1. So if the sum over the equilibria found is not 1, some are missing. If
+all equilibria add up to 1. So if the indices of those found have another sum, some are missing. If
 the sum is 1, two of opposite index may still be missing.
 """
 

@@ -1,13 +1,14 @@
 """Finds the curve in the plane of two parameters on which an equilibrium loses its stability.
 
-The parameters are x and y. An equilibrium loses its stability if a pair of characteristic roots z =
-i w and z = -i w crosses the imaginary axis (a Hopf bifurcation). There F(i w; x, y) = 0, where F is
-the characteristic function (``stability.py``). These are two real equations for ln x, ln y and ln
-w, so they define a curve. ``continuation.py`` follows this curve.
+The parameters are x and y. An equilibrium can lose its stability in a Hopf bifurcation: a pair of
+characteristic roots, i w and -i w, crosses the imaginary axis. Then F(i w; x, y) = 0, where F is
+the characteristic function (``stability.py``). Its real and its imaginary part give two equations
+for ln x, ln y and ln w. They define a curve, which ``continuation.py`` follows.
 
-Stability may also change without a root on the axis. A Vegas window is limited by the thresholds of
-its backlog or by losses. Where the limit changes from one to the other, the equation of the window
-changes in a jump, and stability may change with it. Such points are returned as jumps.
+Stability may also change without a root on the axis. Either the backlog's thresholds or losses
+limit a Vegas window. Where one limit takes the place of the other, the linearised equation of the
+window changes abruptly, and the stability may change, too. The class ``Jump`` describes such a
+change.
 """
 
 from __future__ import annotations

@@ -8,19 +8,20 @@ multiplies W by ``decrease``; let kappa = 1 - decrease. At rest W is the smaller
     W = (m/(kappa p))^(1/2)     growth and losses balance (Misra, Gong and Towsley, for m = 1)
     W = e (T + s)/(s - x)       the backlog is e (equation (4) of the paper ``boutremans``)
 
-If this W is outside the flow's least and greatest window (``least``, ``most``), it is the nearer of
-these two bounds. In Linux the second window is W = e (T + x)/(s - x), because Linux divides by
-baseRTT, and not by the RTT, when it computes the backlog. The flows fill the link, which determines
-the queueing delay s:
+In Linux the second window is W = e (T + x)/(s - x), because Linux divides by baseRTT, and not by
+the RTT, when it computes the backlog. W is at least ``least`` and at most ``most``, the flow's
+bounds.
+
+The flows fill the link, which determines the queueing delay s:
 
     sum over the flows of (1 - p) W/(T + s) = c
 
 The left side falls as s grows, so there is at most one equilibrium. At a RED link, p includes RED's
 drop probability at an average queue of c s packets.
 
-A Vegas flow with alpha < beta may rest at any backlog between these thresholds. Losses pull its
-window down, so with losses e is the lower threshold. Without losses there is a range of equilibria;
-``adapters/stability.py`` then linearises none of them.
+A Vegas flow with alpha < beta may rest at any backlog between these thresholds. If packets are
+lost, the losses pull its window down to the lower threshold, so e is the lower threshold. If none
+is lost, there are many equilibria, and ``adapters/stability.py`` linearises none of them.
 """
 
 from __future__ import annotations

@@ -1,27 +1,26 @@
 """Goodput of one source under random loss, by a Markov chain from loss to loss.
 
-Every packet is lost with probability p, independently. The state of the chain is the window w at
-which a loss occurs. Between two losses the window grows by about one packet every b round trips,
-where b is the number of packets per ACK. After a loss the source recovers as its law does in ns-2:
+Every packet is lost with probability p, independently. The state of the chain is the window at
+which a loss occurs. The source behaves as in ns-2:
 
-* Fast retransmit. Three duplicate ACKs cause it. If fewer than three packets arrive after the lost
+* Growth. The window grows by about one packet every b round trips, where b is the number of packets
+  per ACK. Vegas does not grow in the round trip after a recovery.
+* Fast retransmit. It needs three duplicate ACKs. If fewer than three packets arrive after the lost
   one, the source waits for its coarse timer. Vegas also has a fine timer, so one or two duplicate
   ACKs may be enough.
-* Recovery. Tahoe has none: it continues with slow start. Reno repairs one loss; a second loss in
-  the window means a timeout. NewReno and Vegas repair one loss per round trip. SACK repairs all
-  losses in one round trip.
-* Timeout. A lost retransmission also leads to a timeout. After a timeout the source is in slow
-  start until it reaches half its window at the loss. Each timeout doubles the coarse timer, until
-  an RTT is measured again. In Vegas a fast retransmit doubles the coarse timer, too.
-* Growth. A loss-based source adds 1/w to its window w at each ACK. As w grows meanwhile, this is
-  slightly less than one packet every b round trips. Vegas adds a whole packet, but does not grow in
-  the round trip after a recovery.
+* Recovery. Tahoe continues with slow start. Reno repairs one loss; a second loss in the window
+  means a timeout. NewReno and Vegas repair one loss per round trip. SACK repairs all losses in one
+  round trip.
+* Timeout. A timeout also follows if a retransmission is lost. Slow start then lasts until half of
+  the window at the loss is reached. Each timeout doubles the coarse timer, until an RTT is measured
+  again. In Vegas a fast retransmit doubles the coarse timer, too.
 
 The chain is an approximation: it assumes that each round trip ends before the next one begins, and
-that ACKs arrive evenly. The protocol gives every constant; none is fitted. The goodputs were
-compared with ns-2 2.35, for one flow on each of three links. For p from 0.1 to 6 % the error is at
-most 10 % for Tahoe, 9 % for Reno and Vegas, 13 % for NewReno and 17 % for SACK. At p = 10 % it is
-up to 25 % for Vegas and 19 % for Tahoe.
+that ACKs arrive evenly. All constants come from the protocols; none is fitted.
+
+The goodputs were compared with ns-2 2.35, for one flow on each of three links. For p from 0.1 to 6
+% the error is at most 10 % for Tahoe, 9 % for Reno and Vegas, 13 % for NewReno and 17 % for SACK.
+At p = 10 % it is up to 25 % for Vegas and 19 % for Tahoe.
 """
 
 from __future__ import annotations

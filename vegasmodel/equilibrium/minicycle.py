@@ -2,25 +2,24 @@
 
 This is the model of De Vendictis and Baiocchi, "Modeling a mixed TCP Vegas and TCP Reno scenario"
 (2002), here called the paper `devendictis`. It follows the windows through a cycle, from one
-overflow of the buffer to the next. A mini-cycle is one RTT, the time in which each source sends one
-window. At the overflow Reno halves its window. Then it adds one packet per mini-cycle. Vegas
-multiplies its window by ``decrease``. Then it grows like Reno until its backlog reaches its lower
-threshold. When its backlog has reached the upper threshold, its window shrinks while Reno fills the
-queue.
+overflow of the buffer to the next. A mini-cycle is one RTT. At the overflow Reno halves its window;
+then it adds one packet per mini-cycle. Vegas multiplies its window by ``decrease``; then it grows
+like Reno until its backlog reaches its lower threshold. Reno goes on filling the queue, so Vegas's
+backlog rises. When it reaches the upper threshold, Vegas's window begins to shrink.
 
-``throughput`` knows two versions of the equations. ``form="derived"``, the default, derives them
-anew from the paper's premises, and covers more cases, such as several sources of each kind and
-alpha < beta (`minicycle_derived`). ``form="printed"`` evaluates the formulas as the paper prints
-them (`minicycle_printed`).
+The function `throughput` has two forms. ``form="derived"``, the default, uses equations that we
+derived anew from the paper's premises (`minicycle_derived`). They also cover several sources of
+each law, and alpha < beta. ``form="printed"`` uses the formulas as the paper prints them
+(`minicycle_printed`).
 
 ``buffer`` counts the packets that wait, without the packet in transmission. The drop-tail limit L
 of ns-2 includes the packet in transmission. So a run of ns-2 with the limit L corresponds to
 ``buffer = L - 1``.
 
 If the buffer is larger than B_th (`threshold`), Vegas stops growing before the overflow. In ns-2
-Vegas reacts to the queue about two mini-cycles late, so there it stops in time only if the buffer
-is a few packets larger than B_th. In a buffer just above B_th, one packet more or less in the queue
-changes Vegas's window by many packets. So there the model is far off.
+Vegas reacts to the queue about two mini-cycles late, so it stops in time only if the buffer is a
+few packets larger than B_th. Just above B_th the model can be far off, because one packet more or
+less in the queue changes Vegas's window by many packets.
 """
 
 from __future__ import annotations

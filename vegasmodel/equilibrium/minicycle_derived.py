@@ -6,29 +6,29 @@ V is the sum of the windows of n_V Vegas sources, R that of n_R Reno sources. A 
 RTT.
 
 Vegas compares its backlog, the number of its own packets in the queue, with two thresholds, alpha
-and beta. Let q packets be in the queue. All Vegas backlogs equal a threshold if the sum of the
-Vegas windows is (the paper's equation (7))
+and beta. Let q packets be in the queue. The backlog of every Vegas source equals a threshold if
+(the paper's equation (7))
 
     V = h + A M/q,   where A = n_V * threshold.
 
-The constant h is A in the paper and in ns-2. In Linux h is 0, because Linux divides by baseRTT, and
-not by the RTT, when it computes the backlog. With alpha as the threshold, the equation gives V as a
-function of q, the lower curve. With beta it gives the upper curve. Below the lower curve Vegas
-grows. Between the two curves it holds its window. When the queue has grown so far that V meets the
-upper curve, V moves down along this curve.
+Here h = A in the paper and in ns-2. In Linux h = 0, because Linux divides by baseRTT, and not by
+the RTT, when it computes the backlog. For alpha the equation gives a curve of V over q, the lower
+curve. For beta it gives the upper curve. Vegas grows below the lower curve and holds its window
+between the curves. Reno makes the queue grow until V meets the upper curve. Then V moves down along
+this curve. (If there are more Reno than Vegas sources, V may lag behind the curve at first.)
 
-The number of packets sent in a cycle is a sum of windows: f(1) + f(2) + ... + f(N), where f(i) is
-the window in mini-cycle i. Here the length N of the cycle need not be whole. So each such sum is
-replaced by
+The number of packets sent in a cycle is the sum of the windows f(i) in the mini-cycles i = 1 to
+N. But N, the length of the cycle, need not be a whole number. So the sum is replaced by
 
     int_1^N f(i) di + (f(1) + f(N))/2.
 
-This is equal to the sum if N is whole, and f is linear between whole i. It is defined for every
-real N, so all results are continuous. While Vegas moves down along the upper curve, its window f is
-not linear. There the error is at most 1/12 packet per cycle.
+If N is whole and f is linear between whole i, this is equal to the sum. f is linear except while
+Vegas moves down along the upper curve. For one source of each law, this causes an error of at most
+1/12 packet per cycle.
 
-The buffer drops packet number M + B + 1, so Vegas never sees more than B queued packets. In the
-last mini-cycle V stays constant, while Reno grows until V + R = M + B + 1.
+The buffer drops packet number M + B + 1. So Vegas never sees more than B queued packets, and V
+moves down along the upper curve only until q = B. In the last mini-cycle Reno grows until
+V + R = M + B + 1.
 """
 
 from __future__ import annotations
@@ -272,21 +272,20 @@ def _course(path: Path, V_N: Floats) -> Course:
     q_c = upper.queue(V_b)
     q_c = np.where((q_c <= B) & (V_b > path.floor), np.maximum(q_c, q_b), B + 1)
 
-    # V is the sum of the n_V Vegas windows, q the number of packets in the queue. If Vegas's
-    # backlog is at its upper threshold, V = h + X/q (the paper's equation (17), with constants h
-    # and X). As the n_R Reno windows grow, q grows, so V should fall along this curve. But a Vegas
-    # window falls by at most one packet per round trip. If n_R > n_V, this may be too slow, and V
-    # stays above the curve for some round trips. They are called the lag, and `lag` is their
-    # number. The lag begins at V = V_b and q = q_c. In each of its round trips V falls by n_V
-    # packets, and the sum of the Reno windows grows by n_R packets, so q grows by n_R - n_V
-    # packets. After t round trips V is on the curve again if
-    # (V_b - n_V t - h) (q_c + (n_R - n_V) t) = X. If q would then be above the buffer B, the lag
-    # ends instead at V = h + X/B, because at most B packets wait. The lag ends earlier if the Vegas
-    # windows reach the least window, or if a packet is lost (at q = B + 1).
+    # V is the sum of the n_V Vegas windows, q the number of packets in the queue. Vegas's backlog
+    # is at its upper threshold on the curve V = h + X/q (the paper's equation (17), with constants
+    # h and X). As Reno fills the queue, V should fall along this curve.
+    # But V falls by at most n_V packets per round trip. The n_R Reno windows grow by one packet
+    # each, so q then grows by n_R - n_V packets. If n_R > n_V, V may fall too slowly and stay above
+    # the curve for `lag` round trips. It is on the curve again when
+    # (V_b - n_V lag - h) (q_c + (n_R - n_V) lag) = X.
+    # Here V_b and q_c are V and q at the start of the lag.
     more = (n_R > n_V) & (q_c < B)
     surplus = np.where(more, n_R - n_V, 1.0)
     lag = np.maximum((V_b - upper.shift) / n_V - q_c / surplus, 0.0)
+    # At most B packets wait, so V falls no further than h + X/B.
     lag = np.where(q_c + surplus * lag <= B, lag, (V_b - upper.window(B)) / n_V)
+    # V falls no further than the least window. The lag ends early if a packet is lost (q = B + 1).
     lag = np.minimum(lag, np.maximum(V_b - path.floor, 0.0) / n_V)
     lag = np.where(more, np.minimum(lag, (B + 1 - q_c) / surplus), 0.0)
     q_d, V_d = q_c + surplus * lag, V_b - n_V * lag

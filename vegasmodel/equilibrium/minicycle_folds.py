@@ -1,21 +1,22 @@
 """Which steady cycles Vegas and Reno have at each buffer size, and at which sizes cycles vanish.
 
-Vegas and Reno share a drop-tail link with a buffer of B packets (the paper ``devendictis``). When
-the buffer overflows, each source whose window still grows loses a packet. So there may be two
-steady cycles from overflow to overflow. In the first cycle, Vegas still grows at every overflow, so
-every overflow multiplies Vegas's window by a factor lambda below 1. In the second cycle, Vegas has
-stopped growing before every overflow, and loses nothing.
+Vegas and Reno share a drop-tail link with a buffer of B packets (the paper ``devendictis``). A
+cycle lasts from one overflow of the buffer to the next. At an overflow each source whose window
+still grows loses a packet. So there may be two steady cycles. In the first cycle, Vegas still grows
+at every overflow, and every overflow multiplies its window by a factor lambda below 1. In the
+second cycle, Vegas has stopped growing before every overflow, and loses nothing.
 
 To connect the two cycles, suppose that a fraction p of the overflows cuts Vegas's window. Then an
 overflow multiplies this window by lambda^p on average (geometric mean). Let V(p) be the window that
-Vegas would have at the next overflow if it grew all the time. Let E be the window at which Vegas's
-backlog equals its lower threshold while B packets are in the queue. (If Vegas reacts to the queue
-late, as the argument ``response`` may say, fewer packets take the place of B.) If V(p) < E, Vegas
-still grows at the overflow and is cut. If V(p) > E, it has stopped before. So
+Vegas would reach at the next overflow if it grew all the time. Let E be the window at which Vegas's
+backlog equals its lower threshold when B packets are in the queue. (If Vegas reacts late, by
+``response`` round trips, the queue at that earlier time is used.) If V(p) < E, Vegas still grows at
+the overflow and is cut. If V(p) > E, it has stopped before. So
 
     p = 1 where V(p) < E,    p = 0 where V(p) > E,    any p from 0 to 1 where V(p) = E.
 
-With p = clip(z, 0, 1) this is one equation in one unknown z (the normal map, Robinson 1992):
+Let z be a real number, and let p be z limited to the range from 0 to 1. Then the three conditions
+are one equation for z (the normal map, Robinson 1992):
 
     ln(V(p)/E) + z - p = 0.
 

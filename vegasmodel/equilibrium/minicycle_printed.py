@@ -1,12 +1,13 @@
 """The equations (7) to (17) and appendix A of the paper `devendictis`, exactly as printed.
 
 The paper models a Vegas source beside a Reno source (`minicycle` describes the model). Two of its
-equations are wrong. Comments mark them, and `docs/errata.md` has the derivations. The numbers of
-packets sent in a cycle are sums over mini-cycles (round trips): from 1 to a, from a to b, and from
-b to N. In general a, b and N are not whole numbers. The closed forms of the sums are evaluated with
-a, b and N as they are. The last sum, of Vegas's windows (17), has no closed form. It is computed
-with the formula of Euler and Maclaurin. If b and N are whole numbers, the formula agrees with the
-sum to 1e-4 packets.
+equations are wrong. Comments mark them, and `docs/errata.md` has the derivations.
+
+The mini-cycles (round trips) of a cycle have the numbers 1 to N. A cycle has three phases: from 1
+to a, from a to b, and from b to N. The packets sent in a phase are a sum over its mini-cycles. In
+general a, b and N are not whole numbers. The paper's closed forms of the sums are evaluated with a,
+b and N as they are. Only the last sum of Vegas's windows (17) has no closed form. The formula of
+Euler and Maclaurin replaces it. If b and N are whole numbers, its error is at most 1e-4 packets.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """Vegas's window after the first overflow of the buffer, if Vegas and Reno start together.
 
 Vegas and Reno move in cycles from overflow to overflow. In general the steady cycle does not depend
-on the start. But suppose that Vegas never loses a packet, and holds its window at all backlogs in
-some range. Then there are many steady cycles, each with another window of Vegas. Which one follows
-depends on Vegas's window after the first overflow.
+on the start. It does if Vegas never loses a packet and holds its window in a range of backlogs.
+Then there are many steady cycles, each with another window of Vegas, and the window after the first
+overflow decides which of them follows.
 
 All sources start together in an empty network, in slow start. Reno's window doubles each RTT.
 Vegas's window doubles every second RTT (in Linux each RTT), until its backlog exceeds gamma. After
-that Vegas grows or shrinks by one packet per RTT, unless its backlog is in the range in which it
-holds its window. At the overflow every source that still grows is cut.
+that Vegas grows or shrinks by one packet per RTT, or holds its window, as its backlog demands. At
+the overflow every source that still grows is cut.
 """
 
 from __future__ import annotations

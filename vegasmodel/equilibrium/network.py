@@ -1,20 +1,20 @@
 """Vegas flows over several links: the equilibrium as the maximum of a sum of utilities.
 
 Flow i has the rate r_i, the threshold alpha_i, and the over-estimate x_i of its propagation delay.
-q_i is the queueing delay of its path, the sum over the links. In equilibrium the flow keeps alpha_i
-packets queued by its own measurement: r_i (q_i - x_i) = alpha_i. This is the optimality condition
-of the problem
+q_i is the queueing delay of its path, the sum over the links. In equilibrium the backlog that the
+flow computes is alpha_i: r_i (q_i - x_i) = alpha_i. This is the optimality condition of the problem
 
-    maximise  sum_i alpha_i ln r_i + x_i r_i    subject to  A r <= c,
+    maximise  sum_i alpha_i ln r_i + x_i r_i    subject to  A r <= c.
 
-where c holds the capacities, and the matrix A shows which flows cross which links. The queueing
-delays of the links are the prices (Lagrange multipliers) of this problem. The equilibrium exists,
-and its rates are unique, because the objective is strictly concave. The prices are unique if the
-rows of A for the full links are independent. Otherwise one valid set of prices is returned.
+c is the vector of the links' capacities. The matrix A shows which flows cross which links. The
+queueing delays of the links are the prices (Lagrange multipliers) of this problem. The equilibrium
+exists, and its rates are unique, because the objective is strictly concave. The queueing delays are
+unique if the rows of A for the full links are linearly independent. Otherwise one of the possible
+sets is returned.
 
-The model has one threshold per flow. A flow with alpha < beta may keep any number of packets
-between the two queued; so solve once with alpha and once with beta. In the model no buffer
-overflows and no ACK waits in a queue. Propagation delays have no effect on the result.
+The model has one threshold per flow. A flow with alpha < beta may keep any backlog between the two,
+so solve once with alpha and once with beta. In the model no buffer overflows and no ACK waits in a
+queue. Propagation delays have no effect on the result.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ paper ``boutremans``:
 
     Diff_i = W_i - W_i (d_i + x_i)/(d_i + Delta)
 
-In the variant ``linux`` the backlog is larger by the factor 1 + (Delta - x_i)/(d_i + x_i), the RTT
-over baseRTT. The window grows if Diff_i is below alpha, shrinks if Diff_i is above beta, and does
-not change in between. Units: packets, seconds, packets per second.
+In the variant ``linux`` the backlog is Diff_i times RTT/baseRTT, that is (d_i + Delta)/(d_i + x_i).
+The window grows if the backlog is below alpha, and shrinks if it is above beta. In between the
+window does not change. Units: packets, seconds, packets per second.
 
 Source: the paper ``boutremans``, (1), (3) and figure 6.
 """

@@ -2,8 +2,8 @@
 
 PFTK is the model of Padhye, Firoiu, Towsley and Kurose (1998). Every packet is lost with
 probability ``p``, independently, before it reaches the link. Times are in seconds, windows in
-packets, rates in packets per second. All laws are approximations. Each function's docstring says
-what its law leaves out. ``symbolic.random_loss`` has the derivations.
+packets, rates in packets per second. All results are approximations. The docstring of each function
+says what it leaves out. ``symbolic.random_loss`` has the derivations.
 """
 
 from __future__ import annotations

@@ -2,10 +2,12 @@
 
 Class R is for flows that want a high rate, class D for flows that want a short delay. A flow of
 class R gets k times the rate of a flow of class D. The queue of class D has a small buffer, so its
-queueing delay is short. Rates are in packets per second, times in seconds, buffers in packets. The
-arguments may be arrays, which are broadcast as in NumPy. The formulas of the paper ``podlesny``,
-which describes these services, are evaluated exactly. ``rate_utilization`` and ``delay_loss`` are
-not in the paper; they are approximations.
+queueing delay is short. The paper ``podlesny`` describes these services. This module evaluates its
+formulas. Two functions are not from the paper: ``rate_utilization`` and ``delay_loss`` are
+approximations of our own.
+
+Rates are in packets per second, times in seconds, buffers in packets. The arguments may be arrays,
+which are broadcast as in NumPy.
 """
 
 from __future__ import annotations

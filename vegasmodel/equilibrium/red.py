@@ -2,20 +2,21 @@
 
 A mean queue of q packets at the capacity c causes the queueing delay q/c, and RED's loss
 probability p(q). Delay and loss determine the rate of each flow. At the equilibrium the rates add
-up to c. There is at most one equilibrium (``equilibria`` has the proof). If there is one, the
-module finds two points on RED's curve p(q), one on each side of it: at the first the flows send
-more than c, at the second less. If both differences exceed the rounding errors, the equilibrium
-certainly lies between the two points. The field ``certified`` says whether they do.
+up to c. There is at most one equilibrium (``equilibria`` has the proof). The module finds two
+points close together on RED's curve p(q): at the first the rates add up to more than c, at the
+second to less. So the equilibrium lies between them. The field ``certified`` says whether both
+differences from c exceed the rounding errors, so that this is certain.
 
 If the control loop is unstable, the queue oscillates, and its mean may differ from that of the
-equilibrium. ``alpha`` is the number of packets that a Vegas flow keeps queued. A real flow may keep
-any number between its two thresholds.
+equilibrium. ``alpha`` is the backlog of a Vegas flow in the model. A real flow may keep any backlog
+between its two thresholds.
 
 The model was compared with ns-2 on 40 random cases (``python -m benchmarks.accuracy_red``). If RED
 drops packets, the error of the mean queue is 6 % on average and at most 12 %. The larger error of
-the two laws' rates is 9 % on average and at most 18 %. If RED marks packets, these errors are 19 %
-on average and at most 157 %, and 26 % on average and at most 104 %. In the worst case, 3 Vegas
-flows and a Reno flow share a link, and RED's thresholds are 3 and 9 packets.
+the two laws' rates is 9 % on average and at most 18 %. If RED marks packets, the error of the mean
+queue is 19 % on average and at most 157 %. The larger error of the rates is then 26 % on average
+and at most 104 %. In the worst case, 3 Vegas flows and a Reno flow share a link, and RED's
+thresholds are 3 and 9 packets.
 """
 
 from __future__ import annotations

@@ -1,15 +1,17 @@
 """The steady state of Vegas flows on one link that over-estimate their propagation delays.
 
-Flow i has the propagation delay d_i, but its baseRTT is d_i + x_i. By its own measurement it keeps
-alpha_i packets queued. All flows see one queueing delay Delta. It solves equation (6) of the paper
-``boutremans``,
+Flow i has the propagation delay d_i, but its baseRTT is d_i + x_i. So the backlog that it computes
+is not the real one. In the steady state the computed backlog is alpha_i, and the rate of the flow
+is alpha_i/(Delta - x_i). Delta is the queueing delay, the same for all flows. It solves equation
+(6) of the paper ``boutremans``:
 
     sum_i alpha_i / (Delta - x_i) = c                                           (6)
 
-where c is the capacity. Each term is the rate of a flow. The solver finds the gap g = Delta - max
-x, which suffers less from rounding errors than Delta. ``_secular_kernel.py`` contains the
-arithmetic. For NumPy input it runs as plain Python, or as compiled code if the input is large. For
-JAX input ``_secular_jax.py`` is used instead.
+where c is the capacity. The solver finds the gap g = Delta - max x, because it suffers less from
+rounding errors than Delta.
+
+``_secular_kernel.py`` contains the arithmetic. For NumPy input it runs as plain Python, or as
+compiled code if the input is large. For JAX input ``_secular_jax.py`` is used instead.
 
 Source: the paper ``boutremans``, (2) to (6).
 """

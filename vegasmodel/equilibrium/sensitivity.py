@@ -2,15 +2,18 @@
 
 Flow i has the threshold alpha_i, the rate r_i and the over-estimate x_i. Delta is the queueing
 delay. Let y_i = Delta - x_i and w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2). If x_k changes, the
-queueing delay changes by dDelta/dx_k = w_k. From this follow the relative changes of the rates, per
-second of the flow's own x (``own``), of another flow's x (``cross``) and of Delta (``delay``).
+queueing delay changes by dDelta/dx_k = w_k. From this the functions compute the relative change of
+a rate r_i: ``own`` per second of x_i, ``cross`` per second of the x_k of another flow, and
+``delay`` per second of Delta.
+
+These functions use formulas that we derived from the paper's model. For each of them there is a
+function ``..._printed``, which uses the formula as the paper prints it. The printed formulas are
+for flows that all have the same alpha. All formulas hold for the variant ``paper``, in which Vegas
+divides by the RTT when it computes the backlog.
 
 The arguments alpha and x have the shape [..., n], and the capacity c has the shape [...]. A flow
 with alpha = 0 is absent: its rate and all its derivatives are 0. If there is no steady state, the
-result is NaN. The equations hold for the variant ``paper``, in which Vegas divides by the RTT. For
-each formula there are two functions: one for the formula that we derived from the paper's model,
-and one (``..._printed``) for the formula that the paper prints. The printed formulas are for flows
-that all have the same alpha.
+result is NaN.
 
 Source: the paper ``boutremans``, 3.1.3, (7) to (9).
 """

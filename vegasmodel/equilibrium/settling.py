@@ -1,8 +1,9 @@
 """How long windows take to reach their steady state.
 
 Outside slow start a Vegas window moves by at most one packet per round trip. So a change of n
-packets takes at least n round trips. Slow start is faster: it doubles the window in one round trip
-(Linux) or two (ns-2 and the papers). Units: packets, seconds, packets per second.
+packets takes at least n round trips. In slow start the window grows faster: it doubles in one round
+trip in Linux, and in two round trips in ns-2 and in the papers. Units: packets, seconds, packets
+per second.
 """
 
 from __future__ import annotations

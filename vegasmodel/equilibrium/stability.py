@@ -1,24 +1,28 @@
 """Tells whether an equilibrium is stable under feedback delay, by its characteristic roots.
 
-The flows share one link. A sender sends when ACKs come, and each ACK tells it the queueing delay of
-the packet that it acknowledges. (These are the equations that the simulator ``delayed`` solves.)
-Near the equilibrium small disturbances grow or decay as e^(z t), where z is a root of the
+All flows share one link, and senders send when ACKs come. An ACK reports the queueing delay that
+its packet met, so senders react to the queue with a delay. The simulator ``delayed`` solves the
+equations of these flows. This module linearises them at an equilibrium.
+
+Small disturbances of the equilibrium change with time t as e^(z t), where z is a root of the
 characteristic function
 
     F(z) = p' K Lambda / (z (z + K)) + sum_i mu_i (e^(z R_i) - g_i(z)) / (e^(z R_i) - 1).
 
-So the equilibrium is stable if all roots have negative real parts. R_i is the round trip of flow i,
-Lambda the number of packets that all flows send per second, and mu_i the fraction of these packets
-that flow i sends. g_i says how the window of flow i reacts to the queueing delay that its ACKs
-report.
+The equilibrium is stable if all roots have negative real parts. The symbols are:
 
-The first term is that of RED, if RED drops packets. The drop probability depends on an average of
-the queue: p' is its derivative by this average, and K is the speed, in 1/s, at which the average
-follows the queue. Without RED p' = 0, and ``Loop.gain`` alone decides stability: it must be
-below 1.
+- R_i: the round-trip time of flow i.
+- Lambda: the number of packets that all flows together send per second.
+- mu_i: the fraction of these packets that flow i sends.
+- g_i: how flow i's window reacts to the queueing delay that its ACKs report (a transfer function).
+- p': the derivative of RED's drop or mark probability by the average queue.
+- K: the speed, in 1/s, at which this average follows the queue.
 
-``Loop`` contains the numbers of an equilibrium on which F depends. ``characteristic`` evaluates F
-and says how it is derived.
+If RED marks packets instead of dropping them, F lacks the first term. Without RED, p' is 0 and each
+g_i is a constant, -gamma_i. Then the equilibrium is stable if the mean of the gamma_i, weighted by
+the mu_i, is below 1. This mean is ``Loop.gain``.
+
+``characteristic`` computes F and says how it is derived.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Converts text with units (``"1.5 Mbit/s"``, ``"13.2 ms"``, ``"20 pkt"``) to floats and back.
 
-Inside the package every number is a float in seconds, packets or packets per second. Text with
-units occurs only where users write it: in scenario files, on the command line, and in the arguments
-of a scenario's parts.
+Users write such text in scenario files, on the command line and in Python, for example in
+``Link("10 Mbit/s")``. Inside the package nearly every quantity is a float in seconds, packets or
+packets per second.
 
-Text of the common form, one number and one unit, is read with a table of units. All other text,
-such as ``"12 kB / 4 ms"``, is read by the library pint. In this package pint knows only the units
-of networks, so a metre is an error. The table and pint must give the same float to the last bit,
-because stored runs are found by a hash of the floats of their scenario.
+A table of units converts the common form, one number and one unit. The library pint converts all
+other text, such as ``"12 kB / 4 ms"``. It is set up with the units of networks only, so a metre is
+an error. The table and pint must give exactly the same float for the same text, because a stored
+run is found by a hash of its scenario's floats.
 """
 
 from __future__ import annotations

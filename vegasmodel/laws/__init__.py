@@ -1,10 +1,11 @@
 """Laws of congestion control, one law per file.
 
 A law says how the window grows, and what a loss does to it. Its function ``drift`` returns the
-growth of the window in packets per round trip. Some laws have further functions, with which the
-packet simulator ``rounds`` moves a window of whole packets. ``BUILT_IN`` contains the laws of this
-package. A user adds a law with ``register_law``. A law in another installed package is registered
-when its name is first looked up.
+growth of the window in packets per round trip. Some laws also have functions that only the packet
+simulator ``rounds`` uses.
+
+``BUILT_IN`` contains the laws of this package. A user adds a law with ``register_law``. Another
+installed package may also offer a law, which is loaded when its name is first used.
 """
 
 from __future__ import annotations

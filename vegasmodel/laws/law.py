@@ -1,9 +1,13 @@
 """The class of a congestion control law, which moves the window and cuts it at a loss.
 
-Its functions ``drift``, ``cut`` and ``remember`` are plain Python functions. Each takes one
-argument, a ``Source``, which holds the state of the sender. Each returns a float; ``drift``, for
-example, returns the growth of the window in packets per round trip. The simulators compile these
-functions with Numba, so they may use only arithmetic and the module ``math``.
+A law has up to three functions:
+
+- ``drift`` returns the growth of the window in packets per round trip.
+- ``cut`` returns the window after a loss.
+- ``remember`` is called at a loss and returns a number, which the law can read until the next loss.
+
+Each function takes one argument, a ``Source``, which holds the state of the sender. The simulators
+compile the functions with Numba, so they may use only arithmetic and the module ``math``.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """Types and helpers for the functions by which a law moves a window of whole packets.
 
-The packet simulator ``rounds`` compiles these functions. The first argument of each is an object
-that describes the sender. It holds the sender's state, such as its window. It also says which
-mechanisms of the sender's TCP implementation are on (the class ``Mechanisms`` in
-``stacks/stack.py``).
+The packet simulator ``rounds`` compiles these functions with Numba. Their first argument is the
+state of the sender: its window, its RTTs and the properties of its TCP implementation.
 """
 
 from __future__ import annotations

@@ -1,16 +1,17 @@
-"""Runs ns-2 on many scenarios, over all cores, and stores each result in a file.
+"""Runs ns-2 on many scenarios, on all cores, and stores each result in a file.
 
     python -m vegasmodel.packets.campaign FOLDER FILE.toml ... [--each link.0.buffer=5 pkt,10 pkt]
 
-``--each`` runs every scenario once with each of the given values of a field. One run of this
-command is called a campaign. If a campaign is killed, the same command continues it: scenarios with
-a result are skipped. The results depend only on the scenarios and their seeds, not on their order
-or the number of processes. The result files have the format of ``vegasmodel.packets.reference``.
-The function ``reference.lookup(scenario, FOLDER)`` reads the result of one scenario.
+One run of this command is called a campaign. ``--each`` runs every scenario once with each of the
+given values of a field. The results depend only on the scenarios and their seeds, not on their
+order or the number of processes.
 
-The temporary files of ns-2 are in the folder ``FOLDER/.work``. A killed campaign leaves this folder
-and the results that it had finished. The next campaign removes ``.work``. If a campaign is killed
-on Linux, its ns-2 processes are ended, too.
+The result files have the format of ``vegasmodel.packets.reference``. The function
+``reference.lookup(scenario, FOLDER)`` reads the result of one scenario.
+
+If a campaign is killed, its ns-2 processes end with it, and its finished results remain in FOLDER.
+The same command continues the campaign: it skips the scenarios that have a result. It also removes
+``FOLDER/.work``, the folder of temporary files, which the killed campaign left behind.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Runs the packet-level simulator ns-3 on a scenario and returns its averages as a ``Prediction``.
 
-ns-3 is optional. For each seed, ``run`` writes the scenario as a text of numbers, starts our ns-3
-program in a temporary folder and reads its output. The program, ``ns3.cc``, is compiled at its
-first use. The result is the average over the seeds.
+ns-3 is optional. Our program ``ns3.cc`` simulates a scenario with the libraries of ns-3. It is
+compiled when it is first needed. For each seed, ``run`` writes the scenario to a text file, starts
+the program and reads its output. The result is the average over the seeds.
 """
 
 from __future__ import annotations

@@ -1,12 +1,16 @@
 """Stored runs of ns-2 and of the Linux kernel, for machines on which neither of the two can run.
 
-The command ``compare`` checks models against a measurement of a scenario. If a run of this scenario
-is stored, ``compare`` takes it as the measurement. Each run is one JSON file. Runs of ns-2 are in
-the folder ``reference/``. Runs of the Linux kernel, measured with ``scripts/kernel``, are in
-``reference/linux/``, where a few kernel traces (Parquet) are stored too. A JSON file's name is the
-scenario's ``fingerprint``, a hash of the scenario. The file holds the scenario as its user wrote
-it, the version of ns-2 or Linux, the results, and a SHA-256 of all these. The command ``make`` runs
-ns-2 and stores the result. Its option ``--each`` makes one run per value of a field.
+The command ``compare`` compares models with a measurement of a scenario. Unless the user gives a
+trace, it uses a stored run of exactly this scenario as the measurement, where one exists.
+
+Each run is one JSON file. Its name is the scenario's ``fingerprint``, a hash of the scenario. The
+file holds the scenario as its user wrote it, the version of ns-2 or Linux, the results, and a
+checksum (SHA-256). Runs of ns-2 are in the folder ``reference/``. Runs of the Linux kernel,
+measured with ``scripts/kernel``, are in ``reference/linux/``. This folder also has a few traces of
+the kernel (Parquet files).
+
+The command ``make`` runs ns-2 and stores the result. Its option ``--each`` makes one run per value
+of a field. The command ``check`` repeats all stored runs of ns-2 and compares the throughputs.
 
     python -m vegasmodel.packets.reference make FILE.toml [--each link.0.buffer=5,10,20]
     python -m vegasmodel.packets.reference check        # runs ns-2 again and compares

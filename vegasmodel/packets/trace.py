@@ -1,14 +1,15 @@
 """A trace: what was measured per flow and per link over time, in memory and on disk.
 
-In memory a trace is an ``xarray.Dataset``. Time is divided into intervals. The coordinate ``time``
-is the end of each interval; the first interval begins at ``Trace.begin``. Every variable is float64
-in the units of ``VARIABLES``. NaN means that the value is unknown in that interval. A variable that
-was not recorded is absent.
+Time is divided into intervals. In memory a trace is an ``xarray.Dataset``. Its coordinate ``time``
+holds the end of each interval. The first interval begins at ``Trace.begin``. The variables that a
+trace may have are listed in ``VARIABLES``, with their units. A variable that was not recorded is
+absent. NaN means that a value is unknown.
 
-On disk a trace is one Parquet file with one row per interval. It has one column for each variable
-that changes with time; a cell is a list with one value per flow or link. Some variables have only
-one value per flow, such as ``first``, the time of the flow's first packet. These variables, and the
-names of flows and links and other notes, are JSON in the file's metadata.
+On disk a trace is one Parquet file with one row per interval. Each variable that changes with time
+has a column, whose cells are lists with one value per flow or link. Other variables have one value
+per flow for the whole trace, such as ``first``, the time of the flow's first packet. They are
+stored in the file's metadata (JSON), together with the names of the flows and links and other
+notes.
 """
 
 from __future__ import annotations

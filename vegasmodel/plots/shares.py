@@ -1,10 +1,11 @@
 """Draws throughputs as bars per group, and throughputs and baseRTTs as curves.
 
-The x axis of a curve is the flows' order of arrival, the buffer, or the ratio of the numbers of
-flows in the two Rate-Delay classes. Its values are read from the scenarios of the predictions. The
-functions that draw curves take two arguments: ``models``, predictions of models, which are drawn as
-lines, and ``measured``, averages of measurements, which are drawn as markers. Over the order of
-arrival and over the buffer, measured throughputs have error bars of two standard errors.
+A curve is drawn over the flows' order of arrival, over the buffer, or over the ratio of the numbers
+of flows in the two Rate-Delay classes.
+
+The functions that draw curves take two arguments. ``models`` are predictions, drawn as lines.
+``measured`` are measurements, drawn as markers. Their throughputs have error bars of two standard
+errors, except over the ratio of flows.
 """
 
 from __future__ import annotations

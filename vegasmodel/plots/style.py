@@ -1,8 +1,8 @@
-"""The style of all figures: colours, markers, legends, and how a picture is written.
+"""The style of all figures: colours, markers and legends; also writes a figure to a file.
 
-The colours are those of Okabe and Ito, which colour-blind readers can tell apart (with grey instead
-of yellow, which is faint on white).  A model has the same colour, dash and marker in every figure,
-so a grey print can be read too.
+The colours are those of Okabe and Ito, which colour-blind readers can tell apart. Grey replaces
+their yellow, which is faint on white. Most figures draw a given model with the same colour, dash
+and marker.
 """
 
 from __future__ import annotations

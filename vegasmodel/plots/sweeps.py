@@ -1,6 +1,7 @@
-"""Draws the flows' shares of all bytes delivered, from a sweep of a scenario's fields.
+"""Draws the results of a sweep: each flow's share of all bytes delivered.
 
-If one field varies, the shares are lines over this field. If two vary, they are a map.
+A sweep evaluates a model for many values of one or more fields of a scenario. If one field varies,
+there is a curve for each flow (at most 8). If two vary, there is a map of the first group's share.
 """
 
 from __future__ import annotations

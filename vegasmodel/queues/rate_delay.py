@@ -1,4 +1,4 @@
-"""Rate-Delay services (the paper ``podlesny``): a link has two queues, which share its buffer."""
+"""Rate-Delay services by Podlesny and Williamson: two queues share a link and its buffer."""
 
 from __future__ import annotations
 

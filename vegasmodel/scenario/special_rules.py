@@ -1,6 +1,7 @@
-"""How three fields of a scenario are read, checked and written; other fields have simpler rules.
+"""The rules of three fields of a scenario. A rule reads, checks and writes the field's values.
 
-These fields are the packets that a link drops on purpose, the law of a flow, and a link's buffer.
+The fields are the packets that a link drops on purpose, the congestion control law of a flow, and
+the buffer of a link.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Implementations of TCP, one per file: ``paper`` (the papers' rules), ``ns2`` and ``linux``.
+"""Implementations of TCP, called stacks: that of the papers, that of ns-2 and that of Linux.
 
-An implementation is called a stack. A flow's field ``variant`` names it. A stack adds details to a
-law of congestion control, such as timers and rounding. Two of these details matter to all models,
-and this module has a function for each: the backlogs at which Vegas holds its window, and how many
-packets can wait in a buffer.
+A stack adds details to a congestion control law such as Vegas, for example timers and rounding. A
+flow's field ``variant`` names its stack.
+
+``dead_zone`` returns the two backlogs between which Vegas holds its window. ``waiting_room``
+returns how many packets can wait in a buffer. Both depend on the stack.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The class ``Stack``: the mechanisms that an implementation of TCP adds to a law.
 
-Each mechanism is a field of the class. It is off unless a stack's file, such as ``linux.py``, turns
-it on. Comments in that file cite the implementation's source code or an RFC. A simulator reads
-these fields and never asks for a stack by its name.
+A law, such as Vegas, is the rule by which a window grows and shrinks. Each field of ``Stack``
+switches a mechanism on or off, or gives one of its numbers. The file of an implementation, such as
+``linux.py``, sets these fields.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Tests whether two models or simulators have the same outcomes of one scenario.
+"""Tests whether two models or simulators lead to the same outcomes of a scenario equally often.
 
-Each of the two is run from many random starts (start times and first windows). An outcome is a set
-of flows' throughputs, and each start leads to one of several outcomes. The test asks whether the
-shares of starts per outcome differ by more than chance.
+``basins`` runs each of the two from many random starts. A start is a choice of start times, first
+windows and a seed. Starts that lead to nearly the same throughputs have the same outcome. A
+chi-squared test then compares how many starts of each model lead to each outcome.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """The different outcomes of one scenario, and the share of random starts that lead to each.
 
-An outcome is the set of all flows' mean throughputs in a run. Some scenarios have several steady
-states, or a continuous range of them. So the model is run from many random starts (``starts``),
-which differ in the flows' start times and first windows. Two outcomes that differ by at most a
-tolerance count as one. If a third outcome differs from one of them by at most the tolerance, it
-counts as the same, too, and so on. So a continuous range counts as one outcome. It is described by
-its least and its greatest throughputs.
+The outcome of a run is given by the mean throughputs of all flows. Some scenarios have several
+outcomes, so the model is run from many random starts. A start is a choice of start times, first
+windows and a seed.
+
+Starts with nearly equal throughputs have the same outcome. Starts that are linked by a chain of
+such starts also have the same outcome (single linkage). So a range of throughputs without gaps is
+one outcome.
 """
 
 from __future__ import annotations

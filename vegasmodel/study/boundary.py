@@ -1,4 +1,4 @@
-"""The boundary between stable and unstable equilibria, in the plane of two fields of a scenario."""
+"""Where a scenario's equilibrium turns unstable: curves in the plane of two of its fields."""
 
 from __future__ import annotations
 

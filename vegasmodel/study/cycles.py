@@ -1,9 +1,8 @@
 """The different steady states of one scenario, and the share of random starts that lead to each.
 
-From each start (start times and first windows), the scenario is simulated until the flows reach a
-steady state: a fixed point, or a cycle that repeats itself. If the motion does not repeat, its
-average counts as the steady state. The module ``basins`` compares averages over runs of a given
-length instead.
+A start is a choice of start times, first windows and a seed. From each start, a simulator looks for
+a fixed point or a periodic motion. If it finds neither, the averages of the motion count as the
+steady state.
 """
 
 from __future__ import annotations

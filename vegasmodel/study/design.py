@@ -1,6 +1,6 @@
-"""Finds the values of a field with which a scenario meets a target, such as a share or a delay.
+"""Finds the values of a scenario's field that meet a target, such as a share or a delay.
 
-One model finds the values. Other models or simulators can check them.
+``design`` searches with one model. Other models or simulators can then check the values found.
 """
 
 from __future__ import annotations

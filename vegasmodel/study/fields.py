@@ -1,16 +1,20 @@
-"""Finds a field of a scenario by its name: ``link.buffer``, ``flow.vegas.alpha``, ...
+"""Finds a field of a scenario by its name, such as ``link.buffer`` or ``flow.vegas.alpha``.
 
-KEY is the field's key in a scenario file.
+In the following names, KEY is the field's key in a scenario file, and NAME is the name of a link or
+of a group of flows.
 
-- ``link.KEY`` is a field of every link, and ``flow.KEY`` of every group of flows. There is one
-  exception: if any group has a delay-based law, such as Vegas, then ``flow.alpha``, ``flow.beta``
-  and ``flow.gamma`` are fields of the groups with delay-based laws only.
-- ``link.NAME.KEY`` is a field of one link, and ``flow.NAME.KEY`` of one group.
-- ``link.queue.KEY`` is a field of the queue of every link, ``link.NAME.queue.KEY`` of the queue of
-  one link, and ``run.KEY`` of the run.
-- ``packet_size`` and ``ack_size`` are fields of the scenario itself.
+- ``link.KEY`` belongs to all links, ``link.NAME.KEY`` to one link.
+- ``flow.KEY`` belongs to all groups, ``flow.NAME.KEY`` to one group.
+- ``link.queue.KEY`` belongs to the queues of all links. It exists if all links have the same queue
+  discipline.
+- ``link.NAME.queue.KEY`` belongs to the queue of one link.
+- ``run.KEY`` belongs to the run.
+- ``packet_size`` and ``ack_size`` belong to the scenario itself.
 
-If a group has alpha = beta and only its ``alpha`` is changed, its ``beta`` gets the same value.
+If any group has a delay-based law, such as Vegas, then ``flow.alpha``, ``flow.beta`` and
+``flow.gamma`` belong only to the groups with such a law.
+
+If a group has alpha = beta, a change of its ``alpha`` alone also changes its ``beta``.
 """
 
 from __future__ import annotations

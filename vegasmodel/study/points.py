@@ -1,8 +1,9 @@
 """A model's answers at many points.
 
-A point is a copy of one scenario in which some fields have other values. Each model could answer
-the points one by one (``predict``). ``minicycle``, ``fluid`` and ``rounds`` can also compute many
-points at once, which takes less time. This module does so where it can; the results are the same.
+A point is a copy of one scenario in which some fields have other values. ``minicycle`` and
+``fluid`` compute many points together where they can, which takes less time. Otherwise ``fluid``
+and the other simulators run several points at the same time, in threads. All other models evaluate
+one point after the other.
 """
 
 from __future__ import annotations

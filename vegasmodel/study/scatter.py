@@ -1,8 +1,7 @@
-"""Estimates the standard error of the quantity for which ``design`` has a target.
+"""Estimates the standard error of a quantity for which ``design`` has a target, such as a share.
 
-``design`` finds the values of a field at which a quantity, such as a share, meets a target. If the
-model is a simulator with random runs, the quantity differs from run to run. The standard error of
-its mean is estimated from several runs.
+If the runs of a simulator are random, the quantity differs from run to run. Its standard error is
+estimated from several runs, by the jackknife.
 """
 
 from __future__ import annotations

@@ -1,11 +1,14 @@
 """Searches for the values of a field with which a model meets a target.
 
-The model is evaluated at many values of the field. Let the miss be the model's answer minus the
-target. If the miss changes its sign between two neighbouring values, the answer meets the target,
-or jumps across it, at some value between them. This value is then computed. If the miss comes near
-zero and moves away again, it may touch zero or cross it twice, so more values are tried there
-(except with ns-2 and ns-3). Two solutions between two neighbouring values are overlooked if the
-miss is not near zero at these two values.
+The model is evaluated at many values of the field. If its answer crosses the target between two
+neighbouring values, the search narrows the interval. It ends at a value that meets the target, or
+at a jump across the target.
+
+The answer may also come nearer to the target and move away again. Then more values are tried there,
+because the answer may reach the target between the tried values. With ns-2 and ns-3 this is not
+done.
+
+Two crossings between neighbouring values can be overlooked.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Stores the results of a sweep in a folder, as a Zarr group.
 
 A sweep evaluates a model over a grid of values of a scenario's fields. The grid is divided into
-blocks. The results of a block are written when the block is computed. They include a ``status``,
-which says at each point of the grid whether the model has an answer. The status is written last, so
-a block with a status is complete. If the process is killed, only the blocks in progress are lost.
-If the same sweep is run again, it computes the blocks that are missing. The final files contain no
-date or time, so they are the same as without the interruption.
+blocks. The results of each block are written as soon as they are computed.
+
+If a sweep is interrupted, only the blocks in progress are lost. The same sweep, run again, computes
+the missing blocks only. The variable ``status`` of a block is written last: a block with a status
+is complete.
 """
 
 from __future__ import annotations

@@ -1,18 +1,15 @@
-"""How a closed form's answer depends on the scenario's fields, and how uncertain the answer is.
+"""How throughputs of a closed form depend on a scenario's fields; how uncertain their ratios are.
 
-The slopes d ln(throughput)/d(field) are finite differences of the model's answers. So they can be
-computed for every closed form. Their error is of fourth order in the step of the field's value. If
-only the values on one side of the scenario's value are allowed, it is of third order. Each slope is
-computed twice, with a step and with half that step. If the two results differ by more than a small
-tolerance, the throughput as a function of the field has a corner near the scenario's value. The
-result's ``smooth`` is then False.
+The slope d ln(throughput)/d(field) is a finite difference of the model's answers. It is computed
+with a step of the field's value, and again with half that step. If the two results differ clearly,
+the slope may jump near the scenario's value. The result's ``smooth`` is then False.
 
-Let the fields have independent errors with the standard deviations u_k. Then the logarithm of the
-ratio of two groups' throughputs has the variance
+Let the fields have independent errors with the standard deviations u_k. Then, to first order, the
+logarithm of the ratio of two groups' throughputs has the variance
 
     variance = sum_k (d ln(ratio)/d field_k)^2 u_k^2
 
-to first order (JCGM 100:2008, equation (10)).
+(JCGM 100:2008, equation (10)).
 """
 
 from __future__ import annotations

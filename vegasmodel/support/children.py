@@ -1,9 +1,8 @@
-"""Child processes and temporary folders that are cleaned up even if this process is killed.
+"""Runs other programs, such as ns-2, in temporary folders that are removed afterwards.
 
-Each simulation by another program, such as ns-2, has a temporary folder and a process group of its
-own. The group's leader is a small shell script, the watchman, which reads from a pipe. If this
-process ends in any way, even by SIGKILL, the kernel closes the pipe. The watchman then ends all
-processes of the group and removes the folder.
+Each temporary folder has a process group for the programs that run in it. The group also contains a
+small shell script, the watchman, which reads from a pipe. When this Python process ends, even by
+SIGKILL, the kernel closes the pipe. The watchman then ends the whole group and removes the folder.
 """
 
 from __future__ import annotations

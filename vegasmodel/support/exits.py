@@ -1,16 +1,14 @@
 """How a command ends: with an exit status and, after a failure, one line about what went wrong.
 
-- 0: done.
-- 1: the command ran, but one of these happened: the command ``paper`` found that a value printed
-  in a paper is wrong; no model had an error within the option ``--max-error`` of the command
-  ``compare``; a simulation ended early; a solver has no answer.
-- 2: bad input, or something is not installed.
-- 3: the machine or a program failed: disk full, out of memory, a folder that cannot be written, a
-  closed output, an error of ns-2 or ns-3, an unexpected error of this package.
-- 130 and 143: after Ctrl-C and SIGTERM.
+The exit statuses are:
 
-Status 1 means that the input was allowed and the machine did not fail, but the output is not what
-the user asked for. It is not 0, so that a script does not take the output for an answer.
+- 0: done.
+- 1: the input was allowed, but the result is not what the user asked for. For example, a solver
+  found no answer, a simulation ended early, or the command ``paper`` did not reproduce a printed
+  value.
+- 2: bad input, or something is not installed.
+- 3: the machine or a program failed. For example, the disk is full, or ns-2 ended with an error.
+- 129, 130 and 143: the command was ended by SIGHUP, Ctrl-C or SIGTERM.
 
 If the environment variable ``VEGASMODEL_TRACEBACK`` is set, an unexpected error in this package
 also prints its traceback.

@@ -1,7 +1,7 @@
-"""Lets a package import each of its public names at the name's first use.
+"""Lets a package import each of its public names when the name is first used.
 
-A package lists its public names once, in its stub ``__init__.pyi``. Editors and mypy read the same
-stub. ``dir`` of the package or of one of its modules shows the public names only.
+The package lists its public names in its stub, the file ``__init__.pyi``. Editors and mypy also
+read this file. ``dir`` of the package shows only these names.
 """
 
 from __future__ import annotations

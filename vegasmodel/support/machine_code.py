@@ -1,10 +1,10 @@
-"""A cache of compiled functions on disk, in which the content of the source files is the key.
+"""A cache on disk for the functions that Numba compiles.
 
-Numba's own cache checks only the file of the function itself.  If the function calls a function of
-another file and that file changes, Numba still loads the old machine code.  Comparing modification
-times is not enough: if an older version of a source file is restored, the file is older than the
-machine code.  Therefore the name of a cached file contains a digest of all sources from which its
-code may be made. Files with other digests are not read.
+Numba's own cache checks only the source file of the function itself. If the function calls a
+function in another file and that file changes, Numba still loads the old machine code.
+
+Here the name of a cached file contains a hash of all source files whose functions the machine code
+may contain. If one of them changes, the hash changes, so the function is compiled again.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Shows the progress of a long simulation on a terminal, in simulated seconds.
 
-The simulator is compiled code. It writes the simulated time to an array and does not hold Python's
-global lock. So another thread can read the time while the simulation runs. If an answer is the mean
-of several runs, the simulated seconds of all runs are added up. So the seconds do not begin at 0
-again with each run. If the answer turns out to need more runs, only the shown total grows.
+The simulator is compiled code. It writes the simulated time to an array, and another thread reads
+the time there.
+
+If a prediction is the mean of several runs, the simulated seconds of all runs are added up. If more
+runs turn out to be needed, the total that is shown grows.
 """
 
 from __future__ import annotations

@@ -1,27 +1,16 @@
 """Compiles a function and all the compiled functions that it calls as one program.
 
-By default Numba compiles each function to machine code together with copies of all functions that
-it calls. If calls are eight levels deep, the innermost function is compiled eight times. Here each
-function is first translated to LLVM's intermediate language, and no machine code is made of it. The
-function that Python calls is then linked with one copy of each function that it needs, and LLVM
-optimises the whole once. The results stay the same to the last bit, because LLVM is not allowed to
-reorder arithmetic.
+By default Numba compiles each function together with copies of all functions that it calls, so one
+function may be compiled many times. Here each function is first translated to LLVM's intermediate
+language. The function that Python calls is then linked with one copy of each function that it
+needs. LLVM optimises this program once.
 
-LLVM inlines small functions wherever they are called. Two marks of a function prevent this. They
-make the program much smaller, while runs take about as long. A function marked ``apart`` is called
-at many places but needed in few runs; it is not inlined. A function marked ``rare`` seldom runs; it
-is not inlined, and no function that it calls is inlined in it.
+Small functions are inlined in their callers. Two marks prevent this, and make the program smaller:
 
-Four more changes save compile time:
+- ``apart``: the function is not inlined.
+- ``rare``: the function is not inlined, and no function that it calls is inlined in it.
 
-- The functions use no closures, generators or Python objects, so Numba's passes for these are left
-  out.
-- Numba looks up the signature of an operator such as ``+`` once for each combination of operand
-  types, and not at each place in the program.
-- Most of the functions create no arrays.  So Numba need not find out where each of their variables
-  is used for the last time, which it does in order to free arrays.
-- LLVM's optimisations for vectors of numbers are left out. Before the functions are linked, LLVM
-  only simplifies each of them, with a few of its passes.
+To save more compile time, several steps of Numba and LLVM that bring nothing here are left out.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Derives the equations (3) to (11) of the paper `boutremans` in SymPy.
+"""Derives the formulas of Boutremans and Le Boudec on the fairness of TCP Vegas, in SymPy.
 
-The paper is Boutremans and Le Boudec on the fairness of TCP Vegas. Flows that arrive one after
-another are treated, too. Symbols are those of the paper. Windows are in packets, times in seconds.
+The derivations cover equations (3) to (11) of their paper, and the rates of flows that arrive one
+after another. Symbols are those of the paper. Windows are in packets, times in seconds.
 ``derivations()`` lists all derivations.
 """
 

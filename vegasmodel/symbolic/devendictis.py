@@ -1,15 +1,22 @@
-"""Derives the equations (7) to (17) and appendix A of the paper `devendictis` in SymPy.
+"""Derives the formulas of De Vendictis and Baiocchi, from equation (7) to appendix A, in SymPy.
 
-The paper models one Vegas source beside one Reno source. A cycle lasts from one loss to the next.
-It consists of N mini-cycles of one round trip each. Each function takes one step of the paper's
-argument and returns a ``Formula``: the premises, the expression derived from them, and the
-expression as the paper prints it. ``formulas()`` lists all of them. A ``Completion`` is a formula
-that our numeric model adds to the paper.
+Their paper models one Vegas source beside one Reno source. A cycle lasts from one loss to the next.
+It consists of N mini-cycles of one round trip each.
 
-Windows and buffer are in packets. T is the RTT without queueing, in seconds, and mu the capacity in
-packets per second. A loss multiplies Vegas's window by lambda. Mini-cycle a is the first in which
-the two windows fill the link, that is, add up to mu T. W_V1, W_Va and W_VN are Vegas's window in
-the mini-cycles 1, a and N. Reno's windows are named in the same way, with W_R in place of W_V.
+A ``Formula`` contains the premises, the formula derived from them, and the formula as the paper
+prints it. ``formulas()`` lists all of them. A ``Completion`` is a formula that our numeric model
+needs and the paper lacks.
+
+The symbols are:
+
+- mu: the capacity in packets per second.
+- T: the round-trip time without queueing in seconds.
+- B and q: the buffer and the queue in packets.
+- alpha: the number of packets that Vegas keeps in the queue.
+- lambda: the factor by which a loss multiplies Vegas's window.
+- a: the number of the mini-cycle in which the two windows fill the link, that is, add up to mu T.
+- W_V1, W_Va and W_VN: Vegas's window in the mini-cycles 1, a and N, in packets.
+- W_R1, W_Ra and W_RN: Reno's window in the same mini-cycles.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Derives the model of Vegas on several links as the maximum of a sum of utilities, in SymPy."""
+"""Derives the rates of Vegas flows on several links in SymPy.
+
+A Vegas flow at rest has the rate r that maximises U(r) - q r. Here U is the flow's utility, and q
+is the queueing delay of its path.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Derives the equations of the paper `podlesny`, on Rate-Delay services, in SymPy.
+"""Derives the formulas of Podlesny and Williamson on Rate-Delay services, in SymPy.
 
-These are (5) to (7), the fairness index and the buffers. Rates are in packets per second, buffers
-in packets. ``derivations()`` lists all derivations. If a derivation has no ``printed`` formula, its
-result is not in the paper.
+The derivations cover equations (2) to (7) of their paper, the scheduler, the relative fairness and
+the buffer of the delay class. Two more formulas are not in the paper: ``rate_utilization`` and
+``delay_loss``. ``derivations()`` lists all derivations. Rates are in packets per second, buffers in
+packets.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Derives laws of throughput under random loss in SymPy: square-root laws, PFTK, Vegas.
+"""Derives formulas for flows under random loss in SymPy: square-root laws, PFTK and Vegas.
 
-PFTK is the model of Padhye, Firoiu, Towsley and Kurose (1998); each of its terms is derived. p is
-the loss probability of a packet. A loss multiplies the window by d. A receiver sends one ACK for
-every b packets. In the derivations of PFTK, the field ``printed`` of the ``Derivation`` holds the
-formula of the PFTK paper, in which d = 1/2.
+PFTK is the model of Padhye, Firoiu, Towsley and Kurose (1998). A packet is lost with probability p.
+A loss multiplies the window by d. A receiver sends one ACK for every b packets. The PFTK paper
+prints its formulas for d = 1/2; the field ``printed`` of a derivation holds the formula as printed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Derives in SymPy how RED spaces its drops, and why a RED queue has only one equilibrium."""
+"""Derives RED's drop probability in SymPy, and shows that a RED queue has only one equilibrium."""
 
 from __future__ import annotations
 

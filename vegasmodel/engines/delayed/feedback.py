@@ -10,18 +10,19 @@ queue, and the link sends c packets per second. The buffer is full at s = s_max:
 
     c ds/dt = (1 - p) sum_i A_i'(t - f_i) - c,   0 <= s <= s_max                        (D1)
 
-The queue is first in, first out: a packet that reaches it at time u leaves it at time u + s(u). At
-time t sender i knows of its first N_i(t) packets whether they have arrived or were lost. The last
-of these packets reached the queue at the time u_i:
+The queue is first in, first out: a packet that reaches it at time u leaves it at time u + s(u). The
+ACK, or the news of a loss, reaches the sender T_i - f_i seconds later. So at time t sender i knows
+the fate of its first N_i(t) packets. The last of them reached the queue at time u_i:
 
     u_i + s(u_i) = t - (T_i - f_i),   N_i(t) = A_i(u_i - f_i)                           (D2)
 
-The sender sends a packet whenever fewer packets are in flight than the window allows. So packets
-follow ACKs, and after a cut of the window the sender waits for some ACKs:
+The sender sends a packet whenever fewer packets are in flight than the window allows, that is,
+until it has sent N_i + W_i packets. After a cut of the window, N_i + W_i is smaller than A_i, and
+the sender waits for ACKs. So A_i is the largest value that N_i + W_i has had:
 
     A_i(t) = max over v <= t of N_i(v) + W_i(v)                                         (D3)
 
-Each ACK moves the window. Per round trip the window moves by m_i packets:
+Each ACK moves the window by m_i/W_i packets, so the window moves by m_i packets per round trip:
 
     W_i dW_i = m_i dN_i,   m_i in Sgn_i(Diff_i),   Diff_i = W_i (s_i - x_i)/(T_i + s_i) (D4)
 
@@ -29,21 +30,24 @@ Here s_i = s(u_i) is the queueing delay that the ACK reports. Diff_i is the flow
 sender computes it from s_i. Sgn_i(Diff_i) is the set of values that m_i may have. For Reno m_i is
 always 1 (1/2 if the receiver delays ACKs). For Vegas m_i is 1 if Diff_i is below the threshold
 alpha, -1 if Diff_i is above the threshold beta, and 0 in between. At a threshold m_i may have any
-value between those on the two sides.
+value between its values just below and just above the threshold.
 
 In slow start the window grows by the factor e^g per round trip: dW_i = (e^g - 1) dN_i, where the
-constant g depends on the flow's law. After a loss at the full buffer a sender cuts its window once,
-however many packets of that window were lost. Random loss and RED reduce the window smoothly, by
-the mean effect of their drops: dW_i = -p (1 - decrease) W_i dN_i, where ``decrease`` is the factor
-by which one cut multiplies the window. In slow start they do not reduce it. Instead, slow start
-ends with one cut as soon as the expected number of drops reaches 1.
+constant g depends on the flow's law.
 
-RED's drop probability follows from its average queue v. The present queue has c s packets. If n
-packets reach the queue, the distance between v and c s shrinks by the factor (1 - w)^n, where w is
+After a loss at the full buffer a sender cuts its window once, however many packets of that window
+were lost. One cut multiplies the window by the factor ``decrease``. Random loss and RED reduce the
+window smoothly, by the mean effect of their drops: dW_i = -p (1 - decrease) W_i dN_i. In slow start
+the window is not reduced in this way. Instead, slow start ends with one cut as soon as the expected
+number of drops reaches 1.
+
+RED computes its drop probability from its average queue v. The present queue has c s packets. Each
+packet that reaches the queue moves v towards c s, by the fraction w of the difference. Here w is
 RED's weight.
 
-Sources: (D3) Jacobsson et al., "ACK-clocking dynamics", INFOCOM 2008; (D4) the paper
-``boutremans``, (1); RED and mean effect of losses: Misra, Gong and Towsley, SIGCOMM 2000.
+Sources: for (D3) Jacobsson et al., "ACK-clocking dynamics", INFOCOM 2008; for (D4) equation (1) of
+the paper ``boutremans``; for RED and the mean effect of drops Misra, Gong and Towsley, SIGCOMM
+2000.
 """
 
 from __future__ import annotations

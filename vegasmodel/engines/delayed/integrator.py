@@ -3,23 +3,24 @@
     y'(t) = f(t, y(t), z),   z_k = y(t - tau_k(t, y(t))),   y(t) = phi(t) for t <= t_0
 
 Here y is the state, tau_k is the k-th delay, and phi is the given past before the start t_0. The
-method is the Runge-Kutta pair 5(4) of Dormand and Prince. It also gives a polynomial for the
-solution within each step, the dense output. The past values z_k are read from these polynomials.
+method is the Runge-Kutta pair 5(4) of Dormand and Prince. It also yields a polynomial for each
+step, the dense output, which gives the solution at any time in the step. The past values z_k come
+from these polynomials.
 
-Delays and events need four additions:
+Because of delays and events, the integrator adds four things to this method:
 
-* Breaks: a break of order n is a time at which the n-th derivative of the solution jumps (order 0:
-  the solution itself). The start is a break, and so is each event. When a delayed time t - tau_k
-  passes a break of order n, the solution gets a new break of order n + 1. The integrator ends a
-  step whenever a delayed time passes a break of order 5 or less. Breaks of higher orders do not
-  harm a method of the fifth order.
+* Breaks: a break of order n is a time at which the n-th derivative of the solution jumps. At a
+  break of order 0 the solution itself jumps. The start is a break, and so is each event. If the
+  delayed time t - tau_k passes a break of order n, then t is a break of order n + 1. A step ends
+  when a delayed time passes a break of order 5 or less. Breaks of higher orders are ignored, as
+  they do not make a method of order 5 less accurate.
 * Short delays: if a delay is shorter than the step, f needs the solution inside the step. The step
   is then computed repeatedly, each time from its previous result, until it converges. If a delay
-  becomes negative in this iteration, a shorter step is tried. If the delay is negative however
-  short the step is, the run ends, and its status says so.
-* Events: an event occurs where a given function of time and state crosses 0. The function is
-  evaluated at several points of each step, by the dense output. If its sign changes between two
-  points, Brent's method finds the root between them. An event may change the state.
+  becomes negative in this iteration, a shorter step is tried. If the delay is negative in the
+  shortest possible step, too, the run ends, and its status says so.
+* Events: an event occurs when a given function of time and state crosses 0. The function is
+  evaluated at several points of each step. If its sign changes between two points, Brent's method
+  finds the time of the event. An event may change the state.
 * Memory: with the argument ``keep`` the integrator stores only the last ``keep`` seconds of the
   solution. No delay may be longer.
 

@@ -325,13 +325,12 @@ def move(p: Flows, y: Senders, i: int, acks: float, g0: float, g1: float, tossed
     the buffer had room. During the step the ratio of backlog to window goes from ``g0`` to ``g1``.
     """
     W, cap, floor = y.window[i], p.max_window[i], p.min_window[i]
-    # Random loss and RED drop packets although the buffer is not full. `tossed` is the expected
-    # number of these drops that the sender detects in this step; it need not be a whole number. In
-    # TCP a drop multiplies the window W by `decrease`, so W loses (1 - decrease) W at once. In this
-    # model W falls smoothly, at the rate (1 - decrease) W per drop (Misra, Gong and Towsley 2000).
-    # So all drops of the step together multiply W by exp(-(1 - decrease) tossed). The code
-    # multiplies W by the square root of this factor before W grows in this step, and by the square
-    # root again afterwards.
+    # `tossed` is the expected number of drops by random loss and RED that the sender detects in
+    # this step. In TCP one drop multiplies the window W by `decrease`. In this model the drops
+    # reduce W smoothly, by the factor exp(-(1 - decrease) tossed) (Misra, Gong and Towsley 2000).
+    # In the same step, ACKs move W. So W is multiplied by the square root of the factor before the
+    # ACKs move it, and by the square root again afterwards. This symmetric order keeps the error
+    # small (Strang splitting).
     yields = np.exp(-0.5 * (1.0 - p.decrease[i]) * tossed)
     if y.in_slow_start[i]:
         y.expected[i] += tossed

@@ -1,17 +1,19 @@
 """Simulates thousands of scenarios at once with differential equations; it returns averages only.
 
-If every flow of a scenario has ``variant = "paper"`` (TCP as the papers describe it) and a law of
-this package, and if the link is drop-tail without random loss, then all windows change
-continuously. Such scenarios are put into arrays and solved together, by one of two engines:
+Scenarios whose windows change continuously are put into arrays and solved together. Windows change
+continuously if every flow has ``variant = "paper"`` (TCP as the papers describe it) and a law of
+this package, and if the link is drop-tail without random loss. The argument ``engine`` chooses one
+of two engines:
 
 * ``threads`` runs compiled code with one thread per core. Its averages equal those of single runs
   bit for bit.
 * ``jax`` advances all scenarios at the same time with JAX. It is meant for a GPU; on a CPU it is
   slower than ``threads``.
 
-Once the windows of a scenario move in cycles that repeat, both engines skip whole cycles. Scenarios
-whose windows do not change continuously, for example those with the TCP of ns-2 or Linux, are
-simulated one by one, on several threads.
+When the cycles of a scenario's windows repeat, both engines skip whole cycles.
+
+All other scenarios, for example those with the TCP of ns-2 or Linux, are simulated one by one, on
+several threads.
 """
 
 from __future__ import annotations

@@ -1,17 +1,18 @@
 """The engine ``jax`` of ``batch.py``: it simulates many scenarios at the same time with JAX.
 
 The model is that of ``windows.py``: the windows of senders that share one link, without feedback
-delay. Each pass of a loop advances all scenarios by one step. A step is a fraction of the
-scenario's shortest round trip, or longer while the queueing delay changes slowly. The queueing
-delay at the end of the step is the one at which the rates of the flows add up to the capacity. It
-is found by a fixed number of Newton iterations.
+delay. Each pass of a loop advances all scenarios by one step. The queueing delay at the end of a
+step is the one at which the rates of the flows add up to the capacity. It is found by a fixed
+number of Newton iterations.
 
-A step must end at some events: a queue forms, the buffer overflows, a flow starts or stops, a fast
-recovery ends. If a queue forms or the buffer overflows within a step, the next pass repeats this
-step with the length that ends at the event. A step of usual length does not end when a window
-reaches one of Vegas's thresholds. This causes a small error, so averages differ slightly from those
-of the engine ``threads``. A longer step ends, at the latest, at about the time at which the first
-window reaches a threshold.
+Usually a step is a fraction of the scenario's shortest round trip. While the queueing delay changes
+slowly, a step may be longer. It then ends, at the latest, when the first window is expected to
+reach one of Vegas's thresholds. Steps of the usual length do not end at thresholds. This causes a
+small error, so averages differ slightly from those of the engine ``threads``.
+
+A step must end when a queue forms, the buffer overflows, a flow starts or stops, or a fast recovery
+ends. The times at which a queue forms or the buffer overflows are not known in advance. If this
+happens within a step, the next pass repeats the step, so that it ends at the event.
 
 The computation uses float64 in any configuration of JAX, and does not change that configuration.
 """
@@ -210,13 +211,14 @@ def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Arr
     below = jnp.minimum(low, p.max_window) > W
     grows = below & (up < jnp.minimum(low, p.max_window))
     on_low = below & ~grows & (low <= p.max_window)
-    # Vegas's window W grows until its backlog reaches the threshold alpha (gamma in slow start),
-    # that is until W = L, where L is the window with this backlog. L falls as the queueing delay
-    # grows. Suppose that W reaches L within this step. If alpha = beta, W then follows L, and
-    # equals L at the end of the step. If alpha < beta, W stops, and keeps the value `met` that it
-    # has when it reaches L. The code finds this moment by linear interpolation of g = W/L - 1. At
-    # the start of the step g is g0 < 0. At the end g would be g1 > 0 if W grew during the whole
-    # step. So W reaches L after the fraction -g0/(g1 - g0) of the step.
+    # If Vegas's backlog reaches a threshold from below in this step (alpha, or gamma in slow
+    # start), the window W stops growing. If alpha = beta, W then changes with the queueing delay,
+    # so that the backlog stays at the threshold. If alpha < beta, W stays at the value `met` that
+    # it has when the backlog reaches the threshold.
+    # To find this moment, let L be the window with a backlog at the threshold, and g = W/L - 1. The
+    # code computes g at the start of the step (g0 < 0), and at its end if W never stopped growing
+    # (g1 > 0). It interpolates g linearly. So W reaches L after the fraction -g0/(g1 - g0) of the
+    # step.
     e = jnp.where(y.in_slow_start, p.gamma, p.lower)
     falling = on_low & (p.lower < p.upper)
     g0 = (

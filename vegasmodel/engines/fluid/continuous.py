@@ -1,13 +1,13 @@
 """Simulates senders that share one link, with windows that change continuously.
 
 ``run`` integrates the differential equations in ``windows.py``, which have no feedback delay. Vegas
-follows equation (1) of the paper ``boutremans``. If Vegas's backlog reaches a threshold, the window
-may slide: it then changes with the queue so that the backlog stays at the threshold. The window of
-Reno grows by one packet per round trip. Losses occur when the queue fills the buffer.
+follows equation (1) of the paper ``boutremans``. When Vegas's backlog reaches a threshold, the
+backlog may stay there, while the window changes with the queue. The window then slides. The window
+of Reno grows by one packet per round trip. Losses occur when the queue fills the buffer.
 
 A flow's ``variant`` names a TCP implementation. In this model it decides only at which backlogs
-Vegas grows and shrinks. Real implementations also change their windows by whole packets and once
-per round trip. The package ``sampled`` and the simulator ``rounds`` model such windows.
+Vegas grows and shrinks. In a real implementation Vegas also sends whole packets, and decides once
+per round trip. The package ``sampled`` and the simulator ``rounds`` model this.
 """
 
 from __future__ import annotations

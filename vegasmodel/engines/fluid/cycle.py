@@ -2,21 +2,21 @@
 
 If the buffer overflows again and again, the windows move in cycles from one overflow to the next
 (figure 2 of the paper ``devendictis``). The return map takes the windows just after an overflow to
-the windows just after the next overflow. If the windows return only after k overflows, the map from
-one overflow to the k-th next one is used instead. A fixed point of the map is a periodic motion.
-The eigenvalues of the map's derivative at this point are the Floquet multipliers, which say by
-which factors a small disturbance of the windows is multiplied in each cycle.
+the windows just after the next overflow. If the motion repeats only after k overflows, the map
+takes the windows to those k overflows later. A fixed point of the map is a periodic motion. If the
+windows are slightly disturbed, the disturbance is multiplied in each period by certain factors, the
+Floquet multipliers. They are the eigenvalues of the map's derivative at the fixed point.
 
-One multiplier is always 0 and is left out. The reason is that the buffer is full at each overflow:
-the queueing delay is then the same, and at this delay the flows' rates must add up to the capacity.
-So the windows just after an overflow have one degree of freedom less than there are flows.
+One multiplier is always 0 and is left out. At each overflow the buffer is full, and the rates of
+the flows add up to the capacity. This is one equation that the windows satisfy at every overflow,
+so a disturbance that violates it is gone after one cycle.
 
 Another multiplier may be 1. Vegas with alpha < beta may hold its window anywhere in a range. If the
-cycle depends on the window that Vegas holds, a change of this window never decays.
+window that Vegas holds is disturbed within this range, the disturbance may last for ever.
 
-If the buffer does not overflow, the windows become constant. The multipliers are then the
-eigenvalues of the derivative of another map: from the windows at one time to the windows one round
-trip later, where the round trip is that of the flow with the longest RTT.
+If the buffer does not overflow, the windows become constant. The map then takes the windows at one
+time to the windows one round trip later (the longest round trip of all flows). The multipliers are
+the eigenvalues of its derivative.
 """
 
 from __future__ import annotations

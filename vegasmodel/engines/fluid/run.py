@@ -1,11 +1,13 @@
 """Entry to the simulator ``fluid``: computes averages and trajectories of flows over one link.
 
-There are two methods. The first, ``continuous.py``, integrates windows that change at every
-instant. It is used if three conditions hold: every flow runs TCP as in the papers (``variant =
-"paper"``), every law is a law of this package, and the link is drop-tail without random loss. The
-second, the package ``sampled``, is used in all other cases: for flows with the TCP of ns-2 or
-Linux, whose windows are whole packets and change once per round trip, for RED, for random loss, and
-for laws of the user. It proceeds in small steps of time.
+There are two methods:
+
+* ``continuous.py`` integrates windows that change at every instant. It is used if every flow runs
+  TCP as in the papers (``variant = "paper"``) with a law of this package, and if the link is
+  drop-tail without random loss.
+* The package ``sampled`` proceeds in small steps of time. It is used in all other cases: for RED,
+  for random loss, for laws that the user has written, and for the TCP of ns-2 or Linux, whose
+  windows are whole packets and change once per round trip.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Finds the steady state of senders on one link whose windows are whole packets.
 
-Such a window changes once per round trip. The state of senders and queue is recorded each time an
-ACK makes a window fall by a packet or more. If a state returns, and returns once more after the
-same number of records, the motion is periodic. If no window moves, the state is a fixed point. In
-all other cases the result is an average over a long run, with its standard error. If chance decides
-which packets are lost, the result is always such an average.
+The search records the state of senders and queue each time a window falls by a packet or more. The
+motion is periodic if a state returns, and returns once more after the same number of records. If no
+window moves any more, the state is a fixed point. If the windows only grow during the whole search,
+there is no result. In all other cases the result is an average over a long run, with its standard
+error. If random numbers decide which packets are lost, it is always such an average.
 
 Windows of whole packets move in jumps, so the motion has no derivatives. The result therefore has
 no Floquet multipliers (the factors by which small disturbances grow in a cycle).

@@ -1,27 +1,31 @@
 """Differential equations for the windows of senders that share one link, without feedback delay.
 
-Flow i has the window W_i, the propagation delay T_i and the over-estimate x_i of this delay. The
-link has the capacity c and the queueing delay s. (The paper ``boutremans`` writes d_i for T_i and
-Delta for s.) ACKs clock the senders, so the queue follows the windows at once:
+Flow i has the window W_i and the propagation delay T_i. The link has the capacity c and the
+queueing delay s. (The paper ``boutremans`` writes d_i for T_i and Delta for s.) ACKs clock the
+senders, so the queue follows the windows at once:
 
     sum_i W_i / (T_i + s) = c,   or s = 0 if this sum is below c at s = 0              (W1)
 
-A window moves by at most one packet per round trip:
+Outside slow start a window moves by m_i packets per round trip:
 
     dW_i/dt = m_i / (T_i + s),   m_i in Sgn_i(W_i, s)                                   (W2)
 
-Sgn_i(W_i, s) is the set of values that m_i may have. For Reno m_i is always 1 (1/2 if the receiver
-delays ACKs). For Vegas m_i is 1 if the backlog is below alpha, -1 if it is above beta, and 0 in
-between (``boutremans`` (1)). If the backlog is at a threshold, m_i may have any value between those
-on the two sides. Then the window can slide: m_i takes the value with which the backlog stays at the
-threshold while the queue changes (Filippov's solution of a discontinuous equation).
+Sgn_i is the set of values that m_i may have. For Reno m_i is always 1 (1/2 if the receiver delays
+ACKs). For Vegas m_i is 1 if the backlog is below alpha, -1 if it is above beta, and 0 in between
+(``boutremans`` (1)).
 
-A step of length h solves (W1) and (W2) together, with the trapezoidal rule for 1/(T_i + s). The
-only unknown is s at the end of the step, because each window at that time is an explicit function
-of s. So a step solves one monotone equation, for any number of flows. Sliding and the steady state
-of Vegas are exact; the error of other motions falls with h^2. Steps end where the kind of motion
-changes. So the state at a later time is a smooth function of the state at an earlier time, and can
-be differentiated (``cycle.py``).
+If Vegas's backlog is exactly alpha, m_i may have any value from 0 to 1. If it is exactly beta, m_i
+may have any value from -1 to 0. (If alpha = beta, the values are those from -1 to 1.) The window
+can then slide: m_i takes the value with which the backlog stays at the threshold while the queue
+changes (Filippov's solution of a discontinuous equation).
+
+A step of length h solves (W1) and (W2) together, with the trapezoidal rule for 1/(T_i + s). Each
+window at the end of the step is an explicit function of s at that time. So s at the end of the step
+is the only unknown, for any number of flows.
+
+While all windows slide or rest, the solution is exact; otherwise its error falls with h^2. A step
+ends whenever a window begins or ceases to grow, to shrink, to slide or to rest. So a later state is
+a smooth function of an earlier one, and ``cycle.py`` can differentiate it.
 
 Sources: ``boutremans`` 3.1, ``devendictis`` (5).
 """

@@ -1,17 +1,18 @@
-"""CUBIC as the Linux kernel implements it (``tcp_cubic.c``), in two versions.
+"""CUBIC as the Linux kernel implements it (``tcp_cubic.c``), in the versions of Linux 6.1 and 2.6.
 
-The versions are that of Linux 6.1 and that of Linux 2.6, which ns-2 contains.
+ns-2 contains the version of Linux 2.6.
 
-RFC 9438 computes a target, the window to be reached one RTT later. The kernel stores another
-number, ``cnt``: the number of ACKs after which the window grows by one packet. It computes ``cnt``
-from the target in whole numbers, at most once per clock tick. For the RTT it uses the least RTT
-that it has measured. The kernel also computes the window that a Reno flow would have reached since
-the last recovery. If that window is larger than CUBIC's, the kernel lowers ``cnt`` so that CUBIC's
-window reaches it within a round trip. ``cnt`` is at least ``Sender.least_cnt``.
+RFC 9438 computes a target: the window to be reached one RTT later. From the target the kernel
+computes a whole number ``cnt``, at most once per clock tick. After ``cnt`` ACKs the window grows by
+one packet. For the RTT the kernel uses the least RTT that it has measured.
 
-HyStart, which Linux 2.6 does not have, ends slow start before a loss, in two cases. The first case
-is that the RTT has grown. The second case is a long train of ACKs. In a train each ACK comes at
-most 2 ms after the one before. A train is long if it lasts longer than (least RTT + 1 ms)/2.
+The kernel also computes the window that a Reno flow would have reached since the last recovery. If
+this window is larger than CUBIC's, the kernel lowers ``cnt``, so that CUBIC's window reaches Reno's
+within a round trip. ``cnt`` is at least ``Sender.least_cnt``.
+
+HyStart (only in Linux 6.1) ends slow start before a loss: when the RTT has grown, or when there is
+a long train of ACKs. In a train each ACK comes at most 2 ms after the one before. A train is long
+if it lasts longer than (least RTT + 1 ms)/2.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -1,10 +1,11 @@
 """Finds the steady state of the simulator ``rounds``: rest, a periodic motion, or a long average.
 
-The state of the simulator consists of the senders, the packets in flight and the queues. Because
-packets are counted in whole numbers, a state can return. The state is recorded each time a flow's
-window falls by a packet or more. If a state returns, and returns once more after the same number of
-records, the motion is periodic. If no window changes after the warm-up, the simulator is at rest.
-In all other cases the answer is an average over a long run, with its standard error.
+The state of the simulator consists of the senders, the packets in flight and the queues. The search
+records the state each time a flow's window falls by a packet or more. The motion is periodic if a
+state returns, and returns once more after the same number of records. A state can return because
+packets are counted in whole numbers. If no state returns, the last three quarters of the run
+decide. If all windows are constant there, the simulator is at rest. Otherwise the answer is an
+average over this time, with its standard error.
 """
 
 from __future__ import annotations

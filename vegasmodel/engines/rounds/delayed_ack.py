@@ -1,20 +1,18 @@
 """Delayed ACKs (RFC 1122 4.2.3.2): the receiver acknowledges two packets by one ACK.
 
 After a packet has arrived, the receiver waits for a second one, for a limited time called the
-pause. If none comes, it acknowledges the first packet alone. While a packet is missing, it
-acknowledges each packet at once (Linux holds back the duplicate ACKs after the third for a moment,
-see ``hold_duplicate``). With delayed ACKs, packets leave the sender in pairs. A sender that
-enlarges its window by a fixed amount at each ACK then enlarges it only half as fast.
-``Sender.delack_packets`` is the number of packets (0 or 1) that have arrived and whose ACK is still
-delayed. All times in this module are those at which an ACK reaches the sender.
+pause. If none comes, it acknowledges the first packet alone. While a packet is missing, it does not
+wait for a second packet. ``Sender.delack_packets`` is the number of packets (0 or 1) that have
+arrived and whose ACK is still delayed. All times in this module are those at which an ACK reaches
+the sender.
 
-Linux adapts the pause (``adapts_ack_pause``), in clock ticks. The pause is at least 40 ms. It is at
-most the RTT of the handshake (but not below 40 ms), and at most 200 ms. It doubles whenever it ends
-without a second packet (tcp_delack_timer_handler). It falls back towards 40 ms while packets follow
-each other within 20 ms (tcp_event_data_recv). So for a slow flow the pause grows until the second
-packet comes in time, or up to its limit. At the start of a flow, and after a silence longer than
-the receiver's own retransmission timeout, the receiver sends its next 16 ACKs without delay, one
-for each packet.
+Linux adapts the pause to the flow (``adapts_ack_pause``). The pause is at least 40 ms. Its upper
+limit is the RTT of the handshake, but not below 40 ms and not above 200 ms. The pause doubles
+whenever it ends without a second packet (tcp_delack_timer_handler). It falls back towards 40 ms
+while packets follow each other within 20 ms (tcp_event_data_recv).
+
+At the start of a flow, Linux's receiver sends the first 16 ACKs without delay, one for each packet.
+It does the same after a silence longer than its own retransmission timeout.
 """
 
 # mypy: disable-error-code="no-any-return"

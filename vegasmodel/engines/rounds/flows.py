@@ -181,11 +181,10 @@ def records(scenario: Scenario, starts: Floats | None, seed: int) -> NDArray[Any
     for some, end in zip(found, np.cumsum([len(some) for some in found]), strict=True):
         flows[end - len(some) : end] = some
     # If packets of two flows reach a queue at the same instant, ns-2 handles first the packet that
-    # entered its access link first, which is the packet whose access link has the longer delay. Of
-    # two flows on the same path, the one with the longer RTT has the longer access delay. This
-    # simulator handles such packets in the order of their flows in the array `flows`. So the array
-    # is sorted by RTT, the longest first. Flows with the same RTT are sorted by start time, law,
-    # thresholds and stop time, so that their order in the scenario file does not matter.
+    # entered its access link first. On the same path, this is the packet of the flow with the
+    # longer RTT, whose access link has the longer delay. This simulator handles such packets in the
+    # order of the array `flows`. So the array begins with the longest RTT. Flows with the same RTT
+    # are sorted by other properties, so that their order in the scenario file does not matter.
     keys = (*(flows[key] for key in ("stop", "beta", "alpha")), np.array(places), flows["start"])
     flows = flows[np.lexsort((*keys, -flows["rtt"]))]
     # every ns-2 agent's clock began at a time of its own (boot_time_), every host's, too

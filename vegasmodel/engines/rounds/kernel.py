@@ -1,9 +1,9 @@
 """The main loop of the simulator ``rounds``: it handles the events of all flows in order of time.
 
-Between two events a flow's packets arrive at a constant rate, and the length of the queue is a
-linear function of time. So delays are exact: a packet that finds q packets in the queue leaves it
-q/c seconds later, where c is the capacity in packets per second. The number of events in a round
-trip has a limit, however many packets a round trip has (the function ``run.resolution``).
+Between two events packets arrive at a queue at a constant rate, so the length of the queue is a
+linear function of time. A packet that finds q packets in the queue leaves it q/c seconds later,
+where c is the capacity in packets per second. If a round trip has very many packets, one event
+stands for several of them (``run.resolution``).
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -1,11 +1,10 @@
 """Changes a sender's window upon ACKs, round trips, losses, congestion marks (ECN) and timeouts.
 
-``grow`` acts upon ACKs of new data, ``end_round`` at the end of a round trip, ``cut`` upon the
-third duplicate ACK, and ``retransmission_timeout`` at a timeout. These functions are the same for
-all laws of congestion control. Each law says in its file in ``laws/`` by how much they change its
-window. TCP implementations react in slightly different ways. A flow's ``variant`` selects the way:
-``ns2`` selects that of ns-2's agents, with the defaults that the scenario's ``ns2_defaults`` names,
-and ``linux`` that of the Linux kernel.
+``grow`` handles ACKs of new data, ``end_round`` the end of a round trip, ``cut`` the duplicate ACK
+that signals a loss, ``enter_cwr`` a congestion mark, and ``retransmission_timeout`` a timeout. All
+laws of congestion control use these functions. Each law says in its file in ``laws/`` by how much
+its window changes. TCP implementations differ in details. A flow's ``variant`` selects the
+implementation, for example that of the Linux kernel (``linux``).
 """
 
 # mypy: disable-error-code="no-any-return"

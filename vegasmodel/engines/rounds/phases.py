@@ -1,10 +1,10 @@
 """Tests for phase effects: whether random waits of the senders change the answer.
 
 Loss-based senders at a drop-tail queue can lock into phases: the same sender then loses packets
-again and again (Floyd and Jacobson, 1992). If senders wait a short random time before they send,
-this does not happen. So a scenario is simulated a second time. If its senders wait at random, they
-do not wait in the second simulation. If they do not wait, they wait in the second simulation, for
-as long as real hosts do.
+again and again (Floyd and Jacobson, 1992). This does not happen if senders wait a short random time
+before they send. So the answers of two simulations are compared, one with random waits and one
+without. The scenario says whether its own senders wait (``send_jitter``). The second simulation
+does the opposite.
 """
 
 from __future__ import annotations

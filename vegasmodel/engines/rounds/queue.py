@@ -1,23 +1,22 @@
 """How a queue delays and drops packets.
 
-Between two events of the simulation the queue is a fluid that changes at a constant rate. At an
-event whole packets are added to it or dropped.
+Between two events of the simulation the queue changes at a constant rate, like a fluid. At an event
+whole packets are added to it or dropped.
 
 Packets may differ in size. ``Queue.queue`` is the sum of the sizes of all packets at the link, in
-units of the scenario's packet size. The packets at the link are those that wait and the one in
-transmission. A drop-tail buffer is limited to a number of packets, whatever their sizes. The number
-of packets at the link is ``Queue.queue`` times ``Queue.packets_per_work``, the mean number of
-packets per unit of size (``stock.py``). If the buffer is full, the number of packets at the link is
-``Queue.buffer`` + 1, because the packet in transmission takes no place in the buffer.
+units of the scenario's packet size. Multiplied by ``Queue.packets_per_work`` it gives the number of
+packets at the link (``stock.py``). The packet in transmission is included in both. A drop-tail
+buffer has room for ``Queue.buffer`` waiting packets, whatever their sizes. So if the buffer is
+full, ``Queue.buffer`` + 1 packets are at the link.
 
 A link with Rate-Delay services has two queues, for the classes R and D (the paper ``podlesny``).
-Each class is guaranteed its share of the capacity. If one class does not use its share, the other
-class may use the rest. So the time at which a class's packet leaves depends on packets of the other
-class that have not arrived yet. The simulator assumes that these packets will arrive at the mean
-rate of the recent past (``Queue.recent``). Each class transmits only during a fraction of the time.
-``Queue.seat`` is this fraction, which is the mean number of the class's packets in transmission. So
-if the buffer of a class is full, the number of its packets at the link is ``Queue.buffer`` +
-``Queue.seat``.
+Each class is guaranteed its share of the capacity. It may also use what the other class leaves
+over. So the time at which a packet leaves depends on packets of the other class that arrive later.
+The simulator assumes that they arrive at the mean rate of the recent past (``Queue.recent``).
+
+The link transmits packets of one class at a time. ``Queue.seat`` is the fraction of the time in
+which it transmits this queue's class. So if the buffer of a class is full, ``Queue.buffer`` +
+``Queue.seat`` of its packets are at the link on average.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -1,11 +1,11 @@
 """Finds the queues of a scenario, the queues that each flow crosses, and the delays between them.
 
-A link has one queue in each direction in which data packets cross it. With Rate-Delay services it
-has two queues in each such direction. If ACKs cross a link in a direction in which other flows send
-data, they pass through the queue there. If no flow sends data in that direction, there is no queue,
-and the link delays ACKs by a constant time. There is one exception: in a scenario for ns-2, such a
-direction has a queue if ACKs of two flows often come to the link at the same time, so that one has
-to wait (``_acks_meet``).
+A link has one queue in each direction in which data packets cross it (with Rate-Delay services
+two). ACKs that cross the link in this direction pass through the same queue. In a direction in
+which only ACKs cross the link, there is no queue. The link then delays ACKs by a constant time.
+
+In scenarios for ns-2 there is an exception: a direction with only ACKs has a queue if ACKs of two
+flows often arrive at the same time. One of the two then has to wait (``_acks_meet``).
 """
 
 from __future__ import annotations

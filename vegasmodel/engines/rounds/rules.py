@@ -1,12 +1,12 @@
 """Compiles the rules by which laws move windows, and lets compiled code select a rule by number.
 
-A law moves its window by a set of rules, which are functions (``laws.packets.PacketRules``). There
-is one set for each value of ``Law.per_ack`` except "drift"; the sets have the numbers 1, 2 and so
-on. Laws with ``per_ack = "drift"`` (CUBIC and most laws of users) have no such set. They have the
-number 0, and their functions are called by their addresses in memory. ``Sender.rules`` is the
-number that belongs to a flow's law. ``choice`` makes, for one rule, a function that compares this
-number with 1, 2 and so on, and calls the rule of the set with this number. The compiler, LLVM,
-inlines the rules of the sets into this function.
+A rule is a function that moves a window. Rules come in sets (``laws.packets.PacketRules``). Tahoe,
+Reno, NewReno and SACK use one set, Vegas another. The sets have the numbers 1, 2 and so on, and
+``Sender.rules`` is the number of the flow's set. For each rule, ``choice`` makes a compiled
+function that looks at this number and calls the rule of the right set.
+
+CUBIC and most laws of users have no such set, and the number 0. Their functions are called by their
+addresses in memory (``engines/outside.py``).
 """
 
 from __future__ import annotations

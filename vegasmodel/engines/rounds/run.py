@@ -1,9 +1,8 @@
 """Entry to the simulator ``rounds``: takes a scenario, returns trajectories and totals.
 
-The number of events in a round trip is limited, so the cost of a round trip does not grow with the
-capacity. If a round trip has fewer packets than this limit, each packet has an event of its own;
-otherwise an event stands for several packets. So where windows are so small that single packets
-matter, the simulator handles every packet.
+If a round trip has few packets, each packet is an event of its own. If it has many packets, an
+event stands for several of them. The function ``resolution`` sets the limit. So the computing time
+for a round trip does not grow with the capacity beyond this limit.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The sender between two events: which ACKs arrive next, and which packets it then sends.
 
-Packets travel in groups; the packets of a group are evenly spaced. ``plan`` takes the ACKs that
-return next, but none beyond the first of these events: the window reaches the next whole number of
-packets, the round trip ends, a third duplicate ACK arrives, or a timer expires. ``plan`` moves the
-window by the flow's law. Then it computes how many packets leave, and when.
+Packets travel in groups; the packets of a group are evenly spaced. ``plan`` processes the ACKs of a
+group together. It stops early at an ACK that changes the sender's behaviour, for example at the end
+of a round trip, or when a timer expires. ``plan`` moves the window by the flow's law. Then it
+computes how many packets leave, and when.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -1,13 +1,14 @@
 """Stores states of the simulator ``rounds`` and compares them, to find out whether a state returns.
 
-If two states are equal, everything that follows them is equal, too. To make states of different
-times comparable, a state contains sequence numbers relative to the flow's first unacknowledged
-packet, and times relative to the time of the state. Times are multiplied by the capacity of the
-first queue in packets per second, so that all differences between states are in packets. The exact
-time of an event does not matter any more after ``AGO`` round trips, so older events count as
-exactly ``AGO`` round trips old. A state leaves out what cannot affect the future, such as totals.
-It also leaves out ns-2's coarse retransmission timer as long as the timer is always restarted
-before it expires.
+If two states are equal, everything that follows them is equal, too. A state leaves out what cannot
+affect the future, such as totals.
+
+States of different times must be comparable. So a state contains sequence numbers relative to the
+flow's first unacknowledged packet, and times relative to the time of the state. Times are
+multiplied by the capacity of the first queue, in packets per second, and so become numbers of
+packets. If an event is older than ``AGO`` round trips, its exact time no longer matters. Its age is
+then replaced by ``AGO`` round trips. The states of ns-2's coarse retransmission timers are compared
+only if they matter (``Observer.apart``).
 """
 
 from __future__ import annotations

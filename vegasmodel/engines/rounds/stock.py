@@ -1,13 +1,14 @@
 """Counts the packets at a link whose packets have different sizes.
 
-A buffer is limited to a number of packets, whatever their sizes. The queue is first in, first out.
-The table ``Queue.stock`` describes it: each of its rows stands for neighbouring packets of one
-size. The row contains the size of one packet, the number of packets, and the sum of their sizes.
-There are two kinds of rows. A row of the first kind contains whole packets that arrived one by one.
-Its number of packets is rounded up, because a packet in transmission counts as one until its
-transmission ends. A row of the second kind contains packets that arrive evenly over time, like a
-fluid. Its number of packets need not be whole. ``Queue.whole`` is the number of packets in all rows
-of the first kind. ``Queue.fluid_rows`` is the number of rows of the second kind.
+A buffer is limited to a number of packets, whatever their sizes. So the simulator must know the
+sizes of the packets in the queue, in their order. The table ``Queue.stock`` describes the queue.
+Each row stands for neighbouring packets of one size. It contains this size, the number of packets,
+and the sum of their sizes.
+
+In some rows the packets have arrived one by one. Their number is rounded up, because a packet
+counts as one until its transmission ends. ``Queue.whole`` is the number of packets in all these
+rows. In the other rows packets arrive evenly over time, like a fluid, and their number need not be
+whole. ``Queue.fluid_rows`` is the number of these other rows.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -1,10 +1,11 @@
 """The timers after which a sender takes a packet for lost.
 
-The coarse timer of BSD and ns-2 counts in clock ticks, and measures the RTT of one packet at a
-time. Linux measures the RTT with every ACK. When Linux gets no more ACKs, it first sends a probe
-(``tcp_schedule_loss_probe``), and only later takes the whole window for lost. The Vegas of ns-2
-also has a fine timer. It looks at this timer only when a duplicate ACK arrives, and, after a
-retransmission, when the first two ACKs of new data arrive.
+BSD and ns-2 have a coarse timer, which counts clock ticks. They measure the RTT of one packet at a
+time. Linux measures the RTT with every ACK. If no more ACKs come, Linux first sends a probe
+(``tcp_schedule_loss_probe``). Only later does it take the whole window for lost.
+
+The Vegas of ns-2 also has a fine timer. The sender looks at it only at certain ACKs: at each
+duplicate ACK, and at the first two ACKs of new data after a retransmission.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -2,11 +2,11 @@
 
 The packets of a group arrive at a queue evenly over an interval, or all at its end. Only at the end
 of the interval does the simulator know which packets are lost and when the others leave. It then
-hands the group to the next queue. But the first packet of the group may have reached the next queue
-before the interval ended. So the simulation of the next queue must not have gone beyond the arrival
-of this packet. Two measures ensure this. An interval lasts at most 1.5 times
-``Sender.longest_stretch`` seconds, and the clock of the next queue is far enough behind
-(``Queue.shift``).
+hands the group to the next queue. By that time the first packet of the group may already have
+reached the next queue. So the clock of the next queue is behind that of the simulation by
+``Queue.shift`` seconds. This lag has to be longer for longer intervals. An interval lasts at most
+1.5 times ``Sender.longest_stretch`` seconds, and the lags suffice for this length
+(``route._clocks``).
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -2,16 +2,16 @@
 
 A wait begins when the window allows a packet and no other wait is in progress. Its length is
 random, uniform between 0 and ``Sender.jitter`` seconds. At its end the sender sends all packets
-that the window then allows (ns-2's CUBIC sends only one while it reduces its rate). A fast
-retransmit does not wait. A Linux sender has no such wait (``jitter`` is 0), because its random wait
-takes place below TCP (``Sender.queue_wait``). A sender whose delay has noise has none either: its
-wait is drawn together with the noise (``Sender.noise_wait``).
+that the window then allows. (ns-2's CUBIC sends only one while it reduces its rate.) A fast
+retransmit does not wait.
 
-If the simulator handles several ACKs as one group, the packets that they allow do not wait: the
-waits of many ACKs would average out. But if several ACKs can arrive during one wait, their waits do
-not average out. This is possible if the longest wait of a sender exceeds the transmission time of a
-packet on the slowest link (``waits_long``). The simulator then handles each ACK of this sender
-separately.
+Two other random waits are simulated elsewhere: that of a Linux sender, which takes place below TCP
+(``Sender.queue_wait``), and that of a sender whose delay has noise (``Sender.noise_wait``).
+
+If the simulator processes several ACKs together, the packets that they allow do not wait, because
+the waits of many ACKs average out. But long waits, during which several ACKs can arrive, do not
+average out. For a sender with long waits (``waits_long``) the simulator therefore processes each
+ACK separately.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -1,8 +1,8 @@
 """Adds up the counts of a trace per flow and link in intervals of time, in bounded memory.
 
 These intervals, called bins, are 0.1 ms long at first. When the trace goes beyond the last bin,
-neighbouring bins are merged in pairs, so each is twice as long as before. If there are many flows
-or links, there are fewer bins.
+neighbouring bins are merged in pairs. Each bin is then twice as long as before, and the bins cover
+twice the time. Bins are also merged if many flows or links would need too much memory.
 """
 
 from __future__ import annotations

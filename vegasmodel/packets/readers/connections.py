@@ -1,16 +1,16 @@
 """Follows TCP flows in a capture, which shows data and ACKs as they pass one point of the path.
 
-- Counts are in bytes. At the end they are divided by the bytes of data in a full packet of the
-  flow.
-- Delivered bytes are the growth of the ACK number. An ACK beyond the captured data is ignored. If
-  the capture has no ACKs of a flow, all captured data count as delivered.
+- Delivered bytes are the growth of the ACK number. An ACK of data that the capture does not have is
+  ignored. If the capture has no ACKs of a flow, the captured data count as delivered.
+- Bytes are converted to packets at the end. The data of a full segment count as one packet.
 - An RTT is the time from a segment to the ACK of its last byte. Retransmitted segments give no RTT.
-  If the capture was not made at the sender, the round trip from the place of the capture to the
-  sender and back is added. This round trip lasts from an ACK to the data segment that echoes the
-  ACK's timestamp. Until there is such a segment, it is taken from the times of the handshake's
-  packets. If these are missing, too, the flow's RTTs are unknown.
+- A capture that was not made at the sender shows only a part of the RTT. The missing part is the
+  round trip from the place of the capture to the sender and back. The reader measures it as the
+  time from an ACK to the data segment that echoes the ACK's timestamp. Before the first such
+  segment it uses the times of the TCP handshake. If the capture has no handshake either, the flow's
+  RTTs are unknown.
 - Only a capture at the sender shows what was sent, what was retransmitted and what is in flight.
-- A SYN begins a new connection, even between ports that had a connection before.
+- A new SYN between the same two ports begins a new connection.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Reads ``iperf3 --json``: bytes, retransmissions, window and RTT of each stream per interval.
 
-If the sender wrote the file (its streams have ``"sender": true``), the bytes of an interval are
-those that the kernel took from iperf3, not those that arrived. An entry of the trace's ``doubts``
-then says so. If the file also has the receiver's count, the entry gives the total bytes sent and
-received. Intervals that iperf3's option ``--omit`` excludes are excluded here too.
+If the receiver wrote the file, the bytes of an interval are those that arrived. If the sender wrote
+it, they are the bytes that iperf3 passed to the kernel, and some of these may not have arrived. An
+entry of ``Trace.doubts`` says so and, if the file has this number, how many bytes arrived in all.
+
+The trace leaves out the intervals that iperf3 marks as omitted (its option ``--omit``).
 """
 
 from __future__ import annotations

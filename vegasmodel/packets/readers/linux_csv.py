@@ -1,9 +1,14 @@
 """Reads a CSV table of samples taken from a Linux kernel, with one row per flow and sampling time.
 
-Counters are cumulative. The columns time (s), flow, cwnd (packets), bytes_acked and snd_mss are
-required. Optional columns are cc (congestion control), rtt_us (the kernel's smoothed RTT),
-total_retrans, vegas_baseRTT_us and minrtt_us. The base RTT is vegas_baseRTT_us; if the table lacks
-this column, it is minrtt_us.
+The required columns are time (s), flow (its name), cwnd (packets), bytes_acked and snd_mss (bytes).
+Optional columns are:
+
+- cc: the congestion control.
+- rtt_us: the kernel's smoothed RTT.
+- total_retrans: the number of retransmissions.
+- vegas_baseRTT_us: the base RTT. If the table lacks this column, minrtt_us takes its place.
+
+The counters bytes_acked and total_retrans count from the start of the connection.
 """
 
 from __future__ import annotations

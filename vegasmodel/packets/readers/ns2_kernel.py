@@ -1,10 +1,11 @@
 """The inner loop over the lines of an ns-2 trace, compiled by Numba.
 
-The function ``scan`` works through the complete lines of a block of bytes. It counts what they
-report, such as deliveries and drops, per interval of time. It stops early at a line that it cannot
-count. If the line has a time after the last interval, or a new flow or link for which the arrays
-have no room, the caller makes room and calls ``scan`` again. If the line is wrong, the caller
-reports an error.
+The function ``scan`` reads a block of the trace line by line. It adds what each line reports, such
+as a delivery or a drop, to sums per interval of time. It stops early in two cases:
+
+- There is no room to count the line: its time is after the last interval, or it shows a new flow or
+  link and the arrays are full. The caller then makes room and calls ``scan`` again.
+- The line is wrong. The caller then raises an error.
 """
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
 
@@ -208,9 +209,9 @@ def _data(s, flow, f, k, kind, t, at, to, tcp, size, seq, uid):
     elif kind == 114:
         if s.flow[f, FIRST_UID] < 0:
             s.flow[f, FIRST_UID] = uid
-        # A packet counts as delivered when the flow's sink receives it. The sink is the node of the
-        # flow's destination address. If the trace shows no packet of the flow received at this
-        # node, the sink is the last node that received the flow's first packet.
+        # A packet is delivered when it arrives at the flow's sink. The sink is the node with the
+        # flow's destination address. If no packet of the flow arrives at this node in the trace,
+        # the sink is the last node at which the flow's first packet arrives.
         moved = (
             uid == s.flow[f, FIRST_UID]
             and s.flow[f, SINK] != s.flow[f, DST]

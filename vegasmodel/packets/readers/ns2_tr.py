@@ -1,15 +1,17 @@
 """Reads ns-2 traces: events of packets (``+ - r d``) and traced variables of TCP agents.
 
-One file may hold both kinds of lines. The events, written by ``trace-all``, show deliveries at the
-destination, transmissions and retransmissions at the source, drops, the packets in flight, and the
-queue of every link. They also give RTTs, from a packet's transmission to its ACK. A packet that was
-sent twice gives no RTT. A packet smaller than the flow's largest one, such as a SYN, gives none
-either, because its transmission takes less time. The traced variables are ``cwnd_``, ``rtt_``,
-``ack_``, ``nrexmitpack_`` and ``ndatapack_``.
+One file may hold both. The traced variables are ``cwnd_``, ``rtt_``, ``ack_``, ``nrexmitpack_`` and
+``ndatapack_``. The events, written by ``trace-all``, show:
 
-A trace of the bottleneck alone has no events of a flow's source and destination. RTTs are then
-unknown, and deliveries are counted at the last node in the trace that the flow's first packet
-reached.
+- transmissions and retransmissions at the source, and deliveries at the destination,
+- drops, the packets in flight and the queue of every link,
+- RTTs, from a packet's transmission to its ACK.
+
+A packet that was sent twice gives no RTT. Nor does a packet smaller than the flow's largest one,
+such as a SYN, because it is transmitted faster.
+
+A trace of the bottleneck alone has no events at a flow's source or destination. RTTs are then
+unknown. Deliveries are counted at the last node in the trace that the flow's first packet reached.
 """
 
 from __future__ import annotations

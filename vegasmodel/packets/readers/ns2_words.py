@@ -1,8 +1,7 @@
 """Splits the lines of an ns-2 trace into words and converts words to numbers; compiled by Numba.
 
 The argument ``buf`` of the functions holds bytes of the trace. Integers of more than 18 digits are
-refused. A time is converted to the float that is nearest to its decimal digits, or to one that
-differs from this float only in the last bit.
+refused. A time becomes a float, whose last bit may be wrong.
 """
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
 

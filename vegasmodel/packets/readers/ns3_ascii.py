@@ -1,9 +1,12 @@
-"""Reads ns-3's ascii traces: events ``+ - d r`` (and ``t``) of network devices, with TCP over IPv4.
+"""Reads ns-3's ascii traces, whose lines are events of network devices, with TCP over IPv4.
 
-A flow is observed at one device: the first device that sends one of its segments. The reader counts
-the flow's segments when this device sends them, and its ACKs when this device receives them, as in
-a capture at the sender. Drops are counted at every device. The transmit queue of each device
-becomes a link of the trace, named ``node/device``.
+The first character of a line names the event: ``+`` a packet joins the device's transmit queue,
+``-`` it leaves this queue, ``t`` it is transmitted, ``r`` it is received, ``d`` it is dropped.
+
+Each flow is counted at its first device, the first one in the trace that sends the flow's data. The
+reader counts the data that this device sends and the ACKs that it receives, like a capture made
+there. Drops are counted at every device. The transmit queue of each device becomes a link of the
+trace, named ``node/device``.
 """
 
 from __future__ import annotations

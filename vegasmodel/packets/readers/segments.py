@@ -1,22 +1,20 @@
 """Tracks one direction of a captured TCP connection: its bytes, retransmissions and copies.
 
-The same bytes may appear in two captured segments for two reasons. Either the sender sent them
-twice: then the second segment is a retransmission. Or the capture contains one frame twice: then
-the second segment is a copy. The first of these rules that applies decides:
+A capture may show the same bytes in two segments. Either the sender sent the bytes twice: then the
+second segment is a retransmission. Or the capture has one packet twice: then the second segment is
+a copy. The first of these rules that applies decides which it is:
 
-- If the second segment has a later TCP timestamp than all segments before it, it is a
-  retransmission. If it has no timestamp, or the same as the latest before it, the IPv4 identifiers
-  are compared instead: a later identifier means a retransmission.
-- If the two segments do not begin and end with the same byte, the reason remains unknown.
-- If both segments have IPv4 identifiers, equal identifiers mean a copy, different ones a
-  retransmission.
-- If both segments have timestamps, different ones mean a retransmission.
-- If the second segment comes within half an RTT, it is a copy, because no sender retransmits so
-  early.
-- Otherwise the reason remains unknown.
+1. A second segment with a later TCP timestamp than all before it is a retransmission. If it has no
+   timestamp, or the same as the latest one, a later IPv4 identifier makes it a retransmission.
+2. If the second segment does not begin and end at the same bytes as the first, it is undecided.
+3. If both have IPv4 identifiers, equal ones mean a copy, different ones a retransmission.
+4. If both have TCP timestamps, different ones mean a retransmission.
+5. A second segment that follows within half the least time from a segment to its ACK is a copy. No
+   sender retransmits so early.
+6. Otherwise it is undecided.
 
-IPv4 identifiers are not used if they do not increase from one new segment to the next. If the
-reason remains unknown for any segment, the flow's number of retransmissions is unsure.
+IPv4 identifiers are ignored if the sender does not increase them from each new segment to the next.
+If any segment of a flow is undecided, the flow's number of retransmissions is unknown.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Stores samples of the state of every flow; if there are too many samples, it drops some.
 
-A sample has values such as the cwnd, and counters such as the bytes acknowledged. Counters are
-cumulative. So if samples are dropped, the remaining ones are further apart in time, but all packets
-are still counted. A counter that decreases belongs to a new connection between the same ports, and
-the new connection becomes a flow of its own. Bytes are divided by the flow's largest segment size
-to give packets.
+A sample holds values, such as the cwnd, and counters, such as the bytes acknowledged so far. If a
+sample is dropped, no bytes are missed, because the counter in the next sample includes them.
+
+If a counter decreases, a new connection between the same ports has begun. It is stored as a flow of
+its own. Bytes are converted to packets of the flow's largest segment size.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Writes the state of senders and queue as an array of numbers, so that two states can be compared.
 
-The array contains everything that determines the future of a simulation, with one exception. The
-packets of a flow that travel close together form a train (``trains.py``). The array does not say
-where on their path the trains are. This matters only while the windows do not fill the link. Which
-packets are lost is then random, so states are not expected to return.
+A search for periodic motion looks for a state that returns. The array contains everything that
+determines the future of a simulation, with one exception: it does not say where on their path the
+trains are. A train consists of the packets of one flow that travel close together (``trains.py``).
+Trains matter only while the windows do not fill the link. Random numbers then decide which packets
+are lost, so no state is expected to return.
 """
 
 from __future__ import annotations

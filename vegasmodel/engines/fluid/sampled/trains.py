@@ -1,15 +1,15 @@
 """Drops packets where the trains of several flows meet, although the link is idle at other times.
 
-While the windows do not fill the link, the packets of a window do not spread over the round trip.
-ACKs return at the rate at which the link sent the packets (Jacobson 1988, self-clocking). So the
-packets in flight stay together: they form a train, which passes the queue once per round trip
-(Zhang, Shenker and Clark 1991, clustering). Trains of flows with different RTTs meet now and then.
-Then packets arrive faster than the link sends them, and a small buffer overflows.
+A train consists of the packets that one flow has in flight. While the windows do not fill the link,
+these packets stay close together, because ACKs return at the rate at which the link sent the
+packets (Jacobson 1988, self-clocking). The train passes the queue once per round trip (Zhang,
+Shenker and Clark 1991, clustering). Trains of flows with different RTTs sometimes meet at the
+queue. Then packets arrive faster than the link sends them, and a small buffer overflows.
 
-A train has a front (its first packet), an end (its last packet), and n packets, which arrive at an
-even rate. While the windows do not fill the link, the equation of the package ``sampled`` for the
-queueing delay gives 0. So this module has a queue of its own, with q packets, for the trains that
-meet. It delays the front and the end of a train by q/c seconds, where c is the capacity.
+The package ``sampled`` computes the queueing delay from the windows. While the windows do not fill
+the link, this delay is 0. So this module counts separately how many packets, q, wait because trains
+meet. The first and the last packet of a train each wait q/c seconds, where c is the capacity.
+Between these two the packets of the train arrive at an even rate.
 """
 
 from __future__ import annotations
