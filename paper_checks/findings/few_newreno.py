@@ -146,9 +146,9 @@ flows do not fill their queue, so the NewReno flow finds room there. It gets {si
 pkt/s in the three runs.
 
 - The second setting is class-based queueing (CBQ), with flows in both directions. With CBQ each
-NewReno flow with the wrong mark gains, even if ten of the 20 have it. Both CBQ and the router give
-a queue more of the link if it has more flows. The router counts the flows of ACKs as well, CBQ
-counts only those of data.
+NewReno flow with the wrong mark gains, even if ten of the 20 NewReno flows have it. Both CBQ and
+the router give a queue more of the link if it has more flows. But the router counts the flows of
+ACKs as well, while CBQ counts only those of data.
 
 A Vegas flow that is marked as NewReno loses in all three settings, as `podlesny` says: it starves
 in the long queue.
@@ -165,9 +165,9 @@ ns-2. As many flows run in the reverse direction as forward, as in most experime
 
 {table(["NewReno per Vegas", "router", "CBQ"], two_way)}
 
-The first row, with 0.1 NewReno flows per Vegas flow, has only two NewReno flows. With the router,
-the relative fairness of the three runs is {fewest}. These values differ too much to say whether the
-router is fair in this case.
+The first row of this table, with 0.1 NewReno flows per Vegas flow, has only two NewReno flows. With
+the router of `podlesny`, the relative fairness in the three runs is {fewest}. These values differ
+too much to say whether the router is fair in this case.
 
 The last table has the relative fairness of the router of `podlesny` in ns-3, for 0.1 NewReno flows
 per Vegas flow and flows in one direction only. It has the mean over five seeds and the standard

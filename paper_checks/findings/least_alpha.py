@@ -139,11 +139,15 @@ def _lottery(runs: Runs) -> str:
     assert measured.base_rtt is not None
     rates = ", ".join(f"{rate:.0f}" for rate in sorted(measured.throughput[:, 0]))
     return f"""At a buffer of {buffer} packets on the link of `evaluation`, a mean over {RUNS} runs
-is uncertain, in ns-2 as in `rounds`.  There the queue never empties once Reno has filled it.  If
-Vegas starts when Reno already has a long queue, it counts this queue's delay as propagation delay,
-and gets far more.  For example, Vegas gets {rates} pkt/s in the {RUNS} runs with alpha = {alpha}.
-In the last of these it started 0.4 s after Reno, and in the others at most about 0.05 s after Reno.
-The mean of its baseRTT over the runs is {1e3 * measured.base_rtt[0]:.0f} ms; the true baseRTT is
+is uncertain, in ns-2 as in `rounds`. The result of a run depends on the start times, which are
+random. If Vegas starts when Reno already has a long queue, it counts the delay of this queue as
+propagation delay, and gets far more. The queue never empties there, so Vegas never corrects the
+mistake.
+
+For example, take alpha = {alpha} at a buffer of {buffer} packets on the link of `evaluation`.
+Beside Reno, Vegas gets {rates} pkt/s in the {RUNS} runs of ns-2. In the last of these runs Vegas
+started 0.4 s after Reno, in the others at most about 0.05 s after Reno. The mean of Vegas's baseRTT
+over the runs is {1e3 * measured.base_rtt[0]:.0f} ms; the true baseRTT is
 {1e3 * short(buffer, alpha).members[0].rtt:.0f} ms."""
 
 
@@ -184,9 +188,9 @@ values of alpha, {RUNS} runs each. The fair alpha is interpolated between the tw
 equal throughputs.
 
 The tables also have the fair alpha by the mini-cycle model of the paper `devendictis`. It follows
-the two windows, round trip by round trip, from one overflow of the buffer to the next. The model
-has two columns. In the column "both lose", both sources lose a packet at an overflow. In the column
-"who grows loses", only a source whose window grows loses a packet.
+the two windows, round trip by round trip, from one overflow of the buffer to the next. There are
+two columns for this model. In the column "both lose", both sources lose a packet at an overflow. In
+the column "who grows loses", only a source whose window grows loses a packet.
 
 To compare the mini-cycle model of `devendictis` with ns-2, this page changes the model in three
 points:
@@ -213,10 +217,10 @@ The last table has the mean error of the fair alpha against ns-2, over the buffe
 
 {table(["model", "link of evaluation", "link of devendictis"], missed)}
 
-**What survives.** The fair alpha grows with the buffer B, as the threshold B_th = alpha (3 - 2
-lambda) of `devendictis` suggests. In ns-2 it is roughly two fifths of the buffer. Straight lines
-fitted to ns-2's fair alphas are {lines[0]} packets for the link of `evaluation`, and {lines[1]}
-packets for the link of `devendictis`.
+**What survives.** The fair alpha grows with the buffer B, as the paper `devendictis` suggests: its
+threshold for the buffer is proportional to alpha. In ns-2 the fair alpha is roughly two fifths of
+the buffer. Straight lines fitted to ns-2's fair alphas are {lines[0]} packets for the link of
+`evaluation`, and {lines[1]} packets for the link of `devendictis`.
 
 In ns-2 an alpha of 3 packets is fair at a buffer of {three[0]:.0f} packets on the link of
 `evaluation`, and of {three[1]:.0f} packets on the link of `devendictis`. For comparison, the paper

@@ -182,7 +182,8 @@ all connections have the same backlog.
 In ns-2 2.35 the connection with the longer delay loses in only {lose[NS2]} of {len(real)} cases,
 because ns-2 rounds the backlog. This has two effects. First, a window stops growing at a backlog of
 alpha - 1/2 instead of alpha. Second, slow start ends at another time. The backlog of the connection
-with the longer delay may then jump from below alpha to above it.
+with the longer delay may then jump from below alpha to above it, so that this connection need not
+lose.
 
 **Which hypothesis is wrong.** `tsang` says that every connection knows its true minimum RTT. This
 is wrong: the two connections start together, and the first packet of the connection with the longer
