@@ -402,7 +402,7 @@ def print_checks(checks: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _brief(value: Any) -> str:
-    """A paper's printed value, or the value computed for it, as text of at most 24 characters."""
+    """The text that stands for ``value`` in a table; a text of more than 24 characters is cut."""
     if isinstance(value, float):
         text = f"{value:.4g}"
     elif isinstance(value, (list, tuple)):
@@ -413,7 +413,10 @@ def _brief(value: Any) -> str:
 
 
 def print_trajectories(data: xr.Dataset, *, json: bool) -> None:
-    """Print each flow's and each link's means over the second half of a simulation."""
+    """Print means over the second half of a simulation, as a table or, with ``json``, as JSON.
+
+    A flow has a mean window, rate and RTT; a link has a mean queue.
+    """
     half = data.isel(time=slice(data.sizes["time"] // 2, None))
     means = half.mean("time", skipna=True)
     flows: list[dict[str, Any]] = [

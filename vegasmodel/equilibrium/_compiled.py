@@ -56,15 +56,15 @@ def _fused(_context: Any, a: Any, b: Any, c: Any) -> Any:
 
 @numba.njit  # type: ignore[untyped-decorator]  # Numba
 def _remainder(a: float, q: float, s: float) -> float:
-    """``a - q s``, exact like ``kernel.remainder``, but by the machine's fused multiply-add."""
+    """``a - q s``, exact like ``kernel.remainder``, but by a fused multiply-add."""
     return _fused(-q, s, a)  # type: ignore[no-any-return]  # Numba
 
 
 def _source() -> dict[str, Any]:
-    """The names that the solver's functions use, with their values: the scope to be compiled.
+    """The names that the solver's functions use, each with its function or value.
 
-    They come from ``_secular_kernel`` and ``_secular_lanes``; ``remainder`` is replaced by a
-    function for the machine instruction.
+    They come from ``_secular_kernel`` and ``_secular_lanes``. Only ``remainder`` is replaced, by a
+    function that uses the processor's fused multiply-add.
     """
     return {**vars(kernel), **vars(lanes), "remainder": _remainder}
 
@@ -77,10 +77,10 @@ def _compile(
     threads: bool = False,
     inline: str = "never",
 ) -> dict[str, Any]:
-    """A copy of the names in ``scope`` in which the functions ``names`` are compiled.
+    """Compile the functions ``names`` of ``scope``; returns a copy of ``scope`` that contains them.
 
-    The compiled functions call one another.  If a function is compiled for two scopes, ``suffix``
-    keeps their files on disk apart.
+    The compiled functions call one another. If the same function is compiled more than once, each
+    time with another ``suffix``, its files on disk have different names.
     """
     options: dict[str, Any] = {"parallel": threads, "inline": inline}
     options |= {"error_model": "numpy", "nogil": True}
@@ -95,9 +95,10 @@ def _compile(
 
 @functools.cache
 def batch(threads: bool) -> Callable[..., None]:
-    """Returns ``solve_batch`` compiled: it solves many cases, each one link with its flows.
+    """Return the compiled ``solve_batch``, which solves many cases.
 
-    With ``threads`` several threads share the cases. To start the threads takes milliseconds.
+    A case is one link with its flows. With ``threads`` several threads share the cases. Starting
+    the threads takes milliseconds.
     """
     scope = _compile(_source(), _SCALAR)
     # calls cost: each counts the references to its arrays, atomically
@@ -109,9 +110,9 @@ def batch(threads: bool) -> Callable[..., None]:
 
 @functools.cache
 def case() -> Callable[..., tuple[float, float, float, int, int]]:
-    """Returns ``solve_case`` compiled: it solves one case, and several threads share its flows.
+    """Return the compiled ``solve_case``, which solves one case: a link with its Vegas flows.
 
-    A case is one link with its Vegas flows.
+    Several threads share the flows.
     """
     scope = _compile(_source(), _SCALAR)
     scope = _compile(scope, _CHUNKED, "_threads", threads=True)

@@ -79,14 +79,22 @@ def follow(
 ) -> Branch:
     """Follow a branch of solutions of ``equations``, from a solution near ``x`` at ``parameter``.
 
-    The branch ends where the parameter leaves ``ends``, after ``most`` points, where the unknowns x
-    make ``within(x)`` false, or where no next point is found. ``rising`` says whether the parameter
-    rises at the beginning of the branch. The values of ``equations`` should be of order 1, and NaN
-    where they are not defined. ``scale`` [n + 1] says how much each unknown and, as its last entry,
-    the parameter change in a step of length 1. If ``scale`` is one number, it holds for the
-    unknowns, and that of the parameter is the length of ``ends``. ``slopes`` gives the derivatives;
-    without it they are finite differences. Raises ``ValueError`` if there is no solution near ``x``
-    at ``parameter``.
+    ``equations(x, p)`` returns n values for n unknowns x and the parameter p. At a solution all
+    values are 0. They should be of order 1, and NaN where they are not defined. ``slopes(x, p)``
+    returns their derivatives; without it the derivatives are finite differences.
+
+    ``rising`` says whether the parameter rises at the beginning of the branch. The branch ends when
+
+    - the parameter leaves the interval ``ends``,
+    - ``within(x)`` is false,
+    - the branch has ``most`` points, or
+    - no next point is found.
+
+    ``step`` is the greatest length of a step. ``scale`` [n + 1] holds the units in which lengths
+    are measured: one for each unknown, and the last for the parameter. If ``scale`` is one number,
+    it is the unit of every unknown, and the parameter's unit is the length of ``ends``.
+
+    Raises ``ValueError`` if there is no solution near ``x`` at ``parameter``.
     """
     guess = np.atleast_1d(np.asarray(x, dtype=np.float64))
     n, (low, high) = guess.size, ends
@@ -129,9 +137,10 @@ def follow(
 
 
 class _Curve:
-    """The curve of solutions of F(x, p) = 0, in the scaled variables u = (x, p)/scale.
+    """The curve of solutions of F(x, p) = 0, for n unknowns x and a parameter p.
 
-    x are the n unknowns, p is the parameter.
+    The methods use the scaled variables u: the n unknowns and then p, each divided by its entry in
+    ``unit``.
     """
 
     def __init__(self, equations: Equations, slopes: Slopes | None, unit: Floats) -> None:
@@ -174,7 +183,7 @@ class _Curve:
         return None
 
     def tangent(self, u: Floats, along: Floats) -> Floats:
-        """The unit tangent of the curve at u, in the direction nearer to ``along``.
+        """The unit tangent of the curve at u; of its two directions, the one nearer to ``along``.
 
         It is NaN if F has no finite derivatives at u.
         """
@@ -185,10 +194,10 @@ class _Curve:
         return np.asarray(math.copysign(1.0, direction @ along) * direction)
 
     def fold(self, u: Floats, tangent: Floats, length: float) -> Fold:
-        """The fold in a step along the curve: there the parameter p is greatest or least.
+        """The fold within one step along the curve: there the parameter p is greatest or least.
 
-        The step starts at ``u`` and goes ``length`` along ``tangent``. At the fold the component
-        along p of the curve's tangent changes sign.
+        The step starts at the point ``u`` and goes the distance ``length`` in the direction
+        ``tangent``. At the fold p stops rising and begins to fall, or the other way round.
         """
         from scipy.optimize import brentq
 

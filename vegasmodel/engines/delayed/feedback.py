@@ -74,7 +74,7 @@ STEP_LIMIT = 3e9  # steps of a flow, which take half an hour
 @kinds.checked
 @dataclass(frozen=True, eq=False)
 class Rest:
-    """An equilibrium in which a run begins: delay and windows were constant before time 0."""
+    """A run's initial equilibrium: up to time 0, queueing delay and windows are constant."""
 
     delay: float  # s, seconds
     window: Floats  # [flow] packets
@@ -82,9 +82,10 @@ class Rest:
 
 @dataclass(frozen=True, eq=False)
 class DelayedRun:
-    """Result of a run: trajectories on a grid of times, and averages for each flow and link.
+    """Result of a run: curves over time, and averages for each flow and for the link.
 
-    An average covers the time after warmup in which the flow is active.
+    The averages cover the time after warmup.  A flow's averages leave out the time in which it is
+    inactive.
     """
 
     time: Floats  # [t] s
@@ -127,18 +128,18 @@ def run(
 ) -> DelayedRun:
     """Integrate the equations of the windows from time 0 to the scenario's ``duration``.
 
-    The result holds each trajectory at ``samples`` evenly spaced times.  ``losers`` and ``packets``
-    have the meanings that they have in ``continuous.run``.  ``step`` is the length of an
-    integration step divided by the shortest propagation RTT of a flow.  The error falls with the
-    square of ``step`` where the motion is smooth.
+    - ``samples`` is the number of times, evenly spaced, at which the result gives the curves.
+    - ``losers`` and ``packets`` mean the same as in ``continuous.run``.
+    - ``step`` is the length of an integration step divided by the shortest propagation RTT.
+    - ``begin`` is an equilibrium in which the run begins.  Without it the network is empty at
+      first.
 
-    A propagation delay between a sender and the queue, in either direction, that is shorter than a
-    step counts as one step.  This changes little, because only the differences between the flows'
-    delays matter.
+    The propagation delay from a sender to the queue, and that from the queue back to the sender,
+    are made at least one step long.  The sum of the two, the flow's propagation RTT, stays the
+    same.
 
-    With ``begin``, the run begins at that equilibrium, which may be the one of a slightly different
-    scenario.  Otherwise it begins with an empty network.  Raises ``ValueError`` where the model has
-    no equation for the scenario (``unsupported`` gives the reason) or would take too long.
+    Raises ``ValueError`` if the model cannot simulate the scenario (``unsupported`` says why), or
+    if the run would take too long.
     """
     reason = unsupported(scenario)
     if reason is not None:
@@ -195,7 +196,7 @@ def run(
 
 
 def at_rest(flows: Flows, way: Floats) -> tuple[Senders, Past]:
-    """The initial state of the senders, and their stored past, for a network empty up to time 0.
+    """The senders' state at time 0, and the stored past, if the network is empty up to time 0.
 
     ``way`` [flow] is the propagation delay from each sender to the queue, in seconds.
     """
@@ -233,10 +234,7 @@ def at_rest(flows: Flows, way: Floats) -> tuple[Senders, Past]:
 
 
 def chances(scenario: Scenario) -> Chance:
-    """The probabilities with which the scenario's link drops packets although its buffer has room.
-
-    They come from random loss and from the parameters of RED, if the link has it.
-    """
+    """The scenario's parameters of random loss and RED, by which the link drops packets."""
     link, queue = scenario.links[0], scenario.links[0].queue
     if not isinstance(queue, Red):
         return Chance(link.loss, False, 0.0, 1.0, 0.0, False, 1.0)
@@ -249,11 +247,11 @@ def chances(scenario: Scenario) -> Chance:
 def resting(
     flows: Flows, way: Floats, rest: Rest, c: float, chance: Chance
 ) -> tuple[Senders, Past]:
-    """The initial state of the senders, and their stored past, for an equilibrium up to time 0.
+    """The senders' state at time 0, and the stored past, for a run that begins in equilibrium.
 
-    ``rest`` is this equilibrium.  ``way`` [flow] is the propagation delay from each sender to the
-    queue in seconds, and ``c`` the capacity in pkt/s.  All rates were constant before time 0, so
-    two points in time describe the whole past.
+    ``rest`` is the equilibrium.  All rates were constant before time 0, so two points in time
+    describe the whole past.  ``way`` [flow] is the propagation delay from each sender to the queue
+    in seconds, and ``c`` the capacity in pkt/s.
     """
     y, past = at_rest(flows, way)
     s, W = rest.delay, np.asarray(rest.window, dtype=np.float64)

@@ -45,12 +45,13 @@ RATE_ERROR = 4.0 * 2.0**-52  # of the capacity: rounding error of a sum of rates
 
 @jit
 def threshold(e: float, rtt: float, over: float, s: float, over_base: bool) -> tuple[float, float]:
-    """Window at which Vegas's backlog equals e packets, and its derivative dW/ds.
+    """Window W at which Vegas's backlog equals e packets, and its derivative dW/ds.
 
-    Here s is the queueing delay. Equation (4) of the paper ``boutremans`` gives
-    W = e (T + s)/(s - x). Linux divides by baseRTT instead of the RTT, so there
-    W = e (T + x)/(s - x). T (``rtt``) is the propagation delay, and x (``over``) the flow's
-    over-estimate of it.
+    T (``rtt``) is the propagation delay, s the queueing delay, and x (``over``) the flow's
+    over-estimate of T. So the RTT is T + s, and Vegas's baseRTT is T + x.
+
+    The backlog is W (RTT - baseRTT)/RTT, so W = e (T + s)/(s - x) (``boutremans`` (4)). Linux
+    divides by baseRTT instead (``over_base``), so there W = e (T + x)/(s - x).
     """
     gap = s - over
     if gap <= 0.0 or e == np.inf:
@@ -65,12 +66,14 @@ def window_after(
 ) -> tuple[float, float, float, int]:
     """Window W1 of flow i at the end of a step of length h from the queueing delay s to s1.
 
-    Also returns its derivatives with respect to s1 and to h, and how the window moves. The window
-    goes from W to W1 = W + m g, which is equation (W2) of this module in implicit form. Here T is
-    the propagation delay, and g = h/2 (1/(T + s) + 1/(T + s1)) is the length of the step in round
-    trips. The law chooses the direction m from the window and the delay at the end of the step: m
-    is 1 if the window grows, -1 if it shrinks and 0 if it rests. If the window slides on a
-    threshold of the backlog, m lies between these values.
+    T is the propagation delay, and W the window at the beginning of the step. The step lasts g
+    round trips, with g = h/2 (1/(T + s) + 1/(T + s1)). Outside slow start W1 = W + m g, by equation
+    (W2) of this module. The law chooses m from the state at the end of the step: m is positive if
+    the window grows, -1 if it shrinks and 0 if it rests. If the window slides on a threshold of the
+    backlog, m lies between these values. In slow start the window grows exponentially with g.
+
+    Returns W1, its derivatives with respect to s1 and to h, and how the window moves (``UP``,
+    ``DOWN``, ``REST``, or the threshold on which it slides).
     """
     W, x, slow = y.window[i], y.over_estimate[i], y.in_slow_start[i]
     if y.clock[0] < y.recovery_until[i]:
@@ -131,11 +134,15 @@ def excess(
 def delay_after(
     p: Flows, y: State, on: np.ndarray, guess: float, h: float, c: float, s_max: float
 ) -> float:
-    """Queueing delay at the end of a step of length h; a value above ``s_max`` means overflow.
+    """Queueing delay s1 at the end of a step of length h.
 
-    The delay is the root s1 of the function ``excess``, which falls as s1 grows.  Newton's method
-    starts at ``guess`` and keeps a bracket around the root.  The method may oscillate because the
-    slope of ``excess`` jumps at some values of s1.  A secant step across the bracket prevents that.
+    It is the root of the function ``excess``, which falls as s1 grows; it is 0 if there is no
+    queue. The delay of a full buffer is ``s_max``. A result above ``s_max`` means that the buffer
+    overflows.
+
+    Newton's method starts at ``guess``. It may oscillate, because the slope of ``excess`` jumps at
+    some values of s1. So a bracket around the root is kept. If a Newton step leaves it, a secant
+    step or a bisection replaces the Newton step.
     """
     s, low, high = y.clock[1], -1.0, np.inf  # low < 0: not known to have a queue
     f_low, f_high, chords = 0.0, 0.0, 0
@@ -168,9 +175,9 @@ def delay_after(
 def time_to(
     p: Flows, y: State, on: np.ndarray, s: float, h: float, c: float, s_max: float
 ) -> float:
-    """Time within a step of length h at which the queueing delay reaches ``s_max``.
+    """Time within a step of length h at which the queueing delay reaches ``s_max`` (a full buffer).
 
-    It is the step length at which ``excess`` is 0, if the step ends at the delay ``s_max``.
+    A step of this length that ends at the delay ``s_max`` makes the function ``excess`` 0.
     """
     low, high, guess = 0.0, h, 0.5 * h
     for _ in range(100):
@@ -190,7 +197,10 @@ def time_to(
 
 @jit
 def extrapolate(s: float, trend: tuple[float, float], h: float) -> float:
-    """A first guess of the queueing delay after h seconds, by a Taylor series of two terms."""
+    """A first guess of the queueing delay after h seconds.
+
+    The delay is now s, and ``trend`` holds its first and second time derivatives.
+    """
     slope, bend = trend
     return max(s + h * (slope + 0.5 * h * bend), 0.0)
 
@@ -202,10 +212,11 @@ def try_step(
 ) -> tuple[float, float]:  # fmt: skip
     """Try a step of at most h seconds, which ends early if the buffer becomes full.
 
-    Returns the step's length and the queueing delay at its end.  ``trend`` holds approximate first
-    and second time derivatives of the queueing delay.  ``new`` receives the windows at the end of
-    the step.  ``moves`` receives how each window moves; its last entry says whether there is a
-    queue.
+    Returns the step's length and the queueing delay at its end. ``trend`` holds approximate first
+    and second time derivatives of this delay.
+
+    The function writes the windows at the end of the step into ``new``. It writes how each window
+    moves into ``moves``, followed by one more entry: ``UP`` if there is a queue, else ``REST``.
     """
     s = y.clock[1]
     s1 = delay_after(p, y, on, extrapolate(s, trend, h), h, c, s_max)

@@ -54,12 +54,12 @@ def _hystart_reset(f: Sender, now: float) -> None:
 
 @jit
 def sample(f: Sender, rtt: float, now: float, acked: float, samples: float) -> None:
-    """Process ``samples`` RTT samples of ``rtt`` seconds: the kernel's cubictcp_acked.
+    """Process ``samples`` RTT samples of ``rtt`` seconds, as the kernel's cubictcp_acked does.
 
-    The ACKs reach up to packet ``acked``. The samples update the least RTT, and HyStart may end
-    slow start because of them. In a recovery SACK reports packets that arrive behind a missing one.
-    Their RTTs count, too, so the least RTT may be measured in a recovery, when the queue is short
-    (tcp_clean_rtx_queue).
+    ``acked`` is the number of the last packet acknowledged. The samples update the least RTT, and
+    HyStart may end slow start because of them. In the first second after a recovery, samples are
+    ignored. During a recovery they count: they come from packets that SACK reports, and the queue
+    is short then.
     """
     if now - f.epoch_start < AFTER_LOSS and f.epoch_start < NEVER:
         return
@@ -95,9 +95,10 @@ def _ticks_at(f: Sender, now: float) -> float:
 def _target(f: Sender, now: float) -> float:
     """CUBIC's target window C (t - K)^3 + W_max, in whole packets (RFC 9438, equation 1).
 
-    C is CUBIC's constant. The time t is the time since the start of the epoch plus the least RTT.
-    The epoch starts with the first ACK in congestion avoidance after the last cut. At t = K the
-    target is W_max (or the window at the start of the epoch, if that is larger).
+    C is CUBIC's constant. An epoch starts with the first ACK in congestion avoidance after a cut.
+    The time t is the time since this start plus the least RTT. The target reaches W_max, which was
+    set at the last loss, at t = K. If the window is already above W_max when the epoch starts, this
+    window takes the place of W_max.
     """
     min_rtt = np.ceil(f.delay_min / f.cubic_tick) if f.delay_min < NEVER else 0.0
     ticks = _ticks_at(f, now) - _ticks_at(f, f.epoch_start) + min_rtt
@@ -179,7 +180,7 @@ def recalc_ssthresh(f: Sender, window: float) -> None:
 def acks_to_packet(f: Sender) -> float:
     """Number of ACKs after which the window next grows by a packet, if ``cnt`` does not change.
 
-    ``cnt`` is the number of ACKs for each packet of growth; some of them may have arrived already.
+    ``cnt`` is the number of ACKs for each packet of growth. Some of them may have arrived already.
     """
     if f.passes_ssthresh and f.cwnd <= f.ssthresh:
         return 1.0

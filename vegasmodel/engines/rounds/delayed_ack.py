@@ -49,7 +49,7 @@ def delack_expiry(f: Sender) -> float:
 def _receiver_rto(f: Sender) -> float:
     """The receiver's own retransmission timeout, in ticks of Linux's clock.
 
-    The receiver sends no data, so the handshake gave it its only RTT sample.
+    It follows from a single RTT sample, that of the handshake, because the receiver sends no data.
     """
     return np.ceil(rto_of(f.receiver_rtt, 0.5 * f.receiver_rtt) / JIFFY)
 
@@ -122,8 +122,9 @@ def _set_delack_timer(f: Sender, now: float) -> None:
 def delay_ack(f: Sender, p: Parcel, now: float) -> float:
     """Delay the ACK of a packet that has arrived at the receiver.
 
-    Returns the time at which the ACK would reach the sender if it were not delayed. If a second
-    packet arrives before the delayed ACK is sent, only the second one gives an RTT sample.
+    Returns the time at which the ACK would reach the sender without the delay. If a second packet
+    arrives before the delayed ACK is sent, one ACK acknowledges both. Only the second packet then
+    gives an RTT sample.
     """
     end = acknowledge(f, p, 1.0, now, 0.0)
     f.delack_packets = 1.0
@@ -136,8 +137,8 @@ def delay_ack(f: Sender, p: Parcel, now: float) -> float:
 def hold_duplicate(f: Sender, acks: float) -> float:
     """Seconds for which Linux's receiver holds back ``acks`` duplicate ACKs, to send fewer of them.
 
-    For each missing packet the first three duplicate ACKs are sent at once (the kernel's
-    __tcp_ack_snd_check). The others wait for at most a twentieth of the RTT.
+    For each missing packet it sends the first three duplicate ACKs at once (the kernel's
+    __tcp_ack_snd_check). It holds back later ones for at most a twentieth of the RTT.
     """
     if not f.delayed_ack or f.quick_acks_left > 0.0 or f.late_duplicates == 0.0:
         return 0.0
@@ -151,9 +152,9 @@ def hold_duplicate(f: Sender, acks: float) -> float:
 
 @rare
 def sample_single(f: Sender, delay: float) -> None:
-    """Take the RTT sample of a packet whose delayed ACK was sent without a second packet.
+    """Take an RTT sample from a delayed ACK that acknowledges only one packet.
 
-    The receiver had delayed the ACK by ``delay`` seconds.
+    The sample includes the delay of the ACK, ``delay`` seconds.
     """
     f.rtt_area += delay
     f.rtt_sum += f.rtt_last + delay

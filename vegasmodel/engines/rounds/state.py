@@ -370,7 +370,7 @@ class Net(NamedTuple):
 def around(place: int, ring: Table[Parcel]) -> int:
     """The index of a record in a ring buffer; at the buffer's end the indices begin again at 0.
 
-    ``place`` is less than twice the length of the buffer. A comparison and a subtraction are faster
-    than the operator ``%``.
+    ``place`` must be less than twice the length of the buffer. So one comparison and one
+    subtraction suffice, which are faster than the operator ``%``.
     """
     return place if place < ring.shape[0] else place - ring.shape[0]

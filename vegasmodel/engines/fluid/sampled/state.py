@@ -36,9 +36,9 @@ SIZE = LOSSES + len(_MOVING) + 2  # numbers of each flow, at most
 
 @jit
 def write_state(out: Floats, flows: Table[Sender], state: Table[LinkState]) -> int:
-    """Write all numbers of the state of senders and queue into ``out``; returns how many they are.
+    """Write the state of senders and queue into ``out``, as numbers; returns how many they are.
 
-    The first numbers are how many packets each flow has lost.
+    First comes for each flow the number of packets that it has lost.
     """
     n, senders, now = 0, memory(flows), Now(state[0].time, 0.0, 1.0)
     for i in range(flows.shape[0]):
