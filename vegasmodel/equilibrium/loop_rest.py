@@ -227,11 +227,13 @@ def _limits(sources: Sources, s: float, p: float) -> tuple[Floats, Floats]:
 
 
 def _answers(sources: Sources, W: Floats, s: float, p: float) -> tuple[Floats, Floats]:
-    """How each flow's window reacts to the queue: the fields ``slope`` and ``climb`` of ``Loop``.
+    """The fields ``slope`` and ``climb`` of ``Loop``: two arrays with one number per flow.
 
-    ``slope`` (without unit) is set for a window that the backlog threshold limits: it says how
-    strongly this window falls as the queueing delay grows. ``climb`` is set for a window that
-    losses limit: its growth in packets per round trip. For all other windows both are 0.
+    ``slope`` is positive only for a window that the backlog threshold limits. It says how strongly
+    the window falls as the queueing delay grows, and has no unit. ``climb`` is positive only for a
+    window that losses limit. It is the growth of the window in packets per round trip.
+
+    A window at its least or greatest value has 0 in both arrays.
     """
     edge, by_loss = _limits(sources, s, p)
     free = (sources.least < W) & (sources.most > W)

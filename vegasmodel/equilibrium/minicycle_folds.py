@@ -54,8 +54,9 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 class Cycles:
     """Steady cycles of Vegas and Reno at different buffer sizes: arrays with one entry per cycle.
 
-    The cycles are in the order of the curve of solutions, along which the buffer size may rise and
-    fall. Throughputs are those of one flow.
+    The entries follow the curve of solutions from the smallest buffer on. Where the curve turns
+    back, the buffer size falls again. So there may be several cycles for one buffer size.
+    Throughputs are those of one flow.
     """
 
     buffer: Floats  # packets
@@ -85,15 +86,17 @@ def cycles(
 ) -> Cycles:
     """The steady cycles as the buffer size varies: one curve of solutions from the smallest buffer.
 
-    A fraction p of the overflows cuts Vegas's window, so an overflow multiplies the window by
-    lambda^p on average. At the smallest buffer p = 1. Further along the curve p may be smaller.
+    A loss multiplies Vegas's window by lambda = ``decrease``, which is below 1. Only a fraction p
+    of the overflows cuts the window, so an overflow multiplies it by lambda^p on average. At the
+    smallest buffer p = 1. Further along the curve p may be smaller. `minicycle.solve`, called with
+    ``decrease`` = lambda^p, gives the throughputs.
 
-    capacity is in pkt/s, rtt in s, alpha (the lower threshold) in packets, and ``buffers`` are the
-    least and the greatest buffer in packets. decrease is lambda < 1, the factor of Vegas's window
-    at a loss. ``variant`` and ``response`` are as in `minicycle.solve`. The throughputs come from
-    `minicycle.solve`, called with lambda^p as the factor at a loss. Raises FieldError for arguments
-    out of range, for decrease = 1, and for a least buffer above B_th (`minicycle.threshold`), where
-    no cycle has p = 1.
+    ``capacity`` is in pkt/s, ``rtt`` in s, and ``alpha``, the lower threshold, in packets.
+    ``buffers`` are the least and the greatest buffer in packets. ``variant`` and ``response`` are
+    as in `minicycle.solve`.
+
+    Raises FieldError for arguments out of range, and for a least buffer so large that no cycle has
+    p = 1.
     """
     M = float(positive("capacity", capacity) * positive("rtt", rtt))
     A, lag = float(positive("alpha", alpha)), float(numbers("response", response))

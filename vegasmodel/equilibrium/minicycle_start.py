@@ -32,11 +32,11 @@ LONGEST = 2000  # mini-cycles; doubling ends before 1024 of them, or float64 doe
 
 
 def edge(backlog: Floats, variant: Variant, n_V: Floats, M: Floats) -> Edge:
-    """The sum of the Vegas windows as a function of the queue, if each backlog is ``backlog``.
+    """The sum of the Vegas windows as a function of the queue, at the same ``backlog`` per flow.
 
-    The backlog of a flow, in packets, is computed as the variant does. The function is equation (7)
-    of the paper ``devendictis``. n_V is the number of Vegas flows and M the bandwidth-delay product
-    in packets.
+    This is equation (7) of the paper ``devendictis``. The backlog is in packets, computed by the
+    formula of ``variant``. n_V is the number of Vegas flows and M the bandwidth-delay product in
+    packets.
     """
     A = n_V * np.maximum(backlog, 0.0)
     return Edge(shift=np.zeros_like(A) if find(variant).backlog_over_base else A, pull=A * M)
@@ -45,11 +45,11 @@ def edge(backlog: Floats, variant: Variant, n_V: Floats, M: Floats) -> Edge:
 def edges(
     alpha: Floats, beta: Floats, variant: Variant, n_V: Floats, M: Floats
 ) -> tuple[Edge, Edge]:
-    """Two functions of the queue: the sum of the Vegas windows at the least and greatest backlog.
+    """The sum of the Vegas windows as a function of the queue, at both limits of the backlog.
 
-    Vegas keeps its window if its backlog is between these two backlogs. They follow from alpha,
-    beta and the rounding of the variant. Each function is an ``Edge``: equation (7) of the paper
-    ``devendictis`` at one of the two backlogs.
+    Vegas keeps its window while its backlog is between these two limits. They follow from alpha,
+    beta and the rounding of the variant. The first function is for the lower limit, the second for
+    the upper one.
     """
     lower, upper = dead_zone(alpha, beta, variant)
     return edge(lower, variant, n_V, M), edge(upper, variant, n_V, M)

@@ -43,13 +43,14 @@ WORK = ".work"
 def run(
     tables: Sequence[dict[str, Any]], folder: str | Path, *, processes: int | None = None
 ) -> Iterator[tuple[Scenario, Path]]:
-    """Run ns-2 on each scenario that has no valid result in ``folder``.
+    """Run ns-2 on each scenario that has no valid result in ``folder``; yield all results.
 
-    Yields each scenario and the path of its result, as soon as the result is ready.  A scenario
-    whose result existed before is yielded too.  ``tables`` are the contents of scenario files.
+    ``tables`` are the contents of scenario files.  Yields each scenario with the path of its result
+    file, as soon as that file is ready.  Results that existed before are yielded, too.
     ``processes`` is the number of ns-2 processes that run at the same time (default: one per core).
-    Before anything runs, raises ``FieldError`` for a bad folder or the first bad scenario.  Also
-    raises the errors of ``ns2.run``.
+
+    Raises ``FieldError``, before the first run, if the folder cannot be used or a scenario is
+    invalid.  Also raises the errors of ``ns2.run``.
     """
     folder = Path(folder)
     scenarios = [Scenario.from_dict(table) for table in tables]
@@ -74,8 +75,9 @@ def run(
 def _alone(folder: Path) -> Iterator[None]:
     """Lock ``folder`` for one campaign, and remove the temporary files that a killed campaign left.
 
-    The kernel releases the lock when this process ends, for whatever reason.  Some network file
-    systems have no locks; there, nothing is locked.
+    Raises ``FieldError`` if another campaign has locked the folder, or if the folder cannot be
+    used.  The kernel releases the lock when this process ends, even if it is killed.  Some network
+    file systems have no locks.  On these the folder is not locked.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -49,9 +49,11 @@ def run(
 ) -> Prediction:
     """Simulate ``scenario`` ``run.times`` times in ns-3 and return means over the runs.
 
-    Results and arguments are those of ``ns2.run``, except ``spaced`` and ``stock``, which ns-3 does
-    not have.  Random start times and seeds are drawn as for ns-2. The function raises
-    ``FieldError`` for a field that ns-3 cannot simulate, ``EngineMissing`` and ``EngineFailed``.
+    The result and the arguments are those of ``ns2.run``; but ``spaced`` and ``stock`` do not exist
+    here.  Random start times and seeds are drawn as for ns-2.
+
+    Raises ``FieldError`` if ns-3 cannot simulate the scenario, ``EngineMissing`` if ns-3 or the
+    compiler is missing, and ``EngineFailed`` if compiling or a run fails.
     """
     expect(scenario)
     interval = interval or engine.default_interval(scenario)

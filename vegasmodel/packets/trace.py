@@ -111,7 +111,7 @@ class Trace:
     - ``scenario``: the fingerprint (hash) of the scenario that was run, if known.
     - ``provenance``: notes such as the source, its version and how a variable was obtained.
     - ``controls``: congestion control (``vegas``, ``reno``) by flow name, where known.
-    - ``doubts``: what is uncertain about the values, by the name of the assumption concerned.
+    - ``doubts``: texts on what is uncertain about the values, by the name of an assumption.
     """
 
     data: xr.Dataset
@@ -223,10 +223,12 @@ def make(
 ) -> Trace:
     """Make a trace from plain arrays.
 
-    ``times`` [n] are the ends of the intervals, s.  ``variables`` are arrays by name, in the shapes
-    and units of ``VARIABLES``.  A variable that is NaN everywhere is left out; the others are not
-    copied.  Raises ``FieldError``, a ``ValueError``, for wrong shapes, for no times or times that
-    do not increase, and for names that are repeated, too long or end with NUL (which NumPy drops).
+    ``times`` [n] are the ends of the intervals, s. ``variables`` has arrays by name, in the shapes
+    and units of ``VARIABLES``. A variable that is NaN everywhere is left out. The trace may share
+    the memory of the arrays.
+
+    Raises ``FieldError``, a ``ValueError``, for a wrong shape, for times that do not increase, and
+    for names of flows or links that are repeated, too long or end with a NUL character.
     """
     import xarray as xr
 
@@ -374,9 +376,9 @@ def _about(path: str | Path, metadata: Mapping[bytes, bytes] | None, rows: int) 
 
 
 def _columns(path: str | Path, schema: Any, about: dict[str, Any], rows: int) -> dict[str, int]:
-    """Check the Parquet columns of a trace file; return the length of each column's lists, by name.
+    """Check the Parquet columns of a trace file; return the width of each column, by name.
 
-    The entries of these columns are lists with one value per flow or per link.
+    Each entry of a column is a list with one value per flow or per link. The width is its length.
     """
     import pyarrow as pa
 

@@ -60,9 +60,9 @@ class Field:
 
     @property
     def plain(self) -> Any:
-        """The rule for a value of the field that is a number or a word.
+        """The rule for the field's values.
 
-        Some fields also accept a table, for which there is another rule.
+        If the field accepts tables besides numbers, this is the rule for the numbers.
         """
         either = isinstance(self.rule, OneOf) and self.rule.plain is not None
         return self.rule.plain if either else self.rule
@@ -95,10 +95,10 @@ class Field:
         return value
 
     def size(self, scenario: Scenario) -> float:
-        """The size in bytes of the packets in which the field is measured.
+        """The packet size, in bytes, with which the field's values are converted to packets.
 
-        It is the flow's own packet size for a flow's field (except ``access``), else the
-        scenario's.
+        A flow's field uses the size of the flow's packets.  The flow's ``access``, and the fields
+        that belong to no flow, use the scenario's packet size.
         """
         if self.part == "flow" and self.key != "access":
             return scenario.size_of(scenario.flows[self.indices[0]])
@@ -112,7 +112,10 @@ class Field:
         return getattr(self._owners(scenario)[0], self.key)
 
     def check(self, value: Any) -> Any:
-        """The value as a Python number. Raises ``FieldError`` if the field's rule refuses it."""
+        """Check a value of the field; return it, a number as Python's ``int`` or ``float``.
+
+        Raises ``FieldError`` if the field's rule refuses the value.
+        """
         number = rules.real(value)
         if self.number and not math.isnan(number):
             whole = isinstance(self.plain, Integer)
@@ -133,8 +136,8 @@ class Field:
 def find(scenario: Scenario, name: str, where: str = "field") -> Field:
     """The field called ``name``.
 
-    For an unknown name, raises ``FieldError``, which names the most similar field.  The error names
-    ``where``, the caller's argument, as the place of the mistake.
+    Raises ``FieldError`` if there is none; the error suggests the most similar field.  ``where`` is
+    the argument of the caller that the error names as wrong.
     """
     for field in _all(scenario):
         if isinstance(name, str) and field.name == name:
@@ -152,7 +155,7 @@ def known(scenario: Scenario) -> list[str]:
 
 
 def _brief(names: list[str], most: int = 6) -> list[str]:
-    """Some of ``names`` for an error message: a few that are often used, and the number of all."""
+    """A few common ``names`` for an error message; the last entry says how many there are."""
     first = ("link.buffer", "link.capacity", "flow.rtt")
     shown = [name for name in first if name in names]
     shown += [name for name in names if name.startswith("link.queue.")]
@@ -181,7 +184,7 @@ def _all(scenario: Scenario) -> Iterator[Field]:
 
 
 def _thresholds(scenario: Scenario) -> tuple[int, ...]:
-    """The indices of the groups that ``flow.alpha``, ``flow.beta`` and ``flow.gamma`` stand for.
+    """The indices of the groups to which ``flow.alpha``, ``flow.beta`` and ``flow.gamma`` belong.
 
     These are the groups with a delay-based law, or all groups if none has such a law.
     """

@@ -74,9 +74,9 @@ class Stopped(BaseException):
 
 
 def main(command: Callable[[], int]) -> NoReturn:
-    """Run ``command`` and exit with its status.
+    """Run ``command`` and exit with the status that it returns.
 
-    If it raises an error, ``status_of`` prints one line and gives the status.
+    If it raises an error instead, ``status_of`` reports the error and returns the exit status.
     """
     _prepare()
     with _stoppable():
@@ -101,8 +101,10 @@ def main(command: Callable[[], int]) -> NoReturn:
 def status_of(error: BaseException) -> int:
     """Print one line about an error on standard error, and return the exit status for it.
 
-    If a signal arrives while a package is being imported, the package may catch ``Stopped`` and
-    fail with an error of its own.  So after a signal, every error is reported as that signal.
+    Nothing is printed for ``SystemExit``, or if the reader of the output has gone.
+
+    After a signal, every error is reported as that signal.  The reason: a package that is being
+    imported may catch ``Stopped`` and raise an error of its own.
     """
     if _asked:
         error = Stopped(_asked[0])
@@ -183,9 +185,10 @@ def _prepare() -> None:
 
 @contextlib.contextmanager
 def _stoppable() -> Iterator[None]:
-    """Make a signal raise ``Stopped`` while the ``with`` block runs.
+    """Make SIGINT, SIGTERM and SIGHUP raise ``Stopped`` in the ``with`` block.
 
-    If the process still runs ``GRACE`` seconds after the signal, it is ended.
+    If the process still runs ``GRACE`` seconds after such a signal, it is ended.  A signal that the
+    process ignored before stays ignored.
     """
     ours = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
     told, tell = os.pipe()
@@ -206,10 +209,10 @@ def _stop(number: int, frame: Any) -> NoReturn:  # noqa: ARG001 - Python's signa
 
 
 def _watch(told: int) -> None:
-    """Wait for a signal, then end the process if it still runs ``GRACE`` seconds later.
+    """Wait for a signal that asks the process to end, and end the process ``GRACE`` seconds later.
 
-    This runs in a thread of its own, because Python's main thread handles no signal while it
-    executes compiled code.
+    The process usually ends by itself before that.  It cannot while it executes compiled code,
+    because Python's main thread then handles no signal.  So ``_watch`` runs in another thread.
     """
     while (number := os.read(told, 1)[0]) not in SIGNALS:
         pass

@@ -47,7 +47,7 @@ def matches(head: bytes) -> bool:
 
 
 def read(source: Source) -> Trace:
-    """Read the whole XML file.  A ``TraceError`` names the line at fault."""
+    """Read the whole XML file.  If a line is wrong, a ``TraceError`` names it."""
     document = _Document(source)
     document.parse()
     flows = {key: stats for key, stats in document.flows.items() if stats["rxPackets"] > 0}
@@ -99,7 +99,8 @@ def read(source: Source) -> Trace:
 class _Document:
     """Parses the XML of FlowMonitor with expat, piece by piece.
 
-    ``flows`` holds the statistics and ``addresses`` the addresses and ports, both by the flow's id.
+    ``flows`` holds the statistics of each flow and ``addresses`` its addresses and ports.  Both are
+    dictionaries with the flow's id as the key.
     """
 
     def __init__(self, source: Source) -> None:

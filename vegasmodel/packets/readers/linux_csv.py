@@ -38,8 +38,10 @@ def matches(head: bytes) -> bool:
 def check_header(source: Source, first: str, *, sure: bool = True) -> None:
     """Raise ``TraceError`` if ``first``, the first line of a file, lacks required columns.
 
-    If ``sure`` is false, the file may have another format.  Then an error is raised only if most of
-    the required columns are present.  Columns not separated by commas alone are an error too.
+    An error is also raised if the columns are not separated by commas alone.
+
+    If ``sure`` is false, the file may have another format.  Then missing columns are an error only
+    if most of the required columns are present.
     """
     names = [name.strip() for name in re.split("[,;\t]", first.strip())]
     missing = [name for name in NEEDED if name not in names]
@@ -53,7 +55,7 @@ def check_header(source: Source, first: str, *, sure: bool = True) -> None:
 
 
 def read(source: Source) -> Trace:
-    """Read the whole CSV table.  A ``TraceError`` names the line at fault."""
+    """Read the whole CSV table.  If a line is wrong, a ``TraceError`` names it."""
     rows = source.lines()
     _, header = next(rows, (0, ""))
     check_header(source, header)

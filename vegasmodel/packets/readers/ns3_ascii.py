@@ -33,12 +33,12 @@ _HEAD = re.compile(rb"[-+drt] \S{1,40} /NodeList/\d")
 
 
 def matches(head: bytes) -> bool:
-    """Whether one of the first 50 lines is an event as ns-3's ascii traces have them."""
+    """Whether one of the first 50 lines looks like an event in an ascii trace of ns-3."""
     return any(_HEAD.match(line) for line in head.split(b"\n", 50)[:50])
 
 
 def read(source: Source) -> Trace:
-    """Read the whole ascii trace of ns-3.  A ``TraceError`` names the line at fault."""
+    """Read the whole ascii trace of ns-3.  If a line is wrong, a ``TraceError`` names it."""
     connections = Connections(source, steady=True)
     queues = _Queues(source, connections.bins)
     places: dict[Key, tuple[str, str | None]] = {}  # where each flow is observed
@@ -101,7 +101,10 @@ def read(source: Source) -> Trace:
 
 
 class _Queues:
-    """Counts each network device's waiting packets: ``+`` a packet joins, ``-`` a packet leaves."""
+    """Counts the packets that wait in the transmit queue of each network device.
+
+    At the event ``+`` a packet joins the queue, at ``-`` a packet leaves it.
+    """
 
     def __init__(self, source: Source, bins: Bins) -> None:
         self.source, self.bins = source, bins
