@@ -55,9 +55,11 @@ def run_engine(
 ) -> Prediction:
     """Run the packet-level simulator ``engine`` on the scenario; return what it measured.
 
-    ``timeout`` is the longest time in s that a run may take (default: ``packets.engine.patience``).
-    With ``brief``, the simulator records no round-trip times, and only two samples over time.
-    Raises ``FieldError`` for an unknown engine or a wrong time limit.
+    ``timeout`` is the time limit of a run, s. The default, ``packets.engine.patience``, is about
+    twenty times what such a run usually takes.  With ``brief``, the simulator records no round-trip
+    times, and it samples windows and queues only at the start and at the end of the run.
+
+    Raises ``FieldError`` for an unknown engine or a ``timeout`` that is not positive.
     """
     rules.Choice(ENGINES).check(engine, "engine")
     from vegasmodel.packets import ns2, ns3
@@ -102,7 +104,7 @@ class Comparison:
 
     @property
     def pairing(self) -> list[dict[str, str]]:
-        """For each flow of the scenario, the flow of the trace that it was paired with.
+        """For each flow of the scenario: its name, its flow in the trace, and why they are paired.
 
         The list is empty if the measurement is not a trace.
         """
@@ -186,7 +188,7 @@ class Comparison:
 
     @property
     def runs(self) -> int | None:
-        """The number of runs over which ns-2 or ns-3 was averaged; ``None`` for another source."""
+        """How many runs a measurement by ns-2 or ns-3 averages; ``None`` for any other."""
         return self.measured.scenario.run.times if self.measured.model in ENGINES else None
 
     def scatter(self) -> float | None:
@@ -232,10 +234,9 @@ class Comparison:
         )
 
     def _pair(self, model: str) -> str:
-        """The pair ``a/b`` of groups whose throughput ratio has the model's largest error.
+        """The two groups whose throughput ratio the model predicts worst, as text: `` (a/b)``.
 
-        The text has brackets around the pair. It is empty if no pair of groups has both a ratio by
-        the model and a measured one.
+        The text is empty if no pair of groups has both a predicted and a measured ratio.
         """
         ratios = next(p.ratios for p in self.models if p.model == model)
         found = worst_ratio(ratios, self.measured.ratios)
@@ -258,14 +259,15 @@ def model_errors(model: Prediction, measured: Prediction) -> dict[str, float | N
     """The errors of one prediction against a measurement.
 
     - ``throughput_nrmse``: the root mean square error of the flows' throughputs, divided by the
-      mean measured throughput (``metrics.nrmse``). Only flows with a measured throughput count.
-    - ``ratio``: each pair of groups has a ratio of throughputs. The error of a pair is ln(model's
-      ratio / measured ratio). The value is the error of the pair with the largest magnitude.
+      mean measured throughput. Flows without a measured throughput are left out.
+    - ``ratio``: for two groups a and b, let r be a's mean throughput per flow, divided by b's. The
+      error of this pair is ln(predicted r / measured r). The pair with the largest magnitude of the
+      error counts.
     - ``base_rtt``: a Vegas sender's baseRTT is the smallest RTT that it has measured. It may exceed
-      the RTT of the empty path. The value is the root mean square error of this excess over the
-      Vegas flows, divided by the mean measured excess.
+      the RTT of the empty path. The error of this excess is computed as for the throughputs: its
+      root mean square over the Vegas flows, divided by the mean measured excess.
 
-    An error is ``None`` if the prediction or the measurement lacks the quantity.
+    An error is ``None`` if it cannot be computed, for example without a predicted baseRTT.
     """
     throughput = None
     if model.throughput is not None and measured.throughput is not None:
@@ -279,10 +281,11 @@ def model_errors(model: Prediction, measured: Prediction) -> dict[str, float | N
 
 
 def _base_rtt_error(model: Prediction, measured: Prediction) -> float | None:
-    """The model's error in how much the baseRTTs of Vegas senders exceed the RTT of the empty path.
+    """The error of a model's baseRTTs (NRMSE); ``None`` if it cannot be computed.
 
-    This is the root mean square error over the Vegas senders, divided by the mean of the measured
-    excesses (NRMSE). It is ``None`` if the model or the measurement has no baseRTT.
+    A Vegas sender's baseRTT is the smallest RTT that it has measured. It may
+    exceed the RTT of the empty path. The NRMSE is the root mean square error of this excess over
+    the Vegas flows, divided by the mean measured excess.
     """
     if model.base_rtt is None or measured.base_rtt is None:
         return None
@@ -305,17 +308,20 @@ def compare(
 ) -> Comparison:
     """Compare the answers of ``models`` with a measurement of the same scenario.
 
-    - The measurement is the given ``trace``: the name of a file, or what ``packets.read`` returned.
-      Without a trace it is the stored run of exactly this scenario. If there is no stored run, ns-2
-      is run.
-    - ``scenario`` may also be the table of a scenario file with missing keys. These are then
-      estimated from the trace (``completion``) and listed in the result's ``estimates``.
-    - ``timeout`` is the time limit of a run of ns-2, as for ``run_engine``.
-    - ``runs`` is the number of runs of ns-2 over which the measurement is averaged. By default it
-      is the scenario's ``runs``, or one if the scenario gives none. It does not affect the models.
+    ``trace`` is the measurement: the name of a file, or what ``packets.read`` returned. Without a
+    trace, the measurement is the stored one of exactly this scenario. If none is stored, ns-2 is
+    run.
 
-    Raises ``FieldError`` for a bad trace, or if ``runs`` is given and the measurement is not a run
-    of ns-2. Raises ``EngineMissing`` if ns-2 must be run and is not installed.
+    ``scenario`` may also be the content of a scenario file, as a dictionary. With a trace, the file
+    may lack some keys. Their values are then estimated from the trace (``completion``) and listed
+    in the result's ``estimates``.
+
+    ``timeout`` is the time limit of a run of ns-2, as for ``run_engine``.  ``runs`` is the number
+    of runs of ns-2 that the measurement averages. By default it is the scenario's ``runs``, or one
+    if the scenario gives none. The models do not use it.
+
+    Raises ``FieldError`` for a bad trace, or if ``runs`` is given and the measurement is not by
+    ns-2. Raises ``EngineMissing`` if ns-2 must be run and is not installed.
     """
     if runs is not None and trace is not None:
         raise FieldError("runs", runs, "nothing beside a trace, which is one run")
@@ -339,7 +345,10 @@ def compare(
 
 
 def _stored_elsewhere(scenario: Scenario) -> bool:
-    """Whether there is a stored measurement of this scenario that is not a run of ns-2 or ns-3."""
+    """Whether ``compare`` would use a stored measurement that ns-2 did not make.
+
+    The user cannot choose the number of runs of such a measurement.
+    """
     from vegasmodel.packets import reference
 
     stored = reference.lookup(scenario)
@@ -415,10 +424,11 @@ def same_case(scenario: Scenario, measured: Prediction) -> tuple[Assumption, ...
 
 
 def same_jitter(scenario: Scenario, measured: Prediction) -> Assumption:
-    """The assumption ``same-jitter``: that measured senders wait at random as the modelled ones do.
+    """The assumption ``same-jitter``: the measured senders wait at random as the modelled ones do.
 
-    The field ``send_jitter`` is the longest such wait.  For a run of ns-2 or ns-3 the assumption
-    holds. For a trace it is known only if the trace names the scenario that was run.
+    A modelled sender waits before each packet for a random time, at most ``send_jitter``. ns-2 and
+    ns-3 simulate the same waits, so the assumption holds for their runs. For a trace it is known
+    only if the trace names this scenario, with or without the waits, as the one that was run.
     """
     still = replace(scenario, flows=tuple(replace(g, send_jitter=0.0) for g in scenario.flows))
     longest = max(scenario.jitter(group) for group in scenario.flows)
@@ -492,9 +502,10 @@ def _of_trace(trace: Trace, path: str | Path | Trace, scenario: Scenario) -> Pre
 
 
 def _from_traces(traces: list[tuple[str, Trace]], scenario: Scenario) -> Prediction:
-    """The measurement from a stored trace of this scenario.
+    """The measurement that a stored trace of this scenario gives.
 
-    If several traces of it are stored, the first one is used, and an assumption says so.
+    If ``traces`` has several, the first one is used. The assumption ``one-stored-trace`` then says
+    that there are several.
     """
     from vegasmodel.packets import measured
 

@@ -1,15 +1,16 @@
 """Completes a scenario file that lacks keys, with estimates from a trace of the same network.
 
-The file may leave out a flow's RTT, a Vegas flow's thresholds alpha and beta, and, if there is only
-one link, the capacity and the buffer of this link. If the trace is shorter than a run of default
-length, a missing duration or warm-up of the run is also taken from the trace.
+The file may leave out a flow's RTT and a Vegas flow's thresholds alpha and beta. If there is only
+one link, the file may also leave out the link's capacity and buffer. If the trace is shorter than a
+run of default length, a missing duration is that of the trace, and a missing warm-up is at most a
+third of the trace.
 
 A trace shows each Vegas flow's backlog, the number of packets that the flow kept queued. It does
-not show the thresholds. Vegas holds its window at any backlog between alpha and beta, so several
-pairs (alpha, beta) explain the same backlogs. A table ``[[flow]]`` of the file may stand for
-several flows with the same thresholds. The estimate is the pair with the smallest difference beta -
-alpha that explains the backlogs of all these flows. It depends on the flows' ``variant``, because
-each TCP implementation computes the backlog in its own way.
+not show the thresholds. Vegas holds its window at any backlog between alpha and beta, so many pairs
+(alpha, beta) agree with the trace. The estimate is the pair with the smallest difference beta -
+alpha. If a table ``[[flow]]`` of the file stands for several flows, the pair agrees with the
+backlogs of all of them. TCP implementations compute the backlog in different ways, so the estimate
+depends on the flow's ``variant``.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Fi
 
     ``table`` is the file's content.  Returns the scenario, and the list of the estimates.  Raises
     ``FieldError`` in four cases: the file has another error; its flows are not those of the trace;
-    a required key cannot be estimated from the trace; no network could have the estimated values.
+    a required key cannot be estimated from the trace; the estimates are not a valid scenario.
     """
     table, filled = _as_long_as(trace, table)
     links, flows = _tables(table, "link"), _tables(table, "flow")
@@ -112,11 +113,11 @@ def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Fi
 def _by_bytes(
     found: Estimate | None, trace: Trace, order: Sequence[int], draft: Scenario
 ) -> Estimate | None:
-    """The estimated capacity, converted to packets of the scenario's packet size per second.
+    """The estimated capacity ``found``, in packets of the scenario's ``packet_size`` per second.
 
-    The estimate ``found`` counts packets of any size. It is converted only if the flows send
-    packets of other sizes than the scenario's. ``order`` gives, for each flow of the scenario, its
-    flow in the trace.
+    ``found`` counts a small packet as much as a large one. It is returned unchanged if all flows
+    have packets of ``packet_size``.  For each flow of the scenario, ``order`` has its index in the
+    trace.
     """
     delivered = trace.known("throughput")
     if found is None or delivered is None:
@@ -132,7 +133,11 @@ def _by_bytes(
 
 
 def _as_long_as(trace: Trace, table: Mapping[str, Any]) -> tuple[Mapping[str, Any], list[Filled]]:
-    """Fill in missing ``duration`` and ``warmup`` if the trace is shorter than a default run.
+    """Fill in a missing ``duration`` and ``warmup`` of a file if the trace is short.
+
+    A trace is short if it ends before the default duration. A missing duration is then the end of
+    the trace, and a missing warm-up ends one third into the trace. If this is at the default
+    ``warmup`` or later, the warm-up is not filled in.
 
     Returns the completed table, and the list of the values that were filled in.
     """
@@ -168,10 +173,10 @@ def _vegas(flow: Mapping[str, Any]) -> bool:
 
 
 def _draft(completed: dict[str, Any], link_gaps: list[str], gaps: list[list[str]]) -> Scenario:
-    """The scenario with placeholder values for the keys that the file leaves out.
+    """Put placeholders for a missing capacity and missing RTTs; return the resulting scenario.
 
-    The function raises ``FieldError`` if the file has any other error. It gives the flows the names
-    by which they are paired with those of the trace.
+    ``completed`` is the content of the scenario file, which is changed.  A missing buffer or alpha
+    keeps its default.  Raises ``FieldError`` if the file has any other error.
     """
     if "capacity" in link_gaps:
         completed["link"][0]["capacity"] = ANY["capacity"]
@@ -200,7 +205,7 @@ def _link(key: str, known: Estimates, draft: Scenario, trace: Trace) -> Filled:
 
 
 def _rtt(g: int, names: list[str], known: Estimates) -> Filled:
-    """The estimate of the RTT of group number ``g``: the median over the flows of the group.
+    """The estimated RTT of the group with index ``g``: the median over the flows of the group.
 
     ``names`` are the names of these flows in the trace.
     """
@@ -214,12 +219,12 @@ def _rtt(g: int, names: list[str], known: Estimates) -> Filled:
 
 
 def _thresholds(g: int, names: list[str], known: Estimates, flow: Flow, both: bool) -> list[Filled]:
-    """Estimates of alpha and, if ``both`` is set, of beta for group number ``g``.
+    """Estimates of alpha and, if ``both`` is set, of beta for the group with index ``g``.
 
-    They come from the backlogs that the flows of the group, ``names``, kept in the trace. A TCP
-    implementation holds the window while the backlog lies between two limits, which are alpha and
-    beta or near them. The limits are estimated by the smallest and the largest backlog of these
-    flows.
+    ``names`` are the group's flows in the trace. Vegas holds its window while the backlog lies
+    between two limits. The smallest backlog of these flows in the trace estimates the lower limit,
+    and the largest one the upper limit. The TCP implementation determines how far the limits are
+    from alpha and beta: in ns-2, they are alpha - 0.5 and beta + 0.5.
     """
     found = [known.alpha[name] for name in names if name in known.alpha]
     keys = ("alpha", "beta") if both else ("alpha",)
@@ -256,9 +261,9 @@ def _filled(place: str, found: Estimate) -> Filled:
 
 
 def _put(completed: dict[str, Any], filled: list[Filled]) -> None:
-    """Write the estimates into the scenario file's table, as text with units.
+    """Write the estimates into ``completed``, the content of the scenario file, with units.
 
-    If the trace does not tell a key's value, the key is not written, and its default applies.
+    If the trace does not tell a key's value, the key is not written and has its default.
     """
     for entry in filled:
         what, _, key = entry.key.partition(".")

@@ -40,10 +40,10 @@ def console() -> Console:
 
 
 class _Output(Console):
-    """A console of the library ``rich``; raises ``BrokenPipeError`` if the output's reader ended.
+    """A console of the library ``rich``; raises ``BrokenPipeError`` if its output is not read.
 
-    The reader is the program behind a pipe, for example ``head``. ``support.exits`` turns the error
-    into an exit status.
+    This happens, for example, if the output is piped into ``head``, which ends after ten lines.
+    ``support.exits`` turns the error into an exit status.
     """
 
     def on_broken_pipe(self) -> None:
@@ -111,10 +111,11 @@ def headline(scenario: Scenario) -> str:
 
 
 def results_table(scenario: Scenario, results: Sequence[Prediction], width: int = 80) -> Table:
-    """A table with a row per model: groups' throughputs, their ratios, Jain's index and the load.
+    """A table of results with a row for each model that has an answer.
 
-    A group's throughput is the mean over its flows.  The load is the utilization of the first link.
-    The table shows as many groups and ratios as fit the width; the JSON document has them all.
+    The columns are the groups' throughputs, their ratios, Jain's index and the load.  A group's
+    throughput is the mean over its flows.  The load is the utilization of the first link.  If not
+    all groups and ratios fit the width, the last ones are left out; the JSON document has them all.
     """
     shown = [result for result in results if result.applicable]
     names = [group.name for group in scenario.flows]
@@ -160,10 +161,11 @@ def _rate(result: Prediction, group: str) -> str:
 def shares_table(
     scenario: Scenario, results: Sequence[Prediction], width: int = 80
 ) -> Table | None:
-    """A table with a row per model: throughput of each group's flows together (Mbit/s), and share.
+    """A table with a row for each model that has an answer: bit rates and shares of the groups.
 
-    A group's share is its part of the total of all groups.  The table shows as many groups as fit
-    the width.  Returns ``None`` if the scenario has only one flow.
+    The bit rate is that of all flows of a group together, in Mbit/s.  The share is its part of the
+    sum over all groups.  If not all groups fit the width, the last ones are left out.  Returns
+    ``None`` if the scenario has only one flow, or if no model gives bit rates.
     """
     if len(scenario.members) < 2:
         return None
@@ -179,12 +181,16 @@ def shares_table(
 
 
 def by_groups(scenario: Scenario, results: Sequence[Prediction], width: int = 80) -> list[Table]:
-    """The tables of results for a scenario with many groups: groups in rows, models in columns.
+    """Tables of results for many groups: groups in rows, models in columns.
 
-    The first tables show each group's mean throughput per flow, and below it Jain's index and the
-    load. The next tables show the throughput of all flows of a group together in Mbit/s, and the
-    group's share of the total. If not all models fit the width, there are several tables of each
-    kind.
+    The first table shows the mean throughput of each group's flows. Its last rows are Jain's index
+    and the load, which is the utilization of the first link.
+
+    The second table shows the bit rate of all flows of a group together, in Mbit/s, and the group's
+    share of the sum over all groups.
+
+    If not all models fit the width, each table is split into several. At most ``MAX_GROUP_ROWS``
+    groups are shown.
     """
     groups = [group.name for group in scenario.flows][:MAX_GROUP_ROWS]
     shown = [result for result in results if result.applicable]
@@ -207,7 +213,10 @@ def by_groups(scenario: Scenario, results: Sequence[Prediction], width: int = 80
 
 
 def _together(result: Prediction, group: str) -> tuple[str, str]:
-    """As text, the Mbit/s of all flows of a group together, and the group's share of the total."""
+    """The bit rate of all flows of a group together in Mbit/s, and the group's share, as texts.
+
+    The share is the group's part of the sum over all groups.
+    """
     if not result.group_bps:
         return "-", "-"
     share = result.shares[group]
@@ -273,11 +282,12 @@ def print_estimates(filled: Sequence[Filled]) -> None:
 def print_results(
     scenario: Scenario, results: Sequence[Prediction], *, per_flow: bool = False, hint: str = ""
 ) -> None:
-    """Print a headline, the tables of results, and sentences under them.
+    """Print one line about the scenario, tables of results, and notes.
 
-    The sentences name the assumptions that the scenario does not meet and the models without an
-    answer. If no model has an answer, a sentence that says so and ``hint`` are printed instead of
-    tables. With ``per_flow``, each answer also has a table with one row per flow.
+    With ``per_flow``, each answer also has a table with one row per flow.  The notes name the
+    assumptions that the scenario does not meet, and the models without an answer.
+
+    If no model has an answer, there are no tables. A sentence says so, and ``hint`` follows it.
     """
     out = console()
     out.print(plain(headline(scenario)))
@@ -309,10 +319,10 @@ def print_results(
 
 
 def _scattered(result: Prediction, *, each: bool) -> bool:
-    """Whether the tables show a standard error for this answer: whether one of them is above 0.
+    """Whether the tables show a standard error above 0 for this result.
 
-    The standard errors are those of the groups' throughputs. With ``each``, the tables also show
-    single flows, so the flows' standard errors count, too.
+    They show the standard errors of the groups' throughputs. With ``each``, they also show those of
+    the single flows' throughputs.
     """
     errors = list(result.groups_se.values())
     if each and result.throughput_se is not None:
@@ -364,10 +374,11 @@ _AGREE = ("reproduced", "consistent")
 
 
 def print_checks(checks: Sequence[Mapping[str, Any]]) -> None:
-    """Print, for each paper, the values that it prints beside the computed ones.
+    """Print the values that the papers state beside those that this package computes.
 
-    Each paper has a table with one row per item, and notes on the items that are not reproduced.  A
-    last table has the number of items per paper and verdict.
+    Each paper has a table with one row per item, such as a figure.  Notes under the table explain
+    the items that are neither "reproduced" nor "consistent".  A last table counts the items of each
+    paper by verdict.
     """
     out = console()
     papers = list(dict.fromkeys(check["paper"] for check in checks))
@@ -391,7 +402,7 @@ def print_checks(checks: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _brief(value: Any) -> str:
-    """A paper's printed value, or the value computed for it, as text of at most 24 characters."""
+    """The text that stands for ``value`` in a table; a text of more than 24 characters is cut."""
     if isinstance(value, float):
         text = f"{value:.4g}"
     elif isinstance(value, (list, tuple)):
@@ -402,7 +413,10 @@ def _brief(value: Any) -> str:
 
 
 def print_trajectories(data: xr.Dataset, *, json: bool) -> None:
-    """Print each flow's and each link's means over the second half of a simulation."""
+    """Print means over the second half of a simulation, as a table or, with ``json``, as JSON.
+
+    A flow has a mean window, rate and RTT; a link has a mean queue.
+    """
     half = data.isel(time=slice(data.sizes["time"] // 2, None))
     means = half.mean("time", skipna=True)
     flows: list[dict[str, Any]] = [

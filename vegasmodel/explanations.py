@@ -1,7 +1,7 @@
-"""Explains each model: its equations, its assumptions, its source and its measured accuracy.
+"""Explains each model: its equations, its assumptions, its source and its accuracy.
 
-A prediction lists the assumptions of its model, under the same names as these explanations, and
-says whether the scenario meets them.
+Each assumption has a name, such as ``fifo-queue``. A prediction lists the names of its model's
+assumptions, and says for each whether the scenario meets it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""The meanings of the names in the results of models and in printed tables.
+"""The meanings of the names that results and printed tables show.
 
-The command ``explain`` and the page docs/reference/messages.md show these meanings.  The result of
-a model lists the assumptions that the model makes.  ``ASSUMPTIONS`` maps the name of each such
-assumption to a text that says what is assumed.  ``COLUMNS`` maps the name of each column of a
-printed table to its meaning.
+``ASSUMPTIONS`` explains the names of assumptions, such as ``fifo-queue``. The result of a model or
+of a measurement lists its assumptions by these names. ``COLUMNS`` explains some column headings of
+printed tables. The command ``explain`` and the page docs/reference/messages.md show these meanings.
 """
 
 from __future__ import annotations

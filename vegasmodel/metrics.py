@@ -26,10 +26,10 @@ def jain(throughput: ArrayLike) -> float:
 
 @kinds.checked
 def jains(throughput: ArrayLike) -> Floats:
-    """Jain's fairness index of n flows, for each set of throughputs: ``[..., n] -> [...]``.
+    """Jain's fairness index for each set of n throughputs: ``[..., n] -> [...]``.
 
-    A flow is left out if its throughput is NaN.  It is NaN if the flow is never active between
-    warm-up and end.
+    A throughput is NaN if its flow is never active between warm-up and end. The index leaves such
+    flows out. It is NaN if no throughput is above 0.
     """
     b = np.asarray(throughput, dtype=np.float64)
     known = ~np.isnan(b)
@@ -43,10 +43,10 @@ def jains(throughput: ArrayLike) -> Floats:
 
 @kinds.checked
 def delivered(rates: ArrayLike) -> Floats:
-    """Replace NaN by 0 in the rates [..., n] of n flows, unless all n rates are NaN.
+    """Replace NaN by 0 in the rates [..., n] of n flows; if all n rates are NaN, they stay NaN.
 
-    A flow's rate is NaN if the flow is never active between warm-up and end.  It then delivers
-    nothing.
+    A flow's rate is NaN if the flow is never active between warm-up and end. Such a flow delivers
+    nothing, so its rate becomes 0.
     """
     b = np.asarray(rates, dtype=np.float64)
     missing = np.isnan(b)
@@ -60,8 +60,8 @@ def group_means(
 ) -> dict[str, float]:
     """The mean throughput of the flows of each group, by the group's name.
 
-    A flow is left out if its throughput is NaN, because it is never active between warm-up and end.
-    If all flows of a group are left out, its mean is NaN.
+    A flow's throughput is NaN if the flow is never active between warm-up and end. The mean leaves
+    such flows out. It is NaN if no flows are left.
     """
     b, member = np.asarray(throughput, dtype=np.float64), np.asarray(groups)
     return {name: float(known_mean(b[member == i])) for i, name in enumerate(names)}
@@ -79,9 +79,11 @@ def known_mean(values: ArrayLike) -> Floats:
 
 @kinds.checked
 def group_ratios(means: Mapping[str, float]) -> dict[str, float | None]:
-    """The ratio ``a/b`` of mean throughputs for every ordered pair of groups, by its name.
+    """The ratios of the groups' mean throughputs, by names such as ``"a/b"``.
 
-    The ratio is ``None`` if the throughput of b is 0, or if that of a or b is NaN.
+    ``"a/b"`` is the mean throughput of group a divided by that of group b. The result has ``"a/b"``
+    and ``"b/a"`` for every two groups. A ratio is ``None`` if its divisor is 0 or one of the two
+    throughputs is NaN.
     """
     return {
         f"{a}/{b}": (means[a] / means[b] if means[b] > 0 and not math.isnan(means[a]) else None)
@@ -93,9 +95,9 @@ def group_ratios(means: Mapping[str, float]) -> dict[str, float | None]:
 
 @kinds.checked
 def nrmse(computed: ArrayLike, measured: ArrayLike) -> float | None:
-    """The root mean square error of the computed values, divided by the mean of the measured ones.
+    """The root mean square error of computed values, divided by the mean of the measured values.
 
-    ``None`` if that mean is not positive or a computed value is not finite.
+    The result is ``None`` if this mean is not above 0, or a computed value is infinite or NaN.
     """
     x, y = np.asarray(computed, dtype=np.float64), np.asarray(measured, dtype=np.float64)
     mean = float(np.mean(y)) if y.size else 0.0
@@ -108,11 +110,11 @@ def nrmse(computed: ArrayLike, measured: ArrayLike) -> float | None:
 def log_ratio_error(
     computed: Mapping[str, float | None], measured: Mapping[str, float | None]
 ) -> float | None:
-    """The error of a model's throughput ratios: the largest ``ln(computed ratio/measured ratio)``.
+    """The largest error of a model's throughput ratios, with its sign.
 
-    The arguments map pairs ``a/b`` of groups to ratios.  The pair whose error is largest in
-    magnitude counts, and the result keeps the error's sign.  Returns ``None`` if no pair of groups
-    has both a computed and a measured ratio above 0.
+    The error of a ratio is ``ln(computed ratio/measured ratio)``. The largest in magnitude counts.
+    Both arguments map pairs of groups, such as ``"a/b"``, to their ratios. The result is ``None``
+    if no pair has both a computed and a measured ratio above 0.
     """
     found = worst_ratio(computed, measured)
     return None if found is None else found[1]
@@ -124,8 +126,9 @@ def worst_ratio(
 ) -> tuple[str, float] | None:
     """The pair ``a/b`` of groups whose throughput ratio has the largest error, and that error.
 
-    The error of a pair is ln(computed ratio / measured ratio); the largest in magnitude counts.
-    Returns ``None`` if no pair of groups has both a computed and a measured ratio above 0.
+    The error of a pair is ln(computed ratio / measured ratio).  The largest error is the one of the
+    greatest magnitude; it is returned with its sign.  Returns ``None`` if no pair of groups has
+    both a computed and a measured ratio above 0.
     """
     errors = []
     for pair, value in measured.items():
@@ -160,11 +163,14 @@ def percent(part: float) -> str:
 
 @kinds.checked
 def relative_uncertainty(mean: Floats, error: Floats, runs: int) -> Floats:
-    """Half the width of the 95 % confidence interval of each throughput, over the throughput.
+    """The relative uncertainty of each flow's mean throughput: [flows].
 
-    ``mean`` [flows] are the mean throughputs over ``runs`` runs, and ``error`` [flows] their
-    standard errors; the interval is by Student's t. The divisor is at least a tenth of the mean
-    over all flows. The result is 0 where the error is unknown.
+    It is half the width of the 95 % confidence interval (Student's t), divided by the mean
+    throughput.  ``mean`` [flows] has the mean throughputs over ``runs`` runs, and ``error`` [flows]
+    their standard errors.  The result is 0 where the error is unknown.
+
+    The divisor is at least a tenth of the mean over all flows.  So a flow with almost no throughput
+    does not get a huge value.
     """
     from scipy.special import stdtrit
 

@@ -1,12 +1,20 @@
 """Splits a flow's propagation delay over its path, and computes the size of its packets.
 
-A path consists of the scenario's links and of two access links, one at the sender and one at the
-receiver. The data packet and its ACK each cross both access links. So a round trip has four
-crossings of access links, called access legs. The field ``rtt`` of a flow is its RTT if all queues
-are empty and the data packet is sent without the headers that the TCP implementation adds. The four
-legs together have a propagation delay of ``rtt`` minus the transmission times of the packet and the
-ACK on all links, and minus the delays of the scenario's links in both directions. This delay is
-split evenly over the four legs.
+A data packet crosses an access link at the sender, the scenario's links on the flow's path, and an
+access link at the receiver. The ACK takes the same way back. So a round trip crosses access links
+four times.
+
+The field ``rtt`` of a flow is its round-trip time with empty queues. It consists of:
+
+- the transmission times of the packet and the ACK on all links,
+- the propagation delays of the scenario's links in both directions,
+- the propagation delays of the four crossings of access links.
+
+The first two parts are known, so the last part is the rest of ``rtt``. Each of the four crossings
+gets a quarter of it.
+
+Some TCP implementations add headers to the packet. The field ``rtt`` does not include the time to
+transmit them.
 """
 
 from __future__ import annotations
@@ -27,15 +35,15 @@ def implementation(scenario: Scenario, group: Flow) -> str:
 def stack(scenario: Scenario, group: Flow) -> Stack:
     """The properties of the group's TCP implementation.
 
-    For ns-2 they are those of the version that the scenario asks for (``run.ns2_defaults``).
+    Those of ns-2 depend on the defaults that the scenario chooses (``run.ns2_defaults``).
     """
     return stacks.find(implementation(scenario, group), scenario.run.ns2_defaults)
 
 
 def link_stack(scenario: Scenario) -> Stack:
-    """The TCP implementation that decides how packets in the links' buffers are counted.
+    """The TCP implementation that the scenario's links follow: ns-2 or ``paper``.
 
-    For example, ns-2 counts the packet in transmission as one in the buffer.
+    It decides, for example, whether the limit of a buffer also counts the packet in transmission.
     """
     return stacks.of_links(
         (group.law for group in scenario.flows),
@@ -47,9 +55,8 @@ def link_stack(scenario: Scenario) -> Stack:
 def waiting_room(scenario: Scenario, link: Link, limit: float) -> float:
     """How many packets can wait at a queue of the link if the queue's buffer is ``limit`` packets.
 
-    The packet in transmission does not wait, so it is not among them.  ``limit`` is rounded down to
-    whole packets.  In ns-2, except under RED, ``limit`` also counts the packet in transmission, so
-    one packet less can wait (``stacks.waiting_room``).
+    ``limit`` is rounded down to whole packets. The packet in transmission does not wait. Yet in
+    ns-2, except under RED, ``limit`` also counts this packet. So one packet fewer can wait there.
     """
     whole = float(np.floor(limit))
     if isinstance(link.queue, Red):
@@ -58,13 +65,14 @@ def waiting_room(scenario: Scenario, link: Link, limit: float) -> float:
 
 
 def left_out_of_laws(scenario: Scenario, *, counted: bool = False) -> str:
-    """A text that says which features of the scenario's flows the package's laws do not model.
+    """A text on how the scenario's flows differ from the package's laws; empty if they do not.
 
-    A real flow runs the code of its TCP implementation. This code may do more than the package's
-    formula of the law, or the formula may assume another factor ``decrease`` of the window at a
-    loss than that of the flow's group. ``Law.left_out`` tells what is missing. The text is empty if
-    nothing is missing. Some implementations have a CUBIC of their own. With ``counted``, the caller
-    simulates that CUBIC, so the text does not mention the CUBIC flows of these implementations.
+    For example, Linux's CUBIC ends slow start by HyStart, and the law ``cubic`` does not. Another
+    difference is a flow's factor ``decrease`` at a loss, if the law's formulas assume another
+    factor.
+
+    Some TCP implementations have a CUBIC of their own. ``counted`` is true if the caller simulates
+    this CUBIC itself. Then the text does not mention flows that run it.
     """
     said = (
         law.left_out(implementation(scenario, group), float(group.decrease))

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Assumption:
-    """An assumption of a model or a measurement, and whether the scenario meets it.
+    """Something that a model or a measurement assumes, and whether it holds in the scenario.
 
-    ``holds`` is ``None`` if that is not known.
+    ``holds`` is ``None`` if it is not known whether the assumption holds.
     """
 
     name: str
@@ -37,9 +37,10 @@ class Assumption:
 class Prediction:
     """The throughput of each flow, and the other results that a model or a measurement gives.
 
-    An array has one entry per flow, in the order of ``scenario.members``.  Rates are in pkt/s of
-    the flow's own packets, times in seconds.  A result that the model does not give is ``None``.
-    An entry of an array is NaN if the model does not give the result for this flow.
+    An array has one entry per flow, in the order of ``scenario.members``; ``queue_mean`` and
+    ``utilization_links`` have one entry per link instead.  Throughputs are in packets per second
+    and times in seconds.  A result that was not computed or measured is ``None``.  If a result
+    is missing for only some flows, their entries are NaN.
     """
 
     model: str
@@ -77,7 +78,7 @@ class Prediction:
 
     @cached_property
     def groups(self) -> dict[str, float]:
-        """The mean throughput of a flow in each group, pkt/s, by the group's name."""
+        """Each group's mean throughput per flow, pkt/s, by the group's name."""
         if self.throughput is None:
             return {}
         members = [member.group for member in self.scenario.members]
@@ -85,11 +86,12 @@ class Prediction:
 
     @cached_property
     def groups_se(self) -> dict[str, float]:
-        """The standard error of each group's mean throughput per flow, over the runs, pkt/s.
+        """The standard error of each group's mean throughput per flow, pkt/s, by the group's name.
 
-        The throughputs of a group's flows are correlated, so the error is computed from the group's
-        mean in each run (``extra["throughput_runs"]``).  Without these data the error is known only
-        for groups of one flow.  Groups with an unknown standard error are left out.
+        It is computed from the group's mean throughput in each run.  The errors of the single flows
+        do not suffice, because flows of a group are correlated.  So if the throughputs of each run
+        (``extra["throughput_runs"]``) are missing, the error is known only for groups of one flow.
+        Groups whose error is unknown are left out.
         """
         runs = self.extra.get("throughput_runs")  # [runs, flows]
         if runs is not None and len(runs) > 1:
@@ -117,7 +119,7 @@ class Prediction:
 
     @cached_property
     def throughput_bps(self) -> Floats | None:
-        """The throughput of each flow in bits per second; the packets' headers are included."""
+        """The throughput of each flow in bit/s, with the packets' headers."""
         if self.throughput is None:
             return None
         bits: Floats = self.throughput * self._packet_bits
@@ -131,10 +133,10 @@ class Prediction:
 
     @cached_property
     def delivered_bps(self) -> Floats | None:
-        """The mean rate of each flow over the whole time from warm-up to end, bit/s.
+        """The mean rate of each flow from the end of the warm-up to the end of the run, bit/s.
 
-        It is less than ``throughput_bps`` for a flow that is active in a part of this time only,
-        because its throughput is a mean over that part.
+        Time in which the flow is not active counts here.  It does not count in ``throughput_bps``,
+        which is therefore larger for a flow that is active for only a part of the time.
         """
         if self.throughput is None or self.throughput_bps is None:
             return None
@@ -146,7 +148,7 @@ class Prediction:
 
     @cached_property
     def group_bps(self) -> dict[str, float]:
-        """The mean rate of all flows of each group together, from warm-up to end, bit/s."""
+        """The sum of ``delivered_bps`` over the flows of each group, bit/s."""
         if self.delivered_bps is None:
             return {}
         groups = np.array([member.group for member in self.scenario.members])
@@ -158,12 +160,11 @@ class Prediction:
 
     @cached_property
     def shares(self) -> dict[str, float | None]:
-        """Each group's part of all bits delivered from warm-up to end; ``None`` if there are none.
+        """Each group's share of all bits delivered after the warm-up; ``None`` if that is nothing.
 
-        This differs from the group's part of the throughputs, because a throughput is a mean over
-        the time in which the group is active.  So a group that is active for half of the time
-        delivers half as many bits as a group with the same throughput that is always active.  A
-        group that is never active between warm-up and end has the share 0.
+        Throughputs are means over the time in which a flow is active; shares are not.  If two
+        groups have the same throughput but one is active only half as long, it has half the share
+        of the other.
         """
         total = sum(self.group_bps.values())
         return {name: bps / total if total > 0 else None for name, bps in self.group_bps.items()}
@@ -177,7 +178,7 @@ class Prediction:
     def utilization(self) -> Floats | None:
         """The utilization of each link, [n_links]: the part of its capacity that forward flows use.
 
-        If the model does not give it, it is computed from the throughputs.
+        If the model gives no utilization, it is computed from the mean rates (``delivered_bps``).
         """
         if self.utilization_links is not None or self.delivered_bps is None:
             return self.utilization_links
@@ -191,7 +192,7 @@ class Prediction:
         return used / (8.0 * self.scenario.packet_size * capacity)
 
     def __repr__(self) -> str:
-        """One line: the model, each group's mean throughput per flow, how many assumptions fail."""
+        """One line: the model, mean throughputs per flow by group, number of failed assumptions."""
         if not self.applicable:
             return f"<Prediction {self.model}: no answer, {self.reason}>"
         rates = [f"{name} {rate:.4g} pkt/s" for name, rate in list(self.groups.items())[:6]]
@@ -218,10 +219,11 @@ class Prediction:
         return html_table(said, ["group", "pkt/s per flow", "Mbit/s together", "share"], rows)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """The prediction as a table: one row per flow.
+        """The prediction as a pandas table with one row per flow.
 
-        The columns are named as in ``flows`` of the JSON document.  ``share`` is the flow's part of
-        all bits delivered.  NaN means that the model does not give a value.
+        The column ``share`` is the flow's share of all delivered bits.  If a column has a unit, its
+        name ends with the unit: ``throughput_pps`` is in packets per second, ``rtt_mean_s`` in
+        seconds.  NaN means that the model gives no value.
         """
         import pandas as pd
 
@@ -242,10 +244,10 @@ class Prediction:
         return frame.astype(dict.fromkeys(frame.columns.difference(texts), float))
 
     def to_xarray(self) -> xr.Dataset:
-        """The prediction as an xarray dataset.
+        """The prediction as an xarray dataset with the dimensions ``flow`` and ``link``.
 
-        The columns of ``to_dataframe`` become variables over ``flow``. The mean queue (packets) and
-        the utilization of each link are variables over ``link``.
+        The columns of ``to_dataframe`` become variables over ``flow``. Two variables are over
+        ``link``: the mean queue in packets (``queue_mean``) and the ``utilization``.
         """
         frame = self.to_dataframe().drop(columns="model").set_index("flow")
         data: xr.Dataset = frame.to_xarray().set_coords(["law", "group"])
@@ -306,8 +308,8 @@ class Prediction:
 def active_part(scenario: Scenario) -> Floats:
     """The fraction of the measured time in which each flow is active, [n_flows], from 0 to 1.
 
-    The measured time is that from the end of the warm-up to the end of the run.  A flow is active
-    from its start to its stop.
+    The measured time begins at the end of the warm-up and ends with the run.  A flow is active from
+    its start to its stop.
     """
     begin, end = scenario.run.warmup, scenario.run.duration
     spans = [min(m.stop, end) - max(m.start, begin) for m in scenario.members]
@@ -316,10 +318,10 @@ def active_part(scenario: Scenario) -> Floats:
 
 
 def silent(scenario: Scenario) -> NDArray[np.bool_]:
-    """Whether each flow possibly sends nothing from the end of the warm-up on, [flow].
+    """For each flow, True if it may send nothing after the warm-up, [flow].
 
-    This is so for flows of finite size, and for flows that are not active in this time.  Their
-    throughput may be NaN.
+    It is True for a flow of finite size, which may be complete by then, and for a flow that is not
+    active after the warm-up.  The throughput of such a flow may be NaN.
     """
     ended = np.array([m.flow.size != math.inf for m in scenario.members])
     never: NDArray[np.bool_] = active_part(scenario) == 0.0
@@ -344,13 +346,13 @@ def _percent(value: float | None) -> str:
 
 
 def _unit(name: str) -> str:
-    """The unit of a variable, found from the end of its name; ``"1"`` if it has no unit."""
+    """The unit of a variable, taken from the end of its name; ``"1"`` if it has no unit."""
     ends = {"_pps": "packets/s", "_bps": "bit/s", "_s": "s", "queue_mean": "packets"}
     return next((unit for end, unit in ends.items() if name.endswith(end)), "1")
 
 
 def _number(value: float | None) -> float | None:
-    """The number as JSON can hold it: NaN and infinity become ``None``."""
+    """The number, or ``None`` if it is NaN or infinite, which JSON cannot hold."""
     return float(value) if value is not None and math.isfinite(value) else None
 
 
@@ -358,8 +360,8 @@ def _number(value: float | None) -> float | None:
 class LimitCycle:
     """The steady state of a scenario: a fixed point or a periodic motion.
 
-    If neither was found, it holds averages over a long run.  The steady state is that after all
-    flows have started.  Flows that stop before the end of the run are no longer part of it.
+    If neither was found, means such as ``throughput`` are taken over a long run.  The steady
+    state is that of the flows which are active at the end of the scenario's run.
     """
 
     kind: str  # "fixed point" | "periodic" | "neither found"

@@ -42,9 +42,11 @@ CLOSED_FORMS = tuple(name for name in MODELS if name not in SIMULATED)
 def choose(model: str | None) -> tuple[str, ...]:
     """The names of the models to evaluate.
 
-    ``model`` is a model's name, or ``all`` for all models, or ``None`` for the closed forms, which
-    are all models except the simulators ``fluid`` and ``rounds``.  Raises ``FieldError`` for any
-    other value.
+    - If ``model`` is the name of a model, only this model is evaluated.
+    - If it is ``all``, all models are.
+    - If it is ``None``, all models except the simulators ``fluid`` and ``rounds`` are.
+
+    Raises ``FieldError`` for any other value.
     """
     if model is None:
         return CLOSED_FORMS
@@ -53,7 +55,7 @@ def choose(model: str | None) -> tuple[str, ...]:
 
 
 def check_model(model: str) -> None:
-    """Raise ``FieldError`` unless ``model`` names one model."""
+    """Raise ``FieldError`` unless ``model`` is the name of a model."""
     if not isinstance(model, str) or model == "all":
         allowed = "one model; vegasmodel.predict_all(scenario, [MODEL, ...]) asks several or all"
         raise FieldError("model", model, allowed)
@@ -61,7 +63,7 @@ def check_model(model: str) -> None:
 
 
 def check_models(models: Sequence[str]) -> list[str]:
-    """The names of models as a list. Raises ``FieldError`` unless each is the name of one model."""
+    """The names as a list. Raises ``FieldError`` unless each is the name of a model."""
     found: list[str] = listed(models, "models", "models")
     for model in found:
         check_model(model)
@@ -71,10 +73,11 @@ def check_models(models: Sequence[str]) -> list[str]:
 def predict(scenario: Scenario, model: str = "rounds") -> Prediction:
     """The prediction of one model for the scenario.
 
-    ``model`` is one of ``MODELS``.  The default here, in ``simulate`` and in ``batch`` is
-    ``rounds``, which takes every scenario.  (The command ``predict`` asks every closed form by
-    default.)  If the model cannot be evaluated for the scenario, nothing is raised: the prediction
-    has ``applicable=False`` and a reason.  Raises ``FieldError`` for an unknown model, and
+    ``model`` is one of ``MODELS``.  The default is the simulator ``rounds``, because it can
+    simulate almost every scenario.
+
+    If the model cannot be evaluated for the scenario, no error is raised: the prediction then has
+    ``applicable=False``, and ``reason`` says why.  Raises ``FieldError`` for an unknown model, and
     ``ExtraMissing`` if the model needs an optional package that is not installed.
     """
     expect(scenario)
@@ -94,10 +97,10 @@ def predict(scenario: Scenario, model: str = "rounds") -> Prediction:
 
 
 def predict_all(scenario: Scenario, models: Sequence[str] = MODELS) -> list[Prediction]:
-    """The predictions of the named ``models``, including models without an answer.
+    """The predictions of several models for the scenario, in the order of ``models``.
 
-    If a model needs an optional package that is not installed, it has no answer, and its reason
-    says so.
+    A model without an answer gives a prediction with ``applicable=False``, and ``reason`` says why.
+    One possible reason is that an optional package is not installed.
     """
     return [_predict_or_say(scenario, model) for model in check_models(models)]
 
@@ -111,9 +114,9 @@ def _predict_or_say(scenario: Scenario, model: str) -> Prediction:
 
 
 def workers(threads: int | None) -> int:
-    """The number of threads to use: ``threads``, or one per core if that is ``None``.
+    """The number of threads to use: ``threads``, or one per core if ``threads`` is ``None``.
 
-    Raises ``FieldError`` for anything but a whole number from 1 to 10000.
+    Raises ``FieldError`` unless ``threads`` is ``None`` or a whole number from 1 to 10000.
     """
     if threads is None:
         return os.cpu_count() or 1
@@ -126,11 +129,10 @@ def batch(
 ) -> tuple[Prediction, ...]:
     """The predictions of one model for many scenarios, in the order of the scenarios.
 
-    They are computed on ``threads`` threads (default: one per core), which makes only the
-    simulators faster.  The results are those of ``predict``, whatever the number of threads.  A
-    scenario without an answer gives a prediction with ``applicable=False`` and a reason, and does
-    not affect the others. Raises the errors of ``predict``, and ``FieldError`` for ``threads``
-    below 1.
+    They are computed in parallel on ``threads`` threads; the default is one per core.  The results
+    do not depend on the number of threads.  If the model has no answer for a scenario, the
+    prediction has ``applicable=False``, and ``reason`` says why.  Raises the same errors as
+    ``predict``, and ``FieldError`` for an invalid number of threads.
     """
     from concurrent.futures import ThreadPoolExecutor
 

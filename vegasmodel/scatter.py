@@ -1,4 +1,4 @@
-"""How much throughputs differ from one random run to the next, and how many runs a mean needs."""
+"""Estimates how much throughputs vary between random runs, and whether there are enough runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PIECES = 12  # of a run's measured time, whose scatter tells how sure a part of 
 def standard_error(rates: Floats) -> Floats:
     """The standard error of each flow's mean throughput over the runs, [n_flows].
 
-    ``rates`` [runs, n_flows] are the throughputs of each run.
+    ``rates`` [runs, n_flows] are the flows' throughputs in each run.
     """
     found: Floats = np.std(rates, axis=0, ddof=1) / math.sqrt(len(rates))
     # runs that agree to the last bit have a mean that is rounded
@@ -26,27 +26,30 @@ def standard_error(rates: Floats) -> Floats:
 
 
 def uncertainty(rates: Floats) -> Floats:
-    """Half of each mean throughput's 95 % confidence interval, divided by this mean, [flows].
+    """The relative uncertainty of each flow's mean throughput over the runs, [flows].
 
-    ``rates`` [runs, flows] are the throughputs of each run.
+    ``rates`` [runs, flows] are the flows' throughputs in each run. The uncertainty is half the
+    width of the 95 % confidence interval, divided by the mean. If a flow's mean is less than a
+    tenth of the mean over all flows, the divisor is that tenth.
     """
     return relative_uncertainty(rates.mean(axis=0), standard_error(rates), len(rates))
 
 
 def certain(rates: Floats) -> bool:
-    """Whether every flow's mean throughput over these runs is precise enough.
+    """Whether every flow's mean throughput over the runs is precise enough.
 
-    ``rates`` [runs, flows] are the throughputs. There must be at least ``MIN_RUNS`` runs, and half
-    the 95 % confidence interval of each mean must be at most ``ENOUGH_PRECISION`` of the mean.
+    ``rates`` [runs, flows] are the flows' throughputs in each run. The means are precise enough if
+    there are at least ``MIN_RUNS`` runs and no mean has a relative ``uncertainty`` above
+    ``ENOUGH_PRECISION``.
     """
     return len(rates) >= MIN_RUNS and float(uncertainty(rates).max()) <= ENOUGH_PRECISION
 
 
 def hopeless(rates: Floats) -> bool:
-    """Whether the means, to judge by these runs, would stay imprecise even with ``MAX_RUNS`` runs.
+    """Whether the mean throughputs would probably be too imprecise even after ``MAX_RUNS`` runs.
 
-    ``rates`` [runs, flows] are the throughputs. It is assumed that further runs scatter as these
-    do. The result is False for fewer than ``MIN_RUNS`` runs.
+    ``rates`` [runs, flows] are the flows' throughputs in the runs made so far. The function assumes
+    that further runs scatter as much as these. It returns False for fewer than ``MIN_RUNS`` runs.
     """
     if len(rates) < MIN_RUNS:
         return False
@@ -56,9 +59,9 @@ def hopeless(rates: Floats) -> bool:
 
 
 def enough(rates: Floats) -> bool:
-    """Whether no further run is needed: the means are precise, or there are ``MAX_RUNS`` runs.
+    """Whether the means are precise enough (``certain``), or there are ``MAX_RUNS`` runs already.
 
-    ``rates`` [runs, flows] are the throughputs.
+    ``rates`` [runs, flows] are the flows' throughputs in each run.
     """
     return certain(rates) or len(rates) >= MAX_RUNS
 
@@ -66,11 +69,17 @@ def enough(rates: Floats) -> bool:
 def half_suffices(pieces: Floats) -> bool:
     """Whether the first half of a run's measured time gives the same throughputs as the whole time.
 
-    The time is divided into equal pieces.  ``pieces`` [pieces, flows] is what each flow delivers in
-    each piece.  Let n be the number of pieces and s the standard deviation over them.  If the
-    pieces are independent, the difference between the mean of the half and that of the whole has
-    the standard error s / sqrt(n).  The means count as the same if they differ by at most two
-    standard errors, or by at most ``STEADY`` of the mean.
+    The measured time is divided into equal pieces.  ``pieces`` [pieces, flows] is the number of
+    packets that each flow delivers in each piece.
+
+    For each flow, the mean over the first half of the pieces is compared with the mean over all
+    pieces.  The two means count as equal if they differ by at most two standard errors of their
+    difference.  If the n pieces are independent and have the standard deviation s, this standard
+    error is s / sqrt(n).
+
+    The two means also count as equal if they differ by at most 2 % (``STEADY``) of the mean over
+    all pieces.  If a flow's mean is less than a tenth of the mean over all flows, the 2 % are taken
+    of that tenth.
     """
     mean, half = pieces.mean(axis=0), pieces[: len(pieces) // 2].mean(axis=0)
     error = pieces.std(axis=0, ddof=1) / math.sqrt(len(pieces))
@@ -81,9 +90,12 @@ def half_suffices(pieces: Floats) -> bool:
 def insensitive(scenario: Scenario, rates: Floats) -> Assumption:
     """The assumption ``insensitive-to-starts``: that throughputs do not depend on the start times.
 
-    ``rates`` [runs, flows] are the throughputs of runs with different start times.  It is not known
-    whether the assumption holds if there is only one run, or if the runs agree but all flows start
-    at the same times in each.
+    ``rates`` [runs, flows] are the flows' throughputs in each run.
+
+    - The assumption fails if a flow's coefficient of variation over the runs is above ``STEADY``.
+    - If there is only one run, it is not known whether the assumption holds.
+    - Nor is it known if the runs agree but have the same start times.
+    - In all other cases the assumption holds.
     """
     name, n = "insensitive-to-starts", len(rates)
     if n == 1:
@@ -105,8 +117,9 @@ def insensitive(scenario: Scenario, rates: Floats) -> Assumption:
 def enough_runs(scenario: Scenario, rates: Floats, *, chance: bool) -> Assumption:
     """The assumption ``enough-runs``: that the mean throughputs over the runs are precise enough.
 
-    It holds if half the 95 % confidence interval of each flow's mean is at most
-    ``ENOUGH_PRECISION`` of the mean.
+    It holds if no mean has a relative ``uncertainty`` above ``ENOUGH_PRECISION``.  ``chance`` says
+    whether the results of a run are random.  If they are not, one run is enough.  If they are, one
+    run does not show whether the assumption holds.
     """
     n = len(rates)
     if n == 1 and chance:
@@ -118,9 +131,9 @@ def enough_runs(scenario: Scenario, rates: Floats, *, chance: bool) -> Assumptio
 
 
 def of_means(scenario: Scenario, mean: Floats, error: Floats, n: int) -> Assumption:
-    """The assumption ``enough-runs`` of the mean throughputs over ``n`` runs.
+    """The assumption ``enough-runs``, judged by the mean throughputs over ``n`` runs.
 
-    ``mean`` [flows] are these means and ``error`` [flows] their standard errors.
+    ``mean`` [flows] are these means, and ``error`` [flows] are their standard errors.
     """
     doubts = relative_uncertainty(mean, error, n)
     most = int(doubts.argmax())

@@ -35,10 +35,9 @@ def simulate(
 
     ``model`` is one of
 
-    - ``rounds``: packets travel from queue to queue, many of them as one event; it takes every
-      scenario;
-    - ``fluid``: differential equations for one drop-tail link;
-    - ``delayed``: the equations of ``fluid`` with feedback delay.
+    - ``rounds``: a simulator of packets in a network of links;
+    - ``fluid``: a fluid model of one link, without feedback delay;
+    - ``delayed``: a fluid model of one link, with feedback delay.
 
     The variables, with their dimensions, are
 
@@ -54,13 +53,18 @@ def simulate(
     and the version of this package.  The coordinates ``law``, ``variant`` and ``packet_size``
     (bytes) describe each flow.
 
-    In ``fluid``, windows change continuously if every flow has the variant ``paper`` and a law of
-    this package, and the link is drop-tail without random loss.  If the buffer then overflows,
-    every flow whose window is growing loses one packet.  In all other cases ``fluid`` proceeds in
-    small steps of time, and chance may decide which flow loses a packet.  ``parts`` bounds the
-    number of events that ``rounds`` simulates per flow and round trip; an event is one packet or
-    several successive packets of a flow.  Raises ``FieldError`` for an unknown model, and
-    ``ValueError`` if the model lacks a feature of the scenario.
+    ``rounds`` may simulate several successive packets of a flow as one event.  ``parts`` is the
+    approximate greatest number of events per flow and round trip.  By default ``rounds`` chooses it
+    for the scenario.
+
+    ``fluid`` has two methods.  If every flow has the variant ``paper`` and a law of this package,
+    and the link is drop-tail without random loss, windows change continuously.  When the buffer
+    overflows, every flow whose window is growing then loses one packet.  In all other cases
+    ``fluid`` follows each flow's law and TCP implementation in small steps of time, and chance may
+    decide which flow loses a packet.
+
+    Raises ``FieldError`` for an unknown model, and ``ValueError`` if the model cannot simulate the
+    scenario.
     """
     expect(scenario)
     Choice(SIMULATORS).check(model, "model")
@@ -116,10 +120,10 @@ def _sources(scenario: Scenario) -> dict[str, tuple[str, list[Any]]]:
 
 
 def samples_for_cycles(scenario: Scenario, usual: int = 2001, most: int = 4_000_000) -> int:
-    """A number of samples over the duration that shows every rise and fall of the windows.
+    """A number of samples over the duration that should show every rise and fall of the windows.
 
-    It is two per shortest RTT, but at most ``most`` divided by the number of flows, and at least
-    ``usual``.
+    There are two samples per shortest RTT.  If all flows together would have more than ``most``
+    samples, there are fewer.  But there are never fewer than ``usual``.
     """
     shortest = min(member.rtt for member in scenario.members)
     wanted = math.ceil(2.0 * scenario.run.duration / shortest) + 1
@@ -213,31 +217,30 @@ def limit_cycle(
 ) -> LimitCycle:
     """The steady state of the scenario: a fixed point, a periodic motion, or averages if neither.
 
-    ``model`` is ``fluid`` (one link; the default) or ``rounds`` (any scenario without flows of
-    finite size).  ``rounds`` counts whole packets, so its motion is less often periodic.
+    ``model`` is ``fluid``, for one link, or ``rounds``, for one or more links.  Neither takes flows
+    of finite size.
 
-    ``fluid`` has continuous equations, by which all windows change at every instant.  It uses them
-    in two cases:
+    ``fluid`` has two methods:
 
-    - Every flow has the variant ``paper`` and a law of this package, and the link is drop-tail
-      without random loss.
-    - ``losers`` or ``packets`` is given.  ``engines.fluid.continuous.run`` explains both arguments.
-      Flows may have any variant.  It affects only how the backlog is computed, numbers such as the
-      thresholds and the least window, and the default of ``packets``.
+    - Its continuous equations change all windows at every instant.  They are used if every flow has
+      the variant ``paper`` and a law of this package, and the link is drop-tail without random
+      loss.  They are also used if ``losers`` or ``packets`` is given.
+      ``engines.fluid.continuous.run`` explains these two arguments.
+    - In all other cases ``fluid`` changes each window as the flow's law and TCP implementation
+      prescribe, for example once per round trip.
 
-    A fixed point or a periodic motion then has Floquet multipliers: the factors by which a small
-    deviation grows in a period.  In all other cases the windows of ``fluid`` change once per round
-    trip or at every instant, as the flow's law and TCP implementation prescribe, and there are no
-    multipliers.  A motion of whole packets has none either.  So ``rounds`` reports those of the
-    continuous equations, provided that these apply to the scenario, and that both models find a
-    fixed point or both find a periodic motion.
+    A small deviation from a fixed point or a periodic motion grows or shrinks by certain factors
+    per period, the Floquet multipliers.  Only the continuous equations give them.  ``rounds`` adds
+    the multipliers of the continuous equations to its own result if these equations can describe
+    the scenario, and if both results are fixed points or both are periodic motions.
 
-    ``longest`` is a number of round trips and limits the search.  With the continuous equations,
-    the search ends without an answer if for ``longest`` round trips the buffer does not overflow
-    and the windows do not come to rest.  Without them, ``longest`` is the length of the longest run
-    that is made: a longer run finds more cycles, and gives averages with smaller standard errors.
-    In ``rounds``, a motion with losses never repeats if senders wait a random time before they
-    send.  They do so unless the scenario has ``send_jitter = "0 s"``.
+    In ``rounds``, random waits of the senders keep a motion with losses from repeating.  To find
+    periodic motions there, give the scenario ``send_jitter = "0 s"``.
+
+    ``longest`` limits the search, in round trips.  With the continuous equations, the search fails
+    if the buffer does not overflow for this time and the windows do not come to rest.  Without
+    them, it is the length of the longest run.  A longer run can find longer periods, and its
+    averages have smaller standard errors.
 
     Raises ``FieldError`` for an unknown model and for a wrong argument, and ``ValueError`` if the
     model cannot simulate the scenario.
@@ -259,10 +262,9 @@ def limit_cycle(
 
 
 def _steady_by_rounds(scenario: Scenario, longest: float | None) -> LimitCycle:
-    """The steady state by ``rounds``, with the Floquet multipliers of ``fluid``.
+    """The steady state by ``rounds``, with the Floquet multipliers of ``fluid`` if they apply.
 
-    The multipliers are left out unless ``rounds`` and ``fluid`` both find a fixed point or both
-    find a periodic motion.
+    They apply if both models find a fixed point, or both find a periodic motion.
     """
     from vegasmodel.engines.fluid.continuous import unsupported
     from vegasmodel.engines.rounds import answers

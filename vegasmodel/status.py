@@ -10,10 +10,12 @@ __all__ = ["Status"]
 class Status(IntEnum):
     """How a solver or a simulator ended; the property ``reason`` says it in words.
 
-    Arrays hold the status as its number.  The result of a solver is valid only if the status is
-    ``DONE``.  With ``INACCURATE`` the result is unreliable, and with any other status it is NaN.
-    The exception is a solver that follows a branch of equilibria: it keeps the points found so far,
-    whatever its status.
+    In arrays, a status is stored as its number.
+
+    The result of a solver is valid if the status is ``DONE``.  If it is ``INACCURATE``, there is a
+    result, but it does not pass its own check.  With any other status the result is NaN.  There is
+    one exception: a solver that follows a branch of equilibria always returns the points that it
+    has found.
     """
 
     PENDING = -1

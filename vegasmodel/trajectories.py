@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 def to_trace(data: xr.Dataset) -> trace.Trace:
     """Convert the dataset of ``simulate`` to a ``Trace``.
 
-    It has one entry for each interval between two samples.  The throughput in an interval is the
-    number of packets delivered in it, divided by its length.  Windows, RTTs and queues are those at
-    the interval's end.  ``controls`` holds each flow's law.  If all flows run the TCP of one
-    variant, ``provenance`` names that variant.
+    The trace has one entry for each interval between two samples. The throughput of an interval is
+    the number of packets delivered in it, divided by its length. Windows, RTTs and queues are those
+    at its end. ``controls`` names each flow's congestion control. ``provenance`` names the variant
+    of TCP, if all flows have the same one.
     """
     time = data["time"].values
     flows = [str(name) for name in data["flow"].values]

@@ -94,9 +94,10 @@ its propagation delay: it over-estimates its baseRTT.  So it gets more than the 
 before it.  The paper `boutremans` says how much more: the last of 20 sources gets "10 times more
 than the earlier connections".
 
-The table has the ratio of the last source's rate to the first one's, for 20 Vegas sources of which
-one arrives every 2 s.  It compares ns-2 2.35 (mean of 5 runs, from 90 to 120 s) with the simulator
-`rounds` and with two theories:
+In the next table, 20 Vegas sources start one after another, one every 2 s. The table has the ratio
+of the last source's rate to the first one's. The column "ns-2" has the mean of 5 runs of ns-2 2.35,
+from 90 to 120 s, and the column "rounds" has the simulator `rounds`. The other columns have two
+theories and another run of `rounds`:
 
 - The column "exact recursion" is a theory. It computes the over-estimate of baseRTT of each source
 from the sources that started before it, by equation (6) of `boutremans`.
@@ -118,9 +119,10 @@ their baseRTT and get more.  It calls its own theory "pessimistic", because the 
 last source more than ns-2 does. That is right, too.
 
 But Bonald's form, the formula for the rates that `boutremans` prints, is wrong: its rates add up to
-{sums[0]:.3f} of the link for two sources, and to {sums[1]:.2f} for 20. The exact recursion, which
-computes the rates source after source by equation (6), does not have this mistake. It also gives
-the last source more than ns-2 does. So the mistake is not what makes the theory pessimistic.
+{sums[0]:.3f} of the link for two sources, and to {sums[1]:.2f} for 20. The exact recursion computes
+the rates source after source by equation (6), and its rates add up to the link. But it also gives
+the last source more than ns-2 does. So the error of Bonald's form is not the reason why the theory
+gives the last source too much.
 
 How large are the errors against ns-2 at alpha = 3? For the over-estimates of baseRTT, the exact
 recursion has an error of {exact[1]:.0%}, Bonald's form of {bonald[1]:.0%}, and the simulator
@@ -128,16 +130,18 @@ recursion has an error of {exact[1]:.0%}, Bonald's form of {bonald[1]:.0%}, and 
 {exact[0]:.0%}, and Bonald's form of {bonald[0]:.0%}.
 
 **Which hypothesis is wrong.** Both theories of `boutremans`, the exact recursion and Bonald's form,
-assume that the queue is
-in equilibrium when the next source starts.  This assumption causes most of their error.  In fact a
-window grows by only one packet per round trip.  With alpha = 5 the queue is still growing when the
-next source starts 2 s later, so this source finds a shorter queue than in theory.
+assume that the queue is in equilibrium when the next source starts. This assumption causes most of
+their error. It does not hold, because a window grows by only one packet per round trip. With
+alpha = 5, for example, the queue is still growing when the next source starts 2 s later. So this
+source finds a shorter queue than in theory.
 
-The larger alpha is, the longer the queue grows after the arrival of a Vegas source. So in ns-2 the
-ratio of the last source's rate to the first one's depends on alpha, but in both theories it does
-not. With {SLOWLY:g} s between arrivals instead of 2 s, the queue has time to settle, and the ratio
-by `rounds` is nearer to that of the exact recursion.
+In both theories the ratio of the last source's rate to the first one's does not depend on alpha. In
+ns-2 it does, because the queue needs more time to settle if alpha is larger. In the last column of
+the first table, one source arrives every {SLOWLY:g} s instead of every 2 s. So the queue has more
+time to settle. The simulator `rounds` then gives a ratio that is nearer to that of the exact
+recursion, one of the two theories.
 
-**For users.** If sources know their true baseRTT, those that start late do not get more (the
-records of figure 7 in `vegasmodel paper boutremans` show this).  A larger alpha reduces the
-advantage of the late sources, but increases the queueing delay in proportion."""
+**For users.** Vegas sources that start late get more because they over-estimate their baseRTT. If
+they know their true baseRTT, they do not get more (`vegasmodel paper boutremans` shows this for the
+paper's figure 7). If they do not know it, a larger alpha reduces their advantage, but also makes
+the queueing delay longer, in proportion to alpha."""

@@ -63,7 +63,6 @@ CAPTION = (
 
 
 def _text(rows: np.ndarray, runs: Runs) -> str:
-    honest = runs.groups(dumbbell()).mean
     marked, single = [], {}
     for who, masked in CASES:
         own, others = (1, 0) if masked[1] else (0, 1)
@@ -90,15 +89,15 @@ def _text(rows: np.ndarray, runs: Runs) -> str:
         for ratio, scenario in zip(BY_NS3["NewReno"], both, strict=True)
     ]
     fewest = ", ".join(f"{value:.2f}" for value in index(runs, both[0], exact=True))
-    part = 2 * honest[0] / dumbbell().links[0].capacity
-    return f"""`podlesny` proposes a router with two queues, Rate-Delay (RD) services: one for flows
-that want throughput, and one for flows that want low delay.  It claims that a NewReno flow and a
-Vegas flow get the same there for any mix of flows.  It also claims that no flow gains by marking
-its packets for the wrong queue.
+    return f"""The paper `podlesny` proposes Rate-Delay (RD) services. A router has two queues: one
+for flows that want throughput, and one for flows that want low delay. The paper makes two claims.
+First, a NewReno flow in one queue and a Vegas flow in the other get the same throughput, for any
+mix of flows. Second, no flow gains by marking its packets for the wrong queue.
 
-We ran the experiments of `podlesny` at a fifth of their scale in ns-2 2.35 (mean of 5 runs). ns-2
-does not have the paper's router.  Two classes of CBQ (class-based queueing) with weighted round
-robin stand in for its queues.
+We ran the experiments of the paper `podlesny` in ns-2 2.35 (mean of 5 runs). The numbers of flows,
+the capacity and the buffers are a fifth of the paper's. ns-2 does not have the router of the paper,
+which has two queues. Instead of it we use class-based queueing (CBQ) with weighted round robin:
+each queue becomes a class.
 
 The table has the *relative fairness*, the throughput of a Vegas flow over that of a NewReno flow,
 and the loss rates of both.  The first column has the number of NewReno flows per Vegas flow:
@@ -108,42 +107,48 @@ and the loss rates of both.  The first column has the number of NewReno flows pe
 **What survives.** The relative fairness is within 0.15 of 1 if there are
 {fair.min():g} to {fair.max():g} NewReno flows per Vegas flow.
 
-For 0.1 NewReno flows per Vegas flow `podlesny` also claims a relative fairness of about 1: a Vegas
-flow and a NewReno flow get about the same. We find {rows[0, 1]:.2f} with a standard error of
-{rows[0, 2]:.2f}, which neither confirms nor refutes the claim. There are only two NewReno flows in
-this case, and together they get {part:.0%} of the link. So the relative fairness depends on which
-few packets these two flows lose.
+For 0.1 NewReno flows per Vegas flow, the paper `podlesny` also claims a relative fairness of about
+1: a Vegas flow and a NewReno flow get about the same. We find {rows[0, 1]:.2f} with a standard
+error of {rows[0, 2]:.2f}. This neither confirms nor refutes the claim. In this case there are only
+two NewReno flows. Their throughput depends on a few losses, so the relative fairness differs much
+between runs.
 
-**Flows marked for the wrong queue.** A mark in each packet tells the router which queue the packet
-belongs to. The next table has the throughput of one flow in pkt/s, if its packets have the right
-mark and if they have the mark of the other queue. There are 20 NewReno and 20 Vegas flows, in three
-settings:
+**Flows marked for the wrong queue.** The router of the paper `podlesny` has one queue for flows
+that want throughput (NewReno), and one for flows that want low delay (Vegas). A mark in each packet
+tells the router which queue the packet belongs to. The next table has the throughput of one flow in
+pkt/s, first with the right mark and then with the mark of the other queue. There are 20 NewReno and
+20 Vegas flows. The column "by" names one of three settings:
 
-- In "router, both ways", the router of figure 2 of `podlesny` is simulated in ns-3, with as many
-flows in the reverse direction as forward. This is the setting of the paper.
+- Setting "router, both ways": the router of figure 2 of the paper `podlesny`, simulated in ns-3. As
+many flows run in the reverse direction as forward. This is the setting of the paper.
 
-- In "router, one way", the same router has no flows in the reverse direction.
+- Setting "router, one way": the same router in ns-3, without flows in the reverse direction.
 
-- In "CBQ, both ways", class-based queueing in ns-2 takes the place of the router, with as many
-flows in the reverse direction as forward.
+- Setting "CBQ, both ways": class-based queueing (CBQ) in ns-2 instead of the router. As many flows
+run in the reverse direction as forward.
 
 {table(WRONG, marked)}
 
-Does a NewReno flow gain if its packets have the mark of Vegas, and so join the queue for low delay?
-Section V of `podlesny` says that it "could" gain, but argues that in practice it does not, since
-this queue is short and other flows may do the same.
+Does a NewReno flow gain if it marks its packets as Vegas packets? They then join the queue for low
+delay. Section V of the paper `podlesny` says that the flow "could" gain. But it argues that in
+practice the flow does not gain, because this queue is short and other flows may do the same.
 
-In the setting of `podlesny`, its router with flows in both directions, a NewReno flow that is
-marked as Vegas loses. A single such flow gets {single[SETTINGS[0]]} pkt/s in the three runs, less
-than a NewReno flow with the right mark gets. If half of the NewReno flows are marked as Vegas, each
-of them loses more than a quarter of its throughput.
+In the setting of the paper `podlesny`, a NewReno flow that marks its packets as Vegas packets loses
+throughput. This setting has the paper's router, and flows in both directions. A single such flow
+gets {single[SETTINGS[0]]} pkt/s in the three runs, less than with the right mark. If half of the
+NewReno flows have the wrong mark, each of them loses more than a quarter of its throughput.
 
-In two other settings a single NewReno flow that is marked as Vegas gains. The first is the router
-without reverse flows: there the Vegas flows leave room in their queue, and the marked NewReno flow
-gets {single[SETTINGS[1]]} pkt/s in the three runs. The second is CBQ (class-based queueing). The
-router and CBQ both divide the link between the queues by the numbers of their flows. But the router
-counts flows of ACKs, too, and CBQ does not. With CBQ each NewReno flow that is marked as Vegas
-gains, even if ten of the 20 are.
+In two other settings a single NewReno flow gains if it marks its packets as Vegas packets, and so
+joins the Vegas flows in their queue:
+
+- The first setting is the router of `podlesny` without flows in the reverse direction. The Vegas
+flows do not fill their queue, so the NewReno flow finds room there. It gets {single[SETTINGS[1]]}
+pkt/s in the three runs.
+
+- The second setting is class-based queueing (CBQ), with flows in both directions. With CBQ each
+NewReno flow with the wrong mark gains, even if ten of the 20 NewReno flows have it. Both CBQ and
+the router give a queue more of the link if it has more flows. But the router counts the flows of
+ACKs as well, while CBQ counts only those of data.
 
 A Vegas flow that is marked as NewReno loses in all three settings, as `podlesny` says: it starves
 in the long queue.
@@ -154,19 +159,20 @@ figure 2 (RD), for RED with ECN and for drop-tail:
 
 {table(["NewReno per Vegas", "RD", "RED/ECN", "DropTail"], exact)}
 
-The next table has the relative fairness (the throughput of a Vegas flow over that of a NewReno
-flow) with as many flows in the reverse direction as forward, as in the experiments of `podlesny`,
-for the paper's router in ns-3 and for CBQ in ns-2:
+The next table has the relative fairness: the throughput of a Vegas flow over that of a NewReno
+flow. It compares the router of the paper `podlesny` in ns-3 with class-based queueing (CBQ) in
+ns-2. As many flows run in the reverse direction as forward, as in most experiments of the paper:
 
 {table(["NewReno per Vegas", "router", "CBQ"], two_way)}
 
-With 0.1 NewReno flows per Vegas flow, and as many flows in the reverse direction as forward, the
-three runs of the paper's router give a relative fairness of {fewest}. There are only two NewReno
-flows, so the runs differ too much for a verdict.
+The first row of this table, with 0.1 NewReno flows per Vegas flow, has only two NewReno flows. With
+the router of `podlesny`, the relative fairness in the three runs is {fewest}. These values differ
+too much to say whether the router is fair in this case.
 
-The last table has the relative fairness of the paper's router in ns-3 with 0.1 NewReno flows per
-Vegas flow and flows in one direction only: the mean over five seeds, and its standard error
-(`docs/ns3.md`). ns-3 rounds Vegas's backlog up, so its alpha = 2 is alpha = 1 in the papers:
+The last table has the relative fairness of the router of `podlesny` in ns-3, for 0.1 NewReno flows
+per Vegas flow and flows in one direction only. It has the mean over five seeds and the standard
+error. ns-3 rounds Vegas's backlog up, and the papers do not round it. So alpha = 2 in ns-3 is the
+same rule as alpha = 1 in the papers (`docs/ns3.md`):
 
 {table(["alpha, beta in ns-3", "relative fairness"], at_few)}
 

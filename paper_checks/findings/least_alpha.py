@@ -139,11 +139,15 @@ def _lottery(runs: Runs) -> str:
     assert measured.base_rtt is not None
     rates = ", ".join(f"{rate:.0f}" for rate in sorted(measured.throughput[:, 0]))
     return f"""At a buffer of {buffer} packets on the link of `evaluation`, a mean over {RUNS} runs
-is uncertain, in ns-2 as in `rounds`.  There the queue never empties once Reno has filled it.  If
-Vegas starts when Reno already has a long queue, it counts this queue's delay as propagation delay,
-and gets far more.  For example, Vegas gets {rates} pkt/s in the {RUNS} runs with alpha = {alpha}.
-In the last of these it started 0.4 s after Reno, and in the others at most about 0.05 s after Reno.
-The mean of its baseRTT over the runs is {1e3 * measured.base_rtt[0]:.0f} ms; the true baseRTT is
+is uncertain, in ns-2 as in `rounds`. The result of a run depends on the start times, which are
+random. If Vegas starts when Reno already has a long queue, it counts the delay of this queue as
+propagation delay, and gets far more. The queue never empties there, so Vegas never corrects the
+mistake.
+
+For example, take alpha = {alpha} at a buffer of {buffer} packets on the link of `evaluation`.
+Beside Reno, Vegas gets {rates} pkt/s in the {RUNS} runs of ns-2. In the last of these runs Vegas
+started 0.4 s after Reno, in the others at most about 0.05 s after Reno. The mean of Vegas's baseRTT
+over the runs is {1e3 * measured.base_rtt[0]:.0f} ms; the true baseRTT is
 {1e3 * short(buffer, alpha).members[0].rtt:.0f} ms."""
 
 
@@ -173,24 +177,31 @@ def _text(tables: list[np.ndarray], runs: Runs) -> str:
     three = [float(np.interp(3.0, rows[:, 1], rows[:, 0])) for rows in tables]
     over = np.concatenate([rows[:, 3] - rows[:, 1] for rows in (tables[0][:-1], tables[1])])
     return f"""How large must Vegas's threshold alpha be, so that a Vegas source beside a Reno
-source gets as much as Reno?  `devendictis` finds that Vegas gets less if the buffer exceeds a
-threshold B_th = alpha (3 - 2 lambda), where lambda is the factor by which a loss reduces Vegas's
-window. `evaluation` finds alpha = 3, beta = 6 fair at a buffer of 15 packets (section 3.3.3).
-Neither paper says which alpha is fair at a given buffer.
+source gets as much as Reno? Two papers have partial answers. In `devendictis`, Vegas gets less than
+Reno if the buffer is larger than B_th = alpha (3 - 2 lambda); after a loss Vegas multiplies its
+window by lambda. `evaluation` finds that alpha = 3, beta = 6 is fair at a buffer of 15 packets
+(section 3.3.3). But neither paper says which alpha gives equal throughputs at any other buffer.
 
 This page computes the *fair alpha*: the value of alpha = beta at which one Vegas and one Reno
-source of equal delay get the same throughput.  For ns-2 and for the simulator `rounds` it is
-interpolated between two whole numbers, from means of {RUNS} runs.
+source of equal delay get the same throughput. In ns-2 and in the simulator `rounds` we ran whole
+values of alpha, {RUNS} runs each. The fair alpha is interpolated between the two values next to
+equal throughputs.
 
-The tables also have the fair alpha by the mini-cycle model of `devendictis`, in two columns. In the
-column "both lose", both sources lose a packet when the buffer overflows. In the column "who grows
-loses", only the source whose window grows loses a packet.
+The tables also have the fair alpha by the mini-cycle model of the paper `devendictis`. It follows
+the two windows, round trip by round trip, from one overflow of the buffer to the next. There are
+two columns for this model. In the column "both lose", both sources lose a packet at an overflow. In
+the column "who grows loses", only a source whose window grows loses a packet.
 
-To compare the mini-cycle model with ns-2, this page adapts the model in three points. ns-2's Vegas
-rounds its backlog, so Vegas in the model grows below a backlog of alpha - 1/2 and shrinks above
-alpha + 1/2. ns-2's Vegas reacts to the queue about two round trips late, and so does Vegas in the
-model. The limit of ns-2's queue also counts the packet in transmission, so the model's buffer is
-one packet smaller than this limit (`docs/ns2.md`).
+To compare the mini-cycle model of `devendictis` with ns-2, this page changes the model in three
+points:
+
+- ns-2's Vegas rounds its backlog to whole packets. So in the model Vegas's window grows at a
+backlog below alpha - 1/2, and shrinks at a backlog above alpha + 1/2.
+
+- ns-2's Vegas reacts to the queue about two round trips late, and so does Vegas in the model.
+
+- The limit of ns-2's queue includes the packet in transmission, and the model's buffer does not. So
+the model's buffer is one packet smaller than ns-2's limit (`docs/ns2.md`).
 
 **Link of `evaluation`** (187.5 pkt/s, 13.2 ms: it holds 2.5 packets).  Buffers and fair alphas are
 in packets:
@@ -206,25 +217,25 @@ The last table has the mean error of the fair alpha against ns-2, over the buffe
 
 {table(["model", "link of evaluation", "link of devendictis"], missed)}
 
-**What survives.** The fair alpha grows in proportion to the buffer, as the threshold B_th = alpha
-(3 - 2 lambda) of `devendictis` says.  In ns-2 it is about two fifths of the buffer.  Straight lines
-through ns-2's points are {lines[0]} packets for the link of `evaluation`, and {lines[1]} packets
-for that of `devendictis`, where B is the buffer.
+**What survives.** The fair alpha grows with the buffer B, as the paper `devendictis` suggests: its
+threshold for the buffer is proportional to alpha. In ns-2 the fair alpha is roughly two fifths of
+the buffer. Straight lines fitted to ns-2's fair alphas are {lines[0]} packets for the link of
+`evaluation`, and {lines[1]} packets for the link of `devendictis`.
 
-An alpha of 3 packets is fair in ns-2 at a buffer of {three[0]:.0f} packets on the link of
-`evaluation`, and of {three[1]:.0f} packets on that of `devendictis`.  `evaluation` finds the
-defaults alpha = 1, beta = 3 fair at a buffer of "about 8" packets.  If the buffer is unknown or
-large, no fixed alpha is fair.
+In ns-2 an alpha of 3 packets is fair at a buffer of {three[0]:.0f} packets on the link of
+`evaluation`, and of {three[1]:.0f} packets on the link of `devendictis`. For comparison, the paper
+`evaluation` finds the defaults alpha = 1, beta = 3 fair at a buffer of "about 8" packets. Since the
+fair alpha depends on the buffer, no fixed alpha is fair at every buffer.
 
-**Which hypothesis is wrong.** `devendictis` assumes that both sources lose a packet when the
-buffer overflows (hypothesis 5).  But at that moment Vegas's window is constant.  Each packet that
-Vegas sends takes the place in the buffer that one of its own packets has just left, so none is
-lost.
+**Which hypothesis is wrong.** Hypothesis 5 of `devendictis` says that Vegas and Reno both lose a
+packet when the buffer overflows. But if Vegas's backlog has reached alpha before the overflow,
+Vegas's window no longer grows. Vegas then sends one packet for each ACK. This packet takes the
+place of the acknowledged one, so the queue does not become longer by it, and Vegas loses nothing.
 
-The mini-cycle model is not exact even if only the source whose window grows loses a packet at an
-overflow. Its fair alpha, at which both sources get the same, is then larger than ns-2's, by
-{over.min():.1f} to {over.max():.1f} packets (except at a buffer of {max(SHORT)} on the link of
-`evaluation`). We do not know why.
+The mini-cycle model of `devendictis` is not exact even if only a source whose window grows loses a
+packet at an overflow. The fair alpha, at which Vegas and Reno get the same, is then larger in the
+model than in ns-2, by {over.min():.1f} to {over.max():.1f} packets. This range excludes one case, a
+buffer of {max(SHORT)} packets on the link of `evaluation`. We do not know why the model differs.
 
 **Caution.** If alpha is larger than the fair alpha, at which both sources get the same, Vegas gets
 more than Reno. This advantage grows quickly with alpha, so choose a smaller alpha if in doubt.

@@ -118,10 +118,10 @@ def _text(rows: np.ndarray) -> str:
     spread = np.exp(np.abs(np.log(real)).mean(axis=0))
     swapped = sum(_replayed(x2, longer_first=True) > 1.01 for x2 in DELAYS[:-2])
     short, long = _backlogs().T
-    return f"""In `tsang` two Vegas sources with different propagation delays share a link.  The
-paper concludes from its table 3 that the source with the longer delay gets less.  By equation (6)
-of `boutremans` the propagation delay has no influence, and a source that over-estimates its baseRTT
-*gains*.
+    return f"""In the paper `tsang` two Vegas sources with different propagation delays share a
+link. The paper concludes from its table 3 that the source with the longer delay gets less. Equation
+(6) of the paper `boutremans` does not agree: in it the propagation delay has no influence on the
+rates. By this equation a source gets *more* if it over-estimates its baseRTT.
 
 The table has the ratio of the rate of the source with the shorter delay to that of the other
 source. The first column is the longer of the two delays, in ms. In the heads of the columns, "1 and
@@ -132,17 +132,18 @@ source. The first column is the longer of the two delays, in ms. In the heads of
 - The column "printed rule" is a packet-by-packet simulation with the window rule that `tsang`
 prints in section 2.1.
 
-- The columns "theory" are equation (6) of `boutremans` with the baseRTTs that ns-2 measured, and
-with (alpha + beta)/2 as alpha.
+- The columns "theory" have the ratio by equation (6) of `boutremans`. It needs each source's
+baseRTT, for which we take the measurement of ns-2. It has only one threshold, for which we take
+(alpha + beta)/2.
 
 - The column "rounds of Linux" is the simulator `rounds` with the window rule of Linux.
 
 {table(["ms", *COLUMNS], cells)}
 
-In {len(real)} rows of this table of ratios the delays of the two connections differ by 10 ms or
-more. The next table counts in how many of these {len(real)} cases the connection with the longer
-delay loses: its throughput is lower by more than 1 %. The last column has a typical ratio of the
-larger throughput to the smaller:
+In {len(real)} rows of the table above, the delays of the two connections differ by 10 ms or more.
+The next table counts in how many of these {len(real)} cases the connection with the longer delay
+loses, which means that its throughput is lower by more than 1 %. The last column has the ratio of
+the larger throughput to the smaller, as the geometric mean over these cases:
 
 | source | the longer delay loses | ratio |
 | --- | ---: | ---: |
@@ -152,42 +153,50 @@ larger throughput to the smaller:
 | ns-2, alpha = beta = 2 | {lose[NS2_LINE]} | {spread[NS2_LINE]:.2f} |
 | `rounds`, Linux's Vegas | {lose[LINUX]} | |
 
-**What survives.** The numbers of `tsang` are confirmed, and so is its conclusion for alpha < beta.
-If we simulate the window rule that the paper prints, the connection with the longer delay loses in
-all {lose[RULE]} cases. In these simulations the connection with the shorter delay has the first
-packet at the router. If instead the other connection has it, the connection with the longer delay
-still loses in {swapped} of {len(real)} cases. With alpha = beta = 2 or 3 both connections get
-nearly the same, as in table 4 of the paper. With alpha = beta = 1 they do not always.
+**What survives.** The numbers of the paper `tsang` are confirmed, and so is its conclusion for
+alpha = 1 and beta = 3: the connection with the longer delay loses. We simulated the window rule
+that the paper prints. That connection loses in {lose[RULE]} of {len(real)} cases if its first
+packet reaches the router after the other connection's first packet, and in {swapped} of {len(real)}
+cases if it reaches the router before it.
 
-The window rule that `tsang` prints does not round the backlog.  ns-2's Vegas rounds the backlog to
-whole packets before it compares the backlog with the thresholds.  With the printed rule our
-packet-by-packet simulation reproduces most of the paper's table 3 to the sixth digit (`vegasmodel
-paper tsang`).  So the paper's simulator did not round either.
+If alpha = beta = 2 or 3, the printed rule gives both connections of `tsang` nearly the same
+throughput, as in table 4 of the paper. If alpha = beta = 1, it does not always do so.
+
+The window rule that the paper `tsang` prints does not round the backlog. ns-2's Vegas rounds the
+backlog to whole packets before it compares the backlog with the thresholds. We simulated the
+printed rule packet by packet. The simulation reproduces most of the paper's table 3 to the sixth
+digit (`vegasmodel paper tsang`). So the simulator of the paper probably did not round.
 
 **Why the connection with the longer delay loses.** A window changes once per round trip, so the
-window of the connection with the shorter RTT grows faster. Its backlog exceeds alpha first, and its
-window stops. The window of the other connection grows on until its own backlog reaches alpha.
-Meanwhile the queue grows, and with it the backlog of the connection with the shorter RTT.
+window of the connection with the shorter RTT grows faster. It stops first, when its backlog reaches
+alpha. The other window still grows until its own backlog reaches alpha. This makes the queue
+longer, and with the queue the backlog of the first connection grows beyond alpha. So in the end the
+connection with the shorter RTT has the larger backlog, and gets more.
 
-In the simulations of `tsang` the connection with the shorter RTT ends with a backlog of
-{short.min():.1f} to {short.max():.1f} packets, and the one with the longer RTT with
-{long.min():.1f} to {long.max():.1f}. Equation (6) of `boutremans` cannot show this: it has one
-alpha for all, but with alpha < beta every backlog between alpha and beta is a steady state.
+In our simulations of the rule that `tsang` prints, the connection with the shorter RTT ends with a
+backlog of {short.min():.1f} to {short.max():.1f} packets, and the connection with the longer RTT
+with {long.min():.1f} to {long.max():.1f}. With alpha = 1 and beta = 3, every backlog from 1 to 3
+packets is a steady state. Equation (6) of `boutremans` cannot show such a difference, because in it
+all connections have the same backlog.
 
-In ns-2 2.35 the connection with the longer delay loses in only {lose[NS2]} of {len(real)} cases.
-The reason is that ns-2 rounds the backlog. So a window stops growing at a backlog of alpha - 1/2
-instead of alpha. The rounding also changes the time at which slow start ends, and the backlog of
-the connection with the longer delay may then jump from below alpha to above it.
+In ns-2 2.35 the connection with the longer delay loses in only {lose[NS2]} of {len(real)} cases,
+because ns-2 rounds the backlog. This has two effects. First, a window stops growing at a backlog of
+alpha - 1/2 instead of alpha. Second, slow start ends at another time. The backlog of the connection
+with the longer delay may then jump from below alpha to above it, so that this connection need not
+lose.
 
-**Which hypothesis is wrong.** `tsang` says that every connection knows its true minimum RTT. But
-the two connections start together, and the first packet of the connection with the longer delay
-waits in the queue behind that of the other. So the connection with the longer delay over-estimates
-its baseRTT. By equation (6) of `boutremans`, with equal backlogs, it would then get more than the
-other.
+**Which hypothesis is wrong.** `tsang` says that every connection knows its true minimum RTT. This
+is wrong: the two connections start together, and the first packet of the connection with the longer
+delay waits in the queue behind the first packet of the other. So the connection with the longer
+delay over-estimates its baseRTT. If both backlogs were equal, equation (6) of `boutremans` would
+then give this connection more. In fact it gets less, because its backlog is smaller.
 
-**Linux.** Linux divides by baseRTT where the papers divide by RTT: it keeps W (RTT -
-baseRTT)/baseRTT at alpha, where W is the window.  So a connection's rate W/RTT is alpha/(RTT -
-baseRTT) times baseRTT/RTT.  The queueing delay RTT - baseRTT is the same for both connections, but
-baseRTT/RTT is larger for the connection with the longer delay.  So this connection gets more, and
-the conclusion of `tsang` is reversed.  The figures for Linux in the tables are from the simulator
-`rounds`; no Linux kernel has been run on this network yet."""
+**Linux.** Vegas computes its backlog from the window W and the queueing delay RTT - baseRTT. In the
+papers the backlog is W (RTT - baseRTT)/RTT. In Linux it is W (RTT - baseRTT)/baseRTT. If a
+connection keeps this backlog of Linux at alpha, its rate W/RTT is alpha/(RTT - baseRTT) times
+baseRTT/RTT. The first factor is the same for both connections, because they share the queue. The
+second factor is larger for the connection with the longer delay. So with Linux's Vegas this
+connection gets more, which reverses the conclusion of `tsang`.
+
+The figures for Linux in the tables are from the simulator `rounds`. No Linux kernel has been run on
+this network yet."""

@@ -364,22 +364,25 @@ def _text(answers: Sequence[Answer]) -> str:
     ]
     head = ["X, ms", "Reno, no waits", "Reno, waits", "SACK, no waits", "SACK, waits"]
     buffers, vegas = one("Vegas outperforms Reno at a buffer of 4"), one("two Vegas")
-    return f"""Loss-based sources at a drop-tail queue show phase effects: the source whose packets
-arrive just after a departure finds a free place, and the others lose.  This pattern can last for
-minutes (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", 1992).  Real
-hosts wait at random before they send, which breaks such patterns.  In none of the five papers do
-senders wait.
+    return f"""Loss-based sources at a drop-tail queue show phase effects: a source whose packets
+arrive just after a departure finds a free place in the queue, and the other sources lose packets.
+This pattern can last for minutes (Floyd and Jacobson, "On traffic phase effects in packet-switched
+gateways", 1992). Real hosts send after small random waits, which break the pattern. The senders in
+the five papers that this project checks do not wait.
 
-This page asks which conclusions of the papers remain true if senders wait.  Each sender waits when
-its window allows it to send.  The wait is drawn uniformly, from 0 to one packet's transmission time
-at the slowest link (`send_jitter`), as Floyd and Jacobson recommend.  Everything else is as in each
-paper.
+This page asks which conclusions of the papers remain true if senders wait for a random time. When
+the window of a sender allows it to send, it waits before it does so. The wait is drawn uniformly,
+from 0 to one packet's transmission time at the slowest link (`send_jitter`), as Floyd and Jacobson
+recommend. Everything else is as in each paper.
 
 Each row of the table is a conclusion of a paper. The words in parentheses say what the numbers in
-the row are, for example the first flow's throughput over the second's.  In some rows X is the delay
-in ms of a link that only the second of two flows crosses, so this flow has the longer round trip.
-The table compares ns-2 2.35 without waits, ns-2 with
-waits (median of {SEEDS} runs), and the simulator `rounds` with waits (mean of {SEEDS} runs).
+the row are. For example, "first over second" is the first flow's throughput divided by the
+second's. In rows with an X, the second of two flows also crosses a link with a delay of X ms, so it
+has the longer round trip.
+
+The table has the conclusions by ns-2 2.35 with senders that do not wait, by ns-2 with senders that
+wait (median of {SEEDS} runs), and by the simulator `rounds` with senders that wait (mean of {SEEDS}
+runs).
 
 A conclusion *survives* if with waits it holds in at least {SEEDS // 2 + 1} of the {SEEDS} runs of
 ns-2, and for the mean of `rounds`:
@@ -389,40 +392,44 @@ ns-2, and for the mean of `rounds`:
 **What survives.** Without waits, {len(stood)} of the {len(answers)} conclusions hold in ns-2.  Of
 these {len(kept)} survive.
 
-A conclusion may survive although its numbers change if senders wait at random. For example,
+A conclusion may survive random waits of the senders although its numbers change. For example,
 `evaluation` concludes that Vegas gets more than Reno at a buffer of 4 packets, and less at a buffer
-of 50. This also holds if senders wait. But at a buffer of 7 packets, Vegas gets more if they do not
-wait (Reno's throughput over Vegas's is {buffers.still[1]:.2f}), and Reno gets more if they wait
-({buffers.waits[1]:.2f}).
+of 50. This is true with and without waits. But a buffer of 7 packets shows the change: without
+waits Reno's throughput divided by Vegas's is {buffers.still[1]:.2f}, with waits it is
+{buffers.waits[1]:.2f}.
 
-Another conclusion of `evaluation` that survives is that of two Vegas flows the one with the longer
-round trip does not get clearly less. In one of the cases the second flow has the longer round trip,
-because it also crosses a link of 1 ms. In ns-2 it even gets more than the first: the first flow's
-throughput over the second's is {vegas.still[0]:.2f} without waits, and {vegas.waits[0]:.2f} with
-waits.
+Another conclusion of the paper `evaluation` survives random waits of the senders: if two Vegas
+flows share a link, the flow with the longer round trip does not get clearly less. In one case the
+second flow also crosses a link of 1 ms. In ns-2 this flow, which has the longer round trip, even
+gets more: the first flow's throughput divided by the second's is {vegas.still[0]:.2f} without
+waits, and {vegas.waits[0]:.2f} with waits.
 
 **What does not survive.** {len(lost)} of the papers' conclusions hold in ns-2 if senders do not
 wait, but not if they wait at random. The last column of the table has "no" for them.
 
-In table 3 of `evaluation` two flows of one law share a link, and the second also crosses a link of
-X ms.  The next table has the first flow's throughput over the second's in ns-2, for two Reno flows
-and for two SACK flows:
+In table 3 of the paper `evaluation` two flows with the same congestion control share a link. The
+second flow also crosses a link of X ms, so it has the longer round trip. The next table has the
+first flow's throughput divided by the second's in ns-2, for two Reno flows and for two SACK flows:
 
 {table(head, moved)}
 
-Let the link that only the second flow crosses have a delay of 13 ms. If senders do not wait, the
-second flow gets less than the first; if they wait, it gets more. The simulator `rounds` agrees:
-with waits the first flow's throughput over the second's is {reno.rounds[1]:.2f} for two Reno flows
-and {sack.rounds[1]:.2f} for two SACK flows. If this link has a delay of 208 ms, the waits increase
-the ratio for Reno and reduce it for SACK. So the size of the bias against the longer round trip
-depends on the waits. The paper `evaluation` instead calls the bias almost linear in the ratio of
-the round trips.
+First take a delay of 13 ms for the link that only the second flow crosses. If senders do not wait,
+the second flow gets less than the first; if they wait, it gets more. The simulator `rounds` agrees:
+with waits, the first flow's throughput divided by the second's is {reno.rounds[1]:.2f} for two Reno
+flows and {sack.rounds[1]:.2f} for two SACK flows.
+
+Now take a delay of 208 ms for the link that only the second flow crosses. Waits of the senders then
+increase the first flow's throughput divided by the second's for Reno, and reduce it for SACK.
+
+So the bias against the flow with the longer round trip depends on the waits of the senders.
+`evaluation`, in which senders do not wait, calls this bias almost linear in the ratio of the round
+trips.
 
 **What does not hold even without waits.** {len(never)} conclusions do not hold in ns-2 2.35 without
 waits; see their records.
 
-**Caution.** The wait is uniform from 0 to the transmission time of one packet: {1e3 / 187.5:.1f} ms
-on the links of `evaluation` and `tsang`, where the shortest round trip is 13.2 ms. Such a wait is
-not small. Its mean, {0.5e3 / 187.5:.1f} ms, is an additional delay that the papers' senders do not
-have. If a result changes with the waits, the runs do not tell which part of the change comes from
-the end of phase effects, and which from the additional delay."""
+**Caution.** A sender's wait is uniform from 0 to the transmission time of one packet. This time is
+{1e3 / 187.5:.1f} ms on the links of `evaluation` and `tsang`, where the shortest round trip is 13.2
+ms. So the waits are not small: their mean, {0.5e3 / 187.5:.1f} ms, is an additional delay, which
+the senders in the papers do not have. If a result changes with the waits, there are two possible
+reasons: the phase effects have gone, or the round trip is longer. The runs do not tell which."""

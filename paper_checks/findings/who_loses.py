@@ -110,13 +110,15 @@ packet each time the buffer overflows. The formulas of the paper depend on this 
 example, Vegas multiplies its window by 3/4 after a loss. This factor has an effect only if Vegas
 loses packets.
 
-The table has the ratio of Vegas's throughput to Reno's at several buffers (in packets).  It
-compares ns-2 2.35 (mean of 3 runs), the simulator `rounds`, and four forms of the model of
-`devendictis`. The last two columns have the part of its packets that each source loses in ns-2.
+The table has the ratio of Vegas's throughput to Reno's at several buffers (in packets). It compares
+ns-2 2.35 (mean of 3 runs), the simulator `rounds`, and four forms of the model of the paper
+`devendictis`. The last two columns have the loss rates of the two sources in ns-2: the fraction of
+a source's packets that is lost.
 
-- The columns "both lose, printed" and "both lose, derived" are the model with hypothesis 5: both
-sources lose a packet at an overflow. The first has the formulas as the paper prints them, the
-second as we derived them.
+- The columns "both lose, printed" and "both lose, derived" are the model of `devendictis` with its
+hypothesis 5: both sources lose a packet at an overflow. The column "printed" uses the formulas that
+the paper prints. The column "derived" uses formulas that we derived anew from the paper's
+assumptions.
 
 - The column "both lose, ns-2's edges" is the model of `devendictis` with the formulas as we derived
 them, and with ns-2's rounding of the backlog. With this rounding Vegas keeps its window constant
@@ -124,13 +126,13 @@ between two edges, the backlogs alpha - 1/2 and alpha + 1/2. Both sources lose a
 overflow.
 
 - The column "who grows loses, ns-2's edges" is the model of `devendictis` with the formulas as we
-derived them and ns-2's rounding of the backlog, but only a source whose window grows loses a packet
-at an overflow. Besides, Vegas reacts to the queue two round trips late; this changes the ratio only
-at a buffer of 5 packets.
+derived them and with ns-2's rounding of the backlog. In this form only a source whose window grows
+loses a packet at an overflow. In addition, Vegas reacts to the queue two round trips late. This
+delay changes the result only at a buffer of 5 packets.
 
-The buffer in the first column is the limit of ns-2's drop-tail queue, which also counts the packet
-in transmission.  So the formulas of the model get a buffer that is one packet smaller
-(`docs/ns2.md`):
+The buffer in the first column is the limit of ns-2's drop-tail queue. This limit includes the
+packet in transmission; the buffer in the formulas of `devendictis` does not. So the formulas are
+evaluated for a buffer that is one packet smaller (`docs/ns2.md`):
 
 {table(head, cells)}
 
@@ -138,29 +140,31 @@ The next table has the errors of the ratio of Vegas's throughput to Reno's again
 
 {table(["model", *buffers], missed)}
 
-**What survives.** The model of `devendictis` follows the windows through a cycle from one overflow
-to the next. This cycle survives the comparison with ns-2.  The paper's hypothesis 5, that both
-sources lose a packet at an overflow, is true at a buffer of 5 packets.  It is wrong at buffers of
+**What survives.** The model of `devendictis` follows both windows from one overflow of the buffer
+to the next. This method survives the comparison with ns-2. Hypothesis 5 of the paper says that both
+sources lose a packet at an overflow. It is true at a buffer of 5 packets. It is wrong at buffers of
 10, 20 and 30 packets, where Vegas loses {large[:, n].max():.3f} % of its packets.
 
-Why does Vegas lose nothing?  A source with a constant window sends one packet for each ACK, and
-this packet takes the place that one of its own packets has just left.  So a packet that finds no
-place is an additional packet of a source whose window grows.  At buffers of 10 packets or more,
-only Reno's window grows shortly before an overflow: Vegas's backlog has then reached alpha, and
-Vegas's window stops growing there.
+Why does Vegas lose nothing? A source with a constant window sends one packet for each ACK. This
+packet takes the place of the acknowledged one, so the queue does not become longer by it. Only a
+source whose window grows sends additional packets, and one of these overflows the buffer. At
+buffers of 10 packets or more, only Reno's window grows before an overflow. Vegas's window has
+stopped growing, because its backlog has reached alpha.
 
-**How much each change improves the model.** The first change of the model of `devendictis` is
-ns-2's rounding.  ns-2 rounds the backlog to whole packets before it compares it with alpha.  So
-Vegas's window is constant at backlogs from alpha - 1/2 to alpha + 1/2, and not only at a backlog of
-alpha.  With this change the error of the ratio of throughputs is {gain[0]:.0%} smaller than with
-the derived formulas alone, at buffers of 20 and 30 packets.
+**How much each change improves the model.** We changed the model of `devendictis` twice. The first
+change is ns-2's rounding: ns-2 rounds the backlog to whole packets before it compares the backlog
+with alpha. So Vegas's window is constant at every backlog from alpha - 1/2 to alpha + 1/2. Without
+rounding it is constant only at a backlog of alpha. At buffers of 20 and 30 packets, this change
+makes the error of Vegas's throughput divided by Reno's {gain[0]:.0%} smaller.
 
 The second change of the model of `devendictis` is that only Reno, whose window grows, loses a
 packet at an overflow. At buffers of 20 and 30 packets this removes {gain[1]:.0%} of the error that
-remains after the first change (ns-2's rounding). At a buffer of 10 packets the error is large with
-and without these changes, because there one packet more or less in the queue changes Vegas's window
-by many packets.
+remains after the first change (ns-2's rounding).
 
-**For users.** Beside Reno, Vegas's decrease factor (3/4) matters only if the buffer has a few
-packets.  With a larger buffer Vegas never loses a packet beside Reno, so the factor is never
-used."""
+At a buffer of 10 packets the error of the model of `devendictis` is large with and without the two
+changes. With so small a buffer, Vegas's window depends strongly on the queue: one packet more or
+less in the queue changes it by several packets.
+
+**For users.** After a loss Vegas multiplies its window by a decrease factor (3/4). If a Vegas flow
+shares a link with a Reno flow, this factor matters only if the buffer holds a few packets. With a
+larger buffer the Vegas flow loses no packets, so it does not use the factor."""

@@ -34,7 +34,7 @@ NOBODY_SENDS = "no flow sends between the end of the warm-up and the end of the 
 
 
 def column(scenario: Scenario, value: Callable[[Flow], float]) -> Floats:
-    """An array with one float per flow: ``value(group)``, where ``group`` is the flow's group."""
+    """For each flow, the number that ``value`` returns for the flow's group, as an array."""
     return np.array([value(member.flow) for member in scenario.members], dtype=np.float64)
 
 
@@ -73,11 +73,11 @@ def _measures_base(scenario: Scenario) -> bool:
 
 
 def left_out(scenario: Scenario, *, random_loss: bool = False) -> list[Assumption]:
-    """For each feature that the closed forms leave out, the assumption that the scenario lacks it.
+    """The assumptions that the scenario lacks the features that the closed forms do not model.
 
-    Such features are, for example, delayed ACKs, a receiver's window, or flows that stop. An
-    assumption holds if the scenario does not have the feature. ``random_loss`` says whether the
-    model's equations contain random loss; if so, there is no assumption about it.
+    Such features are, for example, delayed ACKs, a receiver's window, and flows that stop. There is
+    one assumption for each feature. It holds if the scenario lacks the feature. If ``random_loss``
+    is True, the model's equations contain random loss, so no assumption about it is returned.
     """
     groups, run = scenario.flows, scenario.run
     starts = [member.start for member in scenario.members]
@@ -138,9 +138,9 @@ def one_recovery(
 ) -> Assumption:
     """The assumption that every loss-based law recovers from losses as the model assumes.
 
-    ``taken`` describes the model's recovery in words, for the explanation. ``known`` names the laws
-    that do recover in this way. ``lost`` says whether any packet is lost; if none is, the
-    assumption holds.
+    ``known`` names the laws that recover in this way. The assumption fails if packets are lost
+    (``lost``) and some flow has another law, Vegas excepted. ``taken`` says in words how the
+    model's flows recover. It becomes a part of the message that explains why the assumption fails.
     """
     laws = {group.law for group in scenario.flows} - {"vegas"} - set(known)
     if not laws or not lost:
@@ -165,15 +165,15 @@ def buffered(scenario: Scenario) -> Assumption:
 
 
 def with_growth(found: Prediction) -> Prediction:
-    """Add to a prediction the assumption that flows with a user-defined law let their window grow.
+    """Add to a prediction the assumption that windows of user-defined laws exceed one packet.
 
-    A user's law may keep its window near one packet all the time, either by mistake or because
-    competing flows fill the queue. The flow then sends about one packet per round trip, whatever
-    the capacity. Without a warning its low throughput would look like a result of the competition.
-    So the assumption fails if the mean window of a flow with such a law is near one packet.
+    The assumption fails if a flow with such a law has a mean window near one packet. The flow then
+    sends about one packet per round trip, whatever the capacity. A mistake in the law may be the
+    cause, or other flows that fill the queue. Without a warning, the user might overlook such a
+    mistake.
 
-    ``found`` is the prediction. It is returned unchanged if no flow has a user-defined law, or if
-    the prediction lacks throughputs or mean RTTs.
+    The prediction ``found`` is returned unchanged if no flow has a user-defined law, or if it lacks
+    throughputs or mean RTTs.
     """
     scenario = found.scenario
     own = {law.name for law in registered(group.law for group in scenario.flows)}
@@ -194,20 +194,21 @@ def with_growth(found: Prediction) -> Prediction:
 def settles(scenario: Scenario) -> Assumption:
     """The simulators' assumption that windows reach the steady state within the warm-up.
 
-    For each long-lived flow with a built-in law, let w be its first window, W its window at a fair
-    share of its slowest link, and n the number of its round trips from its start to the end of the
-    warm-up. Three conditions are tested.
+    Every long-lived flow with a built-in law is tested. Let w be its first window. Let W be its
+    window at a fair share of its slowest link, but at most the receiver's window. Let n be the
+    number of its round trips from its start to the end of the warm-up.
 
-    - n >= log2(W / w): slow start at most doubles a window per round trip. If n is less, the
-      assumption fails.
-    - n >= W/2 (``_trips_after_loss``): a source that halves its window at a loss, and then grows by
-      one packet per round trip, needs W/2 round trips to return to W. If n is less, the assumption
-      fails.
-    - n >= W: growth by one packet per round trip takes up to W round trips. If n is less, the
-      result is ``None`` (not known).
+    The assumption fails if, for some flow,
 
-    For a flow that starts after the warm-up, n counts the round trips until its stop. Only the
-    first condition is then tested, and if it is met, the result is ``None``.
+    - n < log2(W/w): slow start at most doubles the window per round trip, so it cannot reach W, or
+    - n is less than the result of ``_trips_after_loss``: a window that a loss has halved cannot
+      grow back in time.
+
+    If it does not fail, but n < W for some flow, the result is ``None`` (not known): growth by one
+    packet per round trip takes up to W round trips.
+
+    If a flow starts after the warm-up, n counts its round trips until its stop. The first test can
+    then make the assumption fail. If it does not, the result is ``None``.
     """
     known = {group.law for group in scenario.flows} - {
         law.name for law in registered(group.law for group in scenario.flows)
@@ -252,12 +253,14 @@ def settles(scenario: Scenario) -> Assumption:
 
 
 def _trips_after_loss(scenario: Scenario, group: Flow, window: float) -> float:
-    """How many round trips a halved window needs to grow back, by one packet in each.
+    """How many round trips a halved window needs to grow back to W, by one packet in each.
 
-    The result is W/2. W is the lesser of two windows: ``window``, the flow's fair share of its path
-    in packets, and the mean window sqrt(3/(2p)) at the random loss probability p (Mathis et al.
-    1997). The result is 0 if nothing is lost, if the receiver's window is at most ``window``, and
-    for laws that do not grow by one packet per round trip.
+    The result is W/2. W is the flow's fair share of its path, ``window``, in packets. If packets
+    are lost at random with probability p, W is at most sqrt(3/(2p)). This is the mean window at
+    that loss probability (Mathis et al. 1997).
+
+    The result is 0 if no packet can be lost, if the receiver limits the window to ``window``, or if
+    the law does not grow by one packet per round trip.
     """
     path = scenario.path(group)
     lost = max(link.loss for link in path)
@@ -268,11 +271,11 @@ def _trips_after_loss(scenario: Scenario, group: Flow, window: float) -> float:
 
 
 def losses_end_growth(scenario: Scenario) -> Assumption:
-    """The simulators' assumption that a loss ends the growth of every loss-based window.
+    """The simulators' assumption that no loss-based window grows for ever.
 
-    It does not hold if nothing limits some loss-based window: no link on the flow's path ever loses
-    a packet (all buffers are infinite), and neither the receiver's window nor the amount of data is
-    limited.
+    It fails for a loss-based flow if three conditions hold. The flow has unlimited data to send. No
+    receiver's window limits it. And no link on its path loses packets: the buffers are infinite,
+    the queues are drop-tail, and there is no random loss.
     """
     endless = [
         group.name
@@ -286,10 +289,11 @@ def losses_end_growth(scenario: Scenario) -> Assumption:
 
 
 def whole_thresholds(scenario: Scenario) -> Assumption:
-    """The assumption that a Vegas which rounds its backlog has thresholds of whole packets.
+    """The assumption that alpha and beta are whole numbers if Vegas counts in whole packets.
 
-    ns-2 and Linux compare whole packets with alpha and beta.  With alpha = beta = 2.5 the window
-    grows at a backlog of 2 packets, shrinks at 3, and never rests.
+    Vegas in ns-2 and Linux computes its backlog in whole packets and compares it with alpha and
+    beta. With alpha = beta = 2.5 the window then grows at a backlog of 2 packets and shrinks at 3.
+    So it never stays constant.
     """
     groups = [g for g in scenario.flows if g.keeps_backlog]
     groups = [g for g in groups if not stack(scenario, g).real_numbers]
@@ -304,9 +308,10 @@ def whole_thresholds(scenario: Scenario) -> Assumption:
 
 
 def paper_equation(scenario: Scenario) -> Assumption:
-    """The assumption that Vegas computes its backlog as W (RTT - baseRTT)/RTT, with the window W.
+    """The assumption that Vegas computes its backlog as W (RTT - baseRTT)/RTT.
 
-    The papers and ns-2 do so; Linux divides by baseRTT.
+    W is the window. The papers on Vegas use this equation, and ns-2 does. Linux divides by baseRTT
+    instead of RTT.
     """
     vegas = [g for g in scenario.flows if g.keeps_backlog]
     linux = any(stack(scenario, g).backlog_over_base for g in vegas)
@@ -322,5 +327,9 @@ def plain_queue(link: Link) -> Assumption:
 
 
 def services_isolated(scenario: Scenario) -> bool:
-    """Whether a link has separate queues for the two classes of Rate-Delay services."""
+    """Whether some link offers Rate-Delay services.
+
+    Such a link has two queues: one for flows that want a high rate, and one for flows that want a
+    short delay.
+    """
     return any(isinstance(link.queue, RateDelay) for link in scenario.links)

@@ -79,9 +79,9 @@ def answer(scenario: Scenario) -> Prediction:
 def _recovery(scenario: Scenario, losses: Floats) -> Assumption:
     """The assumption that the only effect of a loss is an immediate cut of the window.
 
-    It can fail only if all flows have the variant ``paper``, because the equations then have no
-    fast retransmit and no fast recovery. In reality each loss-based law has a recovery of its own.
-    So the assumption fails if a flow with such a law loses packets.
+    It can fail only if all flows have the variant ``paper``. The equations for this variant cut the
+    window at once, but real senders with a loss-based law need time to recover. So the assumption
+    fails if such a flow loses packets. The equations for the other variants contain the recovery.
     """
     loss_based = np.array([not find(member.flow.law).delay_based for member in scenario.members])
     lost = papers_only(scenario) and bool(losses[loss_based].any())
@@ -90,12 +90,16 @@ def _recovery(scenario: Scenario, losses: Floats) -> Assumption:
 
 
 def _of_hosts(scenario: Scenario, losses: Floats) -> list[Assumption]:
-    """The assumption ``whole-stack``: what real TCP stacks add to the equations has no effect.
+    """The assumption ``whole-stack``: what the equations lack of real TCP stacks has no effect.
 
-    A real stack adds probes, timers and a recovery; they have an effect if packets are lost.  It
-    also begins a flow with a burst: the handshake and the first window.  The burst changes the
-    baseRTT that a Vegas flow measures if this flow starts later than another flow.  Returns a list
-    that contains this assumption; the list is empty if no flow runs a real stack.
+    The equations lack two things:
+
+    - The probes, timers and recovery of a real stack. They have an effect if its flows lose
+      packets.
+    - The burst with which a flow begins, that is, the handshake and the first window. If a Vegas
+      flow starts later than another flow, its burst changes the baseRTT that it measures.
+
+    The result is a list with this one assumption. The list is empty if no flow runs a real stack.
     """
     members = scenario.members
     hosts = np.array([stack(scenario, member.flow).tail_probe for member in members])
@@ -114,17 +118,16 @@ def _of_hosts(scenario: Scenario, losses: Floats) -> list[Assumption]:
 
 
 def _of_chance(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
-    """Assumptions on randomness and bursts that the equations of ``fluid`` make.
+    """The assumptions of ``fluid`` about chance and about bursts.
 
-    They say that
+    They say:
 
-    - small changes of the scenario do not change the result, and there are enough random runs;
-    - the windows fill the link (if they do not, packets pass the queue in trains, and the number of
-      packets dropped where trains of different RTTs meet is known only roughly, see
-      ``sampled/trains``);
-    - Vegas keeps a true baseRTT (after a timeout ns-2's Vegas may measure a baseRTT that no packet
-      had, see ``docs/ns2.md``);
-    - random losses seldom lead to timeouts.
+    - Small changes of the scenario do not change the result, and there are enough random runs.
+    - The windows fill the link. If they do not, each flow's packets reach the queue in bursts, and
+      packets are dropped when bursts of different flows meet. The model knows only roughly how many
+      (``sampled/trains``).
+    - Vegas's baseRTT is not too small. In ns-2 it may be, after a timeout (``docs/ns2.md``).
+    - Random losses seldom lead to timeouts.
     """
     rates = run.throughput[None] if run.throughput_runs is None else run.throughput_runs
     chance = run.by_chance or scenario.run.start_jitter > 0.0
@@ -147,14 +150,15 @@ def _of_chance(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
 
 
 def _timers(scenario: Scenario, run: ContinuousRun) -> Assumption:
-    """The assumption that random losses seldom make a flow wait for its timer.
+    """The assumption that random losses seldom make a flow wait for its retransmission timer.
 
-    If a flow has a window of W packets, a loss leads to a timeout with probability min(1, 3/W).
-    (Padhye, Firoiu, Towsley and Kurose 1998 give this as an approximation of their equation (24).)
-    A flow with throughput r and round-trip time R has a window of r R and p r losses per second,
-    where p is the loss probability.  So for each second in which it sends, it waits for
-    w = min(1, 3/(r R)) p r T seconds, where T is the timeout.  Its waits are then the fraction w/(1
-    + w) of its time.
+    Let p be the loss probability, r the flow's throughput and R its RTT. Its window is W = r R
+    packets, and it loses p r packets per second. The probability that a loss leads to a timeout is
+    min(1, 3/W). This is an approximation by Padhye, Firoiu, Towsley and Kurose (1998).
+
+    A timeout lasts T seconds. So for each second in which the flow sends, it waits for
+    w = min(1, 3/W) p r T seconds. It therefore waits for the fraction w/(1 + w) of its time. The
+    assumption fails if this fraction exceeds ``MOST_WAITS``.
     """
     p = scenario.links[0].loss
     if p == 0.0:
@@ -175,11 +179,11 @@ def _timers(scenario: Scenario, run: ContinuousRun) -> Assumption:
 
 
 def _base_kept(scenario: Scenario, run: ContinuousRun) -> Assumption:
-    """The assumption that no Vegas flow's baseRTT has fallen below the RTT of the empty path.
+    """The assumption that no Vegas flow's baseRTT falls below the RTT of the empty path.
 
-    In ns-2 it may do so after a timeout (``docs/ns2.md``).  So the assumption fails if a flow with
-    ns-2's Vegas had a timeout after several losses.  If none had, but a RED queue dropped packets
-    of such a flow, the answer is ``None`` (not known).
+    Only ns-2's Vegas can measure so small a baseRTT, after a timeout (``docs/ns2.md``). The
+    assumption fails if a flow with this Vegas lost several packets and then had a timeout. If there
+    was none, but such a flow lost packets at a RED queue, the result is ``None`` (not known).
     """
     resets = [stack(scenario, member.flow).resets_base for member in scenario.members]
     vegas = np.array([find(m.flow.law).delay_based for m in scenario.members]) & np.array(resets)
@@ -207,11 +211,14 @@ def _first_windows_fit(scenario: Scenario) -> bool:
 
 
 def _unknown(scenario: Scenario) -> list[Assumption]:
-    """The assumptions that four things which the equations lack have no effect.
+    """The assumptions that what the equations lack has no effect.
 
-    The four are: parts of some laws; ns-2's headers, handshake and timers; random waits of senders
-    that are long compared with the RTT; and losses that occur because the first windows together
-    exceed what the link and its buffer hold.
+    The equations lack four things:
+
+    - some features of the flows' laws;
+    - the headers, the handshake and the timers of ns-2 2.35;
+    - the senders' random waits, which matter if they are long compared with the RTT;
+    - the losses at the start if link and buffer cannot hold all first windows together.
     """
     lacking = left_out_of_laws(scenario)
     rows = (

@@ -95,11 +95,10 @@ def answer(scenario: Scenario) -> Prediction:
 def _reading(scenario: Scenario, vegas: Flow) -> tuple[float, minicycle.Losers, float]:
     """What ``minicycle.solve`` needs of the scenario: buffer, losing sources, and response time.
 
-    The buffer is the number of packets that can wait. The losing sources are the option ``losers``
-    of ``minicycle.solve``. The response time is the number of round trips by which Vegas's window
-    lags behind the queue. It is 0 with the paper's variant and 2 with ns-2's and Linux's: these
-    adjust the window once per round trip, and use the RTTs of packets that were sent a round trip
-    earlier.
+    The buffer is the number of packets that can wait. The losing sources are the argument
+    ``losers`` of ``minicycle.solve``. The response time is the number of round trips by which
+    Vegas's window lags behind the queue. It is 0 with the variant ``paper``, and 2 with ``ns2`` and
+    ``linux``. The docstring of ``minicycle.solve`` says why.
     """
     buffer = float(_room(scenario.links[0].buffer, vegas))
     return (buffer, "both", 0.0) if STACKS[vegas.variant].real_numbers else (buffer, "growing", 2.0)
@@ -119,16 +118,16 @@ def _start(
 ) -> Floats:
     """The window of one Vegas source, in packets, at the start of the first cycle.
 
-    The model may have a range of steady cycles, each with another window of Vegas. Vegas's window
-    at the start then decides which of them the answer describes.
+    The model may have many steady cycles, which differ in Vegas's window. The window at the start
+    then decides which of them is the result. There are three cases:
 
-    - If all Vegas flows start before all Reno flows, it is the window that they have alone on the
-      link (``minicycle.window_alone``).
-    - If they all start later than some Reno flow, it is Vegas's initial window.
-    - Otherwise all flows are taken to start together, and it is Vegas's window after the first
+    - All Vegas flows start before all Reno flows. The window is the one that Vegas flows reach
+      alone on the link (``minicycle.window_alone``).
+    - Some Reno flow starts before all Vegas flows. The window is Vegas's initial window.
+    - Otherwise all flows are taken to start together. The window is that of Vegas after the first
       overflow of the buffer (``minicycle.first_window``).
 
-    ``at`` holds arrays of one shape with values of fields, which replace those of the scenario.
+    ``at`` maps names of fields to arrays of one shape. They replace the scenario's values.
     """
     starts = {law: [m.start for m in scenario.members if (m.flow.keeps_backlog) == law]
               for law in (True, False)}  # fmt: skip
@@ -159,9 +158,9 @@ def _start(
 def _range(
     member: np.ndarray[tuple[int], np.dtype[np.bool_]], cycles: list[minicycle.Cycle]
 ) -> Floats | None:
-    """The least and greatest throughput of each flow over all possible cycles, [n_flows, 2].
+    """The least and greatest throughput of each flow over all steady cycles, [n_flows, 2].
 
-    ``None`` if all cycles give Vegas the same throughput.
+    The result is ``None`` if Vegas has the same throughput in all of them.
     """
     vegas = np.array([c.vegas_range for c in cycles if int(c.status) == Status.DONE])
     reno = np.array([c.reno_range for c in cycles if int(c.status) == Status.DONE])
@@ -172,7 +171,7 @@ def _range(
 
 
 def reason(scenario: Scenario) -> str | None:
-    """The reason why the equations cannot be evaluated for the scenario; ``None`` if they can."""
+    """The reason why the model cannot be evaluated for the scenario; ``None`` if it can."""
     other = one_link(scenario)
     if other is not None:
         return other
@@ -198,11 +197,10 @@ def reason(scenario: Scenario) -> str | None:
 def _hypotheses(
     scenario: Scenario, vegas: Flow, cycle: minicycle.Cycle, n_vegas: int, n_reno: int
 ) -> list[Assumption]:
-    """The assumptions of the model.
+    """The assumptions of the mini-cycle model.
 
-    They are: hypotheses 1 to 5 of the paper ``devendictis`` (section 3); the assumption that there
-    is one source of each law; and assumptions about baseRTT, recovery, the length of the run, the
-    queue and the buffer.
+    Among them are hypotheses 1 to 5 of the paper ``devendictis`` (section 3). Others are, for
+    example, that each law has one source, and that the run is long enough.
     """
     link = scenario.links[0]
     buffer, losers, response = _reading(scenario, vegas)
@@ -256,9 +254,11 @@ def _enough_cycles(
 
 
 def _known_base(scenario: Scenario, vegas: Flow, empties: bool) -> Assumption:
-    """The assumption that Vegas measures its true baseRTT, the propagation delay T of the model.
+    """The assumption that Vegas knows its true baseRTT, the propagation delay T of the model.
 
-    It holds if the queue empties in every cycle, or if Vegas starts before there is a queue.
+    Flows that measure their baseRTT find the true one if the queue empties in every cycle, or if no
+    flow starts before them. If the scenario gives an over-estimate of baseRTT instead, the
+    assumption holds only if it is 0.
     """
     right, detail = vegas.over_estimate == 0.0, "the over-estimate is not in the equations"
     if vegas.over_estimate == "measured":

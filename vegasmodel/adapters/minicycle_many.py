@@ -21,12 +21,12 @@ WANTED = ("vegas", "reno", "queue_mean", "utilization", "loss_rate_vegas", "loss
 
 
 def takes(scenario: Scenario, key: str, groups: Sequence[int]) -> bool:
-    """Whether the function ``averages`` can vary the field ``key`` of these flow groups.
+    """Whether ``averages`` can compute results for many values of a field of some flow groups.
 
-    ``groups`` holds the groups' indices in the scenario. It is empty if ``key`` is a field of the
-    link. The model has one RTT for all groups and one set of parameters for all Vegas flows. So an
-    RTT can be varied only for all groups together, and a Vegas parameter only for all Vegas groups
-    together.
+    ``key`` is the field, and ``groups`` holds the groups' indices in the scenario. For a field of
+    the link, ``groups`` is empty. All flows of the model have the same RTT, so ``groups`` must be
+    all groups if the field is ``rtt``. All its Vegas flows have the same parameters, so ``groups``
+    must be all Vegas groups if the field is a parameter of Vegas.
     """
     if key not in KEYS or len(scenario.links) != 1:
         return False
@@ -42,11 +42,13 @@ def takes(scenario: Scenario, key: str, groups: Sequence[int]) -> bool:
 def averages(scenario: Scenario, values: Mapping[str, Floats]) -> dict[str, Floats]:
     """The averages of ``minicycle.answer`` for many values of the scenario's fields.
 
-    ``values`` maps fields (from ``KEYS``) to arrays, which replace the scenario's values; the
-    arrays broadcast to one shape.  ``minicycle.answer`` must be able to answer the scenario
-    itself.  The results are arrays of that shape: ``vegas`` and ``reno`` (the rate of one Vegas
-    flow and of one Reno flow, pkt/s), the loss rates of the two, ``queue_mean`` (packets),
-    ``utilization`` and ``rtt_mean`` (s).  They are NaN where there is no answer.
+    ``values`` maps fields (from ``KEYS``) to arrays, which replace the scenario's values. The
+    arrays broadcast to one shape, which is also the shape of each result. The function
+    ``minicycle.answer`` must be able to answer the scenario itself.
+
+    The results are ``vegas`` and ``reno`` (the rate of one flow of each, pkt/s),
+    ``loss_rate_vegas`` and ``loss_rate_reno``, ``queue_mean`` (packets), ``utilization``, and
+    ``rtt_mean`` (s). They are NaN if the buffer is infinite or the model has no steady cycle.
     """
     vegas = next(g for g in scenario.flows if g.keeps_backlog)
     link = scenario.links[0]

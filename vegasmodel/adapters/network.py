@@ -64,10 +64,11 @@ def answer(scenario: Scenario) -> Prediction:
 
 
 def _routing(scenario: Scenario) -> tuple[Floats, list[tuple[int, bool]]]:
-    """The routing matrix (1: the flow crosses the queue, else 0) and the list of its rows.
+    """The routing matrix, and a list that says which queue each of its rows stands for.
 
-    Each direction of a link has its own queue.  A row is (index of the link, whether the direction
-    is forward); a column is a flow.
+    A row stands for a queue and a column for a flow. An entry is 1 if the flow crosses the queue,
+    else 0. Each direction of a link has its own queue. In the list, a queue is a pair: the index of
+    its link, and whether its direction is forward.
     """
     index = {link.name: i for i, link in enumerate(scenario.links)}
     rows: dict[tuple[int, bool], Floats] = {}
@@ -83,7 +84,8 @@ def _routing(scenario: Scenario) -> tuple[Floats, list[tuple[int, bool]]]:
 def _rests(scenario: Scenario, routing: Floats, capacity: Floats) -> tuple[Floats, list[rest.Rest]]:
     """Each flow's over-estimate of its baseRTT, s, and the steady state after each starting time.
 
-    A flow that measures its baseRTT over-estimates it by the queueing delay at its arrival.
+    If a flow measures its baseRTT, its over-estimate is the queueing delay that it finds when it
+    starts. Otherwise the scenario gives the over-estimate.
     """
     alpha = threshold(scenario)
 
@@ -122,9 +124,9 @@ def _fits(
     """The assumption that no buffer overflows.
 
     ``queues`` are the lengths in packets of the queues in ``used``, the rows of ``_routing``. For
-    one link with traffic in one direction the test is that of the model ``equilibrium``. Otherwise
-    only the queues in the steady state are tested. Before the steady state they may be longer, so
-    the result may be ``None`` (not known).
+    one link with traffic in one direction, ``rest.fits`` tests it. Otherwise only the queues in the
+    steady state are compared with the buffers. Before the steady state they may be longer. So if
+    these queues fit, but some buffer is finite, the result is ``None`` (not known).
     """
     if len(scenario.links) == 1 and len(used) == 1:
         edge = column(

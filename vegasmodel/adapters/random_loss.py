@@ -17,11 +17,12 @@ NAME = "random-loss"
 
 
 def answer(scenario: Scenario) -> Prediction:
-    """Each flow's rate by the formula for its law, at the link's random loss rate.
+    """Each flow's rate at the link's random loss rate, by a Markov chain for the flow's law.
 
     If the rates without queueing add up to more than the capacity, packets queue. The mean queueing
-    delay is then the one at which the rates add up to the capacity. If even a full buffer does not
-    cause such a delay, an additional loss probability makes the rates fit.
+    delay is then the one at which the rates add up to the capacity. If even a full buffer causes
+    too short a delay, the buffer overflows. This adds to the loss probability, so that the rates
+    add up to the capacity.
     """
     reason = one_link(scenario)
     if reason is None and scenario.links[0].loss == 0:
@@ -92,8 +93,8 @@ def _hypotheses(scenario: Scenario, regime: str) -> list[Assumption]:
 def _several_packets(scenario: Scenario, windows: Floats) -> Assumption:
     """The assumption that windows exceed 3 packets, so that fast retransmit can repair a loss.
 
-    A smaller window brings no three duplicate ACKs, so each loss leads to a timeout. Then the rate
-    depends on the details of the timer, such as when its backoff ends.
+    If a packet of a smaller window is lost, fewer than three duplicate ACKs return. The flow then
+    often waits for a timeout, and its rate depends on details of its timer.
     """
     least = int(np.argmin(windows))
     holds = bool(windows[least] > 3.0)

@@ -31,7 +31,10 @@ FEW = 8  # with more different RTTs, fast oscillations are not searched for
 
 
 def answer(scenario: Scenario) -> Prediction:
-    """The flows' rates at the fixed point, the mean queue at which they add up to the capacity."""
+    """The rates of the flows, and the mean queue at which they add up to the capacity.
+
+    With this queue the flows are at the fixed point of the model.
+    """
     queue = scenario.links[0].queue
     reason = one_link(scenario)
     if reason is None and any(find(g.law).recovery == "slow start" for g in scenario.flows):
@@ -89,7 +92,9 @@ def answer(scenario: Scenario) -> Prediction:
 def _undefined(scenario: Scenario, queue: Red) -> str | None:
     """The reason why the model's equations cannot be evaluated; ``None`` if they can.
 
-    They need a buffer in which packets can wait, and windows that a loss reduces.
+    Packets must be able to wait in the buffer. If RED drops packets, each flow must reduce its
+    window at a loss. If RED only marks packets (ECN), this is not needed, because a mark halves
+    every window.
     """
     if scenario.links[0].buffer == 0.0:
         return "no packet can wait in a buffer of 0, so there is no mean queue"
@@ -116,10 +121,11 @@ def _hypotheses(scenario: Scenario, kind: str) -> list[Assumption]:
 def _holds(
     scenario: Scenario, flows: Flows, curve: Curve, root: Equilibrium, weight: float
 ) -> Assumption:
-    """The assumption that the fixed point is stable, by the equations of ``adapters.stability``.
+    """The assumption that the model's fixed point is stable, so that the queue does not oscillate.
 
-    Those equations do not contain marks (ECN).  If RED marks packets, the assumption is tested by
-    linearising the loop of flows and queue about the fixed point of the model ``red``.
+    If the equations of ``adapters.stability`` have an equilibrium for the scenario, they are
+    linearised about it. They have none, for example, if RED marks packets (ECN). Then the equations
+    of flows and queue are linearised about the fixed point of the model ``red``.
     """
     from vegasmodel.adapters.stability import place
     from vegasmodel.equilibrium import loop_rest

@@ -46,7 +46,10 @@ def starts(scenario: Scenario) -> Floats:
 
 
 def measures(scenario: Scenario) -> Mask:
-    """For each flow, whether it measures its baseRTT; else the scenario gives its over-estimate."""
+    """For each flow, whether it measures its baseRTT.
+
+    For the other flows the scenario gives the over-estimate of baseRTT.
+    """
     return np.array([m.flow.over_estimate == "measured" for m in scenario.members])
 
 
@@ -57,12 +60,15 @@ def given(scenario: Scenario) -> Floats:
 
 
 def follow(scenario: Scenario, solve: Solve) -> tuple[Floats, list[Rest]]:
-    """Follow the starts of the flows: over-estimates of the baseRTTs, and all steady states.
+    """The over-estimates of all flows' baseRTTs, and the steady state after each starting time.
 
-    Returns the over-estimates [n] in s, and the steady state after each starting time. A flow that
-    measures its baseRTT over-estimates it by the queueing delay just before it starts. So flows
-    that start together have the same queueing delay in their baseRTT. The function ``solve``
-    computes a steady state, given which flows have started and all over-estimates.
+    If a flow measures its baseRTT, its over-estimate is the queueing delay just before it starts.
+    So flows that start together do not find each other's packets. For the other flows the scenario
+    gives the over-estimate.
+
+    Returns the over-estimates [n] in s, and one ``Rest`` per starting time. ``solve`` is the
+    function that computes a steady state. Its arguments are which flows have started, and the
+    over-estimates.
     """
     x, when, unknown, rtt = given(scenario), starts(scenario), measures(scenario), rtts(scenario)
     rests: list[Rest] = []
@@ -79,11 +85,14 @@ def follow(scenario: Scenario, solve: Solve) -> tuple[Floats, list[Rest]]:
 
 
 def settled(scenario: Scenario, rests: list[Rest], backlog: Floats, c: Floats) -> Assumption:
-    """The assumption that the steady state is reached before the next flow starts.
+    """The assumption that each steady state is reached in time.
 
-    After the last flow has started, the steady state must be reached before the averages begin
-    (``warmup``).  ``backlog`` [n] are the packets that each flow keeps queued, and ``c`` [n] the
-    rate of each flow's slowest link, pkt/s.
+    When a flow that measures its baseRTT starts, the earlier flows must have reached a steady
+    state. After the last start, the steady state must be reached before the averages begin
+    (``warmup``).
+
+    ``backlog`` [n] is the number of packets that each flow keeps queued. ``c`` [n] is the capacity
+    of the slowest link on each flow's path, pkt/s.
     """
     rtt, when, unknown = rtts(scenario), starts(scenario), measures(scenario)
     rest, before = -np.inf, np.zeros(rtt.size)
@@ -108,9 +117,13 @@ def fits(
 ) -> Assumption:
     """The assumption that the buffer does not overflow, in a steady state or before it is reached.
 
-    ``backlog`` [n] is the number of a flow's queued packets at which its window stops growing.
-    ``queue`` is the queue of the last steady state, packets.  An overflow would cut windows, so a
-    flow that starts later would measure another queue than the model says.
+    The assumption fails if the buffer cannot hold ``queue``, the packets that wait in the last
+    steady state. Before a steady state is reached, the queue may be longer. Only an upper bound of
+    it is known. If this bound exceeds the buffer, or is not computed because ``rests`` is ``None``,
+    the result is ``None`` (not known).
+
+    ``backlog`` [n] is the greatest backlog of each flow, in packets. ``x`` [n] holds the
+    over-estimates of baseRTT, s. ``rests`` holds the steady state after each starting time.
     """
     name, link = "infinite-buffer", scenario.links[0]
     if link.never_full:

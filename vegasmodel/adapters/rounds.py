@@ -26,9 +26,10 @@ NAME = "rounds"
 def answer(scenario: Scenario) -> Prediction:
     """Simulate the scenario, average from ``warmup`` to ``duration``, and test for phase effects.
 
-    A phase effect occurs if packets of several flows arrive at the queue in a fixed order, so that
-    always the same flow loses. The test repeats the simulation: with random waits of the senders if
-    the scenario has none, and without them if it has some (``phases.effects``).
+    A phase effect occurs if packets of several flows always reach the queue in the same order. The
+    same flow then loses packets again and again. Random waits of the senders prevent this. So the
+    test simulates the scenario again with such waits, or without them if the scenario has them, and
+    compares the results (``phases.effects``).
     """
     found = figures(scenario)
     if not found.applicable:
@@ -40,8 +41,8 @@ def answer(scenario: Scenario) -> Prediction:
 def figures(scenario: Scenario, enough: answers.Enough | None = None) -> Prediction:
     """The simulator's prediction for a scenario, without the test for phase effects.
 
-    That test would double the time. ``enough`` is a function of the predictions of all runs so far:
-    it says whether no further run is needed.
+    From the second run on, the function ``enough`` gets the predictions of all runs so far. It
+    returns True if no further run is needed.
     """
     found = answers.answer(scenario, enough=enough)
     if found.extra.get("status", "done") != "done":

@@ -1,9 +1,9 @@
 """Evaluates four models for a scenario in which only Vegas flows share one link.
 
-The models are ``equilibrium``, ``bands``, ``arrivals`` and ``arrivals-bonald``. Each flow
-over-estimates its propagation delay by some time ``x``, because it may have measured its baseRTT
-while packets were queued. The models differ in how they get these times ``x``. They also differ in
-whether the answer is one equilibrium or a set of equilibria.
+The models are ``equilibrium``, ``bands``, ``arrivals`` and ``arrivals-bonald``. If a flow measures
+its baseRTT while packets are queued, it over-estimates its propagation delay. The models differ in
+how they get the over-estimates. They also differ in their results: ``bands`` gives the least and
+the greatest rate of each flow in a set of equilibria, the others give one rate per flow.
 """
 
 from __future__ import annotations
@@ -72,10 +72,12 @@ def equilibrium(scenario: Scenario) -> Prediction:
 
 
 def arrivals(scenario: Scenario) -> Prediction:
-    """The rates if each flow mistakes the queueing delay at its start for propagation delay.
+    """The rates of Vegas flows that arrive one after another.
 
-    An exact recursion computes them, flow after flow in the order of arrival.  If alpha < beta,
-    this order also decides where between alpha and beta each flow's backlog ends.
+    Each flow mistakes the queueing delay at its start for propagation delay, unless the scenario
+    gives the over-estimates of baseRTT. An exact recursion computes the steady state after each
+    arrival. If alpha < beta, the order of arrival also decides where between alpha and beta each
+    flow's backlog ends.
     """
     name = "arrivals"
     unknown = rest.measures(scenario)
@@ -129,10 +131,10 @@ def _by_moment(
 ) -> list[rest.Rest]:
     """The steady state after each starting time of the scenario.
 
-    The list ``path`` has one steady state for each arrival of a flow, in order of arrival. If
-    several flows start at the same time, only the state after the last of them is returned. The
-    arrays of the results have the flows in the order of the scenario, and a window of 0 for flows
-    that have not started.
+    ``path`` has the steady state after each arrival of a flow. If several flows start at the same
+    time, only the state after the last of them is returned. In ``path`` the flows are in the order
+    of arrival, in the result in the order of the scenario. A flow that has not started has the
+    window 0.
     """
     when = rest.starts(scenario)[order]
     rests = []
@@ -218,10 +220,11 @@ def arrivals_bonald(scenario: Scenario) -> Prediction:
 
 
 def bands(scenario: Scenario) -> Prediction:
-    """Each flow's least and greatest rate over the set of equilibria that alpha <= beta allows.
+    """Each flow's least and greatest rate over all equilibria.
 
-    Vegas keeps its window while its backlog is between alpha and beta, so there may be many
-    equilibria.
+    Vegas keeps its window while its backlog is between alpha and beta. So if alpha < beta, there
+    are many equilibria. If flows measure their baseRTT, their over-estimates may differ between
+    equilibria. The results are then bounds, and the true range may be smaller.
     """
     reason = _reason(scenario)
     if reason is None and len(scenario.members) > MAX_BAND:
@@ -262,8 +265,9 @@ def bands(scenario: Scenario) -> Prediction:
 def threshold(scenario: Scenario) -> Floats:
     """The middle of each flow's dead zone, packets.
 
-    In the dead zone, with a backlog between alpha and beta, Vegas does not change its window.
-    Models with a single threshold use this middle as the threshold.
+    While its backlog is in the dead zone, Vegas does not change its window. In the papers this zone
+    is from alpha to beta. In ns-2 and Linux it is wider, because they compute the backlog in whole
+    packets. Models with a single threshold use the middle of the zone.
     """
     return column(scenario, lambda f: float(sum(dead_zone(f.alpha, f.beta, f.variant))) / 2.0)
 
@@ -271,9 +275,9 @@ def threshold(scenario: Scenario) -> Floats:
 def _rests(scenario: Scenario, alpha: Floats) -> tuple[Floats, list[rest.Rest] | None]:
     """Over-estimates of the baseRTTs [n], s, and the steady state after each starting time.
 
-    Each flow keeps ``alpha`` packets queued. If more than ``MAX_ORDER`` flows arrive one at a time,
-    the recursion ``arrivals.arrive`` computes only the over-estimates, and the second result is
-    ``None``.
+    ``alpha`` [n] is the number of packets that each flow keeps queued. If there are more than
+    ``MAX_ORDER`` flows and ``_alone`` is true, only the over-estimates are computed, which saves
+    time. The second result is then ``None``.
     """
     rtt, c, law = rtts(scenario), scenario.links[0].capacity, _law(scenario)
     if rtt.size > MAX_ORDER and _alone(scenario):
@@ -303,10 +307,11 @@ def _recursion_is_plain(scenario: Scenario) -> bool:
 
 
 def _alone(scenario: Scenario) -> bool:
-    """Whether the recursion ``arrivals.arrive`` alone gives the over-estimates of baseRTT.
+    """Whether the recursion ``arrivals.arrive`` alone can give the over-estimates of baseRTT.
 
-    It does so if the flows arrive one at a time, if each flow measures its own baseRTT, and if each
-    computes its backlog W (RTT - baseRTT)/RTT as in the papers and ns-2 (Linux divides by baseRTT).
+    It can if the flows start one at a time, if all measure their baseRTT, and if they compute the
+    backlog as W (RTT - baseRTT)/RTT, with the window W. The papers and ns-2 do so; Linux divides by
+    baseRTT.
     """
     distinct = len({m.start for m in scenario.members}) == len(scenario.members)
     return (
@@ -317,7 +322,10 @@ def _alone(scenario: Scenario) -> bool:
 
 
 def _too_many_arrivals(scenario: Scenario) -> str | None:
-    """The reason why the over-estimates cannot be computed for so many arrivals; else ``None``."""
+    """The reason why the over-estimates of baseRTT cannot be computed; ``None`` if they can.
+
+    They cannot if the flows have more than ``MAX_ORDER`` starting times, unless ``_alone`` is true.
+    """
     arrivals = len({m.start for m in scenario.members})
     if arrivals <= MAX_ORDER or _alone(scenario):
         return None
@@ -327,10 +335,10 @@ def _too_many_arrivals(scenario: Scenario) -> str | None:
 
 
 def _law(scenario: Scenario) -> str:
-    """The variant, ``linux`` or ``paper``, whose equilibrium equation holds for the Vegas flows.
+    """The variant whose equation for the equilibrium is used: ``linux`` or ``paper``.
 
-    ns-2's rounding widens the range of backlogs at which Vegas keeps its window, but does not move
-    the middle of this range. So flows of ns-2 follow the papers' equation.
+    Linux divides by baseRTT when it computes the backlog. ns-2 divides by RTT, as the papers do. So
+    the papers' equation is used for ns-2, too.
     """
     variant = scenario.flows[0].variant
     return variant if STACKS[variant].backlog_over_base else "paper"
@@ -346,8 +354,8 @@ def _reason(scenario: Scenario) -> str | None:
 def _fits(scenario: Scenario, x: Floats, rests: list[rest.Rest] | None, queue: float) -> Assumption:
     """The assumption that the buffer does not overflow (``rest.fits``).
 
-    A flow's backlog grows at most to its greater threshold beta, which the rounding of its TCP
-    implementation may move; in slow start it grows at most to gamma.
+    A flow fills the queue at most up to the larger of two backlogs. One is the upper end of the
+    dead zone, in which Vegas keeps its window. The other is gamma, at which slow start ends.
     """
     edge = column(scenario, lambda f: float(dead_zone(f.alpha, f.beta, f.variant)[1]))
     return rest.fits(
@@ -369,7 +377,7 @@ def _hypotheses(scenario: Scenario, *, one_threshold: bool = True) -> list[Assum
 
 
 def _said(assumption: Assumption) -> Assumption:
-    """Remove an assumption's explanation if the assumption holds, and return the assumption."""
+    """The same assumption, but without its explanation if it holds."""
     return Assumption(assumption.name, assumption.holds) if assumption.holds else assumption
 
 

@@ -31,7 +31,8 @@ __all__ = ["StabilityVerdict", "place", "stability"]
 class StabilityVerdict:
     """Whether a scenario's equilibrium is stable under feedback delay.
 
-    ``applicable`` is False if there is no equilibrium that can be linearised; ``reason`` says why.
+    ``applicable`` is False if this cannot be decided, for example because there is no equilibrium.
+    ``reason`` then says why.
     """
 
     scenario: Scenario
@@ -79,9 +80,9 @@ class StabilityVerdict:
 def stability(scenario: Scenario) -> StabilityVerdict:
     """Whether the equilibrium of the equations of the simulator ``delayed`` is stable.
 
-    The equations are linearised at the equilibrium (``vm.equilibrium.stability``).  They describe
+    The equations are linearised at the equilibrium (``vm.equilibrium.stability``). They describe
     one drop-tail or RED link (without marks) and long-lived flows that all cross it in the forward
-    direction.  Each flow's law must be Vegas or a law that grows by one packet per round trip.
+    direction. Each flow's law must be Vegas, Reno, NewReno or SACK.
     """
     expect(scenario)
     found = place(scenario)
@@ -96,10 +97,10 @@ def stability(scenario: Scenario) -> StabilityVerdict:
 
 
 def place(scenario: Scenario) -> Rest | str:
-    """The equilibrium of the equations of ``delayed`` for a scenario.
+    """The scenario's equilibrium, by the equations of the simulator ``delayed``.
 
-    If there is none, the result is a text that says why. ``delayed`` is the simulator that
-    integrates delay differential equations.
+    These are delay differential equations. If they have no equilibrium for the scenario, the result
+    is a text that says why.
     """
     reason = _unsupported(scenario)
     if reason is not None:

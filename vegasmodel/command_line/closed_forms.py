@@ -262,8 +262,9 @@ def parse_capacity(capacity: str, packet_size: str) -> tuple[float, float]:
 def values(text: str, field: str, option: str) -> Any:
     """Read the numbers of a command-line option, separated by commas, as an array.
 
-    A number is allowed if a scenario file allows it for the key ``field`` of a flow.  If the option
-    has several numbers, an error names the wrong one by its index from 0, as in ``--alpha[2]``.
+    Each number must be allowed for the key ``field`` of a flow in a scenario file. Otherwise
+    ``FieldError`` is raised. If the option has several numbers, the error names the wrong one by
+    its index from 0, as in ``--alpha[2]``.
     """
     import numpy as np
 
@@ -281,8 +282,8 @@ def values(text: str, field: str, option: str) -> Any:
 def spread(array: Any, n: int, option: str) -> Any:
     """An array with one value for each of ``n`` flows; a single value is repeated.
 
-    Raises ``FieldError``, which names the command-line ``option``, unless there are 1 or ``n``
-    values.
+    If there are neither 1 nor ``n`` values, ``FieldError`` is raised. It names the command-line
+    option ``option``.
     """
     import numpy as np
 

@@ -100,9 +100,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _invoke(context: click.Context) -> None:
-    """Run the command. If an argument is wrong, the error names the command-line option.
+    """Run the command; if an argument is wrong, the error names the command-line option.
 
-    The ``FieldError`` raised inside names the Python argument instead.
+    The command raises a ``FieldError`` that names the Python argument. This function replaces the
+    name by that of the option.
     """
     try:
         app.invoke(context)

@@ -15,9 +15,10 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def parse_flow(text: str, **defaults: Any) -> dict[str, Any]:
-    """The table of a flow in a scenario file, from text such as ``vegas:alpha=3,beta=3``.
+    """Read a flow from text such as ``vegas:alpha=3,beta=3``.
 
-    The text has the form ``law[:key=value,...]``.
+    The text has the form ``law[:key=value,...]``. The result is a dictionary with the keys that a
+    flow has in a scenario file. ``defaults`` gives the values of keys that the text lacks.
     """
     law, _, options = text.partition(":")
     table: dict[str, Any] = {"law": law.strip(), **defaults}

@@ -85,7 +85,11 @@ def check_picture(path: Path | None) -> None:
 
 
 def load(scenario: Path, files: Iterable[Path] = ()) -> Scenario:
-    """Run the Python files ``files``, which define the user's laws, then read a scenario file."""
+    """Read a scenario file and return the scenario.
+
+    ``files`` are Python files of the user that define congestion control laws. They are run first,
+    because the scenario may use these laws.
+    """
     from vegasmodel.scenario import load as read
 
     register(files)

@@ -59,11 +59,11 @@ def plain(name: str) -> str:
 
 
 def from_trace(trace: Trace, name: str) -> tuple[str, tuple[Filled, ...]]:
-    """A scenario file for the flows of the trace: its text, and the list of the estimated values.
+    """Write a scenario file that describes a trace; return its text and the list of the estimates.
 
-    A value that cannot be estimated from the trace is a guess, and its comment says so.  Raises
-    ``FieldError`` if the trace has no flow or more than ``MAX_FLOWS``, or if no network could have
-    the estimated values.
+    The file has one table for each flow of the trace. If the trace does not tell a value, the file
+    has a guess or the default, and its comment says so.  Raises ``FieldError`` if the trace has no
+    flow or more than ``MAX_FLOWS``, or if the estimates are not a valid scenario.
     """
     if not 0 < len(trace.flows) <= MAX_FLOWS:
         allowed = f"a trace of 1 to {MAX_FLOWS} flows"
@@ -104,16 +104,16 @@ def from_trace(trace: Trace, name: str) -> tuple[str, tuple[Filled, ...]]:
 
 
 def _size(trace: Trace) -> dict[str, str]:
-    """A dictionary with the key ``packet_size``, the most frequent packet size of the flows.
+    """The most frequent packet size of the flows, such as ``{"packet_size": "1500 B"}``.
 
-    The key is that of a scenario file. The dictionary is empty if the trace has no packet sizes.
+    The dictionary is empty if the trace shows no packet sizes.
     """
     sizes = [size for size in _sizes(trace) if size is not None]
     return {"packet_size": max(sizes, key=sizes.count)} if sizes else {}
 
 
 def _sizes(trace: Trace) -> list[str | None]:
-    """Each flow's packet size as text, ``None`` if the trace does not show it."""
+    """Each flow's packet size, such as ``1500 B``; ``None`` if the trace does not show it."""
     return [f"{size:.6g} B" if np.isfinite(size) else None for size in packet_sizes(trace)]
 
 
@@ -124,10 +124,11 @@ def _size_note(trace: Trace) -> dict[tuple[str, int, str], str]:
 
 
 def _flows(trace: Trace) -> list[dict[str, Any]]:
-    """For each flow of the trace, a table ``[[flow]]`` for a scenario file, as a dictionary.
+    """The tables ``[[flow]]`` of the scenario file, one for each flow of the trace.
 
-    A flow keeps its name if all names of the trace begin with a letter and are plain words.
-    Otherwise it is named by its law and a number, because addresses and ports are no good names.
+    The flows keep their names if every name begins with a letter and has only letters, digits,
+    hyphens and underscores. Otherwise each flow is named after its law and its number in the trace,
+    such as ``reno-2``, because addresses with ports are hard to read.
     """
     firsts, end = trace.known("first"), float(trace.edges[-1])
     sizes, most = _sizes(trace), _size(trace).get("packet_size")
@@ -150,9 +151,10 @@ def _flows(trace: Trace) -> list[dict[str, Any]]:
 
 
 def _written(entry: Filled, packet_size: float, flow: Flow | None) -> tuple[str, str]:
-    """An estimate as text for the scenario file, and its comment, both in the same unit.
+    """An estimate as text for the scenario file, and the text of its comment.
 
-    Times below 1 s are in ms.  If the key belongs to a flow, ``flow`` is that flow.
+    Both texts use the same unit, which is ms for a time below 1 s.  ``flow`` is the flow that the
+    estimate belongs to. It is ``None`` if the estimate belongs to a link.
     """
     scale, unit = (1e3, "ms") if entry.unit == "s" and entry.value < 1.0 else (1.0, entry.unit)
     value, low, high = (scale * each for each in (entry.value, entry.low, entry.high))
@@ -173,10 +175,11 @@ def _written(entry: Filled, packet_size: float, flow: Flow | None) -> tuple[str,
 
 
 def _whole(entry: Filled, flow: Flow) -> float:
-    """The estimate of alpha or beta, rounded if the flow's TCP implementation needs whole packets.
+    """An estimate of alpha or beta, rounded if the flow's TCP implementation needs whole packets.
 
     If alpha and beta are equal, they are rounded to the nearest whole number. If they differ, alpha
-    is rounded down and beta up, so the backlogs seen in the trace still lie between them.
+    is rounded down and beta up, so that the range between them does not shrink. A result of 0 is
+    replaced by 1, because a scenario file does not allow 0.
     """
     if STACKS[flow.variant].real_numbers:
         return entry.value
@@ -187,10 +190,11 @@ def _whole(entry: Filled, flow: Flow) -> float:
 
 
 def _rounded(value: float, low: float, high: float) -> float:
-    """The value, rounded to as few digits as possible: 3, 4, 5 or 6.
+    """The value, rounded to as few digits as its accuracy allows: 3, 4, 5 or 6.
 
-    A number of digits is possible if the rounded value stays in the range ``low .. high`` and
-    differs from the value by at most a tenth of this range.  6 digits are always possible.
+    All values from ``low`` to ``high`` agree with the trace. The rounded value must be one of them.
+    Rounding must change the value by at most a tenth of ``high - low``; if ``high`` is infinite, it
+    must not change the value.  If even 5 digits are too few by these rules, 6 are used.
     """
     room = (high - low) / 10.0 if math.isfinite(high - low) else 0.0
     for digits in range(3, 6):

@@ -196,11 +196,11 @@ def compare(
 
 
 def _asked(scenario: Scenario, names: Sequence[str]) -> list[Prediction]:
-    """The predictions of the models named in ``names``.
+    """The predictions of the models ``names``.
 
-    If only one model is named, an exception that it raises is passed on.  If several are named, a
-    model without an answer, or without the optional package that it needs, gives a prediction that
-    says so.
+    If a model has no answer, its prediction gives the reason. If a model needs an optional package
+    that is not installed, it has no answer. If this is the only model, ``ExtraMissing`` is raised
+    instead.
     """
     from vegasmodel.predictor import predict, predict_all
 
@@ -209,12 +209,12 @@ def _asked(scenario: Scenario, names: Sequence[str]) -> list[Prediction]:
 
 
 def _worth_showing(results: list[Prediction], names: Sequence[str]) -> list[Prediction]:
-    """Those of the predictions ``results`` that a command prints.
+    """The predictions that a command prints, out of ``results``.
 
-    If only one model is named in ``names``, its prediction is kept.  If several are named, the
-    predictions with an answer are kept.  Two kinds of model are kept even without an answer,
-    because it is useful to read why they have none: simulators, and models whose optional package
-    is not installed.  If nothing would be left, all predictions are kept.
+    If ``names`` has only one model, its prediction is printed.  If it has several, those with an
+    answer are printed. Two kinds of prediction are printed even without an answer, because the user
+    should read the reason: those of simulators, and those of models whose optional package is not
+    installed.  If nothing is left by these rules, all predictions are printed.
     """
     from vegasmodel.predictor import SIMULATED
 
@@ -275,9 +275,10 @@ def _show(
 def _doubts(
     scenario: Scenario, results: Sequence[Prediction], uncertain: Sequence[str]
 ) -> list[Uncertainty]:
-    """For each closed form with an answer, the uncertainty of its throughput ratios.
+    """The ``Uncertainty`` of the throughput ratios, for each closed form with an answer.
 
-    ``uncertain`` holds texts ``FIELD=ERROR``: the standard deviations of fields of the scenario.
+    ``uncertain`` are texts ``FIELD=ERROR``, where ERROR is the standard deviation of the field. If
+    there are none, the result is empty.
     """
     if not uncertain:
         return []

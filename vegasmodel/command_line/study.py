@@ -234,7 +234,8 @@ def sweep(
 def _points(data: xr.Dataset, fields: Sequence[str]) -> Table:
     """A table with a row for each point of a sweep.
 
-    A row has the values of the fields, and each flow's share of all bits delivered.
+    A row has the values of the fields, and the flows' shares of all bits delivered. Only the first
+    ``MAX_FLOWS_SHOWN`` flows are shown.
     """
     import numpy as np
 

@@ -1,9 +1,10 @@
 """Compiles the functions of a law that the user registered, so that the simulators can call them.
 
-A simulator is compiled once, for all laws. Each function of the user's law is compiled separately,
-as a C function. The C function takes eight floats that describe the sender. They are the fields of
-``laws.law.Source``, the argument of the user's function. ``rounds`` also calls the functions of
-this package's CUBIC in this way.
+A simulator is compiled once, for all laws, so it does not contain the functions of a user's law.
+This module compiles each of these functions separately, as a C function. The user's function takes
+a ``laws.law.Source``, which describes the sender. The C function takes the eight fields of
+``Source`` as floats. ``rounds`` calls the functions of this package's CUBIC in the same way, unless
+it simulates the Linux kernel's CUBIC (``rounds/bictcp.py``).
 """
 
 from __future__ import annotations
@@ -47,9 +48,9 @@ _pointer = intrinsic(lambda _, __: (types.CPointer(types.float64)(types.int64), 
 
 
 class _Compiled(NamedTuple):
-    """A compiled function of a user's law, and the first arguments at which it failed.
+    """A compiled function of a user's law, and the arguments of its first unusable result.
 
-    It fails if it returns NaN or a number that is too large.
+    A result is unusable if it is NaN or too large.
     """
 
     function: Any
@@ -57,9 +58,11 @@ class _Compiled(NamedTuple):
 
 
 def _values(rule: Rule) -> tuple[Any, ...]:
-    """The values of global and enclosing names that a rule reads; Numba compiles in their values.
+    """The values of the outside variables that a rule (a function of a user's law) reads.
 
-    For an object that cannot be hashed, such as an array, its address stands in place of the value.
+    Outside variables are global names and those of an enclosing function. Numba compiles their
+    values into the rule as constants. For an object that cannot be hashed, such as an array, the
+    result contains its ``id``.
     """
     code = getattr(rule, "__code__", None)
     if code is None:
@@ -79,9 +82,9 @@ def _hashed(value: Any) -> Any:
 
 
 def _compiled(rule: Rule) -> _Compiled:
-    """The compiled form of a rule, a function of a user's law.
+    """The compiled form of a rule (a function of a user's law).
 
-    It is compiled anew if the value of a global name that the rule reads has changed.
+    The rule is compiled anew if an outside variable that it reads has another value than before.
     """
     return _compiled_with(rule, _values(rule))
 
@@ -124,8 +127,9 @@ def _reason(error: Exception) -> str:
 def address(law: Law, name: str) -> int:
     """The memory address of the compiled rule ``name`` of a law; 0 if the law has no such rule.
 
-    A rule is one of the law's functions, for example ``drift``.  Raises ``FieldError`` if Numba
-    cannot compile the rule, or if a rule of the law has returned an unusable number before.
+    A rule is one of the law's functions, for example ``drift``. Raises ``FieldError`` if Numba
+    cannot compile the rule. The same error is raised if a rule of the law has returned NaN or too
+    large a number in an earlier run.
     """
     rule = getattr(law, name)
     if rule is None:

@@ -1,10 +1,10 @@
 """Writes the state of a simulator as an array of numbers, so that two states can be compared.
 
-Two states are the same if their arrays are equal. To find out whether an earlier state returns, a
-search writes and compares thousands of arrays. So this code is compiled. ``fields`` makes a table
-of the fields of a record that belong to the state. For each field the table says where in the
-record it is, and of which kind it is. The kind says how the field is written; a time, for example,
-is written relative to the present. ``write`` writes the fields of such a table into an array.
+A search for periodic motion writes and compares thousands of such arrays, so this code is compiled.
+``fields`` makes a table of those fields of a record that belong to the state. For each field, the
+table says where in the record it is, and how it is written. A time, for example, is written
+relative to the present. ``write`` writes the fields of such a table into an array. ``apart``
+compares two arrays.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Kinds(NamedTuple):
     """The names of a record's fields, sorted into five kinds.
 
     The kinds are sequence numbers (``numbers``), times (``instants``), durations (``spans``), rates
-    in packets/s (``rates``), and all others (``plain``). The kind of a field decides how ``write``
-    converts its value when it writes a state.
+    in packets/s (``rates``), and all others (``plain``). A field's kind decides how ``write``
+    converts its value.
     """
 
     numbers: tuple[str, ...] = ()  # sequence numbers that matter from what is acknowledged on
@@ -38,7 +38,7 @@ class Kinds(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """The memory of an array of records as words of 8 bytes, read as real or as whole numbers."""
+    """The memory of an array of records as words of 8 bytes, read as floats or as integers."""
 
     reals: Floats
     integers: NDArray[np.int64]
@@ -46,7 +46,7 @@ class Memory(NamedTuple):
 
 
 class Now(NamedTuple):
-    """The time at which a state is written; other times are written relative to this one."""
+    """The present time, and two numbers by which ``write`` converts times, durations and rates."""
 
     time: float
     ago: float  # seconds after which it is of no account when something was
@@ -61,11 +61,11 @@ def memory(records: Any) -> Memory:
 
 
 def fields(record: np.dtype[np.void], kinds: Kinds) -> NDArray[np.int64]:
-    """A table [field, 3] with a row for each named field of a record: its place, type and kind.
+    """A table with a row for each field of a record that ``kinds`` names: its place, type and kind.
 
-    The place is the index of the field's word (8 bytes) in the record.  The type is 1 for a real
-    number, 0 for an integer, and -1 - k for a bool in byte k of its word.  The kind is an index in
-    ``Kinds``.
+    - The place is the index of the field's word (8 bytes) in the record.
+    - The type is 1 for a float, 0 for an integer, and -1 - k for a bool in byte k of its word.
+    - The kind is an index in ``Kinds``.
     """
     rows, columns = [], dict(record.fields or {})
     for kind, names in enumerate(kinds):
@@ -86,12 +86,11 @@ def write(
     acked: float,
     now: Now,
 ) -> int:
-    """Append fields of one record to the array ``out``, which already holds ``n`` numbers.
+    """Append the values of a record's fields to the ``n`` numbers that the array ``out`` holds.
 
-    ``fields`` lists the fields, and ``row`` is the record's index in ``records``.  A sequence
-    number is written as its distance from ``acked``, and a time as its distance from ``now``.
-    Returns how many numbers ``out`` holds now.  Numbers beyond the end of ``out`` are counted but
-    not written.
+    The record is number ``row`` in ``records``, and ``fields`` lists the fields. Sequence numbers
+    are written relative to ``acked``, times relative to ``now``. Returns ``n`` plus the number of
+    fields, even if ``out`` has no room for all values.
     """
     begin = row * records.width
     for k in range(fields.shape[0]):
@@ -123,9 +122,9 @@ def put(out: Floats, n: int, x: float) -> int:
 
 @jit
 def apart(one: Floats, two: Floats, begin: int, enough: float) -> float:
-    """The largest difference between numbers at the same place of two arrays, from ``begin`` on.
+    """The largest difference between two arrays of numbers, place by place, from ``begin`` on.
 
-    It is infinite if it exceeds ``enough`` or if the two arrays differ in length.
+    The result is infinite if it would exceed ``enough``, or if the arrays differ in length.
     """
     worst = 0.0
     if one.shape[0] != two.shape[0]:

@@ -1,8 +1,8 @@
 """Arrays of records for compiled code; a type checker knows the fields of the records.
 
-A record is described by a class with annotated fields. ``layout`` turns the class into the data
-type of a NumPy array. ``Table`` is the type of this array for the type checker. Compiled code reads
-a field as ``table[i].field``.
+A class with annotated fields describes the records. ``layout`` turns this class into the data type
+of a NumPy array. For the type checker, the array has the type ``Table``. Compiled code reads a
+field of record i as ``table[i].field``.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _COLUMNS: dict[str, tuple[Any, ...]] = {"bool": ("b1",), "int": ("i8",), "float"
 
 
 def making(function: _Function) -> _Function:
-    """Compile a function on its first call, and keep its machine code on disk.
+    """Compile a function that may create arrays, and keep its machine code on disk.
 
-    Other Python threads can run while the compiled function runs.  In the compiled function 1/0 is
-    inf, as in NumPy.
+    It is compiled on its first call. Other Python threads can run while it runs. In the compiled
+    function 1/0 is inf, as in NumPy.
     """
     options: dict[str, Any] = {"error_model": "numpy", "nogil": True}
     return cast("_Function", compiled(function, whole_program=True, **options))
@@ -39,14 +39,16 @@ def jit(
     rare: bool = False,
     apart: bool = False,
 ) -> _Function:
-    """Compile a function that creates no arrays, as ``making`` does for others.
+    """Compile a function that creates no arrays; ``making`` is for functions that create some.
 
     The machine code is faster than that of ``making``, because it counts no references to objects.
-    With ``negative_indices`` false it is faster still, but an index must not be negative.  With
-    ``forceinline`` the code of the function is copied into each function that calls it, whatever
-    its size.  With ``rare`` the function takes less time to compile, because neither it nor the
-    functions that it calls are inlined.  With ``apart`` the function itself is not inlined, but
-    functions that it calls may be.
+    The options are:
+
+    - ``negative_indices``: if False, the code is faster, but no index may be negative.
+    - ``forceinline``: the function is copied into each function that calls it, whatever its size.
+    - ``rare``: nothing is inlined, neither the function in its callers nor the functions that it
+      calls. So it takes less time to compile.
+    - ``apart``: the function is not inlined in its callers; functions that it calls may be.
     """
     options: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False}
     options |= {"negative_indices": negative_indices, "forceinline": forceinline}
@@ -58,7 +60,10 @@ rare = functools.partial(jit, rare=True)  # a step that few calls of its callers
 
 
 class Table(Protocol[Row]):
-    """An array of records in compiled code: an index gives a record, a field's name a column."""
+    """The type of an array of records in compiled code.
+
+    An index gives a record, and a field's name gives that field of all records.
+    """
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -74,10 +79,10 @@ class Table(Protocol[Row]):
 
 
 def layout(record: type, more: Mapping[str, tuple[Any, ...]] | None = None) -> np.dtype[np.void]:
-    """The NumPy data type of an array of records, from the fields of the class ``record``.
+    """The NumPy data type of an array of records, made from the fields of the class ``record``.
 
-    The fields of its base class come first.  ``more`` maps annotations other than ``bool``, ``int``
-    and ``float`` to NumPy types.
+    The fields of its base class come first. ``more`` gives the NumPy types of annotations other
+    than ``bool``, ``int`` and ``float``.
     """
     columns, kinds = _COLUMNS | dict(more or {}), dict[str, str]()
     for part in reversed(record.__mro__):

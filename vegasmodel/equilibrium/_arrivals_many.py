@@ -3,19 +3,18 @@
 Flow i has the threshold alpha_i, and arrives at a link of capacity c after the flows before it. The
 queueing delay Delta_i after its arrival solves
 
-    sum_{j <= i} alpha_j/(Delta_i - x_j) = c,   where x_j = Delta_{j-1}.
+    sum_{j <= i} alpha_j/(Delta_i - x_j) = c,   where x_j = Delta_{j-1} and Delta_0 = 0.
 
-As a function of Delta_i, term j has a pole at x_j. A direct evaluation adds i terms for the arrival
-of flow i, so n arrivals cost O(n^2). Here they cost O(n log n), because most poles are far from
-Delta_i (Greengard and Rokhlin 1987):
+As a function of Delta_i, term j has a pole at x_j. If all terms are added one by one, n arrivals
+cost O(n^2). Here they cost O(n log n), because the terms of poles far from Delta_i are added in
+another way (Greengard and Rokhlin 1987):
 
-* The terms of many poles that are far from Delta_i are replaced by a few terms. A cluster is the
-  set of all poles in an interval. If Delta_i is far from the interval, the terms of the cluster add
-  up to nearly the same as ``NODES`` terms with poles at the interval's Chebyshev points. Two
-  neighbouring clusters of the same size together form a larger one.
-* Flows are processed in blocks. During a block Delta_i changes little, so the sum of the terms of
-  all far poles is a power series in this change. Its coefficients are computed once per block, from
-  O(log n) clusters. The terms of the near poles are added one by one.
+* A cluster is the set of all poles in an interval. If Delta_i is far from this interval, the terms
+  of the cluster are replaced by ``NODES`` terms. Their poles are the interval's Chebyshev points,
+  and their sum is the same up to rounding.
+* Flows are processed in blocks. During a block Delta_i changes little. So the sum of the terms of
+  all far poles is computed as a power series in this change, with the same coefficients for the
+  whole block.
 """
 
 from __future__ import annotations
@@ -42,12 +41,12 @@ _WEIGHTS = np.sin(np.pi * (np.arange(NODES) + 0.5) / NODES) * (-1.0) ** np.arang
 
 
 def delays(alpha: Floats, c: float) -> tuple[Floats, Floats]:
-    """The queueing delay after each arrival of a Vegas flow, s, and the error (sum of rates - c)/c.
+    """The queueing delay in s after each arrival of a Vegas flow, and its error.
 
-    Both have shape [n], in order of arrival. The error is that of the equilibrium equation, sum of
-    the rates = c, after the arrival. ``alpha`` [n] are the backlogs in packets that the flows keep,
-    ``c`` is the capacity in pkt/s. If the computation fails at an arrival, both are NaN from there
-    on.
+    The error is (sum of the rates - c)/c: the rates of the flows that have arrived should add up to
+    the capacity c, in pkt/s. ``alpha`` [n] are the flows' thresholds, the backlogs in packets that
+    they keep. Both results have shape [n], in order of arrival. If the computation fails at an
+    arrival, they are NaN from there on.
     """
     n = alpha.size
     found, residual = np.full(n, np.nan), np.full(n, np.nan)
@@ -72,14 +71,17 @@ def _jit(function: Any) -> Any:
 
 @_jit
 def _spread(where: Floats, weight: Floats, nodes: Floats, low: float, high: float) -> None:
-    """Replace a sum of many poles by one of few poles, at Chebyshev points of low .. high.
+    """Replace a sum of many terms by a sum of ``NODES`` terms that is nearly equal.
 
-    The sum is sum_j weight_j/(D - where_j), a function of the queueing delay D. Each term has a
-    pole at D = where_j, in the interval low .. high. For a D far from the interval the sum stays
-    nearly the same. ``nodes`` receives the places s_k of the new poles and their weights
-    A_k = sum_j weight_j l_k(where_j), with Lagrange's polynomials l_k. The relative error is about
-    rho^-NODES, rho = a + sqrt(a^2 - 1), where a is the distance of D from the interval's middle in
-    units of its half-width.
+    The sum is sum_j weight_j/(D - where_j), a function of the queueing delay D. The numbers
+    where_j, its poles, lie in the interval from ``low`` to ``high``. The new poles s_k are the
+    Chebyshev points of this interval. Their weights are A_k = sum_j weight_j l_k(where_j), where
+    l_k is the Lagrange polynomial that is 1 at s_k and 0 at the other points. ``nodes`` receives
+    s_k and A_k.
+
+    The two sums are nearly equal for D far from the interval. The relative error is about
+    rho^-NODES with rho = a + sqrt(a^2 - 1), where a is the distance of D from the interval's
+    middle, divided by half the interval's length.
     """
     middle, half = 0.5 * (low + high), 0.5 * (high - low)
     part = np.empty(NODES)
@@ -103,11 +105,11 @@ def _spread(where: Floats, weight: Floats, nodes: Floats, low: float, high: floa
 
 @_jit
 def _place(level: int, k: int, leaves: int) -> int:
-    """The row at which a cluster is stored in the table of all clusters.
+    """The row of a cluster in the table of all clusters.
 
-    The table lists the smallest clusters first. A cluster of ``level`` consists of 2^level blocks
-    of flows, and ``k`` is its number among the clusters of its level. ``leaves`` is the number of
-    blocks.
+    A cluster of level L consists of 2^L blocks of flows. ``k`` is its number among the clusters of
+    its level, and ``leaves`` is the number of all blocks. The table lists the clusters of level 0
+    first, then those of level 1, and so on.
     """
     row = k
     for one in range(level):
@@ -117,11 +119,10 @@ def _place(level: int, k: int, leaves: int) -> int:
 
 @_jit
 def _gather(alpha: Floats, found: Floats, i: int, leaves: int, clusters: Floats) -> None:
-    """Build all clusters that end just before flow i.
+    """Build all clusters whose last flow is flow i - 1.
 
-    A cluster stands for the terms of many flows in the sum of rates. The block of flows that ends
-    just before flow i is made into a cluster. This block may also be the last one of larger
-    clusters. Each of them is then made from two clusters of half its size, the smaller ones first.
+    A cluster stands for the terms of many flows in the sum of the rates. The smallest one is the
+    last block of flows before flow i. Each larger one is made from two clusters of half its size.
     """
     k = i // BLOCK - 1
     first = i - BLOCK
@@ -152,16 +153,17 @@ def _series(
     alpha: Floats, found: Floats, near: int, ref: float, radius: float, leaves: int,
     clusters: Floats, series: Floats,
 ) -> None:  # fmt: skip
-    """Compute the coefficients T_m of a power series for the sum of the rates of the early flows.
+    """Compute a power series for the sum of the rates of the first ``near`` flows.
 
-    T_m = sum_j alpha_j R^m/(ref - x_j)^(m+1) goes into ``series``. The sum is over the first
-    ``near`` flows, x_j is flow j's over-estimate of baseRTT, and R is ``radius``. Flows are taken
-    together in clusters that are as large as their distance from ``ref`` allows. At the queueing
-    delay ref + d the rates of these flows add up to
+    At the queueing delay ref + d these rates add up to
 
         sum_j alpha_j/(ref + d - x_j) = sum_m (-d/R)^m T_m.
 
-    Each x_j is further than R from ``ref``. So the terms fall as 4^-m while d <= R/4.
+    alpha_j is the threshold of flow j, x_j is its over-estimate of baseRTT, and R is ``radius``.
+    The coefficients, T_m = sum_j alpha_j R^m/(ref - x_j)^(m+1), go into ``series``. Each x_j is
+    more than R below ``ref``, so the terms of the series fall as 4^-m for d <= R/4.
+
+    To save time, flows are summed in clusters; those far from ``ref`` may be larger.
     """
     series[:] = 0.0
     end = near
@@ -189,9 +191,8 @@ def _sums(
 ) -> tuple[float, float]:
     """The sum of the rates of the flows ``first`` to ``i``, and its derivative times -1.
 
-    The derivative is the one with respect to ``gap``. Flow i has just arrived. ``now`` is the
-    queueing delay before its arrival, ``now + gap`` the one after it. The flows' rates are added
-    one by one.
+    Flow i has just arrived. The queueing delay was ``now`` before it arrived, and is ``now + gap``
+    after it. The derivative is with respect to ``gap``.
     """
     total = alpha[i] / gap
     slope = total / gap
@@ -206,12 +207,12 @@ def _sums(
 def _march(
     alpha: Floats, c: float, i: int, gap: float, found: Floats, residual: Floats, clusters: Floats
 ) -> tuple[int, float]:
-    """Find the queueing delay after each arrival from number i on, one after another.
+    """Find the queueing delay after each arrival of a flow, from flow i on.
 
-    The function stops at the first arrival for which rounding errors are too large. It returns the
-    index of this arrival (the number of flows if there is none), and the last gap: the queueing
-    delay less the arriving flow's over-estimate of baseRTT. The caller, ``delays``, gives that
-    arrival to the exact solver.
+    The search stops at an arrival if Newton's method does not converge there, because too many
+    digits cancel. Returns the index of this arrival, or the number of flows if there is none. The
+    second result is the last gap: the queueing delay less the arriving flow's over-estimate of
+    baseRTT.
     """
     n = alpha.size
     leaves = n // BLOCK

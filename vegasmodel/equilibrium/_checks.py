@@ -1,8 +1,8 @@
 """Checks the arguments of the functions of this package; a wrong value raises an error.
 
-``secular.solve`` and ``arrivals.arrive`` solve many cases at once. They raise no error for a wrong
-number in a case: the result of this case is NaN, with a status. But if ``arrivals.arrive`` gets the
-argument ``beta``, it raises an error for wrong thresholds alpha or beta.
+Two functions, ``secular.solve`` and ``arrivals.arrive``, solve many cases at once. If a number of
+one case is wrong, they raise no error; the result of this case is NaN, with a status. But if
+``arrivals.arrive`` is called with the argument ``beta``, wrong thresholds do raise an error.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ def numbers(
     below: bool = False,
     infinite: bool = False,
 ) -> Floats:
-    """The value as float64, with every entry within ``low .. high`` and none NaN.
+    """The value as float64; raises ``FieldError`` unless every entry is from ``low`` to ``high``.
 
-    ``above`` excludes ``low`` itself, and ``below`` excludes ``high`` itself. ``infinite`` allows
-    infinity. Raises ``FieldError`` with the first entry that is not allowed.
+    ``above`` excludes ``low`` itself, and ``below`` excludes ``high`` itself. NaN is not allowed,
+    and infinity only with ``infinite``. The error shows the first entry that is not allowed.
     """
     array = floats(name, value)
     good: Any = (array > low) if above else (array >= low)
@@ -70,7 +70,7 @@ def positive(name: str, value: ArrayLike) -> Floats:
 
 
 def count(name: str, value: Any, low: int = 1) -> int:
-    """Raise ``FieldError`` unless the value is a whole number, at least ``low``; returns it."""
+    """The value as an int; raises ``FieldError`` unless it is a whole number, at least ``low``."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < low:
         raise FieldError(name, value, f"a whole number, at least {low}")
     return int(value)
@@ -82,9 +82,9 @@ def word(name: str, value: str, words: tuple[str, ...]) -> None:
 
 
 def ordered(alpha: Floats, beta: Floats) -> tuple[Floats, Floats]:
-    """Return the two thresholds unchanged, or raise FieldError if beta is below alpha.
+    """Return alpha and beta unchanged, or raise ``FieldError`` if beta is below alpha.
 
-    With beta below alpha no window would ever rest.
+    With beta below alpha, no window of Vegas would ever come to rest.
     """
     low, high = np.broadcast_arrays(alpha, beta)
     bad = high < low

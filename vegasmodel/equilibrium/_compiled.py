@@ -1,9 +1,11 @@
 """The solver of Vegas's steady state, compiled by Numba.
 
-The sources are ``_secular_kernel.py`` and ``_secular_lanes.py``. The compiled code gives the same
-results as plain Python to the last bit. To import Numba takes longer than to solve a hundred flows,
-so this module is loaded for large inputs only. The compiler option fast-math is off: it would allow
-the compiler to remove the rounding errors that the solver computes in order to correct them.
+The source code is in ``_secular_kernel.py`` and ``_secular_lanes.py``. The compiled code gives the
+same results as plain Python to the last bit. This module is normally loaded for large inputs only,
+because to import Numba takes longer than to solve a hundred flows.
+
+The compiler option fast-math is off. With fast-math the compiler may treat a rounding error, such
+as (a + b) - a - b, as 0. But the solver needs these errors, because it corrects its sums by them.
 """
 
 from __future__ import annotations
@@ -54,15 +56,15 @@ def _fused(_context: Any, a: Any, b: Any, c: Any) -> Any:
 
 @numba.njit  # type: ignore[untyped-decorator]  # Numba
 def _remainder(a: float, q: float, s: float) -> float:
-    """``a - q s``, exact like ``kernel.remainder``, but by the machine's fused multiply-add."""
+    """``a - q s``, exact like ``kernel.remainder``, but by a fused multiply-add."""
     return _fused(-q, s, a)  # type: ignore[no-any-return]  # Numba
 
 
 def _source() -> dict[str, Any]:
-    """The names that the solver's functions use, with their values: the scope to be compiled.
+    """The names that the solver's functions use, each with its function or value.
 
-    They come from ``_secular_kernel`` and ``_secular_lanes``; ``remainder`` is replaced by a
-    function for the machine instruction.
+    They come from ``_secular_kernel`` and ``_secular_lanes``. Only ``remainder`` is replaced, by a
+    function that uses the processor's fused multiply-add.
     """
     return {**vars(kernel), **vars(lanes), "remainder": _remainder}
 
@@ -75,10 +77,10 @@ def _compile(
     threads: bool = False,
     inline: str = "never",
 ) -> dict[str, Any]:
-    """A copy of the names in ``scope`` in which the functions ``names`` are compiled.
+    """Compile the functions ``names`` of ``scope``; returns a copy of ``scope`` that contains them.
 
-    The compiled functions call one another.  If a function is compiled for two scopes, ``suffix``
-    keeps their files on disk apart.
+    The compiled functions call one another. If the same function is compiled more than once, each
+    time with another ``suffix``, its files on disk have different names.
     """
     options: dict[str, Any] = {"parallel": threads, "inline": inline}
     options |= {"error_model": "numpy", "nogil": True}
@@ -93,9 +95,10 @@ def _compile(
 
 @functools.cache
 def batch(threads: bool) -> Callable[..., None]:
-    """Returns ``solve_batch`` compiled: it solves many cases, each one link with its flows.
+    """Return the compiled ``solve_batch``, which solves many cases.
 
-    With ``threads`` several threads share the cases. To start the threads takes milliseconds.
+    A case is one link with its flows. With ``threads`` several threads share the cases. Starting
+    the threads takes milliseconds.
     """
     scope = _compile(_source(), _SCALAR)
     # calls cost: each counts the references to its arrays, atomically
@@ -107,9 +110,9 @@ def batch(threads: bool) -> Callable[..., None]:
 
 @functools.cache
 def case() -> Callable[..., tuple[float, float, float, int, int]]:
-    """Returns ``solve_case`` compiled: it solves one case, and several threads share its flows.
+    """Return the compiled ``solve_case``, which solves one case: a link with its Vegas flows.
 
-    A case is one link with its Vegas flows.
+    Several threads share the flows.
     """
     scope = _compile(_source(), _SCALAR)
     scope = _compile(scope, _CHUNKED, "_threads", threads=True)

@@ -1,20 +1,22 @@
 """The least and the greatest Jain index over the set of equilibria that ``bands.py`` computes.
 
-Jain's index of n rates r_i with the sum c is c^2/(n sum r_i^2), so it is least where the sum of
-squares is greatest. Delta is the queueing delay, x_i the over-estimate of flow i's propagation
-delay, and g = Delta - max x the gap. Flow i has a backlog between a_i and b_i packets, and its rate
-is phi_i(g) times the backlog. So at a given gap its rate lies between a lower and an upper limit:
+Jain's index of n rates r_i with the sum c is c^2/(n sum r_i^2). So it is least where the sum of
+squares is greatest. Let Delta be the queueing delay, x_i the over-estimate of flow i's propagation
+delay, and g = Delta - max x the gap. The backlog of flow i lies between a_i and b_i packets, and
+its rate r_i is phi_i(g) times the backlog:
 
     l_i = a_i phi_i(g) <= r_i <= u_i = b_i phi_i(g)
 
-In the paper ``boutremans`` phi_i = 1/(Delta - x_i). Both limits fall as g grows.
+In the paper ``boutremans`` phi_i = 1/(Delta - x_i).
 
-At a given gap, the sum of squares is least if the rates are as equal as their limits allow. It is
-greatest if every rate except one is at a limit. In both cases the sum of squares becomes a function
-of g alone, and its extremum over g is searched. ``_least_squares`` and ``_most_squares`` compute
-the least and the greatest value that the derivative of this function can have in an interval of g.
-If both have the same sign, the extremum is at an end of the interval. Otherwise the interval is
-halved, at most ``_HALVINGS`` times.
+At a given gap, the sum of squares is least if the rates are as equal as their limits l_i and u_i
+allow. It is greatest if every rate except one is at a limit. So both the least and the greatest sum
+are functions of g alone.
+
+The extremum of such a function over g is searched in intervals of g. ``_least_squares`` and
+``_most_squares`` compute bounds of the function's derivative in an interval. If the bounds show
+that the derivative does not change its sign, the extremum is at an end of the interval. Otherwise
+the interval is halved, at most ``_HALVINGS`` times.
 """
 
 from __future__ import annotations
@@ -86,7 +88,7 @@ def jain_range(
 
 
 def _fair(boxes: _Boxes) -> bool:
-    """Whether there is an equilibrium in which all flows have the same rate, c/n."""
+    """Whether there is an equilibrium in which all n flows have the same rate, c/n."""
     n, variant = boxes.x.size, "linux" if boxes.linux else "paper"
     low, high = (
         secular.queueing_delay(
@@ -100,15 +102,17 @@ def _fair(boxes: _Boxes) -> bool:
 def _least_squares(boxes: _Boxes) -> float:
     """The least sum of squared rates over the equilibria.
 
-    Let g be the gap, the queueing delay less the largest over-estimate of baseRTT. Flow i has the
-    rate phi_i(g) per packet of backlog, and its backlog lies between a_i and b_i. So its rate r_i
-    lies between l_i = a_i phi_i(g) and u_i = b_i phi_i(g). At a given gap the least sum of squares
-    belongs to the rates that are as near to one common rate, ``level``, as their bounds allow:
-    r_i = clip(level, l_i, u_i). With psi_i = -dphi_i/dg the envelope theorem gives
+    Flow i's rate r_i lies between l_i = a_i phi_i(g) and u_i = b_i phi_i(g). Here g is the gap, the
+    queueing delay less the largest over-estimate of baseRTT. phi_i(g) is the flow's rate per packet
+    of backlog, and the backlog lies between a_i and b_i.
+
+    The rates add up to the capacity. At a given gap the sum of squares is least if all rates are as
+    near to one common rate, ``level``, as their bounds allow: r_i = clip(level, l_i, u_i). The
+    derivative of this least sum (envelope theorem) is
 
         d(sum r^2)/dg = 2 sum (level - u_i)^+ b_i psi_i - 2 sum (l_i - level)^+ a_i psi_i,
 
-    where (x)^+ is the larger of x and 0.
+    with psi_i = -dphi_i/dg, and (x)^+ the larger of x and 0.
     """
     ends = boxes.gaps(np.stack([boxes.a, boxes.b]))
 
@@ -133,10 +137,10 @@ def _least_squares(boxes: _Boxes) -> float:
 
 
 def _level(low: Floats, high: Floats, c: float) -> Floats:
-    """The common rate to which n rates are set, within their bounds, so that they add up to c.
+    """The common rate ``level`` for which the rates clip(level, low_i, high_i) add up to c.
 
-    For each of m rows it is the number ``level`` at which sum_i clip(level, low_i, high_i) = c.
-    ``low`` and ``high`` have shape [m, n], the result [m].
+    clip takes the number nearest to ``level`` between low_i and high_i. ``low`` and ``high`` have
+    the shape [m, n]: n flows in each of m rows. The result has the shape [m].
     """
     out = np.empty(len(low))
     for k, (lows, highs) in enumerate(zip(low, high, strict=True)):
@@ -156,16 +160,18 @@ def _level(low: Floats, high: Floats, c: float) -> Floats:
 def _most_squares(boxes: _Boxes) -> float:
     """The greatest sum of squared rates over the equilibria.
 
-    Let g be the gap, the queueing delay less the largest over-estimate of baseRTT. Flow i has the
-    rate phi_i(g) per packet of backlog, and its backlog lies between a_i and b_i. So its rate r_i
-    lies between l_i = a_i phi_i(g) and u_i = b_i phi_i(g). The sum of squares is convex in the
-    rates. So at a given gap it is greatest if a set U of flows has the rates u_i, the others have
-    the rates l_i, and only one flow j is in between. Its rate r_j is the capacity less the other
-    rates. For one choice of U and j, with psi_i = -dphi_i/dg,
+    Flow i's rate r_i lies between l_i = a_i phi_i(g) and u_i = b_i phi_i(g). Here g is the gap, the
+    queueing delay less the largest over-estimate of baseRTT. phi_i(g) is the flow's rate per packet
+    of backlog, and the backlog lies between a_i and b_i.
+
+    The sum of squares is convex in the rates. So at a given gap it is greatest if all rates but one
+    are at a bound: u_i for the flows of a set U, l_i for the others. The rate r_j of the one flow
+    left is the capacity less all other rates. For each choice of U and j, with psi_i = -dphi_i/dg,
 
         d(sum r^2)/dg = 2 sum_{at l} (r_j - l_i) a_i psi_i - 2 sum_{U} (u_i - r_j) b_i psi_i.
 
-    The gap runs from the one at which r_j = l_j to the one at which r_j = u_j.
+    The first sum is over the flows with r_i = l_i, the second over U. The gap runs from the one at
+    which r_j = l_j to the one at which r_j = u_j.
     """
     n = boxes.x.size
     at_upper, between = _paths(boxes)  # [m, n] bool, [m]
@@ -205,36 +211,36 @@ def _most_squares(boxes: _Boxes) -> float:
 
 
 def _upper(factor: Floats, most: Floats, least: Floats) -> Floats:
-    """An upper bound of the product f g, if f is at most ``factor`` and g lies in [least, most].
+    """An upper bound of the product f g, for f at most ``factor`` and g in [least, most].
 
-    ``least`` must be at least 0; ``factor`` may be negative.
+    ``least`` is not negative; ``factor`` may be.
     """
     return factor * np.where(factor > 0, most, least)
 
 
 def _lower(factor: Floats, most: Floats, least: Floats) -> Floats:
-    """A lower bound of the product f g, if f is at least ``factor`` and g lies in [least, most].
+    """A lower bound of the product f g, for f at least ``factor`` and g in [least, most].
 
-    ``least`` must be at least 0; ``factor`` may be negative.
+    ``least`` is not negative; ``factor`` may be.
     """
     return factor * np.where(factor > 0, least, most)
 
 
 def _paths(boxes: _Boxes) -> tuple[Bools, NDArray[np.intp]]:
-    """The m families of rates among which the greatest sum of squared rates lies.
+    """The m families of rates in which the greatest sum of squared rates is searched.
 
-    A flow's rate r_i lies between l_i and u_i, its rates with the backlog at the lower and at the
-    upper edge.  In each family one flow's backlog may vary, and the others' are at an edge.
-    Returns a mask [m, n] of the flows at their upper edge, and the index [m] of the flow that may
-    vary.  The remaining flows are at their lower edges.
+    Flow i's rate r_i lies between l_i and u_i, its rates with the backlog at the lower and at the
+    upper edge. In each family the backlog of one flow may vary, and all others are at an edge.
+    Returns a mask [m, n] of the flows at the upper edge, and the index [m] of the flow whose
+    backlog may vary. The other flows are at the lower edge.
 
-    If one order of the flows sorts both l_i and u_i at every queueing delay, the flows at their
-    upper edge are the first ones of that order.  Proof: let flow i come before flow k, with
-    r_i < u_i and r_k > l_k. If r_i >= r_k, moving rate from k to i raises the sum of squares.  If
-    r_i < r_k, the two can swap their rates first.
+    If one order of the flows sorts both l_i and u_i from large to small, at every queueing delay,
+    the flows at the upper edge are the first ones of this order. So m = n. Proof: let flow i come
+    before flow k, with r_i < u_i and r_k > l_k. If r_i >= r_k, moving some rate from k to i raises
+    the sum of squares. If r_i < r_k, the two flows can first swap their rates.
 
-    Without such an order every set of flows is tried.  There is no shorter way: if all intervals of
-    rates have the same centre, this is the partition problem.
+    Without such an order every set of flows is tried. The problem is then hard: if all intervals
+    [l_i, u_i] have the same centre, it is the partition problem.
     """
     n = boxes.x.size
     base = boxes.rtt + boxes.x if boxes.linux else boxes.x
@@ -265,10 +271,11 @@ def _candidates(
     left: Floats,
     right: Floats,
 ) -> Floats:
-    """Sums of squared rates, among which is the least or the greatest one over all gaps.
+    """Sums of squared rates; the least or the greatest sum over all gaps is among them.
 
-    The gap is the queueing delay less the largest over-estimate of baseRTT. The sums are those at
-    the ends of all intervals of the gap in which the derivative of the sum may change sign.
+    The gap is the queueing delay less the largest over-estimate of baseRTT. Intervals of the gap
+    are halved as long as the derivative of the sum may change its sign in them. The result contains
+    the sums at the ends of all intervals.
     """
     values = [value(path, left), value(path, right)]
     for _ in range(_HALVINGS):

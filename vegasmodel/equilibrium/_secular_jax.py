@@ -1,11 +1,12 @@
 """The solver of Vegas's steady state in JAX, for jit, vmap and grad, on CPU and GPU.
 
-It finds the root of the same equation as ``_secular_kernel.py``, on whole arrays. At first it adds
-the rates of the flows in float64. In the last steps it also adds the rounding errors of all
-quotients and additions. The relative error of the rates is at most 1e-11.
+The solver finds the queueing delay at which the rates of the flows add up to the capacity. This is
+the equation that ``_secular_kernel.py`` solves; here many cases are solved at once, as arrays. The
+first steps of the iteration add the rates in float64. The last steps also compute the rounding
+errors of all quotients and sums, and add them. The relative error of the rates is at most 1e-11.
 
-Derivatives come from the implicit function theorem: a ``custom_jvp`` with a closed formula, for
-forward and reverse mode.
+The derivatives of the result come from the implicit function theorem (``custom_jvp``). They are
+available in forward and in reverse mode.
 """
 
 from __future__ import annotations
@@ -61,28 +62,29 @@ _linux: Any = jax.custom_jvp(lambda *case: _state(True, *case))
 def _delay(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any) -> Any:
     """Solve for the queueing delay Delta, [...].
 
-    x_i is flow i's over-estimate of baseRTT. Returns Delta, the distances Delta - x_i [..., n], the
-    gap (the least of these distances), the number of passes over the flows, and the status.
+    Returns Delta, Delta - x_i for each flow, [..., n], and three results for each case: the gap,
+    the number of passes over the flows, and the status. x_i is flow i's over-estimate of baseRTT,
+    and the gap is Delta less the largest x_i of the flows that are present (alpha > 0).
     """
     return (_linux if linux else _paper)(alpha, x, rtt, c)
 
 
 def _present(y: Any, rtt: Any, x: Any) -> tuple[Any, Any, Any]:
-    """``y`` and baseRTT, each with 1 in place of absent flows, and whether each flow is present.
+    """``y`` and baseRTT, with 1 where ``y`` is infinite, and a mask: whether ``y`` is finite.
 
-    ``y`` is the queueing delay less the flow's over-estimate of baseRTT; it is infinite for an
-    absent flow, one with alpha = 0.
+    ``y`` is the queueing delay less the flow's over-estimate of baseRTT. It is infinite for an
+    absent flow (alpha = 0) whose over-estimate is at least the queueing delay. Its rate is 0.
     """
     there = jnp.isfinite(y)
     return jnp.where(there, y, 1.0), jnp.where(there, rtt + x, 1.0), there
 
 
 def _implicit(linux: bool, primals: Any, tangents: Any) -> Any:
-    """Derivatives of the solution of sum r_i = c by the implicit function theorem.
+    """The derivatives of the queueing delay Delta, by the implicit function theorem.
 
-    Small changes of the inputs change Delta by dDelta = (dr - dc) / sum |dr_i/dDelta|, where dr is
-    the sum of the changes dr_i at fixed Delta. r_i are the rates, Delta is the queueing delay and c
-    the capacity.
+    Delta solves sum r_i = c, where r_i are the flows' rates and c is the capacity. If the inputs
+    change a little, Delta changes by dDelta = (dr - dc) / sum |dr_i/dDelta|. Here dc is the change
+    of c, and dr is the change of sum r_i at fixed Delta.
     """
     alpha, x, rtt, c = primals
     d_alpha, dx, d_rtt, dc = tangents
@@ -127,11 +129,12 @@ def _state(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any) -> Any:
 
 
 def quotient(a: Any, s: Any, e: Any) -> tuple[Any, Any, Any]:
-    """``a / (s + e)`` as two floats, as in ``kernel.quotient``, in a form that XLA cannot break.
+    """``a / (s + e)`` as two floats, and 1/s, as in ``kernel.quotient``, but safe with XLA.
 
-    XLA may fuse a product into a later sum, which would change the rounding. ``reduce_precision``
-    shortens the factors, so their products are exact, fused or not. It also separates the product
-    from which the quotient q is computed from the sums that use q.
+    XLA may compute a product and a later sum in one operation, with one rounding instead of two.
+    ``reduce_precision`` shortens the factors, so that their products are exact and the result is
+    the same either way. It also keeps XLA from combining the computation of the quotient q with the
+    sums that use q.
     """
     inverse = 1.0 / s
     q = jax.lax.reduce_precision(a * inverse, 11, 50)
@@ -252,8 +255,8 @@ def _iterate(
 def _step(linux: bool, c: Any, g: Any, head: Any, rest: Any, slope: Any, f: Any) -> Any:
     """The step from the gap ``g`` to the next one, for all cases at once.
 
-    It is that of the kernel's ``newton`` for Linux, else that of ``one_pole``. The gap is the
-    queueing delay less the largest over-estimate of baseRTT.
+    The gap is the queueing delay less the largest over-estimate of baseRTT. The step is that of
+    ``kernel.newton`` for Linux, and that of ``kernel.one_pole`` for Vegas as in the papers.
     """
     if linux:
         part = f / c

@@ -5,15 +5,17 @@ c, the queueing delay is Delta. The solver finds the gap g = Delta - max x from
 
     sum_i alpha_i / (Delta - x_i) = c.
 
-All functions are plain Python. ``_compiled.py`` compiles the same source with Numba, and
-``_secular_lanes.py`` arranges it for many cases at once. All three round in the same way, so they
-give the same bits.
+In Linux each term has an additional factor.
 
-The last steps compute with about twice the digits of a float: each number is the sum of two floats
-(Dekker 1971, Knuth TAOCP 4.2.2). This is needed if a flow with a tiny alpha has the largest x. The
-rate of this flow, alpha/g, is then the small difference between c and the sum of the other rates.
-If this sum were computed in float64, the difference would lose up to ten digits. The first steps
-use one float per number, which is faster.
+All functions are plain Python. ``_compiled.py`` compiles them with Numba, and ``_secular_lanes.py``
+does the same arithmetic for many cases at once. All three ways give the same results to the last
+bit.
+
+The first steps use one float per number, which is fast. The last steps compute with about twice the
+digits: each number is the sum of two floats (Dekker 1971, Knuth TAOCP 4.2.2). So many digits are
+needed if a flow with a tiny alpha has the largest x. The rate of this flow is the small difference
+between c and the sum of the other rates. With one float per number, this difference would lose up
+to ten digits.
 """
 
 from __future__ import annotations
@@ -33,13 +35,11 @@ CHUNK = 4096  # partial sums: the order of additions, so the bits, do not depend
 WIDTH = 6  # partial sums of a chunk
 LIMIT = 220  # passes: quadratic steps, halvings of the exponent range in the worst case
 ROUGH_LIMIT = 60
-# The solver finds the root g of an equation by iteration, in two stages. The first stage adds up
-# the rates of the flows in float64, the second with twice as many digits. A stage ends when one
-# iteration changes g by a small enough fraction of g. This limit is ROUGH_STEP in the first stage
-# and LAST_STEP in the second. After a change by the fraction d, the relative error of g is about
-# d^2 if the iteration converges quadratically, and about d^3 if it converges cubically. So cubic
-# convergence allows a larger limit. Each constant is a pair: the limit for quadratic convergence,
-# and the limit for cubic convergence.
+# The iteration for the unknown g has two stages. ROUGH_STEP is for the first stage, which computes
+# in float64, LAST_STEP for the second, which uses twice as many digits. A stage ends when a step
+# changes g by at most d g. The relative error of g is then about d^2 if the steps converge
+# quadratically, and about d^3 if they converge cubically. So each constant gives d for both cases:
+# (quadratic, cubic).
 ROUGH_STEP = (3e-5, 1e-2)
 LAST_STEP = (3e-9, 1e-6)
 UNIT = 2.0**-53
@@ -71,9 +71,10 @@ def remainder(a: float, q: float, s: float) -> float:
 
 
 def quotient(a: float, s: float, e: float) -> tuple[float, float, float]:
-    """The quotient ``a / (s + e)`` as two floats, rounded value and error, and then 1/s.
+    """The quotient ``a / (s + e)`` as the sum of two floats; also returns 1/s.
 
-    ``e`` is smaller than a unit in the last place of s.
+    The divisor s + e also stands for one number: s is its rounded value, and ``e`` the rounding
+    error. The three results are the rounded quotient, its error, and 1/s.
     """
     inverse = 1.0 / s
     q = a * inverse
@@ -81,10 +82,10 @@ def quotient(a: float, s: float, e: float) -> tuple[float, float, float]:
 
 
 def distance(top: float, x: float, g: float) -> tuple[float, float]:
-    """The queueing delay Delta less x, as two floats: the rounded value and its error.
+    """The queueing delay Delta minus a flow's over-estimate x of baseRTT, as two floats.
 
-    x is a flow's over-estimate of baseRTT, and ``top`` is the largest x of all flows. With
-    g = Delta - top the result is g + (top - x).
+    The difference is computed as g + (top - x). ``top`` is the largest over-estimate of all flows,
+    and g is the gap Delta - top. The two floats are the rounded difference and its rounding error.
     """
     d, d_low = two_sum(top, -x)
     y, e = two_sum(g, d)
@@ -96,19 +97,19 @@ def distance(top: float, x: float, g: float) -> tuple[float, float]:
 def survey(
     alpha: Row, x: Row, rtt: Row, linux: bool, c: float, low: int, high: int
 ) -> tuple[float, float, float, float, float, float]:
-    """Read the flows ``low`` to ``high`` - 1 once: check them, and sum up what the start needs.
+    """Check the flows ``low`` to ``high`` - 1, and return six numbers that describe them.
 
-    The iteration for the queueing delay Delta starts from these numbers. x are the over-estimates
-    of baseRTT. The function returns six numbers:
+    The iteration for the queueing delay Delta needs these numbers to begin. Each flow has a
+    threshold alpha and an over-estimate x of baseRTT; a flow with alpha = 0 is absent. The numbers
+    are:
 
-    - the largest x, or NaN if a value of these flows is out of range;
-    - the sum of the thresholds alpha over the flows with that x;
-    - for Linux: the greatest Delta - x at which one of the flows with that x fills the link alone;
-    - the sum of all alpha;
-    - the sum of all alpha x;
-    - for Linux: the greatest Delta at which any flow fills the link alone.
-
-    A flow with alpha = 0 is absent.
+    - the largest x, or NaN if an input is out of range;
+    - the sum of alpha over the flows whose x is the largest;
+    - only for Linux: the greatest Delta - x at which one of the flows whose x is the largest fills
+      the link alone;
+    - the sum of alpha over all flows;
+    - the sum of alpha x over all flows;
+    - only for Linux: the greatest Delta at which one flow fills the link alone.
     """
     top, pole, least, total, moment, reach = -math.inf, 0.0, 0.0, 0.0, 0.0, -math.inf
     good = True
@@ -138,11 +139,12 @@ def survey(
 def rough(
     alpha: Row, x: Row, rtt: Row, linux: bool, top: float, g: float, low: int, high: int
 ) -> tuple[float, float, float]:
-    """The sum R of the rates of the flows ``low`` to ``high`` - 1, and its derivatives, in float64.
+    """A sum R of rates of the flows ``low`` to ``high`` - 1, and its derivatives, in float64.
 
-    Returns (R, -R', R''/2). The derivatives are with respect to the gap g, the queueing delay less
-    ``top``, the largest over-estimate of baseRTT. For Vegas as in the papers R leaves out the flows
-    with that over-estimate. For Linux the last number is not used and stays 0.
+    Returns (R, -R', R''/2). The derivatives are with respect to the gap g, the queueing delay minus
+    ``top``, the largest over-estimate of baseRTT of all flows. For Vegas as in the papers, R leaves
+    out the flows whose over-estimate is ``top``; the caller adds their rates. For Linux R contains
+    all flows, and the third number is 0.
     """
     total, slope, bend = 0.0, 0.0, 0.0
     for i in range(low, high):
@@ -167,11 +169,13 @@ def rough(
 def precise(
     alpha: Row, x: Row, rtt: Row, linux: bool, top: float, g: float, low: int, high: int
 ) -> tuple[float, float, float, float, float]:
-    """Exact sums over the flows ``low`` to ``high`` - 1, at the gap g.
+    """Sums of rates of the flows ``low`` to ``high`` - 1; one sum has extra digits.
 
-    Returns five numbers: the three that ``rough`` returns (a sum of rates and two derivatives with
-    respect to the gap), and the sum of the rates of all these flows as two floats, the rounded
-    value and its error. The gap is the queueing delay less the largest over-estimate of baseRTT.
+    The gap g is the queueing delay minus the largest over-estimate of baseRTT. Returns five
+    numbers:
+
+    - three numbers as from ``rough``: a sum of rates, and its derivatives with respect to g;
+    - the sum of the rates of all these flows as two floats: the rounded sum and its error.
     """
     total, slope, bend, sum_high, sum_low = 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(low, high):
@@ -226,9 +230,10 @@ def spread(
 def survey_all(
     alpha: Row, x: Row, rtt: Row, linux: bool, c: float, first: int, n: int, work: Any
 ) -> tuple[float, float, float, float, float, float]:
-    """Read all flows once, and return for all of them the six numbers that ``survey`` returns.
+    """The six numbers that ``survey`` returns, for all flows of the link.
 
-    Threads share the chunks of flows, and ``work`` holds the numbers of each chunk.
+    A large number of flows is split into chunks, so that threads can share the work. ``work`` is
+    scratch space for the results of the chunks.
     """
     if n <= CHUNK:
         return survey(alpha, x, rtt, linux, c, first, first + n)
@@ -255,7 +260,7 @@ def survey_all(
 def rough_all(
     alpha: Row, x: Row, rtt: Row, linux: bool, top: float, g: float, first: int, n: int, work: Any
 ) -> tuple[float, float, float]:
-    """The sums that ``rough`` returns, over all flows instead of one chunk."""
+    """The sum of rates and its derivatives that ``rough`` returns, over all flows of the link."""
     if n <= CHUNK:
         return rough(alpha, x, rtt, linux, top, g, first, first + n)
     chunks, last = (n + CHUNK - 1) // CHUNK, first + n
@@ -274,11 +279,15 @@ def precise_all(
     alpha: Row, x: Row, rtt: Row, linux: bool, c: float, top: float, g: float, first: int, n: int,
     work: Any,
 ) -> tuple[float, float, float, float]:  # fmt: skip
-    """Exact sums over all flows: R, -R', R''/2, and the sum of all rates less the capacity c.
+    """Sums over all flows: R, -R', R''/2, and the excess of all rates over the capacity c.
 
-    R is the sum of the rates of all flows but those with the largest over-estimate of baseRTT. R'
-    and R'' are its derivatives with respect to the gap g: the queueing delay less that
+    R is a sum of rates. For Vegas as in the papers it leaves out the flows with the largest
+    over-estimate of baseRTT. For Linux it contains all flows, and the third number is 0. R' and R''
+    are the derivatives of R with respect to the gap: the queueing delay minus the largest
     over-estimate.
+
+    The excess is a small difference of large numbers. So it is computed with about twice the digits
+    of float64, and then rounded.
     """
     if n <= CHUNK:
         total, slope, bend, high, low = precise(alpha, x, rtt, linux, top, g, first, first + n)
@@ -334,13 +343,18 @@ def root(a: float, b: float, k: float) -> float:
 
 
 def newton(c: float, rest: float, slope: float, f: float) -> float:
-    """Newton's step of the gap g for Linux's law, applied to S^(-1/2), S the sum of the rates.
+    """The next step of the gap g for Linux, by Newton's method on S^(-1/2).
 
-    It converges quadratically, and if it starts below the root, it never passes the root. The
-    reason is that S^(-1/2) is concave in g. For a single flow with the rate r, r^(-1/2) is the
-    square root of (y + y^2/base)/alpha, which is concave; y is the queueing delay less the flow's
-    over-estimate, and base its baseRTT. S^(-1/2) is a power mean of order -2 of such functions, so
-    it is concave too.
+    S is the sum of the rates. The gap is the queueing delay minus the largest over-estimate of
+    baseRTT.
+
+    Newton's method converges quadratically. If it starts below the root, it never passes the root,
+    because S^(-1/2) is concave in g.
+
+    Proof: Let y be the queueing delay minus a flow's over-estimate, base its baseRTT and alpha its
+    threshold. Its rate r satisfies r^(-1/2) = ((y + y^2/base)/alpha)^(1/2), which is concave in y.
+    Up to a constant factor, S^(-1/2) is the power mean of order -2 of these functions. Such a mean
+    of concave functions is concave.
     """
     # 2 S/|S'| (sqrt(S/c) - 1), the difference without cancellation
     part = f / c
@@ -348,28 +362,43 @@ def newton(c: float, rest: float, slope: float, f: float) -> float:
 
 
 def one_pole(c: float, g: float, pole: float, rest: float, slope: float, f: float) -> float:
-    """The next step of the iteration for the gap g, for Vegas as in the papers.
+    """The next step of the gap g for Vegas as in the papers, with quadratic convergence.
 
-    The gap is the queueing delay less the largest over-estimate of baseRTT. The steps converge
-    quadratically, and if they start below the root, they never pass it. The flows with the largest
-    over-estimate have the rates p = A_0/g in all, where A_0 is the sum of their thresholds; the
-    step keeps this term. The sum R of the other rates is replaced by R u/(u + delta) with
-    u = R/|R'|, which has the same value and slope. 1/R is concave in g (a harmonic mean), so the
-    replacement never exceeds R, and if g is below the true root, the root of the replacement does
-    not exceed the true one. The step delta solves f = delta (p/(g + delta) + R/(u + delta)), a
-    quadratic equation, where f is the excess of the rates over the capacity.
+    The gap is the queueing delay minus the largest over-estimate of baseRTT. The flows with this
+    over-estimate have the rates p = A_0/g in all, where A_0 is the sum of their thresholds. R is
+    the sum of the other rates, and f is the excess of all rates over the capacity.
+
+    A step by delta changes p to A_0/(g + delta). R becomes approximately
+
+        R u/(u + delta)   with u = R/|R'|,
+
+    a function with the same value and slope as R at delta = 0. Then the rates add up to the
+    capacity if
+
+        f = delta (p/(g + delta) + R/(u + delta)).
+
+    This is a quadratic equation; the function returns its larger root delta.
+
+    If g is below the solution, the step does not pass the solution. Proof: 1/R is concave in g,
+    because it is a harmonic mean of linear functions, up to a factor. So the approximation is never
+    larger than R itself.
     """
     u = rest / slope if slope > 0.0 else g
     return root(c, pole * u + rest * g - f * (g + u), f * g * u)
 
 
 def two_poles(g: float, pole: float, slope: float, bend: float, f: float) -> float:
-    """The next step of the iteration for the gap g, for Vegas as in the papers; 0 if there is none.
+    """The next step of the gap g for Vegas as in the papers, with cubic convergence.
 
-    The gap is the queueing delay less the largest over-estimate of baseRTT. The steps converge
-    cubically. R is the sum of the rates of all flows but those with the largest over-estimate. It
-    is replaced by k + q w/(w + delta), where delta is the step, w = 2 |R'|/R'' and q = |R'| w. The
-    constant k makes the value agree with R; the first and second derivatives agree, too.
+    The gap is the queueing delay minus the largest over-estimate of baseRTT. R is the sum of the
+    rates of all flows but those with the largest over-estimate. When the gap changes by delta, R
+    becomes approximately
+
+        k + q w/(w + delta)   with w = 2 |R'|/R'',  q = |R'| w,  k = R - q.
+
+    This function has the same value and the same first two derivatives as R at delta = 0. The
+    function returns the delta at which the rates then add up to the capacity, or 0 if it finds
+    none.
     """
     if not bend > 0.0:
         return 0.0
@@ -407,11 +436,14 @@ def advance(
     g: float, lower: float, upper: float, exact: bool,
     head: float, rest: float, slope: float, bend: float, f: float,
 ) -> tuple[float, float, float, bool, int]:  # fmt: skip
-    """Choose the next gap after a pass over the flows, or end the iteration.
+    """The next gap after a pass over the flows, and whether the iteration ends.
 
-    The gap is the queueing delay less the largest over-estimate of baseRTT. Returns the next gap,
-    the two ends of an interval that contains the solution, whether the next pass must sum the rates
-    exactly, and the status. The status PENDING means that another pass must follow.
+    The gap is the queueing delay minus the largest over-estimate of baseRTT. Returns five values:
+
+    - the next gap;
+    - the two ends of an interval that contains the solution;
+    - whether the next pass must compute with two floats per number;
+    - the status: PENDING means that another pass must follow.
     """
     lower, upper = (g, upper) if f > 0.0 else (lower, g)
     move, order = 0.0 if linux else two_poles(g, head, slope, bend, f), 1
@@ -467,10 +499,17 @@ def find_gap(
 def solve_case(
     alpha: Row, x: Row, rtt: Row, linux: bool, c: float, first: int, n: int, rates: Any, work: Any
 ) -> tuple[float, float, float, int, int]:
-    """Solve one case, a link with its n flows: write the flows' rates into ``rates``.
+    """Solve one case, a link with its n flows, and write the flows' rates into ``rates``.
 
-    Returns queueing delay, gap (delay less the largest over-estimate of baseRTT), residual, number
-    of passes, status.
+    Returns five values:
+
+    - the queueing delay in s;
+    - the gap in s: the queueing delay minus the largest over-estimate of baseRTT;
+    - the relative error (sum of the rates - c) / c, where c is the capacity;
+    - the number of passes over the flows;
+    - the status.
+
+    If the status is not DONE, the first three values and all rates are NaN.
     """
     top, gap, residual, passes, status = math.nan, math.nan, math.nan, 0, INVALID
     if TINY <= c <= HUGE:

@@ -1,10 +1,11 @@
 """The solver of Vegas's steady state for many small cases at once.
 
-The innermost loops run over the cases, so the compiler can use vector instructions. The place of a
-case in these loops is called its lane. For each case the same terms are added in the same order as
-if it were solved alone (``_secular_kernel.find_gap``), so the result is the same to the last bit.
-This module is never run as plain Python: ``_compiled.py`` compiles it. A case that has a wrong
-value, or does not converge in this way, is solved again alone.
+A case is one link with its flows. The innermost loops run over the cases, so that the compiler can
+use vector instructions. The place of a case in these loops is called its lane. For each case the
+solver adds the same terms in the same order as ``_secular_kernel.find_gap``, so the result is the
+same to the last bit. If a case has a wrong value or needs too many iterations,
+``_secular_kernel.solve_case`` solves it again, alone. This module is only run as compiled code
+(``_compiled.py``).
 """
 
 from __future__ import annotations
@@ -42,10 +43,11 @@ EXACT, PASSES, STATUS = range(3)  # rows of their integers
 
 
 def gather(alpha: Any, x: Any, first: int, n: int, width: int, a: Any, v: Any) -> None:
-    """Copy the flows' thresholds and over-estimates of baseRTT to arrays of shape [flow, case].
+    """Copy the flows of ``width`` cases into the arrays ``a`` and ``v``, [flow, case].
 
-    A case is one link with its flows, and ``width`` cases are copied from ``alpha`` and ``x``. An
-    absent flow (alpha = 0) gets a very low over-estimate, so that it is never the largest.
+    A case is one link with its n flows. ``a`` receives the flows' thresholds, and ``v`` their
+    over-estimates of baseRTT. A flow with the threshold 0 is absent. Its over-estimate is replaced
+    by a very low number, so that it is never the largest.
     """
     for k in range(width):
         start = (first + k) * n
@@ -56,11 +58,17 @@ def gather(alpha: Any, x: Any, first: int, n: int, width: int, a: Any, v: Any) -
 
 
 def survey_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
-    """Find the largest over-estimate of baseRTT in each case, and three sums over its flows.
+    """Write four numbers for each case into the table ``t``, which has one column per case.
 
-    A case is one link with its flows. The numbers go to the table ``t`` of shape [number, case]. If
-    a value is out of range, the largest over-estimate is NaN. ``_secular_kernel.survey`` does this
-    for one case.
+    A case is one link with its flows. Each flow has a threshold and an over-estimate of baseRTT.
+    The four numbers are:
+
+    - the largest over-estimate, or NaN if an input is out of range;
+    - the sum of the thresholds of the flows with this over-estimate;
+    - the sum of all thresholds;
+    - the sum of threshold times over-estimate over all flows.
+
+    ``_secular_kernel.survey`` does this for one case.
     """
     for k in range(width):
         t[TOP, k], t[POLE, k], t[TOTAL, k], t[MOMENT, k] = -math.inf, 0.0, 0.0, 0.0
@@ -77,10 +85,12 @@ def survey_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
 
 
 def rough_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
-    """Sum up each case's rates, and their derivatives with respect to the gap, in float64.
+    """Compute a sum R of rates for each case, -R' and R''/2, with one float per number.
 
-    A case is one link with its flows; its gap is the queueing delay less the largest over-estimate
-    of baseRTT. The sums go to the table ``t``. ``_secular_kernel.rough`` does this for one case.
+    A case is one link with its flows. R leaves out the flows with the largest over-estimate of
+    baseRTT. The derivatives R' and R'' are with respect to the gap, the queueing delay minus that
+    over-estimate. The results go to the table ``t``, which has one column per case.
+    ``_secular_kernel.rough`` does this for one case.
     """
     for k in range(width):
         t[TOTAL, k], t[SLOPE, k], t[BEND, k] = 0.0, 0.0, 0.0
@@ -96,10 +106,12 @@ def rough_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
 
 
 def precise_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
-    """Sum up the flows' rates in each case exactly.
+    """Compute the sum of all rates for each case, as two floats.
 
-    A case is one link with its flows. Each sum goes to the table ``t`` as two floats, the rounded
-    value and its error. ``_secular_kernel.precise`` does this for one case.
+    A case is one link with its flows. The two floats are the rounded sum and its error; together
+    they have about twice the digits of one float. The function also computes the three numbers of
+    ``rough_lanes``, with one float each. All results go to the table ``t``, which has one column
+    per case. ``_secular_kernel.precise`` does this for one case.
     """
     for k in range(width):
         t[TOTAL, k], t[SLOPE, k], t[BEND, k] = 0.0, 0.0, 0.0
@@ -135,10 +147,11 @@ def spread_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
 
 
 def begin(c: Any, first: int, width: int, t: Any, count: Any) -> None:
-    """Write into the table ``t``, for each case, the gap with which its iteration starts.
+    """Write into the table ``t`` the gap with which the iteration starts in each case.
 
-    The gap is the queueing delay less the largest of the flows' over-estimates of baseRTT. The
-    table also gets the two ends of an interval that contains the gap at the steady state.
+    A case is one link with its flows. Its gap is the queueing delay minus the largest over-estimate
+    of baseRTT of its flows. The table also receives the two ends of an interval that contains the
+    gap at the steady state. It has one column per case.
     """
     for k in range(width):
         t[FLOOR, k], t[CEILING, k], t[G, k] = first_gap(
@@ -151,11 +164,12 @@ def begin(c: Any, first: int, width: int, t: Any, count: Any) -> None:
 
 
 def step_lanes(c: Any, first: int, n: int, width: int, exact: bool, t: Any, count: Any) -> int:
-    """Take the next step of the iteration in each case, as ``advance`` does for a single case.
+    """Take the next step of the iteration in each selected case, as ``advance`` does in one case.
 
-    A case is one link with its flows. ``exact`` selects the cases that this call treats: if true,
-    those whose rates must be summed exactly (``count[EXACT]`` is 1), else the others. Returns how
-    many of the treated cases need another pass of the same kind.
+    A case is one link with its flows. Each case takes its first steps with one float per number,
+    and its last steps with two. If ``exact`` is true, this call selects the cases that now use two
+    floats, else those that use one. Returns how many of the selected cases need another step of
+    this precision.
     """
     more = 0
     for k in range(width):
@@ -182,10 +196,11 @@ def solve_lanes(
     alpha: Any, x: Any, c: Any, first: int, n: int, width: int, rates: Any, floats: Any,
     integers: Any, a: Any, v: Any, t: Any, count: Any,
 ) -> None:  # fmt: skip
-    """Solve ``width`` cases with the numbers ``first``, ``first`` + 1, ... together.
+    """Solve ``width`` cases together, from case number ``first`` on.
 
     A case is one link with its n Vegas flows, which compute their backlog as in the papers. Each
-    pass over the flows serves all cases. A case may end with a status other than DONE.
+    pass over the flows serves all cases. If a case has a wrong value or needs too many passes, its
+    status is not DONE. The caller solves such a case again, alone.
     """
     gather(alpha, x, first, n, width, a, v)
     survey_lanes(n, width, a, v, t)
@@ -213,10 +228,13 @@ def solve_batch(
     alpha: Any, x: Any, rtt: Any, linux: bool, c: Any, n: int, rates: Any, floats: Any,
     integers: Any,
 ) -> None:  # fmt: skip
-    """Solve m cases at once. A case is one link with n flows.
+    """Solve all cases. A case is one link with n flows.
 
-    The inputs of all cases are stored one after the other, and m is the length of ``c``. The
-    results are written to ``rates``, ``floats`` and ``integers``, as in ``secular._run``.
+    The inputs hold the cases one after the other; ``c`` has one capacity for each case. The
+    function writes the flows' rates into ``rates``. For each case it writes the queueing delay, the
+    gap and the relative error of the sum of the rates into a row of ``floats``. It writes the
+    number of passes over the flows and the status into a row of ``integers``. The gap is the
+    queueing delay minus the largest over-estimate of baseRTT.
     """
     m = len(c)
     for block in prange((m + LANES - 1) // LANES):

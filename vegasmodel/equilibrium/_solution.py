@@ -8,10 +8,13 @@ from typing import Any, NamedTuple
 class Equilibrium(NamedTuple):
     """The steady state of each case of a batch: NumPy arrays, or JAX arrays for JAX input.
 
-    Where ``status`` is not ``Status.DONE``, every number of the case is NaN.  Status 1: the
-    iteration has not converged.  2: a value is missing or out of range.  3: the inputs determine
-    fewer digits than the solver promises, or they are so large or small that their squares overflow
-    or underflow.
+    A case is one link with n flows. If its status is not 0 (``Status.DONE``), its delay, rates, gap
+    and residual are NaN. The other values of the status are:
+
+    - 1: the iteration has not converged.
+    - 2: a value is not a number or out of range, or there is no flow.
+    - 3: the inputs do not determine the result to as many digits as the solver promises, or their
+      squares overflow or underflow.
     """
 
     delay: Any  # Delta, s [...]

@@ -1,10 +1,12 @@
 """Vegas flows that join a link one after another: the steady state after each arrival.
 
-A flow that joins late finds a queue, and takes the queueing delay for propagation delay. Let
-Delta_i be the queueing delay after the arrival of flow i. Then the baseRTT of flow i is too large
-by x_i = Delta_{i-1}. Two things are assumed. The earlier flows have reached their equilibrium when
-a flow joins. The queue of the flow's own first packets has no effect. Units: packets, seconds,
-packets per second.
+Let Delta_i be the queueing delay after the arrival of flow i. When flow i joins, it finds the
+queueing delay Delta_{i-1} of the earlier flows, and takes it for a part of its propagation delay.
+So its baseRTT exceeds its propagation delay by x_i = Delta_{i-1}.
+
+The model assumes that the earlier flows have reached their equilibrium when a flow joins. It also
+assumes that the flow's first packets cause no queue of their own. Units: packets, seconds, packets
+per second.
 
 Source: the paper ``boutremans``, 3.1.2, after Bonald 1998.
 """
@@ -56,32 +58,42 @@ def arrive(
     variant: str = "paper",
     each: Callable[[Floats, Floats, Floats], None] | None = None,
 ) -> Arrivals:
-    """The equilibrium after each arrival, if n Vegas flows arrive one by one, by exact recursion.
+    """The equilibrium after each arrival, if n Vegas flows join a link one after another.
 
-    The last axis is the order of arrival: ``alpha`` and ``beta`` [..., n] are the flows' thresholds
-    in packets, ``rtt`` [..., n] their propagation delays d in s, and ``capacity`` c [...] is in
-    pkt/s. Without ``beta`` every flow keeps alpha packets queued. The queueing delay Delta_i after
-    the i-th arrival then solves equation (6) of the paper ``boutremans`` for the first i flows.
-    Flow i over-estimates its propagation delay by the queueing delay that it finds,
+    The last axis of each array is the order of arrival. ``alpha`` and ``beta`` [..., n] are the
+    flows' thresholds in packets, and ``rtt`` [..., n] are their propagation delays in s.
+    ``capacity`` [...] is in pkt/s.
 
-        x_i = Delta_{i-1},  Delta_0 = 0.
+    A new flow takes the queueing delay that it finds for a part of its propagation delay. So flow i
+    over-estimates its propagation delay by
 
-    ``over_estimate`` replaces these x; set it to 0 where the base RTT is known.
+        x_i = Delta_{i-1},  Delta_0 = 0,
+
+    where Delta_i is the queueing delay after the i-th arrival. ``over_estimate`` replaces these x.
+    Set it to 0 if all flows know their propagation delays.
+
+    Without ``beta`` every flow keeps alpha packets queued. Then the rates of the first i flows must
+    add up to the capacity, which determines Delta_i (equation (6) of the paper ``boutremans``).
 
     With ``beta`` each flow keeps its window while its backlog is between two edges, near alpha and
-    beta. Then the equilibria of the flows form a set, and the order of arrival selects one of them.
-    A new flow raises its window until its backlog is at the lower edge. Meanwhile Delta rises. An
-    earlier flow keeps its window W_j, so its own backlog rises too. At the upper edge it starts to
-    reduce its window. So its rate r_j is the smaller of W_j/(d_j + Delta) and the rate at the upper
-    edge, and each arrival gives one Delta.
+    beta. Then there are many equilibria, and the order of arrival selects one of them:
 
-    Without over-estimates the early flows get more: they end between the edges or at the upper one,
-    and the last flow at the lower one. With over-estimates the late flows get more, because a rate
-    is the backlog over Delta - x_i, which is smaller for later flows. The model is quasi-static:
-    Delta does not overshoot. ``beta`` above alpha and the variant ``linux`` need ``rtt``. A case
-    with a value out of range is NaN with a status; with ``beta`` it raises ``FieldError``.
+    - The new flow raises its window until its backlog is at the lower edge. This raises the
+      queueing delay.
+    - An earlier flow keeps its window, so its backlog rises with the queueing delay. If the backlog
+      reaches the upper edge, the flow reduces its window and stays at this edge.
 
-    ``each(x, windows, delay)`` is called after each arrival with the flows present.
+    The two edges favour the early flows: their backlogs rise, but the last flow ends at its lower
+    edge. Over-estimates favour the late flows: x_i is larger for them, and at the same backlog a
+    larger x_i gives a higher rate.
+
+    The model assumes that the queueing delay never overshoots. ``rtt`` is needed if a ``beta`` is
+    above its alpha, and in the variant ``linux``. If a threshold or the capacity of a case is out
+    of range, its rates are NaN, and its status says why. But if ``beta`` is given, a threshold out
+    of range raises ``FieldError``.
+
+    ``each(x, windows, delay)`` is called after each arrival, with the numbers of the flows that
+    have arrived.
     """
     word("variant", variant, VARIANTS)
     lower, upper = (floats("alpha", alpha),) * 2
@@ -152,16 +164,17 @@ def _join(
 ) -> secular.Equilibrium:
     """The equilibrium after an arrival, in which earlier flows keep or reduce their windows.
 
-    An earlier flow keeps its window W while its backlog is below the upper edge, the greatest
-    backlog at which Vegas holds its window. Its rate is then W/(Delta + d), with the queueing delay
-    Delta and the propagation delay d. Its true rate is the smaller of this and the rate at the
-    upper edge.
+    The upper edge is the greatest backlog at which Vegas holds its window. An earlier flow keeps
+    its window W while its backlog is below this edge. Its rate is then W/(Delta + d), where Delta
+    is the queueing delay and d the propagation delay. Otherwise the flow reduces its window and
+    stays at the edge. So its rate is the smaller of W/(Delta + d) and the rate at the upper edge.
 
-    An iteration finds which flows are at the upper edge. At first all earlier flows are taken to be
-    there. Each round computes the Delta at which the assumed rates add up to c. If a flow's rate
-    with its window W is smaller at this Delta, the flow is taken to keep W from then on. This
-    lowers the rates, so it can only lower Delta in the next round. After at most n rounds no flow
-    changes any more, and the result is exact.
+    An iteration finds which flows are at the upper edge. It begins with all earlier flows there.
+    Each round computes the Delta at which the rates add up to the capacity. If W/(Delta + d) is now
+    smaller than a flow's rate at the edge, the next rounds use W/(Delta + d) for this flow.
+
+    Delta never rises from one round to the next, so a flow that has left the edge does not return
+    to it. The iteration ends when no flow leaves the edge any more, after at most n rounds.
     """
     old = windows.shape[-1]
     kept = np.zeros(x.shape, dtype=bool)
@@ -187,13 +200,19 @@ def _join(
 
 
 def bonald(n: int, alpha: float, capacity: float) -> tuple[Floats, Floats]:
-    """Bonald's closed form for n flows that arrive one by one.
+    """Bonald's closed form for n flows that arrive one after another.
 
-    The paper ``boutremans`` prints it in section 3.1.2. Returns the over-estimates x [n] of baseRTT
-    in s and the rates [n] in pkt/s. With S_i = 1 + 1/2 + ... + 1/i, x_i = (alpha/c) (i-1) S_{i-1}
-    and rate_i = c/(n S_n - (i-1) S_{i-1}), where c is the capacity. The closed form does not
-    satisfy the paper's equation (6), sum of the rates = c: with two flows the rates add up to
-    c/3 + c/2 = 5c/6. The rates of ``arrive`` add up to c.
+    The paper ``boutremans`` prints it in section 3.1.2. Let c be the capacity, alpha the threshold
+    of each flow, and S_i = 1 + 1/2 + ... + 1/i. Then flow i over-estimates baseRTT by x_i and has
+    the rate r_i:
+
+        x_i = (alpha/c) (i-1) S_{i-1},   r_i = c/(n S_n - (i-1) S_{i-1}).
+
+    Returns the x [n] in s and the rates [n] in pkt/s.
+
+    With two or more flows these rates add up to less than c. Two flows, for example, have the rates
+    c/3 and c/2. But equation (6) of the same paper says that the sum is c. The rates of ``arrive``
+    satisfy equation (6).
     """
     n = count("n", n)
     alpha, c = float(positive("alpha", alpha)), float(positive("capacity", capacity))
@@ -204,10 +223,11 @@ def bonald(n: int, alpha: float, capacity: float) -> tuple[Floats, Floats]:
 
 
 class Asymptotes(NamedTuple):
-    """What delay and rates tend to if a large number n of flows with one alpha arrive one by one.
+    """Approximate delay and rates for a large number of flows that arrive one after another.
 
-    ``delay`` is the queueing delay in s after the last arrival. ``first`` and ``last`` are the
-    rates of the first and of the last flow, and ``total`` is the sum of all rates, in pkt/s.
+    All flows have the same threshold alpha. ``delay`` is the queueing delay in s after the last
+    arrival. ``first`` and ``last`` are the rates of the first and of the last flow, and ``total``
+    is the sum of all rates, in pkt/s.
     """
 
     delay: float
@@ -221,19 +241,26 @@ BEND = math.pi**2 / 6.0 - 1.0  # sum over k of 1/(k^2 (k+1))
 
 
 def asymptotes(n: int, alpha: float, capacity: float, form: str = "exact") -> Asymptotes:
-    """What ``arrive`` (``form="exact"``) and ``bonald`` tend to for many flows with the same alpha.
+    """Approximates ``arrive`` (``form="exact"``) or ``bonald`` for many flows with one alpha.
 
-    Flows arrive one by one, and their law is that of the papers.  After the n-th arrival let the
-    queueing delay be Delta_n = (alpha/c) n (ln n + C) with the capacity c and a constant C.  Put
-    k = n s and L = ln n + C.  Then Delta_n - Delta_{n-k} = n (s L - (1-s) ln(1-s)) in units of
-    alpha/c.  The sum (6) over k gives, with Euler's constant gamma,
+    The n flows arrive one after another, and compute their backlogs as in the papers. Let the
+    queueing delay after the n-th arrival be
 
-        sum of the rates / c = (ln n + gamma)/(L + 1) + (pi^2/6 - 1)/L^2 + O(1/L^3).
+        Delta_n = (alpha/c) n (ln n + C)
 
-    For the exact recursion this is 1, so C = gamma - 1 + (pi^2/6 - 1)/ln n + O(1/ln^2 n).  Bonald's
-    form has C = gamma.  So his queue is too long by alpha packets per flow, and his rates add up to
-    less than the capacity, by a fraction of about 1/(ln n + gamma + 1).  This decreases only as the
-    logarithm of n grows: it is 9 % at 10,000 flows.
+    with the capacity c and a number C. The k-th flow from the end has the rate
+
+        alpha/(Delta_n - Delta_{n-k}).
+
+    With L = ln n + C and Euler's constant gamma these rates have the sum
+
+        c ((ln n + gamma)/(L + 1) + (pi^2/6 - 1)/L^2 + O(1/L^3)).
+
+    In ``arrive`` this sum is c, so C = gamma - 1 + (pi^2/6 - 1)/ln n + O(1/ln^2 n).
+
+    In Bonald's form C = gamma. So for large n his queue is longer by about alpha packets per flow.
+    His rates add up to less than c: about the fraction 1/(ln n + gamma + 1) is missing. This
+    fraction falls only as the logarithm of n grows. At 10,000 flows it is still 9 %.
     """
     word("form", form, ("exact", "bonald"))
     n = count("n", n, 2)  # ln 1 = 0 divides

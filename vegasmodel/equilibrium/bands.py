@@ -1,22 +1,23 @@
-"""The set of equilibria of Vegas flows on one link, if the thresholds alpha and beta differ.
+"""The set of equilibria of Vegas flows on one link, if a window may rest at several backlogs.
 
-A Vegas window rests if the backlog that the flow computes lies between two edges, a_i and b_i. The
-rate r_i is the backlog times a factor phi_i. So the rates of an equilibrium satisfy
+Flow i keeps its window if the backlog that it computes lies between two edges, a_i and b_i. Its
+rate r_i is the backlog times a factor phi_i. So an equilibrium with the queueing delay Delta
+satisfies
 
     a_i phi_i(Delta) <= r_i <= b_i phi_i(Delta),   sum_i r_i = c                     (11)
 
-Here Delta is the queueing delay, x_i the flow's over-estimate of its propagation delay, and c the
-capacity. Each equilibrium has its own Delta. Each TCP implementation (the flow's ``variant``)
-computes the backlog in its own way:
+where c is the capacity. Delta may differ from equilibrium to equilibrium. The edges and the factor
+depend on the TCP implementation (the flow's ``variant``). Let T be the propagation delay of the
+flow, and x the over-estimate of T:
 
 * ``paper``: phi = 1/(Delta - x). The edges are alpha and beta.
 * ``ns2``: phi is the same. The backlog is rounded, so the edges are alpha - 1/2 and beta + 1/2.
-* ``linux``: phi = (T + x)/((Delta - x)(T + Delta)), where T is the propagation delay. The backlog
-  is truncated, so the edges are alpha and beta + 1.
+* ``linux``: phi = (T + x)/((Delta - x)(T + Delta)). The backlog is truncated, so the edges are
+  alpha and beta + 1.
 
-So with ``ns2`` and ``linux`` there are many equilibria even if alpha = beta. The limits of a rate
-fall as Delta grows. The functions return the least and the greatest queueing delay, rate, ratio of
-rates and Jain index over the set of equilibria, its boundary included.
+So with ``ns2`` and ``linux`` there are many equilibria even if alpha = beta. The functions of this
+module return the least and the greatest value that a quantity has in the set of equilibria. The
+quantities are the queueing delay, the rates, the ratio of two rates and the Jain index.
 
 Source: the paper ``boutremans``, 4.1, (10) and (11).
 """
@@ -50,10 +51,10 @@ def equilibria(
 ) -> Band:
     """The set of equilibria of n Vegas flows that keep between alpha and beta packets queued.
 
-    The arguments are, per flow, the thresholds alpha and beta in packets and the over-estimate of
-    baseRTT in s; the link's capacity in pkt/s; and, per flow, the propagation delay ``rtt`` in s.
-    ``rtt`` is needed for the variant ``linux`` and for the method ``windows`` of the result. Raises
-    ``ValueError`` on impossible input.
+    Each flow has the thresholds ``alpha`` and ``beta`` in packets, the over-estimate
+    ``over_estimate`` of baseRTT in s, and the propagation delay ``rtt`` in s. ``capacity`` is that
+    of the link, in pkt/s. ``rtt`` may be left out, except in the variant ``linux`` and for the
+    method ``windows`` of the result. Raises ``ValueError`` on impossible input.
     """
     word("variant", variant, VARIANTS)
     lower, upper = dead_zone(*ordered(numbers("alpha", alpha), numbers("beta", beta)), variant)
@@ -79,11 +80,14 @@ def equilibria(
 
 @kinds.checked
 def outer_range(low: Band, high: Band) -> tuple[Floats, Floats]:
-    """Bounds of each rate, if each over-estimate of baseRTT lies somewhere between two values.
+    """Bounds of each rate, if each over-estimate of baseRTT may lie anywhere between two values.
 
-    ``low`` and ``high`` are the sets of equilibria (``Band``) with the least and with the greatest
-    over-estimates. A flow's rate rises with its own over-estimate and falls with those of the
-    others. Returns (least [n], greatest [n]), pkt/s.
+    ``low`` is the set of equilibria in which all over-estimates have their least values. ``high``
+    is the set in which all have their greatest values. Returns the least and the greatest rate of
+    each flow, pkt/s ([n], [n]).
+
+    A flow's rate is greatest if its own over-estimate is greatest and those of the others are
+    least. For the least rate it is the other way round.
     """
     least = _one_against(low, low.lower, low.x, high.upper, high.x)
     greatest = _one_against(low, low.upper, high.x, low.lower, low.x)
@@ -93,7 +97,7 @@ def outer_range(low: Band, high: Band) -> tuple[Floats, Floats]:
 def _one_against(
     band: Band, own: Floats, own_x: Floats, others: Floats, others_x: Floats
 ) -> Floats:
-    """Rates [n, n] in n equilibria: in equilibrium i (row i) only flow i differs from the others.
+    """Rates [n, n] in n equilibria: row i is the equilibrium in which flow i is the exception.
 
     In row i, flow i has the backlog ``own[i]`` in packets and the over-estimate ``own_x[i]`` of
     baseRTT in s. Every other flow j has the backlog ``others[j]`` and the over-estimate
@@ -132,23 +136,29 @@ class Band:
     def delay_range(self) -> tuple[float, float]:
         """The least and the greatest queueing delay of all equilibria, s.
 
-        The delay is least when all flows are at their lower edges, and greatest when all are at
-        their upper ones. Proof: let l and u be the bounds of the rates at a queueing delay, at the
-        lower and the upper edges. The capacity c lies between the sum of l and the sum of u, and
-        both sums fall as the delay grows. So the delay is least where the sum of l is c, and
-        greatest where the sum of u is c.
+        The delay is least when all backlogs are at their lower edges, and greatest when all are at
+        their upper edges.
+
+        Proof: At a given delay, let L be the sum of the rates if all backlogs are at their lower
+        edges. Let U be this sum if all are at their upper edges. In an equilibrium the capacity c
+        lies between L and U. Both L and U fall as the delay grows. So the delay is least where L is
+        c, and greatest where U is c.
         """
         return float(self._solve(self.lower).delay), float(self._solve(self.upper).delay)
 
     @functools.cached_property
     def _extremes(self) -> tuple[Floats, Floats]:
-        """Two matrices: in row i, the rates of all flows when that of flow i is least, or greatest.
+        """Two matrices of rates: in row i the rate of flow i is least, or greatest.
 
-        Let l and u be the bounds of the rates at the lower and upper edges of the backlogs.  Then
-        r_i is at most u_i, and at most the capacity less the sum of the others' l.  As the queueing
-        delay grows, the first limit falls and the second rises.  So r_i is greatest where they
-        meet, with flow i at its upper edge and the others at their lower edges.  For the least r_i
-        all edges are exchanged.
+        Row i holds the rates of all flows in the equilibrium in which flow i has its least rate
+        (first matrix) or its greatest rate (second matrix). The rate of flow i is greatest if its
+        backlog is at the upper edge and all others are at their lower edges.
+
+        Proof: At a given queueing delay, let u_i be the rate of flow i at its upper edge, and S the
+        sum of the others' rates at their lower edges. Then the rate of flow i is at most u_i, and
+        at most the capacity minus S. As the delay grows, the first bound falls and the second
+        rises. So the rate is greatest where the two bounds are equal. For the least rate, exchange
+        lower and upper edges.
         """
         x = self.x
         return (
@@ -160,8 +170,8 @@ class Band:
     def rate_range(self) -> tuple[Floats, Floats]:
         """The least and the greatest rate of each flow, pkt/s ([n], [n]).
 
-        The ends of the set of equilibria count as part of it, also where an end is open (ns-2,
-        Linux).
+        In ns-2 and Linux a backlog cannot rest at its upper edge, but comes as near to it as one
+        likes. So there a bound may be a limit that no equilibrium reaches.
         """
         least, greatest = self._extremes
         return np.diagonal(least).copy(), np.diagonal(greatest).copy()
@@ -170,17 +180,25 @@ class Band:
     def ratio_range(self) -> tuple[Floats, Floats]:
         """The least and the greatest ratio of two rates, r_i/r_j ([n, n], [n, n]).
 
-        a and b are the lower and upper edges of the backlogs, phi is a flow's rate per packet of
-        backlog (equation (11) of the paper ``boutremans``), and l = a phi, u = b phi are the bounds
-        of the rates. All phi fall as the queueing delay Delta grows. Let Delta_1 be the Delta at
-        which flow i is at its upper edge and all others are at their lower ones. Let Delta_2 be the
-        Delta at which flow j is at its lower edge and all others are at their upper ones.
+        At a queueing delay Delta, let l_k be the rate of flow k if its backlog is at the lower
+        edge, and u_k its rate at the upper edge. Both fall as Delta grows. The capacity is c. Two
+        values of Delta matter:
 
-        - Below Delta_1 the greatest ratio is (c - sum of the others' l)/l_j, which rises.
-        - Above Delta_2 it is u_i/(c - sum of the others' u), which falls.
-        - Between them it is u_i/l_j = (b_i/a_j) phi_i/phi_j. In the variants ``paper`` and ``ns2``
-          this is monotone in Delta, so the maximum is at an end. In the variant ``linux`` it may
-          also be in between (``_turns``).
+        - Delta_1: the rates add up to c if flow i is at its upper edge and all others are at their
+          lower edges.
+        - Delta_2: the rates add up to c if flow j is at its lower edge and all others are at their
+          upper edges.
+
+        The greatest ratio r_i/r_j at a given Delta depends on where Delta lies:
+
+        - Below Delta_1 it is (c - sum of the l of all flows but i)/l_j, which rises with Delta.
+        - From Delta_1 to Delta_2 it is u_i/l_j.
+        - Above Delta_2 it is u_i/(c - sum of the u of all flows but j), which falls with Delta.
+
+        So the maximum lies between Delta_1 and Delta_2. In the variants ``paper`` and ``ns2``
+        u_i/l_j is monotone in Delta, so the maximum is at Delta_1 or Delta_2. In the variant
+        ``linux`` it may also be in between, where ``_turns`` finds it. The least r_i/r_j is the
+        inverse of the greatest r_j/r_i.
         """
         least, greatest = self._extremes
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -194,13 +212,19 @@ class Band:
             return 1.0 / best.T, best
 
     def _turns(self, best: Floats) -> None:
-        """Raise the greatest ratios ``best`` where u_i/l_j has a maximum inside its interval.
+        """Raise the greatest ratios ``best`` of two rates where the maximum is inside an interval.
 
-        This is for ``linux``. u, l, phi and the interval Delta_1 .. Delta_2 are those of
-        ``ratio_range``. With s = rtt - x and p = -x rtt, 1/phi_k = (Delta^2 + s_k Delta +
-        p_k)/base_k, where rtt is the propagation delay, x the over-estimate and base = rtt + x. So
-        the derivative of phi_i/phi_j with respect to Delta is 0 where
-        (s_i - s_j) Delta^2 + 2 (p_i - p_j) Delta + (p_i s_j - s_i p_j) = 0.
+        This is only for ``linux``. ``ratio_range`` defines the ratio u_i/l_j and its interval,
+        Delta_1 to Delta_2, of the queueing delay Delta. The ratio is phi_i/phi_j times a constant,
+        where phi_k is the rate of flow k per packet of backlog:
+
+            1/phi_k = (Delta^2 + s_k Delta + p_k)/base_k
+            s = rtt - x,  p = -x rtt,  base = rtt + x
+
+        Here rtt is the propagation delay of a flow, and x its over-estimate of it. The derivative
+        of phi_i/phi_j with respect to Delta is 0 where
+
+            (s_i - s_j) Delta^2 + 2 (p_i - p_j) Delta + (p_i s_j - s_i p_j) = 0.
         """
         s, p, base = self.rtt - self.x, -self.x * self.rtt, self.rtt + self.x
         delay = [
@@ -221,8 +245,8 @@ class Band:
     def _by_axis(self, base: Floats) -> tuple[list[Floats], list[Floats], list[Floats]]:
         """Over-estimates of baseRTT, propagation delays, and their sums, as columns and as rows.
 
-        Their shapes are [n, 1] and [1, n]. So in an [n, n] array of pairs of flows the first axis
-        is flow i and the second is flow j.
+        Arithmetic with a column [n, 1] and a row [1, n] gives an array [n, n] of pairs of flows.
+        Its first axis is flow i, its second axis is flow j.
         """
         x, d, z = ([v[:, None], v[None, :]] for v in (self.x, self.rtt, base))
         return x, d, z
@@ -231,9 +255,9 @@ class Band:
     def jain_range(self) -> tuple[float, float]:
         """The least and the greatest Jain index over the set of equilibria; proofs in ``_jain.py``.
 
-        The least index can be computed if thresholds and over-estimates of baseRTT put the flows in
-        the same order, or for at most ``_jain.MAX_FLOWS`` flows. Otherwise it raises
-        ``ValueError``.
+        With more than ``_jain.MAX_FLOWS`` flows, the least index can only be computed if one order
+        of the flows sorts the thresholds, the over-estimates of baseRTT and, for ``linux``,
+        baseRTT. Raises ``ValueError`` if it cannot be computed, and if a lower edge is 0 packets.
         """
         return jain_range(self.lower, self.upper, self.x, self.c, self.rtt, self.variant)
 
@@ -248,12 +272,12 @@ class Band:
         return np.asarray(np.asarray(rates, dtype=np.float64) * y * bend)
 
     def contains(self, rates: ArrayLike, tolerance: float = 1e-12) -> bool:
-        """Whether the rates (pkt/s [n]) are an equilibrium for some queueing delay.
+        """Whether the rates (pkt/s [n]) are an equilibrium at some queueing delay.
 
-        Each flow can have its rate in an interval of queueing delays. In the variant ``paper`` both
-        ends belong to the interval, in the other variants only the lower end does. The intervals of
-        all flows must have a common point, and the rates must add up to the capacity. ``tolerance``
-        is relative, for rounding.
+        The rates must add up to the capacity. There must also be a queueing delay at which the
+        backlog of every flow lies between its two edges. A backlog may be at its lower edge, but at
+        its upper edge only in the variant ``paper``. ``tolerance`` is the relative rounding error
+        that is accepted.
         """
         r = np.asarray(rates, dtype=np.float64)
         if r.shape != self.x.shape or not np.all(r > 0):
@@ -266,10 +290,10 @@ class Band:
         return low <= high + slack if find(self.variant).upper_edge_rests else low < high + slack
 
     def _wait(self, backlog_over_rate: Floats) -> Floats:
-        """The queueing delay less a flow's over-estimate, y in s, from its backlog over its rate.
+        """The queueing delay minus a flow's over-estimate of baseRTT: y, in s.
 
-        y solves y (1 + y/base) = backlog/rate.  In ``linux`` base is the flow's baseRTT; in the
-        other variants it counts as infinite.
+        It follows from the flow's backlog over its rate: y (1 + y/base) = backlog/rate. In the
+        variant ``linux`` base is the flow's baseRTT; in the other variants it counts as infinite.
         """
         if not find(self.variant).backlog_over_base:
             return backlog_over_rate
@@ -277,13 +301,18 @@ class Band:
         return np.asarray(2.0 * backlog_over_rate / (1.0 + np.sqrt(1.0 + bend)))
 
     def windows(self, limit: int = 1_000_000) -> tuple[NDArray[np.int64], Floats, Floats]:
-        """Every equilibrium of whole packets: windows [m, n], rates [m, n] and queueing delays [m].
+        """Every equilibrium in which all windows are whole packets.
 
-        The equation numbers are those of the paper ``boutremans``. Windows W determine the queueing
-        delay Delta by sum_i W_i/(rtt_i + Delta) = c, which has the form of (6) with -rtt in the
-        place of the over-estimates. Equation (10) at the least and the greatest Delta bounds each
-        window, and all combinations within these bounds are tried. ns-2 and Linux never go below
-        two packets. Raises ``ValueError`` if there are more than ``limit`` combinations.
+        Returns the windows [m, n], the rates [m, n] in pkt/s and the queueing delays [m] in s of m
+        equilibria.
+
+        The method tries combinations of whole windows. The least and the greatest queueing delay of
+        all equilibria give bounds for each window, by equation (10) of the paper ``boutremans``. In
+        ns-2 and Linux a window is also at least two packets. The windows W_i determine the queueing
+        delay Delta: the rates W_i/(rtt_i + Delta) must add up to the capacity. A combination is an
+        equilibrium if all backlogs then lie between their edges.
+
+        Raises ``ValueError`` without ``rtt``, and for more than ``limit`` combinations.
         """
         if not np.all(np.isfinite(self.rtt)):
             raise ValueError("windows need rtt")

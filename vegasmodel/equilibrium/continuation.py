@@ -2,14 +2,14 @@
 
 The n equations F(x, p) = 0 in n unknowns x and one parameter p define curves. A branch is a part of
 such a curve. The method is pseudo-arclength continuation (Keller 1977). It makes a step along the
-tangent of the branch. Then it returns to the branch within the plane perpendicular to the tangent.
-So p may first rise and then fall.
+tangent of the branch. Then Newton's method returns to the branch, within the plane perpendicular to
+the tangent. So p may first rise and then fall.
 
 A fold is a point at which p turns back: the tangent's component along p changes its sign. Brent's
-method finds this point. A branch may also have a corner, at which its tangent jumps because the
-derivatives of F jump. If p turns back at a corner, Brent's method finds this fold, too. But if the
-tangent turns by more than a right angle at the corner, the branch ends there with the status
-``LOST``. (The size of the angle depends on the argument ``scale``, by which x and p are divided.)
+method finds this point. It also finds a fold at a corner of the branch, where the tangent jumps
+because the derivatives of F jump. But if the tangent turns by more than a right angle at a corner,
+the branch ends there with the status ``LOST``. The angle is that of the curve of x and p divided by
+the argument ``scale``.
 """
 
 from __future__ import annotations
@@ -79,14 +79,22 @@ def follow(
 ) -> Branch:
     """Follow a branch of solutions of ``equations``, from a solution near ``x`` at ``parameter``.
 
-    The branch ends where the parameter leaves ``ends``, after ``most`` points, where the unknowns x
-    make ``within(x)`` false, or where no next point is found. ``rising`` says whether the parameter
-    rises at the beginning of the branch. The values of ``equations`` should be of order 1, and NaN
-    where they are not defined. ``scale`` [n + 1] says how much each unknown and, as its last entry,
-    the parameter change in a step of length 1. If ``scale`` is one number, it holds for the
-    unknowns, and that of the parameter is the length of ``ends``. ``slopes`` gives the derivatives;
-    without it they are finite differences. Raises ``ValueError`` if there is no solution near ``x``
-    at ``parameter``.
+    ``equations(x, p)`` returns n values for n unknowns x and the parameter p. At a solution all
+    values are 0. They should be of order 1, and NaN where they are not defined. ``slopes(x, p)``
+    returns their derivatives; without it the derivatives are finite differences.
+
+    ``rising`` says whether the parameter rises at the beginning of the branch. The branch ends when
+
+    - the parameter leaves the interval ``ends``,
+    - ``within(x)`` is false,
+    - the branch has ``most`` points, or
+    - no next point is found.
+
+    ``step`` is the greatest length of a step. ``scale`` [n + 1] holds the units in which lengths
+    are measured: one for each unknown, and the last for the parameter. If ``scale`` is one number,
+    it is the unit of every unknown, and the parameter's unit is the length of ``ends``.
+
+    Raises ``ValueError`` if there is no solution near ``x`` at ``parameter``.
     """
     guess = np.atleast_1d(np.asarray(x, dtype=np.float64))
     n, (low, high) = guess.size, ends
@@ -129,9 +137,10 @@ def follow(
 
 
 class _Curve:
-    """The curve of solutions of F(x, p) = 0, in the scaled variables u = (x, p)/scale.
+    """The curve of solutions of F(x, p) = 0, for n unknowns x and a parameter p.
 
-    x are the n unknowns, p is the parameter.
+    The methods use the scaled variables u: the n unknowns and then p, each divided by its entry in
+    ``unit``.
     """
 
     def __init__(self, equations: Equations, slopes: Slopes | None, unit: Floats) -> None:
@@ -174,7 +183,7 @@ class _Curve:
         return None
 
     def tangent(self, u: Floats, along: Floats) -> Floats:
-        """The unit tangent of the curve at u, in the direction nearer to ``along``.
+        """The unit tangent of the curve at u; of its two directions, the one nearer to ``along``.
 
         It is NaN if F has no finite derivatives at u.
         """
@@ -185,10 +194,10 @@ class _Curve:
         return np.asarray(math.copysign(1.0, direction @ along) * direction)
 
     def fold(self, u: Floats, tangent: Floats, length: float) -> Fold:
-        """The fold in a step along the curve: there the parameter p is greatest or least.
+        """The fold within one step along the curve: there the parameter p is greatest or least.
 
-        The step starts at ``u`` and goes ``length`` along ``tangent``. At the fold the component
-        along p of the curve's tangent changes sign.
+        The step starts at the point ``u`` and goes the distance ``length`` in the direction
+        ``tangent``. At the fold p stops rising and begins to fall, or the other way round.
         """
         from scipy.optimize import brentq
 

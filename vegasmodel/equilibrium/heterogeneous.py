@@ -2,28 +2,29 @@
 
 Vegas reacts to the queueing delay of its path, Reno and CUBIC react to loss. A link's queue
 determines its loss probability. With RED, the loss rises with the queue along RED's curve. A
-drop-tail buffer loses nothing until it is full. The rates x_i of the flows that cross link l
-satisfy
+drop-tail buffer loses nothing until it is full. The rate x_i of flow i depends on the queueing
+delay q_i and the loss p_i of its path, which are sums over the links. For each link l the rates of
+the flows that cross it satisfy
 
     sum_i x_i(q_i, p_i) <= c_l,   with equality if link l has a queue
 
-where c_l is the capacity, q_i the queueing delay of flow i's path, and p_i the loss on it (the sum
-over the links). Let T be the round trip without queues, R = T + q the round trip, e the backlog
-that Vegas keeps, and T + x_0 its baseRTT. Then the rates are
+where c_l is the capacity. Let T be the round trip without queues, R = T + q the round trip, e the
+backlog that Vegas keeps, and T + x_0 its baseRTT. Then the rates are
 
     Vegas   x = e/(q - x_0), in Linux e (T + x_0)/((q - x_0) R); at most square_root(p, R)
     Reno    x = square_root(p, R), the square-root law for random losses (``random_loss``)
     CUBIC   x = max((C (3 + b)/(4 (1 - b)))^1/4 (R/p)^3/4, (3/(2 p))^1/2)/R
 
-with the constants C = 0.4 and b = 0.7 of CUBIC (RFC 9438 4.3, 5.1). The function square_root also
-depends on the factor by which a loss multiplies the flow's window. It is an upper limit of Vegas's
-rate, because losses also cut Vegas's window. If only delay mattered, the rates would maximise a sum
-of utilities, and there would be one equilibrium (``network``). Here there may be several, and not
-all of them need be stable (Tang, Wang, Low and Chiang, IEEE/ACM Transactions on Networking 15(4),
-2007).
+with CUBIC's constants C = 0.4 and b = 0.7 (RFC 9438 4.3, 5.1). Losses cut Vegas's window, too, so
+its rate is at most that of the square-root law. This law uses the factor by which a loss multiplies
+the window (``Flows.decrease``).
+
+If all flows reacted to delay only, there would be one equilibrium (``network``). Here there may be
+several, and some may be unstable (Tang, Wang, Low and Chiang, IEEE/ACM Transactions on Networking
+15(4), 2007).
 
 Each equilibrium has an index, 1 or -1: the sign of a determinant (``Equilibrium``). The indices of
-all equilibria add up to 1. So if the sum over the equilibria found is not 1, some are missing. If
+all equilibria add up to 1. So if the indices of those found have another sum, some are missing. If
 the sum is 1, two of opposite index may still be missing.
 """
 
@@ -59,16 +60,21 @@ LEAST = 1e-12  # part of a piece
 @kinds.checked
 @dataclass(frozen=True, eq=False)
 class Flows:
-    """The flows, one entry each: ``law`` (vegas, vegas-linux, reno, cubic) and ``rtt``, s.
+    """The flows of a network; each field has one entry per flow.
 
-    ``rtt`` is the round trip without queues.  Two fields are for Vegas only: ``edge``, the backlog
-    in packets that it keeps, and ``over_estimate``, that of baseRTT in s.  A loss multiplies the
-    window by ``decrease`` (None: 0.75 for Vegas, 0.5 for Reno, which stands for NewReno and SACK,
-    too).  CUBIC's factor is always 0.7.  Raises ``FieldError`` for values out of range.
+    - ``law``: vegas, vegas-linux, reno or cubic. Use reno for NewReno and SACK as well.
+    - ``rtt``: the round trip without queues, s.
+    - ``edge``: only for Vegas, the backlog that the flow keeps, packets.
+    - ``over_estimate``: only for Vegas, by how much baseRTT exceeds ``rtt``, s.
+    - ``decrease``: the factor by which a loss multiplies the window. If it is None, the factor is
+      0.75 for Vegas and 0.5 for Reno. For CUBIC it is always 0.7.
 
-    A Vegas flow may keep any backlog between two edges (``stacks.dead_zone``).  Losses on its path
-    pull the backlog to the lower edge.  Without losses the equilibria form a set, and the two edges
-    give its ends.
+    A number in place of an array holds for all flows. Raises ``FieldError`` for values out of
+    range.
+
+    A real Vegas flow may keep any backlog between two edges (``stacks.dead_zone``). If packets are
+    lost on its path, the losses pull the backlog to the lower edge. If none is lost, there are many
+    equilibria, and ``edge`` selects one of them.
     """
 
     law: Sequence[str]
@@ -89,19 +95,21 @@ class Flows:
 
 @dataclass(frozen=True, eq=False)
 class Equilibrium:
-    """One equilibrium: ``rates`` [flow] pkt/s, ``queue`` [link] packets, ``loss`` [link].
+    """One equilibrium of a network.
 
-    ``full`` [link] says whether the link is full. ``residual`` is the largest relative error of a
-    link's load: |load/c - 1| if the link is full, else load/c - 1, but at least 0.
+    ``rates`` [flow] are in pkt/s. ``queue`` [link] is in packets, and ``loss`` [link] is the loss
+    probability. ``full`` [link] says whether the link is full. ``residual`` is the largest relative
+    error of a link's load. For a full link with the capacity c this error is |load/c - 1|. For any
+    other link it is load/c - 1, or 0 if that is negative.
 
-    ``index`` is the sign of det(-dy/dprice), where y are the loads of the full links. The price of
-    a link is a number that says at which queue and loss the link operates (``_Network``). The index
-    is 1 or -1 (0: degenerate).
+    ``index`` is the sign of det(-dy/dprice), 1 or -1 (0: degenerate). Here y are the loads of the
+    full links. The price of a link is a number that gives its queue and its loss (``_Network``).
 
-    ``modes`` [full links] and ``stable_without_delay`` neglect feedback delay: the queueing delay
-    s_l of link l, with the capacity c_l, changes by c_l ds_l/dt = y_l - c_l, and the windows follow
-    the delays without a lag. ``modes`` are the eigenvalues of these equations, 1/s. The equilibrium
-    is stable if all have negative real parts. With feedback delay it may still oscillate.
+    ``modes`` and ``stable_without_delay`` are for the network without feedback delay. The windows
+    then follow the queueing delays at once. The queueing delay s_l of a full link l, with the load
+    y_l and the capacity c_l, changes by ds_l/dt = y_l/c_l - 1. These equations are linearised at
+    the equilibrium. ``modes`` are their eigenvalues in 1/s, one for each full link. The equilibrium
+    is stable if all of them have negative real parts. With feedback delay it may still oscillate.
     """
 
     rates: Floats
@@ -118,9 +126,10 @@ class Equilibrium:
 class Equilibria:
     """All equilibria that were found.
 
-    The indices of all equilibria of a network (1 or -1, see ``Equilibrium``) add up to 1.
-    ``complete`` says that those of ``found`` do, and that a last search from other starts found no
-    more. Even so, two equilibria of opposite index may be missing.
+    Each equilibrium has an index, 1 or -1 (see ``Equilibrium``). The indices of all equilibria of a
+    network add up to 1. ``complete`` is true if the indices of those in ``found`` add up to 1, and
+    if the last search found no new equilibrium. Even then two equilibria of opposite index may be
+    missing.
     """
 
     found: tuple[Equilibrium, ...]
@@ -128,18 +137,19 @@ class Equilibria:
 
     @property
     def index_sum(self) -> int:
-        """The sum of the indices (1 or -1) of the equilibria found; 1 if none is missing.
+        """The sum of the indices of the equilibria that were found.
 
-        ``Equilibrium`` defines the index.  The sum is also 1 if two equilibria with opposite
-        indices are missing.
+        Each index is 1 or -1 (see ``Equilibrium``). If no equilibrium is missing, the sum is 1. The
+        sum is also 1 if only two equilibria with opposite indices are missing.
         """
         return sum(each.index for each in self.found)
 
 
 def droptail(buffer: float) -> Floats:
-    """The loss probability of a drop-tail link over its queue, as rows (queue, loss).
+    """The curve of loss over queue of a drop-tail link, as rows (queue, loss).
 
-    ``buffer`` is in packets; the loss is 0 until the buffer is full.
+    The queue and ``buffer`` are in packets. The loss probability is 0 while the queue is shorter
+    than the buffer. At the full buffer it can have any value from 0 to 1.
     """
     full = float(positive("buffer", buffer))
     return np.array([(0.0, 0.0), (full, 0.0), (full, 1.0)])
@@ -147,9 +157,10 @@ def droptail(buffer: float) -> Floats:
 
 @kinds.checked
 def red(curve: Curve) -> Floats:
-    """RED's loss probability over its average queue, as rows (queue, loss), one for each corner.
+    """RED's curve of loss over average queue, as rows (queue, loss), one for each corner.
 
-    The loss probabilities are those that result if drops are spread (``red.effective``).
+    The loss is the fraction of the packets that RED drops. It depends on RED's drop probability and
+    on the way in which RED spaces its drops (``red.effective``).
     """
     rows = curve.corners()
     rows = np.column_stack([rows[:, 0], effective(rows[:, 1], curve.spacing)])
@@ -170,15 +181,19 @@ def equilibria(
     - ``routing`` [link, flow]: 1 where the flow crosses the link, else 0.
     - ``capacity`` [link]: pkt/s.
     - ``curves``: for each link, rows (queue, loss) that rise from (0, 0) to loss 1 (``droptail``,
-      ``red``); between rows the curve is linear.
+      ``red``). Straight pieces join the rows.
+    - ``starts``: the number of random points from which Newton's method starts in each combination.
 
-    The search considers each choice of the links that are full, and of a straight piece of the
-    curve of each. For each choice Newton's method runs from ``starts`` random points, then from as
-    many others. The indices of all equilibria (see ``Equilibrium``) add up to 1. If the second
-    search finds more equilibria, or the indices of those found do not add up to 1, a third search
-    runs from four times as many points. If it again finds more, or the indices still do not add up
-    to 1, ``complete`` is False. Raises ``FieldError`` or ``ValueError`` for values out of range and
-    for networks too large.
+    A combination says which links are full, and on which piece of its curve each full link
+    operates. A search tries all combinations. The first search is followed by a second one from as
+    many other points.
+
+    The indices of all equilibria (see ``Equilibrium``) add up to 1. If those of the equilibria
+    found do not, or if the second search finds more equilibria, a third search starts from four
+    times as many points. If it also finds more, or if the indices still do not add up to 1,
+    ``complete`` is False.
+
+    Raises ``FieldError`` or ``ValueError`` for values out of range and for networks too large.
     """
     net = _Network(routing, capacity, curves, flows)
     starts = count("starts", starts)
@@ -240,12 +255,13 @@ class _Network:
         self.combinations = math.prod(len(curve) for curve in self.curves)
 
     def place(self, piece: NDArray[np.intp], part: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-        """Each link's queueing delay (s) and loss at its operating point, and their derivatives.
+        """Each link's queueing delay (s) and loss at a point of its curve, and their derivatives.
 
-        The operating point lies on the link's curve of loss over queue. It is given by ``piece``,
-        the number of a straight piece of the curve, and ``part``, the fraction of this piece before
-        the point. The derivatives are with respect to ``part``. All four arrays are [case, link]; a
-        case is one choice of operating points.
+        The curve gives loss over queue, and consists of straight pieces. ``piece`` is the number of
+        the piece on which the point lies, and ``part`` is the fraction of this piece before the
+        point. The derivatives are with respect to ``part``.
+
+        All four results are [case, link]. A case is one choice of a point for each link.
         """
         out = np.zeros((4, *part.shape))
         for k, curve in enumerate(self.curves):
@@ -257,14 +273,15 @@ class _Network:
         return out[0], out[1], out[2], out[3]
 
     def demand(self, q: Floats, p: Floats) -> tuple[Floats, Floats, Floats]:
-        """The flows' rates at given queueing delays q and losses p along their paths: [case, flow].
+        """The flows' rates, if their paths have the queueing delays q and the losses p.
 
-        Also returns the derivatives of the rates' logarithms with respect to q and p. Each case has
-        its own q and p.
+        The rates are [case, flow]; each case has its own q and p. Also returns the derivatives of
+        the rates' logarithms with respect to q and p.
 
-        The constant of Reno's square-root law, 1.31, is for random losses. That of CUBIC's
-        Reno-friendly region, sqrt(3/2) = 1.22, is for periodic losses (RFC 9438 4.3). So in that
-        region CUBIC gets 6.5 % less than Reno at the same p, which is an artefact.
+        In its Reno-friendly region CUBIC gets 6.5 % less than Reno at the same p. The cause is only
+        that two formulas with different assumptions are combined. The square-root law of Reno is
+        for random losses, with the constant 1.31. The law of CUBIC in this region is for periodic
+        losses, with the constant sqrt(3/2) = 1.22 (RFC 9438 4.3).
         """
         R = self.T + q
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -288,12 +305,14 @@ class _Network:
         return rate, by_q, by_p
 
     def loads(self, piece: NDArray[np.intp], part: Floats) -> tuple[Floats, Floats, Floats]:
-        """Rates [case, flow], loads over capacities [case, link], and the derivatives of the loads.
+        """Rates [case, flow], relative loads [case, link], and the derivatives of these loads.
 
-        A case is one choice of operating points of all links on their curves of loss over queue. It
-        is given by the straight piece of each link's curve and by ``part``, the fraction of this
-        piece that lies before the point. The derivatives [case, link, link] are those of the loads
-        over capacities with respect to each link's ``part``.
+        A relative load is load/capacity. Each link operates at a point of its curve of loss over
+        queue, which consists of straight pieces. ``piece`` is the number of the piece, and ``part``
+        is the fraction of this piece before the point. A case is one choice of a point for each
+        link.
+
+        The derivatives [case, link, link] are with respect to the ``part`` of each link.
         """
         s, p, s_by, p_by = self.place(piece, part)
         rate, by_q, by_p = self.demand(s @ self.A, np.minimum(p @ self.A, 1.0))
@@ -306,10 +325,13 @@ class _Network:
         return rate, load, through / self.c[:, None]
 
     def search(self, rng: np.random.Generator, size: int, known: list[Floats]) -> list[Floats]:
-        """Search for equilibria from ``size`` random points for each choice of full links.
+        """Search for equilibria from ``size`` random points in each combination of curve pieces.
 
-        Each equilibrium is returned as an array of prices; those in ``known`` come first. The price
-        of a link is a number that gives the link's operating point on its curve of loss over queue.
+        Each link has a curve of loss over queue, which consists of straight pieces. A combination
+        selects, for each link, one of these pieces or an empty queue.
+
+        Returns the equilibria in ``known``, and then the new ones. Each equilibrium is an array
+        with the price of each link: a number that gives the link's operating point on its curve.
         """
         found = list(known)
         for pieces in itertools.product(*(range(-1, len(curve) - 1) for curve in self.curves)):
@@ -326,12 +348,15 @@ class _Network:
     def newton(
         self, rng: np.random.Generator, pieces: NDArray[np.intp], full: NDArray[np.bool_], size: int
     ) -> Floats:
-        """Newton's method from random prices, for one choice of full links; returns where it ends.
+        """Run Newton's method from ``size`` random points; returns the prices at which it ends.
 
-        The curve (queue, loss) of a link consists of straight pieces, and ``pieces`` names one for
-        each link (-1: no queue). The link operates at a point of this piece. For each full link,
-        the unknown is ln u, where u in 0 .. 1 is the fraction of the piece before this point, and
-        the equation is ln(load/capacity) = 0.
+        Each link has a curve of loss over queue, which consists of straight pieces. ``pieces``
+        selects one piece for each link (-1: no queue). A full link operates at a point of its
+        piece. Its price is the number of the piece plus u, the fraction of the piece before this
+        point.
+
+        For each full link the unknown is ln u, and the equation is ln(load/capacity) = 0. Results
+        with u above 1 are left out.
         """
         links = full.size
         piece = np.tile(np.maximum(pieces, 0), (size, 1))
@@ -358,9 +383,9 @@ class _Network:
     def split(self, price: Floats) -> tuple[NDArray[np.intp], Floats]:
         """Split each link's ``price`` into its whole part ``piece`` and its fraction ``part``.
 
-        The curve of loss over queue of a link consists of straight pieces, with numbers from 0. The
-        link operates at a point of piece number ``piece``; the fraction ``part`` of that piece lies
-        before this point.
+        A link operates at a point of its curve of loss over queue. The curve consists of straight
+        pieces, numbered from 0. The point lies on piece number ``piece``, and ``part`` is the
+        fraction of this piece before the point.
         """
         ends = np.array([len(curve) - 2 for curve in self.curves])
         piece = np.minimum(np.floor(price).astype(np.intp), ends)
@@ -376,9 +401,10 @@ class _Network:
         return bool(np.all(off <= EXACT))
 
     def same(self, one: Floats, other: Floats) -> bool:
-        """Whether two arrays of link prices agree within rounding errors, so are one equilibrium.
+        """Whether two arrays of link prices belong to one equilibrium: they agree but for rounding.
 
-        A corner of a curve has one price, whether it is counted to the piece before it or after it.
+        A link's price gives its operating point on its curve of loss over queue. A corner of the
+        curve belongs to two straight pieces, but has only one price.
         """
         return bool(np.all(np.abs(one - other) <= SAME * np.maximum(np.abs(one), 1e-6)))
 
@@ -403,11 +429,14 @@ class _Network:
     def physical(
         self, split: tuple[NDArray[np.intp], Floats], full: NDArray[np.bool_], J: Floats
     ) -> Any:
-        """The Jacobian of ds/dt = load/capacity - 1 for the queueing delays s of the full links.
+        """The derivatives of the relative loads of the full links with respect to queueing delays.
+
+        A relative load is load/capacity. Without feedback delay, the queueing delay s of a full
+        link changes by ds/dt = load/capacity - 1. The result is the Jacobian of these equations.
 
         ``J`` holds the derivatives of the relative loads with respect to ``part``. A link's
-        ``part`` is the fraction, 0 to 1, of the straight piece of its loss-over-queue curve that
-        lies before its operating point. Each column of ``J`` is divided by ds/dpart.
+        ``part`` is the fraction of a straight piece of its loss-over-queue curve that lies before
+        its operating point. The method divides each column of ``J`` by ds/dpart.
         """
         _, _, s_by, _ = self.place(*split)
         moves = s_by[0][full]

@@ -1,13 +1,14 @@
 """Finds the curve in the plane of two parameters on which an equilibrium loses its stability.
 
-The parameters are x and y. An equilibrium loses its stability if a pair of characteristic roots z =
-i w and z = -i w crosses the imaginary axis (a Hopf bifurcation). There F(i w; x, y) = 0, where F is
-the characteristic function (``stability.py``). These are two real equations for ln x, ln y and ln
-w, so they define a curve. ``continuation.py`` follows this curve.
+The parameters are x and y. An equilibrium can lose its stability in a Hopf bifurcation: a pair of
+characteristic roots, i w and -i w, crosses the imaginary axis. Then F(i w; x, y) = 0, where F is
+the characteristic function (``stability.py``). Its real and its imaginary part give two equations
+for ln x, ln y and ln w. They define a curve, which ``continuation.py`` follows.
 
-Stability may also change without a root on the axis. A Vegas window is limited by the thresholds of
-its backlog or by losses. Where the limit changes from one to the other, the equation of the window
-changes in a jump, and stability may change with it. Such points are returned as jumps.
+Stability may also change without a root on the axis. Either the backlog's thresholds or losses
+limit a Vegas window. Where one limit takes the place of the other, the linearised equation of the
+window changes abruptly, and the stability may change, too. The class ``Jump`` describes such a
+change.
 """
 
 from __future__ import annotations
@@ -39,9 +40,10 @@ NEAR = 1.001  # factor between the ends of the bracket that Newton's method begi
 class Crossing:
     """A point (x, y) of the boundary of stability, where a pair of roots is on the imaginary axis.
 
-    ``frequency`` is that of the pair, w in 1/s.  ``residual`` is |F(i w)| over the sum of the sizes
-    of its terms, with the characteristic function F.  ``leading`` says that no other root lies
-    right of the axis, so that the equilibrium is stable on one side of the boundary.
+    The roots are i w and -i w; ``frequency`` is w in 1/s. They solve F(z) = 0, where F is the
+    characteristic function. ``residual`` is the relative error of this equation: |F(i w)| over the
+    sum of the sizes of its terms. ``leading`` says that no other root lies right of the axis. Then
+    the equilibrium is stable on one side of the boundary.
     """
 
     x: float
@@ -65,7 +67,7 @@ class Jump:
 
 @dataclass(frozen=True)
 class Scan:
-    """All changes of stability along a line of constant y.
+    """The changes of stability that were found along a line of constant y.
 
     ``points`` are Hopf bifurcations, at which two characteristic roots are on the imaginary axis.
     ``jumps`` are changes of stability without such roots.
@@ -109,8 +111,8 @@ def trace(
 ) -> list[Crossing]:
     """The boundary of stability through the point ``begin``, followed in both directions.
 
-    It ends at the limits of the ranges of x and y, where there is no equilibrium any more, or after
-    ``most`` points in each direction.
+    In each direction it ends at a limit of ``x_range`` or ``y_range``, where no next point is
+    found, or after ``most`` points.
     """
     ends = (math.log(y_range[0]), math.log(y_range[1]))
     u, y = np.log([begin.x, begin.frequency]), min(max(math.log(begin.y), ends[0]), ends[1])
@@ -143,7 +145,8 @@ def _between(make: Make, low: float, high: float, y: float) -> Crossing | Jump:
 
     The interval of x is halved until its ends differ by a thousandth. Newton's method then searches
     the value of x at which two characteristic roots are on the imaginary axis. If it finds none in
-    the interval, the change is a ``Jump``.
+    the interval, the change is a ``Jump``. It is also a ``Jump`` if there is no equilibrium at a
+    value of x that the halving tries.
     """
     first = _growth(make, low, y)
     while high / low > NEAR:
@@ -171,11 +174,12 @@ def _between(make: Make, low: float, high: float, y: float) -> Crossing | Jump:
 
 
 def _equations(make: Make) -> Equations:
-    """The two real equations of the stability boundary, as a function of (ln x, ln w) and ln y.
+    """The two real equations that hold on the boundary of stability.
 
-    x and y are the two parameters, and w is the frequency at which two roots are purely imaginary.
-    The equations are the real and the imaginary part of the characteristic function F(i w; x, y),
-    over the sum of its terms' sizes.
+    Their unknowns are ln x and ln w, and their parameter is ln y. Here x and y are the two
+    parameters of the plane, and the characteristic roots on the boundary are i w and -i w. The
+    equations are the real and the imaginary part of F(i w; x, y) = 0, where F is the characteristic
+    function. F is divided by the sum of the sizes of its terms.
     """
 
     def misfit(u: Floats, y: float) -> Floats:

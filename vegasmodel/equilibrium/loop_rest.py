@@ -8,19 +8,20 @@ multiplies W by ``decrease``; let kappa = 1 - decrease. At rest W is the smaller
     W = (m/(kappa p))^(1/2)     growth and losses balance (Misra, Gong and Towsley, for m = 1)
     W = e (T + s)/(s - x)       the backlog is e (equation (4) of the paper ``boutremans``)
 
-If this W is outside the flow's least and greatest window (``least``, ``most``), it is the nearer of
-these two bounds. In Linux the second window is W = e (T + x)/(s - x), because Linux divides by
-baseRTT, and not by the RTT, when it computes the backlog. The flows fill the link, which determines
-the queueing delay s:
+In Linux the second window is W = e (T + x)/(s - x), because Linux divides by baseRTT, and not by
+the RTT, when it computes the backlog. W is at least ``least`` and at most ``most``, the flow's
+bounds.
+
+The flows fill the link, which determines the queueing delay s:
 
     sum over the flows of (1 - p) W/(T + s) = c
 
 The left side falls as s grows, so there is at most one equilibrium. At a RED link, p includes RED's
 drop probability at an average queue of c s packets.
 
-A Vegas flow with alpha < beta may rest at any backlog between these thresholds. Losses pull its
-window down, so with losses e is the lower threshold. Without losses there is a range of equilibria;
-``adapters/stability.py`` then linearises none of them.
+A Vegas flow with alpha < beta may rest at any backlog between these thresholds. If packets are
+lost, the losses pull its window down to the lower threshold, so e is the lower threshold. If none
+is lost, there are many equilibria, and ``adapters/stability.py`` linearises none of them.
 """
 
 from __future__ import annotations
@@ -48,11 +49,14 @@ class Sources:
     """The flows of one link: each field is an array with one entry per flow.
 
     - ``rtt``: T, the round trip without queues, s.
-    - ``edge``: e, the backlog at which a window stops growing (inf: delay never stops it).
+    - ``edge``: e, the backlog in packets at which a window stops growing. It is infinite if the
+      flow does not react to delay.
     - ``over_estimate``: x, by which the flow over-estimates T, s.
-    - ``linux``: whether the backlog is W (RTT - baseRTT) over baseRTT, and not over RTT.
-    - ``climb``: m, growth in packets per round trip.  ``decrease``: factor of the window at a loss.
-    - ``least`` and ``most``: bounds of a window, packets.
+    - ``linux``: if true, the backlog is W (RTT - baseRTT)/baseRTT with the window W; if false, it
+      is W (RTT - baseRTT)/RTT.
+    - ``climb``: m, the growth of the window in packets per round trip.
+    - ``decrease``: the factor by which a loss multiplies the window.
+    - ``least`` and ``most``: the bounds of the window, packets.
     """
 
     rtt: Floats
@@ -76,10 +80,10 @@ class Sources:
 class Rest:
     """An equilibrium, and the linearised equations about it.
 
-    ``delay`` is the queueing delay in s, ``window`` [flow] holds the windows in packets. ``loop``
-    holds the numbers of the linearised equations, for ``stability.py``. ``loss`` is the probability
-    that a packet is lost although the buffer has room. ``residual`` is (sum of the delivered rates
-    - c)/c, with the capacity c.
+    ``delay`` is the queueing delay in s, and ``window`` [flow] holds the windows in packets.
+    ``loss`` is the probability that a packet is lost at random or by RED. ``residual`` is the
+    relative error (sum of the delivered rates - c)/c, with the capacity c. ``loop`` holds the
+    numbers of the linearised equations, for ``stability.py``.
     """
 
     delay: float
@@ -98,12 +102,14 @@ def rest(
     curve: Curve | None = None,
     weight: float = 1.0,
 ) -> Rest | str:
-    """The equilibrium of the flows and its linearised equations, or the reason why there is none.
+    """The equilibrium of the flows and its linearised equations, or a message if there are none.
 
-    ``capacity`` is in pkt/s, ``buffer`` the number of packets at which the queue overflows, and
-    ``loss`` the probability of random loss. ``curve`` is RED's curve of loss over its average
-    queue, None at a drop-tail link. ``weight`` is the weight of the newest queue in RED's average.
-    Raises ``FieldError`` for values out of range.
+    The message says why there is no equilibrium, or why its equations cannot be linearised.
+
+    ``capacity`` is in pkt/s. ``buffer`` is the number of packets at which the queue overflows, and
+    ``loss`` is the probability of random loss. ``curve`` is RED's curve of loss over its average
+    queue, or None at a drop-tail link. ``weight`` is the weight of the newest queue in RED's
+    average. Raises ``FieldError`` for values out of range.
     """
     c = float(positive("capacity", capacity))
     numbers("loss", loss, high=1.0, below=True)
@@ -141,13 +147,12 @@ def rest(
 def about_red(
     flows: Flows, curve: Curve, capacity: float, root: Equilibrium, weight: float
 ) -> Loop:
-    """The equations linearised about ``root``, a fixed point that the model ``red.py`` has found.
+    """The equations linearised about ``root``, an equilibrium that the model ``red.py`` has found.
 
-    Each window is the sending rate at ``root`` times the RTT. Between losses, a window that losses
-    limit grows by 1 packet per round trip in Vegas. In all other laws it grows with each ACK, so by
-    1/``ack_every`` packets per round trip. This growth is taken to balance the cuts at the loss
-    probability of ``root``. Timeouts have no separate terms. Raises ``FieldError`` for a weight out
-    of range.
+    Each window is the flow's sending rate at ``root`` times the RTT. If losses limit a window, it
+    grows between losses. In Vegas it grows by 1 packet per round trip, in all other laws by
+    1/``ack_every`` packets. This growth is assumed to balance the cuts at the loss probability of
+    ``root``. Timeouts have no terms of their own. Raises ``FieldError`` for a weight out of range.
     """
     numbers("weight", weight, high=1.0, above=True)
     T, alpha, x, most, every, vegas = np.broadcast_arrays(
@@ -182,9 +187,9 @@ def _end(buffer: float, curve: Curve | None) -> tuple[float, str]:
 
 
 def _chance(curve: Curve | None, loss: float, queue: float) -> tuple[float, float]:
-    """The probability p that a packet is lost although the buffer has room, and its derivative.
+    """The probability p that a packet is lost at random or by RED, and the derivative of p.
 
-    The derivative is with respect to RED's average queue; without RED it is 0.
+    The derivative is with respect to RED's average queue. Without RED it is 0.
     """
     if curve is None or queue <= curve.min_threshold:
         return loss, 0.0
@@ -207,11 +212,11 @@ def _windows(sources: Sources, s: float, p: float) -> Floats:
 
 
 def _limits(sources: Sources, s: float, p: float) -> tuple[Floats, Floats]:
-    """For each flow, the window that its backlog threshold allows and the one that losses allow.
+    """For each flow, the window at its backlog threshold and the window that losses allow.
 
-    The first, in packets, is the window at which the backlog equals the threshold ``edge``, at the
-    queueing delay ``s`` in s. The second is the window at which growth and cuts balance at the loss
-    probability ``p``.
+    Both are in packets. At the first window the backlog equals the threshold ``edge``, if the
+    queueing delay is ``s`` (in s). At the second, growth and cuts balance, if the loss probability
+    is ``p``.
     """
     gap = s - sources.over_estimate
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -222,11 +227,13 @@ def _limits(sources: Sources, s: float, p: float) -> tuple[Floats, Floats]:
 
 
 def _answers(sources: Sources, W: Floats, s: float, p: float) -> tuple[Floats, Floats]:
-    """How each flow's window reacts to the queue: the fields ``slope`` and ``climb`` of ``Loop``.
+    """The fields ``slope`` and ``climb`` of ``Loop``: two arrays with one number per flow.
 
-    ``slope`` (without unit) is set for a window that the backlog threshold limits: it says how
-    strongly this window falls as the queueing delay grows. ``climb`` is set for a window that
-    losses limit: its growth in packets per round trip. For all other windows both are 0.
+    ``slope`` is positive only for a window that the backlog threshold limits. It says how strongly
+    the window falls as the queueing delay grows, and has no unit. ``climb`` is positive only for a
+    window that losses limit. It is the growth of the window in packets per round trip.
+
+    A window at its least or greatest value has 0 in both arrays.
     """
     edge, by_loss = _limits(sources, s, p)
     free = (sources.least < W) & (sources.most > W)

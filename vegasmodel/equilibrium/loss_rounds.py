@@ -1,27 +1,26 @@
 """Goodput of one source under random loss, by a Markov chain from loss to loss.
 
-Every packet is lost with probability p, independently. The state of the chain is the window w at
-which a loss occurs. Between two losses the window grows by about one packet every b round trips,
-where b is the number of packets per ACK. After a loss the source recovers as its law does in ns-2:
+Every packet is lost with probability p, independently. The state of the chain is the window at
+which a loss occurs. The source behaves as in ns-2:
 
-* Fast retransmit. Three duplicate ACKs cause it. If fewer than three packets arrive after the lost
+* Growth. The window grows by about one packet every b round trips, where b is the number of packets
+  per ACK. Vegas does not grow in the round trip after a recovery.
+* Fast retransmit. It needs three duplicate ACKs. If fewer than three packets arrive after the lost
   one, the source waits for its coarse timer. Vegas also has a fine timer, so one or two duplicate
   ACKs may be enough.
-* Recovery. Tahoe has none: it continues with slow start. Reno repairs one loss; a second loss in
-  the window means a timeout. NewReno and Vegas repair one loss per round trip. SACK repairs all
-  losses in one round trip.
-* Timeout. A lost retransmission also leads to a timeout. After a timeout the source is in slow
-  start until it reaches half its window at the loss. Each timeout doubles the coarse timer, until
-  an RTT is measured again. In Vegas a fast retransmit doubles the coarse timer, too.
-* Growth. A loss-based source adds 1/w to its window w at each ACK. As w grows meanwhile, this is
-  slightly less than one packet every b round trips. Vegas adds a whole packet, but does not grow in
-  the round trip after a recovery.
+* Recovery. Tahoe continues with slow start. Reno repairs one loss; a second loss in the window
+  means a timeout. NewReno and Vegas repair one loss per round trip. SACK repairs all losses in one
+  round trip.
+* Timeout. A timeout also follows if a retransmission is lost. Slow start then lasts until half of
+  the window at the loss is reached. Each timeout doubles the coarse timer, until an RTT is measured
+  again. In Vegas a fast retransmit doubles the coarse timer, too.
 
 The chain is an approximation: it assumes that each round trip ends before the next one begins, and
-that ACKs arrive evenly. The protocol gives every constant; none is fitted. The goodputs were
-compared with ns-2 2.35, for one flow on each of three links. For p from 0.1 to 6 % the error is at
-most 10 % for Tahoe, 9 % for Reno and Vegas, 13 % for NewReno and 17 % for SACK. At p = 10 % it is
-up to 25 % for Vegas and 19 % for Tahoe.
+that ACKs arrive evenly. All constants come from the protocols; none is fitted.
+
+The goodputs were compared with ns-2 2.35, for one flow on each of three links. For p from 0.1 to 6
+% the error is at most 10 % for Tahoe, 9 % for Reno and Vegas, 13 % for NewReno and 17 % for SACK.
+At p = 10 % it is up to 25 % for Vegas and 19 % for Tahoe.
 """
 
 from __future__ import annotations
@@ -47,18 +46,18 @@ FINE_SLACK = 1 / 16  # of an RTT by which Vegas's fine-grained timer exceeds a s
 @kinds.checked
 @dataclass(frozen=True)
 class Recovery:
-    """How a law recovers from losses, as in ns-2.
+    """How a congestion control recovers from losses, as in ns-2.
 
-    Vegas has a fine and a coarse timer, the other laws only a coarse one. The fine timer lasts
-    17/16 of a steady RTT. If it has expired when a duplicate ACK arrives, Vegas retransmits, even
-    if that ACK is the first or the second duplicate. The k-th duplicate comes k packet times after
-    the missing ACK was due. The fine timer does not help if the retransmission is lost: each
-    retransmission lengthens it by an eighth.
+    Every sender has a coarse timer, the usual retransmission timer. A timeout doubles it. It stays
+    doubled until the sender measures an RTT of a packet that was sent only once. The model assumes
+    that this takes three arrivals: the retransmission and the next two packets.
 
-    A timeout doubles the coarse timer. It stays doubled until an RTT is measured, of a packet that
-    was sent only once. Such a measurement is taken to need three arrivals: the retransmission and
-    the two packets after it. For Vegas the ACK that ends a recovery carries an RTT sample that
-    contains the recovery, so Vegas does not grow in the next round.
+    Vegas also has a fine timer, which lasts 17/16 of an RTT. Suppose that a duplicate ACK arrives
+    after the fine timer has expired. Vegas then retransmits at once, even if this is the first or
+    the second duplicate ACK. The fine timer does not help if the retransmission is lost.
+
+    The RTT that Vegas measures at the end of a recovery contains the recovery, so it is too long.
+    For this reason Vegas does not grow in the next round trip.
     """
 
     decrease: float = 0.5  # window factor of a fast retransmit
@@ -91,14 +90,17 @@ LAWS = {
 
 @dataclass(frozen=True)
 class Source:
-    """One TCP source on a lossy path, and the windows beyond which its window does not grow.
+    """One TCP source on a lossy path; times are in seconds, windows in packets.
 
-    ``loss`` is the loss probability of a packet, and ``ack_every`` the number of packets per ACK.
-    ``rtt`` is the round-trip time in s without the queueing delay that the source's own packets
-    cause. ``timeout`` is the retransmission timeout in s. ``capacity`` (pkt/s) times ``rtt`` is the
-    window beyond which the source's own packets queue. Growth stops at the window ``hold``, which
-    the receiver's window or Vegas's backlog threshold sets. At the window ``overflow`` the buffer
-    is full and drops a packet. Windows are in packets.
+    - ``loss``: the loss probability of a packet.
+    - ``rtt``: the round-trip time, without the delay that the source's own packets cause in the
+      queue.
+    - ``timeout``: the retransmission timeout.
+    - ``capacity``: of the path, pkt/s. If the window exceeds ``capacity`` times ``rtt``, the excess
+      packets queue.
+    - ``hold``: the window at which growth stops. The receiver or Vegas's backlog threshold sets it.
+    - ``overflow``: the window at which the buffer overflows and drops a packet.
+    - ``ack_every``: the number of packets per ACK.
     """
 
     loss: float
@@ -122,7 +124,8 @@ class Source:
 def goodput(source: Source, law: Recovery) -> float:
     """Goodput of one TCP source on a lossy path, packets per second, each packet counted once.
 
-    It is infinite if neither losses, the buffer, a window nor the capacity limits the source.
+    It is infinite if nothing limits the source: there are no losses, and its window and the
+    capacity are unlimited.
     """
     if source.loss >= 1.0:
         return 0.0
@@ -147,20 +150,19 @@ def goodput(source: Source, law: Recovery) -> float:
 def _chain(
     law: Recovery, loss: float, ack_every: float, top: float, overflows: bool, needed: float
 ) -> _Chain:
-    """The Markov chain of loss events (``_Chain``), cached for later calls.
-
-    The RTT and the timeout do not enter the chain. So sources that differ only in these share it.
-    """
+    """The Markov chain of loss events (``_Chain``), cached for calls with the same arguments."""
     return _Chain(law, loss, ack_every, top, overflows, needed)
 
 
 class _Chain:
-    """The Markov chain of loss events: its states are the windows at which a loss occurs.
+    """The Markov chain of loss events. Its state is the window at which a loss occurs.
 
-    The windows ``w`` form a grid up to ``top``.  With ``overflows`` the buffer drops a packet when
-    the window reaches the top; otherwise the window stays at the top until a loss.  ``needed`` is
-    the mean number of duplicate ACKs after which a loss is detected.  ``packets`` is the mean
-    number of packets delivered per loss event.
+    The possible windows ``w`` form a grid that ends at ``top``. If ``overflows`` is true, a window
+    that reaches ``top`` overflows the buffer, and a packet is dropped. If it is false, the window
+    stays at ``top`` until a packet is lost at random.
+
+    ``needed`` is the mean number of duplicate ACKs that start a fast retransmit. ``packets`` is the
+    mean number of packets that are delivered from one loss event to the next.
     """
 
     def __init__(
@@ -217,18 +219,20 @@ class _Chain:
     def _holes(self) -> Floats:
         """Mean number of round trips of a fast recovery, for each window at which a loss occurs.
 
-        It is 1 for the first lost packet. In laws that repair one loss per round trip (NewReno,
-        Vegas) each further lost packet of the window adds 1.
+        The first lost packet takes one round trip. NewReno and Vegas repair one loss per round
+        trip, so each further lost packet of the window takes another one.
         """
         return np.asarray(1.0 + self.law.round_per_hole * self.loss * (self.w - 1))
 
     def _silence(self, timeout: float) -> Floats:
-        """Mean time in s that a source waits for its retransmission timer, after a loss.
+        """Mean time in s that a source waits for timeouts, for each window at which a loss occurs.
 
-        The result has one value for each window at which a loss occurs. The wait is that for the
-        coarse timer. It doubles, six times at most, until the retransmission and the two packets
-        after it arrive. Vegas waits longer, because a fast retransmit doubles its coarse timer,
-        too, so the timer may be doubled several times before the wait begins.
+        The loss is one that leads to a timeout. If the retransmission or one of the next two
+        packets is lost, the model assumes another timeout. It is twice as long as the one before,
+        but never longer than 64 times the first.
+
+        In Vegas a fast retransmit also doubles the retransmission timeout. So the first wait of
+        Vegas is 2 to 64 times ``timeout``.
         """
         p = -math.expm1(DUPLICATES * self.keep)
         doubled = 1 + p + 2 * p**2 + 4 * p**3 + 8 * p**4 + 16 * p**5 + 32 * p**6
@@ -239,19 +243,19 @@ class _Chain:
         return silence
 
     def _sent(self, packets: Floats) -> Floats:
-        """The mean number of packets that a source sends until a loss, the lost packet included.
+        """Mean number of packets that a source sends until a loss, the lost packet included.
 
-        If the first ``packets`` packets all arrive, the count ends there.
+        The count ends at ``packets`` packets if none of them is lost.
         """
         p = self.loss
         return packets if p == 0 else np.asarray(-np.expm1(self.keep * packets) / p)
 
     def _growth(self) -> tuple[Floats, Floats]:
-        """Linear growth after a loss: at which window the next loss comes, and packets until then.
+        """Linear growth until the next loss: the window at this loss, and the packets sent.
 
-        Returns a matrix and a vector. The matrix holds the probability that growth which starts at
-        a window of the grid (row) ends with a loss at another window of the grid (column). The
-        vector holds, for each starting window, the mean number of packets sent until this loss.
+        Returns a matrix and a vector. Entry (i, j) of the matrix is the probability that growth
+        from window i of the grid ends with a loss at window j. Entry i of the vector is the mean
+        number of packets sent from window i to the loss.
         """
         w = self.w
         width = np.append(np.diff(w), 1.0)
@@ -272,9 +276,9 @@ class _Chain:
     def _slow_start(self, growth: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
         """Slow start from 4 packets to ssthresh, then linear growth, until the next loss.
 
-        Returns a matrix and a vector. The matrix holds the probability that a slow start with a
-        given ssthresh (row) leads to a loss at a given window (column). The vector holds, for each
-        ssthresh, the mean number of packets sent until this loss.
+        Returns a matrix and a vector. Let ssthresh be window i of the grid. Entry (i, j) of the
+        matrix is the probability that the next loss occurs at window j. Entry i of the vector is
+        the mean number of packets sent until then.
         """
         w = self.w
         doublings = max(0, math.ceil(math.log2(w[-1] / 4.0)))
@@ -293,10 +297,10 @@ class _Chain:
         return lost + alive[:, None] * to, sent + alive * packets
 
     def _start(self, phase: tuple[Floats, ...], window: Floats, least: float) -> tuple[Floats, ...]:
-        """The arrays in ``phase``, interpolated to growth that starts at ``window`` packets.
+        """The arrays in ``phase``, interpolated linearly from the grid to the windows ``window``.
 
-        The first axis of each array is the starting window, on the grid of windows of the chain.
-        Between two windows of the grid the interpolation is linear.
+        The first index of each array is a window of the chain's grid. A window below ``least`` is
+        replaced by ``least``.
         """
         window = np.clip(window, least, self.w[-1])
         low = np.clip(np.searchsorted(self.w, window) - 1, 0, self.w.size - 2)
@@ -309,7 +313,7 @@ class _Chain:
     def _fast_retransmit(self) -> Floats:
         """Probability that a loss causes no timeout, for each window at which a loss occurs.
 
-        For a window that is not a whole number it is interpolated linearly.
+        Between two whole windows the probability is interpolated linearly.
         """
         low = np.floor(self.w)
         part = self.w - low
@@ -335,8 +339,8 @@ class _Chain:
 def _fewer(needed: int, n: Floats, lost: float, arrive: float) -> Floats:
     """The probability that fewer than ``needed`` of n packets arrive; n is whole and >= 0.
 
-    It is the sum over j < needed of C(n, j) arrive^j lost^(n - j), where each packet arrives with
-    the probability ``arrive`` and is lost with the probability ``lost``.
+    A packet arrives with the probability ``arrive`` and is lost with the probability ``lost``. The
+    result is the sum of C(n, j) arrive^j lost^(n - j) over all j < needed.
     """
     total, binomial = np.zeros_like(n), np.ones_like(n)
     for j in range(needed):
@@ -347,11 +351,11 @@ def _fewer(needed: int, n: Floats, lost: float, arrive: float) -> Floats:
 
 
 def _stationary(matrix: Floats) -> Floats:
-    """Stationary distribution of a stochastic matrix (rows add up to 1).
+    """Stationary distribution of a Markov chain with the transition matrix ``matrix``.
 
-    A distribution is multiplied by the matrix until it no longer changes. This converges fast: each
-    cut makes the window depend less on the window before. If it does not converge, the linear
-    system is solved, which is far slower while other threads use the cores.
+    Each row of the matrix adds up to 1. A distribution is multiplied by the matrix until it no
+    longer changes. If it still changes after 400 multiplications, a linear system is solved
+    instead.
     """
     weight = np.full(len(matrix), 1 / len(matrix))
     for _ in range(400):

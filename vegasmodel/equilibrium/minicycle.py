@@ -2,25 +2,24 @@
 
 This is the model of De Vendictis and Baiocchi, "Modeling a mixed TCP Vegas and TCP Reno scenario"
 (2002), here called the paper `devendictis`. It follows the windows through a cycle, from one
-overflow of the buffer to the next. A mini-cycle is one RTT, the time in which each source sends one
-window. At the overflow Reno halves its window. Then it adds one packet per mini-cycle. Vegas
-multiplies its window by ``decrease``. Then it grows like Reno until its backlog reaches its lower
-threshold. When its backlog has reached the upper threshold, its window shrinks while Reno fills the
-queue.
+overflow of the buffer to the next. A mini-cycle is one RTT. At the overflow Reno halves its window;
+then it adds one packet per mini-cycle. Vegas multiplies its window by ``decrease``; then it grows
+like Reno until its backlog reaches its lower threshold. Reno goes on filling the queue, so Vegas's
+backlog rises. When it reaches the upper threshold, Vegas's window begins to shrink.
 
-``throughput`` knows two versions of the equations. ``form="derived"``, the default, derives them
-anew from the paper's premises, and covers more cases, such as several sources of each kind and
-alpha < beta (`minicycle_derived`). ``form="printed"`` evaluates the formulas as the paper prints
-them (`minicycle_printed`).
+The function `throughput` has two forms. ``form="derived"``, the default, uses equations that we
+derived anew from the paper's premises (`minicycle_derived`). They also cover several sources of
+each law, and alpha < beta. ``form="printed"`` uses the formulas as the paper prints them
+(`minicycle_printed`).
 
 ``buffer`` counts the packets that wait, without the packet in transmission. The drop-tail limit L
 of ns-2 includes the packet in transmission. So a run of ns-2 with the limit L corresponds to
 ``buffer = L - 1``.
 
 If the buffer is larger than B_th (`threshold`), Vegas stops growing before the overflow. In ns-2
-Vegas reacts to the queue about two mini-cycles late, so there it stops in time only if the buffer
-is a few packets larger than B_th. In a buffer just above B_th, one packet more or less in the queue
-changes Vegas's window by many packets. So there the model is far off.
+Vegas reacts to the queue about two mini-cycles late, so it stops in time only if the buffer is a
+few packets larger than B_th. Just above B_th the model can be far off, because one packet more or
+less in the queue changes Vegas's window by many packets.
 """
 
 from __future__ import annotations
@@ -66,8 +65,8 @@ RESIDUAL = 1e-9  # largest relative misfit of the phases' lengths in a cycle tha
 class Cycle:
     """The steady cycle from one loss to the next; windows and packets are per flow.
 
-    The arrays have the shape to which the inputs of ``solve`` broadcast. Each entry is a case of
-    its own.
+    The arguments of ``solve`` may be arrays, which are broadcast as in NumPy. Each field has one
+    entry for each combination of arguments.
     """
 
     vegas: Floats  # throughput of one Vegas flow, pkt/s
@@ -114,8 +113,12 @@ def throughput(
 ) -> tuple[Floats, Floats]:
     """Throughputs of one Vegas and of one Reno flow, pkt/s: ``(vegas, reno)``.
 
-    They are averages over a cycle from one loss to the next. The arguments are those of `solve`;
-    all arrays broadcast. The result is NaN where there is no cycle.
+    They are averages over a cycle from one loss to the next. ``form`` chooses between the equations
+    that we derived and those that the paper prints. The other arguments are those of `solve`;
+    arrays broadcast.
+
+    The result is NaN if no cycle is found, for example if the buffer is infinite. With
+    ``form="printed"`` it is also NaN if the buffer exceeds mu T (``capacity`` times ``rtt``).
     """
     word("form", form, ("derived", "printed"))
     if form == "printed":
@@ -152,47 +155,47 @@ def solve(
 ) -> Cycle:
     """The whole cycle from one loss to the next, by the form "derived" of the model.
 
-    ``capacity`` is in pkt/s, ``rtt`` (the paper's T) in s, ``buffer`` in packets, ``alpha`` and
-    ``beta`` (default: alpha) in packets.  ``decrease`` is the paper's lambda in (0, 1], the factor
-    of Vegas's window at a loss.  ``n_vegas`` and ``n_reno`` are the numbers of sources of each
-    kind, all with this rtt and in step with each other.
+    ``capacity`` is in pkt/s and ``rtt``, the paper's T, in s. ``buffer``, ``alpha`` and ``beta``
+    (default: alpha) are in packets. A loss multiplies Vegas's window by ``decrease``, the paper's
+    lambda, in (0, 1]. ``n_vegas`` and ``n_reno`` are the numbers of sources. All sources have the
+    same RTT, and all sources of a law have the same window.
 
-    ``losers`` says who loses packets when the buffer overflows. The paper, `devendictis`, assumes
-    in its hypothesis 5 that every source does.
+    ``losers`` says who loses packets when the buffer overflows.
 
-    * "both": the paper's hypothesis.
-    * "reno": Vegas loses nothing and is never cut, so ``decrease`` has no effect (lambda = 1).
-    * "growing": every source that still grows.  So both Vegas and Reno lose if the buffer is
-      smaller than B_th (`threshold`), and Reno alone if it is larger; the throughputs jump at B_th.
-      For some buffers near B_th both kinds of cycle can last; the result is then the one in which
-      both lose.
+    - "both": every source loses a packet. This is hypothesis 5 of the paper `devendictis`.
+    - "reno": only Reno loses. Vegas's window is never cut, so ``decrease`` has no effect.
+    - "growing": every source loses whose window still grows. In a small buffer these are Vegas and
+      Reno, in a large one Reno alone. The throughputs jump at the limit between the two. For some
+      buffers near this limit either cycle is possible; the result is then the one in which both
+      lose.
 
-    ``variant`` decides where Vegas grows, holds and shrinks.
+    ``variant`` decides at which backlog Vegas grows, holds or shrinks its window.
 
-    * "paper": it grows below alpha, holds between alpha and beta, and shrinks above beta.
-    * "ns2": the edges are alpha - 1/2 and beta + 1/2, since the backlog is rounded.
-    * "linux": they are alpha and beta + 1, since the backlog W (RTT - base)/base is truncated. The
-      others use W (RTT - base)/RTT. With "ns2" and "linux" Vegas never shrinks below two packets.
+    - "paper": it grows below alpha, holds between alpha and beta, and shrinks above beta.
+    - "ns2": the two limits are alpha - 1/2 and beta + 1/2, because ns-2 rounds the backlog.
+    - "linux": the two limits are alpha and beta + 1, because Linux truncates the backlog. Linux
+      also computes the backlog differently: as W (RTT - baseRTT)/baseRTT, where W is the window.
+      The others divide by RTT.
+
+    With "ns2" and "linux" Vegas never shrinks below two packets.
 
     ``response`` is the number of mini-cycles (round trips) by which Vegas's window lags behind the
-    queue; 0 in the paper.  It affects only the largest buffer at which Vegas still grows when the
-    loss comes. For ns-2 and Linux it is 2: the packets measured were sent one RTT before, the
-    decision comes half an RTT after the middle of the measurement, and the packet that is added is
-    spread over the next RTT, which takes half an RTT more on average.
+    queue. It is 0 in the paper and about 2 in ns-2 and Linux. It decides only whether Vegas still
+    grows when the loss comes.
 
-    ``start`` is the window of one Vegas source after the first overflow, packets (default:
-    `first_window`).  It matters only if Vegas is never cut and holds its window.  Then every window
-    of a range returns after a cycle, and the cycle is that of the window nearest to ``start``.
-    ``vegas_range`` and ``reno_range`` are the throughputs over all of them.
+    ``start`` is the window of one Vegas source after the first overflow, in packets (default:
+    `first_window`). It matters only if Vegas is never cut and stops growing. Then there is a range
+    of steady windows, and the result is the cycle whose window is nearest to ``start``. The fields
+    ``vegas_range`` and ``reno_range`` give the throughputs over the whole range.
 
-    The result's field ``regime`` tells where Vegas is at the loss.
+    The result's field ``regime`` tells where Vegas's backlog is at the loss.
 
-    * "loss-limited": still growing (appendix A of the paper).
-    * "equilibrium": at its upper edge.
-    * "hold": between its edges.
-    * "lagging": above the upper edge, because Reno's sources outnumber it and fill the queue faster
-      than it can shrink.
-    * "least-window": above the upper edge, because it shrinks no further.
+    - "loss-limited": below the lower limit, so Vegas still grows (appendix A of the paper).
+    - "hold": between the two limits.
+    - "equilibrium": at the upper limit.
+    - "lagging": above the upper limit. There are more Reno than Vegas sources, and they fill the
+      queue faster than Vegas can shrink.
+    - "least-window": above the upper limit, but Vegas's window cannot shrink further.
 
     Raises FieldError for arguments out of range.
     """
@@ -238,12 +241,11 @@ def _result(
     solved: npt.NDArray[np.bool_],
     loses: npt.NDArray[np.bool_],
 ) -> Cycle:
-    """The record ``Cycle``, with throughputs per flow; NaN for cases that were not solved.
+    """The result of ``solve``, with values per flow; NaN for cases that were not solved.
 
-    ``sums`` describes the cycle that starts with the chosen window of Vegas. If Vegas is never cut,
-    a whole range of windows may each return to itself after a cycle. ``ends`` then holds the cycles
-    at the two ends of that range; otherwise both entries are ``sums``. ``loses`` says for each case
-    whether Vegas loses a packet in a cycle.
+    ``sums`` is the cycle that ``solve`` has chosen. If a whole range of Vegas windows is steady,
+    ``ends`` holds the cycles with the least and with the greatest of them; otherwise it holds
+    ``sums`` twice. ``loses`` says for each case whether Vegas loses a packet in a cycle.
     """
     n_V, n_R = path.n_vegas, path.n_reno
 
@@ -306,7 +308,7 @@ def _inputs(
     n_reno: npt.ArrayLike = 1,
     response: npt.ArrayLike = 0.0,
 ) -> list[Floats]:
-    """The arguments of ``solve``, checked, as float64 arrays of one shape, in the same order."""
+    """These arguments of ``solve``, checked, in this order, as float64 arrays of one shape."""
     beta = alpha if beta is None else beta
     arrays = np.broadcast_arrays(
         positive("capacity", capacity),
@@ -340,9 +342,10 @@ def first_window(
 ) -> Floats:
     """Window of one Vegas source after the first overflow, packets, if all sources start together.
 
-    The network is empty. Every source begins in slow start with ``initial`` packets (default: 1,
-    ns-2 and Linux 2). Vegas leaves slow start where its backlog passes ``gamma`` packets; see
-    `minicycle_start`. The other arguments are those of `solve`.
+    At the start the network is empty, and every source is in slow start with ``initial`` packets.
+    By default this is 1 packet, and 2 with the variants "ns2" and "linux". Vegas leaves slow start
+    when its backlog exceeds ``gamma`` packets (see `minicycle_start`). The other arguments are
+    those of `solve`.
     """
     C, T, B, lo, hi, cut, n_V, n_R, _ = _inputs(
         capacity, rtt, numbers("buffer", buffer), alpha, beta, decrease, n_vegas, n_reno
@@ -364,10 +367,12 @@ def window_alone(
 ) -> Floats:
     """Window of one of ``n_vegas`` Vegas sources that have the link to themselves, packets.
 
-    The sum V of their windows is mu T + q, with the bandwidth-delay product mu T and the queue q.
-    Each source keeps as many packets queued as the lower limit of the backlog says: alpha, less 1/2
-    in ns-2. Let A be n_vegas times this limit.  Then V = A + A mu T/q if the backlog is computed as
-    in the papers, so q = A; and V = A mu T/q if it is computed as in Linux.  Arguments broadcast.
+    The windows add up to V = mu T + q, where mu T is the bandwidth-delay product and q the queue.
+    Each source's backlog is at its lower limit: alpha, or alpha - 1/2 in ns-2. Let A be this limit
+    times ``n_vegas``.
+
+    In the paper and in ns-2 the backlogs add up to the queue, so q = A. Linux divides by baseRTT
+    when it computes the backlog, so there V q/(mu T) = A. Arguments broadcast.
     """
     word("variant", variant, VARIANTS)
     M = positive("capacity", capacity) * positive("rtt", rtt)
@@ -382,12 +387,16 @@ def window_alone(
 def threshold(
     capacity: npt.ArrayLike, rtt: npt.ArrayLike, alpha: npt.ArrayLike, decrease: npt.ArrayLike
 ) -> Floats:
-    """The buffer B_th in packets below which Vegas never reaches its equilibrium.
+    """The buffer B_th in packets: in a smaller buffer Vegas still grows at every overflow.
 
-    Below B_th the cycle is that of appendix A of the paper ``devendictis``. B_th is the positive
-    root B of ``(mu T + B + 1)/(3 - 2 lambda) = alpha (mu T + B)/B``, where mu T is the
-    bandwidth-delay product and lambda the factor of Vegas's window at a loss. The paper's
-    approximation is alpha (3 - 2 lambda).
+    B_th holds for one Vegas and one Reno flow in the variant "paper". It is the positive root B of
+
+        (mu T + B + 1)/(3 - 2 lambda) = alpha (mu T + B)/B.
+
+    mu T is the bandwidth-delay product, and lambda the factor of Vegas's window at a loss. The left
+    side is Vegas's window at the overflow if it grows until then (appendix A of the paper
+    ``devendictis``). The right side is its window at the backlog alpha with a full buffer. The
+    paper's approximation of B_th is alpha (3 - 2 lambda).
     """
     C, T, _, A, _, cut, *_ = _inputs(capacity, rtt, 0.0, alpha, None, decrease)
     k = A * (3 - 2 * cut)
@@ -397,15 +406,15 @@ def threshold(
 def forgotten_after(
     decrease: float, n_vegas: int = 1, n_reno: int = 1, part: float = 0.01
 ) -> float:
-    """Cycles until a change of the first window has shrunk to the fraction ``part`` of itself.
+    """Cycles until a change of the first window has shrunk to the fraction ``part``.
 
-    This holds if all sources grow and lose in each cycle.  Let V be the sum of the Vegas windows at
-    a loss, V' the sum at the next loss, M the bandwidth-delay product, B the buffer, and lambda the
-    factor of Vegas's window at a loss.  With n_V Vegas and n_R Reno sources,
+    Assume that all sources grow and lose in each cycle. Let V be the sum of the Vegas windows at a
+    loss, and V' the sum at the next loss. With n_V Vegas and n_R Reno sources,
 
         V' = lambda V + n_V (M + B + 1 - lambda V - (M + B + 1 - V)/2)/(n_V + n_R).
 
-    So each cycle multiplies a change by (n_R lambda + n_V/2)/(n_V + n_R).
+    M is the bandwidth-delay product, B the buffer, and lambda the factor of Vegas's window at a
+    loss. By this equation, each cycle multiplies a change of V by (n_R lambda + n_V/2)/(n_V + n_R).
     """
     cut = float(numbers("decrease", decrease, high=1.0, above=True))
     n_V, n_R = float(numbers("n_vegas", n_vegas, 1.0)), float(numbers("n_reno", n_reno, 1.0))
@@ -433,18 +442,26 @@ def hypotheses(
 ) -> tuple[tuple[str, bool, str], ...]:
     """Which hypotheses of ``devendictis`` hold, each as (name, holds, detail).
 
-    The paper's hypotheses are: (1) the receiver limits no window; (2) mu T exceeds the buffer; (3)
-    a loss is repaired without a timeout; (4) the buffer runs empty after a loss; (5) all flows lose
-    at an overflow, unless ``losers`` says which do.  It also assumes that alpha equals beta.  All
-    are tested for one set of arguments: max_window in packets, and those of `solve`.  The form
-    "derived" of the model needs only hypotheses 1, 3 and 5, and alpha may differ from beta.
+    The paper's hypotheses are:
 
-    We add the hypothesis "one-cycle": Vegas cannot leave this cycle for another one. In a cycle
-    where Vegas still grows at every overflow, each overflow cuts its window. Suppose that one
-    overflow does not cut it. The window then grows on, and may stop growing at alpha before the
-    next overflow. From then on Vegas loses no packet and is never cut again. This can happen if
-    pipe and buffer hold more packets, mu T + B + 1, than the window at which Vegas stops growing
-    when B + 1 packets queue.
+    - (1) The receiver limits no window.
+    - (2) The bandwidth-delay product mu T exceeds the buffer B.
+    - (3) A loss is repaired without a timeout.
+    - (4) The queue is empty after a loss.
+    - (5) At an overflow all flows lose a packet.
+
+    The paper also assumes that alpha equals beta. The form "derived" of the model needs neither
+    this nor hypotheses 2 and 4. It needs hypothesis 5 only if ``losers`` is "both".
+
+    We add the hypothesis "one-cycle". It concerns a cycle in which Vegas still grows at every
+    overflow: Vegas cannot change from it to a cycle in which it is never cut. It could change if
+    one overflow did not cut its window. The window then grows on, and its backlog may reach alpha
+    before the next overflow. From then on Vegas loses no packet and is never cut again. Let B + 1
+    packets be in the queue, so that all windows add up to mu T + B + 1. The change is possible if
+    the sum of the Vegas windows at which they stop growing is below this.
+
+    All hypotheses are tested for one set of arguments. ``max_window`` is in packets; the other
+    arguments are those of `solve`.
     """
     c = solve(
         capacity, rtt, buffer, alpha, decrease,

@@ -6,29 +6,29 @@ V is the sum of the windows of n_V Vegas sources, R that of n_R Reno sources. A 
 RTT.
 
 Vegas compares its backlog, the number of its own packets in the queue, with two thresholds, alpha
-and beta. Let q packets be in the queue. All Vegas backlogs equal a threshold if the sum of the
-Vegas windows is (the paper's equation (7))
+and beta. Let q packets be in the queue. The backlog of every Vegas source equals a threshold if
+(the paper's equation (7))
 
     V = h + A M/q,   where A = n_V * threshold.
 
-The constant h is A in the paper and in ns-2. In Linux h is 0, because Linux divides by baseRTT, and
-not by the RTT, when it computes the backlog. With alpha as the threshold, the equation gives V as a
-function of q, the lower curve. With beta it gives the upper curve. Below the lower curve Vegas
-grows. Between the two curves it holds its window. When the queue has grown so far that V meets the
-upper curve, V moves down along this curve.
+Here h = A in the paper and in ns-2. In Linux h = 0, because Linux divides by baseRTT, and not by
+the RTT, when it computes the backlog. For alpha the equation gives a curve of V over q, the lower
+curve. For beta it gives the upper curve. Vegas grows below the lower curve and holds its window
+between the curves. Reno makes the queue grow until V meets the upper curve. Then V moves down along
+this curve. (If there are more Reno than Vegas sources, V may lag behind the curve at first.)
 
-The number of packets sent in a cycle is a sum of windows: f(1) + f(2) + ... + f(N), where f(i) is
-the window in mini-cycle i. Here the length N of the cycle need not be whole. So each such sum is
-replaced by
+The number of packets sent in a cycle is the sum of the windows f(i) in the mini-cycles i = 1 to
+N. But N, the length of the cycle, need not be a whole number. So the sum is replaced by
 
     int_1^N f(i) di + (f(1) + f(N))/2.
 
-This is equal to the sum if N is whole, and f is linear between whole i. It is defined for every
-real N, so all results are continuous. While Vegas moves down along the upper curve, its window f is
-not linear. There the error is at most 1/12 packet per cycle.
+If N is whole and f is linear between whole i, this is equal to the sum. f is linear except while
+Vegas moves down along the upper curve. For one source of each law, this causes an error of at most
+1/12 packet per cycle.
 
-The buffer drops packet number M + B + 1, so Vegas never sees more than B queued packets. In the
-last mini-cycle V stays constant, while Reno grows until V + R = M + B + 1.
+The buffer drops packet number M + B + 1. So Vegas never sees more than B queued packets, and V
+moves down along the upper curve only until q = B. In the last mini-cycle Reno grows until
+V + R = M + B + 1.
 """
 
 from __future__ import annotations
@@ -48,30 +48,27 @@ PHASES = ("fill", "grow", "hold", "lag", "follow", "overflow")
 class Edge:
     """The sum V of the Vegas windows as a function of the queue q, at a given backlog per flow.
 
-    By equation (7) of the paper ``devendictis``, ``V = shift + pull/q``. Vegas keeps its window if
-    its backlog is between two values, the lower and the upper edge; there is one ``Edge`` for each.
+    It is V = ``shift`` + ``pull``/q with two constants, by equation (7) of the paper
+    ``devendictis``. Vegas keeps its window while its backlog is between a lower and an upper limit.
+    There is one ``Edge`` for each of the two limits.
     """
 
     shift: Floats
     pull: Floats
 
     def window(self, q: Floats) -> Floats:
-        """The sum V of the Vegas windows at which each Vegas flow has this edge's backlog.
+        """The sum V of the Vegas windows, if each flow has this backlog and ``q`` packets queue.
 
-        The backlog is the number of the flow's own packets in the queue, and ``q`` is the number of
-        all packets in the queue. V is ``shift + pull/q``, equation (7) of the paper
-        ``devendictis``. If the edge's backlog is 0, ``shift`` and ``pull`` are 0, and V is 0
-        whatever ``q`` is.
+        If the backlog is 0, V is 0 whatever ``q`` is.
         """
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             return self.shift + np.where(self.pull > 0.0, self.pull / q, 0.0)
 
     def queue(self, v: Floats) -> Floats:
-        """The queue q at which the Vegas windows add up to ``v`` at the backlog of this edge.
+        """The queue q, in packets, at which the Vegas windows add up to ``v`` packets.
 
-        Both are in packets. The sum ``shift + pull/q`` falls towards ``shift`` as the queue grows.
-        If ``v`` is at or below ``shift``, no finite queue gives this sum, and the result is
-        infinite.
+        It is infinite if ``v`` is at most ``shift``, because ``shift + pull/q`` is larger at any
+        finite q.
         """
         above = v > self.shift
         return np.where(above, self.pull / np.where(above, v - self.shift, 1.0), np.inf)
@@ -79,7 +76,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class Path:
-    """What determines a cycle: the link, the two backlog edges of Vegas, and the sources.
+    """What determines a cycle: the link, the sources, and the two limits of Vegas's backlog.
 
     All fields are arrays of one shape. Windows, queues and the buffer are in packets.
     """
@@ -97,10 +94,9 @@ class Path:
 
 @dataclass(frozen=True)
 class Course:
-    """The phases of one cycle: their lengths, and the queue and Vegas's window where they begin.
+    """The phases of a cycle from one loss to the next.
 
-    A cycle lasts from one loss to the next. This one begins with a loss at a given sum V of the
-    Vegas windows.
+    The fields give the queue, its growth, and the sum of the Vegas windows in each phase.
     """
 
     fill: Floats  # mini-cycles with an empty queue, after the first
@@ -114,7 +110,8 @@ class Course:
 class Sums:
     """What one cycle adds up to: packets sent, durations, and the time integral of the queue.
 
-    It also holds the sums of the Vegas and of the Reno windows at the ends of the phases.
+    ``V`` is the sum of all Vegas windows at the ends of the phases, and ``R`` that of all Reno
+    windows.
     """
 
     V: Floats  # [..., 7] at the phase edges, the paper's W_V(1), W_V(a), W_V(b), .., W_V(N)
@@ -129,7 +126,10 @@ class Sums:
 
 
 def positive_root(p: Floats, r: Floats, c: Floats) -> Floats:
-    """The positive root x of ``p x^2 + r x - c = 0`` for p, c >= 0, without cancellation."""
+    """The positive root x of ``p x^2 + r x - c = 0`` for p, c >= 0.
+
+    The formula depends on the sign of r, so that it never subtracts two nearly equal numbers.
+    """
     s = np.sqrt(r * r + 4 * p * c)
     high = r > 0
     return np.where(high, 2 * c / np.where(high, r + s, 1.0), (s - r) / (2 * p))
@@ -138,11 +138,16 @@ def positive_root(p: Floats, r: Floats, c: Floats) -> Floats:
 def loss_limited_window(M: Floats, B: Floats, cut: Floats, n_V: Floats, n_R: Floats) -> Floats:
     """The sum V of the Vegas windows at the loss, if Vegas and Reno both grow up to it.
 
-    This is W_V(N) of appendix A of the paper ``devendictis``. It follows from V (1 - lambda) = n_V
-    (N - 1), R/2 = n_R (N - 1) and V + R = mu T + B + 1. R is the sum of the Reno windows at the
-    loss, N the number of mini-cycles (round trips), lambda the factor of Vegas's window at a loss,
-    mu T the bandwidth-delay product and B the buffer. For one source each V = (mu T + B + 1)/(3 - 2
-    lambda).
+    This is W_V(N) of appendix A of the paper ``devendictis``; N is the number of mini-cycles (round
+    trips) in a cycle. A loss multiplies V by lambda and halves the sum R of the Reno windows. Then
+    each window grows by one packet per mini-cycle. With n_V Vegas and n_R Reno sources,
+
+        V (1 - lambda) = n_V (N - 1),
+        R/2 = n_R (N - 1),
+        V + R = mu T + B + 1.
+
+    mu T is the bandwidth-delay product and B the buffer. The solution for one source of each law is
+    V = (mu T + B + 1)/(3 - 2 lambda).
     """
     return (M + B + 1) * n_V / (n_V + 2 * n_R * (1 - cut))
 
@@ -150,11 +155,11 @@ def loss_limited_window(M: Floats, B: Floats, cut: Floats, n_V: Floats, n_R: Flo
 def still_grows(
     M: Floats, B: Floats, cut: Floats, n_V: Floats, n_R: Floats, lower: Edge, response: Floats
 ) -> npt.NDArray[np.bool_]:
-    """Whether Vegas's backlog is still below its lower threshold when the buffer overflows.
+    """Whether Vegas's backlog is still below its lower limit when the buffer overflows.
 
-    The buffer is then smaller than B_th, and Vegas's window is that of appendix A of the paper
-    ``devendictis``. Vegas sees the queue of ``response`` round trips ago; in each of them the queue
-    grew by n_V + n_R packets, one for each source.
+    Then its window is that of appendix A of the paper ``devendictis``. Vegas sees the queue as it
+    was ``response`` round trips ago. Since then the queue has grown by n_V + n_R packets per round
+    trip, one for each source.
     """
     seen = np.clip(B + 1 - response * (n_V + n_R), 0.0, B)
     return loss_limited_window(M, B, cut, n_V, n_R) <= lower.window(seen)
@@ -163,15 +168,18 @@ def still_grows(
 def held_window(path: Path) -> Floats:
     """The sum V of the Vegas windows at the loss, if Vegas stops growing and never has to shrink.
 
-    Vegas stops at its lower edge V = h + X/q, a function of the queue q with the constants h
-    (``shift``) and X (``pull``). So it stops when the queue is q_b = X/(V - h). The sum of Reno's
-    windows is then mu T + q_b - V. Vegas has grown from lambda V, where lambda is the factor of its
-    window at a loss. In the same number of round trips Reno has grown from half of its
-    R(N) = mu T + B + 1 - V at the loss. So
+    Let lambda be the factor of Vegas's window at a loss. After the last loss the Vegas windows
+    added up to lambda V. They have grown to V by one packet each per round trip. In the same time
+    the sum of the Reno windows has grown from (mu T + B + 1 - V)/2, half of its value at the loss,
+    to mu T + q_b - V. mu T is the bandwidth-delay product, B the buffer, and q_b the queue when
+    Vegas stops.
+
+    Vegas stops at the lower limit of its backlog. There V = h + X/q_b, where ``path.lower`` gives
+    the constants h (``shift``) and X (``pull``). So the growth of the Reno windows is
 
         n_R (1 - lambda) V / n_V = mu T + X/(V - h) - V - (mu T + B + 1 - V)/2.
 
-    If q_b >= B, Vegas stops at q = B, the largest queue that it sees, so V = h + X/B.
+    If this gives q_b >= B, Vegas stops at q = B, the longest queue that it sees, and V is h + X/B.
     """
     M, B, h = path.M, path.B, path.lower.shift
     k = path.n_reno * (1 - path.cut) / path.n_vegas + 0.5
@@ -182,15 +190,16 @@ def held_window(path: Path) -> Floats:
 def final_windows(path: Path) -> tuple[Floats, Floats]:
     """The least and the greatest sum V of the Vegas windows at the loss; mostly they are equal.
 
-    In the paper ``devendictis`` V is W_V(N). If Vegas grows up to the loss, V is that of appendix
-    A. If Vegas's backlog reaches its upper limit, V is its window at rest, by equation (7), with a
-    full buffer, or its least window. Between the two limits of its backlog Vegas holds its window,
-    and V is that window.
+    V is W_V(N) in the paper ``devendictis``. There are three cases:
 
-    If Vegas is never cut (lambda = 1), *every* window of a range returns after a cycle. With the
-    least of them, Vegas's backlog is at its lower limit when the queue of the cycle is shortest.
-    With the greatest, it is at its upper limit when the queue is longest. A smaller window grows to
-    the least, a larger one falls to the greatest.
+    - Vegas grows up to the loss. V is then given by appendix A of the paper.
+    - Vegas's backlog reaches its upper limit. V is then given by equation (7) for a full buffer, or
+      is the least window of Vegas if that is larger.
+    - Vegas's backlog stays between its two limits. V is then the window that Vegas holds.
+
+    If Vegas is never cut (lambda = 1) and stops growing, a whole range of V is possible. At the
+    least V, Vegas's backlog is at its lower limit when the queue is shortest. At the greatest V,
+    its backlog is at its upper limit when the queue is longest.
     """
     grown = loss_limited_window(path.M, path.B, path.cut, path.n_vegas, path.n_reno)
     most = np.minimum(grown, np.maximum(path.upper.window(path.B), path.floor))
@@ -204,9 +213,10 @@ def final_windows(path: Path) -> tuple[Floats, Floats]:
 def cycle(path: Path, V_N: Floats) -> Sums:
     """Packets sent, durations and windows in a steady cycle from one loss to the next.
 
-    ``V_N`` is the sum of the Vegas windows in packets just before each of the two losses. If
-    Vegas's backlog still exceeds its upper limit at the second loss, this sum does not return to
-    ``V_N`` there. Then ``V_N`` is replaced by a sum that does return to its value.
+    The Vegas windows add up to ``V_N`` packets just before each loss. In some cycles Vegas's
+    backlog is still above its upper limit at the second loss. The sum is then greater than ``V_N``
+    there, so the cycle is not steady. In this case ``V_N`` is replaced by the sum of a steady
+    cycle.
     """
     M, B, n_R = path.M, path.B, path.n_reno
     course = _course(path, V_N)
@@ -272,21 +282,20 @@ def _course(path: Path, V_N: Floats) -> Course:
     q_c = upper.queue(V_b)
     q_c = np.where((q_c <= B) & (V_b > path.floor), np.maximum(q_c, q_b), B + 1)
 
-    # V is the sum of the n_V Vegas windows, q the number of packets in the queue. If Vegas's
-    # backlog is at its upper threshold, V = h + X/q (the paper's equation (17), with constants h
-    # and X). As the n_R Reno windows grow, q grows, so V should fall along this curve. But a Vegas
-    # window falls by at most one packet per round trip. If n_R > n_V, this may be too slow, and V
-    # stays above the curve for some round trips. They are called the lag, and `lag` is their
-    # number. The lag begins at V = V_b and q = q_c. In each of its round trips V falls by n_V
-    # packets, and the sum of the Reno windows grows by n_R packets, so q grows by n_R - n_V
-    # packets. After t round trips V is on the curve again if
-    # (V_b - n_V t - h) (q_c + (n_R - n_V) t) = X. If q would then be above the buffer B, the lag
-    # ends instead at V = h + X/B, because at most B packets wait. The lag ends earlier if the Vegas
-    # windows reach the least window, or if a packet is lost (at q = B + 1).
+    # V is the sum of the n_V Vegas windows, q the number of packets in the queue. Vegas's backlog
+    # is at its upper threshold on the curve V = h + X/q (the paper's equation (17), with constants
+    # h and X). As Reno fills the queue, V should fall along this curve.
+    # But V falls by at most n_V packets per round trip. The n_R Reno windows grow by one packet
+    # each, so q then grows by n_R - n_V packets. If n_R > n_V, V may fall too slowly and stay above
+    # the curve for `lag` round trips. It is on the curve again when
+    # (V_b - n_V lag - h) (q_c + (n_R - n_V) lag) = X.
+    # Here V_b and q_c are V and q at the start of the lag.
     more = (n_R > n_V) & (q_c < B)
     surplus = np.where(more, n_R - n_V, 1.0)
     lag = np.maximum((V_b - upper.shift) / n_V - q_c / surplus, 0.0)
+    # At most B packets wait, so V falls no further than h + X/B.
     lag = np.where(q_c + surplus * lag <= B, lag, (V_b - upper.window(B)) / n_V)
+    # V falls no further than the least window. The lag ends early if a packet is lost (q = B + 1).
     lag = np.minimum(lag, np.maximum(V_b - path.floor, 0.0) / n_V)
     lag = np.where(more, np.minimum(lag, (B + 1 - q_c) / surplus), 0.0)
     q_d, V_d = q_c + surplus * lag, V_b - n_V * lag
@@ -304,14 +313,15 @@ def _course(path: Path, V_N: Floats) -> Course:
 
 
 def _lagging_window(path: Path, least: Floats) -> Floats:
-    """The sum V of the Vegas windows at a loss, if Vegas's backlog then still exceeds beta.
+    """The sum V of the Vegas windows at a loss, if Vegas's backlog then exceeds its upper limit.
 
-    As Reno fills the queue, Vegas's backlog rises above beta.  Vegas then shrinks by at most one
-    packet per flow and round trip, so the next loss may come while the backlog is still above beta.
-    In a steady cycle V at the next loss equals V at the last one; this equation is solved for V.
-    The solution lies between two bounds.  The lower bound is ``least``: a cycle that begins with
-    this V ends with a larger one.  The upper bound is the V at a loss if Vegas never shrank: a
-    cycle that begins with it ends with a smaller V.
+    Reno fills the queue, so Vegas's backlog rises above the limit. Each Vegas window then shrinks,
+    but by at most one packet per round trip. So the next loss may come before the backlog is back
+    at the limit.
+
+    In a steady cycle V is the same at both losses. This equation is solved between two bounds. A
+    cycle that begins with the lower bound, ``least``, ends with a larger V. The upper bound is the
+    V at a loss if Vegas never shrank. A cycle that begins with it ends with a smaller V.
     """
     from scipy.optimize import elementwise  # heavy, and rarely needed
 
@@ -332,10 +342,10 @@ def _lagging_window(path: Path, least: Floats) -> Floats:
 def _filling(M: Floats, B: Floats, course: Course) -> tuple[Floats, Floats, Floats]:
     """Length and two integrals of each phase in which the queue is empty or grows linearly.
 
-    The length is in mini-cycles (round trips).  The integrals are over the number of the
-    mini-cycle: the first is that of mu T + q, the second that of (mu T + q) min(q, B).  mu T is the
-    bandwidth-delay product and B the buffer.  q is the sum of all windows less mu T, at least 0;
-    min(q, B) is the number of waiting packets.
+    The length is in mini-cycles (round trips). The first integral is that of mu T + q over the
+    mini-cycles, the second that of (mu T + q) min(q, B). mu T is the bandwidth-delay product and B
+    the buffer. q is the sum of all windows less mu T, at least 0. Of these q packets, min(q, B)
+    wait in the buffer.
     """
     q, p = course.queue[..., :-1], course.queue[..., 1:]
     M, B = M[..., None], B[..., None]
@@ -354,13 +364,15 @@ def _filling(M: Floats, B: Floats, course: Course) -> tuple[Floats, Floats, Floa
 def _following(path: Path, q: Floats, p: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     """Length and integrals of phase 3, in which the queue grows from ``q`` to ``p`` packets.
 
-    In this phase Vegas's backlog stays at the greatest value at which Vegas does not shrink. By
-    equation (17) of the paper ``devendictis`` the sum of the Vegas windows is then V = h + X/q,
-    with constants h (``shift``) and X (``pull``) of ``path.upper``. The sum of the Reno windows is
-    R = mu T + q - V, where mu T is the bandwidth-delay product. R grows by n_R packets in each
-    mini-cycle (round trip) i, so di = dR/n_R = (1 + X/q^2) dq/n_R. With this, all integrals are
-    elementary functions of q. Returns the length in mini-cycles, and the integrals over i of W = mu
-    T + q, of q W and of V.
+    In this phase Vegas's backlog stays at its upper limit. By equation (17) of the paper
+    ``devendictis``, the Vegas windows add up to V = h + X/q. ``path.upper`` gives the constants
+    h (``shift``) and X (``pull``). The Reno windows add up to R = mu T + q - V, where mu T is the
+    bandwidth-delay product.
+
+    R grows by n_R packets in each mini-cycle (round trip) i. So di = dR/n_R = (1 + X/q^2) dq/n_R,
+    and every integral over i becomes an integral over q.
+
+    Returns the length in mini-cycles, and the integrals of W = mu T + q, of q W and of V over i.
     """
     M, X, h = path.M, path.upper.pull, path.upper.shift
     safe = np.where(p > q, q, 1.0)  # an empty phase has no queue to divide by

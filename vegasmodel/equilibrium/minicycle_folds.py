@@ -1,21 +1,22 @@
 """Which steady cycles Vegas and Reno have at each buffer size, and at which sizes cycles vanish.
 
-Vegas and Reno share a drop-tail link with a buffer of B packets (the paper ``devendictis``). When
-the buffer overflows, each source whose window still grows loses a packet. So there may be two
-steady cycles from overflow to overflow. In the first cycle, Vegas still grows at every overflow, so
-every overflow multiplies Vegas's window by a factor lambda below 1. In the second cycle, Vegas has
-stopped growing before every overflow, and loses nothing.
+Vegas and Reno share a drop-tail link with a buffer of B packets (the paper ``devendictis``). A
+cycle lasts from one overflow of the buffer to the next. At an overflow each source whose window
+still grows loses a packet. So there may be two steady cycles. In the first cycle, Vegas still grows
+at every overflow, and every overflow multiplies its window by a factor lambda below 1. In the
+second cycle, Vegas has stopped growing before every overflow, and loses nothing.
 
 To connect the two cycles, suppose that a fraction p of the overflows cuts Vegas's window. Then an
 overflow multiplies this window by lambda^p on average (geometric mean). Let V(p) be the window that
-Vegas would have at the next overflow if it grew all the time. Let E be the window at which Vegas's
-backlog equals its lower threshold while B packets are in the queue. (If Vegas reacts to the queue
-late, as the argument ``response`` may say, fewer packets take the place of B.) If V(p) < E, Vegas
-still grows at the overflow and is cut. If V(p) > E, it has stopped before. So
+Vegas would reach at the next overflow if it grew all the time. Let E be the window at which Vegas's
+backlog equals its lower threshold when B packets are in the queue. (If Vegas reacts late, by
+``response`` round trips, the queue at that earlier time is used.) If V(p) < E, Vegas still grows at
+the overflow and is cut. If V(p) > E, it has stopped before. So
 
     p = 1 where V(p) < E,    p = 0 where V(p) > E,    any p from 0 to 1 where V(p) = E.
 
-With p = clip(z, 0, 1) this is one equation in one unknown z (the normal map, Robinson 1992):
+Let z be a real number, and let p be z limited to the range from 0 to 1. Then the three conditions
+are one equation for z (the normal map, Robinson 1992):
 
     ln(V(p)/E) + z - p = 0.
 
@@ -53,8 +54,9 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 class Cycles:
     """Steady cycles of Vegas and Reno at different buffer sizes: arrays with one entry per cycle.
 
-    The cycles are in the order of the curve of solutions, along which the buffer size may rise and
-    fall. Throughputs are those of one flow.
+    The entries follow the curve of solutions from the smallest buffer on. Where the curve turns
+    back, the buffer size falls again. So there may be several cycles for one buffer size.
+    Throughputs are those of one flow.
     """
 
     buffer: Floats  # packets
@@ -84,15 +86,17 @@ def cycles(
 ) -> Cycles:
     """The steady cycles as the buffer size varies: one curve of solutions from the smallest buffer.
 
-    A fraction p of the overflows cuts Vegas's window, so an overflow multiplies the window by
-    lambda^p on average. At the smallest buffer p = 1. Further along the curve p may be smaller.
+    A loss multiplies Vegas's window by lambda = ``decrease``, which is below 1. Only a fraction p
+    of the overflows cuts the window, so an overflow multiplies it by lambda^p on average. At the
+    smallest buffer p = 1. Further along the curve p may be smaller. `minicycle.solve`, called with
+    ``decrease`` = lambda^p, gives the throughputs.
 
-    capacity is in pkt/s, rtt in s, alpha (the lower threshold) in packets, and ``buffers`` are the
-    least and the greatest buffer in packets. decrease is lambda < 1, the factor of Vegas's window
-    at a loss. ``variant`` and ``response`` are as in `minicycle.solve`. The throughputs come from
-    `minicycle.solve`, called with lambda^p as the factor at a loss. Raises FieldError for arguments
-    out of range, for decrease = 1, and for a least buffer above B_th (`minicycle.threshold`), where
-    no cycle has p = 1.
+    ``capacity`` is in pkt/s, ``rtt`` in s, and ``alpha``, the lower threshold, in packets.
+    ``buffers`` are the least and the greatest buffer in packets. ``variant`` and ``response`` are
+    as in `minicycle.solve`.
+
+    Raises FieldError for arguments out of range, and for a least buffer so large that no cycle has
+    p = 1.
     """
     M = float(positive("capacity", capacity) * positive("rtt", rtt))
     A, lag = float(positive("alpha", alpha)), float(numbers("response", response))

@@ -1,12 +1,13 @@
 """The equations (7) to (17) and appendix A of the paper `devendictis`, exactly as printed.
 
 The paper models a Vegas source beside a Reno source (`minicycle` describes the model). Two of its
-equations are wrong. Comments mark them, and `docs/errata.md` has the derivations. The numbers of
-packets sent in a cycle are sums over mini-cycles (round trips): from 1 to a, from a to b, and from
-b to N. In general a, b and N are not whole numbers. The closed forms of the sums are evaluated with
-a, b and N as they are. The last sum, of Vegas's windows (17), has no closed form. It is computed
-with the formula of Euler and Maclaurin. If b and N are whole numbers, the formula agrees with the
-sum to 1e-4 packets.
+equations are wrong. Comments mark them, and `docs/errata.md` has the derivations.
+
+The mini-cycles (round trips) of a cycle have the numbers 1 to N. A cycle has three phases: from 1
+to a, from a to b, and from b to N. The packets sent in a phase are a sum over its mini-cycles. In
+general a, b and N are not whole numbers. The paper's closed forms of the sums are evaluated with a,
+b and N as they are. Only the last sum of Vegas's windows (17) has no closed form. The formula of
+Euler and Maclaurin replaces it. If b and N are whole numbers, its error is at most 1e-4 packets.
 """
 
 from __future__ import annotations
@@ -42,10 +43,10 @@ def throughput(
 def equilibrium(
     mu: Floats, T: Floats, B: Floats, alpha: Floats, lam: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """The cycle for a buffer B above B_th, where Vegas reaches its equilibrium, as printed.
+    """The cycle for a buffer above B_th, by the printed equations: Vegas reaches its equilibrium.
 
-    Returns the packets P_Vegas and P_Reno of a cycle, and its duration Delta in seconds, by the
-    equations that the paper ``devendictis`` prints.
+    Returns P_Vegas and P_Reno, the packets that each flow sends in a cycle, and Delta, the duration
+    of the cycle in seconds. The equations are those of the paper ``devendictis``.
     """
     M = mu * T
     # (7) at q = B
@@ -88,14 +89,18 @@ def vegas_window(W_R: Floats, M: Floats, alpha: Floats) -> Floats:
 
 
 def phase_3_sum(W_R: Floats, steps: Floats, M: Floats, alpha: Floats) -> Floats:
-    """Vegas's packets in phase 3 of a cycle, C_V: the sum of Vegas's windows.
+    """C_V, the packets that Vegas sends in phase 3 of a cycle: the sum of its windows.
 
-    The windows are those of equation (17) of the paper ``devendictis``. The sum is over the
-    mini-cycles (round trips) i of the phase. Their number ``steps`` need not be whole, so the
-    formula of Euler and Maclaurin replaces the sum. It adds three terms: the integral of the window
-    W_V over i, half the difference of W_V between the two ends, and a twelfth of the difference of
-    dW_V/di between the two ends. The integral is computed over the queue q, with W_V = alpha + X/q
-    and di = (1 + X/q^2) dq. Here X = alpha mu T, and mu T is the bandwidth-delay product.
+    The sum is over the mini-cycles (round trips) i of the phase, with the windows W_V of equation
+    (17) of the paper ``devendictis``. The number of mini-cycles, ``steps``, need not be whole. So
+    the formula of Euler and Maclaurin replaces the sum by three terms:
+
+    - the integral of W_V over i,
+    - half the difference between the last and the first W_V,
+    - a twelfth of the difference between the last and the first dW_V/di.
+
+    The integral is computed over the queue q. With the bandwidth-delay product mu T and X = alpha
+    mu T, we have W_V = alpha + X/q and di = (1 + X/q^2) dq.
     """
     X = alpha * M
 
@@ -111,10 +116,10 @@ def phase_3_sum(W_R: Floats, steps: Floats, M: Floats, alpha: Floats) -> Floats:
 
 
 def appendix_a(mu: Floats, T: Floats, B: Floats, lam: Floats) -> tuple[Floats, Floats, Floats]:
-    """The cycle for a buffer B below B_th, where Vegas never reaches its equilibrium, as printed.
+    """The cycle for a buffer below B_th, by the printed equations: Vegas grows until the loss.
 
-    Returns the packets P_Vegas and P_Reno of a cycle, and its duration Delta in seconds, by the
-    equations that the paper ``devendictis`` prints in appendix A.
+    Returns P_Vegas and P_Reno, the packets that each flow sends in a cycle, and Delta, the duration
+    of the cycle in seconds. The equations are those of appendix A of the paper ``devendictis``.
     """
     M = mu * T
     N = (M + B + 1) * (1 - lam) / (3 - 2 * lam) + 1

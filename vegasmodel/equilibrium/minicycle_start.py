@@ -1,14 +1,14 @@
 """Vegas's window after the first overflow of the buffer, if Vegas and Reno start together.
 
 Vegas and Reno move in cycles from overflow to overflow. In general the steady cycle does not depend
-on the start. But suppose that Vegas never loses a packet, and holds its window at all backlogs in
-some range. Then there are many steady cycles, each with another window of Vegas. Which one follows
-depends on Vegas's window after the first overflow.
+on the start. It does if Vegas never loses a packet and holds its window in a range of backlogs.
+Then there are many steady cycles, each with another window of Vegas, and the window after the first
+overflow decides which of them follows.
 
 All sources start together in an empty network, in slow start. Reno's window doubles each RTT.
 Vegas's window doubles every second RTT (in Linux each RTT), until its backlog exceeds gamma. After
-that Vegas grows or shrinks by one packet per RTT, unless its backlog is in the range in which it
-holds its window. At the overflow every source that still grows is cut.
+that Vegas grows or shrinks by one packet per RTT, or holds its window, as its backlog demands. At
+the overflow every source that still grows is cut.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ LONGEST = 2000  # mini-cycles; doubling ends before 1024 of them, or float64 doe
 
 
 def edge(backlog: Floats, variant: Variant, n_V: Floats, M: Floats) -> Edge:
-    """The sum of the Vegas windows as a function of the queue, if each backlog is ``backlog``.
+    """The sum of the Vegas windows as a function of the queue, at the same ``backlog`` per flow.
 
-    The backlog of a flow, in packets, is computed as the variant does. The function is equation (7)
-    of the paper ``devendictis``. n_V is the number of Vegas flows and M the bandwidth-delay product
-    in packets.
+    This is equation (7) of the paper ``devendictis``. The backlog is in packets, computed by the
+    formula of ``variant``. n_V is the number of Vegas flows and M the bandwidth-delay product in
+    packets.
     """
     A = n_V * np.maximum(backlog, 0.0)
     return Edge(shift=np.zeros_like(A) if find(variant).backlog_over_base else A, pull=A * M)
@@ -45,11 +45,11 @@ def edge(backlog: Floats, variant: Variant, n_V: Floats, M: Floats) -> Edge:
 def edges(
     alpha: Floats, beta: Floats, variant: Variant, n_V: Floats, M: Floats
 ) -> tuple[Edge, Edge]:
-    """Two functions of the queue: the sum of the Vegas windows at the least and greatest backlog.
+    """The sum of the Vegas windows as a function of the queue, at both limits of the backlog.
 
-    Vegas keeps its window if its backlog is between these two backlogs. They follow from alpha,
-    beta and the rounding of the variant. Each function is an ``Edge``: equation (7) of the paper
-    ``devendictis`` at one of the two backlogs.
+    Vegas keeps its window while its backlog is between these two limits. They follow from alpha,
+    beta and the rounding of the variant. The first function is for the lower limit, the second for
+    the upper one.
     """
     lower, upper = dead_zone(alpha, beta, variant)
     return edge(lower, variant, n_V, M), edge(upper, variant, n_V, M)

@@ -1,20 +1,20 @@
 """Vegas flows over several links: the equilibrium as the maximum of a sum of utilities.
 
 Flow i has the rate r_i, the threshold alpha_i, and the over-estimate x_i of its propagation delay.
-q_i is the queueing delay of its path, the sum over the links. In equilibrium the flow keeps alpha_i
-packets queued by its own measurement: r_i (q_i - x_i) = alpha_i. This is the optimality condition
-of the problem
+q_i is the queueing delay of its path, the sum over the links. In equilibrium the backlog that the
+flow computes is alpha_i: r_i (q_i - x_i) = alpha_i. This is the optimality condition of the problem
 
-    maximise  sum_i alpha_i ln r_i + x_i r_i    subject to  A r <= c,
+    maximise  sum_i alpha_i ln r_i + x_i r_i    subject to  A r <= c.
 
-where c holds the capacities, and the matrix A shows which flows cross which links. The queueing
-delays of the links are the prices (Lagrange multipliers) of this problem. The equilibrium exists,
-and its rates are unique, because the objective is strictly concave. The prices are unique if the
-rows of A for the full links are independent. Otherwise one valid set of prices is returned.
+c is the vector of the links' capacities. The matrix A shows which flows cross which links. The
+queueing delays of the links are the prices (Lagrange multipliers) of this problem. The equilibrium
+exists, and its rates are unique, because the objective is strictly concave. The queueing delays are
+unique if the rows of A for the full links are linearly independent. Otherwise one of the possible
+sets is returned.
 
-The model has one threshold per flow. A flow with alpha < beta may keep any number of packets
-between the two queued; so solve once with alpha and once with beta. In the model no buffer
-overflows and no ACK waits in a queue. Propagation delays have no effect on the result.
+The model has one threshold per flow. A flow with alpha < beta may keep any backlog between the two,
+so solve once with alpha and once with beta. In the model no buffer overflows and no ACK waits in a
+queue. Propagation delays have no effect on the result.
 """
 
 from __future__ import annotations
@@ -38,11 +38,12 @@ ACCURATE = 1e-10  # KKT residual of a certified answer
 
 @dataclass(frozen=True)
 class Certificate:
-    """How far rates and prices are from the optimality (KKT) conditions; all relative, >= 0.
+    """How much rates and queueing delays violate the four optimality (KKT) conditions.
 
-    A price is a link's queueing delay.  Small values prove optimality, since the problem is convex.
+    Each field is a relative error, at least 0. Small errors prove that the solution is optimal,
+    since the problem is convex. A price is a link's queueing delay.
 
-    - ``stationarity``: the largest ``|r_i (q_i - x_i) / alpha_i - 1|`` of all flows i.  r_i is the
+    - ``stationarity``: the largest ``|r_i (q_i - x_i) / alpha_i - 1|`` of all flows i. r_i is the
       rate, q_i the queueing delay of the path, x_i the over-estimate of baseRTT and alpha_i the
       threshold.
     - ``primal``: the largest excess of a link's load over its capacity, divided by the capacity.
@@ -90,13 +91,14 @@ def solve(
 ) -> Equilibrium:
     """Rates and queueing delays of Vegas flows over several links.
 
-    ``routing`` [link, flow]: 1 where the flow crosses the link (or how often), else 0;
-    ``capacity`` [link] pkt/s; ``alpha`` [flow] packets, ``over_estimate`` [flow] s.
+    - ``routing`` [link, flow]: how often the flow crosses the link, usually 0 or 1.
+    - ``capacity`` [link]: pkt/s.
+    - ``alpha`` [flow]: the backlog in packets that the flow keeps.
+    - ``over_estimate`` [flow]: by how many seconds the flow over-estimates its propagation delay.
 
-    An interior-point solver (Clarabel, exponential cones) finds the full links; Newton steps on
-    their prices bring the residual down to rounding.  Raises ``ValueError`` for shapes that do
-    not fit, a flow without links, and values that are not positive; ``ExtraMissing`` without
-    Clarabel.
+    The solver Clarabel finds approximate queueing delays, and Newton steps make them exact up to
+    rounding. Raises ``ValueError`` for arrays whose shapes do not fit, numbers out of range, or a
+    flow without links, and ``ExtraMissing`` if Clarabel is not installed.
     """
     need("network", "the equilibrium of several links")
     A, c, a, x = _checked(routing, capacity, alpha, over_estimate)
@@ -140,8 +142,9 @@ def certificate(
 def parking_lot(links: int, long: int = 1, cross: int = 1) -> Floats:
     """The routing matrix of ``long`` flows over all ``links``, then ``cross`` flows on each link.
 
-    It is the parking-lot topology of the paper ``podlesny``, section IV-H, which has 5 links, 20
-    long flows and 20 cross flows on each link, all Vegas.
+    It has one row per link and one column per flow. The paper ``podlesny`` uses this parking-lot
+    topology in section IV-H, with 5 links, 20 long flows and 20 cross flows on each link, all
+    Vegas.
     """
     links, long, cross = count("links", links), count("long", long, 0), count("cross", cross, 0)
     own = np.kron(np.eye(links), np.ones((1, cross)))
@@ -168,11 +171,14 @@ def _checked(
 
 
 def _interior_point(A: Floats, c: Floats, a: Floats, x: Floats) -> Floats:
-    """The links' queueing delays ("prices"), s, by the solver Clarabel for convex problems.
+    """Approximate queueing delays of the links, s, from the solver Clarabel for convex problems.
 
-    It minimises -sum_i (alpha_i t_i + x_i r_i) subject to t_i <= ln r_i and to the capacities, for
-    the rates r_i, thresholds alpha_i and over-estimates x_i of baseRTT. Rates are in units of the
-    fair share and loads in units of the capacity; in other units Clarabel sometimes fails.
+    Clarabel minimises -sum_i (alpha_i t_i + x_i r_i), where t_i <= ln r_i and no link is
+    overloaded. Flow i has the rate r_i, the threshold alpha_i and the over-estimate x_i of baseRTT.
+    At the minimum t_i = ln r_i. The queueing delays are the Lagrange multipliers of the links.
+
+    Rates are divided by the flow's fair share and loads by the link's capacity, because Clarabel
+    sometimes fails otherwise. If it fails all the same, the result is only a rough estimate.
     """
     import clarabel
     from scipy import sparse
@@ -208,9 +214,9 @@ def _interior_point(A: Floats, c: Floats, a: Floats, x: Floats) -> Floats:
 
 
 def _placed(flows: int, place: int, value: float) -> Any:
-    """A sparse matrix of shape (3 n, n): column i has ``value`` in row ``3 i + place``, else 0.
+    """A sparse matrix with 3 ``flows`` rows and ``flows`` columns.
 
-    n is the number of flows, ``flows``.
+    Column i holds ``value`` in row ``3 i + place``, and is 0 elsewhere.
     """
     from scipy import sparse
 
@@ -221,12 +227,12 @@ def _placed(flows: int, place: int, value: float) -> Any:
 
 
 def _polish(A: Floats, c: Floats, a: Floats, x: Floats, prices: Floats) -> Floats:
-    """Make the links' ``prices`` (queueing delays, s) exact, by projected Newton steps (Bertsekas).
+    """Make the links' queueing delays ``prices`` (s) exact, by projected Newton steps (Bertsekas).
 
-    The steps solve the dual problem: they minimise c . prices - sum_i alpha_i ln(q_i - x_i) over
-    all prices >= 0.  q_i is the queueing delay of flow i's path and x_i its over-estimate of
-    baseRTT.  If several steps are equally good (redundant links), the shortest is taken.  The steps
-    end when rounding errors prevent a smaller residual.
+    The steps solve the dual problem: minimise c . prices - sum_i alpha_i ln(q_i - x_i) for prices
+    >= 0. c is the vector of the capacities. alpha_i is the threshold of flow i, q_i the queueing
+    delay of its path, and x_i its over-estimate of baseRTT. The steps end when the error no longer
+    falls.
     """
     B = A / c[:, None]
     y = prices * c  # packets queued at each link

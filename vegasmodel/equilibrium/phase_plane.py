@@ -7,9 +7,9 @@ paper ``boutremans``:
 
     Diff_i = W_i - W_i (d_i + x_i)/(d_i + Delta)
 
-In the variant ``linux`` the backlog is larger by the factor 1 + (Delta - x_i)/(d_i + x_i), the RTT
-over baseRTT. The window grows if Diff_i is below alpha, shrinks if Diff_i is above beta, and does
-not change in between. Units: packets, seconds, packets per second.
+In the variant ``linux`` the backlog is Diff_i times RTT/baseRTT, that is (d_i + Delta)/(d_i + x_i).
+The window grows if the backlog is below alpha, and shrinks if it is above beta. In between the
+window does not change. Units: packets, seconds, packets per second.
 
 Source: the paper ``boutremans``, (1), (3) and figure 6.
 """
@@ -38,10 +38,10 @@ def reckoned(
     rtt: ArrayLike,
     variant: str = "paper",
 ) -> tuple[Floats, Floats]:
-    """The backlogs, and the queueing delay, if the windows have the constant values ``windows``.
+    """The backlogs that the Vegas flows compute, and the queueing delay, at constant windows.
 
-    ``windows`` has shape [..., n].  Returns the backlog in packets that each Vegas flow computes,
-    [..., n], and the queueing delay in s, [...].
+    ``windows`` has the shape [..., n] for n flows. Returns the backlogs in packets, [..., n], and
+    the queueing delay in s, [...].
     """
     word("variant", variant, VARIANTS)
     c = float(positive("capacity", capacity))
@@ -66,11 +66,11 @@ def drift(
     rtt: ArrayLike,
     variant: str = "paper",
 ) -> NDArray[np.int64]:
-    """Whether Vegas makes each window grow (1), hold (0) or shrink (-1), [..., n].
+    """Whether Vegas makes each window grow (1), hold (0) or shrink (-1).
 
-    A window grows if its flow's backlog is below ``lower`` packets and shrinks if it is above
-    ``upper`` packets (equation (1) of the paper ``boutremans``). ``stacks.dead_zone`` gives these
-    limits.
+    A window grows if its flow's backlog is below ``lower`` packets, and shrinks if it is above
+    ``upper`` packets (equation (1) of the paper ``boutremans``). ``stacks.dead_zone`` computes
+    these two limits from alpha and beta.
     """
     diff, _ = reckoned(windows, over_estimate, capacity, rtt, variant)
     low, high = numbers("lower", lower), numbers("upper", upper, infinite=True)
@@ -89,12 +89,12 @@ def level(
     delays: ArrayLike,
     variant: str,
 ) -> Floats:
-    """The windows [m, 2] of two flows, if the backlog of flow number ``flow`` is ``edge`` packets.
+    """The windows of two flows at which flow number ``flow`` has a backlog of ``edge`` packets.
 
-    There is one row for each of the m queueing delays in ``delays``.  At the delay Delta the flow
-    with this backlog has the rate edge/(Delta - x) (in the variants ``paper`` and ``ns2``), where x
-    is its over-estimate of baseRTT.  The other flow gets the rest of the capacity.  A row is NaN if
-    Delta <= x, or if the rate exceeds the capacity.
+    The result has one row with both windows for each queueing delay in ``delays``. Let Delta be the
+    queueing delay, and x the flow's over-estimate of baseRTT. The flow has this backlog if its rate
+    is edge/(Delta - x). (In the variant ``linux`` the formula differs.) The other flow gets the
+    rest of the capacity. A row is NaN if Delta <= x, or if the rate exceeds the capacity.
     """
     word("variant", variant, VARIANTS)
     numbers("flow", flow, 0, 1)

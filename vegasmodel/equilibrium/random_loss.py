@@ -2,8 +2,8 @@
 
 PFTK is the model of Padhye, Firoiu, Towsley and Kurose (1998). Every packet is lost with
 probability ``p``, independently, before it reaches the link. Times are in seconds, windows in
-packets, rates in packets per second. All laws are approximations. Each function's docstring says
-what its law leaves out. ``symbolic.random_loss`` has the derivations.
+packets, rates in packets per second. All results are approximations. The docstring of each function
+says what it leaves out. ``symbolic.random_loss`` has the derivations.
 """
 
 from __future__ import annotations
@@ -55,12 +55,16 @@ def square_root(
 ) -> Floats:
     """The square-root law: rate of AIMD without timeouts, pkt/s, ``K(d) / (rtt sqrt(b p))``.
 
-    p is the loss probability, ``b`` the packets per ACK, d = ``decrease`` the window factor at a
-    loss. If losses come every 1/p packets, K = sqrt((1 + d) / (2 (1 - d))), 1.2247 for d = 1/2. If
-    they are independent, K = 1 / (sqrt(2) (1 - d) m(d)), with m from ``random_factor``: 1.3098.
-    Infinite for p = 0 or d = 1. Arguments broadcast.
+    p is the loss probability, and ``b`` the number of packets per ACK. A loss multiplies the window
+    by d = ``decrease``. The constant K depends on ``losses``:
 
-    Raises ``FieldError`` outside 0 <= p <= 1, 0 <= d <= 1, b > 0, rtt > 0.
+    - "periodic": a loss comes every 1/p packets, and K = sqrt((1 + d) / (2 (1 - d))). For d = 1/2
+      this is 1.2247.
+    - "random": losses are independent, and K = 1 / (sqrt(2) (1 - d) m(d)), where m is
+      ``random_factor``. For d = 1/2 this is 1.3098.
+
+    The rate is infinite for p = 0 or d = 1. Arguments broadcast. Raises ``FieldError`` outside 0 <=
+    p <= 1, 0 <= d <= 1, b > 0, rtt > 0.
     """
     word("losses", losses, ("periodic", "random"))
     p, rtt, b, d = _checked(p, rtt, b, decrease)
@@ -76,21 +80,18 @@ def square_root(
 def random_factor(decrease: ArrayLike) -> Floats:
     """The mean window at a loss, times sqrt(b p / 2), if losses are independent.
 
-    One ACK acknowledges b packets, p is the loss probability, and d = ``decrease`` the factor of
-    the window at a loss.  The result is
+    p is the loss probability, and one ACK acknowledges b packets. A loss multiplies the window by d
+    = ``decrease``. The result is
 
         m(d) = sqrt(pi)/2 prod_{k>=1} (1 - d^(2k+1)) / (1 - d^(2k)).
 
-    This is the mean of sqrt(V), where V has the same distribution as d^2 V + E, with an independent
-    exponential E of mean 1.  Its moments obey E V^s = s E V^(s-1) / (1 - d^2s).  Infinite for
-    d = 1.
+    For a window W at a loss, let V = b p W^2/2. At the next loss V has become d^2 V + E, where E is
+    exponential with mean 1. m(d) is the mean of sqrt(V) in the steady state. It is infinite for d =
+    1.
 
-    The product has infinitely many factors.  Those with k < K = ``FACTORS`` are multiplied one by
-    one.  The logarithm of factor k is f(k + 1/2) - f(k), where f(u) = ln(1 - d^(2u)).  For all
-    k >= K together, the sum of these logarithms is approximated by f'(K)/8 - f(K)/2.  For the
-    integral I of f from K to infinity, the midpoint rule with its first correction gives
-    sum f(k + 1/2) = I + f'(K)/24.  The trapezoidal rule gives sum f(k) = I + f(K)/2 - f'(K)/12.
-    The difference of the two sums is the approximation.  Its error is below 1e-11.
+    The factors with k < K = ``FACTORS`` are multiplied one by one. The logarithm of the product of
+    all other factors is approximated by f'(K)/8 - f(K)/2, where f(u) = ln(1 - d^(2u)). This follows
+    from the midpoint rule and the trapezoidal rule. The error is below 1e-11.
     """
     d = numbers("decrease", decrease, high=1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -115,13 +116,17 @@ def pftk(
 ) -> Floats:
     """Sending rate of the full PFTK model (timeouts, limited window), pkt/s; arguments broadcast.
 
-    Padhye, Firoiu, Towsley and Kurose (1998), equations (30)-(32), for any window factor d; theirs
-    is d = 1/2.  They assume that if a packet is lost, all later packets of the round are lost too,
-    as at a drop-tail queue.  So for SACK the model predicts more timeouts than occur, never fewer.
-    As a function of p, the published rate jumps where ``max_window`` begins to limit the window.
-    For p = 0 the rate is max_window / rtt, which may be infinite.  For p = 1 the sender sends one
-    packet whenever the longest timeout expires: the rate is 1/(64 T_0), where T_0 = ``timeout`` is
-    the first timeout.  Raises ``FieldError`` as ``square_root``, and for d = 1.
+    The formulas are equations (30)-(32) of Padhye, Firoiu, Towsley and Kurose (1998). In the paper
+    a loss halves the window; here it multiplies the window by any ``decrease`` below 1.
+
+    The model assumes that if a packet is lost, all later packets of the round trip are lost, too.
+    If losses are independent, fewer packets are lost. So the model then predicts too many timeouts
+    for SACK. As a function of p, the rate jumps where ``max_window`` begins to limit the window, as
+    in the paper.
+
+    For p = 0 the rate is ``max_window / rtt``, which may be infinite. For p = 1 the sender sends
+    one packet whenever the longest timeout expires, so the rate is 1/(64 T_0) with T_0 =
+    ``timeout``. Raises ``FieldError`` for arguments out of range.
     """
     p, rtt, b, d = _checked(p, rtt, b, decrease)
     T_0 = numbers("timeout", timeout)
@@ -157,12 +162,14 @@ def _pftk_timeouts(p: Floats, W: Floats) -> Floats:
 
 @same_kind
 def coarse_timeout(rtt: ArrayLike, tick: float = TICK) -> Floats:
-    """Retransmission timeout of the coarse timer of ns-2's old defaults, seconds.
+    """Retransmission timeout in s of ns-2's coarse timer, with ns-2's old defaults.
 
-    The timer counts each RTT in whole ticks, at least 1, and computes the timeout srtt + 4 rttvar
-    in integers.  For an RTT below one tick, srtt is 1 tick and rttvar stays at 1/2 tick, so the
-    timeout is 3 ticks.  For a longer RTT the number of counted ticks varies and rttvar stays at 3/4
-    tick, so the timeout is ``rtt`` + 3 ticks.
+    The timer measures each RTT as a whole number of ticks of ``tick`` seconds, at least 1. The
+    timeout is srtt + 4 rttvar, computed in integers.
+
+    - For an RTT below one tick, srtt is 1 tick and rttvar is 1/2 tick, so the timeout is 3 ticks.
+    - For a longer RTT, srtt is about one RTT. The measured RTTs vary, which keeps rttvar at 3/4
+      tick. So the timeout is ``rtt`` + 3 ticks.
     """
     rtt, tick = positive("rtt", rtt), float(positive("tick", tick))
     return np.where(rtt < tick, 3 * tick, rtt + 3 * tick)
@@ -176,12 +183,13 @@ def hold_window(
     over_estimate: ArrayLike = 0.0,
     capacity: ArrayLike = math.inf,
 ) -> Floats:
-    """Window at which Vegas stops growing: W (RTT - baseRTT) / RTT = alpha.
+    """Window W at which Vegas stops growing: its backlog W (RTT - baseRTT) / RTT equals alpha.
 
-    baseRTT is ``rtt + over_estimate``.  RTT is ``rtt + queueing``, or W / capacity if that is more,
-    because the window alone then fills the link.  In the first case W is
-    ``alpha RTT / (RTT - baseRTT)``, and infinite if RTT <= baseRTT.  In the second case W is
-    ``capacity baseRTT + alpha``.  The lesser of the two is returned.
+    baseRTT is ``rtt + over_estimate``. The function returns the lesser of two windows:
+
+    - Other flows cause the queueing delay, so RTT = ``rtt + queueing``. Then W is ``alpha RTT /
+      (RTT - baseRTT)``, or infinite if RTT <= baseRTT.
+    - The flow fills the link alone, so RTT = W / capacity. Then W is ``capacity baseRTT + alpha``.
     """
     T, q, a = positive("rtt", rtt), numbers("queueing", queueing), numbers("alpha", alpha)
     x = numbers("over_estimate", over_estimate, -math.inf)
@@ -194,11 +202,12 @@ def hold_window(
 @kinds.checked
 @dataclass(frozen=True)
 class Flow:
-    """One source on a lossy link: its law and its parameters.
+    """One TCP source on a lossy link: its congestion control ``law`` and its parameters.
 
-    ``ack_every`` is 2 with delayed ACKs.  Only Vegas uses ``alpha`` and ``over_estimate``.  By
-    default ``timeout`` is ``coarse_timeout`` (queueing adds to it) and ``decrease`` is the law's
-    own window factor.  Raises ``FieldError`` for values out of range.
+    ``rtt`` and ``timeout`` are in s, without queueing. ``ack_every`` is the number of packets per
+    ACK: 2 with delayed ACKs. Only Vegas uses ``alpha`` and ``over_estimate``. By default
+    ``timeout`` is computed by ``coarse_timeout``, and ``decrease`` is the usual window factor of
+    the law at a loss. Raises ``FieldError`` for values out of range.
     """
 
     law: str
@@ -232,14 +241,17 @@ def throughput(
     queueing: float = 0.0,
     method: Method = "rounds",
 ) -> float:
-    """Goodput of one flow on a lossy link, pkt/s.
+    """Rate of one flow on a lossy link, pkt/s.
 
-    ``queueing`` is the delay (s) that other flows' packets cause. The method ``rounds`` is the
-    Markov chain of ``loss_rounds``. There, if the window exceeds capacity times RTT, the excess
-    packets queue behind the flow's own packets; if the buffer overflows, the window is cut. The
-    methods ``pftk`` and ``square-root`` return the sending rate from the function of this name, but
-    at most the capacity. For Vegas all methods limit the window to ``hold_window``. (With ``pftk``
-    and ``square-root`` this is Samios and Vernon's approach, derived anew.)
+    ``queueing`` is the delay in s that other flows' packets cause. All methods limit the window to
+    the flow's ``max_window``, and for Vegas also to ``hold_window``. There are three methods:
+
+    - ``rounds``: the goodput by the Markov chain of ``loss_rounds``. A large window fills the
+      buffer with the flow's own packets; if the buffer overflows, the window is cut.
+    - ``pftk``: the sending rate by the function ``pftk``, at most the capacity.
+    - ``square-root``: the sending rate by the function ``square_root``, at most the capacity.
+
+    For Vegas the last two methods follow the approach of Samios and Vernon, derived anew.
     """
     _link(p, capacity, buffer, method)
     numbers("queueing", queueing)
@@ -271,13 +283,13 @@ class Share:
 
     ``regime`` says what limits them:
 
-    - ``loss-limited``: random losses leave capacity idle;
+    - ``loss-limited``: even without a queue, the rates add up to at most the capacity;
     - ``capacity-limited``: the link is full, and the mean queue is below the buffer;
     - ``buffer-limited``: the buffer stays full, and ``loss`` is more than the random loss.
 
-    ``residual`` is the sum of the rates over the capacity, less 1.  If it is not small, ``status``
-    is ``NOT_CONVERGED`` and the rates are NaN.  That happens where neither loss nor a buffer limits
-    loss-based flows.
+    ``residual`` is the sum of the rates over the capacity, less 1. In the last two regimes it must
+    be almost 0. If it is not, no solution was found: ``status`` is ``NOT_CONVERGED``, and the rates
+    are NaN. This happens if neither losses nor the buffer limits loss-based flows.
     """
 
     rates: Floats
@@ -296,14 +308,15 @@ def share(
     buffer: float = math.inf,
     method: Method = "rounds",
 ) -> Share:
-    """Rates of flows that share a lossy link, from a fixed point of the mean queueing delay q.
+    """Rates of flows that share a lossy link, and the mean queueing delay q.
 
-    Each flow sees RTT = rtt + q.  q is the least delay at which the sum of the rates does not
-    exceed the capacity.  The rates fall as q grows, so q is unique.  If the sum exceeds the
-    capacity even with a full buffer, the buffer overflows: all flows then see an additional loss
-    probability, just large enough that the sum equals the capacity.  A single flow queues only
-    behind its own packets (``throughput``), and q is 0.  The model is a mean field: flows see each
-    other's mean queue, but not each other's bursts.
+    Each flow sees RTT = rtt + q. The rates fall as q grows, and q is the least delay at which their
+    sum does not exceed the capacity. If the sum exceeds the capacity even with a full buffer, the
+    buffer overflows. All flows then see an additional loss probability, just so large that the sum
+    equals the capacity.
+
+    The model is a mean field: flows see each other's mean queue, but not each other's bursts. A
+    single flow has only its own packets before it (see ``throughput``), so q is 0.
     """
     _link(p, capacity, buffer, method)
     if not flows:
@@ -339,11 +352,11 @@ def share(
 
 
 def _root(falling: Callable[[float], float], guess: float, high: float) -> float:
-    """The root of a falling function that is positive at 0, between 0 and ``high``.
+    """The root of a falling function between 0, where it is positive, and ``high``.
 
-    The search starts with the interval up to ``guess``, and enlarges it if needed. If the function
-    has no root below ``high``, ``high`` is returned (or a number above 1e9, if ``high`` is
-    infinite).
+    The search begins between 0 and ``guess``, and goes on to larger numbers until the function is
+    not positive. If it is still positive at the end of the search, this end is returned: ``high``,
+    or a number above 1e9 if ``high`` is infinite.
     """
     from scipy.optimize import brentq
 

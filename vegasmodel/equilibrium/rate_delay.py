@@ -2,10 +2,12 @@
 
 Class R is for flows that want a high rate, class D for flows that want a short delay. A flow of
 class R gets k times the rate of a flow of class D. The queue of class D has a small buffer, so its
-queueing delay is short. Rates are in packets per second, times in seconds, buffers in packets. The
-arguments may be arrays, which are broadcast as in NumPy. The formulas of the paper ``podlesny``,
-which describes these services, are evaluated exactly. ``rate_utilization`` and ``delay_loss`` are
-not in the paper; they are approximations.
+queueing delay is short. The paper ``podlesny`` describes these services. This module evaluates its
+formulas. Two functions are not from the paper: ``rate_utilization`` and ``delay_loss`` are
+approximations of our own.
+
+Rates are in packets per second, times in seconds, buffers in packets. The arguments may be arrays,
+which are broadcast as in NumPy.
 """
 
 from __future__ import annotations
@@ -44,12 +46,14 @@ def service_rates(
 
     These are equations (6) and (7) of the paper ``podlesny``. The link has a queue for loss-based
     flows (class R) and one for Vegas flows (class D). ``n_rate`` and ``n_delay`` are the numbers of
-    their active flows; a router estimates them, so they need not be whole. ``k`` is the target
-    ratio of a class R flow's rate to a class D flow's. A class without flows gets nothing and the
-    other class all. If neither has flows, the equations leave the split open and both rates are
-    NaN.
+    active flows in R and D. A router estimates them, so they need not be whole. ``k`` is the target
+    ratio of an R flow's rate to a D flow's.
 
-    Raises ``FieldError`` for a negative or non-finite number of flows, capacity or ``k <= 0``.
+    If one class has no flows, the other class gets the whole capacity. If neither has flows, both
+    rates are NaN.
+
+    Raises ``FieldError`` if a number of flows or the capacity is negative or infinite, or if ``k``
+    is not positive.
     """
     n_R = numbers("n_rate", n_rate)
     n_D = numbers("n_delay", n_delay)
@@ -66,9 +70,10 @@ def service_rates(
 def volume_ratio(n_rate: ArrayLike, n_delay: ArrayLike, k: ArrayLike = 1.0) -> Floats:
     """Traffic of class D over that of class R, ``lambda = n_D / (k n_R)``.
 
-    This is equation (5) of the paper ``podlesny``. n_D and n_R are the numbers of flows, k the
-    target ratio of an R flow's rate to a D flow's. The result is infinite if only class R has no
-    flows, and NaN if neither class has any. Raises ``FieldError`` as ``service_rates``.
+    This is equation (5) of the paper ``podlesny``. n_D and n_R are the numbers of flows in the two
+    classes, and k is the target ratio of an R flow's rate to a D flow's. The result is infinite if
+    only class R has no flows, and NaN if neither class has any. Raises ``FieldError`` as
+    ``service_rates``.
     """
     n_R, n_D = numbers("n_rate", n_rate), numbers("n_delay", n_delay)
     weight = positive("k", k)
@@ -82,9 +87,9 @@ def flow_rates(
 ) -> tuple[Floats, Floats]:
     """The mean rates of one flow of class R and of one of class D, pkt/s.
 
-    They are ``(S_R / n_R, S_D / n_D)`` = ``(k, 1) C/(n_D + k n_R)``, where S are the service rates
-    of the classes, n their numbers of flows, C the capacity and k the target ratio.  Both classes
-    are taken as backlogged.  The rate is NaN for a class without flows.
+    They are ``k C/(n_D + k n_R)`` for R and ``C/(n_D + k n_R)`` for D. C is the capacity, n_R and
+    n_D are the numbers of flows, and k is the target ratio of the two rates. Both queues are
+    assumed never to run empty. The rate is NaN for a class without flows.
     """
     n_R, n_D = numbers("n_rate", n_rate), numbers("n_delay", n_delay)
     C = numbers("capacity", capacity)
@@ -99,11 +104,11 @@ def flow_rates(
 def served(
     S_R: ArrayLike, S_D: ArrayLike, demand_rate: ArrayLike, demand_delay: ArrayLike
 ) -> tuple[Floats, Floats]:
-    """The rates of the two classes, pkt/s, if each may use what the other leaves.
+    """The rates of classes R and D, pkt/s, if each class may also use what the other leaves idle.
 
-    This is the scheduler of figure 2 of the paper ``podlesny``. Each class is guaranteed its own
-    service rate, S_R or S_D. ``demand_*`` is the most that the class's flows can send (pkt/s, may
-    be infinite).
+    This is the scheduler of figure 2 of the paper ``podlesny``. It guarantees the service rate S_R
+    to class R and S_D to class D. ``demand_rate`` and ``demand_delay`` are the most that the flows
+    of R and D can send, in pkt/s; they may be infinite.
     """
     s_R, s_D = numbers("S_R", S_R), numbers("S_D", S_D)
     d_R = numbers("demand_rate", demand_rate, infinite=True)
@@ -120,11 +125,14 @@ def relative_fairness(
 ) -> Floats:
     """Mean rate of a Vegas flow over that of a NewReno flow, as in ``podlesny`` section IV.
 
-    It is ``(total_delay / n_delay) / (total_rate / n_rate)``. ``total_delay`` and ``total_rate``
-    are what all Vegas flows and all NewReno flows get: either both as rates or both as fractions of
-    the capacity. In an example of the paper, 100 Vegas flows use 24 % and 300 NewReno flows 74 %.
-    The paper gives 0.97 for this; the formula gives (0.24/1) / (0.74/3) = 0.973. The result is
-    infinite where NewReno gets nothing, and NaN where a class has no flows.
+    It is ``(total_delay / n_delay) / (total_rate / n_rate)``. ``total_delay`` is what all Vegas
+    flows get together, and ``total_rate`` what all NewReno flows get. Both are rates, or both are
+    fractions of the capacity.
+
+    In an example of the paper, 100 Vegas flows use 24 % of the capacity and 300 NewReno flows 74 %.
+    The formula gives (24/100) / (74/300) = 0.973, and the paper 0.97.
+
+    The result is infinite if only NewReno gets nothing, and NaN if a class has no flows.
     """
     u_D, n_D = numbers("total_delay", total_delay), numbers("n_delay", n_delay)
     u_R, n_R = numbers("total_rate", total_rate), numbers("n_rate", n_rate)
@@ -135,11 +143,11 @@ def relative_fairness(
 
 @same_kind
 def split_buffer(buffer: ArrayLike, delay_buffer: ArrayLike = 0.1) -> tuple[Floats, Floats]:
-    """The buffers ``(B_R, B_D)`` of the classes R and D in whole packets, from the link's buffer.
+    """The buffers ``(B_R, B_D)`` of the classes R and D, if they share the link's buffer.
 
-    Class D gets the fraction ``delay_buffer`` (0.1 in section III), rounded as in
-    ``queues.rate_delay.split``. Raises ``FieldError`` for a negative buffer or a fraction outside
-    [0, 1].
+    Both are whole numbers of packets. Class D gets the fraction ``delay_buffer``, rounded, and
+    class R the rest. (In section III of the paper ``podlesny`` the fraction is 0.1.) Raises
+    ``FieldError`` for a negative buffer or a fraction outside [0, 1].
     """
     B = numbers("buffer", buffer, infinite=True)
     return split(B, numbers("delay_buffer", delay_buffer, high=1.0))
@@ -149,11 +157,11 @@ def split_buffer(buffer: ArrayLike, delay_buffer: ArrayLike = 0.1) -> tuple[Floa
 def delay_bound(B_D: ArrayLike, S_D: ArrayLike) -> Floats:
     """Longest queueing delay of a packet of class D, ``d = B_D / S_D`` seconds.
 
-    Class D is the one of Vegas flows, with the buffer B_D in packets and the service rate S_D in
-    pkt/s (section II-C of the paper ``podlesny``). The bound holds if packets are infinitely small.
-    A real packet may have to wait for the packet in transmission, and the scheduler serves whole
-    packets. So the delay may be longer, by at most the packet time of class R plus that of class D.
-    The delay is infinite where ``S_D`` is 0.
+    Class D holds the Vegas flows. B_D is its buffer in packets and S_D its service rate in pkt/s
+    (section II-C of the paper ``podlesny``). The delay is infinite if S_D is 0.
+
+    The bound holds exactly if packets are infinitely small. With real packets the delay may be
+    longer, by at most one packet time of class R plus one of class D.
     """
     size = numbers("B_D", B_D, infinite=True)
     rate = numbers("S_D", S_D)
@@ -176,9 +184,12 @@ def needed_delay_buffer(
 ) -> tuple[Floats, Floats]:
     """The packets that n_D Vegas flows keep in the queue of class D: ``(n_D alpha, n_D beta)``.
 
-    Each flow holds alpha to beta packets at any service rate. A buffer of n_D beta packets never
-    overflows in the steady state; one of less than n_D alpha packets always does. (If a flow
-    over-estimates baseRTT by x seconds, it holds x times its rate in addition.)
+    Each flow keeps alpha to beta packets in the queue, whatever the service rate. In the steady
+    state a buffer of n_D beta packets never overflows. A buffer of less than n_D alpha packets
+    always overflows.
+
+    This holds for flows that know their propagation delays. A flow that over-estimates baseRTT by x
+    seconds keeps more packets: x times its rate in addition.
     """
     n_D = numbers("n_delay", n_delay)
     low, high = numbers("alpha", alpha), numbers("beta", beta)
@@ -188,10 +199,10 @@ def needed_delay_buffer(
 
 @same_kind
 def loss_onset(B_D: ArrayLike, alpha: ArrayLike) -> Floats:
-    """Number of Vegas flows beyond which the queue of class D loses packets: ``n_D > B_D / alpha``.
+    """The number of Vegas flows above which class D loses packets: ``n_D > B_D / alpha``.
 
-    n_D is the number of flows, and B_D the buffer of class D in packets. With more flows the buffer
-    has no room for alpha packets of every flow. So the flows go on growing until it overflows.
+    B_D is the buffer of class D in packets. With more flows, the buffer has no room for alpha
+    packets of every flow. So the flows go on growing until the buffer overflows.
     """
     return _floats(numbers("B_D", B_D, infinite=True) / positive("alpha", alpha))
 
@@ -200,16 +211,16 @@ def loss_onset(B_D: ArrayLike, alpha: ArrayLike) -> Floats:
 def rate_utilization(
     rtt: ArrayLike, B_R: ArrayLike, S_R: ArrayLike, decrease: ArrayLike = 0.5
 ) -> Floats:
-    """Fraction of ``S_R`` that synchronised AIMD flows use: 1 where ``B_R >= (1/b - 1) S_R rtt``.
+    """Fraction U of ``S_R`` that AIMD flows use if all of them lose at the same time.
 
-    S_R is the service rate of class R and B_R its buffer.  With y = 1 + B_R / (S_R rtt) and the
-    window factor b after a loss::
+    S_R is the service rate of class R and B_R its buffer. A loss multiplies the window by b =
+    ``decrease``. Let y = 1 + B_R / (S_R rtt). Then U = 1 if y >= 1/b, and otherwise
 
-        U = (1 - b^2) y^2 / (1 - 2 b y + y^2)          for y < 1/b
+        U = (1 - b^2) y^2 / (1 - 2 b y + y^2).
 
-    This is an approximation, derived in ``symbolic.podlesny``.  If flows lose at different times,
-    less of ``S_R`` is idle.  So U is a lower bound for any number of flows that have the same
-    ``rtt`` and no timeouts.
+    This is an approximation, derived in ``symbolic.podlesny``. Flows that lose at different times
+    leave less of ``S_R`` idle. So U is a lower bound for all flows that have the same ``rtt`` and
+    no timeouts.
     """
     T, B = numbers("rtt", rtt), numbers("B_R", B_R, infinite=True)
     S = numbers("S_R", S_R)
@@ -230,20 +241,20 @@ def delay_loss(
     alpha: ArrayLike = 1.0,
     decrease: ArrayLike = 0.75,
 ) -> Floats:
-    """Loss probability of Vegas flows in class D, if its buffer has no room for all backlogs.
+    """Loss probability p of Vegas flows in class D, if its buffer has no room for all backlogs.
 
-    S_D is the service rate of class D, B_D its buffer and n_D the number of its flows.  If B_D is
-    less than n_D alpha, the backlogs cannot all reach alpha.  As an approximation, each window then
-    always grows by one packet per RTT, and a loss multiplies it by b.  The mean window is
-    W = (S_D rtt + B_D) / n_D, and the loss probability p obeys the AIMD law
-    p W^2 = (1 + b) / (2 (1 - b)), derived in ``symbolic.podlesny``.
+    S_D is the service rate of class D, B_D its buffer and n_D the number of its flows. If B_D is
+    less than n_D alpha, the backlogs cannot all reach alpha. Assume that each window then always
+    grows by one packet per RTT, and that a loss multiplies it by b = ``decrease``. This is AIMD, so
+    p W^2 = (1 + b) / (2 (1 - b)), where W = (S_D rtt + B_D) / n_D is the mean window.
+    ``symbolic.podlesny`` has the derivation.
 
-    The result is 0 if B_D is at least n_D alpha.  That is right only for flows that know their
-    propagation delays.  Flows that measure these delays over-estimate them (``arrivals``) and queue
-    more packets, so fewer flows suffice to cause losses.  The result is at most 1.  It reaches 1 at
-    windows of a few packets, where timeouts dominate and the law does not apply.  For such windows
-    use the loss from ``random_loss.share``, with class D alone on a link of capacity S_D and
-    buffer B_D.
+    If B_D is at least n_D alpha, the result is 0. This is right only for flows that know their
+    propagation delays. Flows that measure them may over-estimate them (``arrivals``). They then
+    queue more packets, so fewer flows suffice to cause losses.
+
+    If W is only a few packets, timeouts dominate, and the formula does not apply. Then use
+    ``random_loss.share`` instead, with a link of capacity S_D and buffer B_D for class D alone.
     """
     n_D, T = numbers("n_delay", n_delay), numbers("rtt", rtt)
     B, S = numbers("B_D", B_D, infinite=True), numbers("S_D", S_D)
@@ -256,10 +267,10 @@ def delay_loss(
 
 
 def _shares(n_R: Floats, n_D: Floats, k: Floats) -> tuple[Floats, Floats, Floats]:
-    """The weights 1 of a D flow, k of an R flow and n_D + k n_R of all flows together.
+    """The weights of a D flow, of an R flow and of all flows together.
 
-    A flow's rate is the capacity times its own weight over the weight of all flows. All three
-    weights are divided by max(k, 1), so that none overflows.
+    They are 1, k and n_D + k n_R, each divided by max(k, 1) to avoid overflow. A flow's rate is the
+    capacity times its weight over the weight of all flows.
     """
     one = 1.0 / np.maximum(k, 1.0)
     return one, one * k, one * n_D + (one * k) * n_R

@@ -2,20 +2,21 @@
 
 A mean queue of q packets at the capacity c causes the queueing delay q/c, and RED's loss
 probability p(q). Delay and loss determine the rate of each flow. At the equilibrium the rates add
-up to c. There is at most one equilibrium (``equilibria`` has the proof). If there is one, the
-module finds two points on RED's curve p(q), one on each side of it: at the first the flows send
-more than c, at the second less. If both differences exceed the rounding errors, the equilibrium
-certainly lies between the two points. The field ``certified`` says whether they do.
+up to c. There is at most one equilibrium (``equilibria`` has the proof). The module finds two
+points close together on RED's curve p(q): at the first the rates add up to more than c, at the
+second to less. So the equilibrium lies between them. The field ``certified`` says whether both
+differences from c exceed the rounding errors, so that this is certain.
 
 If the control loop is unstable, the queue oscillates, and its mean may differ from that of the
-equilibrium. ``alpha`` is the number of packets that a Vegas flow keeps queued. A real flow may keep
-any number between its two thresholds.
+equilibrium. ``alpha`` is the backlog of a Vegas flow in the model. A real flow may keep any backlog
+between its two thresholds.
 
 The model was compared with ns-2 on 40 random cases (``python -m benchmarks.accuracy_red``). If RED
 drops packets, the error of the mean queue is 6 % on average and at most 12 %. The larger error of
-the two laws' rates is 9 % on average and at most 18 %. If RED marks packets, these errors are 19 %
-on average and at most 157 %, and 26 % on average and at most 104 %. In the worst case, 3 Vegas
-flows and a Reno flow share a link, and RED's thresholds are 3 and 9 packets.
+the two laws' rates is 9 % on average and at most 18 %. If RED marks packets, the error of the mean
+queue is 19 % on average and at most 157 %. The larger error of the rates is then 26 % on average
+and at most 104 %. In the worst case, 3 Vegas flows and a Reno flow share a link, and RED's
+thresholds are 3 and 9 packets.
 """
 
 from __future__ import annotations
@@ -44,11 +45,12 @@ EPS = float(np.finfo(np.float64).eps)
 @kinds.checked
 @dataclass(frozen=True)
 class Curve:
-    """RED's curve of loss over mean queue: its thresholds and the buffer, in packets.
+    """RED's curve: the drop probability as a function of the mean queue, in packets.
 
-    The fields are those of a ``queue`` table in a scenario file. ``spacing`` selects one of three
-    ways in which RED spreads its drops (``effective``). With ``ecn`` packets are marked instead of
-    dropped, so the model has no timeouts.
+    The fields ``min_threshold`` to ``ecn`` are those of a ``queue`` table in a scenario file.
+    ``buffer`` is the size of the buffer in packets. ``spacing`` selects how RED spreads its drops
+    (see ``effective``). With ``ecn`` RED marks packets instead of dropping them, and the model has
+    no timeouts.
     """
 
     min_threshold: float
@@ -69,9 +71,12 @@ class Curve:
     def corners(self) -> Floats:
         """The corners of RED's curve as rows (mean queue in packets, base drop probability).
 
-        The curve rises from (0, 0) to a probability of 1. With ``gentle`` it reaches 1 linearly, at
-        twice ``max_threshold``; otherwise it jumps to 1 at ``max_threshold``. If the buffer is
-        shorter than that, the curve jumps to 1 where the buffer is full.
+        The probability is 0 up to ``min_threshold``. It then rises linearly to ``max_probability``
+        at ``max_threshold``. Without ``gentle`` it jumps to 1 there. With ``gentle`` it continues
+        to rise, and reaches 1 at twice ``max_threshold``.
+
+        If the buffer is full before the probability reaches 1, the probability jumps to 1 at the
+        full buffer.
         """
         top, last = self.max_threshold, self.max_probability
         rows = [(0.0, 0.0), (self.min_threshold, 0.0), (top, last)]
@@ -90,15 +95,20 @@ class Curve:
 @kinds.checked
 @dataclass(frozen=True, eq=False)
 class Flows:
-    """The flows of a link with RED: fields that broadcast to one entry per flow.
+    """The flows of a link with RED. A field holds one value per flow, or one value for all flows.
 
-    ``vegas`` is true for a Vegas flow and false for a loss-based one. ``rtt`` is the RTT without
-    queueing, s. A loss multiplies the window by ``decrease``, by default 0.75 for Vegas and 0.5 for
-    all other flows. (Under ECN it is not used: a mark halves the window of any flow.) Only Vegas
-    flows use ``alpha`` (packets) and ``over_estimate``: by how many seconds baseRTT exceeds the RTT
-    without queueing. ``timeout`` is the timeout without queueing, s; the queueing delay is added to
-    it. If it is None, the function ``coarse_timeout`` computes it from ``rtt``. Raises
-    ``FieldError`` for values out of range.
+    - ``vegas``: True for a Vegas flow, False for a loss-based one.
+    - ``rtt``: the RTT without queueing, s.
+    - ``alpha``: the backlog that a Vegas flow keeps, packets.
+    - ``over_estimate``: by how many seconds a Vegas flow's baseRTT exceeds ``rtt``.
+    - ``decrease``: the factor by which a lost packet multiplies the window. The default is 0.75 for
+      Vegas and 0.5 for all other flows. If RED marks packets (ECN), the factor is always 0.5.
+    - ``max_window``: the largest window, packets.
+    - ``ack_every``: the number of packets that one ACK acknowledges.
+    - ``timeout``: the retransmission timeout without queueing, s. The model adds the queueing
+      delay. The default is computed from ``rtt`` (``coarse_timeout``).
+
+    Raises ``FieldError`` for values out of range.
     """
 
     vegas: ArrayLike
@@ -124,24 +134,27 @@ class Flows:
 
 @dataclass(frozen=True)
 class Equilibrium:
-    """An equilibrium: mean ``queue`` (packets), ``loss`` (or marks) per packet, ``rates`` (pkt/s).
+    """An equilibrium of the flows at a RED queue.
 
-    At this queue and loss the flows of a RED link fill the link, or send less than its capacity
-    without any queue.
+    ``queue`` is the mean queue in packets. ``loss`` is the fraction of packets that RED drops or
+    marks at this queue. ``rates`` are the flows' rates in pkt/s. They add up to the capacity c,
+    unless the flows cannot fill the link.
 
-    ``kind`` says where on RED's curve of loss over queue it lies:
+    ``kind`` is one of:
 
-    - ``underloaded``: without queue, since the flows cannot fill the link;
-    - ``no-loss``: below ``min_threshold``;
-    - ``on-curve``: where the loss rises with the queue;
-    - ``at-threshold`` or ``at-buffer``: where the curve is vertical.  The loss is such that the
-      flows fill the link on average, and the queue oscillates about the jump.
+    - ``underloaded``: the flows cannot fill the link. Queue and loss are 0.
+    - ``no-loss``: the queue is too short for RED to drop packets.
+    - ``on-curve``: the queue is at a point where RED's loss rises with the queue.
+    - ``at-threshold`` and ``at-buffer``: the loss jumps at this queue, which is ``max_threshold``
+      or the full buffer. The real queue oscillates about the jump, and ``loss`` is the mean loss.
 
-    ``interval`` has two rows (queue, loss), which are points of the curve on the two sides of the
-    equilibrium. At the first, the sum of the rates is more than the capacity c; at the second, it
-    is less. ``certified`` says that the sum differs from c by more than rounding errors at both, so
-    that the equilibrium certainly lies between them. If ``kind`` is ``underloaded``, both rows are
-    (0, 0) and ``certified`` is True. ``residual`` is (sum of the rates - c)/c.
+    ``interval`` holds two points (queue, loss) of RED's curve, one on either side of the
+    equilibrium. At the first point the rates add up to more than c, at the second to less.
+    ``certified`` is True if both differences from c exceed the rounding errors. Then the
+    equilibrium certainly lies between the two points. If the link is underloaded, both points are
+    (0, 0) and ``certified`` is True.
+
+    ``residual`` is (sum of the rates - c)/c.
     """
 
     queue: float
@@ -157,16 +170,16 @@ class Equilibrium:
 def effective(base: ArrayLike, spacing: Spacing = "wait") -> Floats:
     """The fraction p of the packets that RED drops at the base probability p_b.
 
-    p_b is the probability that RED's curve gives for its mean queue. p also depends on ``spacing``,
-    the way in which RED spreads its drops. RED counts the packets since its last drop. The number
-    of packets from one drop to the next is random, with the mean 1/p. Let m = 1/p_b be whole. Then
-    this number (derived in the module ``symbolic.red``) is:
+    RED takes p_b from its mean queue. How often it drops also depends on ``spacing``, the rule by
+    which it spreads its drops. The number of packets from one drop to the next is random, and its
+    mean is 1/p. With m = 1/p_b, this number is:
 
-    * ``wait`` (ns-2's ``wait_`` true, its default): uniform on m to 2m - 1, so
-      p = 2 p_b / (3 - p_b).
-    * ``uniform`` (``wait_`` false): uniform on 1 to m - 1, so p = 2 p_b. (If the count starts at 0,
-      as in Floyd and Jacobson, it is uniform on 1 to m, so p = 2 p_b / (1 + p_b).)
-    * ``independent``: each packet is dropped with probability p = p_b.
+    - ``wait`` (ns-2's default, ``wait_`` true): uniform on m to 2m - 1, so p = 2 p_b / (3 - p_b).
+    - ``uniform`` (``wait_`` false): uniform on 1 to m - 1, so p = 2 p_b.
+    - ``independent``: geometric, because RED drops each packet with probability p = p_b.
+
+    The module ``symbolic.red`` derives the first two results. They are exact if m is a whole
+    number.
     """
     word("spacing", spacing, SPACINGS)
     p = numbers("base", base, high=1.0)
@@ -187,11 +200,13 @@ def simple_pftk(
 ) -> Floats:
     """The sending rate of a flow that only losses limit, pkt/s, by the short formula of PFTK.
 
-    It is ``1 / (1/square_root(p) + T_0 min(1, 3 sqrt(3 b p / 8)) p (1 + 32 p^2))``, equation (33)
-    of Padhye and others, for the loss probability p, the timeout T_0 in s and b packets per ACK.
-    But the paper has another first term. Here it is the inverse of ``square_root``, the square-root
-    law for random losses. With T_0 = 0 the rate is that of this law. Both terms of the denominator
-    rise with p, and the first also rises with the RTT. So the rate falls as p or the RTT grows.
+    The loss probability is p, the timeout T_0 in s, and one ACK acknowledges b packets:
+
+        rate = 1 / (1/square_root(p) + T_0 min(1, 3 sqrt(3 b p / 8)) p (1 + 32 p^2)).
+
+    This is equation (33) of Padhye and others, except for the first term of the denominator. Here
+    this term is the inverse of ``square_root``, the square-root law for random losses. Without
+    timeouts (T_0 = 0) the rate is that of the square-root law.
     """
     loss, T_0 = numbers("p", p, high=1.0), numbers("timeout", timeout)
     smooth = square_root(loss, rtt, b, decrease)
@@ -202,14 +217,19 @@ def simple_pftk(
 
 @kinds.checked
 def demand(flows: Flows, curve: Curve, queue: float, loss: float, capacity: float) -> Floats:
-    """The rate that each flow delivers, pkt/s, at a mean queue in packets and a loss probability.
+    """The rate that each flow delivers, pkt/s, at a given mean queue and loss probability.
 
-    A flow sends at the rate that ``simple_pftk`` gives, but at most at max_window / RTT. After a
-    loss the flow's own factor ``decrease`` reduces its window. Under ECN there are no timeouts, and
-    a mark halves every window. The sending rate of a Vegas flow is also at most
-    ``alpha / (q/c - x)``, where q/c is the queueing delay and x the flow's over-estimate of
-    baseRTT. Of the packets sent, the fraction 1 - loss is delivered (under ECN all). The rate is
-    infinite if neither losses, nor the largest window, nor Vegas's backlog limits the flow.
+    The mean queue q is in packets, the capacity c in pkt/s. The rate at which a flow sends is the
+    smallest of:
+
+    - the rate that losses allow, by ``simple_pftk``. If RED marks packets (ECN), a mark halves the
+      window and there are no timeouts.
+    - max_window / RTT.
+    - for Vegas only, alpha / (q/c - x). Here q/c is the queueing delay, and x is the flow's
+      over-estimate of baseRTT. This limit applies only if q/c exceeds x.
+
+    The rate is infinite if none of these limits the flow. Of the packets sent, the fraction
+    1 - loss is delivered. With ECN all packets are delivered.
     """
     positive("capacity", capacity)
     numbers("queue", queue)
@@ -245,14 +265,14 @@ def demand(flows: Flows, curve: Curve, queue: float, loss: float, capacity: floa
 
 @kinds.checked
 def equilibria(flows: Flows, curve: Curve, capacity: float) -> tuple[Equilibrium, ...]:
-    """All equilibria of flows at a RED queue: one, or none if marks (ECN) cannot slow them enough.
+    """The equilibrium of the flows at a RED queue, as a tuple of one entry.
 
-    There is at most one. Proof: follow RED's curve (q, p). Each piece of it rises or is vertical,
-    so along it neither the queue q nor the loss p ever falls. Each rate is continuous. It strictly
-    falls in q, because the delay grows. It never rises in p, and strictly falls in p where losses
-    limit the flow. So along the curve the sum of the rates strictly falls wherever q grows, and on
-    a vertical piece as soon as losses limit a flow. Therefore the sum crosses the capacity c at
-    most once.
+    The tuple is empty if RED marks packets (ECN), and the marks cannot slow the flows enough.
+
+    There is at most one equilibrium. Proof: follow RED's curve towards longer queues. The queue q
+    and the loss probability p never fall on the way. If q or p grows, no flow's rate rises, because
+    a longer delay and more losses slow the flows. So the sum of the rates never rises, and passes
+    the capacity at most once.
 
     Raises ``FieldError`` for a capacity that is not positive.
     """
@@ -312,10 +332,12 @@ def _certify(
 ) -> tuple[float, float, bool]:
     """Widen the interval ``low`` .. ``high`` until the signs of ``excess`` at its ends are certain.
 
-    ``excess`` is the sum of the n flows' rates divided by the capacity, minus 1.  Each rate takes a
-    few dozen rounded operations, so the sum has a relative error below (n + 64) eps.  A sign is
-    certain if ``excess`` differs from 0 by more than that.  Returns the two ends, and whether both
-    signs are certain.
+    ``excess`` is the sum of the flows' rates divided by the capacity, minus 1. Rounding errors
+    change it by less than (n + 64) eps, where eps is the distance from 1 to the next float. The n
+    stands for the additions of the n rates, the 64 for the operations that compute one rate. A sign
+    is certain if ``excess`` differs from 0 by more than that.
+
+    Returns the two ends, and whether both signs are certain.
     """
     doubt = (n + 64) * EPS
     width = EPS * max(high, 1.0)

@@ -1,15 +1,17 @@
 """The steady state of Vegas flows on one link that over-estimate their propagation delays.
 
-Flow i has the propagation delay d_i, but its baseRTT is d_i + x_i. By its own measurement it keeps
-alpha_i packets queued. All flows see one queueing delay Delta. It solves equation (6) of the paper
-``boutremans``,
+Flow i has the propagation delay d_i, but its baseRTT is d_i + x_i. So the backlog that it computes
+is not the real one. In the steady state the computed backlog is alpha_i, and the rate of the flow
+is alpha_i/(Delta - x_i). Delta is the queueing delay, the same for all flows. It solves equation
+(6) of the paper ``boutremans``:
 
     sum_i alpha_i / (Delta - x_i) = c                                           (6)
 
-where c is the capacity. Each term is the rate of a flow. The solver finds the gap g = Delta - max
-x, which suffers less from rounding errors than Delta. ``_secular_kernel.py`` contains the
-arithmetic. For NumPy input it runs as plain Python, or as compiled code if the input is large. For
-JAX input ``_secular_jax.py`` is used instead.
+where c is the capacity. The solver finds the gap g = Delta - max x, because it suffers less from
+rounding errors than Delta.
+
+``_secular_kernel.py`` contains the arithmetic. For NumPy input it runs as plain Python, or as
+compiled code if the input is large. For JAX input ``_secular_jax.py`` is used instead.
 
 Source: the paper ``boutremans``, (2) to (6).
 """
@@ -35,13 +37,16 @@ _THREADED = 300_000  # flows, in all or in one case: from there on threads share
 def queueing_delay(
     alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper"
 ) -> Any:  # fmt: skip
-    """The queueing delay in s of Vegas flows on one link at the steady state, an array [...].
+    """The queueing delay, in s, of Vegas flows on one link at the steady state.
 
-    It solves equation (6) of Boutremans and Le Boudec.
+    At this delay the rates of the flows add up to the capacity. For the variant ``paper`` this
+    condition is equation (6) of Boutremans and Le Boudec.
 
-    The arguments broadcast: ``alpha`` [..., n] are the backlogs in packets that the flows keep,
-    ``x`` [..., n] their over-estimates of baseRTT in s, and ``c`` [...] is the capacity in pkt/s.
-    ``rtt`` and ``variant`` are as in ``rates``. The delay is NaN if there is no steady state.
+    ``alpha`` [..., n] holds the backlogs in packets that the n flows keep, and ``x`` [..., n] their
+    over-estimates of baseRTT in s. ``c`` [...] is the capacity in pkt/s. The arguments broadcast.
+    ``rtt`` and ``variant`` are as in ``rates``.
+
+    The result has the shape [...]. It is NaN if there is no steady state.
     """
     return solve(alpha, x, c, rtt=rtt, variant=variant).delay
 
@@ -49,24 +54,25 @@ def queueing_delay(
 def rates(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -> Any:
     """The rates of Vegas flows on one link at the steady state, pkt/s [..., n].
 
-    They follow from equation (5) of Boutremans and Le Boudec, with an error of at most 8 units in
-    the last place.
+    The error of a rate is at most 8 units in the last place. ``alpha``, ``x`` and ``c`` are as in
+    ``queueing_delay``.
 
-    ``alpha``, ``x`` and ``c`` are as in ``queueing_delay``.  ``variant`` says how Vegas
-    computes the backlog that it holds at alpha.  W is the window, r the rate, base the flow's
-    baseRTT, Delta the queueing delay, and rtt the propagation delay:
+    In the steady state the backlog that Vegas computes is alpha. ``variant`` says how Vegas
+    computes it from the window W, the baseRTT and the RTT. The rate r follows from the queueing
+    delay Delta, the propagation delay ``rtt`` and its over-estimate x = baseRTT - rtt:
 
-    - ``paper``: W (RTT - base)/RTT = alpha, equation (3), so r = alpha/(Delta - x).
-    - ``ns2``: the same equation. ns-2 rounds the backlog, so even with alpha = beta it may stay
-      anywhere in [alpha - 0.5, alpha + 0.5). The rates returned are for the middle, alpha; the
-      module ``bands`` gives the rates for all these backlogs.
-    - ``linux``: W (RTT - base)/base = alpha, so r = alpha (rtt + x)/((Delta - x)(rtt + Delta)).
-      Needs ``rtt`` [..., n] s. Linux truncates the backlog, so it may stay anywhere in
-      [alpha, alpha + 1). The rates returned are for the lower end, alpha.
+    - ``paper``: the backlog is W (RTT - baseRTT)/RTT, equation (3) of Boutremans and Le Boudec. So
+      r = alpha/(Delta - x), equation (5).
+    - ``ns2``: the same as ``paper``. But ns-2 rounds the backlog, so a real flow may keep any
+      backlog in [alpha - 0.5, alpha + 0.5). The module ``bands`` computes the rates for all these
+      backlogs.
+    - ``linux``: the backlog is W (RTT - baseRTT)/baseRTT. So
+      r = alpha (rtt + x)/((Delta - x)(rtt + Delta)). This variant needs ``rtt`` [..., n] in s.
+      Linux truncates the backlog, so a real flow may keep any backlog in [alpha, alpha + 1).
 
-    alpha = 0 marks an absent flow (padding): its rate is 0, and its x and rtt are ignored.  The
-    rates are NaN where there is no steady state; ``solve`` gives the reason.  Raises ``ValueError``
-    for shapes that do not fit.
+    A flow with alpha = 0 is absent: its rate is 0, and its x and rtt are ignored. All rates are NaN
+    if there is no steady state; ``solve`` gives the reason. Raises ``ValueError`` for shapes that
+    do not fit.
     """
     return solve(alpha, x, c, rtt=rtt, variant=variant).rates
 
@@ -75,7 +81,7 @@ def solve(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -
     """The steady state of Vegas flows on one link: queueing delay and rates, and how it was found.
 
     The arguments are those of ``queueing_delay`` and ``rates``. The result also has the solver's
-    residual, the number of its iterations (``passes``), and a status, which says whether the steady
+    residual, the number of its ``iterations``, and a ``status``, which says whether the steady
     state was found.
     """
     word("variant", variant, VARIANTS)
@@ -99,10 +105,13 @@ def solve(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -
 
 
 def compile_kernel() -> None:
-    """Load the compiled version of the solver now; from then on small inputs use it too.
+    """Load the compiled version of the solver, so that smaller inputs use it, too.
 
-    This takes a second, and several seconds the first time on a machine.  It saves time in total
-    only if thousands of small calls follow.
+    Normally only inputs of 30 000 flows or more use the compiled version. After this call all
+    inputs of more than 100 flows use it.
+
+    The call takes a second, and several seconds the first time on a machine. It saves time only if
+    thousands of small inputs follow.
     """
     _compiled().batch(threads=False)
 
@@ -138,13 +147,19 @@ def _compiled() -> Any:
 def _run(
     alpha: Any, x: Any, rtt: Any, linux: bool, c: Any, out: Any, floats: Any, integers: Any
 ) -> None:
-    """Compute m steady states, by the solver's Python or compiled version, whichever is faster.
+    """Compute the steady states of m links with n Vegas flows each.
 
-    A case, of which there are m, is one link with n Vegas flows; m is the length of ``c``.
-    ``alpha``, ``x`` and ``rtt``, each of length m n, hold the cases one after the other. The
-    results are written to ``out`` of length m n (rates), ``floats`` [m, 3] (queueing delay, the gap
-    between it and the largest x, and the solver's residual) and ``integers`` [m, 2] (iterations,
-    status).
+    The solver exists in Python and in compiled form. This function uses the faster of the two for
+    the given number of flows.
+
+    ``c`` holds the capacities of the m links. ``alpha``, ``x`` and ``rtt`` have the length m n:
+    first the n flows of the first link, then those of the second, and so on. The function writes
+    its results into three arrays:
+
+    - ``out``, of length m n: the rates.
+    - ``floats`` [m, 3]: the queueing delay, the queueing delay minus the largest x, and the
+      residual.
+    - ``integers`` [m, 2]: the number of iterations and the status.
     """
     m, size = c.size, alpha.size
     n = size // max(m, 1)

@@ -2,15 +2,18 @@
 
 Flow i has the threshold alpha_i, the rate r_i and the over-estimate x_i. Delta is the queueing
 delay. Let y_i = Delta - x_i and w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2). If x_k changes, the
-queueing delay changes by dDelta/dx_k = w_k. From this follow the relative changes of the rates, per
-second of the flow's own x (``own``), of another flow's x (``cross``) and of Delta (``delay``).
+queueing delay changes by dDelta/dx_k = w_k. From this the functions compute the relative change of
+a rate r_i: ``own`` per second of x_i, ``cross`` per second of the x_k of another flow, and
+``delay`` per second of Delta.
+
+These functions use formulas that we derived from the paper's model. For each of them there is a
+function ``..._printed``, which uses the formula as the paper prints it. The printed formulas are
+for flows that all have the same alpha. All formulas hold for the variant ``paper``, in which Vegas
+divides by the RTT when it computes the backlog.
 
 The arguments alpha and x have the shape [..., n], and the capacity c has the shape [...]. A flow
 with alpha = 0 is absent: its rate and all its derivatives are 0. If there is no steady state, the
-result is NaN. The equations hold for the variant ``paper``, in which Vegas divides by the RTT. For
-each formula there are two functions: one for the formula that we derived from the paper's model,
-and one (``..._printed``) for the formula that the paper prints. The printed formulas are for flows
-that all have the same alpha.
+result is NaN.
 
 Source: the paper ``boutremans``, 3.1.3, (7) to (9).
 """
@@ -33,9 +36,9 @@ Floats = NDArray[np.float64]
 def own(alpha: Any, x: Any, c: Any) -> Floats:
     """Relative change of a flow's rate r_i per second of its own over-estimate x_i, [..., n], 1/s.
 
-    x_i is the flow's over-estimate of baseRTT. By equation (7) of Boutremans and Le Boudec,
-    (dr_i/dx_i)/r_i = (1 - w_i)/y_i with y_i = Delta - x_i, the queueing delay Delta, and
-    w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2).
+    x_i is flow i's over-estimate of baseRTT, alpha_i its backlog, and y_i = Delta - x_i, where
+    Delta is the queueing delay. By equation (7) of Boutremans and Le Boudec,
+    (dr_i/dx_i)/r_i = (1 - w_i)/y_i with w_i = (alpha_i/y_i^2) / sum_j (alpha_j/y_j^2).
     """
     y, w = _parts(alpha, x, c)
     return np.asarray(np.where(w > 0, _others(w) / y, w))
@@ -43,12 +46,12 @@ def own(alpha: Any, x: Any, c: Any) -> Floats:
 
 @same_kind
 def cross(alpha: Any, x: Any, c: Any) -> Floats:
-    """Relative change of a rate r_i per second of another over-estimate x_k, [..., i, k], 1/s.
+    """Relative change of a flow's rate r_i per second of another flow's over-estimate x_k, 1/s.
 
-    x_k is another flow's over-estimate of baseRTT. By equation (8) of Boutremans and Le Boudec,
-    corrected, (dr_i/dx_k)/r_i = -w_k/y_i with y_i = Delta - x_i, the queueing delay Delta, and
-    w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2). The diagonal (i = k) holds (dr_i/dx_i)/r_i,
-    equation (7).
+    The result has the shape [..., i, k]. x_k is flow k's over-estimate of baseRTT, alpha_k its
+    backlog, and y_k = Delta - x_k, where Delta is the queueing delay. For k other than i,
+    (dr_i/dx_k)/r_i = -w_k/y_i with w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2). This corrects
+    equation (8) of Boutremans and Le Boudec. For k = i the result is that of ``own``.
     """
     y, w = _parts(alpha, x, c)
     out = np.where(w[..., :, None] > 0, -w[..., None, :] / y[..., :, None], w[..., :, None])
@@ -70,11 +73,12 @@ def delay(alpha: Any, x: Any, c: Any) -> Floats:
 
 @same_kind
 def own_printed(y: Any) -> Floats:
-    """Equation (7) of Boutremans and Le Boudec as printed; it agrees with ``own``.
+    """Equation (7) of Boutremans and Le Boudec as printed: (dr_i/dx_i)/r_i, in 1/s.
 
-    The argument is y_i = Delta - x_i. Delta is the queueing delay, x_i flow i's over-estimate of
-    baseRTT and r_i its rate. (dr_i/dx_i)/r_i = y_i s/(1 + y_i^2 s) with s = sum over k != i of
-    1/y_k^2.
+    r_i is flow i's rate and x_i its over-estimate of baseRTT. The argument is y_i = Delta - x_i,
+    where Delta is the queueing delay. The equation is y_i s/(1 + y_i^2 s), where s is the sum of
+    1/y_k^2 over all k other than i. It holds if all flows have the same alpha. Then it agrees with
+    ``own``.
     """
     y = positive("y", y)
     s = _others(1.0 / y**2)
@@ -83,12 +87,17 @@ def own_printed(y: Any) -> Floats:
 
 @same_kind
 def cross_printed(y: Any) -> Floats:
-    """Equation (8) of Boutremans and Le Boudec as printed, [..., i, k]; it is wrong.
+    """Equation (8) of Boutremans and Le Boudec as printed, which is wrong: (dr_i/dx_k)/r_i, in 1/s.
 
-    The argument is y_i = Delta - x_i. Delta is the queueing delay, x_i flow i's over-estimate of
-    baseRTT and r_i its rate. The diagonal (i = k) is NaN.
-    (dr_i/dx_k)/r_i = -1/(y_i + sum over j != k of y_k^2 y_j/y_j^2). This is wrong if the y_j
-    differ: the correct form has y_i in place of the numerator's y_j.
+    r_i is flow i's rate and x_k flow k's over-estimate of baseRTT. The argument is
+    y_i = Delta - x_i, where Delta is the queueing delay. The equation is
+
+        (dr_i/dx_k)/r_i = -1/(y_i + sum over j != k of y_k^2 y_j/y_j^2).
+
+    It is wrong if the y_j differ. The correct equation has y_i in the numerator where the paper has
+    y_j.
+
+    The result has the shape [..., i, k]. For i = k it is NaN.
     """
     y = positive("y", y)
     out = -1.0 / (y[..., :, None] + y[..., None, :] ** 2 * _others(1.0 / y)[..., None, :])
@@ -108,11 +117,13 @@ def delay_printed(y: Any) -> Floats:
 
 
 def _parts(alpha: Any, x: Any, c: Any) -> tuple[Floats, Floats]:
-    """The gaps y_i = Delta - x_i and the weights w_k that ``own`` and ``cross`` need, [..., n].
+    """For each flow i, y_i = Delta - x_i and the weight w_i, two arrays [..., n].
 
-    Delta is the queueing delay, x_i flow i's over-estimate of baseRTT, and
-    w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2).  An absent flow (alpha = 0) has y = 1 and w = 0.
-    If there is no steady state, w is NaN for every flow, and y for every flow that is not absent.
+    Delta is the queueing delay, x_i flow i's over-estimate of baseRTT, alpha_i its backlog, and
+    w_i = (alpha_i/y_i^2) / sum_j (alpha_j/y_j^2).
+
+    An absent flow (alpha = 0) has y = 1 and w = 0. If there is no steady state, all weights are
+    NaN.
     """
     state = secular.solve(alpha, x, c)
     x = np.broadcast_to(np.asarray(x, dtype=np.float64), state.rates.shape)
@@ -124,10 +135,10 @@ def _parts(alpha: Any, x: Any, c: Any) -> tuple[Floats, Floats]:
 
 
 def _others(w: Floats) -> Floats:
-    """For each flow i, the sum of the weights w over all other flows.
+    """For each flow i, the sum of ``w`` over all other flows.
 
-    It is the sum over the flows before i plus that over the flows after i. The weights add up to 1,
-    so the result could be computed as 1 - w_i, but that is inexact if w_i is nearly 1.
+    The function adds the sum over the flows before i and the sum over the flows after i.
+    Subtracting w_i from the sum over all flows would be inexact if w_i were nearly all of that sum.
     """
     pad = [(0, 0)] * (w.ndim - 1)
     before = np.cumsum(np.pad(w, [*pad, (1, 0)])[..., :-1], axis=-1)

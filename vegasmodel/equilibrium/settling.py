@@ -1,8 +1,9 @@
 """How long windows take to reach their steady state.
 
 Outside slow start a Vegas window moves by at most one packet per round trip. So a change of n
-packets takes at least n round trips. Slow start is faster: it doubles the window in one round trip
-(Linux) or two (ns-2 and the papers). Units: packets, seconds, packets per second.
+packets takes at least n round trips. In slow start the window grows faster: it doubles in one round
+trip in Linux, and in two round trips in ns-2 and in the papers. Units: packets, seconds, packets
+per second.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ SLOW_START = 2.0  # round trips in which a window doubles, the slower of the sta
 def alone(windows: Floats, trips: Floats, backlog: Floats) -> float:
     """Time in s until the window of a flow that is alone on the link no longer changes.
 
-    Slow start fills the link. Then the window grows by one packet per round trip until the flow
-    keeps ``backlog`` packets queued. Each argument has one entry per flow: steady windows in
-    packets, RTTs in s, backlogs in packets. Each flow is taken as if it were alone; the result is
-    the longest of their times.
+    First slow start fills the link. Then the window grows by one packet per round trip, until the
+    flow has ``backlog`` packets in the queue. ``windows`` are the steady windows in packets, and
+    ``trips`` the RTTs in s. For several flows, the result is the longest of the times that each
+    would need alone.
     """
     doublings = SLOW_START * np.log2(np.maximum(windows, 2.0))
     return float(((doublings + backlog) * trips).max())
@@ -35,11 +36,12 @@ def alone(windows: Floats, trips: Floats, backlog: Floats) -> float:
 
 @kinds.checked
 def together(windows: Floats, trips: Floats, c: Floats) -> float:
-    """Upper bound, in s, of the time until flows that start together have reached their windows.
+    """Upper bound, in s, of the time in which flows that start together reach their steady windows.
 
-    Slow start may give the whole link of capacity c (pkt/s) to any of the flows. So after slow
-    start a window may have to fall from c RTT, or rise from 0, to its steady value, by one packet
-    per round trip. ``windows`` are the steady values in packets and ``trips`` the RTTs in s.
+    Slow start may give the whole capacity c (pkt/s) to one flow, and almost nothing to the others.
+    So after slow start, a window may have to fall from c RTT packets, or rise from 0, to its steady
+    value. It moves by one packet per round trip. ``windows`` are the steady windows in packets, and
+    ``trips`` the RTTs in s.
     """
     most = c * trips
     swing = np.maximum(windows, most - windows) + SLOW_START * np.log2(np.maximum(most, 2.0))
@@ -50,9 +52,11 @@ def together(windows: Floats, trips: Floats, c: Floats) -> float:
 def later(before: Floats, after: Floats, trips: Floats) -> float:
     """Upper bound, in s, of the time from one equilibrium to the next, when new flows start.
 
-    ``before`` and ``after`` are the windows [flow] in the two equilibria; a new flow has 0 before.
-    At worst the windows of the earlier flows fall only after those of the new flows have risen.
-    ``trips`` are the flows' RTTs in s; a window changes by one packet per RTT.
+    ``before`` and ``after`` are the flows' windows in the two equilibria, in packets. A new flow
+    has the window 0 before. ``trips`` are the RTTs in s. A window moves by one packet per RTT.
+
+    At worst, the windows of the earlier flows begin to fall only when those of the new flows have
+    risen. So the result is the longest time of a new flow plus the longest time of an earlier flow.
     """
     seconds = np.abs(after - before) * trips
     new = before == 0
@@ -61,12 +65,13 @@ def later(before: Floats, after: Floats, trips: Floats) -> float:
 
 @kinds.checked
 def peak(windows: Floats, rtt: Floats, c: float, new: tuple[Floats, Floats]) -> float:
-    """An upper bound, in s, of the queueing delay Delta while the windows of new flows rise.
+    """Upper bound, in s, of the queueing delay Delta while the windows of new flows rise.
 
-    ``new`` holds the backlogs A_i (packets) and the over-estimates x_i of baseRTT (s) of the new
-    flows.  At worst the earlier flows j keep their windows W_j.  Then the rates of all flows add up
-    to the capacity c if sum_j W_j/(rtt_j + Delta) + sum_i A_i/(Delta - x_i) = c.  This equation is
-    solved for Delta.
+    At worst the earlier flows j keep their windows W_j. A new flow i stops at its backlog of A_i
+    packets; x_i is its over-estimate of baseRTT in s. ``new`` holds the A_i and the x_i. The bound
+    is the Delta at which the rates of all flows add up to the capacity c:
+
+        sum_j W_j/(rtt_j + Delta) + sum_i A_i/(Delta - x_i) = c.
     """
     poles = np.concatenate([-rtt, new[1]])
     return float(secular.solve(np.concatenate([windows, new[0]]), poles, c).delay)
@@ -74,12 +79,16 @@ def peak(windows: Floats, rtt: Floats, c: float, new: tuple[Floats, Floats]) -> 
 
 @kinds.checked
 def first_peak(backlog: Floats, rtt: Floats, c: float) -> float:
-    """Upper bound, s, of the queueing delay while flows start together in an empty network.
+    """Upper bound, s, of the queueing delay Delta while flows start together in an empty network.
 
-    At worst slow start gives the whole link of capacity c to the flow with the longest RTT d.  This
-    flow then keeps its window c d, so its rate c d/(d + Delta) falls below c as the queueing delay
-    Delta grows.  The difference goes to the other flows.  Their window growth stops when they keep
-    backlogs of A packets in all, that is, when c - c d/(d + Delta) = A/Delta.
+    At worst slow start gives the whole capacity c to the flow with the longest RTT d, and this flow
+    keeps its window c d. Its rate c d/(d + Delta) falls as the other flows fill the queue. The
+    windows of the other flows grow until their backlogs are in the queue. These backlogs are at
+    most A, the sum of the backlogs of all flows. So the bound is the solution of
+
+        c d/(d + Delta) + A/Delta = c.
+
+    A flow that is alone causes the delay A/c.
     """
     A, d = float(backlog.sum()), float(rtt.max())
     if backlog.size == 1:
@@ -98,30 +107,31 @@ def lag(
     between: tuple[float, float],
     doubling: float,
 ) -> float:
-    """Ratio of the speed at which earlier flows' windows must fall to that at which they can fall.
+    """How fast windows must fall when a new flow starts, relative to how fast they can fall.
 
-    A new flow raises the queueing delay Delta from one equilibrium to the next; ``between`` holds
-    the two delays. An earlier flow j has the propagation delay d_j (``rtt``), the over-estimate
-    x_j of baseRTT and the round-trip time T_j. It keeps its window ``held`` [n] until its backlog
-    reaches ``upper`` [n], the greatest backlog at which Vegas keeps its window. From then on its
-    rate must be r_j = upper_j/(Delta - x_j), so its window W_j has to fall. Let -G be the
-    derivative, by Delta, of the sum of all earlier flows' rates. The window of the new flow grows
-    by v packets in each of its round trips T_n. Then
+    A window can fall by at most one packet per round trip. While the new flow's window grows, an
+    earlier flow may have to reduce its window faster than that to stay in steady state. The result
+    is the ratio of the two speeds, the greatest one over all earlier flows. If it exceeds 1, some
+    window falls too slowly, and the queueing delay overshoots.
 
-        dDelta/dt = v/(T_n^2 G),   -dW_j/dDelta = upper_j (d_j + x_j)/(Delta - x_j)^2.
+    The new flow raises the queueing delay Delta; ``between`` holds its values before and after. An
+    earlier flow j has the propagation delay d_j (``rtt``), the over-estimate x_j of baseRTT and the
+    round-trip time T_j. At first it keeps its window, ``held``. When its backlog has grown to
+    ``upper``, its window W_j must fall so that the backlog stays there:
 
-    The product of the two, -dW_j/dt, is the speed at which window j has to fall. A window can fall
-    by at most one packet in T_j. So the ratio of the two speeds is the product times T_j. The
-    greatest ratio over all earlier flows and delays is returned. At most 1 means that all windows
-    can fall fast enough. If it exceeds 1, some window falls too slowly. Then Delta exceeds its
-    value in the next equilibrium for a time, and meanwhile the other flows have lower rates than in
-    that equilibrium.
+        -dW_j/dDelta = upper_j (d_j + x_j)/(Delta - x_j)^2.
 
-    ``newcomer`` holds the over-estimate, the propagation delay and gamma of the new flow, whose
-    window is W. In congestion avoidance v = 1. In slow start, while the backlog is at most gamma, W
-    doubles in ``doubling`` round trips, and v is the larger of 1 and W ln 2/``doubling``. The
-    equation for dDelta/dt leaves out that the new flow's own rate W/T_n falls, too, as Delta grows.
-    To include this, T_n^2 G + W is used in place of T_n^2 G.
+    The new flow has the window W, the round-trip time T_n and the rate W/T_n. In each round trip W
+    grows by v packets. The rates of all earlier flows together fall by G pkt/s per second of Delta.
+    The link stays full, so
+
+        dDelta/dt = v/(T_n^2 G + W).
+
+    The product of these two derivatives is the speed at which window j must fall.
+
+    ``newcomer`` holds the new flow's over-estimate, propagation delay and gamma. In slow start,
+    that is while its backlog is at most gamma, W doubles in ``doubling`` round trips:
+    v = W ln 2/``doubling``, but at least 1. After that v = 1.
     """
     over, d, gamma = newcomer
     first, last = between

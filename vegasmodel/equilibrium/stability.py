@@ -1,24 +1,28 @@
 """Tells whether an equilibrium is stable under feedback delay, by its characteristic roots.
 
-The flows share one link. A sender sends when ACKs come, and each ACK tells it the queueing delay of
-the packet that it acknowledges. (These are the equations that the simulator ``delayed`` solves.)
-Near the equilibrium small disturbances grow or decay as e^(z t), where z is a root of the
+All flows share one link, and senders send when ACKs come. An ACK reports the queueing delay that
+its packet met, so senders react to the queue with a delay. The simulator ``delayed`` solves the
+equations of these flows. This module linearises them at an equilibrium.
+
+Small disturbances of the equilibrium change with time t as e^(z t), where z is a root of the
 characteristic function
 
     F(z) = p' K Lambda / (z (z + K)) + sum_i mu_i (e^(z R_i) - g_i(z)) / (e^(z R_i) - 1).
 
-So the equilibrium is stable if all roots have negative real parts. R_i is the round trip of flow i,
-Lambda the number of packets that all flows send per second, and mu_i the fraction of these packets
-that flow i sends. g_i says how the window of flow i reacts to the queueing delay that its ACKs
-report.
+The equilibrium is stable if all roots have negative real parts. The symbols are:
 
-The first term is that of RED, if RED drops packets. The drop probability depends on an average of
-the queue: p' is its derivative by this average, and K is the speed, in 1/s, at which the average
-follows the queue. Without RED p' = 0, and ``Loop.gain`` alone decides stability: it must be
-below 1.
+- R_i: the round-trip time of flow i.
+- Lambda: the number of packets that all flows together send per second.
+- mu_i: the fraction of these packets that flow i sends.
+- g_i: how flow i's window reacts to the queueing delay that its ACKs report (a transfer function).
+- p': the derivative of RED's drop or mark probability by the average queue.
+- K: the speed, in 1/s, at which this average follows the queue.
 
-``Loop`` contains the numbers of an equilibrium on which F depends. ``characteristic`` evaluates F
-and says how it is derived.
+If RED marks packets instead of dropping them, F lacks the first term. Without RED, p' is 0 and each
+g_i is a constant, -gamma_i. Then the equilibrium is stable if the mean of the gamma_i, weighted by
+the mu_i, is below 1. This mean is ``Loop.gain``.
+
+``characteristic`` computes F and says how it is derived.
 """
 
 from __future__ import annotations
@@ -49,19 +53,27 @@ WIDE = 6.0  # longest RTTs: what dies out faster than e^-6 in one is not looked 
 @kinds.checked
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """The numbers of an equilibrium that decide its stability; arrays are [flow].
+    """The numbers of an equilibrium that decide its stability.
+
+    The first five have one entry per flow i:
 
     - ``rtt``: R_i, the round-trip time with the queueing delay, s.
-    - ``rate``: lambda_i, packets sent per second.  ``window``: W_i, packets.
-    - ``slope``: gamma_i = -(dW_i/ds)/lambda_i for a Vegas window that keeps its backlog at a
-      threshold while the queueing delay s changes.  It is (T + x)/(s - x), or (T + s)/(s - x) in
-      Linux, where T is the propagation delay and x the over-estimate of T.  It is 0 for all other
+    - ``rate``: lambda_i, the rate at which the flow sends, pkt/s.
+    - ``slope``: gamma_i = -(dW_i/ds)/lambda_i, for a Vegas window W_i that keeps its backlog at a
+      threshold while the queueing delay s changes. It is (T + x)/(s - x), or (T + s)/(s - x) in
+      Linux, where T is the propagation delay and x the over-estimate of T. It is 0 for all other
       windows.
-    - ``climb``: m_i, packets per round trip by which a window grows, if losses limit it.  It is 0
-      for all other windows.
-    - ``loss``: p, the loss probability.  ``steep``: dp/dv, per packet of RED's average queue v.
-    - ``pole``: K, 1/s, the speed at which v follows the queue (inf: at once).
-    - ``marks``: True if RED marks packets with the probability p and drops none.
+    - ``window``: W_i, packets.
+    - ``climb``: m_i, the packets per round trip by which the window grows, if losses limit it. It
+      is 0 for all other windows.
+
+    The others describe the link:
+
+    - ``loss``: p, the probability that a packet is lost or marked.
+    - ``steep``: dp/dv, where v is RED's average queue in packets.
+    - ``pole``: K, in 1/s, the speed at which v follows the queue. If it is infinite, v is the
+      queue.
+    - ``marks``: True if RED marks packets and drops none.
 
     Raises ``FieldError`` for values out of range.
     """
@@ -88,23 +100,21 @@ class Loop:
 
     @property
     def gain(self) -> float:
-        """Gamma, the mean of the ``slope`` gamma_i over all flows, weighted by their rates.
+        """Gamma, the mean of the flows' ``slope`` gamma_i, weighted by their rates.
 
-        Without RED the equilibrium is stable if Gamma < 1, for any RTTs R_i.  Proof: without RED
-        the characteristic function F is the mean, weighted by the rates, of the terms
-        (e^zR_i + gamma_i)/(e^zR_i - 1).  For Re z >= 0 we have |e^zR_i| >= 1, so the real part of
-        each term is at least (1 - gamma_i)/2 (a Moebius map).  So Re F >= (1 - Gamma)/2 > 0, and F
-        has no root with Re z >= 0.  The proof does not show how fast disturbances decay: with
-        unequal RTTs there are roots arbitrarily near the imaginary axis.
+        Without RED the equilibrium is stable if Gamma < 1, whatever the RTTs R_i are. Proof:
+        without RED the characteristic function F is the weighted mean of
 
-        If Gamma > 1, there are infinitely many roots with Re z > 0.  F has poles on the imaginary
-        axis, at z = 2 pi k j/R_i with j^2 = -1 and k = 1, 2, ...  Elsewhere on the axis
-        Re F = (1 - Gamma)/2 < 0.  So along a path on the axis that passes each pole on its right,
-        each pole turns F once about 0.  In Linux gamma_i > 1 at either threshold.
+            (e^zR_i + gamma_i)/(e^zR_i - 1).
 
-        Even near an unstable equilibrium a window moves by at most a packet per round trip.  If a
-        flow is alone on the link, its window W has the deviation w from the equilibrium, and turns
-        where w(t) + gamma w(t - R) = 0.  So W oscillates with the amplitude gamma/(1 + gamma)
+        If Re z >= 0, then |e^zR_i| >= 1, and the real part of this term is at least
+        (1 - gamma_i)/2. So Re F is at least (1 - Gamma)/2, which is positive. Therefore F has no
+        root with Re z >= 0. The proof does not say how fast disturbances decay.
+
+        If Gamma > 1, infinitely many roots have Re z > 0. In Linux gamma_i always exceeds 1.
+
+        At an unstable equilibrium the windows oscillate, but each moves by at most one packet per
+        round trip. If a flow is alone on the link, its window has the amplitude gamma/(1 + gamma)
         packets.
         """
         return float(self.rate @ self.slope / self.rate.sum())
@@ -117,26 +127,21 @@ class Loop:
 
 @dataclass(frozen=True, eq=False)
 class Stability:
-    """Whether one equilibrium is stable, and the characteristic roots that were found.
+    """Whether one equilibrium is stable, and the roots of its characteristic function F.
 
-    A root is a zero of the characteristic function F. Roots are searched in a box of the complex
-    plane: real parts above ``left``, and imaginary parts between -``top`` and ``top``, all in 1/s.
-    There may also be roots with imaginary parts beyond ``top``. With the default ``top``, losses
-    hardly matter for these roots: beyond it the terms of F that come from losses add up to less
-    than 0.02 (``_top``).
+    - ``stable``: without RED, whether ``gain`` is below 1, which is an exact criterion. With RED,
+      True if no root with real part 0 or more was found.
+    - ``gain``: the mean of the flows' ``slope``, weighted by their rates.
+    - ``roots``: the roots found, in 1/s, in order of falling real part. Of two conjugate roots only
+      one is listed.
+    - ``residual``: the largest |F| at a root, relative to the sum of the sizes of F's terms.
+    - ``left`` and ``top``: the roots were searched where the real part is above ``left`` and the
+      imaginary part between -``top`` and ``top``, in 1/s.
+    - ``complete``: True if the search found as many roots as the argument principle counts. If
+      there are none, disturbances with frequencies below ``top`` decay faster than e^(``left`` t).
 
-    Without RED, ``stable`` says whether ``gain`` (Gamma) is below 1, which is an exact criterion.
-    With RED it says that no root with real part 0 or more was found in the box.
-
-    ``roots`` are the roots found, in 1/s, in order of falling real part; one of each conjugate
-    pair. ``residual`` is the largest |F| at a root over the sum of the sizes of F's terms.
-
-    ``complete`` says that as many roots were found in the box as the argument principle counts. If
-    ``complete`` is True and there are no roots, disturbances with frequencies below ``top`` decay
-    faster than e^(``left`` t).
-
-    The box is not searched if ``top`` exceeds ``MAX_PERIODS`` times 2 pi over the longest RTT.
-    Then ``roots`` is empty, ``complete`` is False and, with RED, ``stable`` is False.
+    If ``top`` is too large for a search, ``roots`` is empty and ``complete`` is False. With RED
+    ``stable`` is then False.
     """
 
     stable: bool
@@ -163,12 +168,13 @@ class Stability:
 def characteristic(loop: Loop, z: complex | Complex) -> tuple[Complex, Complex, Floats]:
     """The characteristic function F(z), its derivative, and the sum of the sizes of F's terms.
 
-    The equilibrium's characteristic roots are the z, in 1/s, at which F is 0.  Each result has the
+    The equilibrium's characteristic roots are the z, in 1/s, at which F is 0. Each result has the
     shape of ``z``.
 
-    F follows from the equations (D1) to (D4) of ``engines/delayed/feedback.py``. Let a disturbance
-    e^zt change the queueing delay by sigma, the number of packets that flow i has sent so far by
-    a_i, its window by w_i, and RED's average queue by v:
+    F follows from the equations (D1) to (D4) of ``engines/delayed/feedback.py``, linearised at the
+    equilibrium. A disturbance that changes as e^zt has these amplitudes: sigma of the queueing
+    delay, v of RED's average queue, a_i of the number of packets that flow i has sent, and w_i of
+    its window. They satisfy
 
         a_i (1 - e^-zR_i) = w_i - lambda_i sigma e^-z(R_i - f_i)       packets sent, (D2), (D3)
         c z sigma = (1 - p) z sum_i a_i e^-zf_i - p' Lambda v          the queue, (D1)
@@ -176,12 +182,13 @@ def characteristic(loop: Loop, z: complex | Complex) -> tuple[Complex, Complex, 
         w_i = lambda_i g_i(z) sigma e^-z(R_i - f_i)                    the window, (D4)
 
     Here f_i is the time from sender i to the queue, Lambda the sum of the rates lambda_i, c the
-    capacity, and p' the derivative of the loss p by v; R_i, lambda_i, p and K are fields of
-    ``Loop``.  The f_i cancel, and (1 - p) Lambda = c.  A Vegas window at its threshold has
-    g_i = -gamma_i, its ``slope``; ``_answer`` has the g_i of a window that losses limit.
+    capacity, and p' the derivative of the loss p by the average queue. R_i, lambda_i, p and K are
+    fields of ``Loop``. ``_answer`` computes g_i. F does not depend on the f_i, because they cancel.
 
-    Hollot, Misra, Towsley and Gong (INFOCOM 2001) analyse such a feedback loop of RED for flows
-    that all have the same RTT, and that send at the rate W/RTT instead of upon ACKs.
+    If RED marks packets, none are lost: 1 - p is replaced by 1, and the term with p' is absent.
+
+    Hollot, Misra, Towsley and Gong (INFOCOM 2001) analyse RED in the same way. In their model all
+    flows have the same RTT, and send at the rate W/RTT.
     """
     z = np.asarray(z, dtype=np.complex128)
     total = float(loop.rate.sum())
@@ -209,11 +216,11 @@ def characteristic(loop: Loop, z: complex | Complex) -> tuple[Complex, Complex, 
 
 
 def _classes(loop: Loop) -> list[tuple[float, float, tuple[float, float, float]]]:
-    """The flows, grouped into classes; the flows of a class have equal terms in the equation F = 0.
+    """The flows, grouped into classes; flows of one class contribute equal terms to F.
 
-    F is the characteristic function.  Returns for each class: its fraction of the sum of all
-    rates, its RTT in s, and the three numbers (gamma, m/W, m lambda/W^2). gamma, m, W and lambda
-    are the fields ``slope``, ``climb``, ``window`` and ``rate`` of ``Loop``.
+    F is the characteristic function. Each class is returned as three values: its fraction of the
+    sum of all rates, its RTT in s, and the numbers (gamma, m/W, m lambda/W^2). Here gamma, m, W and
+    lambda are the fields ``slope``, ``climb``, ``window`` and ``rate`` of ``Loop``.
     """
     rows: dict[tuple[float, ...], list[float]] = {}
     total = float(loop.rate.sum())
@@ -228,13 +235,17 @@ def _classes(loop: Loop) -> list[tuple[float, float, tuple[float, float, float]]
 def _answer(
     loop: Loop, kind: tuple[float, float, float], z: Complex, lag: Complex
 ) -> tuple[Any, Any]:
-    """How windows react to the queueing delay: the transfer function g(z) of a class, and dg/dz.
+    """How the window of a flow reacts to the queueing delay: the function g(z), and dg/dz.
 
-    A disturbance sigma e^zt of the delay changes the window of a flow with the rate lambda by
-    lambda g sigma e^zt, apart from the feedback delay. If the backlog threshold limits the window,
-    g = -gamma. If losses limit it, g = -(m/W) (p'/p) c / ((1 + z/K) (z + 2 m lambda/W^2)), where p'
-    is the derivative of the loss p by RED's average queue, c the capacity, and the other symbols
-    are those of ``Loop``.
+    If the delay that the ACKs report changes by sigma e^zt, the window changes by
+    lambda g sigma e^zt, where lambda is the flow's rate.
+
+    A Vegas window at a threshold has g = -gamma. A window that losses limit has
+
+        g = -(m/W) (p'/p) c / ((1 + z/K) (z + 2 m lambda/W^2)).
+
+    Here p' is the derivative of the loss p by RED's average queue, and c the capacity. The other
+    symbols are those of ``Loop``.
     """
     gamma, per_window, decay = kind
     if per_window == 0.0 or loop.steep == 0.0 or loop.loss == 0.0:
@@ -249,16 +260,19 @@ def _answer(
 def assess(loop: Loop, top: float | None = None, left: float | None = None) -> Stability:
     """Whether an equilibrium is stable, and its characteristic roots with the largest real parts.
 
-    Newton's method from a grid of points finds the roots in a box of the complex plane, and the
-    argument principle counts them. If the two numbers differ, the grid is refined. If they still
-    differ, the result's field ``complete`` is False.
+    Newton's method finds the roots in a rectangle of the complex plane, starting from a grid of
+    points. The argument principle tells how many roots the rectangle has. If fewer or more are
+    found, the grid is refined. If the numbers still differ, ``complete`` is False in the result.
 
-    - To the right the box reaches as far as a root can lie.
-    - To the left it is enlarged until it holds roots, unless ``left`` is given: then the left side
-      is at -``left``, 1/s. It is enlarged at most until disturbances of roots beyond its left side
-      shrink by a factor of e^-6 or less within the longest RTT.
-    - Upwards it reaches ``top``, 1/s, or slightly more. By default this is the frequency of two
-      periods within the shortest RTT, or a higher one if losses still matter there (``_top``).
+    The right side of the rectangle is so far right that no root lies beyond it. The other sides
+    depend on the arguments, in 1/s:
+
+    - ``left``: the left side is at -``left``. By default the rectangle grows to the left until it
+      holds a root. It stops growing at the latest where disturbances shrink to e^-6 or less within
+      the longest RTT.
+    - ``top``: the rectangle reaches from -``top`` to ``top``, or slightly further. The default is
+      4 pi/R or more, where R is the shortest RTT. Beyond it, losses have little influence on the
+      roots.
     """
     if top is not None:
         positive("top", top)
@@ -339,11 +353,11 @@ def _axis(loop: Loop, top: float) -> Floats:
 
 
 def _clear(loop: Loop, top: float) -> float:
-    """A frequency in 1/s, slightly above ``top``, that is far from the poles on the imaginary axis.
+    """A frequency at or slightly above ``top``, 1/s, far from the poles on the imaginary axis.
 
-    The poles of the characteristic function are at the frequencies 2 pi k/R, with the flows' RTTs R
-    and k = 1, 2, ...  The box in which roots are searched ends at the returned frequency, because
-    the function changes too fast near a pole to be followed along the border of the box.
+    The characteristic function has poles at the frequencies 2 pi k/R, where R are the flows' RTTs
+    and k = 1, 2, ... The rectangle in which roots are searched ends at the returned frequency. Its
+    border must not pass near a pole, because the function changes too fast there.
     """
     near, R = top * np.linspace(1.0, 1.05, 400), _periods(loop)[:, None]
     turns = near * R / (2 * np.pi)
@@ -360,10 +374,10 @@ def _real_poles(loop: Loop) -> Floats:
 
 
 def _beside(loop: Loop, edge: float) -> float:
-    """Where to put the left side of the box in which roots are searched: a real part in 1/s.
+    """The real part, in 1/s, of the left side of the rectangle in which roots are searched.
 
-    This is ``edge`` itself, unless a real pole of the characteristic function is close to it.  Then
-    the side is moved to the left of the pole, because the function grows without bound there.
+    It is ``edge``, unless a real pole of the characteristic function is close to ``edge``. Then the
+    left side is moved to the left of the pole, because the function is too large near the pole.
     """
     for pole in _real_poles(loop):
         if abs(edge - pole) < 0.02 * abs(edge):
@@ -372,11 +386,11 @@ def _beside(loop: Loop, edge: float) -> float:
 
 
 def _count(loop: Loop, left: float, right: float, top: float) -> int | None:
-    """The number of characteristic roots in a box of the complex plane, by the argument principle.
+    """The number of characteristic roots in a rectangle of the complex plane.
 
-    The real parts lie in ``left`` .. ``right``, the imaginary parts in -``top`` .. ``top``. Returns
-    None if the characteristic function turns so fast along the border of the box that its turns
-    cannot be counted.
+    It follows from the argument principle. The real parts lie in ``left`` .. ``right``, the
+    imaginary parts in -``top`` .. ``top``. The result is None if the angle of the characteristic
+    function changes too fast along the border to be followed.
     """
     corners = [right, right + 1j * top, left + 1j * top, left]
     turned = 0.0
@@ -394,10 +408,10 @@ def _count(loop: Loop, left: float, right: float, top: float) -> int | None:
 
 
 def _turn(loop: Loop, start: complex, end: complex) -> float | None:
-    """The angle, in radians, by which the characteristic function turns about 0 along a line.
+    """The total change of the characteristic function's angle, in radians, along a straight line.
 
-    The line is a straight one in the complex plane. The function is evaluated at more points where
-    it turns fast. Returns None if it turns too fast to be followed.
+    The line goes from ``start`` to ``end`` in the complex plane. Where the angle changes fast, the
+    function is evaluated at more points. The result is None if it changes too fast to be followed.
     """
     at = np.linspace(0.0, 1.0, 257)
     f = characteristic(loop, np.asarray(start + at * (end - start), complex))[0]
@@ -415,11 +429,11 @@ def _turn(loop: Loop, start: complex, end: complex) -> float | None:
 
 
 def _search(loop: Loop, left: float, right: float, top: float, count: int | None) -> Complex:
-    """The characteristic roots in a box of the complex plane, in order of falling real part.
+    """The characteristic roots in a rectangle of the complex plane, in order of falling real part.
 
-    The box has real parts from ``left`` to ``right`` and imaginary parts below ``top``. One root of
-    each conjugate pair is returned. The grid of Newton's starting points is refined until ``count``
-    roots are found, or three times at most.
+    The real parts lie in ``left`` .. ``right``, the imaginary parts below ``top``. Of two conjugate
+    roots only one is returned. Newton's method starts from a grid of points. The grid is refined
+    until ``count`` roots are found, but at most three times.
     """
     step = 0.25 * math.pi / float(loop.rtt.max())
     poles = np.concatenate([[0.0], _axis(loop, top), [top]])
@@ -450,8 +464,8 @@ def _search(loop: Loop, left: float, right: float, top: float, count: int | None
 def _newton(loop: Loop, z: Complex, box: tuple[float, float, float]) -> Complex:
     """The points at which Newton's method ends, for the starting points ``z`` in the complex plane.
 
-    The method searches roots of the characteristic function. It drops a starting point if its path
-    leaves the box, widened by a margin.
+    The method looks for roots of the characteristic function. A starting point is dropped if the
+    method goes from it to a point far outside the rectangle ``box``, which is (left, right, top).
     """
     left, right, top = box
     longest = float(loop.rtt.max())
@@ -472,10 +486,10 @@ def _newton(loop: Loop, z: Complex, box: tuple[float, float, float]) -> Complex:
 
 
 def _distinct(loop: Loop, z: Complex, left: float, right: float, top: float) -> Complex:
-    """The roots of the characteristic function among the points ``z``, without repetitions.
+    """The roots of the characteristic function among the points ``z``, each once.
 
-    Only roots in the box are returned, those with the largest real part first. Of each conjugate
-    pair it is the root with the positive imaginary part.
+    Only roots in the rectangle are returned, those with the largest real part first. Of two
+    conjugate roots, the one with the positive imaginary part is returned.
     """
     f, _, size = characteristic(loop, z)
     with np.errstate(invalid="ignore"):

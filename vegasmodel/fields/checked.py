@@ -71,11 +71,13 @@ class Tables:
 
 @dataclasses.dataclass(frozen=True)
 class OneOf:
-    """The rule for a field whose values have several forms.
+    """The rule for a field whose value may be a number, a word or a table.
 
-    ``plain`` is the rule for a number, ``word`` a fixed word, and ``table`` the rule for a table.
-    ``tagged`` is for a table with a single key, such as ``{ pareto = {...} }``: it maps this key to
-    the rule for the key's value.
+    - ``plain``: the rule for a number.
+    - ``word``: the only word that is allowed.
+    - ``table``: the rule for a table.
+    - ``tagged``: for tables with a single key, such as ``{ pareto = {...} }``. It maps each allowed
+      key to the rule for the key's value.
     """
 
     plain: Rule | None = None
@@ -138,10 +140,10 @@ class OneOf:
 
 
 def declare(rule: Rule, default: Any = dataclasses.MISSING, *, key: str | None = None) -> Any:
-    """Declare a field of a dataclass with the rule for its values.
+    """Declare a field of a dataclass, with the rule for its values.
 
-    ``key`` is the field's name in a scenario file if that differs.  A field without a default is
-    required: if the caller does not give it, it holds ``None``, which its rule refuses.
+    ``key`` is the field's name in a scenario file, if that name differs. A field without a default
+    is required: ``check`` refuses an object in which it was not given.
     """
     required = default is dataclasses.MISSING
     about = {"rule": rule, "key": key, "required": required}
@@ -154,11 +156,11 @@ def of(cls: type[Any], field: str) -> Any:
 
 
 def check(instance: Any) -> None:
-    """Check every field of a dataclass against its rule, except fields that were not given.
+    """Check every field of the dataclass against its rule.
 
-    A field that was not given holds ``None``.  NumPy's numbers and arrays are first replaced by
-    Python's numbers and lists.  A field given as text, list or table is read in the same way as
-    from a scenario file.
+    NumPy's numbers and arrays are first replaced by Python's numbers and lists. Text, lists and
+    tables are converted like those of a scenario file: ``"80 ms"`` becomes 0.08. A field whose
+    default is ``None`` is not checked if it was not given.
     """
     for field in dataclasses.fields(instance):
         value = getattr(instance, field.name)
@@ -195,11 +197,11 @@ def _plain(value: Any) -> Any:
 
 
 def resolve(part: T, where: str, sizes: Mapping[str, float], size: float) -> T:
-    """A copy of the dataclass ``part`` in which text with units is replaced by numbers if possible.
+    """A copy of the dataclass ``part`` in which text that needs a packet size becomes a number.
 
-    Text that needs no packet size was converted when it was read. The text that is left
-    (``Unresolved``) needs a packet size, which this function supplies. The packet size is
-    ``sizes[field]`` bytes for the fields in ``sizes``, and ``size`` bytes for all others.
+    For example, the buffer ``"20 kB"`` becomes 20 packets if the packet size is 1000 bytes. Text
+    that also needs an RTT stays text. ``sizes`` maps fields to their packet size in bytes. All
+    other fields have the packet size ``size``.
     """
     changes: dict[str, Any] = {}
     for field in dataclasses.fields(cast("Any", part)):
@@ -216,11 +218,10 @@ def resolve(part: T, where: str, sizes: Mapping[str, float], size: float) -> T:
 
 
 def evolve(part: T, changes: Mapping[str, Any], where: str = "") -> T:
-    """A copy of the dataclass ``part`` with the attributes in ``changes`` changed.
+    """A copy of the dataclass ``part`` in which the fields named in ``changes`` have new values.
 
-    A field that was not given when ``part`` was made may hold a computed default. Such a default is
-    computed again for the copy. ``where`` is the place of ``part`` in the scenario, which an error
-    names.
+    If ``part`` computed the default of a field, the copy computes this default again. An error
+    names the field by its place in the scenario; ``where`` is the place of ``part``.
     """
     unset = dict.fromkeys(getattr(part, "_filled", ()))
     try:

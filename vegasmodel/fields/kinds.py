@@ -67,9 +67,10 @@ def _take(kind: Kind | None, name: str, value: Any) -> Any:
 
 @functools.cache
 def _kinds(function: Callable[..., Any]) -> dict[str, Kind | None]:
-    """The kind of each parameter of ``function``, by the parameter's name.
+    """The allowed kind of each argument of ``function``, by the argument's name.
 
-    The annotations are read at the function's first call, because only then are all modules loaded.
+    The annotations are read at the first call of ``function``. They may name classes of modules
+    that are loaded only after the function is defined.
     """
     hints = typing.get_type_hints(function, vars(sys.modules[function.__module__]))
     return {name: _kind(hints.get(name, Any)) for name in inspect.signature(function).parameters}
@@ -141,7 +142,7 @@ def _list(entry: Kind | None) -> Kind:
 
 
 def _is_number(value: Any, kind: type, dtypes: str) -> bool:
-    """Whether the value is a single number of the class ``kind``, and not True or False."""
+    """Whether the value is a single number of the class ``kind``. True and False are no numbers."""
     if isinstance(value, kind):
         return not isinstance(value, bool)
     return _is_array(value, dtypes) and np.ndim(value) == 0

@@ -21,9 +21,10 @@ T = TypeVar("T")
 
 
 class OrText(Generic[T]):
-    """The type annotation of a field that may be given as a ``T`` or as text with a unit.
+    """The type annotation of a field that is given as a ``T`` or as text with a unit.
 
-    To a type checker, the field of an object that has been made is always a ``T``.
+    For example, a field with the annotation ``OrText[float]`` accepts 0.08 and ``"80 ms"``. A type
+    checker takes the field's value to be a ``T``, because the text is converted.
     """
 
     if TYPE_CHECKING:
@@ -68,8 +69,8 @@ class Rule(Protocol):
     def read(self, value: object, where: str, packet_size: float | None) -> Any:
         """Convert a value of a scenario file to the value that Python uses.
 
-        The value stays text (``Unresolved``) if the conversion needs a packet size and none is
-        given. ``where`` names the field in an error.
+        If the conversion needs a packet size or an RTT that is not known yet, the value stays text
+        (class ``Unresolved``). ``where`` is the field's name for error messages.
         """
 
     def check(self, value: Any, where: str) -> None:
@@ -95,7 +96,8 @@ class Quantity:
     def read(self, value: object, where: str, packet_size: float | None) -> float:
         """Read text with a unit as a float in the package's unit, such as s or pkt/s.
 
-        It stays text (``Unresolved``) if a packet size is needed and none is given.
+        If this needs a packet size and ``packet_size`` is None, the value stays text
+        (class ``Unresolved``).
         """
         if packet_size is None and needs_packet_size(value, self.kind):
             return cast("float", Unresolved(value))
@@ -124,14 +126,17 @@ class Quantity:
             raise FieldError(where, value, f"a number, {bound} {self.low:g}{upper}")
 
     def write(self, value: Any) -> Any:
-        """The number as text with its unit; a fraction, which has no unit, stays a number."""
+        """Convert the number to text with its unit, such as ``"80 ms"``.
+
+        A fraction has no unit and stays a number.
+        """
         if isinstance(value, str):
             return str(value)
         return value if self.kind == "fraction" else write(value, self.kind)
 
 
 class AsItIs(abc.ABC):
-    """The base class of rules for values that are equal in a scenario file and in Python."""
+    """The base class of rules without conversion: a file holds the same value as Python."""
 
     def read(self, value: object, where: str, packet_size: float | None) -> Any:
         """The value, unchanged. Raises ``FieldError`` if it is not allowed."""
@@ -157,7 +162,7 @@ class Integer(AsItIs):
     def check(self, value: Any, where: str) -> None:
         """Raise ``FieldError`` unless the value is a whole number in the range.
 
-        NumPy's whole numbers are accepted, too.
+        A whole number of a NumPy type is allowed.
         """
         if (
             isinstance(value, bool)
@@ -236,9 +241,10 @@ class Texts:
 
 
 def listed(value: object, where: str, what: str) -> list[Any]:
-    """The entries of ``value`` as a list; ``what`` says in an error what the entries should be.
+    """The entries of ``value``, for example of a tuple, as a list.
 
-    Raises ``FieldError`` if ``value`` is a text or is no iterable object.
+    Raises ``FieldError`` if ``value`` is a text or is not iterable. The message names the field,
+    ``where``, and says that it must be a list of ``what``.
     """
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise FieldError(where, value, f"a list of {what}")
@@ -246,9 +252,10 @@ def listed(value: object, where: str, what: str) -> list[Any]:
 
 
 def nearest(word: object, known: Sequence[str]) -> str:
-    """A text ``; did you mean 'x'?`` for an error message; x is the known word most like ``word``.
+    """A hint for an error message, such as ``; did you mean 'vegas'?``, or an empty text.
 
-    The text is empty if no known word resembles ``word``.
+    The hint gives the entry of ``known`` that is most similar to ``word``. The text is empty if no
+    entry is similar.
     """
     match = difflib.get_close_matches(str(word)[:60], known, n=1)
     return f"; did you mean {match[0]!r}?" if match else ""

@@ -18,10 +18,10 @@ MAX_FILE = 4_000_000  # bytes
 
 
 def parse(text: str, where: str, value: str) -> dict[str, Any]:
-    """Read TOML text; return its content as a dictionary.
+    """Convert TOML text to a dictionary.
 
-    If the text is not TOML, raises ``FieldError``.  The error names ``where`` as the field and
-    shows ``value`` in place of the text, for example the file's name.
+    Raises ``FieldError`` if the text is not TOML. The message begins with ``where`` and ``value``,
+    which tell the user what text is meant. For a file they are its path and its name.
     """
     try:
         return tomllib.loads(text)
@@ -57,8 +57,8 @@ def read(path: str | Path) -> dict[str, Any]:
 def write(table: Mapping[str, Any]) -> str:
     """Convert a dictionary to TOML text.
 
-    Inner tables and lists of tables get a heading of their own. All other values stand in one line
-    after their key.
+    A table gets the heading ``[key]``. In a list of tables, each table gets the heading
+    ``[[key]]``. Every other value stands on a line of the form ``key = value``.
     """
     plain = {key: value for key, value in table.items() if not _heading(value)}
     blocks = ["".join(f"{key} = {_inline(value)}\n" for key, value in plain.items())]

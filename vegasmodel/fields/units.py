@@ -1,13 +1,13 @@
 """Converts text with units (``"1.5 Mbit/s"``, ``"13.2 ms"``, ``"20 pkt"``) to floats and back.
 
-Inside the package every number is a float in seconds, packets or packets per second. Text with
-units occurs only where users write it: in scenario files, on the command line, and in the arguments
-of a scenario's parts.
+Users write such text in scenario files, on the command line and in Python, for example in
+``Link("10 Mbit/s")``. Inside the package nearly every quantity is a float in seconds, packets or
+packets per second.
 
-Text of the common form, one number and one unit, is read with a table of units. All other text,
-such as ``"12 kB / 4 ms"``, is read by the library pint. In this package pint knows only the units
-of networks, so a metre is an error. The table and pint must give the same float to the last bit,
-because stored runs are found by a hash of the floats of their scenario.
+A table of units converts the common form, one number and one unit. The library pint converts all
+other text, such as ``"12 kB / 4 ms"``. It is set up with the units of networks only, so a metre is
+an error. The table and pint must give exactly the same float for the same text, because a stored
+run is found by a hash of its scenario's floats.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ MAX_TEXT = 200  # characters; pint's parser gets no longer text
 
 
 class FieldError(ValueError):
-    """Raised for wrong input: one line that names the field, its value and what is allowed."""
+    """Raised for wrong input. The message is one line.
+
+    It names the field, the wrong value and what is allowed.
+    """
 
     def __init__(
         self, field: str, value: object, allowed: str, *, wrong: str = "is not allowed"
@@ -46,7 +49,7 @@ class FieldError(ValueError):
         super().__init__(f"{field}: {show(value)} {wrong}; {allowed}")
 
     def of(self, field: str) -> FieldError:
-        """A copy of this error in which the wrong value is that of the field named ``field``."""
+        """The same error for another field: a copy in which only the field's name is changed."""
         return FieldError(field, self.value, self.allowed, wrong=self.wrong)
 
 
@@ -66,8 +69,8 @@ def printable(text: str) -> str:
 class Kind:
     """A kind of quantity, such as a time or a rate.
 
-    ``unit`` is its unit inside the package, and ``allowed`` describes for errors what a user may
-    write.
+    ``unit`` is the unit of such a quantity inside the package. ``allowed`` is a text for error
+    messages: it says what a user may write.
     """
 
     unit: str
@@ -120,10 +123,10 @@ _SECOND_NUMBER = re.compile(r"(?!1\s*/)[0-9.;_]")  # at the begin of a unit; "1/
 
 @functools.cache
 def _common() -> dict[str, tuple[float, str]]:
-    """A table of the common units, by name.
+    """A table of the common units, such as ``"ms"`` or ``"Mbit/s"``, by name.
 
-    For each unit it holds the size of one such unit, and the package's own unit for the same
-    quantity. For example, ``"ms"`` has the entry ``(0.001, "s")``.
+    Each entry gives the unit as a multiple of another unit. For example, the entry of ``"ms"`` is
+    ``(0.001, "s")``, because 1 ms is 0.001 s.
     """
     scales = {"": 1.0, "T": 1e12, "G": 1e9, "M": 1e6, "k": 1e3, "K": 1e3, "Ki": 1024.0}
     scales["Mi"] = 1048576.0
@@ -164,15 +167,17 @@ def parse(
     low_open: bool = False,
     infinite: bool = False,
 ) -> float:
-    """Read text with a unit; return a float in the package's own unit for this kind of quantity.
+    """Convert text with a unit to a float in the package's unit for this kind of quantity.
 
-    ``kind`` is a key of ``KINDS``.  ``rate`` also accepts bits or bytes per second, and ``packets``
-    also accepts bytes; they are converted with ``packet_size`` (bytes).  A number without a unit is
-    accepted only for ``packets``, ``buffer`` and ``fraction``.  The value must lie in
-    ``low <= value <= high``, or in ``low < value <= high`` if ``low_open``.  ``inf`` is accepted
-    only if ``infinite``.
+    ``kind`` is a key of ``KINDS``. The result must lie in ``low <= value <= high``. With
+    ``low_open`` it must not be ``low`` itself. ``inf`` is allowed only with ``infinite``.
 
-    Raises ``FieldError``, which names ``field``, the text and what is allowed.
+    If ``packet_size``, in bytes, is given, bits and bytes are converted to packets. Then
+    ``"1 Mbit/s"``, for example, is allowed as a rate in pkt/s.
+
+    A number without a unit is allowed for the kinds ``packets``, ``buffer`` and ``fraction`` only.
+
+    Raises ``FieldError`` if the text is not allowed.
     """
     allowed = _allowed(kind, low, high, low_open=low_open, infinite=infinite)
     value = _to_float(text, kind, field, allowed, packet_size)

@@ -1,10 +1,11 @@
 """Laws of congestion control, one law per file.
 
 A law says how the window grows, and what a loss does to it. Its function ``drift`` returns the
-growth of the window in packets per round trip. Some laws have further functions, with which the
-packet simulator ``rounds`` moves a window of whole packets. ``BUILT_IN`` contains the laws of this
-package. A user adds a law with ``register_law``. A law in another installed package is registered
-when its name is first looked up.
+growth of the window in packets per round trip. Some laws also have functions that only the packet
+simulator ``rounds`` uses.
+
+``BUILT_IN`` contains the laws of this package. A user adds a law with ``register_law``. Another
+installed package may also offer a law, which is loaded when its name is first used.
 """
 
 from __future__ import annotations
@@ -65,9 +66,9 @@ def find(name: str) -> Law:
 
 
 def registered(laws: Iterable[str]) -> list[Law]:
-    """Those of the named ``laws`` that a user or another package has registered.
+    """The laws among ``laws``, a list of names, that are not laws of this package.
 
-    A law is returned once even if its name is repeated.
+    A user or another package has registered them. Each is returned once, sorted by name.
     """
     return [_outside[name] for name in sorted(set(laws) & set(_outside))]
 
@@ -75,8 +76,8 @@ def registered(laws: Iterable[str]) -> list[Law]:
 def foreign(laws: Iterable[str]) -> str | None:
     """Why the closed forms from the papers have no result for flows with these ``laws``.
 
-    The result is a text that names the laws that the papers do not treat.  It is None if the papers
-    treat all of these laws.
+    The closed forms treat no other laws than Vegas, Reno, NewReno, SACK and Tahoe. The result is a
+    text that names the other laws among ``laws``. It is None if there are no others.
     """
     other = sorted({name for name in laws if name not in _OF_THE_PAPERS})
     return f"it does not know the law {', '.join(other)}" if other else None
@@ -85,19 +86,23 @@ def foreign(laws: Iterable[str]) -> str | None:
 def register_law(name: str, drift: Rule | None = None, **data: Any) -> Callable[[Rule], Rule]:
     """Add a law of congestion control for the simulators ``fluid`` and ``rounds``.
 
-    Call it with the law's function ``drift``, or use it as that function's decorator:
+    The law's function ``drift`` takes a ``Source``, which is the state of the sender. It returns
+    the change of the window in packets per round trip. ``register_law`` can decorate it:
 
         @vm.register_law("my-law", delay_based=True)
         def drift(f):
             return f.alpha - f.backlog      # packets per round trip
 
-    ``cut``, if given, computes the window after a loss, and ``remember`` a number that the law can
-    read until the next loss. Both functions and ``drift`` take a ``Source``, the state of the
-    sender, and return a float. Numba compiles them, so they use arithmetic and ``math`` only.
-    ``data`` holds the other fields of ``Law``. With ``delay_based``, slow start ends at a backlog
-    of gamma unless ``slow_start`` states otherwise. A second law of the same name replaces the
-    first. Raises ``FieldError`` for a wrong name or field, and for a function that fails or returns
-    no number. A model raises it, too, if this happens during its run.
+    ``data`` sets other fields of ``Law``. Two of them are functions that take a ``Source`` at a
+    loss. ``cut`` returns the window after the loss. ``remember`` returns a number, which the law
+    can read until the next loss. Numba compiles all three functions, so they may use only
+    arithmetic and ``math``.
+
+    With ``delay_based=True``, slow start also ends when the backlog exceeds the threshold gamma,
+    unless ``slow_start`` is given. A second law of the same name replaces the first.
+
+    Raises ``FieldError`` for a wrong name or field, and for a function that fails or returns no
+    number. If a function fails only later, during a run, the simulator raises ``FieldError``.
     """
     if not isinstance(name, str) or not name.isprintable() or not 0 < len(name.strip()) <= 60:
         raise FieldError("law", name, "a printable name of at most 60 characters")
@@ -121,9 +126,10 @@ def register_law(name: str, drift: Rule | None = None, **data: Any) -> Callable[
 
 
 def add(law: Law) -> None:
-    """Add a law that the user has written to the known laws.
+    """Add a user's law to the known laws.
 
-    Raises ``FieldError`` if one of its functions fails or returns no usable number when tried.
+    Each function of the law is first called once as a test. Raises ``FieldError`` if one of them
+    fails, or does not return a number from -1e6 to 1e6.
     """
     for each in ("drift", "cut", "remember"):
         if getattr(law, each) is not None:
@@ -132,10 +138,10 @@ def add(law: Law) -> None:
 
 
 def register_file(path: str | Path) -> None:
-    """Run a Python file that registers laws; a process runs each file once.
+    """Run a Python file that registers laws, unless this process has run it before.
 
-    Raises ``FieldError``, which names the file, the line and the fault.  It does so, too, if the
-    file registers no law, or a law that an earlier file has registered.
+    Raises ``FieldError`` if the file cannot be run or registers no law. The same holds if it
+    registers a law that has the name of a law from an earlier file.
     """
     path = Path(path)
     if path.absolute() in _files:
@@ -155,8 +161,7 @@ def register_file(path: str | Path) -> None:
 def files() -> tuple[Path, ...]:
     """The Python files with laws that this process has run.
 
-    If a study runs in several processes, the others run the same files, so that they know the same
-    laws.
+    If a study uses several processes, each of them runs these files, so that it knows the laws.
     """
     return tuple(_files)
 

@@ -7,35 +7,36 @@ BETA = 0.7  # factor on the window at a loss
 ALPHA = 3.0 * (1.0 - BETA) / (1.0 + BETA)  # of an AIMD(alpha, beta) that is fair to Reno
 
 
-# W_max is the window towards which CUBIC grows after a loss. Usually W_max is W, the window at the
-# loss. But if W is smaller than the previous W_max, fast convergence (RFC 9438 4.7) sets W_max to
-# W (1 + beta)/2, which is less than W. Here beta is the factor by which a loss multiplies the
-# window. The function `drift` needs W, too. To compute W from W_max, it must know whether fast
-# convergence has reduced W_max. So a reduced W_max is stored with a minus sign.
+# After a loss at the window W, CUBIC's window grows towards W_max. Usually W_max = W. But if W is
+# smaller than the previous W_max, then W_max = W (1 + beta)/2, where beta is the factor by which a
+# loss multiplies the window. This rule is called fast convergence (RFC 9438 4.7).
+# Later `drift` computes W from W_max, so it must know whether fast convergence was used. If it was,
+# `remember` returns W_max with a minus sign.
 def remember(f: Source) -> float:
-    """Return W_max, the window at the loss, so that it is remembered until the next loss.
+    """Return W_max, the window towards which CUBIC grows after a loss.
 
-    The cubic function grows towards W_max. Fast convergence may reduce W_max. A reduced value is
-    stored with a minus sign, so that ``drift`` can compute the window at the loss from it.
+    W_max is the window W at the loss. But if W is smaller than the previous W_max, fast convergence
+    sets W_max = W (1 + beta)/2, where beta = 0.7 is CUBIC's factor at a loss. Then the result is
+    negative, -W_max. The minus sign tells ``drift`` that fast convergence was used.
     """
     return f.window if f.window >= abs(f.memory) else -0.5 * (1.0 + BETA) * f.window
 
 
-# CUBIC's window follows a cubic function of time (RFC 9438, equations (1) and (2)):
-# W(t) = C (t - K)^3 + W_max, with the constant C and K = cbrt((W_max - W_epoch)/C). W_max is the
-# window at the loss, or less after fast convergence. W_epoch is the window right after the loss.
-# The time t counts from the end of the recovery, which is taken to last one RTT. At t = K the
-# window is W_max. The sender aims at the larger of two windows. One is W(t + RTT), the cubic
-# function one RTT ahead (4.2). The other is W_est, the window that a Reno flow would have one RTT
-# ahead (4.3). W_est begins at W_epoch. It grows by ALPHA = 0.53 packets per RTT until it reaches
-# the window at the loss, and then by 1 packet per RTT.
+# CUBIC's window follows the function W(t) = C (t - K)^3 + W_max (RFC 9438, equations (1) and (2)).
+# The time t counts from the end of the recovery after a loss. W_max is the window at the loss, or
+# less after fast convergence. K = cbrt((W_max - W_epoch)/C) is the time at which W(t) reaches
+# W_max, where W_epoch is the window right after the loss.
+# CUBIC also estimates the window of a Reno flow (section 4.3). This window begins at W_epoch, too.
+# It grows by ALPHA = 0.53 packets per RTT up to the window at the loss, then by 1 packet per RTT.
 def drift(f: Source) -> float:
-    """Growth in packets per round trip: the window aimed at, less the present window.
+    """Growth in packets per round trip: the target window less the present window.
 
-    The window aimed at is the larger of two windows, both for a time one round trip ahead: the
-    value of the cubic function, and the window that Reno would have.  It is at most 1.5 times the
-    present window.  Recovery takes the first round trip after a loss, and the time t of the cubic
-    function counts from the end of that round trip.
+    The target is the larger of two windows one round trip ahead: the value of the cubic function,
+    and the window that Reno would have. The target is at most 1.5 times the present window, and the
+    growth is at least 0. Until the first loss the growth is 1.
+
+    The cubic function counts time from the end of the recovery. The recovery is assumed to last one
+    round trip.
     """
     if f.memory == 0.0:  # slow start has ended without a loss
         return 1.0
@@ -53,11 +54,11 @@ def drift(f: Source) -> float:
 
 
 def left_out(stack: str, decrease: float) -> str:
-    """A text on what this law leaves out of the CUBIC of the TCP implementation ``stack``.
+    """What this law leaves out of the CUBIC of the TCP implementation ``stack``, as a text.
 
-    ``decrease`` is the factor on the window at a loss. If it is not CUBIC's usual factor, the text
-    says that the formulas of this law assume the usual one.  If the stack is ``linux``, it says
-    that Linux's CUBIC also ends slow start by HyStart.  In all other cases the text is empty.
+    ``decrease`` is the flow's factor on the window at a loss. If it is not 0.7, the text says that
+    the formulas of this law assume 0.7. If it is 0.7 and the stack is ``linux``, the text says that
+    Linux ends CUBIC's slow start by HyStart. In all other cases the text is empty.
     """
     if decrease != BETA:
         return f"CUBIC's K and its Reno-friendly region are those of a factor of {BETA:g}"

@@ -37,9 +37,9 @@ class CodeError(FieldError):
 
 @functools.cache
 def installed() -> Mapping[str, tuple[EntryPoint, ...]]:
-    """The laws that installed packages offer: for each law's name, the entry points that offer it.
+    """The laws that installed packages offer: a map from a law's name to its entry points.
 
-    If two packages offer a law of the same name, it has two entry points.
+    If several packages offer a law of the same name, the name has several entry points.
     """
     from importlib.metadata import entry_points
 
@@ -54,7 +54,7 @@ def installed() -> Mapping[str, tuple[EntryPoint, ...]]:
 def load(name: str) -> None:
     """Import the installed module that registers the law ``name``.
 
-    Raises ``FieldError``, which names the fault, if that is not possible.
+    Raises ``FieldError`` if the import fails, or if several packages offer a law of this name.
     """
     entry, *others = installed()[name]
     if others:
@@ -70,7 +70,8 @@ def load(name: str) -> None:
 def run(path: Path) -> None:
     """Run a user's Python file, which registers laws.
 
-    Raises ``FieldError``, which names the file, the line and the fault.
+    Raises ``FieldError`` if there is no such file or its code fails. If the code fails, the message
+    names the file, the line and the error.
     """
     import runpy
 

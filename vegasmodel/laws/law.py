@@ -1,9 +1,13 @@
 """The class of a congestion control law, which moves the window and cuts it at a loss.
 
-Its functions ``drift``, ``cut`` and ``remember`` are plain Python functions. Each takes one
-argument, a ``Source``, which holds the state of the sender. Each returns a float; ``drift``, for
-example, returns the growth of the window in packets per round trip. The simulators compile these
-functions with Numba, so they may use only arithmetic and the module ``math``.
+A law has up to three functions:
+
+- ``drift`` returns the growth of the window in packets per round trip.
+- ``cut`` returns the window after a loss.
+- ``remember`` is called at a loss and returns a number, which the law can read until the next loss.
+
+Each function takes one argument, a ``Source``, which holds the state of the sender. The simulators
+compile the functions with Numba, so they may use only arithmetic and the module ``math``.
 """
 
 from __future__ import annotations
@@ -45,13 +49,14 @@ PerAck = Literal["drift", "one a window", "thresholds"]
 class Law:
     """One law of congestion control.
 
-    ``drift`` moves the window, and ``decrease`` or ``cut`` reduces it at a loss.  ``recovery``
-    states what a sender does after it has lost packets:
+    ``drift`` returns the change of the window per round trip. A loss multiplies the window by
+    ``decrease``. If the law has a function ``cut``, this function returns the window after the loss
+    instead. ``recovery`` says how a sender repairs its losses:
 
-    * ``scoreboard``: it knows all the missing packets and sends them again in one round trip.
+    * ``scoreboard``: it knows all missing packets and retransmits them in one round trip.
     * ``hole by hole``: it learns of one missing packet per round trip.
-    * ``one hole``: it sends one packet again, and if more are missing it waits for its timer.
-    * ``slow start``: it starts again from a window of one packet.
+    * ``one hole``: it retransmits one packet. If more are missing, it waits for its timer.
+    * ``slow start``: it begins slow start with a window of one packet.
     """
 
     name: str
@@ -99,9 +104,9 @@ class Law:
 
 
 def place(rule: Any, error: Exception | None = None) -> str:
-    """The file and the line of a law's function: "my_law.py, line 7"; empty if unknown.
+    """Where a law's function is defined, such as "my_law.py, line 7"; empty if unknown.
 
-    With ``error`` it is the line at which this error occurred in the function.
+    If ``error`` is given, the line is the one in the function at which this error occurred.
     """
     code = getattr(rule, "__code__", None)
     if code is None:
@@ -129,7 +134,10 @@ def _takes_one(rule: Any, where: str) -> None:
 
 
 def ask(law: Law, name: str, source: Source) -> None:
-    """Call a law's function in plain Python; raise ``FieldError`` if it gives no usable number."""
+    """Call a law's function once as a test, without compiling it.
+
+    Raises ``FieldError`` if the function fails, or does not return a number from -1e6 to 1e6.
+    """
     where, rule = f"law {law.name}: {name}", getattr(law, name)
     saw = ", ".join(f"{key} {value:.6g}" for key, value in source._asdict().items())
     allowed = f"a number up to {LARGEST_ANSWER:g} either way, also at {saw}"

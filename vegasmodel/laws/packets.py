@@ -1,9 +1,7 @@
 """Types and helpers for the functions by which a law moves a window of whole packets.
 
-The packet simulator ``rounds`` compiles these functions. The first argument of each is an object
-that describes the sender. It holds the sender's state, such as its window. It also says which
-mechanisms of the sender's TCP implementation are on (the class ``Mechanisms`` in
-``stacks/stack.py``).
+The packet simulator ``rounds`` compiles these functions with Numba. Their first argument is the
+state of the sender: its window, its RTTs and the properties of its TCP implementation.
 """
 
 from __future__ import annotations
@@ -18,7 +16,10 @@ SLACK = 1e-9  # rounding of a window that stands on a whole packet
 
 
 class Window(Protocol):
-    """The state of a sender that a law's functions may read and change; packets and seconds."""
+    """The state of a sender that a law's functions may read and change.
+
+    Windows are in packets, and times in seconds.
+    """
 
     cwnd: float
     ssthresh: float
@@ -55,9 +56,9 @@ class Round(NamedTuple):
 
 
 class PacketRules(NamedTuple):
-    """The functions by which a law moves a window of whole packets outside slow start.
+    """The functions by which a law moves the window when ACKs arrive (simulator ``rounds``).
 
-    The cut at a loss is not among them: the factor ``decrease`` sets it.
+    A loss needs no such function: it multiplies the window by the factor ``decrease``.
     """
 
     acks_to_change: Callable[[Any], float]  # ACKs after which a whole packet may have been passed
@@ -69,18 +70,17 @@ class PacketRules(NamedTuple):
 def cwnd_packets(f: Window) -> float:
     """The window rounded down to whole packets.
 
-    A window that is below a whole number only by rounding errors counts as that number.  For ns-2
-    (``plain_sums``) such a window is rounded down, too, because ns-2's own window has these
-    rounding errors.
+    Rounding errors may put a window just below a whole number. Such a window counts as the whole
+    number. But for ns-2 (``plain_sums``) it is rounded down, because ns-2 does so.
     """
     whole_packets: float = np.floor(f.cwnd if f.plain_sums else f.cwnd + SLACK)
     return whole_packets
 
 
 def keeps_up(f: Window, acks: float) -> bool:
-    """Whether the packets in flight nearly fill the window; if not, the window may not grow.
+    """Whether the ``acks`` ACKs that have just arrived may change the window.
 
-    ``acks`` is the number of ACKs that have just arrived.  Only ns-2's Vegas has this condition;
-    for other senders the result is True.
+    For ns-2's Vegas they may do so only if the packets in flight nearly fill the window. The same
+    holds for Vegas with the variant ``paper``. For all other senders the result is True.
     """
     return not f.overdue_checks or f.cwnd - (f.next - f.acked) <= 2.0 + acks

@@ -17,10 +17,10 @@ def drift(_: Source) -> float:
 
 
 def acks_to_change(f: Window) -> float:
-    """The number of ACKs after which the window W reaches its next whole packet.
+    """The number of ACKs after which the window W reaches the next whole number of packets.
 
-    Each ACK adds 1/W to the window.  With ``whole_window`` the sender counts ACKs instead, and adds
-    a packet after W of them.
+    Each ACK adds 1/W to the window. Linux (``whole_window``) instead counts ACKs, and adds one
+    packet after W of them.
     """
     target = cwnd_packets(f) + 1.0
     square = f.cwnd * f.cwnd

@@ -33,10 +33,10 @@ def drift(f: Source) -> float:
 
 
 def acks_to_change(f: Window) -> float:
-    """The number of ACKs after which the window reaches its next whole packet.
+    """The number of ACKs after which the window reaches the next whole number of packets.
 
-    Each ACK adds ``f.growth`` packets, which Vegas decided at the end of the last round trip.  The
-    result is ``NEVER`` if the window does not grow.
+    Each ACK adds ``f.growth`` packets. If the window does not grow, the result is ``NEVER``, a very
+    large number.
     """
     if f.growth <= 0.0:
         return NEVER
@@ -45,7 +45,7 @@ def acks_to_change(f: Window) -> float:
 
 
 def upon_acks(f: Window, acks: float) -> None:
-    """Move the window when ACKs arrive, by the growth per ACK that the last round trip decided."""
+    """Change the window by ``f.growth`` packets per ACK when ``acks`` ACKs arrive."""
     if f.growth == 1.0 and f.ssthresh < 1e9:
         f.growth = 0.0  # slow start is over before the round is
     if f.growth != 0.0 and keeps_up(f, acks):
@@ -55,12 +55,12 @@ def upon_acks(f: Window, acks: float) -> None:
 
 
 def add(f: Window, acks: float) -> None:
-    """Add the growth per ACK to the window for ``acks`` ACKs.
+    """Add ``f.growth`` packets to the window for each of ``acks`` ACKs.
 
-    ns-2 adds the growth ACK by ACK, so its window may have rounding errors: a sum of W increments
-    1/W may stay below 1, and the window then reaches the next packet one ACK later.  For a sender
-    with ``plain_sums`` this function, too, adds ACK by ACK, unless there are more than
-    ``SUMMED_SINGLY`` ACKs.  In all other cases it adds ``acks`` times the growth at once.
+    ns-2 adds them ACK by ACK, so its window has rounding errors. Because of these errors the window
+    may reach the next whole number of packets one ACK late. For ns-2 (``plain_sums``) this function
+    makes the same errors: it adds ACK by ACK if there are at most ``SUMMED_SINGLY`` ACKs. In all
+    other cases it adds ``acks * f.growth`` at once.
     """
     if not f.plain_sums or acks > SUMMED_SINGLY:
         f.cwnd += acks * f.growth
@@ -70,9 +70,9 @@ def add(f: Window, acks: float) -> None:
 
 
 def upon_round(f: Window, over: Round) -> None:
-    """Decide at the end of a round trip how the window moves in the next one.
+    """Decide at the end of a round trip how the window changes.
 
-    ns-2 decides by the mean RTT of the round trip, Linux by the smallest.
+    Linux decides by the smallest RTT of the round trip, and ns-2 by the mean RTT.
     """
     if f.whole_window:
         if over.opens:
@@ -92,10 +92,13 @@ def upon_round(f: Window, over: Round) -> None:
 
 
 def decide(f: Window, diff: float, delta: float) -> None:
-    """Decide how far each ACK of the next round trip moves the window, as in ns-2 or the papers.
+    """Set ``f.growth``, the change of the window per ACK, for the next round trip.
 
-    ``diff`` is the backlog, and ``delta`` the backlog rounded to whole packets.  ns-2 compares
-    ``delta`` with the thresholds.  The papers' Vegas compares ``diff``.
+    Vegas of ns-2 and of the papers decides in this way, and Linux's Vegas by ``decide_whole``.
+    ``diff`` is the backlog in packets. ``delta`` is ``diff`` rounded to whole packets, unless a run
+    switches the rounding off. In congestion avoidance ns-2 compares ``delta`` with alpha and beta,
+    and the papers' Vegas compares ``diff`` with them. If the backlog is above beta, ns-2 reduces
+    the window by one packet at once.
     """
     if f.cwnd < f.ssthresh:  # slow start: doubles every other round
         f.grow_next = 1 - f.grow_next
@@ -117,10 +120,10 @@ def decide(f: Window, diff: float, delta: float) -> None:
 
 
 def count_acked(f: Window, packets: float, acked: float) -> None:
-    """Count ``acked`` packets towards the next packet of the window, as Linux does for Reno.
+    """Add ``acked`` packets to Linux's count of acknowledged packets.
 
-    ``packets`` is the window.  Whenever the count reaches the window, the window grows by one
-    packet and the count begins anew.
+    Whenever the count reaches the window, ``packets``, the window grows by one packet and the count
+    is reduced by ``packets``. So the window grows as in Reno, by one packet per round trip.
     """
     if f.cwnd_cnt >= packets:  # from a larger window
         f.cwnd_cnt = 0.0
@@ -132,12 +135,16 @@ def count_acked(f: Window, packets: float, acked: float) -> None:
 
 
 def decide_whole(f: Window, acked: float) -> None:
-    """Move the window at the end of a round trip by whole packets, as Linux's Vegas does.
+    """Change the window at the end of a round trip by whole packets, as Linux's Vegas does.
 
-    The decision follows from the smallest RTT of the round trip. In slow start, a backlog above
-    gamma ends slow start, and the window shrinks to what the link can carry without a queue. If the
-    round trip has at most two RTT samples, the window grows like Reno's instead: then the ``acked``
-    packets that the present ACK acknowledges count towards the next packet of the window.
+    The backlog follows from the smallest RTT of the round trip. In congestion avoidance the window
+    grows by one packet if the backlog is below alpha, and shrinks by one if it is above beta. In
+    slow start, a backlog above gamma ends slow start. Then the window shrinks to about
+    W baseRTT/RTT, where W is the window: so many packets need no queue.
+
+    If the round trip has at most two RTT samples, the backlog is not used. In congestion avoidance
+    the window then grows as in Reno (``count_acked``). ``acked`` is the number of packets that the
+    last ACK acknowledges.
     """
     packets = cwnd_packets(f)
     if f.rtt_count <= 2.0:  # too few samples: like Reno
@@ -160,10 +167,10 @@ def decide_whole(f: Window, acked: float) -> None:
 
 
 def upon_each(f: Window, exact: bool) -> None:
-    """Decide at every ACK, by the last RTT, by how much each further ACK moves the window.
+    """Decide at every ACK, by the last RTT, how much each further ACK changes the window.
 
-    The real Vegas of ns-2 decides once per round trip.  Runs with this function instead show how
-    much that matters.
+    ns-2's Vegas decides only once per round trip. Runs with this function instead show how much
+    that matters.
     """
     if f.cwnd < f.ssthresh or f.base > 1e9:
         return

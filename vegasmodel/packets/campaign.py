@@ -1,16 +1,17 @@
-"""Runs ns-2 on many scenarios, over all cores, and stores each result in a file.
+"""Runs ns-2 on many scenarios, on all cores, and stores each result in a file.
 
     python -m vegasmodel.packets.campaign FOLDER FILE.toml ... [--each link.0.buffer=5 pkt,10 pkt]
 
-``--each`` runs every scenario once with each of the given values of a field. One run of this
-command is called a campaign. If a campaign is killed, the same command continues it: scenarios with
-a result are skipped. The results depend only on the scenarios and their seeds, not on their order
-or the number of processes. The result files have the format of ``vegasmodel.packets.reference``.
-The function ``reference.lookup(scenario, FOLDER)`` reads the result of one scenario.
+One run of this command is called a campaign. ``--each`` runs every scenario once with each of the
+given values of a field. The results depend only on the scenarios and their seeds, not on their
+order or the number of processes.
 
-The temporary files of ns-2 are in the folder ``FOLDER/.work``. A killed campaign leaves this folder
-and the results that it had finished. The next campaign removes ``.work``. If a campaign is killed
-on Linux, its ns-2 processes are ended, too.
+The result files have the format of ``vegasmodel.packets.reference``. The function
+``reference.lookup(scenario, FOLDER)`` reads the result of one scenario.
+
+If a campaign is killed, its ns-2 processes end with it, and its finished results remain in FOLDER.
+The same command continues the campaign: it skips the scenarios that have a result. It also removes
+``FOLDER/.work``, the folder of temporary files, which the killed campaign left behind.
 """
 
 from __future__ import annotations
@@ -42,13 +43,14 @@ WORK = ".work"
 def run(
     tables: Sequence[dict[str, Any]], folder: str | Path, *, processes: int | None = None
 ) -> Iterator[tuple[Scenario, Path]]:
-    """Run ns-2 on each scenario that has no valid result in ``folder``.
+    """Run ns-2 on each scenario that has no valid result in ``folder``; yield all results.
 
-    Yields each scenario and the path of its result, as soon as the result is ready.  A scenario
-    whose result existed before is yielded too.  ``tables`` are the contents of scenario files.
+    ``tables`` are the contents of scenario files.  Yields each scenario with the path of its result
+    file, as soon as that file is ready.  Results that existed before are yielded, too.
     ``processes`` is the number of ns-2 processes that run at the same time (default: one per core).
-    Before anything runs, raises ``FieldError`` for a bad folder or the first bad scenario.  Also
-    raises the errors of ``ns2.run``.
+
+    Raises ``FieldError``, before the first run, if the folder cannot be used or a scenario is
+    invalid.  Also raises the errors of ``ns2.run``.
     """
     folder = Path(folder)
     scenarios = [Scenario.from_dict(table) for table in tables]
@@ -73,8 +75,9 @@ def run(
 def _alone(folder: Path) -> Iterator[None]:
     """Lock ``folder`` for one campaign, and remove the temporary files that a killed campaign left.
 
-    The kernel releases the lock when this process ends, for whatever reason.  Some network file
-    systems have no locks; there, nothing is locked.
+    Raises ``FieldError`` if another campaign has locked the folder, or if the folder cannot be
+    used.  The kernel releases the lock when this process ends, even if it is killed.  Some network
+    file systems have no locks.  On these the folder is not locked.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -45,8 +45,8 @@ class EngineFailed(RuntimeError):  # noqa: N818 - the name says it
 def default_interval(scenario: Scenario) -> float:
     """The time between two samples of windows and queues, s, if the user gives none.
 
-    A run has 240 samples.  With more than 100 flows it has fewer, because the simulator needs 40 us
-    of computing time to sample one flow.
+    A run has 240 samples.  With more than 100 flows it has fewer, but at least 24.  Otherwise the
+    simulator would spend much time on sampling.
     """
     samples = min(240, max(24, 24_000 // len(scenario.members)))
     return scenario.run.duration / samples
@@ -55,8 +55,7 @@ def default_interval(scenario: Scenario) -> float:
 def rate_delay_limits(link: Link) -> tuple[int, int]:
     """The buffers of the rate class and the delay class of a Rate-Delay link, in packets.
 
-    A Rate-Delay link has two queues, one per class of flows. Any other link has one queue, which is
-    taken as that of the rate class, with the whole buffer; the delay class gets 0.
+    For any other link, the result is the whole buffer and 0.
     """
     part = link.queue.delay_buffer if isinstance(link.queue, RateDelay) else 0.0
     rate, delay = split(min(link.buffer, UNLIMITED), part)
@@ -65,9 +64,10 @@ def rate_delay_limits(link: Link) -> tuple[int, int]:
 
 @kinds.checked
 def patience(scenario: Scenario) -> float:
-    """The default time limit of a run, s: about twenty times the usual duration of such a run.
+    """The default time limit of a run, s: about twenty times its usual computing time.
 
-    It grows with the number of packets that the links can carry and with the number of flows.
+    The limit grows with the number of packets that the links can carry and with the number of
+    flows.
     """
     return 120.0 + 1e-4 * _packets(scenario) + 0.05 * len(scenario.members)
 
@@ -169,8 +169,9 @@ def run(
 def read(name: str, folder: Path, scenario: Scenario, origin: float = 0.0, *, rtts: bool) -> Output:
     """Read the files that the simulator ``name`` wrote into ``folder``.
 
-    ``origin`` is the time on its clock at which the scenario begins, s.  ``rtts`` says whether it
-    recorded round-trip times.  Raises ``EngineFailed`` if a file is missing or incomplete.
+    ``origin`` is the time, s, on the simulator's clock at which the scenario begins.  ``rtts`` says
+    whether the simulator recorded round-trip times.  Raises ``EngineFailed`` if a file is missing
+    or incomplete.
     """
     n_flows, n_links = len(scenario.members), len(scenario.links)
     try:
@@ -184,9 +185,9 @@ def execute(
 ) -> str:
     """Run ``command``, which starts the simulator ``name``; return what it prints.
 
-    It runs in the temporary folder of the workplace ``place``, with ``given`` as its standard
-    input.  If this process ends, the simulator ends too.  Raises ``EngineFailed`` if the simulator
-    fails or takes more than ``timeout`` seconds.
+    The command runs in the temporary folder ``place.folder`` and reads the text ``given`` from its
+    standard input.  If this Python process ends, the simulator ends, too.  Raises ``EngineFailed``
+    if the simulator fails or takes more than ``timeout`` seconds.
     """
     try:
         done = place.run(command, Budget(timeout), given=given)
@@ -236,10 +237,10 @@ def _measure(scenario: Scenario, output: Output) -> dict[str, Floats]:
 
 
 def _drops(scenario: Scenario, output: Output) -> tuple[Floats, Floats]:
-    """Data packets dropped in the measured time: per flow [n_flows] and per link [n_links].
+    """The numbers of dropped data packets: per flow [n_flows] and per link [n_links].
 
-    A flow's drops count in the time in which the flow is measured.  A link's drops count from the
-    warm-up to the end, in the link's forward direction only.
+    A flow's number covers the time in which the flow is measured.  A link's number covers the time
+    from the warm-up to the end, and only the link's forward direction.
     """
     (t0, t1), drops = output.flows.time, output.drops
     inside = (drops.time >= t0[drops.flow]) & (drops.time <= t1[drops.flow])
@@ -251,9 +252,11 @@ def _drops(scenario: Scenario, output: Output) -> tuple[Floats, Floats]:
 
 
 def _rtts(scenario: Scenario, output: Output) -> tuple[Floats, Floats]:
-    """The baseRTT of each Vegas flow at the end, and the mean RTT of each flow, s: [n_flows].
+    """The baseRTT of each Vegas flow and the mean RTT of each flow, s: both [n_flows].
 
-    A value is NaN where it is unknown.  The baseRTT of a flow that is not Vegas is NaN, too.
+    The mean RTT is over the time in which the flow is measured.  The baseRTT is the flow's smallest
+    RTT until the end of that time.  Unknown values are NaN.  The baseRTT of a flow that is not
+    Vegas is NaN.
     """
     base, mean = np.full((2, len(scenario.members)), np.nan)
     for f, trips in enumerate(output.round_trips or ()):

@@ -59,20 +59,23 @@ class Estimates:
 def estimate(trace: Trace, over_base: Collection[str] | None = None) -> Estimates:
     """Estimate capacity, buffer, RTTs with empty queues, baseRTTs and alphas from a trace.
 
-    ``rtt`` is a flow's round-trip time with an empty queue; all flows are assumed to share one
-    queue.  ``base_rtt`` is the smallest RTT that the source has measured, which Vegas uses in place
-    of ``rtt``.  ``alpha`` is the backlog that the flow keeps, in packets.
+    - ``rtt`` is a flow's round-trip time with an empty queue.  All flows are assumed to share one
+      queue.
+    - ``base_rtt`` is the flow's smallest RTT in the trace.  A Vegas source does not know ``rtt``
+      and uses its own smallest RTT instead.
+    - ``alpha`` is the backlog that the flow keeps, in packets.
 
-    ``over_base`` names the flows whose Vegas computes its backlog as W (RTT - baseRTT) / baseRTT,
-    as Linux does.  The other flows compute it as W (RTT - baseRTT) / RTT.  By default ``over_base``
-    has all flows if the trace's engine is ``linux``, and none otherwise.
+    The backlog of a flow with window W is W (RTT - baseRTT) / RTT.  For the flows that
+    ``over_base`` names, it is W (RTT - baseRTT) / baseRTT, as in the Vegas of Linux.  By default
+    ``over_base`` has all flows if the trace's engine is ``linux``, and none otherwise.
 
-    The text ``how`` of each estimate says how reliable it is:
+    The text ``how`` of each estimate says how it was found.  The estimates have these limits:
 
-    - If the link was never busy, the capacity is too low.
-    - If no packet was lost, the buffer is a lower bound, and its ``high`` is infinite.  The same is
-      true if the trace has no queue lengths, because the buffer is then computed from RTTs.
-    - If the queue never emptied, the RTT is too long.
+    - If the link was never busy, the estimated capacity is too low.
+    - If the trace shows no lost packet, the true buffer may be larger, and ``high`` is infinite.
+      The same holds if the trace has no queue lengths, because the buffer is then computed from
+      RTTs.
+    - If the queue never emptied, the estimated RTT is too long.
     """
     bases = {name: base for name, base in zip(trace.flows, _bases(trace), strict=True) if base}
     capacity = _capacity(trace)
@@ -146,7 +149,7 @@ def _blocks(rates: Floats, lengths: Floats, finest: int = BLOCKS[1]) -> Floats:
     """The mean rate in each of several blocks of equal duration, into which the trace is divided.
 
     ``rates`` and ``lengths`` have one value per interval of the trace.  A block has about ``BLOCK``
-    packets if possible.
+    packets.  However, there are at least 5 blocks and at most ``finest``.
     """
     packets = np.concatenate([[0.0], np.cumsum(rates * lengths)])
     times = np.concatenate([[0.0], np.cumsum(lengths)])
@@ -175,12 +178,17 @@ def _bases(trace: Trace) -> list[Estimate | None]:
 def _rtts(trace: Trace, bases: Mapping[str, Estimate], near: float) -> dict[str, Estimate]:
     """Each flow's RTT with an empty queue, for flows that share one queue.
 
-    A flow's RTT is RTT_i(t) = d_i + q(t), where d_i is its RTT with an empty queue and q(t) is the
-    queueing delay.  So the difference between two flows' RTTs at the same time is the difference
-    between their d_i.  If a flow never meets an empty queue, its smallest RTT (``bases``) exceeds
-    its d_i.  The flow for which this excess is least is taken as exact.  Its smallest RTT and the
-    differences give the d_i of the other flows.  A correction smaller than ``near`` seconds is
-    ignored, because in a burst two flows may meet queues that differ by a packet or two.
+    The RTT of flow i at time t is d_i + q(t).  Here d_i is its RTT with an empty queue, and q(t) is
+    the queueing delay.  So the RTTs of two flows at the same time differ by the difference of their
+    d_i.
+
+    If a flow never meets an empty queue, its smallest RTT (``bases``) is longer than d_i.  For the
+    flow that met the shortest queue, the smallest RTT is taken as d_i.  The d_i of the other flows
+    follow from the differences.
+
+    Such a d_i replaces the flow's smallest RTT only if it is clearly shorter: by more than ``near``
+    seconds and by more than the spread of the differences.  A smaller gap means little, because two
+    flows in one burst may meet queues that differ by a packet or two.
     """
     least_rtt = trace.known("rtt_min")
     rtt = trace.known("rtt") if least_rtt is None else least_rtt
@@ -217,7 +225,11 @@ def _difference(one: Floats, other: Floats) -> Floats | None:
 
 @kinds.checked
 def lost_packets(trace: Trace) -> bool | None:
-    """Whether the trace shows a lost or retransmitted packet; ``None`` if it cannot show that."""
+    """Whether the trace shows a lost or retransmitted packet; ``None`` if the answer is unknown.
+
+    The answer is unknown if the trace shows no such packet, but has no record of losses or
+    retransmissions for some flow.
+    """
     found = [trace.known(name) for name in ("loss", "retransmits")]
     counts = [values for values in found if values is not None]
     if any(np.nansum(values) > 0 for values in counts):
@@ -267,10 +279,12 @@ def _alphas(
 ) -> dict[str, Estimate]:
     """The backlog, packets, that each flow keeps in the bottleneck in the second half of its life.
 
-    Vegas keeps alpha <= W (RTT - baseRTT) / RTT <= beta (equation (1) of Boutremans and Le Boudec),
-    where W is its window, so this backlog estimates its alpha and beta. The Vegas of the Linux
-    kernel divides by baseRTT instead of RTT; ``over_base`` names the flows that do so. ``bases``
-    are the flows' smallest RTTs, s.
+    The backlog of a flow with window W is W (RTT - baseRTT) / RTT.  Vegas keeps it between its
+    parameters alpha and beta (equation (1) of Boutremans and Le Boudec).  For the flows that
+    ``over_base`` names, the divisor is baseRTT, as in the Vegas of Linux.
+
+    The baseRTT is the source's own value if the trace has it.  Otherwise it is the flow's smallest
+    RTT, which ``bases`` has.
     """
     window, rtt, own = trace.known("window"), trace.known("rtt"), trace.known("base_rtt")
     if window is None or rtt is None:

@@ -48,10 +48,11 @@ def inspect(path: str | Path, format: str = "auto") -> dict[str, Any]:  # noqa: 
 
 
 def _unlikely_units(trace: Trace) -> dict[str, str]:
-    """A warning if a flow's RTT or throughput looks as if the trace had another unit than assumed.
+    """A warning if a flow's values look as if the trace had another unit than assumed.
 
-    The warning is about the first such flow.  It is the text under the key ``usual-units`` of the
-    result, which is empty if no flow's values are unlikely.
+    The warning is about the first flow whose RTT, throughput or number of windows per RTT is
+    unlikely.  The result maps the name ``usual-units`` to the text of the warning.  It is empty if
+    there is no such flow.
     """
     for i, name in enumerate(trace.flows):
         rate, trip = _column(trace, "throughput", i), _median(_column(trace, "rtt", i))
@@ -72,10 +73,10 @@ def _unlikely_units(trace: Trace) -> dict[str, str]:
 
 
 def windows_a_round_trip(trace: Trace, flow: int) -> Any:
-    """How many of its windows a flow delivers per RTT, in each interval: [time], NaN where unknown.
+    """The number of windows that a flow delivers per RTT, in each interval: [time].
 
     It is the throughput times the RTT, divided by the window.  It is about 1 for a flow that always
-    has data to send.
+    has data to send.  It is NaN in intervals where it is unknown or the flow delivers nothing.
     """
     rate, rtt, window = (_column(trace, key, flow) for key in ("throughput", "rtt", "window"))
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -26,23 +26,22 @@ def to_prediction(
 ) -> Prediction:
     """The trace's averages for each flow over ``warmup .. duration`` of the scenario.
 
-    ``throughput``: the number of packets delivered for the first time, divided by the flow's active
-    time within ``warmup .. duration``.  A flow is active from its start to its stop, or to its last
-    packet if its size is finite.  The throughput of a flow that is not active within that time is
-    NaN.
+    A flow is measured in the part of this time in which it is active and which the trace covers.
+    It is active from its start to its stop, or to its last packet if its size is finite.
 
-    ``base_rtt``, for Vegas only: the source's own value at the end if the trace has it.  Otherwise
-    it is the smallest RTT since the flow's start, because a source uses that value.
-
-    ``loss_rate``: dropped packets / sent packets.  If the trace does not record drops, it is
-    retransmitted packets / sent packets; ``extra`` says which.
+    - ``throughput``: the number of packets delivered for the first time, divided by the measured
+      time.  It is NaN if the flow is not active between ``warmup`` and ``duration``.
+    - ``base_rtt``, for Vegas only: the source's own value at the end if the trace has it.
+      Otherwise it is the flow's smallest RTT until then.
+    - ``loss_rate``: dropped packets / sent packets.  If the trace does not record drops, it is
+      retransmitted packets / sent packets.  ``extra["loss_rate"]`` says which of the two it is.
 
     ``flows`` maps flow names of the scenario to flow names of the trace; ``pairing.pair`` describes
     the default.  ``model`` is the name of the returned prediction.  Its ``assumptions`` list what
     is uncertain about the trace or about the pairing of flows.
 
     Raises ``FieldError`` if flows cannot be paired, if the trace has no throughputs, or if it does
-    not cover the time after ``warmup``.
+    not cover a flow that is active after ``warmup``.
     """
     pairing = pair(trace, scenario, flows)
     order = list(pairing.order)
@@ -79,12 +78,12 @@ def to_prediction(
 
 
 def _starts(pairing: Pairing) -> tuple[Assumption, ...]:
-    """The assumption ``same-starts``, as failed, if flows start at other times than expected.
+    """The assumption ``same-starts``, marked as false, if a flow starts at an unexpected time.
 
-    The times of the trace are compared with those of the scenario. The result is empty if all
-    starts agree. A start in the trace agrees if it is at most ``SAME_START`` s earlier than in the
-    scenario, or at most ``SAME_START`` + ``start_jitter`` later. ``start_jitter`` is the longest
-    random delay of a start, s. Short flows that arrive at random are not compared.
+    Each flow's start in the trace is compared with its start in the scenario.  It may be up to
+    ``SAME_START`` s early, and up to ``start_jitter`` + ``SAME_START`` s late.  ``start_jitter`` is
+    the longest random delay of a start, s.  The result is empty if no flow starts earlier or later
+    than that.  Short flows that arrive at random are not compared.
     """
     firsts, scenario = pairing.trace.get("first"), pairing.scenario
     if firsts is None:
@@ -108,8 +107,8 @@ def _doubts(trace: Trace) -> tuple[Assumption, ...]:
 def _spans(trace: Trace, scenario: Scenario, order: list[int]) -> Floats:
     """The begin and end, s, of the time in which each flow is measured: [flow, 2].
 
-    It is the time from the scenario's warm-up to its end in which the flow is active and which the
-    trace covers.  For a flow that is not active between warm-up and end, the two times are equal.
+    A flow is measured in the part of ``warmup .. duration`` in which it is active and which the
+    trace covers.  If it is not active between ``warmup`` and ``duration``, begin and end are equal.
     Raises ``FieldError`` if the trace does not cover an active flow.
     """
     run, edges = scenario.run, trace.edges
@@ -136,11 +135,11 @@ def _spans(trace: Trace, scenario: Scenario, order: list[int]) -> Floats:
 
 
 def _weights(trace: Trace, spans: Floats, order: list[int]) -> Floats:
-    """The part of each interval's packets that belongs to the flow's measured time: [time, flow].
+    """The fraction of each flow's packets in each interval that counts as measured: [time, flow].
 
-    The measured time of each flow, from ``_spans``, may begin or end within an interval.  The
-    flow's packets are assumed to be evenly spread over the interval, or over the part of it that
-    lies between the flow's first and last packet.
+    A flow's measured time, from ``_spans``, may begin or end within an interval.  The flow's
+    packets are therefore assumed to be evenly spread over the interval.  If the flow begins or ends
+    in the interval, they are spread over the part of it that lies within the flow's life.
     """
     first, last = trace.get("first"), trace.get("last")
     low, high = trace.edges[:-1, None], trace.edges[1:, None]
@@ -167,12 +166,11 @@ def _total(values: Floats | None, order: list[int], weights: Floats) -> Floats |
 def _mean(
     values: Floats | None, order: list[int], weights: Floats, delivered: Floats
 ) -> Floats | None:
-    """The mean of a variable over the packets that each flow delivered while measured: [flow].
+    """The mean of a variable over the time in which each flow is measured: [flow].
 
-    The variable has one value per interval and flow.  The weight of an interval is the number of
-    packets that the flow delivered in it, times ``weights``: the part of these packets that belongs
-    to the flow's measured time (``_weights``).  If a flow delivered no packet, ``weights`` alone is
-    the weight.
+    ``values`` has one value of the variable per interval and flow.  The weight of an interval is
+    ``weights`` (from ``_weights``) times ``delivered``, the flow's throughput in the interval.  If
+    the flow delivered nothing, the weight is ``weights`` alone.
     """
     if values is None:
         return None
@@ -189,8 +187,8 @@ def _mean(
 def _base_rtt(trace: Trace, scenario: Scenario, order: list[int], weights: Floats) -> Floats | None:
     """The baseRTT of each Vegas source at the end of its flow's measured time, s: [flow].
 
-    If the trace does not have the source's own value, the result is the flow's smallest RTT until
-    that time.  It is NaN for flows that are not Vegas.
+    If the trace has the source's own values, the result is the last of them.  Otherwise it is the
+    flow's smallest RTT until that time.  It is NaN for flows that are not Vegas.
     """
     own, smallest = trace.known("base_rtt"), trace.known("rtt_min")
     if own is None and smallest is None:

@@ -36,7 +36,7 @@ __all__ = [
 
 
 def available() -> bool:
-    """Whether ns-2 is installed, that is, its command ``ns``."""
+    """Whether ns-2's command ``ns`` is installed."""
     return shutil.which("ns") is not None
 
 
@@ -44,7 +44,8 @@ def available() -> bool:
 def version() -> str:
     """The version of the installed ns-2, such as ``2.35``.
 
-    Raises ``EngineMissing`` if ns-2 is not installed, and ``EngineFailed``.
+    Raises ``EngineMissing`` if ns-2 is not installed, and ``EngineFailed`` if it stops with an
+    error.
     """
     script = "puts [lindex [ns-version] 0]; exit 0\n"
     with workplace() as place:
@@ -72,29 +73,37 @@ def run(
     - ``throughput_se``: the standard error of ``throughput`` over the runs;
     - ``acks`` and ``retransmits``: the numbers of packets acknowledged and retransmitted;
     - ``loss_rate``: dropped packets / sent packets;
-    - with ``rtts``: the mean RTT, and for Vegas the baseRTT at the end (the smallest RTT of the
-      flow so far).
+    - ``rtt_mean``: the mean RTT, if RTTs are recorded;
+    - ``base_rtt``, for Vegas: the flow's smallest RTT until the end, if RTTs are recorded.
 
-    For each link it has the mean number of waiting packets and the utilisation.
+    For each link the result has the mean number of waiting packets and the utilisation.
 
-    ``extra`` has ``throughput_runs`` [runs, flows], ``version`` (of ns-2) and ``drops_links``
-    [links], the mean number of packets dropped.  From the first run it has ``time`` [samples],
-    ``window`` [samples, flows] and ``queue`` [samples, links].  Samples are ``interval`` seconds
-    apart (default: ``default_interval``).
+    ``extra`` has
 
-    ``rtts=None`` records round-trip times only if a run can have at most ``engine.MAX_RECORDED``
-    packets.  Up to ``processes`` runs go on at the same time.  ``scratch`` is the folder for the
-    temporary folders of the runs (default: the system's).  A run is stopped after ``timeout``
-    seconds (default: ``engine.patience``).  It may use 16 GiB of memory and write files of at most
-    16 GiB.
+    - ``version``: the version of ns-2;
+    - ``throughput_runs`` [runs, flows]: the throughputs in each run;
+    - ``drops_links`` [links]: the mean number of packets dropped;
+    - ``time`` [samples], ``window`` [samples, flows] and ``queue`` [samples, links]: samples from
+      the first run.
 
-    ``spaced=False`` asks for RED as Floyd and Jacobson published it in 1993, which may drop two
-    packets in a row.  By default ns-2's RED lets 1/p packets pass after a drop (its parameter
-    ``wait_``), where p is the drop probability.  ``stock`` names parameters of ns-2 that
-    keep their default of ns-2 2.35, even if the scenario's set in ``ns2_defaults.SETS`` changes it.
+    The arguments are
 
-    Raises ``FieldError`` for a field that ns-2 cannot simulate, ``EngineMissing`` and
-    ``EngineFailed``.
+    - ``processes``: the number of runs that go on at the same time.
+    - ``interval``: the time between two samples, s (default: ``default_interval``).
+    - ``rtts``: whether RTTs are recorded.  By default they are recorded only if a run can have at
+      most ``engine.MAX_RECORDED`` packets.
+    - ``timeout``: the time, s, after which a run is stopped (default: ``engine.patience``).
+    - ``scratch``: the folder in which each run makes its temporary folder (default: the system's).
+    - ``spaced``: whether RED lets about 1/p packets pass after a drop, where p is the drop
+      probability.  This is the default of ns-2 (its parameter ``wait_``).  With ``False``, RED may
+      drop two packets in a row, as in the RED that Floyd and Jacobson published in 1993.
+    - ``stock``: names of ns-2 parameters that keep their default of ns-2 2.35, even if the
+      scenario's set in ``ns2_defaults.SETS`` changes them.
+
+    A run may use 16 GiB of memory and write files of at most 16 GiB.
+
+    Raises ``FieldError`` if ns-2 cannot simulate the scenario, ``EngineMissing`` if ns-2 is not
+    installed, and ``EngineFailed`` if a run fails.
     """
     expect(scenario)
     ns2_support.check(scenario)
@@ -133,8 +142,8 @@ def run_trace(
     """Simulate the scenario once, with the seed of run ``number``, and return what ns-2 recorded.
 
     ns-2 samples windows and queues every ``interval`` seconds.  It records every dropped data
-    packet with its time, link, flow and sequence number.  With ``rtts`` it records every round-trip
-    time too.  ``run`` explains the other arguments.
+    packet with its time, link, flow and sequence number.  With ``rtts`` it also records round-trip
+    times.  ``run`` explains the other arguments.
     """
     made = ns2_script.script(
         scenario, number, interval=interval, rtts=rtts, spaced=spaced, stock=stock
@@ -153,7 +162,7 @@ def _binary() -> str:
 
 
 def _ns(arguments: list[str], place: Workplace, timeout: float, given: str = "") -> str:
-    """Run the command ``ns`` in the temporary folder of ``place``; return what it prints.
+    """Run the command ``ns`` in the temporary folder ``place.folder``; return what it prints.
 
     ``arguments`` are those of ``ns``; they may name a script.  ``given`` is the text on its
     standard input.  ``timeout`` is the longest time that it may take, s.

@@ -1,11 +1,12 @@
 """Two sets of ns-2 parameters: those of 1999 to 2001, and those of the last release, 2.35.
 
-The papers whose results this package checks used ns-2 of 1999 to 2001. Later versions, up to
-release 2.35 in 2011, changed the default values of many parameters. A single wrong default can
-change a throughput by 15 %. One of them matters more: useHeaders_, which adds header bytes to the
-packets of Reno but not of Vegas, changes the ratio of their throughputs by a factor of two. The
-list ``_PAPERS`` says when ns-2 changed each default; these dates come from comments in ns-2's own
-file of defaults, ``ns-default.tcl``.
+The papers whose results this package checks used ns-2 of 1999 to 2001. Later versions changed the
+default values of many parameters; release 2.35 appeared in 2011. A single wrong default can change
+a throughput by 15 %. The parameter useHeaders_ matters even more. It adds header bytes to the
+packets of Reno but not of Vegas, which changes the ratio of their throughputs by a factor of two.
+
+The list ``_PAPERS`` holds the old values. Each entry says when ns-2 changed the default. These
+dates come from comments in ``ns-default.tcl``, ns-2's own file of defaults.
 """
 
 from __future__ import annotations

@@ -44,7 +44,8 @@ _KINDS = {"droptail": "DropTail", "red": "RED", "rd": "CBQ/WRR"}
 class Script:
     """The text of a script for ns-2.
 
-    ``origin`` is the time on ns-2's clock, in s, at which the scenario begins.
+    ``origin`` is the time, s, on ns-2's clock at which the scenario begins.  It is above 0 if some
+    flows first measure their baseRTT.
     """
 
     text: str
@@ -137,9 +138,9 @@ def _link(scenario: Scenario, i: int, link: Link) -> list[str]:
 def _queue(scenario: Scenario, link: Link) -> dict[str, float | int | str]:
     """The variables of ns-2's queue object for a link, by name.
 
-    In ns-2, the limit of a DropTail queue counts the packet in transmission; RED's limit does not.
-    (We measured this: of a burst into an idle DropTail queue with limit L, exactly L packets get
-    through.) What the papers call the buffer is ns-2's limit, so we pass ``buffer`` on unchanged.
+    The scenario's ``buffer`` becomes ns-2's ``limit_``, because this limit is what the papers call
+    the buffer.  In ns-2, the limit of a DropTail queue counts the packet in transmission; that of a
+    RED queue does not.
     """
     limit = int(min(link.buffer, UNLIMITED))
     if not isinstance(link.queue, Red):
@@ -162,12 +163,12 @@ def _queue(scenario: Scenario, link: Link) -> dict[str, float | int | str]:
 def _classes(scenario: Scenario, i: int, link: Link, way: str) -> list[str]:
     """The script's lines for one direction of a Rate-Delay link: its two queues and their flows.
 
-    ns-2 serves the two classes by weighted round robin. In each round a class with the service
-    share s may send 2 s ``turn`` bytes, where ``turn`` is a number that the script gives ns-2. What
-    it sends beyond that, ns-2 subtracts in the next round (``bytes_alloc_`` in cbq.cc). So the
-    shares are exact if each class may send at least one packet per round, and ``turn`` is the
-    smallest number for which this is so. It is not larger, because a class that may send more bytes
-    per round than its buffer holds would run out of packets before its turn is over.
+    ns-2 serves the two classes by weighted round robin.  In each round a class with the service
+    share s may send 2 s ``turn`` bytes.  The shares are exact if these bytes are at least one
+    packet for each class.  ``turn`` is the smallest number for which this is so.
+
+    A larger ``turn`` has a drawback.  If a class may send more bytes per round than its buffer
+    holds, it runs out of packets and does not use its share.
     """
     largest = max(scenario.size_of(group) for group in scenario.flows)
     limits = rate_delay_limits(link)
@@ -188,11 +189,12 @@ def _classes(scenario: Scenario, i: int, link: Link, way: str) -> list[str]:
 def _parts(scenario: Scenario, link: Link, way: str) -> Iterator[tuple[float, float]]:
     """The times, s, at which a Rate-Delay link's service shares change, and the rate class's share.
 
-    The shares of the two classes are ``k n_R : n_D``, by equation (5) of Podlesny and Williamson.
-    n_R and n_D are the numbers of active long-lived flows in the rate class and the delay class. So
-    a flow of the rate class gets k times the capacity that a flow of the delay class gets. The
-    shares change when such a flow starts or stops. While one class has no such flow, no shares are
-    given, because the other class may then use the whole link anyway.
+    The shares of the rate class and the delay class are in the ratio k n_R : n_D (equation (5) of
+    Podlesny and Williamson). n_R and n_D are the numbers of active long-lived flows in the two
+    classes.  So a flow of the rate class gets k times the capacity of a flow of the delay class.
+
+    The shares change when a long-lived flow starts or stops.  While a class has no such flow, no
+    shares are set, because the other class may then use the whole link anyway.
     """
     if not isinstance(link.queue, RateDelay):
         return

@@ -17,7 +17,7 @@ MAX_FORCED = 1_000_000  # highest number of a packet to drop; ns-2 keeps a slot 
 def check(scenario: Scenario) -> None:
     """Raise ``FieldError`` if ns-2 cannot simulate the scenario.
 
-    The message says what ns-2 can do instead.
+    The message names the field, its value and what is possible instead.
     """
     if len(scenario.members) > MAX_FLOWS:
         raise FieldError("flow.count", len(scenario.members), f"at most {MAX_FLOWS} flows in ns-2")
@@ -35,7 +35,7 @@ def check(scenario: Scenario) -> None:
 
 
 def remarks(scenario: Scenario) -> tuple[Assumption, ...]:
-    """The known differences between ns-2's run and the scenario's definitions; all are small.
+    """The known differences between ns-2's run and the scenario's definitions.
 
     They are printed with the result.
     """

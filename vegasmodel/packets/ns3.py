@@ -1,8 +1,8 @@
 """Runs the packet-level simulator ns-3 on a scenario and returns its averages as a ``Prediction``.
 
-ns-3 is optional. For each seed, ``run`` writes the scenario as a text of numbers, starts our ns-3
-program in a temporary folder and reads its output. The program, ``ns3.cc``, is compiled at its
-first use. The result is the average over the seeds.
+ns-3 is optional. Our program ``ns3.cc`` simulates a scenario with the libraries of ns-3. It is
+compiled when it is first needed. For each seed, ``run`` writes the scenario to a text file, starts
+the program and reads its output. The result is the average over the seeds.
 """
 
 from __future__ import annotations
@@ -49,9 +49,11 @@ def run(
 ) -> Prediction:
     """Simulate ``scenario`` ``run.times`` times in ns-3 and return means over the runs.
 
-    Results and arguments are those of ``ns2.run``, except ``spaced`` and ``stock``, which ns-3 does
-    not have.  Random start times and seeds are drawn as for ns-2. The function raises
-    ``FieldError`` for a field that ns-3 cannot simulate, ``EngineMissing`` and ``EngineFailed``.
+    The result and the arguments are those of ``ns2.run``; but ``spaced`` and ``stock`` do not exist
+    here.  Random start times and seeds are drawn as for ns-2.
+
+    Raises ``FieldError`` if ns-3 cannot simulate the scenario, ``EngineMissing`` if ns-3 or the
+    compiler is missing, and ``EngineFailed`` if compiling or a run fails.
     """
     expect(scenario)
     interval = interval or engine.default_interval(scenario)

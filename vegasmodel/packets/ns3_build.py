@@ -27,7 +27,7 @@ INSTALL = "apt-get install libns3-dev g++, or pip install 'vegasmodel[ns3]' (wit
 
 @dataclass(frozen=True)
 class Installation:
-    """A version of ns-3, such as ``3.37``, and the compiler's options for programs that use it."""
+    """The version of an installed ns-3, such as ``3.37``, and the compiler options for using it."""
 
     version: str
     before: tuple[str, ...]  # the sources
@@ -67,7 +67,7 @@ def find() -> Installation | None:
 
 
 def program() -> Path:
-    """The path of our compiled ns-3 program; it is compiled if that was not done before.
+    """The path of our compiled ns-3 program.  The function compiles it if that was not done before.
 
     Raises ``EngineMissing`` if ns-3 or the compiler is missing, and ``EngineFailed`` if compiling
     fails.

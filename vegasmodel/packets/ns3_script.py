@@ -84,9 +84,11 @@ def _flow(scenario: Scenario, f: int, rng: np.random.Generator) -> tuple[str, li
     """The line of flow number f in the ns-3 program's input, and the lines of its short flows.
 
     The flow's line has its congestion control, the routers where it enters and leaves, its access
-    links and its times.  The scenario may define, in place of a lasting flow, short flows that
-    arrive at random.  Each short flow then has a line of its own, with its start and size.  All of
-    them run between the same two hosts.
+    links and its times.
+
+    In the scenario, flow number f may stand for short flows that arrive at random.  All of them run
+    between the same two hosts.  Each short flow then has a line of its own, with its start and
+    size.
     """
     member, run = scenario.members[f], scenario.run
     group = member.flow

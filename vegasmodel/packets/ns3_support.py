@@ -47,7 +47,7 @@ def stretch(scenario: Scenario, group: Flow) -> tuple[int, int]:
 def check(scenario: Scenario) -> None:
     """Raise ``FieldError`` if ns-3 cannot simulate the scenario.
 
-    The message says what ns-3 can do instead.
+    The message names the field, its value and what is possible instead.
     """
     if len(scenario.members) > MAX_FLOWS:
         raise FieldError("flow.count", len(scenario.members), f"at most {MAX_FLOWS} flows in ns-3")

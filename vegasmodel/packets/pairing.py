@@ -28,10 +28,10 @@ RENO = ("reno", "newreno", "sack", "tahoe")  # the kernel calls them all reno
 
 @dataclass(frozen=True)
 class Pairing:
-    """Which flow of the trace each flow of the scenario is, and by which rule this was decided.
+    """The pairs of a scenario's flows and a trace's flows, and the rule that found each pair.
 
-    ``order`` has, for each flow of the scenario, the index of its flow in the trace; ``by`` has the
-    rule.
+    ``order`` has, for each flow of the scenario, the index of its partner in the trace.  ``by`` has
+    the rule.
     """
 
     trace: Trace
@@ -79,17 +79,17 @@ class Pairing:
 
 
 def pair(trace: Trace, scenario: Scenario, flows: Mapping[str, str] | None = None) -> Pairing:
-    """Find, for each flow of the scenario, the flow of the trace that it is.
+    """Find the partner in the trace of each flow of the scenario.
 
-    If ``flows`` is given, it maps the scenario's flow names to the trace's, and nothing else is
-    used.  Otherwise these rules apply in this order:
+    If ``flows`` is given, it alone decides: it maps the scenario's flow names to the trace's.
+    Otherwise these rules apply one after another, each to the flows that have no partner yet:
 
-    - The field ``match`` in the scenario names the flow of the trace.
+    - The field ``match`` in the scenario gives the name, address or port of the flow in the trace.
     - The flows have the same name.
     - If the trace was made from this very scenario, its flows have the scenario's order.
-    - If equally many flows of both have the same congestion control, they are paired in the order
-      of their starts.
-    - The remaining flows are paired in the order of their starts, too.
+    - If the scenario and the trace have equally many flows with the same congestion control, these
+      are paired in the order of their starts.
+    - The remaining flows are paired in the order of their starts.
 
     Raises ``FieldError`` if flows cannot be paired, or if the last rule would pair flows of
     different congestion controls.
@@ -133,9 +133,9 @@ def _given(trace: Trace, members: tuple[Member, ...], flows: Mapping[str, str]) 
 def _matched(trace: Trace, scenario: Scenario) -> dict[int, tuple[int, str]]:
     """The pairs that the field ``match`` of the scenario decides.
 
-    The result gives, for the index of a flow in the scenario, the index of its flow in the trace
-    and the rule's name.  If an entry of the scenario describes several flows, ``match`` must fit as
-    many flows of the trace; they are paired in the order of their starts.
+    The result maps the index of a flow in the scenario to the index of its partner in the trace and
+    the rule's name.  If an entry of the scenario describes n flows, its ``match`` must fit exactly
+    n flows of the trace.  They are paired in the order of their starts.
     """
     found: dict[int, tuple[int, str]] = {}
     taken: dict[int, str] = {}
@@ -161,10 +161,10 @@ def _matched(trace: Trace, scenario: Scenario) -> dict[int, tuple[int, str]]:
 
 
 def _fits(text: str, name: str) -> bool:
-    """Whether one end of the trace's flow ``name`` has the address or port that ``text`` gives.
+    """Whether ``text`` is the address or the port of one end of the trace's flow ``name``.
 
-    ``name`` is ``END>END``, where END is such as ``10.0.0.1:5001``.  ``text`` is an address, a
-    port, ``address:port`` or an END exactly as it is written in ``name``.
+    ``name`` has two ends, such as ``10.0.0.1:5001>10.0.0.2:80``.  ``text`` is an address, a port,
+    ``address:port`` or an end exactly as it is written in ``name``.
     """
     wanted = _end(text)
     for end in name.partition(" #")[0].split(">"):
@@ -199,12 +199,13 @@ def _address(text: str) -> object:
 def _by_control(
     trace: Trace, scenario: Scenario, found: dict[int, tuple[int, str]], free: dict[str, int]
 ) -> None:
-    """Pair flows of the scenario with flows of the trace by congestion control, such as cubic.
+    """Pair flows of the scenario with flows of the trace that have the same congestion control.
 
-    Only flows that have no pair yet are considered: those of the trace in ``free``, and those of
-    the scenario that are not in ``found``.  If equally many of both have the same congestion
-    control, they are paired in the order of their starts.  New pairs are added to ``found`` and
-    removed from ``free``.
+    ``found`` has the pairs so far, and ``free`` the trace's flows that have no partner yet.  Only
+    flows without a partner are considered.  If the scenario and the trace have equally many flows
+    of one congestion control, these are paired in the order of their starts.  Reno, NewReno, SACK
+    and Tahoe count as one.  The function adds the new pairs to ``found`` and removes their flows
+    from ``free``.
     """
     left: dict[str, list[int]] = {}
     for k, member in enumerate(scenario.members):

@@ -1,12 +1,16 @@
 """Stored runs of ns-2 and of the Linux kernel, for machines on which neither of the two can run.
 
-The command ``compare`` checks models against a measurement of a scenario. If a run of this scenario
-is stored, ``compare`` takes it as the measurement. Each run is one JSON file. Runs of ns-2 are in
-the folder ``reference/``. Runs of the Linux kernel, measured with ``scripts/kernel``, are in
-``reference/linux/``, where a few kernel traces (Parquet) are stored too. A JSON file's name is the
-scenario's ``fingerprint``, a hash of the scenario. The file holds the scenario as its user wrote
-it, the version of ns-2 or Linux, the results, and a SHA-256 of all these. The command ``make`` runs
-ns-2 and stores the result. Its option ``--each`` makes one run per value of a field.
+The command ``compare`` compares models with a measurement of a scenario. Unless the user gives a
+trace, it uses a stored run of exactly this scenario as the measurement, where one exists.
+
+Each run is one JSON file. Its name is the scenario's ``fingerprint``, a hash of the scenario. The
+file holds the scenario as its user wrote it, the version of ns-2 or Linux, the results, and a
+checksum (SHA-256). Runs of ns-2 are in the folder ``reference/``. Runs of the Linux kernel,
+measured with ``scripts/kernel``, are in ``reference/linux/``. This folder also has a few traces of
+the kernel (Parquet files).
+
+The command ``make`` runs ns-2 and stores the result. Its option ``--each`` makes one run per value
+of a field. The command ``check`` repeats all stored runs of ns-2 and compares the throughputs.
 
     python -m vegasmodel.packets.reference make FILE.toml [--each link.0.buffer=5,10,20]
     python -m vegasmodel.packets.reference check        # runs ns-2 again and compares
@@ -59,11 +63,11 @@ _FIGURES = (
 
 @kinds.checked
 def lookup(scenario: Scenario, folder: Path = FOLDER) -> Prediction | None:
-    """The stored run of exactly this scenario (its name may differ); ``None`` if there is none.
+    """The stored run of exactly this scenario; ``None`` if there is none.
 
-    ``folder`` has the stored runs; runs of the Linux kernel are in its subfolder ``linux``.  The
-    result's ``extra["stored"]`` is the name of the run's file.  Raises ``DamagedError`` for a
-    damaged file.
+    The scenario's name does not matter. ``folder`` has the stored runs of ns-2; those of the Linux
+    kernel are in its subfolder ``linux``. ``extra["stored"]`` of the result is the name of the
+    run's file. Raises ``DamagedError`` if that file is damaged.
     """
     begun = time.perf_counter()
     name = f"{scenario.fingerprint()}.json"
@@ -91,10 +95,11 @@ def lookup(scenario: Scenario, folder: Path = FOLDER) -> Prediction | None:
 def traces(
     scenario: Scenario, folder: Path = FOLDER / "linux"
 ) -> tuple[list[tuple[str, Trace]], list[str]]:
-    """The stored traces of the Linux kernel for exactly this scenario, each with its file's name.
+    """The stored traces of the Linux kernel for exactly this scenario.
 
-    The second result lists the names of the files that cannot be read.  Some of them may hold a
-    trace of this scenario.
+    Returns two lists. The first has a pair for each trace: the file's name and the trace. The
+    second has the names of files that cannot be read. Some of them may hold a trace of this
+    scenario.
     """
     wanted, found, damaged = scenario.fingerprint(), [], []
     for path in sorted(folder.glob("*.parquet")):
@@ -116,9 +121,9 @@ def make(
 ) -> Path:
     """Run ns-2 on a scenario and store the result in a file of ``folder``; return the file's path.
 
-    ``table`` is the content of the scenario's TOML file.  ``processes`` and ``scratch`` are those
-    of ``ns2.run``.  An interrupted call leaves no incomplete file.  The same scenario always gives
-    the same bytes.
+    ``table`` is the content of the scenario's TOML file. ``processes`` and ``scratch`` are passed
+    on to ``ns2.run``. An interrupted call leaves no incomplete file. The same scenario and the same
+    version of ns-2 always give the same file.
     """
     from vegasmodel.packets import ns2
 
@@ -130,10 +135,10 @@ def make(
 def store(
     table: dict[str, Any], engine: str, version: str, measured: Prediction, folder: Path
 ) -> Path:
-    """Write the file of a stored run; return its path.
+    """Write the results of a run to a file in ``folder``; return the file's path.
 
-    ``measured`` is what ``engine``, such as ns2, measured in the scenario whose TOML file has the
-    content ``table``.
+    ``table`` is the content of the scenario's TOML file. ``engine`` and ``version`` say what ran
+    it, such as ns2 and its version. ``measured`` has the results.
     """
     record = {
         "schema": SCHEMA,
@@ -160,8 +165,7 @@ def stored(folder: Path = FOLDER) -> list[Scenario]:
 def check(scenario: Scenario, folder: Path = FOLDER) -> float:
     """Run ns-2 again on a scenario and compare with its stored run.
 
-    Returns the largest difference between a flow's new and its stored throughput, divided by the
-    largest stored throughput of all flows.
+    Returns the largest change of any flow's throughput, divided by the largest stored throughput.
     """
     from vegasmodel.packets import ns2
 
@@ -192,10 +196,9 @@ def _digest(record: dict[str, Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Convert a value to JSON data.
+    """Convert a value to JSON data, which has neither NaN nor infinity.
 
-    Arrays become lists, in which NaN and infinity become null.  Elsewhere infinity becomes the text
-    ``inf``.
+    In an array both become null. A scenario's infinite number becomes the text ``inf``.
     """
     if isinstance(value, np.ndarray):
         return [float(x) if math.isfinite(x) else None for x in value]
@@ -218,11 +221,12 @@ def _write(record: dict[str, Any]) -> str:
 def variants(table: dict[str, Any], each: str | None) -> Iterator[dict[str, Any]]:
     """Copies of a scenario, each with another value of one key.
 
-    ``table`` is the content of the scenario's TOML file.  ``each`` names the key and its values:
-    ``link.0.buffer=5 pkt,10 pkt`` gives two copies, with 5 and 10 packets as the buffer of the
-    first link.  A value of digits alone is set as a whole number, any other value as text.  Raises
-    ``FieldError`` if ``table`` lacks the part that holds the key, such as ``link.0``.  If ``each``
-    is None, the only result is ``table`` itself.
+    ``table`` is the content of the scenario's TOML file. ``each`` states the key and its values:
+    for ``link.0.buffer=5 pkt,10 pkt`` there are two copies, in which the buffer of the first link
+    is 5 and 10 packets. A value of digits alone is set as a whole number, any other value as text.
+    If ``each`` is None, ``table`` itself is the only result.
+
+    Raises ``FieldError`` if ``table`` lacks the part that holds the key, such as the first link.
     """
     if each is None:
         yield table
@@ -242,7 +246,7 @@ def variants(table: dict[str, Any], each: str | None) -> Iterator[dict[str, Any]
 
 
 def tables(files: Sequence[Path], each: str | None) -> list[dict[str, Any]]:
-    """The contents of all scenario files, or all their ``variants`` if ``each`` is given.
+    """The contents of all scenario files; if ``each`` is given, the ``variants`` of each content.
 
     Raises ``FieldError`` for a file that is not a valid scenario.
     """

@@ -17,9 +17,9 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Counts:
-    """Counters of n flows or of n links at the beginning and at the end of their measured time.
+    """Counters of n flows or n links, read at the beginning and at the end of a measurement.
 
-    Each flow or link has k counters, and a measured time of its own.
+    Each flow or link has k counters. ``time`` says when each flow or link was measured.
     """
 
     time: Floats  # [2, n] seconds
@@ -66,11 +66,11 @@ class Samples:
 class Output:
     """What one run of ns-2 or ns-3 wrote.
 
-    Time 0 is the scenario's start.  The packets with which flows probe the empty network are sent
-    before, so their times are negative.
+    Time 0 is the scenario's start. In ns-2, some Vegas flows send packets before it to measure
+    their baseRTT; the times of these packets are negative.
 
     ``flows`` has three counters per flow: the packets acknowledged, retransmitted and sent.
-    ``links`` has three per link: the integral of the number of waiting packets over time, the
+    ``links`` has three counters per link: the number of waiting packets integrated over time, the
     packets that left, and the bytes that left.
     """
 
@@ -136,9 +136,9 @@ def _samples(rows: list[list[float]], n_flows: int, n_links: int, origin: float)
 def _drops(path: Path, origin: float) -> Drops:
     """Parse a simulator's file of dropped packets, leaving out dropped ACKs.
 
-    Its lines have the form ``d time link direction type size flags flow src dst seq id``.
-    ``direction`` is 0 for the link's forward direction and 1 for its reverse direction.  ``origin``
-    is the simulator's time at which the scenario begins, s.
+    Its lines have the form ``d time link direction type size flags flow src dst seq id``. In this
+    form, ``direction`` is 0 for the link's forward and 1 for its reverse direction, and ``seq`` is
+    the packet's sequence number. The scenario begins at the simulator's time ``origin``, s.
     """
     rows = [line.split() for line in path.read_text(encoding="ascii").splitlines()]
     rows = [row for row in rows if row[4] != "ack"]
@@ -152,10 +152,10 @@ def _drops(path: Path, origin: float) -> Drops:
 
 
 def _round_trips(path: Path, n_flows: int, origin: float) -> tuple[RoundTrips, ...]:
-    """The round-trip times of each flow, from the file of packets and ACKs seen at its sender.
+    """The round-trip times of each flow, computed from a file of the packets at its sender.
 
-    A line ``+ time flow 0 type ... seq id`` is a packet that the flow's sender sends.  A line ``r``
-    of the same form is an ACK that the sender receives.
+    Its lines have the form ``+ time flow 0 type ... seq id``. A line begins with ``+`` for a data
+    packet that the sender sends, and with ``r`` for an ACK that it receives.
     """
     from pyarrow import csv
 
@@ -178,11 +178,13 @@ def _round_trips(path: Path, n_flows: int, origin: float) -> tuple[RoundTrips, .
 
 
 def _match(is_data: NDArray[np.bool_], time: Floats, seq: Integers) -> RoundTrips:
-    """The round-trip times of one flow, computed as ns-2's Vegas computes them.
+    """The round-trip times of one flow, by the rule of ns-2's Vegas.
 
-    ``seq`` has the sequence numbers of the flow's packets (``is_data``) and of its ACKs.  An ACK of
-    new data is paired with the packet whose number it carries.  The pair gives an RTT only if that
-    packet was sent once.
+    An ACK carries the sequence number of a packet. If it acknowledges new data, it gives an RTT:
+    the time since that packet was sent. If the packet was sent more than once, the ACK gives no
+    RTT.
+
+    ``seq`` has the sequence numbers of packets and ACKs. ``is_data`` is true for the packets.
     """
     sent, sent_at = seq[is_data], time[is_data]
     acked, acked_at = seq[~is_data], time[~is_data]

@@ -23,13 +23,11 @@ PER_LINK = ("queue", "queue_max", "served")
 
 
 def in_packets_of(pairing: Pairing) -> tuple[Trace, tuple[Assumption, ...]]:
-    """The trace with its counts converted to packets of the scenario's size.
+    """The trace with its counts converted to packets of the size that the scenario states.
 
-    The conversion keeps the number of bytes.  If the packets of any flow have another size in the
-    trace than in the scenario, the second result is the assumption ``packet-size``, whose text
-    names up to three of these flows.  Sizes that differ only by headers count as equal: a capture
-    does not show the link's headers, and ns-2's loss-based flows have packets that are 40 B longer
-    than those of its Vegas.
+    The conversion keeps the number of bytes. Sizes that differ by no more than headers count as
+    equal. If some flows' packets have another size in the trace than in the scenario, the second
+    result is the assumption ``packet-size``. Its text names up to three of these flows.
     """
     trace, scenario = pairing.trace, pairing.scenario
     sizes = packet_sizes(trace)

@@ -1,14 +1,15 @@
 """A trace: what was measured per flow and per link over time, in memory and on disk.
 
-In memory a trace is an ``xarray.Dataset``. Time is divided into intervals. The coordinate ``time``
-is the end of each interval; the first interval begins at ``Trace.begin``. Every variable is float64
-in the units of ``VARIABLES``. NaN means that the value is unknown in that interval. A variable that
-was not recorded is absent.
+Time is divided into intervals. In memory a trace is an ``xarray.Dataset``. Its coordinate ``time``
+holds the end of each interval. The first interval begins at ``Trace.begin``. The variables that a
+trace may have are listed in ``VARIABLES``, with their units. A variable that was not recorded is
+absent. NaN means that a value is unknown.
 
-On disk a trace is one Parquet file with one row per interval. It has one column for each variable
-that changes with time; a cell is a list with one value per flow or link. Some variables have only
-one value per flow, such as ``first``, the time of the flow's first packet. These variables, and the
-names of flows and links and other notes, are JSON in the file's metadata.
+On disk a trace is one Parquet file with one row per interval. Each variable that changes with time
+has a column, whose cells are lists with one value per flow or link. Other variables have one value
+per flow for the whole trace, such as ``first``, the time of the flow's first packet. They are
+stored in the file's metadata (JSON), together with the names of the flows and links and other
+notes.
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ class Trace:
     - ``scenario``: the fingerprint (hash) of the scenario that was run, if known.
     - ``provenance``: notes such as the source, its version and how a variable was obtained.
     - ``controls``: congestion control (``vegas``, ``reno``) by flow name, where known.
-    - ``doubts``: what is uncertain about the values, by the name of the assumption concerned.
+    - ``doubts``: texts on what is uncertain about the values, by the name of an assumption.
     """
 
     data: xr.Dataset
@@ -222,10 +223,12 @@ def make(
 ) -> Trace:
     """Make a trace from plain arrays.
 
-    ``times`` [n] are the ends of the intervals, s.  ``variables`` are arrays by name, in the shapes
-    and units of ``VARIABLES``.  A variable that is NaN everywhere is left out; the others are not
-    copied.  Raises ``FieldError``, a ``ValueError``, for wrong shapes, for no times or times that
-    do not increase, and for names that are repeated, too long or end with NUL (which NumPy drops).
+    ``times`` [n] are the ends of the intervals, s. ``variables`` has arrays by name, in the shapes
+    and units of ``VARIABLES``. A variable that is NaN everywhere is left out. The trace may share
+    the memory of the arrays.
+
+    Raises ``FieldError``, a ``ValueError``, for a wrong shape, for times that do not increase, and
+    for names of flows or links that are repeated, too long or end with a NUL character.
     """
     import xarray as xr
 
@@ -373,9 +376,9 @@ def _about(path: str | Path, metadata: Mapping[bytes, bytes] | None, rows: int) 
 
 
 def _columns(path: str | Path, schema: Any, about: dict[str, Any], rows: int) -> dict[str, int]:
-    """Check the Parquet columns of a trace file; return the length of each column's lists, by name.
+    """Check the Parquet columns of a trace file; return the width of each column, by name.
 
-    The entries of these columns are lists with one value per flow or per link.
+    Each entry of a column is a list with one value per flow or per link. The width is its length.
     """
     import pyarrow as pa
 

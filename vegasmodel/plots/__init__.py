@@ -1,6 +1,7 @@
 """Turns results into figures.
 
-No other part of vegasmodel imports matplotlib; it is loaded at its first use.
+Only the modules in this folder import matplotlib. They are loaded when one of their functions is
+first used, so the rest of vegasmodel works without matplotlib.
 """
 
 from vegasmodel.support import lazy

@@ -32,13 +32,14 @@ CYCLE_SAMPLING = 0.5  # over the shortest RTT: samples this far apart show every
 
 
 def windows(data: xr.Dataset, *, cycles: int = 5, most: int = 8) -> Figure:
-    """The windows of at most ``most`` flows over time; below them, the queues of as many links.
+    """Draw the windows of flows over time and, below them, the queues of links.
 
-    ``data`` is the result of ``simulate``.  If there are more than ``most`` flows, the first, the
-    last and evenly spaced ones between them are drawn. The same holds for links.  A second column
-    enlarges the last ``cycles`` cycles, each from one loss to the next, with a line at each loss.
-    This column is drawn only if there are more than ``2 cycles`` losses and if samples are at most
-    half the shortest RTT apart.
+    ``data`` is the result of ``simulate``. At most ``most`` flows are drawn: if there are more, the
+    first, the last and evenly spaced ones between them. The same holds for links.
+
+    A second column enlarges the last ``cycles`` cycles, each from one loss to the next, with a line
+    at each loss. It is drawn only if there are more than ``2 * cycles`` losses and the samples are
+    at most half the shortest RTT apart.
     """
     simulated(data, "data")
     Integer(0).check(cycles, "cycles")
@@ -109,8 +110,8 @@ def _resolves_cycles(data: xr.Dataset) -> bool:
 def _losses(data: xr.Dataset) -> Floats:
     """The times at which flows lose packets; losses close to each other count as one.
 
-    A loss is left out if it follows the loss before it, of any flow, within one RTT.  This is the
-    RTT of the flow that loses; if several flows lose in the same sample, the longest of theirs.
+    A loss is left out if the previous loss, of any flow, is at most one RTT earlier. The RTT is
+    that of the flow that loses packets now. If several flows do, it is the longest of their RTTs.
     """
     rises = np.diff(data["lost"].values, axis=0) > 0
     rows = np.flatnonzero(rises.any(axis=1))

@@ -33,12 +33,12 @@ def heat(
     shown: str,
     up: str,
 ) -> Figure:
-    """Maps side by side with one colour scale; a cell without a value is grey.
+    """Draw maps side by side with one colour scale; a cell without a value is grey.
 
-    Each of ``panels`` is an array [y, x] whose name says what it holds.  An array called ``ratio``
-    (of two rates) is coloured by its logarithm, and the middle of the colour scale is a ratio of 1.
-    Any other array holds shares from 0 to 1, and the middle is one half.  On the axes, times are in
-    ms (starting times in s) and capacities in Mbit/s.
+    ``panels`` are arrays [y, x]. If their name is ``ratio``, they hold ratios of two rates: the
+    colour scale is logarithmic, and its middle is 1. Otherwise they hold shares from 0 to 1, and
+    the middle of the colour scale is one half. On the axes, times are in ms (starting times in s)
+    and capacities in Mbit/s.
     """
     fig = figure(5.2 * len(panels), 4.6)
     fig.suptitle(plain(title), x=0.01, ha="left", fontsize="large")

@@ -46,9 +46,10 @@ MESH = 501
 class _Plane(NamedTuple):
     """Two Vegas flows on one link, whose windows are the axes of a plane.
 
-    ``lower`` and ``upper`` are the backlogs between which each flow keeps its window, in packets.
-    ``x`` are the flows' over-estimates of baseRTT and ``d`` their round-trip times without
-    queueing, both in seconds; ``c`` is the capacity in pkt/s.
+    - ``lower``, ``upper``: at a backlog between them, in packets, a flow keeps its window.
+    - ``x``: by how much each flow over-estimates its baseRTT, s.
+    - ``d``: each flow's round-trip time without queueing, s.
+    - ``c``: the link's capacity, pkt/s.
     """
 
     lower: Floats
@@ -59,10 +60,10 @@ class _Plane(NamedTuple):
     variant: str
 
     def top(self) -> Floats:
-        """The greatest window on each axis, packets: 1.1 times the window c (d + Delta).
+        """The greatest window on each axis, packets: 1.1 c (d + Delta).
 
-        c is the capacity and d the RTT without queueing. Delta is the queueing delay if each flow's
-        backlog is the greatest with which Vegas keeps its window.
+        c is the capacity and d the flow's RTT without queueing. Delta is the queueing delay at
+        which both flows have the largest backlog that lets them keep their windows.
         """
         delay = secular.solve(self.upper, self.x, self.c, rtt=self.d, variant=self.variant).delay
         return 1.1 * self.c * (self.d + float(delay))
@@ -75,15 +76,16 @@ def convergence_regions(
     x: ArrayLike | None = None,
     arrows: int = 15,
 ) -> Figure:
-    """Two Vegas flows in the plane of their windows: where each grows, holds and shrinks.
+    """Draw the plane of the windows of two Vegas flows: where each grows, holds and shrinks.
 
-    This is figure 6 of Boutremans and Le Boudec. Lines show where a flow's backlog is its alpha and
-    where it is its beta (if alpha = beta, one line per flow). The region where both windows hold is
-    shaded; it is hatched where the first flow has the greater rate. Arrows show in which direction
-    the windows move. ``paths`` are results of ``simulate``; each is drawn as a curve that starts at
-    a circle and ends at a square. ``x`` are over-estimates of the baseRTTs in seconds; by default
-    those that the scenario gives, else 0. Raises ``ValueError`` unless the scenario has two Vegas
-    flows on one link.
+    This is figure 6 of Boutremans and Le Boudec. Lines bound the region where each flow holds its
+    window. The region where both flows hold is shaded. It is hatched where the first flow has the
+    greater rate. Arrows show in which direction the windows move.
+
+    ``paths`` are results of ``simulate``; each is drawn as a curve that starts at a circle and ends
+    at a square. ``x`` are the flows' over-estimates of baseRTT in seconds. By default they are
+    those of the scenario, or 0 if it gives none. Raises ``ValueError`` unless the scenario has two
+    Vegas flows of one variant on one link.
     """
     plane = _plane(scenario, x)
     Integer(1, 1000).check(arrows, "arrows")
@@ -161,9 +163,11 @@ def _shade(ax: Axes, plane: _Plane, top: Floats) -> None:
 
 
 def _lines(ax: Axes, plane: _Plane, top: Floats) -> None:
-    """Draw the lines on which a backlog is at its limit, the link just full, or the rates equal.
+    """Draw three kinds of lines in the plane of the windows.
 
-    The limits are those between which Vegas keeps its window.
+    - A flow's backlog is at one of the limits between which Vegas keeps its window.
+    - The link is just full.
+    - The two rates are equal.
     """
     c, d = plane.c, plane.d
     last = 2 * float((top / c).max())

@@ -1,10 +1,11 @@
 """Draws throughputs as bars per group, and throughputs and baseRTTs as curves.
 
-The x axis of a curve is the flows' order of arrival, the buffer, or the ratio of the numbers of
-flows in the two Rate-Delay classes. Its values are read from the scenarios of the predictions. The
-functions that draw curves take two arguments: ``models``, predictions of models, which are drawn as
-lines, and ``measured``, averages of measurements, which are drawn as markers. Over the order of
-arrival and over the buffer, measured throughputs have error bars of two standard errors.
+A curve is drawn over the flows' order of arrival, over the buffer, or over the ratio of the numbers
+of flows in the two Rate-Delay classes.
+
+The functions that draw curves take two arguments. ``models`` are predictions, drawn as lines.
+``measured`` are measurements, drawn as markers. Their throughputs have error bars of two standard
+errors, except over the ratio of flows.
 """
 
 from __future__ import annotations
@@ -82,10 +83,10 @@ def throughput_bars(scenario: Scenario, results: Sequence[Prediction]) -> Figure
 
 
 def rate_by_arrival(models: Iterable[Prediction], measured: Iterable[Prediction] = ()) -> Figure:
-    """Throughput of each flow over the flow's number in the order of arrival.
+    """Plot the throughput of each flow. On the x axis, flows are numbered in the order of arrival.
 
-    If a model gives a range of throughputs (``bands``), the range is shaded. The dotted line is the
-    fair share: the capacity divided by the number of flows.
+    A dotted line shows the fair share: the first link's capacity divided by the number of flows.
+    Some models give a range for the throughput of each flow; this range is shaded.
     """
     fig = figure()
     ax = fig.subplots()
@@ -115,10 +116,10 @@ def rate_by_arrival(models: Iterable[Prediction], measured: Iterable[Prediction]
 def base_rtt_by_arrival(
     models: Iterable[Prediction], measured: Iterable[Prediction] = ()
 ) -> Figure:
-    """The baseRTT that each flow uses, over the flow's number in the order of arrival.
+    """Plot the baseRTT of each flow. On the x axis, flows are numbered in the order of arrival.
 
-    A dotted line shows the true RTTs without queues. Models and measurements without a baseRTT are
-    left out.
+    A dotted line shows the true value: the flow's RTT when all queues are empty. Models and
+    measurements that give no baseRTT are left out.
     """
     fig = figure()
     ax = fig.subplots()
@@ -143,10 +144,11 @@ def base_rtt_by_arrival(
 def throughput_over_buffer(
     models: Iterable[Prediction], measured: Iterable[Prediction] = ()
 ) -> Figure:
-    """Each group's share of the capacity of the first link, over the buffer of that link.
+    """Plot each group's throughput over the buffer of the first link.
 
-    There is one panel per group and one curve per model.  Pass the predictions for scenarios that
-    differ in the buffer, in any order.
+    The throughput is drawn as a fraction of this link's capacity. Each of the first four groups has
+    a panel, with one curve per model. The predictions should be for scenarios that differ only in
+    the buffer; their order does not matter.
     """
     drawn = _kinds(models, measured)
     groups = [g.name for g in drawn[0][0].scenario.flows][:PANELS] if drawn else []
@@ -172,14 +174,17 @@ def throughput_over_buffer(
 
 
 def class_shares(models: Iterable[Prediction], measured: Iterable[Prediction] = ()) -> Figure:
-    """Rates of the two Rate-Delay classes over the ratio of their numbers of flows.
+    """Plot the throughputs of the rate class and the delay class of Rate-Delay services.
 
-    The upper panel shows the mean throughput of a rate-class and of a delay-class flow, as a
-    fraction of the fair share (capacity over number of flows). The lower panel shows the
-    delay-class throughput divided by the rate-class throughput. This is the relative fairness of
-    Podlesny and Williamson; it is 1 if both are equal. Scenarios whose first link has a Rate-Delay
-    queue (RD) make one curve of a model; the other scenarios make another, with hollow markers.
-    Each model has its own line style.
+    The x axis is the number of rate-class flows per delay-class flow.
+
+    - The upper panel shows the mean throughput per flow of each class, divided by the fair share.
+      The fair share is the capacity divided by the number of flows.
+    - The lower panel shows the mean throughput of a delay-class flow divided by that of a
+      rate-class flow. Podlesny and Williamson call this quotient the relative fairness.
+
+    Filled markers are for scenarios whose first link has a Rate-Delay queue, hollow markers for the
+    other scenarios.
     """
     fig = figure(7.5, 7.0)
     upper, lower = fig.subplots(2, 1, sharex=True)
@@ -222,10 +227,10 @@ def class_shares(models: Iterable[Prediction], measured: Iterable[Prediction] = 
 def _kinds(
     models: Iterable[Prediction], measured: Iterable[Prediction]
 ) -> list[tuple[Prediction, Look, bool]]:
-    """How to draw each prediction that has throughputs.
+    """The predictions and measurements that have throughputs, and how to draw each of them.
 
-    Returns tuples of the prediction, its colour and line style (``Look``), and True for a
-    measurement, which is drawn with markers only.
+    Each entry of the list is a tuple: the prediction; its colour, line style and marker (``Look``);
+    and whether it is a measurement.
     """
     both = [(p, False) for p in _answers(models, "models")]
     both += [(p, True) for p in _answers(measured, "measured")]
@@ -233,7 +238,7 @@ def _kinds(
 
 
 def _answers(results: Iterable[Prediction], where: str) -> list[Prediction]:
-    """The predictions as a list.  Raises ``FieldError`` for anything but predictions."""
+    """The predictions as a list.  Raises ``FieldError`` unless each is a ``Prediction``."""
     answers: list[Prediction] = listed(results, where, "predictions")
     for each in answers:
         if not isinstance(each, Prediction):
@@ -251,7 +256,7 @@ def _draw(
     marks: bool = False,
     hollow: bool = False,
 ) -> None:
-    """Draw a model's curve, or a measurement as markers with error bars of half length ``se``."""
+    """Draw a curve, or, if ``marks`` is True, markers with error bars from y - se to y + se."""
     if marks:
         bars = None if se is None or not np.any(np.nan_to_num(se)) else np.nan_to_num(se)
         face = "white" if hollow else how.color
@@ -271,10 +276,11 @@ def _rows(result: Prediction, group: int) -> list[int]:
 
 
 def _whisker(result: Prediction, rows: Sequence[int]) -> tuple[float, float] | None:
-    """The two ends of the error bar of a group's mean throughput, pkt/s; ``None`` if unknown.
+    """The lower and the upper end of the error bar of a group's mean throughput, pkt/s.
 
-    If the model gives a range of throughputs, they are the ends of that range. Else they are two
-    standard errors below and above the mean.
+    If the model gives a range of throughputs for each flow, the ends are the means of these ranges'
+    ends. Otherwise they are two standard errors below and above the mean throughput. The result is
+    ``None`` if the standard errors are unknown.
     """
     if result.throughput_range is not None:
         low, high = result.throughput_range[rows].mean(axis=0)
@@ -286,9 +292,9 @@ def _whisker(result: Prediction, rows: Sequence[int]) -> tuple[float, float] | N
 
 
 def _two_errors(result: Prediction, rows: Sequence[int]) -> float:
-    """Two standard errors of the mean throughput of some flows, in pkt/s.
+    """Twice the standard error of the mean throughput of some flows, in pkt/s.
 
-    The errors of the single flows count as independent.
+    It is computed as if the flows' errors were independent. It is 0 if they are unknown.
     """
     if result.throughput_se is None:
         return 0.0
@@ -296,7 +302,7 @@ def _two_errors(result: Prediction, rows: Sequence[int]) -> float:
 
 
 def _part(result: Prediction, group: int) -> tuple[float, float]:
-    """The group's share of the first link's capacity, and two standard errors of this share.
+    """The group's share of the first link's capacity, and twice the standard error of this share.
 
     The share is the group's throughput divided by the capacity, both in bytes per second.
     """
@@ -312,11 +318,16 @@ def _is_rd(result: Prediction) -> bool:
 
 
 def _classes(result: Prediction) -> tuple[float, float, float]:
-    """The ratio of the numbers of flows of the two Rate-Delay classes, and the classes' mean rates.
+    """Compare the two classes of Rate-Delay services: numbers of flows and mean throughputs.
 
-    Returns the number of rate-class flows per delay-class flow, the mean rate of a rate-class flow,
-    and that of a delay-class flow. Rates are in units of the fair share, the capacity over the
-    number of these flows. Reverse flows and short flows that arrive at random are not counted.
+    Returns three numbers:
+
+    - the number of rate-class flows per delay-class flow,
+    - the mean throughput of a rate-class flow, divided by the fair share,
+    - the mean throughput of a delay-class flow, divided by the fair share.
+
+    The fair share is the first link's capacity divided by the number of flows. Reverse flows and
+    short flows that arrive at random do not count. Raises ``ValueError`` if a class has no flow.
     """
     members, rates = result.scenario.members, result.throughput
     assert rates is not None  # noqa: S101 - _kinds leaves out the others

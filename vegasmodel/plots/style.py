@@ -1,8 +1,8 @@
-"""The style of all figures: colours, markers, legends, and how a picture is written.
+"""The style of all figures: colours, markers and legends; also writes a figure to a file.
 
-The colours are those of Okabe and Ito, which colour-blind readers can tell apart (with grey instead
-of yellow, which is faint on white).  A model has the same colour, dash and marker in every figure,
-so a grey print can be read too.
+The colours are those of Okabe and Ito, which colour-blind readers can tell apart. Grey replaces
+their yellow, which is faint on white. Most figures draw a given model with the same colour, dash
+and marker.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Curve = Sequence[ArrayLike]  # x, y, and of a measurement the error of y too
 
 
 class Look(NamedTuple):
-    """The name in the legend, colour, line style and marker of a model or a simulator."""
+    """How a model or a simulator is drawn: name in the legend, colour, line style and marker."""
 
     label: str
     color: str
@@ -75,12 +75,12 @@ _LOOKS = {
 
 
 def look(model: str) -> Look:
-    """The look of a model or a simulator; an unknown name is drawn in grey under that name."""
+    """How to draw a model or a simulator, given its name; unknown ones are drawn in grey."""
     return _LOOKS.get(model) or Look(plain(model), GREY, DASHES[2], "d")
 
 
 class Picture(Figure):
-    """A figure that a notebook shows; it does not use pyplot and its global list of figures."""
+    """A figure that a notebook shows as an image; pyplot is not needed."""
 
     def _repr_png_(self) -> bytes:
         data = io.BytesIO()
@@ -89,7 +89,7 @@ class Picture(Figure):
 
 
 def figure(width: float = 7.0, height: float = 4.2) -> Figure:
-    """An empty figure that needs no display."""
+    """An empty figure, which can be drawn without a screen; width and height are in inches."""
     for name, inches in (("width", width), ("height", height)):
         Quantity("fraction", high=LARGEST, low_open=True).check(inches, name)
     result = Picture(figsize=(width, height), layout="constrained")
@@ -98,7 +98,10 @@ def figure(width: float = 7.0, height: float = 4.2) -> Figure:
 
 
 def save(fig: Figure, path: str | Path) -> None:
-    """Write the picture whole or not at all; the file's suffix gives the format."""
+    """Save the figure in a file, whose suffix gives the format.
+
+    If this fails, no incomplete file is left, and an older file of this name stays as it was.
+    """
     if not isinstance(fig, Figure):
         raise FieldError("fig", fig, "a figure, as the functions of vegasmodel.plots return")
     if not isinstance(path, (str, Path)):
@@ -110,12 +113,12 @@ def save(fig: Figure, path: str | Path) -> None:
 
 
 def plain(text: object) -> str:
-    """The text with dollar signs escaped, so that matplotlib does not read a formula in it."""
+    """The text with dollar signs escaped; matplotlib would take them for marks of a formula."""
     return str(text).replace("$", r"\$")
 
 
 def tidy(*axes: Axes, grid: bool = True) -> None:
-    """Remove the box and draw a faint grid."""
+    """Remove the top and the right edge of each plot; draw a faint grid if ``grid`` is True."""
     for ax in axes:
         ax.spines[["top", "right"]].set_visible(False)
         ax.set_axisbelow(True)
@@ -124,7 +127,7 @@ def tidy(*axes: Axes, grid: bool = True) -> None:
 
 
 def legend(fig: Figure, *axes: Axes, columns: int = 4) -> None:
-    """One legend under the axes, where it hides nothing; each name appears once."""
+    """Draw one legend for all axes, below them; each name appears once."""
     entries: dict[str, Artist] = {}
     for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
@@ -148,10 +151,11 @@ def curves(
     title: str = "",
     log: bool = False,
 ) -> Figure:
-    """A figure of any quantity over any parameter: models as lines, measurements as markers.
+    """Plot any quantity over any parameter: models as lines, measurements as markers.
 
-    A curve is x and y; a measurement also has half the length of its error bars.  If all x are
-    whole numbers, so are the ticks of the axis.
+    ``models`` and ``measured`` map a name in the legend to the x values and the y values of a
+    curve.  A measurement can also have the error of each y value.  Its error bars then reach from
+    y - error to y + error.
     """
     _check_curves(models, "models")
     _check_curves(measured, "measured")
@@ -185,7 +189,7 @@ def curves(
 def row(values: ArrayLike, where: str) -> Floats:
     """The values as a one-dimensional array of floats.
 
-    Raises ``FieldError`` unless they are numbers along one axis.
+    Raises ``FieldError`` unless ``values`` is a number or a one-dimensional list of numbers.
     """
     try:
         found = np.atleast_1d(np.asarray(values, dtype=np.float64))
@@ -197,14 +201,14 @@ def row(values: ArrayLike, where: str) -> Floats:
 
 
 def simulated(data: xr.Dataset, where: str) -> xr.Dataset:
-    """The dataset ``data``; raises ``FieldError`` unless it is the result of ``simulate``."""
+    """Return ``data``; raise ``FieldError`` unless it is a dataset as ``simulate`` returns it."""
     if not {"window", "lost", "queue", "rtt"} <= set(getattr(data, "data_vars", ())):
         raise FieldError(where, data, "the dataset that vegasmodel.simulate returns")
     return data
 
 
 def _check_curves(curves: Mapping[str, Curve], where: str) -> None:
-    """Raise ``FieldError`` unless each curve has as many y as x."""
+    """Raise ``FieldError`` unless each curve has as many y values as x values."""
     if not isinstance(curves, Mapping):
         raise FieldError(where, curves, "a mapping from a curve's name to its x and y")
     for name, curve in curves.items():

@@ -1,6 +1,7 @@
-"""Draws the flows' shares of all bytes delivered, from a sweep of a scenario's fields.
+"""Draws the results of a sweep: each flow's share of all bytes delivered.
 
-If one field varies, the shares are lines over this field. If two vary, they are a map.
+A sweep evaluates a model for many values of one or more fields of a scenario. If one field varies,
+there is a curve for each flow (at most 8). If two vary, there is a map of the first group's share.
 """
 
 from __future__ import annotations
@@ -28,15 +29,19 @@ GROUP = re.compile(r"\[\d+\]$")  # the end of a flow's name, in a group of sever
 
 
 def sweep(data: xr.Dataset) -> Figure:
-    """Plot a sweep: each flow's share of all bytes delivered, over the one or two fields that vary.
+    """Plot a sweep: the shares of all delivered bytes, over the one or two fields that vary.
 
-    ``data`` is the result of ``vegasmodel.sweep``, or of ``xarray.open_zarr`` on its folder.  If
-    one field varies, there is a curve for each flow (at most 8), with two standard errors where
-    runs are random.  If two fields vary, there is a map of the first group's share.  A share says
-    nothing if there is only one flow, or in a map only one group; then the used fraction of the
-    first link's capacity is drawn instead.  Points at which the model has no answer are left out;
-    in a map they are grey.  Raises ``FieldError`` for data that it cannot plot, such as a sweep of
-    random points.
+    ``data`` is the result of ``vegasmodel.sweep``, or of ``xarray.open_zarr`` on its folder.
+
+    - If one field varies, there is a curve for each of the first 8 flows.  Error bars show two
+      standard errors if these are known.
+    - If two fields vary, a map shows the share of the first group.
+
+    If there is only one flow, its share is always 1.  The plot then shows the utilization of the
+    first link instead.  A map also does so if there is only one group.
+
+    Points without an answer of the model are left out; in a map they are grey.  Raises
+    ``FieldError`` for data that it cannot plot, such as a sweep over random points.
     """
     if not {"share", "status"} <= set(getattr(data, "data_vars", ())):
         raise FieldError("data", data, "the dataset that vegasmodel.sweep returns")
@@ -93,7 +98,7 @@ def _line(
     ax: Axes, i: int, x: np.ndarray, y: np.ndarray, error: np.ndarray | None, name: str, *,
     words: bool,
 ) -> None:  # fmt: skip
-    """Draw a curve with markers at its points; if the field holds words, markers only."""
+    """Draw a curve with markers at its points, or only the markers if the x values are words."""
     bars = None if error is None or not np.any(error > 0) else np.nan_to_num(error)
     ax.errorbar(
         x, y, bars, ls="none" if words else DASHES[i % len(DASHES)], marker=MARKERS[i], ms=4,
@@ -102,6 +107,6 @@ def _line(
 
 
 def _packet_size(data: xr.Dataset) -> float:
-    """Bytes of a data packet of the scenario that was swept."""
+    """The size of a data packet in the scenario of the sweep, in bytes."""
     table = tomllib.loads(str(data.attrs["scenario_toml"]))
     return parse(table["packet_size"], "bytes", field="packet_size")

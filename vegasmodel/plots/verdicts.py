@@ -17,13 +17,14 @@ FLOOR = 0.01  # percent: smaller errors are drawn here, at the axis's end
 
 
 def model_errors(errors: Mapping[str, ArrayLike], *, title: str = "") -> Figure:
-    """Errors of each model: a dot for each scenario and a bar at the mean.
+    """Plot the throughput errors of models: a row per model, with a dot for each scenario.
 
-    The best model is on top.
+    A bar marks the model's mean error. The model with the smallest mean is on top. The axis is
+    logarithmic, and errors below 0.01 % are drawn at 0.01 %.
 
-    ``errors``: for each model, the NRMSE (normalised root mean square error) of the throughputs in
-    each scenario. 0.05 is 5 %; NaN means that the model has no answer.  The axis is logarithmic;
-    errors below 0.01 % are drawn at 0.01 %.
+    ``errors`` maps a model's name to its error in each scenario. The error is the NRMSE (normalised
+    root mean square error) of the throughputs, as a fraction: 0.05 is drawn as 5 %. NaN means that
+    the model has no answer.
     """
     if not isinstance(errors, Mapping):
         raise FieldError("errors", errors, "a mapping from a model's name to its errors")

@@ -20,13 +20,13 @@ _QUEUES: dict[str, type[Any]] = {"droptail": DropTail, "red": Red, "rd": RateDel
 
 
 class QueueRule:
-    """Reads, checks and writes the queue table of a link in a scenario.
+    """Reads, checks and writes the table ``queue`` of a link in a scenario file.
 
-    The key ``discipline`` of the table decides which other keys it has.
+    The key ``discipline`` of the table decides which other keys are allowed.
     """
 
     def read(self, value: object, where: str, packet_size: float | None) -> Any:
-        """Read the queue table of a scenario, with the keys that its discipline has."""
+        """Make a ``DropTail``, ``Red`` or ``RateDelay`` from the table of a scenario file."""
         if not isinstance(value, Mapping):
             kinds = ", ".join(cls.__name__ for cls in _QUEUES.values())
             allowed = f'a table such as {{ discipline = "droptail" }}; in Python one of {kinds}'
@@ -40,7 +40,7 @@ class QueueRule:
             raise FieldError(where, value, "a DropTail, Red or RateDelay")
 
     def write(self, value: Any) -> dict[str, Any]:
-        """The queue as a table for a scenario file, with the key ``discipline`` first."""
+        """Convert the queue to a table for a scenario file, with the key ``discipline`` first."""
         return {"discipline": value.discipline} | checked.write_table(value)
 
 

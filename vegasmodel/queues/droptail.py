@@ -12,6 +12,6 @@ from vegasmodel.fields.rules import Choice
 
 @dataclass(frozen=True)
 class DropTail(Checked):
-    """First in, first out; a packet that finds the buffer full is lost."""
+    """A first-in first-out queue; a packet that finds the buffer full is lost."""
 
     discipline: Literal["droptail"] = field(Choice(("droptail",)), "droptail")

@@ -1,4 +1,4 @@
-"""Rate-Delay services (the paper ``podlesny``): a link has two queues, which share its buffer."""
+"""Rate-Delay services by Podlesny and Williamson: two queues share a link and its buffer."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Floats = NDArray[np.float64]
 class RateDelay(Checked):
     """Rate-Delay services (Podlesny and Williamson): two queues share a link and its buffer.
 
-    Queue R is for a high rate, queue D for a low delay. A flow of queue R gets ``k`` times the rate
-    of a flow of queue D. ``delay_buffer`` is the fraction of the buffer that queue D gets.
+    Queue R offers a high rate, and queue D a low delay. A flow in queue R is to get ``k`` times the
+    rate of a flow in queue D. ``delay_buffer`` is the fraction of the buffer that queue D gets.
     """
 
     k: float = field(Quantity("fraction", low=1e-9, high=1e9), 1.0)
@@ -29,12 +29,15 @@ class RateDelay(Checked):
 
 
 def split(buffer: ArrayLike, delay_buffer: ArrayLike) -> tuple[Floats, Floats]:
-    """Buffers ``(B_R, B_D)`` of queues R and D in whole packets; they add up to the buffer.
+    """Divide a link's buffer between the queues R and D: returns ``(B_R, B_D)``, in packets.
 
-    Podlesny and Williamson give queue D a tenth of the buffer. In this function D gets the fraction
-    ``delay_buffer``, rounded to the nearest whole number of packets (ties to even), and R the rest.
-    If the buffer is infinite, both parts are infinite; but a queue whose fraction is 0 gets 0.
-    Arguments broadcast.
+    The buffer is first rounded down to whole packets. Queue D gets the fraction ``delay_buffer`` of
+    it, rounded to the nearest whole number, and queue R gets the rest.
+
+    If the buffer is infinite, both queues get infinite buffers, but a queue whose fraction is 0
+    gets a buffer of 0.
+
+    Numbers and arrays are allowed; NumPy's broadcasting rules apply.
     """
     B, part = np.broadcast_arrays(
         np.asarray(buffer, dtype=np.float64), np.asarray(delay_buffer, dtype=np.float64)

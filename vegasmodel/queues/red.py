@@ -16,7 +16,10 @@ from vegasmodel.fields.units import FieldError
 
 @dataclass(frozen=True)
 class Red(Checked):
-    """Random early detection: it drops or marks packets more often the longer the mean queue is."""
+    """Random early detection (RED).
+
+    The longer the mean queue is, the more likely an arriving packet is dropped or marked.
+    """
 
     min_threshold: OrText[float] = field(Quantity("packets"))
     max_threshold: OrText[float] = field(Quantity("packets", low_open=True))

@@ -18,10 +18,10 @@ Parts = tuple[tuple[Any, ...], tuple[Any, ...]]
 
 
 def replaced(scenario: T, given: Parts, changes: Mapping[str, Any], fields: Mapping[str, Any]) -> T:
-    """The implementation of ``Scenario.replace``, which explains ``changes`` and ``fields``.
+    """The implementation of ``Scenario.replace``; see there for ``changes`` and ``fields``.
 
-    ``given`` holds the links and the flows as the user gave them.  In these, text with units is
-    still text, and fields that the user left out are still missing.
+    ``given`` holds the links and the groups of flows as the user gave them, before text with units
+    such as "1 BDP" was converted to numbers.
     """
     links, flows = given
     whole: Any = scenario
@@ -50,10 +50,11 @@ def replaced(scenario: T, given: Parts, changes: Mapping[str, Any], fields: Mapp
 
 
 def _addressed(parts: Sequence[Any], rest: str, name: str, value: Any) -> tuple[Sequence[int], str]:
-    """Find the links or groups to change, as indices, and the key to change in them.
+    """Find out which links or groups to change, and which of their keys.
 
-    ``parts`` are all links or all groups.  If ``rest`` is ``KEY``, all of them are changed.  If it
-    is ``NAME.KEY``, only the link or group called NAME is changed.
+    ``parts`` are all links or all groups.  ``rest`` says what to change: ``buffer`` stands for the
+    buffers of all links, and ``uplink.buffer`` for that of the link named ``uplink``.  Returns the
+    indices of the links or groups, and the key.
     """
     keys = [field.metadata["key"] or field.name for field in dataclasses.fields(parts[0])]
     if rest.split(".")[0] in keys:
@@ -82,8 +83,9 @@ def _set_nested(tree: dict[Any, Any], part: Any, key: str, name: str, value: Any
 def _grown(part: Any, tree: Mapping[Any, Any], where: str) -> Any:
     """A copy of the dataclass ``part`` with changed attributes.
 
-    ``tree`` maps an attribute's name to its new value.  If the attribute is itself a dataclass, the
-    new value may be such a mapping for that dataclass.
+    ``tree`` maps the names of attributes to their new values.  If an attribute is itself a
+    dataclass, a mapping changes some of its attributes: ``{"queue": {"weight": 0.01}}`` changes
+    only the weight of the queue.
     """
     changes = {
         key: _grown(getattr(part, key), value, f"{where}.{key}".lstrip("."))
@@ -95,9 +97,10 @@ def _grown(part: Any, tree: Mapping[Any, Any], where: str) -> Any:
 
 
 def _attribute(part: Any, key: str, name: str) -> str:
-    """The name of the attribute of ``part`` for ``key``, a key of a scenario file.
+    """The name of the attribute of ``part`` that holds the value of ``key`` in a scenario file.
 
-    The attribute's own name is accepted as a key, too. ``name`` is what an error calls the field.
+    ``key`` may also be the attribute's name itself. Raises ``FieldError`` for an unknown key; the
+    error calls the field ``name``.
     """
     known = _keys(part)
     if key not in known:
@@ -106,9 +109,10 @@ def _attribute(part: Any, key: str, name: str) -> str:
 
 
 def _keys(part: Any) -> dict[str, str]:
-    """The attribute's name for each key that a scenario file may have for the dataclass ``part``.
+    """A dictionary from the keys of ``part`` in a scenario file to its attributes' names.
 
-    The attribute's own name is accepted as a key, too.
+    It also maps the name of each attribute to itself.  For example, the attribute ``service`` of a
+    flow is found by its key ``class`` and by ``service``.
     """
     return {
         key: field.name
@@ -118,8 +122,8 @@ def _keys(part: Any) -> dict[str, str]:
 
 
 def _places(name: str, parts: Mapping[str, Any]) -> str:
-    """The full names of all keys called ``name``: for example "link.buffer or flow.buffer".
+    """The full names of the keys called ``name``, as text: for example "link.buffer".
 
-    The text is empty if no part of a scenario has such a key.
+    The text is empty if no part of the scenario has such a key.
     """
     return " or ".join(f"{place}.{name}" for place, part in parts.items() if name in _keys(part))

@@ -55,9 +55,9 @@ _SHAPE = Quantity("fraction", low=1.0, low_open=True)
 
 @dataclass(frozen=True)
 class Drop(Checked):
-    """Packets of one flow that a packet-level simulator drops on purpose, when they are first sent.
+    """Packets of one flow whose first transmission ns-2 drops on purpose.
 
-    ``packets`` holds their sequence numbers.
+    ``packets`` holds the sequence numbers of these packets.
     """
 
     flow: str = field(Text())
@@ -68,8 +68,7 @@ class Drop(Checked):
 class Link(Shown):
     """One link with its queue.
 
-    ``buffer`` is the number of packets that can wait; the packet in transmission is not one of
-    them.
+    ``buffer`` is the number of packets that can wait. The packet in transmission does not count.
     """
 
     capacity: OrText[float] = field(_RATE)
@@ -107,7 +106,7 @@ class Uniform(Checked):
 
 
 class _UniformRule(Table):
-    """Reads, checks and writes a group's ``rtt`` given as ``{ uniform = ["20 ms", "300 ms"] }``."""
+    """Reads, checks and writes random RTTs such as ``rtt = { uniform = ["20 ms", "300 ms"] }``."""
 
     def read(self, value: object, where: str, packet_size: float | None) -> Uniform:
         if not isinstance(value, list) or len(value) != 2:
@@ -123,7 +122,7 @@ class _UniformRule(Table):
 
 @dataclass(frozen=True)
 class Staggered(Checked):
-    """Start times of a group's flows: flow i starts at ``first + i * every`` seconds, i from 0."""
+    """Start times of a group's flows: flow i (from 0) starts at ``first + i * every`` seconds."""
 
     first: OrText[float] = field(_TIME, 0.0)
     every: OrText[float] = field(_TIME, 0.0)
@@ -148,7 +147,7 @@ class Poisson(Checked):
 
 
 class _PoissonRule(Table):
-    """Reads, checks and writes a group's ``arrivals`` given as ``{ poisson = "50 1/s" }``."""
+    """Reads, checks and writes random arrivals such as ``arrivals = { poisson = "50 1/s" }``."""
 
     def read(self, value: object, where: str, packet_size: float | None) -> Poisson:
         return Poisson(Quantity("frequency", low_open=True).read(value, where, packet_size))
@@ -181,13 +180,13 @@ _THRESHOLD = Quantity("packets", low_open=True, high=1e6)
 
 @dataclass(frozen=True, repr=False)
 class Flow(Shown):
-    """A group of ``count`` equal flows.
+    """A group of ``count`` flows with the same settings.
 
-    If ``name``, a threshold, ``decrease`` or ``service`` is not given, it gets the default of the
-    law and of the TCP implementation (``variant``).  Two other fields stay ``None`` if they are not
-    given.  For ``initial_window``, each model then uses the value of the TCP implementation that it
-    describes.  For ``send_jitter``, ``Scenario.jitter`` gives the default.  ``match`` says which
-    flow of a trace this is: its name, an address, a port, or address and port.
+    ``law`` is the congestion control, and ``variant`` the TCP implementation.  They determine the
+    defaults of ``name``, ``alpha``, ``beta``, ``gamma``, ``decrease`` and ``service``.
+
+    ``match`` tells which flows of a measured trace are those of this group.  It is a flow's name in
+    the trace, an address, a port, or ``address:port``.
     """
 
     law: str = field(LawRule())
@@ -256,9 +255,8 @@ class Run(Shown):
 
     The default ``warmup`` is 200 s, or a third of the duration if that is less.
 
-    If ``runs`` is ``None``, packet-level simulators run once.  ``fluid`` and ``rounds`` also run
-    once if they draw no random numbers for this scenario.  Otherwise they make 3 to 5 runs, until
-    the means over the runs are precise enough.
+    If ``runs`` is not given, ns-2 and ns-3 run once.  ``fluid`` and ``rounds`` run once if the
+    results do not depend on chance, and otherwise up to five times.
     """
 
     duration: OrText[float] = field(_POSITIVE_TIME, 600.0)
@@ -290,7 +288,7 @@ class Run(Shown):
 class Member:
     """One flow of a group, with its own name, RTT, start and stop.
 
-    ``group`` is the group's index, and ``flow`` holds what all flows of the group have in common.
+    ``flow`` is the group itself, and ``group`` is its index in ``Scenario.flows``.
     """
 
     name: str

@@ -162,30 +162,34 @@ class Scenario(Checked):
         return 200.0 * min(link.capacity for link in self.path(group))
 
     def usual_jitter(self, group: Flow) -> float:
-        """The default of the longest random wait before a packet is sent, s.
+        """The default of ``jitter``, the longest random wait of the group's packets, s.
 
         It is the transmission time of one data packet on the slowest link of the group's path.
-        Floyd and Jacobson (1992) recommend a random wait of up to this time.
+        Floyd and Jacobson (1992) recommend random waits of up to this time against phase effects.
         """
         slowest = min(link.capacity for link in self.path(group))
         return self.size_of(group) / self.packet_size / slowest
 
     def jitter(self, group: Flow) -> float:
-        """The longest random wait of the group's senders before they send a packet, s.
+        """The longest random wait of the group's packets, s; by default ``usual_jitter``.
 
-        A sender waits although its window allows the packet. The wait is drawn anew for each
-        packet. The default is ``usual_jitter``.
+        When the window allows a packet, the packet leaves the sender's host after a random wait of
+        at most this time.
         """
         return self.usual_jitter(group) if group.send_jitter is None else group.send_jitter
 
     @property
     def by_chance(self) -> bool:
-        """Whether two runs of the scenario differ by chance, so that a mean needs several runs.
+        """Whether runs of the scenario differ by chance so much that a mean needs several runs.
 
-        They do if start times are random (``run.start_jitter``), if senders wait a random time
-        before they send a packet (``jitter``), if a flow has ``delay_noise``, or if a link on a
-        flow's path has RED or random loss.  If short flows arrive at random, a single run averages
-        over many flows; runs then count as different only if ``run.start_jitter`` is above 0.
+        This is so in two cases:
+
+        - Start times are random (``run.start_jitter``).
+        - Packets wait a random time (``jitter``), a flow has ``delay_noise``, or a link on a flow's
+          path has RED or random loss.
+
+        If short flows arrive at random, the second case does not count, because one run already
+        averages over many flows.
         """
         if self.run.start_jitter > 0:
             return True
@@ -213,17 +217,16 @@ class Scenario(Checked):
 
         An example is ``s.replace({"link.buffer": "2 BDP", "flow.vegas.alpha": 3}, name="other")``.
 
-        - A key of ``changes`` names a table of the scenario file and a key in that table.
-          ``link.KEY`` and ``flow.KEY`` change every link and every group; ``link.NAME.KEY`` and
-          ``flow.NAME.KEY`` change one. ``link.queue.KEY`` changes the queue of every link, and
-          ``run.KEY`` changes the run.
-        - ``fields`` are attributes of ``Scenario`` itself.
+        - ``changes`` maps keys of the scenario file to new values.  ``link.KEY`` and ``flow.KEY``
+          change every link and every group; ``link.NAME.KEY`` and ``flow.NAME.KEY`` change one.
+          ``link.queue.KEY`` changes the queue of every link, and ``run.KEY`` changes the run.
+        - ``fields`` are attributes of ``Scenario`` itself, such as ``name``.
         - A value is a number in the package's units, or text.
 
-        Defaults are computed again for the new scenario, and so is every number that was given as
-        text and needs a packet size or an RTT (``"10 Mbit/s"``, ``"1 BDP"``).
-        ``dataclasses.replace`` would keep the old numbers.  Raises ``FieldError`` if there is no
-        such key or the values contradict one another.
+        Defaults are computed again for the new scenario.  Text such as ``"1 BDP"`` is converted to
+        numbers again, too.  ``dataclasses.replace`` would keep the old numbers.
+
+        Raises ``FieldError`` if there is no such key or the values contradict one another.
         """
         return replaced(self, self._given, changes or {}, fields)
 
@@ -246,10 +249,9 @@ class Scenario(Checked):
     def fingerprint(self) -> str:
         """A hash of the scenario without its name; stored runs are found by this hash.
 
-        The first runs were stored before the keys ``initial_window`` and ``send_jitter`` existed.
-        So that their hashes stay the same, ``initial_window`` is part of the hash only if it is
-        given, and ``send_jitter`` only if it is not 0.  ``match`` is never part of it, because it
-        describes a trace.
+        ``match`` does not enter the hash, because it does not affect a run.  ``initial_window``
+        enters it only if it is given, and ``send_jitter`` only if it is not 0.  The reason is that
+        the first runs were stored before these two keys existed, and their hashes must not change.
         """
         return self._key
 
@@ -284,12 +286,10 @@ def load(path: str | Path) -> Scenario:
 
 
 def _settle(scenario: Scenario) -> None:
-    """Check that links, groups and run fit together, and complete them.
+    """Check that links, groups and run fit together, and fill in what depends on several of them.
 
-    Names, times, paths and propagation delays are checked. Text that needs a packet size is
-    converted to numbers. A buffer given as a time or in bandwidth-delay products is converted to
-    packets. Links get their default delays, which depend on the RTTs of the flows that cross them.
-    Raises ``FieldError`` if no network could have this combination of values.
+    Values given as text, such as buffers in bandwidth-delay products, become numbers. Links without
+    a delay get their default delay. Raises ``FieldError`` if values contradict one another.
     """
     if not scenario.links:
         raise FieldError("link", [], "at least one [[link]]")
@@ -335,8 +335,8 @@ def _paths(scenario: Scenario) -> None:
 def _numbers(scenario: Scenario) -> None:
     """Convert text that needs a packet size, such as ``"20 kB"``, to numbers in links and flows.
 
-    The packet size is the flow's own for a flow's fields, if it has one. For the rate of access
-    links (``access``) and for links it is always the scenario's.
+    A flow's fields are converted with the flow's packet size. The fields of links, and the rate of
+    a flow's access links (``access``), are converted with the scenario's packet size.
     """
     size = scenario.packet_size
     links = tuple(
@@ -351,10 +351,10 @@ def _numbers(scenario: Scenario) -> None:
 
 
 def _buffers(scenario: Scenario) -> None:
-    """Convert buffers given as a time at full rate, or in bandwidth-delay products, to packets.
+    """Convert buffers given as times, or in bandwidth-delay products, to packets.
 
-    A bandwidth-delay product is the link's capacity times the mean RTT of the flows that cross the
-    link.
+    A buffer given as a time holds the packets that the link transmits in this time. A
+    bandwidth-delay product is the link's capacity times the mean RTT of the flows that cross it.
     """
     links = list(scenario.links)
     for i, link in enumerate(links):
@@ -397,9 +397,9 @@ def _drops(scenario: Scenario) -> None:
 def _delays(scenario: Scenario) -> None:
     """Give links without a delay their default: 1 ms, or less if a flow's RTT is too short for it.
 
-    The RTT of a flow contains the transmission times and, twice, the delays of the links that it
-    crosses. Raises ``FieldError`` if the transmission times and twice the given delays exceed the
-    RTT.
+    A flow's RTT contains the delay of each link twice, there and back, and the transmission times
+    of a packet and its ACK. Raises ``FieldError`` if an RTT is too short for the given delays and
+    the transmission times.
     """
     left: dict[
         str, float

@@ -1,6 +1,7 @@
-"""How three fields of a scenario are read, checked and written; other fields have simpler rules.
+"""The rules of three fields of a scenario. A rule reads, checks and writes the field's values.
 
-These fields are the packets that a link drops on purpose, the law of a flow, and a link's buffer.
+The fields are the packets that a link drops on purpose, the congestion control law of a flow, and
+the buffer of a link.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ __all__ = ["BufferRule", "LawRule", "PacketNumbers"]
 
 
 class PacketNumbers:
-    """Reads, checks and writes ``packets`` of ``Drop``: the packets to drop, by sequence number."""
+    """Reads, checks and writes the sequence numbers of the packets that a link drops on purpose."""
 
     def read(self, value: object, where: str, packet_size: float | None) -> tuple[int, ...]:
         """Read a list of packets' sequence numbers from a scenario file."""
@@ -78,7 +79,7 @@ class BufferRule(Quantity):
         """Convert a buffer's text, such as ``"100 ms"`` or ``"1 BDP"``, to packets.
 
         ``capacity`` is that of the buffer's link in pkt/s.  ``rtt`` is the mean RTT in s of the
-        flows that cross the link; it is NaN if no flow does.
+        flows that cross the link, or NaN if it is unknown.
         """
         for kind, one in (("time", capacity), ("bdp", capacity * rtt)):
             try:

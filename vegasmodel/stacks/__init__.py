@@ -1,9 +1,10 @@
-"""Implementations of TCP, one per file: ``paper`` (the papers' rules), ``ns2`` and ``linux``.
+"""Implementations of TCP, called stacks: that of the papers, that of ns-2 and that of Linux.
 
-An implementation is called a stack. A flow's field ``variant`` names it. A stack adds details to a
-law of congestion control, such as timers and rounding. Two of these details matter to all models,
-and this module has a function for each: the backlogs at which Vegas holds its window, and how many
-packets can wait in a buffer.
+A stack adds details to a congestion control law such as Vegas, for example timers and rounding. A
+flow's field ``variant`` names its stack.
+
+``dead_zone`` returns the two backlogs between which Vegas holds its window. ``waiting_room``
+returns how many packets can wait in a buffer. Both depend on the stack.
 """
 
 from __future__ import annotations
@@ -69,10 +70,10 @@ def find(variant: str, ns2_defaults: str = "papers") -> Stack:
 def running(law: str, variant: str, beside: Iterable[str]) -> str:
     """The name of the TCP implementation whose code a source with this law and variant runs.
 
-    It is ``variant`` itself, with one exception: the variant ``paper`` has code for Vegas only.
-    With another law, a source of this variant runs Linux's code if a source of the scenario has the
-    variant ``linux`` and none has ``ns2``.  Otherwise it runs ns-2's code, as in the papers.
-    ``beside`` are the variants of all sources of the scenario.
+    Usually it is ``variant`` itself.  But ``paper`` has code for Vegas only.  With another law, a
+    source of this variant runs ns-2's code, as in the papers.  It runs Linux's code instead if
+    other sources have the variant ``linux`` and none has ``ns2``.  ``beside`` holds the variants of
+    all sources of the scenario.
     """
     if STACKS[variant].implements(law):
         return variant
@@ -83,10 +84,12 @@ def running(law: str, variant: str, beside: Iterable[str]) -> str:
 def of_links(laws: Iterable[str], variants: Iterable[str], running: Iterable[str]) -> Stack:
     """The TCP implementation that decides how the links of a scenario behave: ns-2 or ``paper``.
 
-    Each argument has one entry per group of equal flows: its law, the variant that the scenario
-    states for it, and the implementation whose code it runs.  If the scenario has Vegas flows, the
-    links behave as in ns-2 if any group states ``ns2``.  If it has none, they do so if any group
-    runs the code of ns-2.  In all other cases they behave as those of ``paper``.
+    The arguments have one entry per group of flows: its law, its variant, and the implementation
+    whose code it runs (see the function ``running``).
+
+    If the scenario has Vegas flows, the links behave as in ns-2 if a group has the variant ``ns2``.
+    If it has no Vegas flows, they behave as in ns-2 if a group runs the code of ns-2.  In all other
+    cases they behave as in ``paper``.
     """
     own = any(law in (PAPER.laws or ()) for law in laws)
     found = {STACKS[name] for name in (variants if own else running)}

@@ -1,7 +1,7 @@
-"""The TCP of ns-2: it counts whole packets, and its retransmission timer has coarse ticks.
+"""The TCP of ns-2. Its Vegas rounds the backlog to whole packets, and its clock has coarse ticks.
 
-``NS2`` has the defaults of 1999 to 2001, when the papers were written. ``NS2_2_35`` has the
-defaults of release 2.35. ``docs/ns2.md`` describes both.
+``NS2`` has the defaults of 1999 to 2001, when the papers on which this package is based were
+written. ``NS2_2_35`` has the defaults of release 2.35. ``docs/ns2.md`` describes both.
 """
 
 from dataclasses import replace

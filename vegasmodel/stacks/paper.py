@@ -1,7 +1,7 @@
-"""The TCP of the papers: Vegas with a real-valued window, as the papers print it.
+"""The TCP of the papers: Vegas with a backlog that is not rounded.
 
-The papers leave some things open, such as timers and loss recovery. These are as in the stack
-``ns2``. Details of ns-2's code that contradict the papers are switched off.
+The papers leave timers and loss recovery open. Here these work as in ns-2. Where ns-2
+contradicts the papers, this stack follows the papers.
 """
 
 from dataclasses import replace

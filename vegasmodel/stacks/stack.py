@@ -1,8 +1,8 @@
 """The class ``Stack``: the mechanisms that an implementation of TCP adds to a law.
 
-Each mechanism is a field of the class. It is off unless a stack's file, such as ``linux.py``, turns
-it on. Comments in that file cite the implementation's source code or an RFC. A simulator reads
-these fields and never asks for a stack by its name.
+A law, such as Vegas, is the rule by which a window grows and shrinks. Each field of ``Stack``
+switches a mechanism on or off, or gives one of its numbers. The file of an implementation, such as
+``linux.py``, sets these fields.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Mechanisms:
-    """What a sender of one TCP implementation does when an ACK arrives or its timer expires.
+    """The mechanisms of one TCP implementation that act while a flow runs.
 
-    Each field switches one mechanism on or off, or sets a number of a mechanism, in packets or
-    seconds. ``engines/rounds``, the packet simulator, copies each field into its data on a flow.
+    Each field switches a mechanism on or off, or sets one of its numbers.
     """
 
     # Vegas: how it decides
@@ -86,7 +85,7 @@ class Mechanisms:
 
 @dataclass(frozen=True, kw_only=True)
 class Stack(Mechanisms):
-    """What one implementation of TCP adds to every law: its rounding, its timers, its defaults."""
+    """What one TCP implementation adds to the laws: mechanisms, timers and default values."""
 
     name: str
     laws: tuple[str, ...] | None = None  # the laws that it implements; None: every law
@@ -131,9 +130,9 @@ class Stack(Mechanisms):
     def recovery_of(self, recovery: str) -> str:
         """How a law recovers from losses in this implementation.
 
-        ``recovery`` is how the law recovers by itself.  If the sender always knows which packets
-        are missing, the result is "scoreboard" instead.  But "slow start" stays as it is: a law
-        such as Tahoe begins with slow start again after a loss.
+        ``recovery`` is the law's own way.  In an implementation that always uses SACK, it is
+        replaced by "scoreboard".  The exception is "slow start", the way of laws such as Tahoe,
+        which begin with slow start again after a loss.
         """
         known = self.always_sack and recovery != "slow start"
         return "scoreboard" if known else recovery

@@ -1,8 +1,8 @@
-"""Tests whether two models or simulators have the same outcomes of one scenario.
+"""Tests whether two models or simulators lead to the same outcomes of a scenario equally often.
 
-Each of the two is run from many random starts (start times and first windows). An outcome is a set
-of flows' throughputs, and each start leads to one of several outcomes. The test asks whether the
-shares of starts per outcome differ by more than chance.
+``basins`` runs each of the two from many random starts. A start is a choice of start times, first
+windows and a seed. Starts that lead to nearly the same throughputs have the same outcome. A
+chi-squared test then compares how many starts of each model lead to each outcome.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Agreement:
     """Whether two models agree on the share of random starts that leads to each outcome.
 
     A start is a choice of start times, first windows and a seed. Starts that lead to nearly the
-    same throughputs have one outcome. Holds the number of starts per outcome and model, and the
-    chi-squared test for a difference.
+    same throughputs have the same outcome. ``counts`` is the number of starts per model and
+    outcome. ``p`` is the p-value of a chi-squared test for a difference between the models.
     """
 
     counts: NDArray[np.intp]  # [2, outcome]
@@ -55,19 +55,18 @@ class Agreement:
 def agreement(one: Basins, other: Basins, tolerance: float | None = None) -> Agreement:
     """Test whether two models' shares of random starts per outcome differ by more than chance.
 
-    A start is a choice of start times, first windows and a seed.
+    ``one`` and ``other`` are the results of two models or simulators for one scenario.  A start is
+    a choice of start times, first windows and a seed.
 
-    ``one`` and ``other`` are the results of two models or simulators for one scenario.  First, the
-    starts of both are grouped into common outcomes: two starts whose throughputs differ by at most
-    ``tolerance`` (a fraction of the mean throughput; by default that of ``one``) have one outcome.
-    The outcomes are then changed in two steps, which treat the starts of the two models alike:
+    First, the starts of both models are grouped into common outcomes.  Starts have the same outcome
+    if their throughputs differ by at most ``tolerance``, or if they are linked by a chain of such
+    starts.  ``tolerance`` is a fraction of the mean throughput; by default it is that of ``one``.
 
-    - If the throughputs of a flow within an outcome differ by more than twice the tolerance, the
-      outcome is divided into up to four parts, by the throughput of the flow that varies most. The
-      parts have about equal numbers of starts.  Starts with nearly the same throughput stay
-      together, because its last digits may depend on the model.
-    - Outcomes in which fewer than five starts of a model are expected are merged into one, or into
-      several if they have many starts in all.
+    Then the outcomes are adapted to the test:
+
+    - An outcome is wide if the throughputs of a flow differ in it by more than twice the tolerance.
+      Wide outcomes are divided into up to four parts.
+    - Outcomes with too few starts for the test are merged.
 
     The test is Pearson's chi-squared test for two samples, which assumes independent starts.  If
     both models have the same starts, it rejects less often than its significance level says.
@@ -98,11 +97,11 @@ def agreement(one: Basins, other: Basins, tolerance: float | None = None) -> Agr
 
 
 def _parted(rates: Floats, label: NDArray[np.intp], tolerance: float) -> NDArray[np.intp]:
-    """Divide each wide outcome into parts; return the outcome of each start, [start].
+    """Divide each wide outcome into parts; return the new outcome of each start, [start].
 
-    ``label`` [start] is the outcome of each start before the division.  An outcome is wide if the
-    ``rates`` [start, flow] of one of its flows differ between its starts by more than
-    ``2 tolerance`` times the mean rate.
+    ``rates`` [start, flow] are the throughputs, and ``label`` [start] is the outcome of each start
+    so far.  An outcome is wide if the throughputs of some flow differ in it by more than
+    ``2 tolerance`` times the mean throughput of all flows and starts.
     """
     scale = float(rates[label >= 0].mean()) if np.any(label >= 0) else 1.0
     parted, n = label.copy(), int(label.max(initial=-1)) + 1
@@ -120,11 +119,11 @@ def _parted(rates: Floats, label: NDArray[np.intp], tolerance: float) -> NDArray
 
 
 def _cuts(along: Floats, near: float) -> Floats:
-    """Where to cut a range of throughputs (``along``) into up to ``BINS`` parts with equal counts.
+    """Where to cut the throughputs ``along`` into at most ``BINS`` parts of about equal counts.
 
-    Near each quantile, a cut is put at the place with the fewest throughputs within ``near`` of it,
-    so that starts with nearly the same throughput stay together.  The cut is left out if even there
-    at least half as many throughputs lie within ``near`` as a part holds.
+    Starts with nearly the same throughput should stay in one part.  So, near each quantile, the cut
+    lies where the fewest throughputs are within ``near`` of it.  If these are still too many, there
+    is no cut near this quantile.
     """
     rates, n = np.sort(along), along.size
     middle = 0.5 * (rates[1:] + rates[:-1])
@@ -144,12 +143,14 @@ def _cuts(along: Floats, near: float) -> Floats:
 def _few_together(rates: Floats, label: NDArray[np.intp], least: float) -> NDArray[np.intp]:
     """Merge rare outcomes; return the new outcome of each start as an index [start].
 
-    Starts from two models are compared by a chi-squared test, which needs at least ``EXPECTED``
-    expected starts of each model in each outcome. ``label`` [start] is the outcome of each start.
-    ``least`` is the fraction of all starts that belong to the model with fewer starts. So an
-    outcome with n starts is rare if ``n * least`` is below ``EXPECTED``. The rare outcomes are
-    merged into one. If it is still rare, the smallest other outcomes are merged into it, too. If
-    the rare outcomes have many starts in all, they are merged into several outcomes.
+    The chi-squared test needs at least ``EXPECTED`` expected starts of each model in each outcome.
+    ``label`` [start] is the outcome of each start so far. ``least`` is the share of the model with
+    fewer starts in all starts. So an outcome with n starts is rare if ``n * least`` is below
+    ``EXPECTED``.
+
+    If all rare outcomes together are still rare, the smallest other outcomes are added to them. All
+    these become one outcome, or several if they have many starts. In the latter case outcomes with
+    similar throughputs, ``rates`` [start, flow], are merged.
     """
     size = np.bincount(label[label >= 0])
     few = size * least < EXPECTED

@@ -1,11 +1,12 @@
 """The different outcomes of one scenario, and the share of random starts that lead to each.
 
-An outcome is the set of all flows' mean throughputs in a run. Some scenarios have several steady
-states, or a continuous range of them. So the model is run from many random starts (``starts``),
-which differ in the flows' start times and first windows. Two outcomes that differ by at most a
-tolerance count as one. If a third outcome differs from one of them by at most the tolerance, it
-counts as the same, too, and so on. So a continuous range counts as one outcome. It is described by
-its least and its greatest throughputs.
+The outcome of a run is given by the mean throughputs of all flows. Some scenarios have several
+outcomes, so the model is run from many random starts. A start is a choice of start times, first
+windows and a seed.
+
+Starts with nearly equal throughputs have the same outcome. Starts that are linked by a chain of
+such starts also have the same outcome (single linkage). So a range of throughputs without gaps is
+one outcome.
 """
 
 from __future__ import annotations
@@ -43,10 +44,10 @@ SURE = 4.0  # standard errors by which means of the same outcome may differ
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """One outcome: nearly equal throughputs to which some of the random starts lead.
+    """One outcome of a scenario: a group of random starts that lead to similar throughputs.
 
     ``throughput``, ``low`` and ``high`` are the mean, the least and the greatest throughput of each
-    flow over these starts, [flow] pkt/s. ``share`` is the fraction of starts that lead to it.
+    flow over these starts, [flow] pkt/s. ``share`` is their share of all starts with an answer.
     """
 
     throughput: Floats  # mean over its starts
@@ -137,26 +138,28 @@ def basins(
 ) -> Basins:
     """The outcomes of ``scenario`` by ``model``, and the share of random starts that lead to each.
 
-    ``model`` is a model of ``predict``, or the packet-level simulator ``ns2`` or ``ns3``.  The
-    number of starts is ``starts``.  They are drawn with ``seed`` and are the same for every model.
-    The model is run on the scenario with each start, which changes the scenario as follows.
+    ``model`` is a model of ``predict``, or the packet-level simulator ``ns2`` or ``ns3``.  It is
+    run once from each of ``starts`` random starts.  Every model gets the same starts if ``seed`` is
+    the same.  A start changes the scenario as follows:
 
-    - Each flow starts later, by a random time, uniform from 0 to ``phase`` seconds (default: the
+    - With ``order``, the flows first exchange their start times at random.
+    - Each flow starts later by a random time, uniform from 0 to ``phase`` seconds (default: the
       longest RTT).
-    - The first window of each flow is a random whole number, uniform between the two ends of
-      ``windows``.  By default the least is 1 packet.  The greatest is then the slowest link's
-      capacity times the longest RTT, divided by the number of flows.  With ``(0, 0)`` the first
-      windows are the scenario's own.
-    - With ``order``, the flows exchange their start times at random.
-    - The simulator's seed is different.
+    - Each flow gets a random first window, a whole number of packets from the range ``windows``.
+      By default the range begins at 1 and ends at the slowest link's capacity times the longest
+      RTT, divided by the number of flows (rounded up, at least 2).  With ``(0, 0)`` the flows keep
+      their own first windows.  A flow with ``over_estimate = 0`` always keeps its own.
+    - The simulator gets a random seed.
 
     The shares hold for starts drawn in this way, and for no others.
 
-    The throughputs of all flows over ``warmup .. duration`` are the result of a start.  Two results
-    are close if no flow's throughput differs by more than ``tolerance`` times the mean throughput
-    of all flows and starts.  Starts whose results are close, directly or through a chain of others,
-    count as one outcome.  Raises ``FieldError`` for bad input, and ``ExtraMissing`` or
-    ``EngineMissing`` if the model needs something that is not installed.
+    Starts with nearly the same throughputs have the same outcome.  More exactly, two starts are
+    linked if no flow's throughput differs by more than ``tolerance`` times the mean throughput of
+    all flows and starts.  Starts that are linked, directly or through others, have the same
+    outcome.
+
+    Raises ``FieldError`` for bad input, and ``ExtraMissing`` or ``EngineMissing`` if the model
+    needs something that is not installed.
     """
     expect(scenario)
     points.ready(model)
@@ -195,11 +198,12 @@ def _begun(start: Start, scenario: Scenario) -> Scenario | str:
 
 
 def grouped(rates: Floats, tolerance: float) -> NDArray[np.intp]:
-    """Find the outcome of each start; return its index [start], or -1 without an answer.
+    """Find the outcome of each start by its throughputs; return the outcome's index [start].
 
-    ``rates`` [start, flow] are the throughputs.  Two starts are linked if no flow's throughputs
-    differ by more than ``tolerance`` times the mean of all throughputs.  Starts that are linked,
-    directly or through others, have one outcome.  Outcome 0 is that of the most starts.
+    ``rates`` [start, flow] are the throughputs.  Two starts are linked if no flow's throughput
+    differs by more than ``tolerance`` times the mean of all throughputs.  Starts that are linked,
+    directly or through others, have the same outcome.  Outcome 0 has the most starts.  A start with
+    a throughput of NaN gets -1.
     """
     good = rates[np.isfinite(rates).all(axis=1)]
     scale = float(good.mean()) if good.size else 1.0
@@ -207,14 +211,15 @@ def grouped(rates: Floats, tolerance: float) -> NDArray[np.intp]:
 
 
 def linked(features: Floats, tolerance: float, errors: Floats | None = None) -> NDArray[np.intp]:
-    """Find the outcome of each start by its features; return its index [start].
+    """Find the outcome of each start by its features; return the outcome's index [start].
 
     ``features`` [start, feature] are the numbers by which starts are compared.  Two starts are
     linked if they differ by at most ``tolerance`` in every feature.  Starts that are linked,
-    directly or through others, have the same outcome (single linkage).  Outcome 0 is that of the
-    most starts.  A start with NaN among its features gets -1.  If ``errors``, the standard errors
-    of the features, are given, the tolerance for a difference grows by ``SURE`` times the standard
-    error of that difference.
+    directly or through others, have the same outcome (single linkage).  Outcome 0 has the most
+    starts.  A start with NaN among its features gets -1.
+
+    ``errors`` [start, feature] are the standard errors of the features.  If they are given,
+    features may differ by ``tolerance`` plus ``SURE`` standard errors of their difference.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
@@ -265,10 +270,10 @@ def _outcome(rates: Floats, outcome: NDArray[np.intp], i: int) -> Outcome:
 
 
 def sets(scenario: Scenario) -> list[tuple[Prediction, Floats]]:
-    """The models in closed form whose answer is a range of rates, not one rate per flow.
+    """The predictions of the closed-form models that give a range of rates, not one rate per flow.
 
-    For example, if alpha < beta, Vegas may come to rest at any rates in a range.  Returns, for each
-    such model, its prediction and an array [flow, 2] of the least and the greatest rate, pkt/s.
+    For example, if alpha < beta, Vegas may come to rest at any rate in a range.  Each prediction
+    comes with an array [flow, 2] of the least and the greatest rate, pkt/s.
     """
     answers = predictor.predict_all(scenario, predictor.CLOSED_FORMS)
     return [(a, a.throughput_range) for a in answers if a.throughput_range is not None]

@@ -1,4 +1,4 @@
-"""The boundary between stable and unstable equilibria, in the plane of two fields of a scenario."""
+"""Where a scenario's equilibrium turns unstable: curves in the plane of two of its fields."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ SAME = 1e-3  # difference of ln x below which a crossing lies on a traced curve
 class StabilityBoundary:
     """Where a scenario's equilibrium turns unstable, as curves in the plane of two of its fields.
 
-    On a curve, two characteristic roots are purely imaginary (a Hopf bifurcation).  The fields'
-    values are in the package's units (``units``).  ``jumps`` are places where a scan saw the
-    stability change although no roots are purely imaginary there; no curve is traced from them.
+    On a curve, two characteristic roots are purely imaginary (a Hopf bifurcation).  ``jumps`` are
+    places where stability changes without a Hopf bifurcation; no curve is traced from them.
+    ``units`` are the units of the two fields.
     """
 
     scenario: Scenario
@@ -69,11 +69,13 @@ def stability_boundary(
 ) -> StabilityBoundary:
     """Where the scenario's equilibrium turns unstable, as curves in the plane of two of its fields.
 
-    ``over`` has the ranges of the two fields, ``{name: (low, high)}``. For three values of the
-    second field, the first field is scanned over its range. Where the scan finds a change of
-    stability, ``vm.equilibrium.hopf`` traces the boundary (a Hopf bifurcation) from there in both
-    directions, as a curve of at most ``most`` points. A boundary that none of the three scans
-    crosses is not found. Raises ``FieldError`` unless the fields have ranges of positive numbers.
+    ``over`` has the ranges of the two fields, ``{name: (low, high)}``. The search scans the range
+    of the first field for three values of the second. It follows each Hopf bifurcation that it
+    finds as a curve in both directions, with at most ``most`` points in each. A boundary that none
+    of the three scans crosses is not found.
+
+    Raises ``FieldError`` for bad input, such as a field of whole numbers or a range that is not
+    positive.
     """
     expect(scenario)
     Integer(1).check(most, "most")
@@ -118,10 +120,9 @@ def _range(field: Field, ends: tuple[float, float]) -> tuple[float, float]:
 
 
 def _on(at: hopf.Crossing, curve: tuple[hopf.Crossing, ...]) -> bool:
-    """Whether the boundary ``curve``, traced earlier, passes through the point ``at``.
+    """Whether ``curve``, a boundary traced earlier, passes through the point ``at`` or very near.
 
-    If it does, no new curve is traced from this point.  The curve is taken as straight lines
-    between its computed points.  At the y of the point, the curve's x must be nearly the point's x.
+    Between its computed points the curve is taken as straight lines in the logarithms of x and y.
     """
     x, y = math.log(at.x), math.log(at.y)
     points = np.log([(each.x, each.y) for each in curve])

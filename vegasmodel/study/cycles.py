@@ -1,9 +1,8 @@
 """The different steady states of one scenario, and the share of random starts that lead to each.
 
-From each start (start times and first windows), the scenario is simulated until the flows reach a
-steady state: a fixed point, or a cycle that repeats itself. If the motion does not repeat, its
-average counts as the steady state. The module ``basins`` compares averages over runs of a given
-length instead.
+A start is a choice of start times, first windows and a seed. From each start, a simulator looks for
+a fixed point or a periodic motion. If it finds neither, the averages of the motion count as the
+steady state.
 """
 
 from __future__ import annotations
@@ -49,9 +48,9 @@ class LimitCycles:
 
     @property
     def distinct(self) -> tuple[LimitCycle, ...]:
-        """One example of a steady state for each outcome, in the order of ``outcomes``.
+        """One steady state for each outcome, in the order of ``outcomes``.
 
-        The example is the one whose throughputs are nearest to the means over the outcome's starts.
+        It is the one whose throughputs are nearest to the outcome's mean throughputs.
         """
         examples = (self.cycles[each.example] for each in self.outcomes)
         return tuple(cycle for cycle in examples if cycle is not None)
@@ -88,16 +87,20 @@ def limit_cycles(
     ``limit_cycle`` explains ``model``, ``losers``, ``packets`` and ``longest``.  The number of
     starts is ``starts``.  They are drawn as in ``basins``, which explains ``seed``, ``phase`` (s),
     ``windows`` (packets) and ``order``.  The shares hold for starts drawn in this way, and for no
-    others.  A steady state is found only if some start leads to it, so an unstable one never is.
+    others.  A steady state is found only if a start leads to it.  So unstable ones are not found.
 
-    A steady state is of one of three kinds: a fixed point, a periodic motion, or averages of a
-    motion that does not repeat.  Two are close if their kind is equal, the logarithms of their
-    periods differ by at most ``tolerance``, and no flow's throughput differs by more than
-    ``tolerance`` times the mean throughput of all flows and starts.  For averages, the tolerance is
-    enlarged by a multiple of their standard errors.  Steady states that are close, directly or
-    through a chain of others, count as one outcome.  So a range of fixed points without gaps is one
-    outcome; its least and greatest throughputs are given.  ``threads`` is the number of threads (by
-    default one per core).
+    A steady state is of one of three kinds: a fixed point, a periodic motion, or the averages of a
+    motion that does not repeat.  Two steady states are close if all of the following hold:
+
+    - Their kinds are equal.
+    - The logarithms of their periods differ by at most ``tolerance``.
+    - No flow's throughput differs by more than ``tolerance`` times the mean throughput of all flows
+      and starts.  Averages may differ by more, according to their standard errors.
+
+    Steady states that are close, directly or through a chain of others, count as one outcome.  So a
+    range of fixed points without gaps is one outcome.
+
+    ``threads`` is the number of threads (by default one per core).
 
     Raises ``FieldError`` for bad input, and ``ValueError`` if the model cannot simulate the
     scenario.
@@ -128,11 +131,11 @@ def limit_cycles(
 
 
 def _table(cycles: tuple[LimitCycle | None, ...], n: int) -> tuple[Floats, Floats, Floats]:
-    """Three arrays: the rates [start, flow], the features, and the features' standard errors.
+    """The throughputs [start, flow], and the features and their standard errors [start, feature].
 
-    The features [start, feature] are numbers by which steady states are compared: each flow's rate
-    divided by the mean rate, the logarithm of the period (0 if there is none), and the index of the
-    kind in ``KINDS``.
+    The function ``linked`` compares steady states by their features.  These are each flow's
+    throughput divided by the mean throughput, the logarithm of the period (0 if there is none), and
+    the index of the kind in ``KINDS``.
     """
     rates, spread = np.full((2, len(cycles), n), np.nan)
     more = np.full((len(cycles), 2), np.nan)

@@ -1,6 +1,6 @@
-"""Finds the values of a field with which a scenario meets a target, such as a share or a delay.
+"""Finds the values of a scenario's field that meet a target, such as a share or a delay.
 
-One model finds the values. Other models or simulators can check them.
+``design`` searches with one model. Other models or simulators can then check the values found.
 """
 
 from __future__ import annotations
@@ -46,18 +46,20 @@ def design(
 
     A solution is ``exact`` if the model's answer differs from the target by at most 1e-6 of the
     target.  This is seldom possible if the field holds whole numbers or if the model's answer
-    jumps.  Then the best value counts as a solution if the difference is at most the fraction
-    ``within`` of the target, and its ``note`` says why it is not exact.
+    jumps.  In these cases a value is also a solution if the difference is at most the fraction
+    ``within`` of the target.  Its ``note`` says why it is not exact.
 
     The models or simulators in ``verify`` are run at each solution; their results are in
-    ``verified``. If the scenario is random and does not give a number of runs, ns-2 and ns-3 make
-    at least 3 runs, and at least as many as any simulator that ran at the solution before them.
+    ``verified``.  If runs of the scenario differ by chance and it gives no number of runs, ns-2 and
+    ns-3 make at least 3 runs.
 
-    If the results differ from run to run, ``achieved_se`` and ``verified_se`` are the standard
-    errors of their means (not for ``delay``). If half the 95 % confidence interval is more than
-    ``within`` times the target, a note says that it is uncertain whether the solution meets the
-    target. Raises ``FieldError`` for bad input, and ``ExtraMissing`` or ``EngineMissing`` if a
-    model needs something that is not installed.
+    With several runs, ``achieved_se`` and ``verified_se`` are the standard errors of the model's
+    and the other models' answers (not for ``delay``).  If half the width of an answer's 95 %
+    confidence interval is more than ``within`` times the target, a note says that the solution is
+    doubtful.
+
+    Raises ``FieldError`` for bad input, and ``ExtraMissing`` or ``EngineMissing`` if a model needs
+    something that is not installed.
     """
     expect(scenario)
     aim, where = targets.read(target, scenario), fields.find(scenario, solve, "solve")
@@ -81,9 +83,9 @@ def design(
 
 
 def _often(scenario: Scenario, runs: int) -> Scenario:
-    """The scenario with ``runs`` runs, but with at least ``MIN_RUNS`` if runs differ by chance.
+    """The scenario with ``runs`` runs, but with at least ``MIN_RUNS`` if they differ by chance.
 
-    A scenario that gives a number of runs itself is returned unchanged.
+    If the scenario gives a number of runs itself, it is returned unchanged.
     """
     if scenario.run.runs is not None:
         return scenario

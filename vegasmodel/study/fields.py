@@ -1,16 +1,20 @@
-"""Finds a field of a scenario by its name: ``link.buffer``, ``flow.vegas.alpha``, ...
+"""Finds a field of a scenario by its name, such as ``link.buffer`` or ``flow.vegas.alpha``.
 
-KEY is the field's key in a scenario file.
+In the following names, KEY is the field's key in a scenario file, and NAME is the name of a link or
+of a group of flows.
 
-- ``link.KEY`` is a field of every link, and ``flow.KEY`` of every group of flows. There is one
-  exception: if any group has a delay-based law, such as Vegas, then ``flow.alpha``, ``flow.beta``
-  and ``flow.gamma`` are fields of the groups with delay-based laws only.
-- ``link.NAME.KEY`` is a field of one link, and ``flow.NAME.KEY`` of one group.
-- ``link.queue.KEY`` is a field of the queue of every link, ``link.NAME.queue.KEY`` of the queue of
-  one link, and ``run.KEY`` of the run.
-- ``packet_size`` and ``ack_size`` are fields of the scenario itself.
+- ``link.KEY`` belongs to all links, ``link.NAME.KEY`` to one link.
+- ``flow.KEY`` belongs to all groups, ``flow.NAME.KEY`` to one group.
+- ``link.queue.KEY`` belongs to the queues of all links. It exists if all links have the same queue
+  discipline.
+- ``link.NAME.queue.KEY`` belongs to the queue of one link.
+- ``run.KEY`` belongs to the run.
+- ``packet_size`` and ``ack_size`` belong to the scenario itself.
 
-If a group has alpha = beta and only its ``alpha`` is changed, its ``beta`` gets the same value.
+If any group has a delay-based law, such as Vegas, then ``flow.alpha``, ``flow.beta`` and
+``flow.gamma`` belong only to the groups with such a law.
+
+If a group has alpha = beta, a change of its ``alpha`` alone also changes its ``beta``.
 """
 
 from __future__ import annotations
@@ -56,9 +60,9 @@ class Field:
 
     @property
     def plain(self) -> Any:
-        """The rule for a value of the field that is a number or a word.
+        """The rule for the field's values.
 
-        Some fields also accept a table, for which there is another rule.
+        If the field accepts tables besides numbers, this is the rule for the numbers.
         """
         either = isinstance(self.rule, OneOf) and self.rule.plain is not None
         return self.rule.plain if either else self.rule
@@ -91,10 +95,10 @@ class Field:
         return value
 
     def size(self, scenario: Scenario) -> float:
-        """The size in bytes of the packets in which the field is measured.
+        """The packet size, in bytes, with which the field's values are converted to packets.
 
-        It is the flow's own packet size for a flow's field (except ``access``), else the
-        scenario's.
+        A flow's field uses the size of the flow's packets.  The flow's ``access``, and the fields
+        that belong to no flow, use the scenario's packet size.
         """
         if self.part == "flow" and self.key != "access":
             return scenario.size_of(scenario.flows[self.indices[0]])
@@ -108,7 +112,10 @@ class Field:
         return getattr(self._owners(scenario)[0], self.key)
 
     def check(self, value: Any) -> Any:
-        """The value as a Python number. Raises ``FieldError`` if the field's rule refuses it."""
+        """Check a value of the field; return it, a number as Python's ``int`` or ``float``.
+
+        Raises ``FieldError`` if the field's rule refuses the value.
+        """
         number = rules.real(value)
         if self.number and not math.isnan(number):
             whole = isinstance(self.plain, Integer)
@@ -129,8 +136,8 @@ class Field:
 def find(scenario: Scenario, name: str, where: str = "field") -> Field:
     """The field called ``name``.
 
-    For an unknown name, raises ``FieldError``, which names the most similar field.  The error names
-    ``where``, the caller's argument, as the place of the mistake.
+    Raises ``FieldError`` if there is none; the error suggests the most similar field.  ``where`` is
+    the argument of the caller that the error names as wrong.
     """
     for field in _all(scenario):
         if isinstance(name, str) and field.name == name:
@@ -148,7 +155,7 @@ def known(scenario: Scenario) -> list[str]:
 
 
 def _brief(names: list[str], most: int = 6) -> list[str]:
-    """Some of ``names`` for an error message: a few that are often used, and the number of all."""
+    """A few common ``names`` for an error message; the last entry says how many there are."""
     first = ("link.buffer", "link.capacity", "flow.rtt")
     shown = [name for name in first if name in names]
     shown += [name for name in names if name.startswith("link.queue.")]
@@ -177,7 +184,7 @@ def _all(scenario: Scenario) -> Iterator[Field]:
 
 
 def _thresholds(scenario: Scenario) -> tuple[int, ...]:
-    """The indices of the groups that ``flow.alpha``, ``flow.beta`` and ``flow.gamma`` stand for.
+    """The indices of the groups to which ``flow.alpha``, ``flow.beta`` and ``flow.gamma`` belong.
 
     These are the groups with a delay-based law, or all groups if none has such a law.
     """

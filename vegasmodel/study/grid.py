@@ -49,8 +49,8 @@ class Axis:
 class Grid:
     """The points of a sweep: a scenario, and the values that its fields take (``axes``).
 
-    By default the points are all combinations of the values.  If ``draw`` is given, they are this
-    number of random points instead.
+    By default the points are all combinations of the values.  If ``draw`` is given, it is the
+    number of points, and they are random.
     """
 
     scenario: Scenario
@@ -75,7 +75,7 @@ class Grid:
 
     @functools.cached_property
     def coordinates(self) -> dict[str, tuple[str, NDArray[Any]]]:
-        """For each field, by its name: the dimension along which it varies, and its values."""
+        """The dimension and the values of each field, by the field's name."""
         if not self.draw:
             return {axis.field.name: (axis.field.name, axis.values) for axis in self.axes}
         return {
@@ -102,7 +102,7 @@ class Grid:
         return tuple(shape)
 
     def blocks(self, chunks: tuple[int, ...]) -> Iterator[Block]:
-        """Yield the blocks of the grid, of the shape ``chunks`` or smaller at the grid's ends."""
+        """Yield the blocks of the grid. ``chunks`` is their shape; the last ones may be smaller."""
         starts = [range(0, n, step) for n, step in zip(self.shape, chunks, strict=True)]
         for corner in itertools.product(*starts):
             yield tuple(
@@ -111,7 +111,7 @@ class Grid:
             )
 
     def points(self, block: Block) -> Points:
-        """The points of a block; along the block's last dimension the values change fastest."""
+        """The points of a block, in order; the values of the last dimension change fastest."""
         names = [axis.field for axis in self.axes]
         coordinates = [values for _, values in self.coordinates.values()]
         if self.draw:
@@ -130,9 +130,9 @@ def make(
 ) -> Grid:
     """Make the grid of a sweep from the values of its fields.
 
-    ``over`` is a list of texts ``FIELD=VALUES``, or a mapping from field to values.  ``draw`` and
-    ``seed`` are for random points (``Grid``).  Raises ``FieldError`` for an unknown field, bad
-    values, or more points than ``MAX_POINTS``.
+    ``over`` is a list of texts ``FIELD=VALUES``, or a mapping from field to values.  If ``draw`` is
+    given, it is the number of points, and they are drawn at random with ``seed``.  Raises
+    ``FieldError`` for an unknown field, bad values, or more points than ``MAX_POINTS``.
     """
     expect(scenario)
     over = over if isinstance(over, Mapping) else listed(over, "over", "texts FIELD=VALUES")
@@ -211,8 +211,8 @@ def _stepped(scenario: Scenario, field: Field, parts: list[str], text: str) -> N
 def _step(scenario: Scenario, field: Field, text: str) -> float:
     """Read the step of a range of values written as ``START:STOP:STEP``.
 
-    The step must be above 0. It is not a value of the field, so it need not lie in the range that
-    the field accepts. Only for whole numbers and buffers it must be a value that the field accepts.
+    Raises ``FieldError`` unless the step is above 0. The step of a whole number or of a buffer must
+    also be a value that the field accepts.
     """
     from vegasmodel.fields.units import parse
 

@@ -18,8 +18,8 @@ PACE = 30.0  # s between lines where there is no terminal
 def meter(file: IO[str] | None = None) -> Iterator[Callable[[int, int], None]]:
     """Yield a function ``report(done, total)`` that writes the progress of a sweep to ``file``.
 
-    ``done`` is the number of points computed so far, and ``total`` that of all points. The default
-    of ``file`` is standard error.
+    ``done`` is the number of points computed so far, and ``total`` the number of all points.
+    ``file`` is standard error by default.
     """
     out = file or sys.stderr
     if not out.isatty():
@@ -54,9 +54,9 @@ class _Lines:
         self.done = self.total = 0
 
     def __call__(self, done: int, total: int) -> None:
-        """Store that ``done`` of ``total`` points are computed, and write a line if it is time.
+        """Store that ``done`` of ``total`` points are computed.
 
-        A line is written every ``PACE`` seconds.
+        Write this to ``out`` if at least ``PACE`` seconds have passed since the last line.
         """
         now = time.monotonic()
         if self.before is None:
@@ -72,7 +72,7 @@ class _Lines:
     def line(self) -> str:
         """The progress as text: points done, points per second, time left.
 
-        It is empty until a point is done and a second has passed.
+        It is empty until this run has computed a point and a second has passed.
         """
         seconds = time.monotonic() - self.began
         if self.before is None or seconds < PATIENCE or self.done == self.before:

@@ -1,8 +1,9 @@
 """A model's answers at many points.
 
-A point is a copy of one scenario in which some fields have other values. Each model could answer
-the points one by one (``predict``). ``minicycle``, ``fluid`` and ``rounds`` can also compute many
-points at once, which takes less time. This module does so where it can; the results are the same.
+A point is a copy of one scenario in which some fields have other values. ``minicycle`` and
+``fluid`` compute many points together where they can, which takes less time. Otherwise ``fluid``
+and the other simulators run several points at the same time, in threads. All other models evaluate
+one point after the other.
 """
 
 from __future__ import annotations
@@ -91,15 +92,18 @@ class Points:
 
     @property
     def by_group(self) -> bool:
-        """Whether the number of flows varies; results are then means over the flows of a group."""
+        """Whether the number of flows varies from point to point.
+
+        If so, the results of single flows are replaced by the means over the flows of each group.
+        """
         return any(field.key == "count" for field in self.fields)
 
     @property
     def flows(self) -> list[str]:
         """The names along the dimension ``flow``.
 
-        They are the names of the flows, or of the groups if the number of flows varies
-        (``by_group``).
+        They are the names of the flows.  If the number of flows varies, they are the names of the
+        groups instead.
         """
         owners: Sequence[Any] = self.scenario.flows if self.by_group else self.scenario.members
         return [owner.name for owner in owners]
@@ -191,10 +195,13 @@ def predictions(
 ) -> list[Prediction | tuple[int, str]]:
     """Evaluate one model for each scenario; return its prediction, or a status and a reason.
 
-    An entry of ``scenarios`` may be a text instead, which says why there is no such scenario.  With
-    ``brief``, packet-level simulators record no round-trip times, which halves their time.
-    ``enough`` is used by ``rounds`` only: a function of the predictions by the runs made so far.
-    Once it returns True, no more runs are made.
+    An entry of ``scenarios`` may be a text that says why there is no such scenario.  This text is
+    returned as the reason.
+
+    With ``brief``, packet-level simulators record no round-trip times, which saves time.
+
+    Only ``rounds`` uses the function ``enough``.  From the second run on, ``rounds`` calls it with
+    one prediction for each run so far.  It returns True if no further run is needed.
     """
     beside = predictor.workers(threads)
     ask: Callable[[Scenario], Prediction]
@@ -238,7 +245,7 @@ def _blank(points: Points, n: int) -> dict[str, Any]:
 
 
 def collected(points: Points, found: Sequence[Prediction | tuple[int, str]]) -> Figures:
-    """Put the predictions at all points together as arrays."""
+    """Collect the predictions at all points in arrays."""
     table, reasons = _blank(points, len(found)), [""] * len(found)
     for i, answer in enumerate(found):
         if isinstance(answer, tuple):
@@ -266,10 +273,9 @@ def collected(points: Points, found: Sequence[Prediction | tuple[int, str]]) -> 
 
 
 def _uncertainty(found: Prediction) -> float:
-    """The relative uncertainty of the least certain throughput; NaN without standard errors.
+    """The largest relative uncertainty of a throughput; NaN without standard errors.
 
-    It is half the 95 % confidence interval divided by the throughput
-    (``metrics.relative_uncertainty``).
+    The relative uncertainty is explained in ``metrics.relative_uncertainty``.
     """
     if found.throughput_se is None:
         return math.nan
@@ -285,7 +291,7 @@ def _bits(scenario: Scenario) -> Floats:
 
 
 def _parts(bits: Floats) -> Floats:
-    """Each flow's share of all data delivered, [..., flow]; ``bits`` are its bits per second."""
+    """Each flow's share of all data delivered; ``bits`` [..., flow] are the flows' bit/s."""
     bits = delivered(bits)
     with np.errstate(invalid="ignore", divide="ignore"):
         part: Floats = bits / bits.sum(axis=-1, keepdims=True)
@@ -301,13 +307,16 @@ def _of_arrays(
     capacity: Floats,
     **known: Any,
 ) -> Figures:
-    """Make ``Figures`` from arrays of results, for one link and a fixed number of flows.
+    """Make ``Figures`` from arrays, for a study with one link and a fixed number of flows.
 
-    - ``known``: the results that a model has computed, by their names in ``Figures``.
-    - ``bits`` [point or 1, flow]: the size of a flow's packet in bits.
-    - ``active`` [point or 1, flow]: the part of the measured time in which a flow is active.
-    - ``capacity`` [point]: pkt/s.
-    - ``bad`` [point]: True at points without an answer; ``why`` is the reason.
+    - ``known``: the model's results, by their names in ``Figures``.
+    - ``bits``: the size of each flow's packets, in bits.
+    - ``active``: the fraction of the measured time in which each flow is active.
+    - ``capacity`` [point]: the link's capacity in pkt/s.
+    - ``bad`` [point]: True at points without an answer.
+    - ``why``: the reason why these points have no answer.
+
+    ``bits`` and ``active`` are arrays [point, flow].  An array with one row holds for all points.
     """
     n = len(points)
     scenario, table = points.scenario, _blank(points, n)
@@ -330,11 +339,12 @@ def _of_arrays(
 
 
 def columns(points: Points) -> dict[str, NDArray[Any]] | None:
-    """The arrays from which the model ``minicycle`` computes all points at once, by parameter.
+    """The values of the varied fields at all points, as input of the model ``minicycle``.
 
-    Each array holds the values of a field at all points.  There is one for each field that varies.
-    If ``alpha`` varies and the scenario has beta = alpha, there is also one for ``beta``.
-    Returns ``None`` if the model cannot compute these points at once.
+    The result maps each field's key, such as ``rtt``, to an array.  If only ``alpha`` varies and
+    the scenario has beta = alpha, ``beta`` gets the values of ``alpha``.
+
+    Returns ``None`` if the model cannot compute all points at once.
     """
     scenario, values = points.scenario, {}
     for field, column in zip(points.fields, points.columns, strict=True):
@@ -356,8 +366,8 @@ def columns(points: Points) -> dict[str, NDArray[Any]] | None:
 def _by_arrays(points: Points) -> Figures | None:
     """The results of the model ``minicycle`` at all points, computed together as arrays.
 
-    Returns ``None`` if this is not possible, for example because a field varies that is no
-    parameter of the model.
+    Returns ``None`` if this is not possible, for example because the model lacks a field that
+    varies.
     """
     scenario, values = points.scenario, columns(points)
     if values is None:
@@ -409,9 +419,10 @@ def _by_arrays(points: Points) -> Figures | None:
 def _closed(scenarios: Sequence[Scenario | str]) -> bool:
     """Whether ``fluid`` can compute all scenarios in one batch.
 
-    It can if it has an answer for each scenario and all windows change continuously: every flow has
-    the variant ``paper`` and one of the package's own laws, and the link is drop-tail without
-    random loss. Start times must not be random.
+    For this, ``fluid`` must be able to simulate each scenario, and its windows must change
+    continuously.  They do if every flow has the variant ``paper`` and a law for which
+    ``continuous.py`` has an equation, and if the link is drop-tail without random loss.  Start
+    times must not be random.
     """
     known = [scenario for scenario in scenarios if not isinstance(scenario, str)]
     return bool(known) and all(
@@ -459,11 +470,10 @@ def _fluid(points: Points, scenarios: Sequence[Scenario | str], threads: int | N
 
 
 def _stands(points: Points, values: dict[str, Any], i: int) -> bool:
-    """Whether the scenario of point ``i`` differs from the original one in nothing but ``values``.
+    """Whether point ``i`` differs from the original scenario only in the parameters ``values``.
 
-    ``values`` holds the parameters that vary from point to point. Another parameter may change with
-    them: for example, a buffer of ``"1 BDP"`` changes with the RTT.  The points can be computed
-    together as arrays only if no other parameter changes.
+    A change of one parameter may also change another: a buffer of ``"1 BDP"`` changes with the RTT.
+    Such points cannot be computed together as arrays.
     """
     try:
         made, base = points.at(i), points.scenario
@@ -483,10 +493,12 @@ def _stands(points: Points, values: dict[str, Any], i: int) -> bool:
 
 
 def _allowed(points: Points, values: dict[str, Any]) -> NDArray[np.bool_]:
-    """Which points are valid, [point]: alpha <= beta, and every flow's RTT is long enough.
+    """Which points have valid values, [point].
 
-    An RTT must be at least the transmission times of a packet and its ACK.  If the scenario gives
-    the link's delay, twice this delay is added.
+    In each Vegas group, alpha must be at most beta.
+
+    Each flow's RTT must be at least the time that its packet and the ACK need for transmission.  If
+    the scenario gives the link's delay, the RTT must be at least this time plus twice the delay.
     """
     scenario, n = points.scenario, len(points)
     good = np.ones(n, np.bool_)

@@ -1,8 +1,7 @@
-"""Estimates the standard error of the quantity for which ``design`` has a target.
+"""Estimates the standard error of a quantity for which ``design`` has a target, such as a share.
 
-``design`` finds the values of a field at which a quantity, such as a share, meets a target. If the
-model is a simulator with random runs, the quantity differs from run to run. The standard error of
-its mean is estimated from several runs.
+If the runs of a simulator are random, the quantity differs from run to run. Its standard error is
+estimated from several runs, by the jackknife.
 """
 
 from __future__ import annotations
@@ -25,10 +24,11 @@ __all__ = ["answered", "half_interval", "run_rates", "standard_error"]
 def answered(
     asked: Points, model: str, enough: Enough | None = None
 ) -> tuple[Figures, list[Prediction | None]]:
-    """Evaluate the model at these points; return the results and the predictions behind them.
+    """Evaluate the model at these points; return its results and one prediction for each point.
 
-    A prediction is ``None`` if there is no answer, and for every model except ``rounds``, ns-2 and
-    ns-3. ``enough`` is explained in ``points.predictions``.
+    Only ``rounds``, ns-2 and ns-3 give these predictions. For other models they are all ``None``. A
+    prediction is also ``None`` if there is no answer at the point. ``enough`` is explained in
+    ``points.predictions``.
     """
     if model not in ("rounds", *comparison.ENGINES):
         return points.answers(asked, model), [None] * len(asked)
@@ -44,15 +44,17 @@ def run_rates(found: Prediction | None) -> Floats:
 
 
 def standard_error(aim: Target, found: Prediction | None) -> float | None:
-    """The standard error of the quantity for which ``aim`` sets a target, by the jackknife.
+    """The standard error of the target's quantity, such as a share, by the jackknife.
 
-    The quantity, such as a share, is computed from the mean throughputs of ``n`` runs.  Let ``T_k``
-    be the quantity computed from all runs except run ``k`` (Efron, "The jackknife, the bootstrap
-    and other resampling plans", 1982, equation 3.5):
+    The quantity is computed from the mean throughputs of ``n`` runs.  Without run ``k``, its value
+    would be ``T_k``.  The scatter of these ``n`` values around their mean, ``mean(T)``, gives the
+    standard error ``se`` (Efron, "The jackknife, the bootstrap and other resampling plans", 1982,
+    equation 3.5):
 
         se^2 = (n - 1)/n * sum_k (T_k - mean(T))^2
 
-    ``None`` if there is one run, or if the quantity does not depend on throughputs (a delay).
+    Returns ``None`` if there is no such error: for example, if there is only one run, or if the
+    quantity is a delay, which is not computed from throughputs.
     """
     rates = run_rates(found)
     n = len(rates)
@@ -66,10 +68,10 @@ def standard_error(aim: Target, found: Prediction | None) -> float | None:
 
 
 def _with_rates(found: Prediction, rates: Floats) -> Prediction:
-    """A copy of the prediction with other throughputs.
+    """A copy of the prediction with the throughputs ``rates`` [flow], in pkt/s.
 
-    ``rates`` [flow] are the new throughputs, pkt/s. The packets delivered change in the same
-    proportion, so each flow is active for the same time as before.
+    For each flow, the number of delivered packets changes in proportion to the throughput. The
+    time in which the flow is active does not change.
     """
     packets, mean = found.delivered, np.asarray(found.throughput)
     if packets is not None:

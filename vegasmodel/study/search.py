@@ -1,11 +1,14 @@
 """Searches for the values of a field with which a model meets a target.
 
-The model is evaluated at many values of the field. Let the miss be the model's answer minus the
-target. If the miss changes its sign between two neighbouring values, the answer meets the target,
-or jumps across it, at some value between them. This value is then computed. If the miss comes near
-zero and moves away again, it may touch zero or cross it twice, so more values are tried there
-(except with ns-2 and ns-3). Two solutions between two neighbouring values are overlooked if the
-miss is not near zero at these two values.
+The model is evaluated at many values of the field. If its answer crosses the target between two
+neighbouring values, the search narrows the interval. It ends at a value that meets the target, or
+at a jump across the target.
+
+The answer may also come nearer to the target and move away again. Then more values are tried there,
+because the answer may reach the target between the tried values. With ns-2 and ns-3 this is not
+done.
+
+Two crossings between neighbouring values can be overlooked.
 """
 
 from __future__ import annotations
@@ -51,8 +54,8 @@ THRESHOLDS = ("alpha", "beta", "gamma")
 class Search:
     """A search for the values of a field with which a model meets a target.
 
-    It keeps the values that were tried (``x``) and the model's answers there minus the target
-    (``y``).
+    It keeps every value that was tried (``x``), and the model's answer at this value minus the
+    target (``y``).
     """
 
     def __init__(
@@ -71,9 +74,9 @@ class Search:
         self.reasons: dict[str, int] = {}  # why there is no answer, and at how many values
 
     def miss(self, x: NDArray[Any], *, whole: bool = False) -> Floats:
-        """The model's answer minus the target at the values ``x`` of the field.
+        """The model's answer minus the target, at each value of the field in ``x``.
 
-        Answers are kept, so the model is evaluated once per value.  ``whole`` is explained in
+        The model is evaluated only at values that were not tried before.  ``whole`` is explained in
         ``_ask``.
         """
         flat = np.ravel(np.asarray(x, dtype=np.float64))
@@ -90,10 +93,11 @@ class Search:
         return y.reshape(np.shape(x))
 
     def _ask(self, x: Floats, *, whole: bool = False) -> Floats:
-        """Evaluate the model at the values ``x`` of the field; return its answer minus the target.
+        """Evaluate the model at each value in ``x``; return its answers minus the target.
 
-        The simulator ``rounds`` makes no more runs once its runs show on which side of the target
-        the mean lies.  With ``whole``, it makes all runs.
+        The simulator ``rounds`` may make several runs for a value, and its answer is their mean. By
+        default it stops once the runs show whether the mean lies above or below the target. With
+        ``whole``, it makes all runs.
         """
         found, made = answered(self._points(x), self.model, None if whole else self._sided)
         self.made |= {value: one for value, one in zip(x.tolist(), made, strict=False) if one}
@@ -108,10 +112,10 @@ class Search:
         return points.Points(self.scenario, (self.field,), (column,))
 
     def _sided(self, runs: Sequence[Prediction]) -> bool:
-        """Whether these runs show on which side of the target the mean lies (Student's t).
+        """Whether these runs show if the mean lies above or below the target (Student's t-test).
 
-        ``runs`` are predictions by one run each, all for the same value of the field. If they show
-        it, this value is added to ``rough``, the values at which not all runs were made.
+        ``runs`` holds one prediction for each run, all for the same value of the field. If the runs
+        show it, the value is added to ``rough``, the values at which not all runs were made.
         """
         from scipy.special import stdtrit
 
@@ -126,11 +130,11 @@ class Search:
         return sure
 
     def _settle(self) -> bool:
-        """Make the missing runs of a simulator at each value that may be a solution.
+        """Make the missing runs of ``rounds`` at each value that may be a solution.
 
-        At some values only a few runs were made, because they already showed on which side of the
-        target the mean lies. A solution needs the mean of all runs. Returns whether runs were
-        missing at any value.
+        At some values it made only a few runs, because they showed on which side of the target the
+        mean lies. A solution needs the mean of all runs. Returns whether runs were missing at any
+        value.
         """
         ends = [i for pair in self._met() for i in pair]
         ends += [self._nearer(*pair) for pair in self._crossings()]
@@ -141,11 +145,10 @@ class Search:
         return bool(few.size)
 
     def solutions(self) -> tuple[list[Solution], list[str]]:
-        """Find all solutions in the range.
+        """Find the solutions in the range; return them in the order of their values, and notes.
 
-        Returns them in the order of the field's values, and a list of notes. A note tells of two
-        neighbouring values between which the model's answer jumps across the target, if neither
-        answer is near enough to the target to be a solution.
+        A note tells of a jump: the answers at two neighbouring values lie on different sides of the
+        target, and neither is near enough to the target to be a solution.
         """
         self.miss(self.range.values(SCAN.get(self.model, SCAN_POINTS), self.whole))
         if self.model not in comparison.ENGINES:
@@ -193,11 +196,11 @@ class Search:
         return left if abs(self.y[left]) <= abs(self.y[right]) else right
 
     def _turns(self) -> Floats:
-        """New values to try where the model's answer comes near the target and moves away again.
+        """New values to try where the model's answer comes near the target without crossing it.
 
-        It does so at a tried value at which it is not farther from the target than at either of the
-        neighbouring tried values.  The new values lie between this value and these neighbours,
-        because the answer may reach the target there.
+        In such a place, a tried value has an answer at least as near to the target as the answers
+        at its two neighbours. The new values lie between this value and its neighbours, because the
+        answer may reach the target there.
         """
         x, y = self.x, self.y
         new: list[float] = []
@@ -209,14 +212,12 @@ class Search:
         return self.range.rounded(np.array(new), self.whole)
 
     def _follow_integers(self) -> None:
-        """Find neighbouring whole numbers between which the answer crosses the target.
+        """Search for neighbouring whole numbers between which the answer crosses the target.
 
-        At first, whole numbers with a gap between them were tried.  In each step, every gap over
-        which the answer crosses the target is narrowed: the model is evaluated at two values inside
-        the gap, in parallel on two cores.  In the first step these are the whole numbers beside an
-        estimated root.  The estimate takes the answer to be linear in the field's value, or in its
-        logarithm if the range is logarithmic.  In later steps the two values divide the gap into
-        thirds.
+        At first, the tried numbers have gaps between them. Each gap over which the answer crosses
+        the target is narrowed in steps. In each step the model is evaluated at two numbers inside
+        the gap. In the first step, interpolation estimates the place of the crossing, and the two
+        numbers are those beside it. In later steps, they divide the gap into thirds.
         """
         guessed = False
         while gaps := [(a, b) for a, b in self._crossings() if self.x[b] - self.x[a] > 1]:
@@ -233,7 +234,7 @@ class Search:
             self.miss(self.range.rounded(np.array(ask), whole=True), whole=True)
 
     def _follow(self) -> None:
-        """Compute the field's value at each place where the model's answer crosses the target."""
+        """Narrow the interval around each place where the model's answer crosses the target."""
         pairs = self._crossings()
         if not pairs:
             return
@@ -258,11 +259,11 @@ class Search:
     def _solution(self, low: int, high: int) -> Solution:
         """The solution for neighbouring tried values of the field that all meet the target.
 
-        ``low`` and ``high`` are the indices of the first and the last of these values. If they are
-        close together, the solution is the one whose answer is nearest to the target. If they span
-        a wider interval, the solution is the scenario's own value of the field if that is one of
-        them, else again the one nearest to the target. Only in this second case does the solution
-        have an ``interval`` and a note.
+        ``low`` and ``high`` are the indices of the first and the last of these values.
+
+        The solution is the value whose answer is nearest to the target. If the values span a wide
+        interval, the scenario's own value of the field is preferred, if it is one of them. A wide
+        interval is also recorded in the solution (``interval``), with a note.
         """
         inside = range(low, high + 1)
         own = self.field.of(self.scenario)
@@ -288,9 +289,10 @@ class Search:
     def unsure(self, model: str, error: float | None, runs: int) -> list[str]:
         """A list with a note if ``runs`` runs are too few to tell whether the target is met.
 
-        The list is empty if they suffice. They are too few if half the 95 % confidence interval of
-        the target's quantity is more than ``self.within`` times the target. ``error`` is the
-        quantity's standard error.
+        They are too few if the 95 % confidence interval is too wide: half its width is more than
+        ``self.within`` times the target. ``error`` is the standard error of the target's quantity.
+
+        The list is empty if the runs suffice, or if ``error`` is ``None``.
         """
         if error is None or half_interval(error, runs) <= self.within * self.aim.value:
             return []
@@ -313,7 +315,7 @@ class Search:
         return f"from {at(left)} to {at(right)}"
 
     def text(self, value: float) -> str:
-        """A value of the field that is searched, as text with its unit."""
+        """A value of the searched field as text, with its unit."""
         digits = 12 if self.whole else 9
         return f"{value:.{digits}g} {self.field.unit}".strip()
 
@@ -343,10 +345,10 @@ class Search:
 
 
 def counted(scenario: Scenario, where: Field, model: str) -> bool:
-    """Whether the field can only have whole numbers if the model is ``model``.
+    """Whether ``design`` tries only whole numbers for the field with this model.
 
-    This is so for a number of flows and for a first window.  If the model simulates whole packets,
-    it is also so for a buffer and for a largest window, and for thresholds of Vegas if the flow's
+    A number of flows and a first window are always whole.  A buffer and a largest window are whole
+    if the model simulates whole packets.  Thresholds of Vegas are whole if, in addition, the flow's
     TCP implementation compares them with a rounded backlog.
     """
     if isinstance(where.plain, Integer) or where.key == "initial_window":

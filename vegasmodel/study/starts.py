@@ -27,10 +27,11 @@ class Start:
     seed: int
 
     def of(self, scenario: Scenario) -> Scenario:
-        """The scenario with the start times, first windows and seed of this start.
+        """A copy of the scenario with the start times, first windows and seed of this start.
 
-        In the new scenario there is one run, and each flow is a group of its own. Raises
-        ``FieldError`` if a flow would start after its stop or after the end of the run.
+        The copy has one run.  Each of its flows is a group of its own, because each has its own
+        start time.  Raises ``FieldError`` if a flow would start after its stop or after the end of
+        the run.
         """
         groups = []
         given = zip(scenario.members, self.times, self.windows, strict=True)
@@ -93,11 +94,14 @@ def starts(
 ) -> Starts:
     """The distribution from which random starts of a scenario are drawn.
 
-    ``phase`` is the longest extra time in s before a flow starts; by default it is the longest RTT.
-    ``windows`` are the least and the greatest first window in packets.  By default the least is 1,
-    and the greatest is the slowest link's capacity times the longest RTT, divided by the number of
-    flows. (0, 0) keeps the scenario's first windows.  With ``order``, the flows exchange their
-    start times at random.  Raises ``FieldError`` for a value out of range.
+    - ``phase``: each flow starts later by a random time from 0 to ``phase``, in s.  The default is
+      the longest RTT.
+    - ``windows``: the least and the greatest first window, in packets.  By default the least is 1,
+      and the greatest is about the bandwidth-delay product divided by the number of flows.  (0, 0)
+      keeps the scenario's first windows.
+    - ``order``: if True, the flows exchange their start times at random.
+
+    Raises ``FieldError`` for a value out of range.
     """
     members = scenario.members
     longest = max(member.rtt for member in members)

@@ -1,11 +1,11 @@
 """Stores the results of a sweep in a folder, as a Zarr group.
 
 A sweep evaluates a model over a grid of values of a scenario's fields. The grid is divided into
-blocks. The results of a block are written when the block is computed. They include a ``status``,
-which says at each point of the grid whether the model has an answer. The status is written last, so
-a block with a status is complete. If the process is killed, only the blocks in progress are lost.
-If the same sweep is run again, it computes the blocks that are missing. The final files contain no
-date or time, so they are the same as without the interruption.
+blocks. The results of each block are written as soon as they are computed.
+
+If a sweep is interrupted, only the blocks in progress are lost. The same sweep, run again, computes
+the missing blocks only. The variable ``status`` of a block is written last: a block with a status
+is complete.
 """
 
 from __future__ import annotations
@@ -54,7 +54,10 @@ class Layout:
         self.variables, self.attributes = dict(variables), dict(attributes)
 
     def lengths(self, more: tuple[str, ...]) -> tuple[int, ...]:
-        """The shape of a variable over the grid's dimensions and its own dimensions ``more``."""
+        """The shape of a variable that has the grid's dimensions, then the dimensions ``more``.
+
+        ``more`` holds names of dimensions, such as ``flow``.
+        """
         return (*self.shape, *(self.coordinates[name][1].size for name in more))
 
 
@@ -69,9 +72,10 @@ class Store:
         return bool(np.all(self.group["status"][block] != NOT_YET))
 
     def write(self, block: Block, values: Mapping[str, NDArray[Any]]) -> None:
-        """Write the results of a block; its ``status`` is written last.
+        """Write the results of a block.
 
-        If this raises ``OSError``, the blocks written before remain readable.
+        ``status`` is written last, because it marks the block as complete.  Raises ``OSError`` if
+        the block cannot be written.  The blocks written before then remain readable.
         """
         ordered = sorted(values, key=lambda name: name in LATER)
         with named(self.path):
@@ -84,8 +88,11 @@ class Store:
 def opened(path: Path, layout: Layout, chunks: tuple[int, ...]) -> Iterator[Store]:
     """Open the folder ``path`` in which a sweep is stored, and lock it for this process.
 
-    The folder is created if it does not exist.  Raises ``FieldError`` if ``path`` is not a stored
-    sweep or is a sweep of other points or another model, or if another process is writing to it.
+    The folder is created if it does not exist.  Raises ``FieldError`` in these cases:
+
+    - ``path`` exists and is not a stored sweep.
+    - The stored sweep has another scenario, other points or another model.
+    - Another process is writing to it.
     """
     import zarr
 
@@ -112,10 +119,10 @@ def opened(path: Path, layout: Layout, chunks: tuple[int, ...]) -> Iterator[Stor
 
 
 def _make(path: Path, layout: Layout, chunks: tuple[int, ...]) -> None:
-    """Create an empty store at ``path``.
+    """Create an empty store at ``path``, unless there is one.
 
-    The store's files are first made in memory, then written to a temporary folder beside ``path``,
-    which is renamed to ``path`` last.  So a process that is killed leaves no incomplete store.
+    All files are first written to a temporary folder beside ``path``.  At the end this folder is
+    renamed to ``path``.  So a process that is killed leaves no incomplete store at ``path``.
     """
     if path.exists():
         if not (path / "zarr.json").is_file():
@@ -189,9 +196,9 @@ def _plain(attributes: Mapping[str, Any]) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Silence the warning of the library Zarr that its format of strings is not standardised yet.
+    """Switch off warnings in the ``with`` block.
 
-    The strings that this package writes are read back unchanged.
+    The library Zarr would warn that some features of its files are not yet part of its standard.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

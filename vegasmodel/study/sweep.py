@@ -79,27 +79,31 @@ def sweep(
     processes: int = 1,
     progress: Progress | None = None,
 ) -> xarray.Dataset:
-    """Evaluate ``model`` at every point of a grid; return ``throughput[.., flow]``, ``share``, ...
+    """Evaluate ``model`` at every point of a grid, and return the results as an xarray dataset.
 
-    - ``over``: the values of each field, as a mapping such as ``{"link.buffer": [5, 10, 20]}`` or
-      ``{"flow.rtt": "20ms:200ms:20ms"}``, or as a list of texts ``FIELD=START:STOP:STEP`` or
-      ``FIELD=a,b,c``.
-    - ``draw``: if given, this number of random points is used instead of a grid.  The texts are
-      then ``FIELD=LOW..HIGH``.  The points are drawn uniformly, with ``seed``, and lie along one
-      dimension ``point``.
+    - ``over``: the fields that vary, and the values of each.  This is a mapping such as
+      ``{"link.buffer": [5, 10, 20]}`` or ``{"flow.rtt": "20ms:200ms:20ms"}``, or a list of texts
+      ``FIELD=START:STOP:STEP`` or ``FIELD=a,b,c``.  The grid has all combinations of the values.
+    - ``draw``: the number of random points that replace the grid.  Each field then has a range
+      ``LOW..HIGH`` instead of its values.  The points are drawn uniformly, with the random seed
+      ``seed``.  They lie along one dimension, ``point``.
     - ``out``: the Zarr folder to write (needs the extra ``sweep``).  It is written block by block,
       so memory stays bounded.  If the process is killed, the same call continues the sweep.
-    - ``processes``: how many processes evaluate a closed form, if it answers the points one by one.
-      (Other models use threads.)  A script that asks for more than one process must call ``sweep``
-      under ``if __name__ == "__main__"``.
-    - ``engine``: ``"local"`` computes on this machine.  ``"dask"`` (needs the extra ``dask``) sends
-      blocks to the cluster at ``scheduler``, or to a local cluster.
-    - ``progress``: a function that is called with the numbers of finished points and of all points.
+    - ``processes``: the number of processes, for closed forms that compute one point at a time.
+      All other models use threads instead.  A script that asks for more than one process must call
+      ``sweep`` under ``if __name__ == "__main__"``.
+    - ``engine``: ``"local"`` computes on this machine.  ``"dask"`` (needs the extra ``dask``)
+      computes on the Dask cluster at the address ``scheduler``; without an address, a cluster is
+      started on this machine.
+    - ``progress``: a function that is called with the number of finished points and the number of
+      all points.
 
-    The variable ``status`` is 0 at a point with an answer.  At any other point ``status`` says why
-    there is none, and the other variables are NaN.  Raises ``FieldError`` for bad input,
-    ``ExtraMissing`` or ``EngineMissing`` if something that the sweep needs is not installed, and
-    ``OSError`` if ``out`` cannot be written.
+    The dataset has variables such as ``throughput`` and ``share``, with the dimension ``flow``.
+    Its variable ``status`` is 0 at a point with an answer.  At any other point ``status`` says why
+    there is no answer, and the other variables are NaN.
+
+    Raises ``FieldError`` for bad input, and ``OSError`` if ``out`` cannot be written.  Raises
+    ``ExtraMissing`` or ``EngineMissing`` if something that the sweep needs is not installed.
     """
     import xarray
 
@@ -186,7 +190,11 @@ def _size(block: Block) -> int:
 
 
 def _kind(space: Grid, model: str) -> str:
-    """How the model evaluates many points: a key of ``BLOCK``, which gives the size of a block."""
+    """The model's key in ``BLOCK``, the table of the number of points per block.
+
+    It is a simulator's own name.  For a closed form, it is ``arrays`` if the model computes many
+    points at once, and ``closed`` if it computes them one by one.
+    """
     if model != "minicycle":
         return model if model in BLOCK else "closed"
     first = space.points(tuple(slice(0, 1) for _ in space.shape))
@@ -240,9 +248,9 @@ def _layout(space: Grid, model: str) -> Layout:
 
 
 def _summary(values: NDArray[Any]) -> list[Any]:
-    """A short list that identifies an array of values in the attributes of a sweep's dataset.
+    """Summarise the values of a field as a list, for the attributes of a sweep's dataset.
 
-    Up to 1000 values are listed in full. For a longer array, the list has the first and the last
+    Up to 1000 values are listed in full.  If there are more, the list has the first and the last
     value, the number of values and a hash of all of them.
     """
     import hashlib
@@ -263,9 +271,9 @@ def _empty(layout: Layout) -> dict[str, NDArray[Any]]:
 
 
 def _values(space: Grid, block: Block, figures: Figures) -> dict[str, NDArray[Any]]:
-    """The values of the dataset's variables at the points of a block, in the block's shape.
+    """The values of the dataset's variables at the points of a block: one array per variable.
 
-    An array has the block's dimensions and then the variable's own, such as ``flow``.
+    An array has the dimensions of the grid, then the variable's own dimension, such as ``flow``.
     """
     shape = tuple(part.stop - part.start for part in block)
     groups = range(len(space.scenario.flows))

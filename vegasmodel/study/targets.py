@@ -29,9 +29,9 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Target:
-    """A quantity of a model's answer, such as a share, and its wanted ``value``.
+    """A quantity, such as the share of a group, and the ``value`` that it should have.
 
-    ``of`` computes the quantity.
+    ``of`` computes the quantity from a model's results.
     """
 
     kind: str
@@ -40,7 +40,7 @@ class Target:
 
     @property
     def name(self) -> str:
-        """The quantity's name and groups, such as ``share:vegas``."""
+        """The quantity as text, such as ``jain``, or ``share:vegas`` for the share of a group."""
         return f"{self.kind}:{'/'.join(self.groups)}" if self.groups else self.kind
 
     @property
@@ -49,10 +49,10 @@ class Target:
         return "s" if self.kind == "delay" else ""
 
     def of(self, figures: Figures, scenario: Scenario) -> Floats:
-        """The quantity at each point of a study, [point].
+        """The quantity at each point: an array [point].
 
-        It is computed from ``figures``, a model's results at these points. It is NaN where the
-        model does not give the quantity.
+        ``figures`` holds a model's results at these points.  The quantity is NaN at a point where
+        the model does not give it.
         """
         index = [[group.name for group in scenario.flows].index(name) for name in self.groups]
         if self.kind == "ratio":

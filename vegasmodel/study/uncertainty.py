@@ -1,18 +1,15 @@
-"""How a closed form's answer depends on the scenario's fields, and how uncertain the answer is.
+"""How throughputs of a closed form depend on a scenario's fields; how uncertain their ratios are.
 
-The slopes d ln(throughput)/d(field) are finite differences of the model's answers. So they can be
-computed for every closed form. Their error is of fourth order in the step of the field's value. If
-only the values on one side of the scenario's value are allowed, it is of third order. Each slope is
-computed twice, with a step and with half that step. If the two results differ by more than a small
-tolerance, the throughput as a function of the field has a corner near the scenario's value. The
-result's ``smooth`` is then False.
+The slope d ln(throughput)/d(field) is a finite difference of the model's answers. It is computed
+with a step of the field's value, and again with half that step. If the two results differ clearly,
+the slope may jump near the scenario's value. The result's ``smooth`` is then False.
 
-Let the fields have independent errors with the standard deviations u_k. Then the logarithm of the
-ratio of two groups' throughputs has the variance
+Let the fields have independent errors with the standard deviations u_k. Then, to first order, the
+logarithm of the ratio of two groups' throughputs has the variance
 
     variance = sum_k (d ln(ratio)/d field_k)^2 u_k^2
 
-to first order (JCGM 100:2008, equation (10)).
+(JCGM 100:2008, equation (10)).
 """
 
 from __future__ import annotations
@@ -43,10 +40,10 @@ SHORT = {"rtt": "flow", "over_estimate": "flow", "capacity": "link"}
 
 @dataclass(frozen=True, eq=False)
 class _Input:
-    """One or more fields that have the same random error, with the standard deviation ``sd``.
+    """One field, or several fields that have the same random error.
 
-    If ``share``, the error is relative: the same fraction of each field's value.  Else it is
-    absolute: the same amount for each field.
+    If ``share`` is True, the error is a fraction of each field's value.  Otherwise it is an amount
+    in the fields' unit.  ``sd`` is the standard deviation of this fraction or amount.
     """
 
     name: str
@@ -64,10 +61,11 @@ class _Input:
 class Sensitivity:
     """How a model's throughputs depend on fields of the scenario.
 
-    ``slopes`` [flow, field] are d ln(throughput)/d(field), with the field in the package's unit. A
-    slope is NaN if the model has no answer for nearby values of the field.  Each slope is computed
-    with two step sizes.  ``smooth`` [field] is False if the two results differ, as they do at a
-    value of the field at which the slope jumps.
+    ``slopes`` [flow, field] holds d ln(throughput)/d(field).  The fields have the package's units,
+    such as seconds.  A slope is NaN if the model has no answer for nearby values of the field.
+
+    Each slope is computed with two step sizes.  ``smooth`` [field] is True if both give nearly the
+    same slopes.  It is False, for example, at a value of the field where a slope jumps.
     """
 
     model: str
@@ -89,6 +87,7 @@ class Sensitivity:
 class Uncertainty:
     """How uncertain a model's throughput ratios are if fields of the scenario are uncertain.
 
+    A ratio is the mean throughput of one group's flows divided by that of another group's flows.
     ``ratios`` holds the value and the standard deviation of each ratio.  ``parts`` holds, for each
     ratio, the fraction of its variance that each field causes.
     """
@@ -122,11 +121,12 @@ class Uncertainty:
 
 
 def sensitivity(scenario: Scenario, model: str, names: list[str]) -> Sensitivity:
-    """How a closed form's throughputs depend on the fields ``names``: d ln(throughput)/d(field).
+    """How a closed form's throughputs depend on fields of the scenario: d ln(throughput)/d(field).
 
-    An example of a field is ``flow.reno.rtt``.  Raises ``FieldError`` if ``model`` is a simulator,
-    and for a field that is unknown, that takes only whole numbers or words, or whose value is not a
-    finite number.
+    ``names`` lists the fields, such as ``flow.reno.rtt``.
+
+    Raises ``FieldError`` if ``model`` is not a closed form, or if a field is unknown.  Raises it,
+    too, for a field that takes only whole numbers or words, or whose value is not a finite number.
     """
     expect(scenario)
     inputs, names = [], listed(names, "names", "fields")
@@ -139,13 +139,18 @@ def sensitivity(scenario: Scenario, model: str, names: list[str]) -> Sensitivity
 
 
 def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float]) -> Uncertainty:
-    """How uncertain a closed form's throughput ratios are, if fields of the scenario have errors.
+    """How uncertain a closed form's throughput ratios are if fields of the scenario have errors.
 
-    ``errors`` maps fields to standard deviations, as in
-    ``{"rtt": "5 %", "flow.reno.rtt": "2 ms"}``. Each is a fraction of the value or an amount in the
-    field's unit; a plain number is a fraction. The errors of different entries are taken as
-    independent.  ``rtt``, ``over_estimate`` and ``capacity`` without a name mean those of all
-    groups or links, which then have the same error. Raises ``FieldError`` as ``sensitivity`` does.
+    ``errors`` maps each uncertain field to the standard deviation of its error, as in
+    ``{"link.capacity": "5 %", "flow.reno.rtt": "2 ms"}``.  The text ``"5 %"`` and the number 0.05
+    both mean a fraction of the field's value.  ``"2 ms"`` is an amount.
+
+    The key ``rtt`` stands for the RTTs of all groups, which then share one error.  In the same way,
+    ``over_estimate`` stands for this field of all groups that have it, and ``capacity`` for the
+    capacities of all links.  The errors of different keys are independent.
+
+    Raises ``FieldError`` for a deviation that is not above 0, and in the same cases as
+    ``sensitivity``.
     """
     expect(scenario)
     if not isinstance(errors, Mapping) or not errors:
@@ -210,12 +215,13 @@ def _input(scenario: Scenario, name: str, error: str | float) -> _Input:
 def _slopes(
     scenario: Scenario, model: str, inputs: list[_Input]
 ) -> tuple[Floats, tuple[bool, ...]]:
-    """The derivatives of the logarithms of a model's results with respect to each input.
+    """The derivatives of ln(throughput) and ln(ratio) with respect to each input, [result, input].
 
-    An input is one field, or several fields with the same error.  The results are the flows'
-    throughputs, followed by the throughput ratios of pairs of groups.  The derivatives are an array
-    [result, input].  Also returns, for each input, whether its derivatives can be trusted: they can
-    if two step sizes give the same values.
+    An input is one field, or several fields with the same error.  The results are the throughputs
+    of all flows, followed by the throughput ratios of all pairs of groups.
+
+    The second value that is returned tells, for each input, whether its derivatives can be trusted.
+    They can if two step sizes give nearly the same derivatives.
     """
     if not isinstance(model, str) or model not in CLOSED_FORMS:
         raise FieldError("model", model, f"a closed form: {', '.join(CLOSED_FORMS)}")
@@ -231,10 +237,11 @@ def _slopes(
 
 
 def _slope(scenario: Scenario, model: str, each: _Input, h: float) -> Floats:
-    """The derivatives of ln(throughput) and ln(ratio) with respect to the input ``each``, [result].
+    """The derivatives of ln(throughput) and ln(ratio) with respect to one input, [result].
 
-    They are central differences of fourth order with step ``h``. If the scenario does not allow the
-    input's values on one side, they are one-sided differences of third order.
+    ``each`` is the input, and ``h`` is the step by which its value is changed.  The derivatives are
+    central differences of fourth order.  If the scenario does not allow a value two steps below or
+    above the input's own, they are one-sided differences of third order.
     """
     weights = {-2: 1 / 12, -1: -8 / 12, 1: 8 / 12, 2: -1 / 12}
     upward = {0: -11 / 6, 1: 3.0, 2: -1.5, 3: 1 / 3}

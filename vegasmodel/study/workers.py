@@ -48,9 +48,10 @@ def check(engine: str, scheduler: str | None) -> None:
 
 
 class _Pool:
-    """Workers for the blocks of a sweep, of which ``width`` run at a time.
+    """The workers that compute a sweep: threads, processes or a Dask cluster.
 
-    ``submit(points, model)`` gives a worker some points and returns a future of the results.
+    ``width`` is the number of blocks that they compute at the same time.  ``submit(points, model)``
+    gives the points of a block to a worker and returns a future of the results.
     """
 
     def __init__(self, submit: Submit, width: int) -> None:
@@ -61,9 +62,12 @@ class _Pool:
 def pool(engine: str, scheduler: str | None, processes: int, threads: int) -> Iterator[_Pool]:
     """Yield the workers that compute the blocks of a sweep.
 
-    They are those of a Dask cluster if ``engine`` is ``"dask"``. Otherwise they are ``processes``
-    processes if that is above 1, else ``threads`` threads if that is above 1, else the calling
-    thread. Processes suit work that holds Python's global lock, and threads suit work on arrays.
+    The first of these rules that applies says what the workers are:
+
+    1. If ``engine`` is ``"dask"``, they are the workers of a Dask cluster.
+    2. If ``processes`` is above 1, they are this number of processes.
+    3. If ``threads`` is above 1, they are this number of threads.
+    4. Otherwise the calling thread computes all blocks.
     """
     if engine == "dask":
         with _dask(scheduler) as made:
@@ -97,16 +101,20 @@ def pool(engine: str, scheduler: str | None, processes: int, threads: int) -> It
 
 
 def _with_files(files: Sequence[Path], points: Points, model: str) -> Figures:
-    """Call ``answers`` in a worker process, which first runs the files of the user's own laws."""
+    """Register the user's own congestion control laws in a worker process, then call ``answers``.
+
+    ``files`` are the Python files that define these laws.
+    """
     for file in files:
         laws.register_file(file)
     return answers(points, model)
 
 
 def _with_laws(own: Sequence[laws.Law], points: Points, model: str) -> Figures:
-    """Call ``answers`` in a worker of a Dask cluster, after adding the user's laws ``own`` there.
+    """Register the user's congestion control laws in a Dask worker, then call ``answers``.
 
-    The worker's machine may not have the files that define these laws.
+    The laws are sent to the worker (``own``), because its machine may lack the files that define
+    them.
     """
     for law in own:
         laws.add(law)
@@ -187,9 +195,10 @@ def _dask(scheduler: str | None) -> Iterator[_Pool]:
 def each(
     where: _Pool, points: Callable[[Block], Points], model: str, blocks: Sequence[Block]
 ) -> Iterator[tuple[Block, Figures]]:
-    """Compute the blocks of a sweep by these workers; yield each with its results when it is ready.
+    """Compute the blocks of a sweep; yield each block with its results as soon as it is ready.
 
-    At most two blocks per worker are submitted ahead, so that few are in memory at a time.
+    The workers ``where`` compute them.  At most two blocks per worker are submitted at a time, so
+    that few blocks are in memory.
     """
     waiting = iter(blocks)
     under_way: dict[Future[Figures], Block] = {}

@@ -1,9 +1,8 @@
-"""Child processes and temporary folders that are cleaned up even if this process is killed.
+"""Runs other programs, such as ns-2, in temporary folders that are removed afterwards.
 
-Each simulation by another program, such as ns-2, has a temporary folder and a process group of its
-own. The group's leader is a small shell script, the watchman, which reads from a pipe. If this
-process ends in any way, even by SIGKILL, the kernel closes the pipe. The watchman then ends all
-processes of the group and removes the folder.
+Each temporary folder has a process group for the programs that run in it. The group also contains a
+small shell script, the watchman, which reads from a pipe. When this Python process ends, even by
+SIGKILL, the kernel closes the pipe. The watchman then ends the whole group and removes the folder.
 """
 
 from __future__ import annotations
@@ -40,8 +39,8 @@ _places: set[Workplace] = set()
 class Budget:
     """The time, memory and file size that a child process may use.
 
-    A child that runs longer than ``seconds`` is killed.  If it asks for more memory or writes a
-    larger file, the request fails.
+    A child that runs longer than ``seconds`` is killed.  A request for more memory fails.  If the
+    child writes a larger file, the system ends the child with the signal SIGXFSZ.
     """
 
     seconds: float
@@ -77,7 +76,10 @@ class Workplace:
         given: str = "",
         environment: Mapping[str, str] | None = None,
     ) -> Done:
-        """Run a command in the temporary folder, with the text ``given`` as its standard input.
+        """Run a command in the temporary folder; return its exit status and what it printed.
+
+        ``given`` is the text of its standard input.  ``environment`` holds environment variables
+        that are added to those of this process.
 
         Raises ``subprocess.TimeoutExpired`` if the command runs longer than ``budget.seconds``, and
         ``OSError`` if it cannot start.
@@ -143,8 +145,9 @@ def _listen(process: subprocess.Popen[bytes], seconds: float) -> tuple[str, str]
 def workplace(within: Path | None = None) -> Iterator[Workplace]:
     """Make a temporary folder and a process group for child processes.
 
-    Both are removed at the end of the ``with`` block.  The folder is made inside ``within``
-    (default: the system's folder for temporary files).
+    At the end of the ``with`` block, the processes of the group are ended and the folder is
+    removed.  The folder is made inside ``within`` (default: the system's folder for temporary
+    files).
     """
     with tempfile.TemporaryDirectory(prefix=FOLDER, dir=within) as name, files.named(name):
         watchman = subprocess.Popen(
@@ -166,9 +169,9 @@ def workplace(within: Path | None = None) -> Iterator[Workplace]:
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
-    """Let Ctrl-C end all child processes that are started inside the ``with`` block.
+    """End all running child processes if Ctrl-C interrupts the ``with`` block.
 
-    Threads of the block may wait for children. Without this, they would go on waiting after Ctrl-C,
+    Threads of this program may be waiting for these children.  They would otherwise go on waiting,
     and the program would not end.
     """
     try:

@@ -1,16 +1,14 @@
 """How a command ends: with an exit status and, after a failure, one line about what went wrong.
 
-- 0: done.
-- 1: the command ran, but one of these happened: the command ``paper`` found that a value printed
-  in a paper is wrong; no model had an error within the option ``--max-error`` of the command
-  ``compare``; a simulation ended early; a solver has no answer.
-- 2: bad input, or something is not installed.
-- 3: the machine or a program failed: disk full, out of memory, a folder that cannot be written, a
-  closed output, an error of ns-2 or ns-3, an unexpected error of this package.
-- 130 and 143: after Ctrl-C and SIGTERM.
+The exit statuses are:
 
-Status 1 means that the input was allowed and the machine did not fail, but the output is not what
-the user asked for. It is not 0, so that a script does not take the output for an answer.
+- 0: done.
+- 1: the input was allowed, but the result is not what the user asked for. For example, a solver
+  found no answer, a simulation ended early, or the command ``paper`` did not reproduce a printed
+  value.
+- 2: bad input, or something is not installed.
+- 3: the machine or a program failed. For example, the disk is full, or ns-2 ended with an error.
+- 129, 130 and 143: the command was ended by SIGHUP, Ctrl-C or SIGTERM.
 
 If the environment variable ``VEGASMODEL_TRACEBACK`` is set, an unexpected error in this package
 also prints its traceback.
@@ -76,9 +74,9 @@ class Stopped(BaseException):
 
 
 def main(command: Callable[[], int]) -> NoReturn:
-    """Run ``command`` and exit with its status.
+    """Run ``command`` and exit with the status that it returns.
 
-    If it raises an error, ``status_of`` prints one line and gives the status.
+    If it raises an error instead, ``status_of`` reports the error and returns the exit status.
     """
     _prepare()
     with _stoppable():
@@ -103,8 +101,10 @@ def main(command: Callable[[], int]) -> NoReturn:
 def status_of(error: BaseException) -> int:
     """Print one line about an error on standard error, and return the exit status for it.
 
-    If a signal arrives while a package is being imported, the package may catch ``Stopped`` and
-    fail with an error of its own.  So after a signal, every error is reported as that signal.
+    Nothing is printed for ``SystemExit``, or if the reader of the output has gone.
+
+    After a signal, every error is reported as that signal.  The reason: a package that is being
+    imported may catch ``Stopped`` and raise an error of its own.
     """
     if _asked:
         error = Stopped(_asked[0])
@@ -185,9 +185,10 @@ def _prepare() -> None:
 
 @contextlib.contextmanager
 def _stoppable() -> Iterator[None]:
-    """Make a signal raise ``Stopped`` while the ``with`` block runs.
+    """Make SIGINT, SIGTERM and SIGHUP raise ``Stopped`` in the ``with`` block.
 
-    If the process still runs ``GRACE`` seconds after the signal, it is ended.
+    If the process still runs ``GRACE`` seconds after such a signal, it is ended.  A signal that the
+    process ignored before stays ignored.
     """
     ours = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
     told, tell = os.pipe()
@@ -208,10 +209,10 @@ def _stop(number: int, frame: Any) -> NoReturn:  # noqa: ARG001 - Python's signa
 
 
 def _watch(told: int) -> None:
-    """Wait for a signal, then end the process if it still runs ``GRACE`` seconds later.
+    """Wait for a signal that asks the process to end, and end the process ``GRACE`` seconds later.
 
-    This runs in a thread of its own, because Python's main thread handles no signal while it
-    executes compiled code.
+    The process usually ends by itself before that.  It cannot while it executes compiled code,
+    because Python's main thread then handles no signal.  So ``_watch`` runs in another thread.
     """
     while (number := os.read(told, 1)[0]) not in SIGNALS:
         pass

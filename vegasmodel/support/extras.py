@@ -26,9 +26,9 @@ class ExtraMissing(ImportError):  # noqa: N818 - the name says it
 
 
 def need_papers(what: str) -> None:
-    """Raise ``ExtraMissing`` unless the package of the paper checks is installed.
+    """Raise ``ExtraMissing`` unless the package ``vegasmodel-papers`` is installed.
 
-    The message says that ``what`` needs it.
+    ``what`` is the name of the command that needs the package, for the error message.
     """
     if importlib.util.find_spec("paper_checks") is None:
         raise ExtraMissing(
@@ -40,7 +40,8 @@ def need_papers(what: str) -> None:
 def need(extra: str, what: str) -> None:
     """Raise ``ExtraMissing`` unless all modules of the optional dependency ``extra`` are installed.
 
-    The modules are looked up, but not imported. The message says that ``what`` needs them.
+    The modules are looked up, but not imported.  ``what`` is the option or function that needs
+    them, for the error message.
     """
     missing = [name for name in MODULES[extra] if importlib.util.find_spec(name) is None]
     if missing:

@@ -20,11 +20,13 @@ _parts: set[Path] = set()  # temporary files that are being written
 
 @contextmanager
 def atomic_write(path: str | Path) -> Iterator[Path]:
-    """Yield the path of a temporary file in the folder of ``path``, for the caller to write.
+    """Yield the path of a temporary file, which the caller writes and which then replaces ``path``.
 
-    If the ``with`` block ends without an error, the temporary file is renamed to ``path``.
-    Otherwise it is removed.  If ``path`` is a symbolic link, the file that it points to is
-    replaced.  Errors of the block pass through; an ``OSError`` then names ``path``.
+    The temporary file is in the same folder as ``path``.  If the ``with`` block ends without an
+    error, it is renamed to ``path``.  Otherwise it is removed, and ``path`` stays as it was.  If
+    ``path`` is a symbolic link, the file that it points to is replaced.
+
+    If the temporary file cannot be written, the ``OSError`` names ``path``.
     """
     given, path = path, Path(os.path.realpath(path))
     part = path.with_name(f"{PART}{os.getpid()}-{next(_numbers)}{path.suffix}")
@@ -40,10 +42,10 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def named(path: str | Path) -> Iterator[None]:
-    """Make an ``OSError`` of the ``with`` block name ``path``, which is known to the user.
+    """Make an ``OSError`` of the ``with`` block name ``path``, in these two cases.
 
-    Two kinds of errors are changed: those of a full disk, which name no file, and those that name a
-    temporary file or a file inside the folder ``path``.
+    - The error names a temporary file, or a file inside the folder ``path``.
+    - The error names no file, and says that the disk is full or that a file is too large.
     """
     try:
         yield
@@ -55,7 +57,7 @@ def named(path: str | Path) -> Iterator[None]:
 
 
 def forget_parts() -> None:
-    """Remove the temporary files of ``atomic_write``, because the process is about to be ended."""
+    """Remove the temporary files of ``atomic_write``; called just before the process is ended."""
     for part in tuple(_parts):
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)

@@ -14,7 +14,11 @@ MAX_ROWS = 30  # rows that a notebook's output shows
 
 
 def html_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table with the caption ``title``: the first column is aligned left, the others right."""
+    """The HTML text of a table with the caption ``title``.
+
+    The first column is aligned left, the others right.  At most 30 rows are shown; a line below the
+    table says how many more there are.
+    """
     head = "".join(f"<th>{escape(name)}</th>" for name in columns)
     body = "".join(
         "<tr>"

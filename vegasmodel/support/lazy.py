@@ -1,7 +1,7 @@
-"""Lets a package import each of its public names at the name's first use.
+"""Lets a package import each of its public names when the name is first used.
 
-A package lists its public names once, in its stub ``__init__.pyi``. Editors and mypy read the same
-stub. ``dir`` of the package or of one of its modules shows the public names only.
+The package lists its public names in its stub, the file ``__init__.pyi``. Editors and mypy also
+read this file. ``dir`` of the package shows only these names.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Loader = Callable[[str], Any]
 
 
 class _Package(ModuleType):
-    """The class of a package whose modules list only their public names in ``dir``.
+    """A package for whose modules ``dir`` lists only the public names.
 
-    When Python has imported a module, it sets the module as an attribute of the package.  At this
-    moment the module gets its ``__dir__``.
+    When Python has imported a module, it stores the module as an attribute of the package.  At this
+    moment the module gets a function ``__dir__`` that lists its public names.
     """
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -50,11 +50,14 @@ def attach(
 ) -> tuple[Loader, Callable[[], list[str]], list[str]]:
     """Make a package import each of its public names when the name is first used.
 
-    ``package`` is the package's name and ``file`` its ``__init__.py``.  Returns ``__getattr__``,
-    ``__dir__`` and ``__all__``, which the package assigns.  The public names are read from the stub
-    ``__init__.pyi``, from lines of the form ``from PLACE import NAME as NAME``.  If PLACE is the
-    package itself, NAME is one of its modules.  If ``before`` is given, it is called with a name's
-    full name before the name is imported.
+    ``package`` is the package's name, and ``file`` is its ``__init__.py``.  The package assigns the
+    three results to ``__getattr__``, ``__dir__`` and ``__all__``.
+
+    The public names are read from the stub ``__init__.pyi`` beside ``file``.  Each is in a line
+    ``from PLACE import NAME as NAME``.  If PLACE is the package itself, NAME is one of its modules.
+
+    ``before`` is an optional function that is called before each import.  Its argument is the full
+    name, ``PACKAGE.NAME``.
     """
     sys.modules[package].__class__ = _Package
     stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))

@@ -1,10 +1,10 @@
-"""A cache of compiled functions on disk, in which the content of the source files is the key.
+"""A cache on disk for the functions that Numba compiles.
 
-Numba's own cache checks only the file of the function itself.  If the function calls a function of
-another file and that file changes, Numba still loads the old machine code.  Comparing modification
-times is not enough: if an older version of a source file is restored, the file is older than the
-machine code.  Therefore the name of a cached file contains a digest of all sources from which its
-code may be made. Files with other digests are not read.
+Numba's own cache checks only the source file of the function itself. If the function calls a
+function in another file and that file changes, Numba still loads the old machine code.
+
+Here the name of a cached file contains a hash of all source files whose functions the machine code
+may contain. If one of them changes, the hash changes, so the function is compiled again.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ _OTHER = r"\w+" + re.escape(MARK) + r"[0-9a-f]{16}\."  # Python's version, then 
 
 
 class _CompileListener(event.Listener):  # type: ignore[misc]  # Numba has no types
-    """Records whether Numba is compiling; loading compiled code from the cache does not count."""
+    """Counts the compilations that Numba is carrying out at this moment (``depth``).
+
+    Loading compiled code from the cache does not count.
+    """
 
     depth = 0
 
@@ -46,11 +49,11 @@ class _CompileListener(event.Listener):  # type: ignore[misc]  # Numba has no ty
 
 
 def _spare_blas() -> None:
-    """Keep Numba from loading a BLAS library when it loads its first compiled code.
+    """Keep Numba from loading BLAS, the library of linear algebra that SciPy contains.
 
-    BLAS is the library of linear algebra that SciPy brings. Numba tests whether it is there by
-    loading it, which takes 0.2 s of processor time.  Nothing in this package needs BLAS.  If a
-    user's code multiplies matrices, Numba loads BLAS when it compiles that code.
+    When Numba is first used, it tests whether SciPy contains BLAS.  The test loads BLAS, which
+    takes 0.2 s.  No compiled function of this package needs BLAS.  Numba still loads BLAS for a
+    user's function that multiplies matrices.
     """
     from numba.np import linalg
 
@@ -86,20 +89,19 @@ def compiled(
 ) -> Any:
     """Compile ``function`` with Numba at its first call, or now if a ``signature`` is given.
 
-    - ``made_of``: other source files whose functions the code may contain.  If one of these files,
-      the function's own file or a file that they import changes, the function is compiled anew.
-    - ``whole_program``: the compiled functions that this function calls are compiled as part of it,
-      not separately.
-    - ``negative_indices``: whether the program uses negative array indices.  If it uses them
-      although this is False, it reads memory outside the array.
-    - ``rare``: whether this function is seldom called in a whole program.  It is then not inlined
-      in its callers, and the functions that it calls are not inlined in it.
-    - ``apart``: whether this function is not inlined in its callers; functions that it calls may be
-      inlined in it.
+    - ``made_of``: further source files whose functions become part of the machine code.  The
+      function is compiled again if one of these files changes, or its own file, or a file of this
+      package that one of them imports.
+    - ``whole_program``: compile the function and all compiled functions that it calls as one
+      program.  The next three options have an effect only in such a program.
+    - ``negative_indices``: if False, the code is faster, but no array index may be negative.
+    - ``rare``: do not inline this function in its callers, and inline no function in it.
+    - ``apart``: do not inline this function in its callers.
+    - ``options``: options of ``numba.njit``.
 
-    Compiled code is kept in ``NUMBA_CACHE_DIR``, in a folder beside the sources or in the user's
-    cache folder: the first of these that can be written.  If reading or writing there fails, the
-    function is compiled again; its results stay the same.
+    The machine code is kept on disk, in the first of these folders that can be written: the one
+    that the environment variable ``NUMBA_CACHE_DIR`` names, a folder beside the source file, the
+    user's cache folder.  If it cannot be kept or read there, the function is compiled again.
     """
     whole_program = whole_program and not numba.config.DISABLE_JIT
     made = None
@@ -115,10 +117,10 @@ def compiled(
 
 
 def part(function: Callable[..., Any], **options: Any) -> Any:
-    """Prepare ``function`` to be called by compiled functions only, never by Python code.
+    """Prepare ``function`` for calls from compiled functions only, not from Python code.
 
-    It is compiled as a part of every function with the option ``whole_program`` that calls it,
-    directly or through other functions.
+    Its machine code becomes part of every whole program (option ``whole_program`` of ``compiled``)
+    in which it is called.
     """
     if numba.config.DISABLE_JIT:
         return function
@@ -215,9 +217,9 @@ def _imports(path: Path) -> frozenset[Path] | None:
 
 
 def _statements(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """Yield these statements of a Python program and all statements nested in them.
+    """Yield each of these statements of a Python program, and all statements inside it.
 
-    The caller looks for imports. They are statements, so expressions need not be searched.
+    Expressions are left out, because the caller looks for imports, which are statements.
     """
     for node in nodes:
         yield node

@@ -1,9 +1,10 @@
 """Shows the progress of a long simulation on a terminal, in simulated seconds.
 
-The simulator is compiled code. It writes the simulated time to an array and does not hold Python's
-global lock. So another thread can read the time while the simulation runs. If an answer is the mean
-of several runs, the simulated seconds of all runs are added up. So the seconds do not begin at 0
-again with each run. If the answer turns out to need more runs, only the shown total grows.
+The simulator is compiled code. It writes the simulated time to an array, and another thread reads
+the time there.
+
+If a prediction is the mean of several runs, the simulated seconds of all runs are added up. If more
+runs turn out to be needed, the total that is shown grows.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ PATIENCE = 1.0  # s before anything is shown
 
 
 class Series:
-    """Successive runs of a simulator whose results are averaged into one prediction.
+    """Successive runs of a simulator; the mean of their results is one prediction.
 
-    ``wanted`` is the number of runs that the average needs, as far as is known yet.
+    ``wanted`` is the number of runs that the mean needs.  It grows if more turn out to be needed.
     """
 
     def __init__(self) -> None:
@@ -81,9 +82,9 @@ def running(
 
 
 def line(seconds: float) -> str:
-    """The text that shows the progress of the present simulation on the terminal.
+    """The text of the progress line.
 
-    ``seconds`` is the time since ``shown`` began to wait for progress. The text is empty in the
+    ``seconds`` is the time since the ``with`` block of ``shown`` began.  The text is empty in the
     first second, and while no simulation runs.
     """
     if seconds < PATIENCE or not _series:

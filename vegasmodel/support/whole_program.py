@@ -1,27 +1,16 @@
 """Compiles a function and all the compiled functions that it calls as one program.
 
-By default Numba compiles each function to machine code together with copies of all functions that
-it calls. If calls are eight levels deep, the innermost function is compiled eight times. Here each
-function is first translated to LLVM's intermediate language, and no machine code is made of it. The
-function that Python calls is then linked with one copy of each function that it needs, and LLVM
-optimises the whole once. The results stay the same to the last bit, because LLVM is not allowed to
-reorder arithmetic.
+By default Numba compiles each function together with copies of all functions that it calls, so one
+function may be compiled many times. Here each function is first translated to LLVM's intermediate
+language. The function that Python calls is then linked with one copy of each function that it
+needs. LLVM optimises this program once.
 
-LLVM inlines small functions wherever they are called. Two marks of a function prevent this. They
-make the program much smaller, while runs take about as long. A function marked ``apart`` is called
-at many places but needed in few runs; it is not inlined. A function marked ``rare`` seldom runs; it
-is not inlined, and no function that it calls is inlined in it.
+Small functions are inlined in their callers. Two marks prevent this, and make the program smaller:
 
-Four more changes save compile time:
+- ``apart``: the function is not inlined.
+- ``rare``: the function is not inlined, and no function that it calls is inlined in it.
 
-- The functions use no closures, generators or Python objects, so Numba's passes for these are left
-  out.
-- Numba looks up the signature of an operator such as ``+`` once for each combination of operand
-  types, and not at each place in the program.
-- Most of the functions create no arrays.  So Numba need not find out where each of their variables
-  is used for the last time, which it does in order to free arrays.
-- LLVM's optimisations for vectors of numbers are left out. Before the functions are linked, LLVM
-  only simplifies each of them, with a few of its passes.
+To save more compile time, several steps of Numba and LLVM that bring nothing here are left out.
 """
 
 from __future__ import annotations
@@ -64,9 +53,9 @@ SMALL = 300  # LLVM instructions: a function of at most so many is inlined
 
 
 class WholeProgram(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
-    """A compiled function that Python calls, in one program with the functions that it calls.
+    """A function that Python calls, and all compiled functions that it calls, as one program.
 
-    The functions that it calls are of the class ``Part``.
+    The functions that it calls are objects of the class ``Part``.
     """
 
     def __init__(
@@ -87,10 +76,10 @@ class WholeProgram(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
         return types.Dispatcher(self._part)
 
     def compile(self, sig: Any) -> Any:
-        """Make machine code for arguments of these types.
+        """Make the machine code of this function for arguments of these types.
 
-        The code contains all functions of the class ``Part`` that the function calls, directly or
-        not.
+        The code contains every ``Part`` that the function calls, directly or through other
+        functions.
         """
         with (
             global_compiler_lock,
@@ -103,7 +92,10 @@ class WholeProgram(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
 
 
 class Part(CPUDispatcher):  # type: ignore[misc]
-    """A function that only compiled code calls; each ``WholeProgram`` that calls it contains it."""
+    """A function that only compiled code calls.
+
+    Each ``WholeProgram`` that calls it contains its machine code.
+    """
 
     def __init__(
         self,
@@ -118,7 +110,7 @@ class Part(CPUDispatcher):  # type: ignore[misc]
     def compile(self, sig: Any) -> Any:
         """Translate the function to LLVM's intermediate language for arguments of these types.
 
-        The result is entered in Numba's tables. Returns its key in these tables.
+        Returns the key under which Numba finds the translated function.
         """
         arguments, result = sigutils.normalize_signature(sig)
         arguments = tuple(unliteral(kind) for kind in arguments)  # 0 is an integer like others
@@ -164,10 +156,10 @@ def _without_lock_events() -> Iterator[None]:
 
 @contextmanager
 def _without_negative_indices() -> Iterator[None]:
-    """Compile array accesses without the test whether an index is below 0.
+    """Make Numba compile array accesses without a test for negative indices.
 
-    Numba would add the array's length to a negative index. The test takes four instructions at each
-    access to a record.
+    A negative index counts from the end of the array, so Numba normally tests each index.  The code
+    is faster without the tests, but then no index may be negative.
     """
     from numba.np import arrayobj
 
@@ -188,10 +180,10 @@ def _without_negative_indices() -> Iterator[None]:
 
 @contextmanager
 def _without_lifetimes() -> Iterator[None]:
-    """Keep Numba from finding out where each variable of a function is used for the last time.
+    """Let Numba skip its search for the last use of each variable.
 
-    Otherwise Numba would add an instruction there that releases the variable's array, if it holds
-    one.
+    Numba releases an array after the last use of its variable.  So the search can be skipped for
+    functions that create no arrays.
     """
     plain = PostProcessor.run
 
@@ -208,15 +200,16 @@ def _without_lifetimes() -> Iterator[None]:
 
 @contextmanager
 def _with_shortcuts() -> Iterator[None]:
-    """Make three of Numba's functions faster while it compiles; the compiled code stays the same.
+    """Replace three functions of Numba by faster ones while it compiles.
 
-    - The first lists the variables in an instruction.  It now skips parts of the instruction whose
-      type shows that they contain no variable.
-    - The second finds the signature of an operator.  It now does so once for each combination of
-      operands' types, not again at each place in the program.
-    - The third writes a record's type as text.  Numba does this at each access to a field of a
-      record, for the message of an exception that Numba itself catches.  It now writes only the
-      type's name.
+    The compiled code stays the same.
+
+    - One function lists the variables in an instruction.  The faster one skips parts that contain
+      no variable, such as strings.
+    - One function finds the signature of a call from the types of its arguments.  The faster one
+      keeps each signature, and returns it when the same function is called with the same types.
+    - One function writes the type of a record as text, with all its fields.  The faster one returns
+      the type's name, which is a text that exists already.
     """
     instruction: Any = ir.Inst
     function: Any = types.BaseFunction
@@ -249,7 +242,10 @@ def _with_shortcuts() -> Iterator[None]:
 
 
 class _Simplified(JITCodeLibrary):  # type: ignore[misc]
-    """Code in LLVM's language; each of its functions is simplified before the code is linked."""
+    """Code in LLVM's intermediate language.
+
+    Each function of the code is simplified before the code is linked.
+    """
 
     def _optimize_functions(self, module: Any) -> None:
         if not _passes_can_be_chosen():
@@ -267,17 +263,18 @@ class _Simplified(JITCodeLibrary):  # type: ignore[misc]
 
 
 class _Unfinished(_Simplified):
-    """The code of a function (``Part``) in LLVM's intermediate language, not yet optimised.
+    """The code of a ``Part`` in LLVM's intermediate language.
 
-    No machine code is made of it until it is linked into a ``WholeProgram``.
+    No machine code is made of it alone.  It is linked into each ``WholeProgram`` that calls the
+    function, and the whole program is then translated to machine code.
     """
 
     rare = apart = False
 
     def add_ir_module(self, module: Any) -> None:
-        """Add the function's code to this library.
+        """Add the function's code in LLVM's language.
 
-        If the function seldom runs (``rare``), LLVM is told not to inline the functions that it
+        If the function seldom runs (``rare``), LLVM may not inline in it any ``Part`` that it
         calls.
         """
         if self.rare:
@@ -307,7 +304,10 @@ class _Unfinished(_Simplified):
 
 
 class _Whole(_Simplified):
-    """The code of a ``WholeProgram`` in LLVM's language, with that of all functions it calls."""
+    """The code of a ``WholeProgram`` in LLVM's intermediate language.
+
+    It contains the code of all functions that the program calls, directly or not.
+    """
 
     _parts: dict[str, _Unfinished]  # by the names of their functions
     _linking_libraries: list[Any]
@@ -340,9 +340,10 @@ class _Whole(_Simplified):
         passes.run(self._final_module, builder)
 
     def _ask_for_inlining(self, function: Any) -> None:
-        """Tell LLVM to inline a small function, and not to inline a ``rare`` or ``apart`` one.
+        """Tell LLVM whether to inline a function.
 
-        For every other function, LLVM decides by itself.
+        It inlines no ``rare`` function (one that seldom runs) and no ``apart`` one. It inlines
+        every other function of at most ``SMALL`` instructions. For the rest, LLVM decides.
         """
         part = self._parts[function.name]
         if part.rare:
@@ -357,7 +358,10 @@ class _Whole(_Simplified):
 
 @functools.cache
 def _passes_can_be_chosen() -> bool:
-    """Whether this llvmlite lets its user choose LLVM's passes; else Numba's choice is kept."""
+    """Whether the installed llvmlite lets its user choose LLVM's passes.
+
+    If not, LLVM runs the passes that Numba chooses.
+    """
     manager = getattr(llvm, "create_new_function_pass_manager", None)
     return manager is not None and hasattr(manager(), "add_sroa_pass")
 
@@ -366,8 +370,8 @@ def _passes_can_be_chosen() -> bool:
 def _inlining_can_be_asked() -> bool:
     """Whether the installed llvmlite can ask LLVM to inline a function.
 
-    llvmlite before 0.48 attaches the attribute ``alwaysinline`` to the function's return value
-    instead, which is not valid. With such a version, LLVM alone decides which functions to inline.
+    Before version 0.48, llvmlite attaches the attribute ``alwaysinline`` to the function's return
+    value and not to the function. LLVM rejects such code.
     """
     module = llvm.parse_assembly("define void @f() {\n ret void\n}\n")
     module.get_function("f").add_function_attribute("alwaysinline")
@@ -388,10 +392,10 @@ def _symbol(name: str, arguments: Any, *, abi_tags: Any = (), uid: Any = None) -
 
 
 def _listed(context: Any, function: Any, arguments: Any) -> Any:
-    """The signature of an operator for number types, from Numba's own list for the operator.
+    """The signature of an operator for numbers, from Numba's own list of the operator's signatures.
 
-    Returns ``None`` if Numba has no such list, or if the types are not in it.  The lookup saves
-    time: Numba would first try what the operator means for lists, strings, dates and other types.
+    Returns ``None`` if there is no such list, or if it lacks these types of numbers. Without this
+    function, Numba would first try the operator's signatures for lists, strings and dates.
     """
     plain = tuple(unliteral(kind) for kind in arguments)
     for template in function.templates:
@@ -406,10 +410,10 @@ def _listed(context: Any, function: Any, arguments: Any) -> Any:
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _Typing(NopythonTypeInference):  # type: ignore[misc]
-    """Numba's type inference, with one search per operator and combination of operand types.
+    """Numba's type inference, which keeps the signatures of operators that it finds.
 
-    Numba itself would search dozens of candidates for an operator's signature at each ``+`` and
-    ``max`` of the program.
+    Numba itself would search the signature again at each ``+`` and ``max`` of the program, among
+    dozens of candidates.
     """
 
     _name = "whole_program_typing"
@@ -440,7 +444,7 @@ class _Typing(NopythonTypeInference):  # type: ignore[misc]
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _LowerWhole(NativeLowering):  # type: ignore[misc]
-    """Numba's last pass for a ``WholeProgram``: translate it and its parts to machine code."""
+    """The compiler pass that makes the machine code of a ``WholeProgram``."""
 
     _name = "whole_program_lowering"
 
@@ -452,9 +456,9 @@ class _LowerWhole(NativeLowering):  # type: ignore[misc]
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _LowerPart(NativeLowering):  # type: ignore[misc]
-    """Numba's last pass for a ``Part``: translate it to LLVM's intermediate language only.
+    """The compiler pass that translates a ``Part`` to LLVM's intermediate language.
 
-    No machine code is made.
+    It makes no machine code.
     """
 
     _name = "whole_program_part"
@@ -487,10 +491,9 @@ class _LowerPart(NativeLowering):  # type: ignore[misc]
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _LowerRare(_LowerPart):
-    """Numba's last pass for a ``Part`` that seldom runs.
+    """The compiler pass that translates a ``Part`` that seldom runs.
 
-    It works as ``_LowerPart``, and marks the code so that LLVM inlines it nowhere and inlines no
-    function in it.
+    LLVM inlines this ``Part`` nowhere, and no other ``Part`` in it.
     """
 
     _name = "whole_program_rare_part"
@@ -499,10 +502,9 @@ class _LowerRare(_LowerPart):
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _LowerApart(_LowerPart):
-    """Numba's last pass for a ``Part`` that is not inlined.
+    """The compiler pass that translates a ``Part`` that LLVM must not inline.
 
-    It works as ``_LowerPart``, and marks the code so that LLVM inlines it nowhere.  Other functions
-    may be inlined in it.
+    LLVM may inline other functions in it.
     """
 
     _name = "whole_program_apart"
@@ -510,10 +512,10 @@ class _LowerApart(_LowerPart):
 
 
 class _Passes(PassManager):  # type: ignore[misc]
-    """Runs a list of Numba's compiler passes without the checks that Numba makes between them.
+    """Runs a list of Numba's compiler passes without the additional work of Numba's pass manager.
 
-    After every pass, Numba's own pass manager would check the function, repeat its analysis and
-    write its types as text into an event.
+    At every pass, Numba's pass manager would check the function, analyse it again and write its
+    types as text for a log.
     """
 
     def _runPass(self, _: int, one: Any, state: Any) -> None:

@@ -1,7 +1,7 @@
-"""Derives the equations (3) to (11) of the paper `boutremans` in SymPy.
+"""Derives the formulas of Boutremans and Le Boudec on the fairness of TCP Vegas, in SymPy.
 
-The paper is Boutremans and Le Boudec on the fairness of TCP Vegas. Flows that arrive one after
-another are treated, too. Symbols are those of the paper. Windows are in packets, times in seconds.
+The derivations cover equations (3) to (11) of their paper, and the rates of flows that arrive one
+after another. Symbols are those of the paper. Windows are in packets, times in seconds.
 ``derivations()`` lists all derivations.
 """
 
@@ -19,11 +19,12 @@ s, L, C = sp.symbols("s L_n C", positive=True)  # L_n stands for ln n
 
 
 def window() -> Derivation:
-    """Equation (4) of Boutremans and Le Boudec: Vegas's window at rest.
+    """Equation (4) of Boutremans and Le Boudec: Vegas's window W at rest.
 
-    It is derived from equation (1), the definition of the backlog Diff. At rest Diff is alpha. Diff
-    is computed with the over-estimated baseRTT, equation (2). Equation (3) is the paper's
-    intermediate step from Diff = alpha to equation (4).
+    The flow's backlog is Diff = (W/baseRTT - W/RTT) baseRTT by equation (1). Its baseRTT is the
+    propagation delay d plus an over-estimate x, equation (2). Its RTT is d plus the queueing delay
+    Delta. At rest Diff = alpha; solved for W, this is equation (4). Equation (3) is a step on the
+    way.
     """
     base, rtt = d + x, d + Delta
     diff = (W / base - W / rtt) * base  # (Expected - Actual) baseRTT
@@ -49,8 +50,8 @@ def rate() -> Derivation:
 def rate_linux() -> Derivation:
     """The rate at rest of Linux's Vegas, in place of equation (5) of Boutremans and Le Boudec.
 
-    Linux keeps W (RTT - baseRTT)/baseRTT = alpha, with the window W.  A step of the derivation
-    gives the rate also in partial fractions.
+    At rest Linux's window W satisfies W (RTT - baseRTT)/baseRTT = alpha. The last step of the
+    derivation shows that the rate W/RTT is that of equation (5) minus alpha/RTT.
     """
     base, rtt = d + x, d + Delta
     rest = sp.Eq(W * (rtt - base) / base, alpha)
@@ -86,13 +87,16 @@ def no_over_estimate() -> Derivation:
 
 @kinds.checked
 def sensitivities(flows: int = 3) -> tuple[Derivation, Derivation, Derivation]:
-    """Equations (7), (8), (9): the derivatives of ln r_i, where r_i is the rate of flow i = 1.
+    """Equations (7), (8) and (9) of Boutremans and Le Boudec: three derivatives of ln r_1.
 
-    The equations are those of Boutremans and Le Boudec. All flows have the same alpha. Equation (7)
-    is the derivative of ln r_i by the flow's own over-estimate x_i. Equation (8) is that by the
-    over-estimate x_k of flow k = 2. In both, the queueing delay Delta changes too, because by
-    equation (6) the rates must still add up to the capacity. The implicit function theorem gives
-    its change. Equation (9) is the derivative of ln r_i by Delta, with x_i fixed.
+    r_1 is the rate of flow 1. All flows have the same alpha. The derivatives are
+
+    - by x_1, the flow's own over-estimate;
+    - by x_2, the over-estimate of flow 2;
+    - by the queueing delay Delta, with x_1 fixed.
+
+    In the first two, a change of the over-estimate changes Delta, too: by equation (6) the rates
+    must still add up to the capacity.
     """
     over = sp.symbols(f"x1:{flows + 1}", positive=True)
     rates = [rate().derived.subs(x, v) for v in over]
@@ -121,7 +125,8 @@ def sensitivities(flows: int = 3) -> tuple[Derivation, Derivation, Derivation]:
 def cross_corrected(flows: int = 3) -> Any:
     """Equation (8) of Boutremans and Le Boudec with its printed numerator corrected.
 
-    It then equals the derived form. It is for the rate of flow 1 and the over-estimate of flow 2.
+    It is the derivative of ln r_1 by the over-estimate of flow 2, where r_1 is the rate of flow 1.
+    With the correction it equals the second result of ``sensitivities``.
     """
     y = [Delta - v for v in sp.symbols(f"x1:{flows + 1}", positive=True)]
     return -1 / (y[0] + sum(y[1] ** 2 * y[0] / v**2 for v in (y[0], *y[2:])))
@@ -130,9 +135,10 @@ def cross_corrected(flows: int = 3) -> Any:
 def two_arrivals() -> Derivation:
     """Two flows arrive one after the other: the rate of the second over the rate of the first.
 
-    Equation (6) of Boutremans and Le Boudec is solved with x_i = Delta_{i-1}: the over-estimate x_i
-    of flow i is the queueing delay Delta_{i-1} that it finds when it arrives. Delays are in units
-    of alpha/c. The paper prints another result, which it takes from Bonald.
+    The first flow finds no queue, so it over-estimates nothing. The second flow takes the queueing
+    delay that it finds for propagation delay. By equation (6) of Boutremans and Le Boudec the rates
+    add up to the capacity c. Delays are in units of alpha/c, where alpha is the threshold of both
+    flows. The paper prints another result, which it takes from Bonald.
     """
     first = sp.Eq(1 / Delta, 1)
     [wait] = sp.solve(first, Delta)
@@ -178,16 +184,15 @@ def bend_integrand() -> Any:
 def asymptotic() -> tuple[Derivation, Derivation]:
     """Many flows arrive one by one: the queueing delay, and the sum of Bonald's rates.
 
-    With n flows, n large, the delay is Delta_n = n (ln n + C) in units of alpha/c, and the result
-    is the constant C.  A flow that found n - k flows has the rate 1/(Delta_n - Delta_{n-k}).  With
-    s = k/n and Lambda = ln n + C, this difference is n (s Lambda - (1-s) ln(1-s)).  The sum of the
-    rates over k = 1 .. n is expanded in powers of 1/Lambda.  With Euler's constant gamma and the
-    function g of ``bend_integrand`` it is
+    Each flow takes the queueing delay that it finds for propagation delay. With n flows, the delay
+    is about Delta_n = n (ln n + C), in units of alpha/c. A flow that found j flows has the rate
+    1/(Delta_n - Delta_j), in units of the capacity. For large n the sum of the rates is about
 
-        (ln n + gamma)/(Lambda + 1) + (integral of g(s) from 0 to 1)/Lambda^2.
+        (ln n + gamma)/(ln n + C + 1) + g/(ln n + C)^2.
 
-    In units of the capacity the sum must be 1, which gives C. The integral is the sum of
-    1/(m^2 (m+1)) over m >= 1.
+    gamma is Euler's constant, and g the integral of ``bend_integrand`` from 0 to 1. The first
+    result is the C for which the sum is 1, up to the term in 1/ln n. Bonald's formula has C = gamma
+    instead. The second result is the sum for this C.
     """
     k = sp.symbols("k", integer=True, positive=True)
     bend = sp.summation(1 / (k**2 * (k + 1)), (k, 1, sp.oo))

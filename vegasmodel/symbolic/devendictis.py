@@ -1,15 +1,22 @@
-"""Derives the equations (7) to (17) and appendix A of the paper `devendictis` in SymPy.
+"""Derives the formulas of De Vendictis and Baiocchi, from equation (7) to appendix A, in SymPy.
 
-The paper models one Vegas source beside one Reno source. A cycle lasts from one loss to the next.
-It consists of N mini-cycles of one round trip each. Each function takes one step of the paper's
-argument and returns a ``Formula``: the premises, the expression derived from them, and the
-expression as the paper prints it. ``formulas()`` lists all of them. A ``Completion`` is a formula
-that our numeric model adds to the paper.
+Their paper models one Vegas source beside one Reno source. A cycle lasts from one loss to the next.
+It consists of N mini-cycles of one round trip each.
 
-Windows and buffer are in packets. T is the RTT without queueing, in seconds, and mu the capacity in
-packets per second. A loss multiplies Vegas's window by lambda. Mini-cycle a is the first in which
-the two windows fill the link, that is, add up to mu T. W_V1, W_Va and W_VN are Vegas's window in
-the mini-cycles 1, a and N. Reno's windows are named in the same way, with W_R in place of W_V.
+A ``Formula`` contains the premises, the formula derived from them, and the formula as the paper
+prints it. ``formulas()`` lists all of them. A ``Completion`` is a formula that our numeric model
+needs and the paper lacks.
+
+The symbols are:
+
+- mu: the capacity in packets per second.
+- T: the round-trip time without queueing in seconds.
+- B and q: the buffer and the queue in packets.
+- alpha: the number of packets that Vegas keeps in the queue.
+- lambda: the factor by which a loss multiplies Vegas's window.
+- a: the number of the mini-cycle in which the two windows fill the link, that is, add up to mu T.
+- W_V1, W_Va and W_VN: Vegas's window in the mini-cycles 1, a and N, in packets.
+- W_R1, W_Ra and W_RN: Reno's window in the same mini-cycles.
 """
 
 from __future__ import annotations
@@ -57,7 +64,9 @@ class Formula:
 def equilibrium_window() -> Formula:
     """Equation (7) of De Vendictis and Baiocchi: Vegas's window at rest.
 
-    At rest alpha of its packets are queued. The window follows from equations (4), (5) and (6).
+    Three equations give it. By (4) Vegas's share of the capacity is its share of the windows. By
+    (5) the windows add up to the bandwidth-delay product plus the queue. By (6) Vegas's backlog is
+    alpha.
     """
     four = sp.Eq(mu_vegas, W_V / (W_R + W_V) * mu)
     five = sp.Eq(W_V + W_R, M + q)
@@ -87,11 +96,11 @@ def reno_packets() -> Formula:
 
 
 def _saturation() -> dict[Expr, Expr]:
-    """The mini-cycle in which the windows first fill the link after a loss, and both windows then.
+    """Solves equations (11) and (12) for mini-cycle a, in which the windows first fill the link.
 
-    By equation (11) each window grows by one packet per mini-cycle (round trip). By equation (12)
-    they add up to mu T, the bandwidth-delay product, in mini-cycle a. The equations are solved for
-    a and the two windows.
+    Returns a and the windows of Vegas and Reno in this mini-cycle (round trip). By equation (11)
+    each window grows by one packet per mini-cycle after a loss. By equation (12) the two windows
+    add up to the bandwidth-delay product mu T in mini-cycle a.
     """
     vegas = sp.Eq(W_Va, W_V1 + a - 1)
     reno = sp.Eq(W_Ra, W_R1 + a - 1)
@@ -120,9 +129,11 @@ def phase_1() -> tuple[Formula, ...]:
 
 
 def duration() -> Formula:
-    """The duration of a mini-cycle, in which the link sends the windows of Vegas and Reno.
+    """The duration of a mini-cycle (round trip) with a full link: equation (15).
 
-    It is equation (15) of De Vendictis and Baiocchi and follows from equations (13) and (14).
+    It is Vegas's window divided by Vegas's rate, equation (14). By equation (13) this rate is a
+    share of the capacity: Vegas's window divided by the sum of both windows. The equations are
+    those of De Vendictis and Baiocchi.
     """
     delta = sp.Symbol("delta", positive=True)
     thirteen = sp.Eq(mu_vegas, W_V / (W_V + W_R) * mu)
@@ -164,12 +175,12 @@ def phase_2() -> tuple[Formula, ...]:
 
 
 def crossing() -> tuple[Formula, ...]:
-    """Equation (16) of De Vendictis and Baiocchi: the end b of phase 2, and Vegas's window.
+    """Equation (16) of De Vendictis and Baiocchi: Vegas's window at the end b of phase 2, and b.
 
-    Phase 2 begins in mini-cycle (round trip) a, with a full link and no queue. The windows of Vegas
-    and Reno grow by one packet per mini-cycle, so in mini-cycle b the queue is q = 2 (b - a). Phase
-    2 ends when Vegas's window reaches the value at which it rests with this queue, equation (7).
-    The condition is solved for b.
+    Phase 2 begins in mini-cycle (round trip) a. The link is full then, and the queue is empty. The
+    windows of Vegas and Reno each grow by one packet per mini-cycle, so the queue in mini-cycle b
+    is q = 2 (b - a). Phase 2 ends when Vegas's window equals equation (7), its window at rest with
+    this queue.
     """
     queue = 2 * n  # W_V + W_R - mu T after n = b - a mini-cycles of phase 2
     target = equilibrium_window().derived.subs(q, queue)
@@ -194,10 +205,10 @@ def _positive(root: Expr) -> bool:
 
 
 def phase_3() -> tuple[Formula, ...]:
-    """Vegas's window in phase 3, in which it is at rest and follows the queue: equation (17).
+    """Phase 3 of a cycle, in which Vegas is at rest: its window, equation (17), and dW_V/dW_R.
 
-    Vegas keeps its window at rest, equation (7), while Reno's window grows by one packet per
-    mini-cycle (round trip).
+    Reno's window W_R grows by one packet per mini-cycle (round trip), and the queue grows with it.
+    Vegas's window W_V is always the window at rest with the present queue, equation (7).
     """
     reno = W_Rb + i - b
     queue = W_V + W_R - M
@@ -232,10 +243,10 @@ def slope_in_queue() -> Expr:
 
 
 def cycle_count() -> Formula:
-    """The number N of mini-cycles (round trips) from one loss to the next, by Reno's windows.
+    """The number N of mini-cycles (round trips) from one loss to the next.
 
-    It follows from equation (8), and from equation (10) for the last mini-cycle. The paper does not
-    print this formula.
+    By equation (8) a loss halves Reno's window. By equation (10) the window then grows by one
+    packet per mini-cycle, up to W_R(N) at the next loss. The paper does not print this formula.
     """
     eight, ten = sp.Eq(W_R1, W_RN / 2), sp.Eq(W_RN, W_R1 + N - 1)
     [solution] = sp.solve([eight, ten], [W_R1, N], dict=True)
@@ -243,11 +254,11 @@ def cycle_count() -> Formula:
 
 
 def _small_buffer() -> dict[Expr, Expr]:
-    """The windows of appendix A just before and just after a loss, and the round trips of a cycle.
+    """The windows of appendix A at a loss and just after it, and the number N of round trips.
 
-    Appendix A is about small buffers, with which Vegas never reaches its window at rest. There both
-    windows grow by N - 1 packets from one loss to the next, where N is the number of round trips.
-    The five equations for the windows and N are solved.
+    In appendix A the buffer is so small that Vegas never reaches its window at rest. Both windows
+    then grow by one packet per round trip, so by N - 1 packets from one loss to the next. At a
+    loss the two windows together fill the link and the buffer.
     """
     system = [
         sp.Eq(W_VN, W_V1 + N - 1),
@@ -263,10 +274,14 @@ def _small_buffer() -> dict[Expr, Expr]:
 def appendix_a() -> tuple[Formula, ...]:
     """The cycle of appendix A: buffers so small that Vegas never reaches its window at rest.
 
-    Returns formulas for N, P_Reno, P_Vegas, a and Delta.  A cycle lasts from one loss to the next.
-    It has N mini-cycles of one round trip each and the duration Delta.  P_Reno and P_Vegas are the
-    packets sent in a cycle.  In mini-cycle a the two windows fill the link.  As in the paper, the
-    last four are functions of N.
+    A cycle lasts from one loss to the next. Returns formulas for
+
+    - N, the number of its mini-cycles (round trips);
+    - P_Reno and P_Vegas, the packets that Reno and Vegas send in it;
+    - a, the number of the mini-cycle in which the two windows fill the link;
+    - Delta, its duration.
+
+    As in the paper, P_Reno, P_Vegas and a are functions of N. Delta is a function of N and a.
     """
     at = _small_buffer()
     # the windows after the loss in terms of N: W_V (1 - lambda) = N - 1 and W_R/2 = N - 1
@@ -327,7 +342,7 @@ def buffer_threshold() -> Formula:
 
 
 def formulas() -> tuple[Formula, ...]:
-    """All formulas that De Vendictis and Baiocchi print from equation (7) to appendix A."""
+    """Every ``Formula`` of this module: equation (7) to appendix A of De Vendictis and Baiocchi."""
     return (
         equilibrium_window(),
         reno_at_loss(),
@@ -371,12 +386,13 @@ def loss_limited() -> Completion:
 
 
 def held() -> Completion:
-    """The equation for V, the sum of all Vegas windows at a loss, if Vegas stops growing before it.
+    """A quadratic whose root is V - h; V is the sum of all Vegas windows at a loss.
 
-    Vegas stops when its backlog reaches the lower threshold. Let A be the sum of the sources'
-    thresholds and q the queue. By equation (7) the backlog is at its threshold where V = h + X/q,
-    with X = A mu T, the bandwidth-delay product being mu T. Here h = A in the paper and in ns-2,
-    and h = 0 in Linux. The result is a quadratic in V - h.
+    It holds if Vegas stops growing before the loss. Vegas stops when its backlog reaches the lower
+    threshold. By equation (7) V = h + A mu T/q then. A is the sum of the sources' thresholds, mu T
+    the bandwidth-delay product and q the queue. h is A in the paper and in ns-2, and 0 in Linux.
+    The quadratic says that up to this time since the last loss, Vegas and Reno have grown for the
+    same number of round trips.
     """
     v = sp.Symbol("v", positive=True)  # V - h
     edge = X / v  # the queue at which Vegas stops
@@ -390,11 +406,11 @@ def held() -> Completion:
 def meeting() -> Completion:
     """Equation (16) of De Vendictis and Baiocchi for n_vegas Vegas and n_reno Reno sources.
 
-    The equation is quadratic in n, the number of mini-cycles (round trips) from the time at which
-    the windows fill the link, without a queue, until Vegas's backlog reaches the lower threshold.
-    There the queue is q = (n_vegas + n_reno) n, and the Vegas windows add up to h + A mu T/q by
-    equation (7). A is the sum of the sources' thresholds, and mu T the bandwidth-delay product. h
-    is A in the paper and in ns-2, and 0 in Linux.
+    Returns a quadratic whose root n is the number of mini-cycles (round trips) of phase 2.
+    In this phase each window grows by one packet per mini-cycle, so the queue at its end is
+    q = (n_vegas + n_reno) n. It ends when Vegas's backlog reaches the lower threshold. By equation
+    (7) the Vegas windows add up to h + A mu T/q then. A is the sum of the sources' thresholds and
+    mu T the bandwidth-delay product. h is A in the paper and in ns-2, and 0 in Linux.
     """
     grows = sp.Eq(W_Va + n_vegas * n, h + X / ((n_vegas + n_reno) * n))
     quadratic = sp.numer(sp.together(grows.lhs - grows.rhs))
@@ -413,13 +429,16 @@ def catching_up() -> Completion:
 
 
 def following() -> tuple[Completion, ...]:
-    """Sums over the mini-cycles (round trips) of phase 3, as antiderivatives in the queue q.
+    """Four integrals over phase 3, in which Reno fills the queue and Vegas is at rest.
 
-    The sums are taken as integrals of 1, W, q W and V over the mini-cycles. These give the number
-    of mini-cycles, the packets of all flows, the queue weighted by these packets, and the packets
-    of Vegas. V is the sum of the Vegas windows, W = mu T + q that of all windows, and mu T the
-    bandwidth-delay product. In phase 3 Reno's growth fills the queue, and Vegas keeps its window at
-    rest, equation (17).
+    They stand for sums over the mini-cycles (round trips), and are antiderivatives in the queue q.
+    V is the sum of the Vegas windows. W = mu T + q is the sum of all windows, with the
+    bandwidth-delay product mu T. Per mini-cycle, the terms are
+
+    - 1, which gives the number of mini-cycles;
+    - W, which gives the packets of all flows;
+    - q W, which gives the queue weighted by these packets;
+    - V, which gives the packets of Vegas.
     """
     vegas = h + X / q
     reno = M + q - vegas

@@ -1,4 +1,8 @@
-"""Derives the model of Vegas on several links as the maximum of a sum of utilities, in SymPy."""
+"""Derives the rates of Vegas flows on several links in SymPy.
+
+A Vegas flow at rest has the rate r that maximises U(r) - q r. Here U is the flow's utility, and q
+is the queueing delay of its path.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +29,10 @@ def stationarity() -> Derivation:
 
 
 def parking_lot() -> Derivation:
-    """The rate of a flow that crosses all l equal links of a parking lot.
+    """The rate of a Vegas flow that crosses all l links of a parking lot.
 
-    n_long flows cross all l links, and on each link there are n_cross flows more, which cross only
-    this one.
+    The links are equal and lie in a row. n_long flows cross all of them. On each link there are
+    also n_cross flows that cross only this link. No flow over-estimates its baseRTT.
     """
     rate_long = stationarity().derived.subs({x: 0, q: links * price})
     rate_cross = stationarity().derived.subs({x: 0, q: price})

@@ -1,8 +1,9 @@
-"""Derives the equations of the paper `podlesny`, on Rate-Delay services, in SymPy.
+"""Derives the formulas of Podlesny and Williamson on Rate-Delay services, in SymPy.
 
-These are (5) to (7), the fairness index and the buffers. Rates are in packets per second, buffers
-in packets. ``derivations()`` lists all derivations. If a derivation has no ``printed`` formula, its
-result is not in the paper.
+The derivations cover equations (2) to (7) of their paper, the scheduler, the relative fairness and
+the buffer of the delay class. Two more formulas are not in the paper: ``rate_utilization`` and
+``delay_loss``. ``derivations()`` lists all derivations. Rates are in packets per second, buffers in
+packets.
 """
 
 from __future__ import annotations
@@ -53,12 +54,11 @@ def service_rates() -> tuple[Derivation, Derivation]:
 
 
 def scheduler() -> Derivation:
-    """The scheduler's test ``k n_R L_D > n_D L_R``: has class D sent more than its due?
+    """The scheduler's test ``k n_R L_D > n_D L_R``: has class D sent more than its share?
 
-    This is figure 2 of Podlesny and Williamson. L_D and L_R are the volumes that classes D and R
-    have sent. The due of D is lambda L_R, with lambda = n_D/(k n_R) by equation (5), with n_D and
-    n_R flows in the classes. A flow of R is due k times the rate of a flow of D. The test is L_D >
-    lambda L_R, multiplied by k n_R.
+    It stands in figure 2 of Podlesny and Williamson. L_D and L_R are the volumes that classes D and
+    R have sent. n_D and n_R are the numbers of their flows. A flow of R should send k times as much
+    as a flow of D. So D has sent more than its share if L_D/n_D > L_R/(k n_R).
     """
     rate_backlog = L_D - volume_ratio().derived * L_R
     derived = sp.expand(rate_backlog * k * n_rate)
@@ -105,10 +105,11 @@ def delay_buffer() -> Derivation:
 
 
 def vegas_difference() -> Derivation:
-    """Proof that Vegas's ``diff`` is the number of its own packets that are queued.
+    """Equation (2) of Podlesny and Williamson: Vegas's ``diff``.
 
-    These are equations (2) to (4) of Podlesny and Williamson. They hold if BaseRTT is the
-    propagation time.
+    The paper defines it by the expected and the actual rate, equations (3) and (4). It is derived
+    here as the number of the flow's packets in the queue: the flow's rate times its queueing delay.
+    This holds if BaseRTT is the propagation time.
     """
     expected, actual = cwnd / base, cwnd / RTT
     two = (expected - actual) * base
@@ -119,10 +120,12 @@ def vegas_difference() -> Derivation:
 def rate_utilization() -> Derivation:
     """The fraction of its service rate S that class R uses, if all its flows lose simultaneously.
 
-    The class has n AIMD flows of one RTT. A loss multiplies the sum W of the n windows by b, from
-    W_max to b W_max. Then W grows by n packets per round trip. T is the round-trip time without a
-    queue, and M = S T. Below M the link idles, and a round trip lasts T. Above M a round trip lasts
-    W/S. B_R is the buffer, and y = W_max/M = 1 + B_R/M.
+    The class has n AIMD flows with the same RTT. W is the sum of their windows. It grows by n
+    packets per round trip up to W_max. Then a loss multiplies it by b.
+
+    T is the round-trip time without a queue, and M = S T. If W < M, the class uses only a part of
+    S, and a round trip lasts T. If W > M, there is a queue, and a round trip lasts W/S. The result
+    is a function of b and y, where y = W_max/M = 1 + B_R/M with the buffer B_R.
     """
     n = sp.Symbol("n", positive=True)
     idle = sp.integrate(T / n, (W, b * W_max, BDP))  # dt/dW

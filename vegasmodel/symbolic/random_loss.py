@@ -1,9 +1,8 @@
-"""Derives laws of throughput under random loss in SymPy: square-root laws, PFTK, Vegas.
+"""Derives formulas for flows under random loss in SymPy: square-root laws, PFTK and Vegas.
 
-PFTK is the model of Padhye, Firoiu, Towsley and Kurose (1998); each of its terms is derived. p is
-the loss probability of a packet. A loss multiplies the window by d. A receiver sends one ACK for
-every b packets. In the derivations of PFTK, the field ``printed`` of the ``Derivation`` holds the
-formula of the PFTK paper, in which d = 1/2.
+PFTK is the model of Padhye, Firoiu, Towsley and Kurose (1998). A packet is lost with probability p.
+A loss multiplies the window by d. A receiver sends one ACK for every b packets. The PFTK paper
+prints its formulas for d = 1/2; the field ``printed`` of a derivation holds the formula as printed.
 """
 
 from __future__ import annotations
@@ -20,9 +19,10 @@ HALF = sp.Rational(1, 2)
 
 
 def square_root_periodic() -> Derivation:
-    """The constant of the square-root law, rate * RTT * sqrt(b p), with a loss every 1/p packets.
+    """The constant K of the square-root law, K = rate * RTT * sqrt(b p), under periodic losses.
 
-    The window is a periodic sawtooth: it grows from d W to W by one packet in b round trips.
+    One packet of every 1/p packets is lost. The window is a sawtooth: it grows from d W to W by one
+    packet in b round trips, and a loss multiplies it by d.
     """
     rounds = b * (1 - d) * W
     packets = sp.integrate(b * w, (w, d * W, W))
@@ -37,11 +37,12 @@ def square_root_periodic() -> Derivation:
 def moment_step() -> Derivation:
     """The ratio E U^s / E U^(s-1) of two moments of U = b p w^2 / 2, where w is the window.
 
-    Losses are random, with a mean distance of 1/p packets.  The window grows by one packet in b
-    round trips, and a loss multiplies the window by d.  Let the unit of time be the time in which
-    1/p packets are sent.  Then U grows at rate 1.  Losses also come at rate 1, and each multiplies
-    U by d^2.  In the steady state the mean of U^s is constant: growth adds s E U^(s-1) per unit of
-    time, and losses take away E U^s - E (d^2 U)^s.
+    The window grows by one packet in b round trips. Losses are random, and each multiplies the
+    window by d. Time is counted in packets sent: its unit is 1/p packets, the mean distance of two
+    losses. Then U grows at rate 1. Losses also come at rate 1, and each multiplies U by d^2.
+
+    Per unit of time, growth adds s E U^(s-1) to E U^s, and losses take away (1 - d^(2s)) E U^s. In
+    the steady state the two are equal.
     """
     u = sp.Symbol("u", positive=True)
     growth = sp.simplify(sp.diff(u**s, u) / u ** (s - 1))  # times E U^(s-1)
@@ -51,15 +52,15 @@ def moment_step() -> Derivation:
 
 @kinds.checked
 def moment_product(terms: int = 6) -> tuple[Expr, Expr]:
-    """The moment M(s) = E U^s as a product of ``terms`` factors, and the ratio M(s)/M(s - 1).
+    """The moment M(s) = E U^s, approximated by a product, and the ratio M(s)/M(s - 1).
 
     U is b p w^2 / 2 for the window w, and a loss multiplies w by d.  The product is
 
         M(s) = Gamma(1 + s) prod_k (1 - d^(2 (s + k))) / (1 - d^(2 k)),  k = 1 .. terms.
 
-    The ratio of two products is s (1 - d^(2 (s + terms))) / (1 - d^(2 s)), since the other factors
-    cancel.  For many terms d^(2 (s + terms)) vanishes.  What remains is the exact ratio, which
-    ``moment_step`` derives.
+    It is exact for infinitely many terms. Most factors cancel in the ratio, and it becomes
+    s (1 - d^(2 (s + terms))) / (1 - d^(2 s)). With infinitely many terms this is the ratio of
+    ``moment_step``.
     """
 
     def moment(at: Expr) -> Expr:
@@ -71,11 +72,12 @@ def moment_product(terms: int = 6) -> tuple[Expr, Expr]:
 
 
 def square_root_random() -> Derivation:
-    """The constant of the square-root law, rate * RTT * sqrt(b p), under independent losses.
+    """The constant K of the square-root law, K = rate * RTT * sqrt(b p), under independent losses.
 
-    The constant is a function of m = E sqrt(U), where U = b p W^2 / 2 for the window W at a loss.
-    The loss multiplies the window by d; then it grows by one packet in b round trips.  So on
-    average 1/p packets are sent from loss to loss, in b (1 - d) E W round trips.
+    K is a function of m = E sqrt(U), where U = b p W^2 / 2 for the window W at a loss. So the mean
+    of W is m sqrt(2/(b p)). The loss multiplies W by d; then the window grows by one packet in b
+    round trips. From loss to loss there are b (1 - d) E W round trips on average, in which 1/p
+    packets are sent.
     """
     m = sp.Symbol("m", positive=True)
     mean_top = sp.sqrt(2 / (b * p)) * m
@@ -87,10 +89,12 @@ def square_root_random() -> Derivation:
 def pftk_window() -> Derivation:
     """PFTK (13): the mean window W at a loss, from two counts of the packets from loss to loss.
 
-    First count: (1 - p)/p packets arrive until the first loss, and W more are sent after it. Second
-    count: a loss multiplies the window by d, and the window stays at each size for b round trips.
-    So it grows from d W to W in b (1 - d) W round trips. In the round trip of the loss, half a
-    window more is sent on average.
+    First count: on average (1 - p)/p packets are sent before the first lost packet. The lost packet
+    and those behind it are W packets.
+
+    Second count: a loss multiplies the window by d, and the window then keeps each size for b round
+    trips. So it grows to W in b (1 - d) W round trips. One more round trip has W/2 packets on
+    average.
     """
     rounds = b * (1 - d) * W
     counted = rounds / 2 * (d * W + W - 1) + W / 2
@@ -118,9 +122,9 @@ def pftk_limited_rounds() -> Derivation:
 def pftk_timeout_probability() -> Derivation:
     """PFTK (24): the probability that a loss leads to a timeout, for a window of w packets.
 
-    q = 1 - p is the probability that a packet arrives.  Of the w packets of the window, k arrive
-    before the first loss.  Their k ACKs release k more packets.  There is a timeout if fewer than 3
-    of these arrive.
+    q = 1 - p is the probability that a packet arrives. All packets behind the first lost one of a
+    round trip are lost, too. Of the w packets of the window, k arrive. Their k ACKs release k more
+    packets. If fewer than 3 of these arrive, there is a timeout.
     """
     k, m = sp.symbols("k m", integer=True, nonnegative=True)
     q = sp.Symbol("q", positive=True)  # 1 - p
@@ -150,9 +154,9 @@ def pftk_silence() -> Derivation:
 
 
 def hold_windows() -> tuple[Derivation, Derivation]:
-    """Two windows W at which Vegas rests, i.e. at which W (RTT - baseRTT)/RTT = alpha.
+    """Vegas's window W at rest, from W (RTT - baseRTT)/RTT = alpha, in two cases.
 
-    The first is for a given RTT.  The second is for a flow alone on a link of rate c, where
+    In the first case the RTT is given. In the second the flow is alone on a link of rate c, so that
     RTT = W/c.
     """
     rest = sp.Eq(W * (RTT - base) / RTT, alpha)
@@ -167,10 +171,10 @@ def hold_windows() -> tuple[Derivation, Derivation]:
 def repaired() -> Derivation:
     """The probability (1 - p^2)^n that none of n packets causes a timeout.
 
-    The n packets are those of the window behind its first lost packet.  Each packet, and each
-    retransmission, is lost with probability p.  A packet causes a timeout if both the packet and
-    its retransmission are lost.  The formula is compared, for n = 5, with the sum over the number
-    of lost packets.
+    The n packets are those of the window behind its first lost packet. Each packet, and each
+    retransmission, is lost with probability p. There is a timeout if a packet and its
+    retransmission are both lost. The formula is derived for n = 5, as a sum over the number of lost
+    packets.
     """
     n = 5
     chance = sum(sp.binomial(n, j) * p**j * (1 - p) ** (n - j) * (1 - p) ** j for j in range(n + 1))
@@ -178,7 +182,7 @@ def repaired() -> Derivation:
 
 
 def derivations() -> tuple[Derivation, ...]:
-    """All derivations of this module, without ``moment_product``."""
+    """Every ``Derivation`` of this module."""
     return (
         square_root_periodic(),
         moment_step(),

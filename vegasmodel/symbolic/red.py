@@ -1,4 +1,4 @@
-"""Derives in SymPy how RED spaces its drops, and why a RED queue has only one equilibrium."""
+"""Derives RED's drop probability in SymPy, and shows that a RED queue has only one equilibrium."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ n, j = sp.symbols("n j", integer=True, positive=True)
 
 
 def spacing_wait() -> Derivation:
-    """RED's drop probability with ns-2's ``wait_``, which spaces the drops.
+    """RED's drop probability with ns-2's option ``wait_``, which spaces the drops.
 
-    The number of packets from one drop to the next is uniform on m .. 2m - 1.  Here m = 1/p_b,
-    where p_b is the probability that RED takes from its mean queue.  After a drop, packets before
-    packet m pass; packet n >= m is dropped with probability p_b / (2 - n p_b).  So packets
-    m .. m + j - 1 all pass with probability 1 - j/m.
+    RED computes a probability p_b from its mean queue. Let m = 1/p_b. After a drop, the first m - 1
+    packets pass. Packet n >= m is dropped with probability p_b / (2 - n p_b), if those before it
+    passed. So each of packets m .. 2m - 1 is equally likely to be the next that is dropped. The
+    drop probability is 1 over the mean number of packets from drop to drop.
     """
     pass_one = sp.simplify(1 - (1 / m) / (2 - (m + j - 1) / m))  # the j-th packet that is at risk
     pass_all = 1 - j / m
@@ -29,11 +29,12 @@ def spacing_wait() -> Derivation:
 
 
 def spacing_uniform() -> Derivation:
-    """RED's drop probability without ns-2's ``wait_``, the option that spaces the drops.
+    """RED's drop probability without ns-2's option ``wait_``.
 
-    The number of packets from one drop to the next is uniform on 1 .. m - 1, with m = 1/p_b, where
-    p_b is the probability that RED takes from its mean queue.  Packet n after a drop is dropped
-    with probability p_b / (1 - n p_b).
+    RED computes a probability p_b from its mean queue. Let m = 1/p_b. Packet n after a drop is
+    dropped with probability p_b / (1 - n p_b), if those before it passed. So each of packets
+    1 .. m - 1 is equally likely to be the next that is dropped. The drop probability is 1 over the
+    mean number of packets from drop to drop.
     """
     pass_one = sp.simplify(1 - (1 / m) / (1 - n / m))
     pass_all = (m - 1 - n) / (m - 1)
@@ -51,9 +52,12 @@ def falling() -> tuple[Expr, ...]:
         1/r = (R_0 + q/c) sqrt(b p)/K + (T_0 + q/c) min(1, 3 sqrt(3 b p/8)) p (1 + 32 p^2).
 
     R_0 is the RTT and T_0 the timeout without a queue, c the capacity, b the number of packets per
-    ACK, and K the constant of the square-root law.  The first three derivatives are > 0.  The first
-    and second are those of 1/r by q and by p where the minimum is less than 1; the third is that by
-    p where the minimum is 1.  The fourth is the derivative of a Vegas flow's rate by q and is < 0.
+    ACK, and K the constant of the square-root law. The derivatives are
+
+    - of 1/r by q, if the minimum is less than 1: positive;
+    - of 1/r by p, if the minimum is less than 1: positive;
+    - of 1/r by p, if the minimum is 1: positive;
+    - of a Vegas flow's rate by q: negative.
     """
     smooth = (R_0 + q / c) * sp.sqrt(b * p) / K
     stalls = p * (1 + 32 * p**2)

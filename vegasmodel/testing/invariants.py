@@ -20,28 +20,24 @@ NOT_CONSERVED = ("arrivals-bonald",)  # a printed closed form whose rates do not
 
 @kinds.checked
 def counting(prediction: Prediction) -> Floats:
-    """By what fraction of a link's capacity the packets counted may exceed it, [n_links].
+    """By what fraction of a link's capacity the counted packets may exceed it, [n_links].
 
-    Packets are counted during the time T from warm-up to end. The link has the capacity c.  Three
-    effects make the count larger than the packets that crossed the link in T:
+    Packets are counted during a time T, which begins at the end of the warm-up. The link has the
+    capacity c, so it sends at most ``c T`` packets in T. For three reasons more may be counted:
 
-    - Ends of packets.  In T the link sends at most ``c T`` packets, and one more that was already
-      in transmission when T began.  Besides, the count of each of n flows may begin and end in the
-      middle of a packet.  These are n + 1 packets, or more if a flow has packets larger than the
-      scenario's.  In a closed form and in ``fluid`` there is no other effect.
-    - Late counts.  A simulation of packets counts a packet when its ACK is back, a time d after the
-      packet has passed the link.  So packets that passed it before T began may count within T.  If
-      d differs between flows, this adds up to ``c (max d - min d)`` packets (``_lag``).
-    - Order.  ns-2, ns-3 and measurements count packets in order.  So the packets behind a lost
-      packet count only when the lost one has been sent again.  If packets can be lost, up to
-      ``c max(RTT)`` packets and as many as the buffer holds can wait in this way.  ``rounds``
-      counts such packets as they arrive.
+    - Parts of packets. One packet may already be in transmission when T begins. The count of each
+      of n flows may begin or end in the middle of a packet. This makes n + 1 packets, or more if
+      packets of a flow are larger than the scenario's. Closed forms and ``fluid`` have no other
+      reason.
+    - Late counts. ``rounds``, ns-2, ns-3 and measurements count a packet when its ACK is back. So
+      packets that the link sent before T may count in T. On one link with data in one direction,
+      these are at most ``c (max RTT - min RTT)`` packets (``_lag`` has the other cases).
+    - Order. ns-2, ns-3 and measurements count packets in order. So packets behind a lost packet
+      count only after its retransmission. These are at most ``c max RTT`` packets and a full
+      buffer.
 
-    The packets of the last two effects passed the link after the run began and before T began.
-    So they are at most ``c warmup`` packets in all. If a buffer is infinite, the bounds above may
-    be infinite, and only this bound remains.
-
-    The result is the largest possible number of packets of all three effects, divided by ``c T``.
+    The link sent the packets of the last two kinds before T began, in the warm-up. So they are at
+    most ``c warmup`` packets. The result is the sum of all these packets, divided by ``c T``.
     """
     scenario, links = prediction.scenario, prediction.scenario.links
     span = scenario.run.duration - scenario.run.warmup
@@ -58,12 +54,12 @@ def counting(prediction: Prediction) -> Floats:
 
 
 def _lag(scenario: Scenario, link: Link) -> float:
-    """How much the time from the link to the count can differ between packets at this link, s.
+    """How much the time from a packet's transmission to its count can differ between packets, s.
 
-    A packet is counted when its ACK is back at the sender.  On one link with data in one direction,
-    the times differ by at most the difference of the RTTs.  With several links, or with data in
-    both directions, packets or their ACKs also wait in other queues.  The result is then the sum of
-    the longest RTT and of the times in which these queues, if full, empty.
+    A packet counts when its ACK is back at the sender. On one link with data in one direction, the
+    times differ by at most the difference of the RTTs. Otherwise packets and ACKs also wait in
+    other queues. The result is then the longest RTT plus the times that these queues, if full, need
+    to empty.
     """
     rtts = [m.rtt for m in scenario.members if link in scenario.path(m.flow)]
     one_way = len({group.direction for group in scenario.flows}) == 1
@@ -91,10 +87,11 @@ def _behind_a_hole(scenario: Scenario, link: Link) -> float:
 def check(prediction: Prediction) -> None:
     """Raise ``AssertionError`` unless the prediction satisfies the following statements.
 
-    - It has a finite throughput of at least 0 for every flow, or else a reason why there is no
-      answer. The throughput may be missing for a flow that may send nothing between warm-up and
-      end.
-    - No link carries more than its capacity, within the error of counting packets (``counting``).
+    - Without an answer, it has no throughput but a reason.
+    - With an answer, every flow has a finite throughput of at least 0. Only a flow that may send
+      nothing after the warm-up may have none (NaN).
+    - No link carries more than its capacity, within the error of ``counting``. The model
+      ``arrivals-bonald`` is exempt, because its printed formula does not satisfy this.
     - Each baseRTT is positive, and each loss rate lies between 0 and 1.
     """
     if not prediction.applicable:

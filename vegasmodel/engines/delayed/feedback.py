@@ -10,18 +10,19 @@ queue, and the link sends c packets per second. The buffer is full at s = s_max:
 
     c ds/dt = (1 - p) sum_i A_i'(t - f_i) - c,   0 <= s <= s_max                        (D1)
 
-The queue is first in, first out: a packet that reaches it at time u leaves it at time u + s(u). At
-time t sender i knows of its first N_i(t) packets whether they have arrived or were lost. The last
-of these packets reached the queue at the time u_i:
+The queue is first in, first out: a packet that reaches it at time u leaves it at time u + s(u). The
+ACK, or the news of a loss, reaches the sender T_i - f_i seconds later. So at time t sender i knows
+the fate of its first N_i(t) packets. The last of them reached the queue at time u_i:
 
     u_i + s(u_i) = t - (T_i - f_i),   N_i(t) = A_i(u_i - f_i)                           (D2)
 
-The sender sends a packet whenever fewer packets are in flight than the window allows. So packets
-follow ACKs, and after a cut of the window the sender waits for some ACKs:
+The sender sends a packet whenever fewer packets are in flight than the window allows, that is,
+until it has sent N_i + W_i packets. After a cut of the window, N_i + W_i is smaller than A_i, and
+the sender waits for ACKs. So A_i is the largest value that N_i + W_i has had:
 
     A_i(t) = max over v <= t of N_i(v) + W_i(v)                                         (D3)
 
-Each ACK moves the window. Per round trip the window moves by m_i packets:
+Each ACK moves the window by m_i/W_i packets, so the window moves by m_i packets per round trip:
 
     W_i dW_i = m_i dN_i,   m_i in Sgn_i(Diff_i),   Diff_i = W_i (s_i - x_i)/(T_i + s_i) (D4)
 
@@ -29,21 +30,24 @@ Here s_i = s(u_i) is the queueing delay that the ACK reports. Diff_i is the flow
 sender computes it from s_i. Sgn_i(Diff_i) is the set of values that m_i may have. For Reno m_i is
 always 1 (1/2 if the receiver delays ACKs). For Vegas m_i is 1 if Diff_i is below the threshold
 alpha, -1 if Diff_i is above the threshold beta, and 0 in between. At a threshold m_i may have any
-value between those on the two sides.
+value between its values just below and just above the threshold.
 
 In slow start the window grows by the factor e^g per round trip: dW_i = (e^g - 1) dN_i, where the
-constant g depends on the flow's law. After a loss at the full buffer a sender cuts its window once,
-however many packets of that window were lost. Random loss and RED reduce the window smoothly, by
-the mean effect of their drops: dW_i = -p (1 - decrease) W_i dN_i, where ``decrease`` is the factor
-by which one cut multiplies the window. In slow start they do not reduce it. Instead, slow start
-ends with one cut as soon as the expected number of drops reaches 1.
+constant g depends on the flow's law.
 
-RED's drop probability follows from its average queue v. The present queue has c s packets. If n
-packets reach the queue, the distance between v and c s shrinks by the factor (1 - w)^n, where w is
+After a loss at the full buffer a sender cuts its window once, however many packets of that window
+were lost. One cut multiplies the window by the factor ``decrease``. Random loss and RED reduce the
+window smoothly, by the mean effect of their drops: dW_i = -p (1 - decrease) W_i dN_i. In slow start
+the window is not reduced in this way. Instead, slow start ends with one cut as soon as the expected
+number of drops reaches 1.
+
+RED computes its drop probability from its average queue v. The present queue has c s packets. Each
+packet that reaches the queue moves v towards c s, by the fraction w of the difference. Here w is
 RED's weight.
 
-Sources: (D3) Jacobsson et al., "ACK-clocking dynamics", INFOCOM 2008; (D4) the paper
-``boutremans``, (1); RED and mean effect of losses: Misra, Gong and Towsley, SIGCOMM 2000.
+Sources: for (D3) Jacobsson et al., "ACK-clocking dynamics", INFOCOM 2008; for (D4) equation (1) of
+the paper ``boutremans``; for RED and the mean effect of drops Misra, Gong and Towsley, SIGCOMM
+2000.
 """
 
 from __future__ import annotations
@@ -70,7 +74,7 @@ STEP_LIMIT = 3e9  # steps of a flow, which take half an hour
 @kinds.checked
 @dataclass(frozen=True, eq=False)
 class Rest:
-    """An equilibrium in which a run begins: delay and windows were constant before time 0."""
+    """A run's initial equilibrium: up to time 0, queueing delay and windows are constant."""
 
     delay: float  # s, seconds
     window: Floats  # [flow] packets
@@ -78,9 +82,10 @@ class Rest:
 
 @dataclass(frozen=True, eq=False)
 class DelayedRun:
-    """Result of a run: trajectories on a grid of times, and averages for each flow and link.
+    """Result of a run: curves over time, and averages for each flow and for the link.
 
-    An average covers the time after warmup in which the flow is active.
+    The averages cover the time after warmup.  A flow's averages leave out the time in which it is
+    inactive.
     """
 
     time: Floats  # [t] s
@@ -123,18 +128,18 @@ def run(
 ) -> DelayedRun:
     """Integrate the equations of the windows from time 0 to the scenario's ``duration``.
 
-    The result holds each trajectory at ``samples`` evenly spaced times.  ``losers`` and ``packets``
-    have the meanings that they have in ``continuous.run``.  ``step`` is the length of an
-    integration step divided by the shortest propagation RTT of a flow.  The error falls with the
-    square of ``step`` where the motion is smooth.
+    - ``samples`` is the number of times, evenly spaced, at which the result gives the curves.
+    - ``losers`` and ``packets`` mean the same as in ``continuous.run``.
+    - ``step`` is the length of an integration step divided by the shortest propagation RTT.
+    - ``begin`` is an equilibrium in which the run begins.  Without it the network is empty at
+      first.
 
-    A propagation delay between a sender and the queue, in either direction, that is shorter than a
-    step counts as one step.  This changes little, because only the differences between the flows'
-    delays matter.
+    The propagation delay from a sender to the queue, and that from the queue back to the sender,
+    are made at least one step long.  The sum of the two, the flow's propagation RTT, stays the
+    same.
 
-    With ``begin``, the run begins at that equilibrium, which may be the one of a slightly different
-    scenario.  Otherwise it begins with an empty network.  Raises ``ValueError`` where the model has
-    no equation for the scenario (``unsupported`` gives the reason) or would take too long.
+    Raises ``ValueError`` if the model cannot simulate the scenario (``unsupported`` says why), or
+    if the run would take too long.
     """
     reason = unsupported(scenario)
     if reason is not None:
@@ -191,7 +196,7 @@ def run(
 
 
 def at_rest(flows: Flows, way: Floats) -> tuple[Senders, Past]:
-    """The initial state of the senders, and their stored past, for a network empty up to time 0.
+    """The senders' state at time 0, and the stored past, if the network is empty up to time 0.
 
     ``way`` [flow] is the propagation delay from each sender to the queue, in seconds.
     """
@@ -229,10 +234,7 @@ def at_rest(flows: Flows, way: Floats) -> tuple[Senders, Past]:
 
 
 def chances(scenario: Scenario) -> Chance:
-    """The probabilities with which the scenario's link drops packets although its buffer has room.
-
-    They come from random loss and from the parameters of RED, if the link has it.
-    """
+    """The scenario's parameters of random loss and RED, by which the link drops packets."""
     link, queue = scenario.links[0], scenario.links[0].queue
     if not isinstance(queue, Red):
         return Chance(link.loss, False, 0.0, 1.0, 0.0, False, 1.0)
@@ -245,11 +247,11 @@ def chances(scenario: Scenario) -> Chance:
 def resting(
     flows: Flows, way: Floats, rest: Rest, c: float, chance: Chance
 ) -> tuple[Senders, Past]:
-    """The initial state of the senders, and their stored past, for an equilibrium up to time 0.
+    """The senders' state at time 0, and the stored past, for a run that begins in equilibrium.
 
-    ``rest`` is this equilibrium.  ``way`` [flow] is the propagation delay from each sender to the
-    queue in seconds, and ``c`` the capacity in pkt/s.  All rates were constant before time 0, so
-    two points in time describe the whole past.
+    ``rest`` is the equilibrium.  All rates were constant before time 0, so two points in time
+    describe the whole past.  ``way`` [flow] is the propagation delay from each sender to the queue
+    in seconds, and ``c`` the capacity in pkt/s.
     """
     y, past = at_rest(flows, way)
     s, W = rest.delay, np.asarray(rest.window, dtype=np.float64)

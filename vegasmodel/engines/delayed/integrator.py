@@ -3,23 +3,24 @@
     y'(t) = f(t, y(t), z),   z_k = y(t - tau_k(t, y(t))),   y(t) = phi(t) for t <= t_0
 
 Here y is the state, tau_k is the k-th delay, and phi is the given past before the start t_0. The
-method is the Runge-Kutta pair 5(4) of Dormand and Prince. It also gives a polynomial for the
-solution within each step, the dense output. The past values z_k are read from these polynomials.
+method is the Runge-Kutta pair 5(4) of Dormand and Prince. It also yields a polynomial for each
+step, the dense output, which gives the solution at any time in the step. The past values z_k come
+from these polynomials.
 
-Delays and events need four additions:
+Because of delays and events, the integrator adds four things to this method:
 
-* Breaks: a break of order n is a time at which the n-th derivative of the solution jumps (order 0:
-  the solution itself). The start is a break, and so is each event. When a delayed time t - tau_k
-  passes a break of order n, the solution gets a new break of order n + 1. The integrator ends a
-  step whenever a delayed time passes a break of order 5 or less. Breaks of higher orders do not
-  harm a method of the fifth order.
+* Breaks: a break of order n is a time at which the n-th derivative of the solution jumps. At a
+  break of order 0 the solution itself jumps. The start is a break, and so is each event. If the
+  delayed time t - tau_k passes a break of order n, then t is a break of order n + 1. A step ends
+  when a delayed time passes a break of order 5 or less. Breaks of higher orders are ignored, as
+  they do not make a method of order 5 less accurate.
 * Short delays: if a delay is shorter than the step, f needs the solution inside the step. The step
   is then computed repeatedly, each time from its previous result, until it converges. If a delay
-  becomes negative in this iteration, a shorter step is tried. If the delay is negative however
-  short the step is, the run ends, and its status says so.
-* Events: an event occurs where a given function of time and state crosses 0. The function is
-  evaluated at several points of each step, by the dense output. If its sign changes between two
-  points, Brent's method finds the root between them. An event may change the state.
+  becomes negative in this iteration, a shorter step is tried. If the delay is negative in the
+  shortest possible step, too, the run ends, and its status says so.
+* Events: an event occurs when a given function of time and state crosses 0. The function is
+  evaluated at several points of each step. If its sign changes between two points, Brent's method
+  finds the time of the event. An event may change the state.
 * Memory: with the argument ``keep`` the integrator stores only the last ``keep`` seconds of the
   solution. No delay may be longer.
 
@@ -63,12 +64,11 @@ AFTER = 1e-3  # part of a step after an event at which its sign is known again
 @kinds.checked
 @dataclass(frozen=True)
 class Event:
-    """An event occurs when ``function(t, y)`` crosses 0.
+    """An event of the integration: it occurs when ``function(t, y)`` crosses 0.
 
-    ``direction`` is 1 if only a rising function counts, -1 if only a falling one counts, and 0 if
-    both do.  When the event occurs, ``action(t, y)`` is called.  It returns the state with which
-    the integration continues, or None to keep the state; it may also change the differential
-    equation.  With ``terminal``, the event ends the integration.
+    With ``direction`` 1 only a rising function counts, with -1 only a falling one, and with 0 both.
+    When the event occurs, the integrator calls ``action(t, y)``, and continues with the state that
+    this function returns.  With ``terminal`` the event ends the integration.
     """
 
     function: Callable[[float, Floats], float]
@@ -87,10 +87,10 @@ class Occurrence(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The result of ``integrate``; called as a function of time, it gives the solution.
+    """The solution that ``integrate`` returns; it can be called as a function of time.
 
-    The argument is a time, or an array [t] of times, within the part of the run that is kept.  The
-    result is the state y at each time.
+    Called with a time, or with an array of times, it returns the state y at each time.  With the
+    argument ``keep`` of ``integrate``, only the last part of the solution is stored.
     """
 
     time: Floats  # [step] ends of the steps, t_0 first
@@ -140,8 +140,9 @@ class _Stepper:
     def attempt(self, t: float, y: Floats, h: float) -> tuple[Piece, Floats, float]:
         """Try one step of length h from time t and state y.
 
-        Returns the step's polynomial, the state at its end, and its error divided by the tolerance.
-        The error is inf if the step had to be iterated and the iteration did not converge.
+        Returns a polynomial that gives the solution within the step, the state at the end of the
+        step, and the error divided by the tolerance.  If a delay is shorter than h, the step is
+        computed repeatedly; the error is infinite if this does not converge.
         """
         memory = self.memory
         memory.current, memory.used_current = None, False
@@ -170,9 +171,10 @@ class _Stepper:
             memory.current = None
 
     def first_step(self, t: float, y: Floats, span: float) -> float:
-        """The length of a first step, so short that an Euler step changes y by 1 % of its size.
+        """The length of a first step: at its present rate of change, y changes by 1 % in it.
 
-        If y or its derivative is nearly 0, the length is a thousandth of ``span``.
+        ``span`` is the time left, and the step is at most that long.  If y or its derivative is
+        nearly 0, the length is a thousandth of ``span``.
         """
         slope = self.slope(t, y)
         size, speed = self.norm(y, y, y), self.norm(slope, y, y)
@@ -202,11 +204,12 @@ def integrate(
     - ``history`` gives the states before the start: a function of time or a constant state.
     - ``lags`` are the delays tau in seconds: numbers, or functions ``tau(t, y, past)``, where
       ``past(u)`` is the state at an earlier time u.  The delayed time t - tau must grow with t.
-    - ``start`` is the state at ``span[0]``, if it differs from that of ``history``.
+    - ``start`` is the state at ``span[0]``.  Without it ``history`` gives this state.
     - ``sample`` holds the times, in any order, at which the solution is wanted.
-    - ``keep`` is the length of the past that is kept, in seconds.  No delay may be longer.
+    - ``keep`` is the time in seconds for which past states are stored.  No delay may be longer.
 
-    Wrong arguments raise ``ValueError``; ``Solution.status`` reports a later failure.
+    Wrong arguments raise ``ValueError``.  If the integration fails later, ``Solution.status`` says
+    why.
     """
     t, end = float(span[0]), float(span[1])
     if not end > t:
@@ -308,10 +311,10 @@ class _Run:
     def _next(
         self, t: float, y: Floats, h: float, last_error: float
     ) -> tuple[Piece, Floats, float, int | None, float] | str:
-        """Make the next step from time t.
+        """Make the next step from time t; h is the length that is tried first.
 
-        Returns the result of ``_step`` or, if no step is possible, a text that says why. h is the
-        step length to try first.  If h is 0, ``first_step`` gives this length.
+        If h is 0, ``first_step`` chooses this length.  Returns what ``_step`` returns or, if no
+        step is possible, a text with the reason.
         """
         try:
             self.memory.pass_now(t, y)
@@ -326,12 +329,19 @@ class _Run:
     def _step(
         self, t: float, y: Floats, h: float, last_error: float
     ) -> tuple[Piece, Floats, float, int | None, float] | None:
-        """Try steps of ever shorter length from time t until the error of one is small enough.
+        """Try shorter and shorter steps from time t until the error of a step is small enough.
 
-        Returns the polynomial of that step, the state at its end, its error, the order of the
-        derivative that jumps at its end (None if none does), and the length to try for the next
-        step. If the step would become too short, the function returns None or, if the reason is a
-        delay that falls below 0, raises NegativeDelayError.
+        Returns five values:
+
+        - the polynomial that gives the solution within the step,
+        - the state at the end of the step,
+        - the error divided by the tolerance,
+        - the order of the break that a delayed time reaches at the end of the step, or None,
+        - the length to try for the next step.
+
+        A break of order n is a time at which the n-th derivative of the solution jumps.  Returns
+        None if the step would become too short.  If a negative delay is the reason for that, the
+        function raises ``NegativeDelayError`` instead.
         """
         remaining, negative = self.end - t, None
         while True:
@@ -360,11 +370,11 @@ class _Run:
             h *= max(0.2, 0.9 * error**-0.2) if math.isfinite(error) else 0.25
 
     def _crossing(self, piece: Piece, new: Floats) -> tuple[float, int] | None:
-        """The first time within the step at which a delayed time t - delay reaches a break.
+        """Find where in the step a delayed time t - delay first reaches a break.
 
-        A break is a time at which the solution or one of its derivatives jumps.  Returns the time
-        since the start of the step, and the order of the derivative that jumps at the break (0 for
-        the solution itself).  Returns None if no delayed time reaches a break within the step.
+        A break of order n is a time at which the n-th derivative of the solution jumps; n = 0 is
+        the solution itself.  Returns the time from the start of the step to this point, and the
+        order of the break.  Returns None if no delayed time reaches a break within the step.
         """
         first: tuple[float, int] | None = None
         memory, t, h = self.memory, piece.start, piece.h
@@ -391,10 +401,9 @@ class _Run:
         return first
 
     def _first_events(self, piece: Piece) -> list[tuple[float, int]]:
-        """The earliest event in the step, as a list of its time and its index.
+        """The first events in the step, as a list of pairs: the time and the index of the event.
 
-        The list is empty if no event occurs. It has several entries if several events occur at this
-        earliest time.
+        All pairs have the same time.  The list is empty if no event occurs in the step.
         """
         roots = []
         for index, event in enumerate(self.events):

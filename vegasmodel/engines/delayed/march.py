@@ -40,7 +40,7 @@ class Past(NamedTuple):
 
 
 class Senders(NamedTuple):
-    """The senders' state, in arrays with one entry per flow; functions change it in place."""
+    """The senders' state: arrays with one entry per flow, which the simulation changes in place."""
 
     forward_delay: Floats  # f_i: seconds from the sender to the queue
     window: Floats
@@ -60,10 +60,7 @@ class Senders(NamedTuple):
 
 
 class Chance(NamedTuple):
-    """The probabilities with which the link drops packets although its buffer has room.
-
-    Random loss, RED, or both cause these drops.
-    """
+    """The parameters of random loss and RED, which drop packets although the buffer has room."""
 
     loss: float  # of every packet
     red: bool  # RED too, by the average queue
@@ -75,7 +72,7 @@ class Chance(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """Sums and time integrals since warmup or the last reset, from which averages follow."""
+    """Sums and time integrals for averages; they start at time 0, and again from 0 at warmup."""
 
     delivered: Floats  # [flow] packets
     acked: Floats  # [flow] packets, lost ones among them
@@ -87,9 +84,10 @@ class Totals(NamedTuple):
 
 @jit
 def between(times: Floats, values: Floats, k: int, last: int, t: float) -> float:
-    """The value at time t of a curve that is linear between the points (``times``, ``values``).
+    """The value at time t of a curve: straight lines join the points (``times``, ``values``).
 
-    ``times[k]`` is the last of the times that is not after t.  The points end at index ``last``.
+    ``times[k]`` is the last of the times up to t.  ``last`` is the index of the last point; after
+    it the curve is constant.
     """
     if k >= last:
         return float(values[last])
@@ -126,8 +124,10 @@ def arrive(y: Senders, past: Past, last: int, t: float, came: Floats) -> float:
 def dropped(chance: Chance, mean: float) -> float:
     """Probability that random loss or RED drops a packet at an average queue of ``mean`` packets.
 
-    RED drops the fraction 2 p_b/(3 - p_b) of the packets, where p_b is its base probability at that
-    average.  The fraction is not p_b because ns-2 (option ``wait_``) spaces RED's drops.
+    RED computes a base probability p_b from the average queue.  With the option ``wait_`` of ns-2,
+    the distance from one drop of RED to the next lies between 1/p_b and 2/p_b - 1 packets, and all
+    distances in this range are equally likely.  The mean distance is (3/p_b - 1)/2 packets, so RED
+    drops the fraction 2 p_b/(3 - p_b) of the packets.
     """
     if not chance.red or mean <= chance.low:
         return chance.loss
@@ -140,10 +140,10 @@ def dropped(chance: Chance, mean: float) -> float:
 
 @jit
 def averaged(chance: Chance, mean: float, came: float, queue: float) -> float:
-    """RED's average queue after ``came`` packets have arrived; before them it was ``mean``.
+    """RED's average queue, in packets, after ``came`` more packets have arrived.
 
-    Each packet moves the average towards the present queue, ``queue``, by the fraction ``weight``
-    of their difference. Queue and averages are in packets.
+    ``mean`` is the average before they arrive.  Each packet moves the average towards the present
+    queue (``queue``), by the fraction ``weight`` of the difference between the two.
     """
     if chance.weight >= 1.0:
         return queue
@@ -155,14 +155,16 @@ def averaged(chance: Chance, mean: float, came: float, queue: float) -> float:
 def queue_step(
     y: Senders, past: Past, last: int, h: float, c: float, s_max: float, loss: float, came: Floats
 ) -> tuple[float, float, float]:
-    """Advance the queue by at most h seconds, less if it becomes empty or full before.
+    """Advance the queue by h seconds, or less if it becomes empty or full before.
 
-    Returns the step's length in seconds, the queueing delay s at its end, and the number of packets
-    that overflow.  The delay follows c ds/dt = (1 - p) sum_i A_i'(t - f_i) - c, within 0 .. s_max.
-    Here c is the capacity, and p (``loss``) is the probability that a packet is dropped although
-    the buffer has room.  Flow i's packets need f_i seconds from the sender to the queue.  So at
-    time t the packets have reached the queue that flow i had sent by t - f_i; their number is
-    A_i(t - f_i).  A_i' is the derivative of A_i.
+    Returns the length of the step in seconds, the queueing delay s at its end, and the number of
+    packets that overflow.  The delay stays within 0 .. s_max and follows
+
+        c ds/dt = (1 - p) sum_i A_i'(t - f_i) - c.
+
+    Here c is the capacity in pkt/s, and p (``loss``) is the probability that random loss or RED
+    drops a packet.  A_i(t) is the number of packets that flow i has sent by time t, and A_i' is its
+    derivative.  A packet of flow i reaches the queue f_i seconds after it is sent.
     """
     t, s = past.time[last], past.delay[last]
     equal = TINY * h + CLOCK_ERROR * t
@@ -204,14 +206,14 @@ def drop(
 ) -> None:  # fmt: skip
     """Decide which flows lose the packets that overflow in a step, and when their senders learn it.
 
-    ``losers`` says which flows may lose packets: ``ALL`` flows; those whose windows grew when they
-    sent the packets (``GROWING``); or the loss-based ones among the latter (``LOSS_BASED``). These
-    flows share the loss in proportion to the packets that reach the queue in the step. If more
-    packets overflow than these flows have sent to the queue in the step, all flows share the loss.
+    ``losers`` selects the flows that can lose packets: ``ALL`` flows; those whose windows grew when
+    they sent the packets (``GROWING``); or the loss-based flows among these (``LOSS_BASED``).  The
+    selected flows share the loss in proportion to their arrivals at the queue in the step.  If the
+    loss exceeds these arrivals, all flows share it.
 
-    The usual choice is ``GROWING``. A source whose window is constant or falls sends one packet per
-    ACK, and this packet fits into the place that the packet just acknowledged has left. Only a
-    source whose window grows sends additional packets, which do not fit.
+    ``GROWING`` is the usual choice.  A source whose window does not grow sends at most one packet
+    per ACK, so it does not make the queue longer.  Only a source whose window grows sends
+    additional packets, for which the full buffer has no room.
     """
     n, t = came.size, past.time[last]
     mine = np.zeros(n, np.bool_)
@@ -236,9 +238,9 @@ def drop(
 def reach(W: float, to: float, g0: float, g1: float, e: float) -> float:
     """The fraction of a step after which the backlog reaches the threshold e.
 
-    During the step the window W goes linearly from ``W`` to ``to``.  The ratio g of backlog to
-    window goes linearly from ``g0`` to ``g1``.  So the backlog W g is quadratic in time, and
-    W g = e has two solutions.  The result is the one that lies within the step.
+    The backlog is W g.  In the step the window W goes linearly from ``W`` to ``to``, and the factor
+    g goes linearly from ``g0`` to ``g1``.  So W g = e is a quadratic equation for the time, and the
+    function returns its solution within the step.
     """
     dW, dg = to - W, g1 - g0
     a, b, f = dW * dg, W * dg + g0 * dW, W * g0 - e
@@ -256,12 +258,12 @@ def avoid(
     W: float, acks: float, climb: float, g0: float, g1: float, lower: float, upper: float,
     floor: float, cap: float,
 ) -> float:  # fmt: skip
-    """The window at the end of a step of congestion avoidance in which ``acks`` ACKs arrive.
+    """The window after a step of congestion avoidance in which ``acks`` ACKs arrive.
 
-    The window W follows W dW = m dN, where N counts ACKs.  The backlog is W g, and in the step the
-    factor g goes from ``g0`` to ``g1``.  The growth m per round trip is ``climb`` while the backlog
-    is below the threshold ``lower``, -1 while it is above ``upper``, and 0 between them.  The
-    result lies between ``floor`` and ``cap``.
+    An ACK changes the window W by m/W packets, so W changes by m packets per round trip.  The law
+    chooses m by the backlog W g: m is ``climb`` if the backlog is below ``lower``, -1 if it is
+    above ``upper``, and 0 in between.  In the step the factor g goes from ``g0`` to ``g1``.  The
+    window stays between ``floor`` and ``cap``.
     """
     up = max(min(np.sqrt(W * W + 2.0 * climb * acks), cap), W)
     down = min(max(np.sqrt(max(W * W - 2.0 * acks, 0.0)), floor), W)
@@ -289,10 +291,11 @@ def avoid(
 
 @jit
 def loss_report(p: Flows, y: Senders, past: Past, last: int, i: int, t: float) -> float:
-    """Process the ACKs and the news of losses that reach flow i by time t, and change its window.
+    """Process the ACKs and the reports of losses that reach the sender of flow i by time t.
 
-    Returns how many packets the sender has learned to be lost, by a full buffer, random loss or
-    RED.
+    Outside fast recovery the window then changes as ``move`` says.  Returns the number of lost
+    packets of which the sender learns now, whether the full buffer, random loss or RED dropped
+    them.
     """
     at = t - p.rtt[i] + y.forward_delay[i]
     k = index(past.exit, y.inward[i], last, at)
@@ -319,19 +322,18 @@ def loss_report(p: Flows, y: Senders, past: Past, last: int, i: int, t: float) -
 
 @jit
 def move(p: Flows, y: Senders, i: int, acks: float, g0: float, g1: float, tossed: float) -> float:
-    """The window of flow i after a step, in which its sender learns the fate of ``acks`` packets.
+    """The window of flow i after a step in which its sender learns the fate of ``acks`` packets.
 
-    These packets were acknowledged or lost. Random loss or RED dropped ``tossed`` of them although
-    the buffer had room. During the step the ratio of backlog to window goes from ``g0`` to ``g1``.
+    Each of these packets was delivered or lost.  Random loss or RED dropped ``tossed`` of them.  In
+    the step the ratio of backlog to window goes from ``g0`` to ``g1``.
     """
     W, cap, floor = y.window[i], p.max_window[i], p.min_window[i]
-    # Random loss and RED drop packets although the buffer is not full. `tossed` is the expected
-    # number of these drops that the sender detects in this step; it need not be a whole number. In
-    # TCP a drop multiplies the window W by `decrease`, so W loses (1 - decrease) W at once. In this
-    # model W falls smoothly, at the rate (1 - decrease) W per drop (Misra, Gong and Towsley 2000).
-    # So all drops of the step together multiply W by exp(-(1 - decrease) tossed). The code
-    # multiplies W by the square root of this factor before W grows in this step, and by the square
-    # root again afterwards.
+    # `tossed` is the expected number of drops by random loss and RED that the sender detects in
+    # this step. In TCP one drop multiplies the window W by `decrease`. In this model the drops
+    # reduce W smoothly, by the factor exp(-(1 - decrease) tossed) (Misra, Gong and Towsley 2000).
+    # In the same step, ACKs move W. So W is multiplied by the square root of the factor before the
+    # ACKs move it, and by the square root again afterwards. This symmetric order keeps the error
+    # small (Strang splitting).
     yields = np.exp(-0.5 * (1.0 - p.decrease[i]) * tossed)
     if y.in_slow_start[i]:
         y.expected[i] += tossed
@@ -352,13 +354,12 @@ def move(p: Flows, y: Senders, i: int, acks: float, g0: float, g1: float, tossed
 
 @jit
 def may_send(p: Flows, y: Senders, i: int, t: float, sent: float) -> float:
-    """The number of packets that flow i may have sent by time t: max(A, N + W).
+    """The number of packets that flow i may have sent by time t: the larger of A and N + W.
 
-    This is equation (D3) of ``feedback.py``. A (``sent``) is the number of packets sent so far. N
-    is the number of packets of which the sender knows whether they arrived, and W is the window.
-    After a cut of the window N + W is less than A, so the sender sends nothing until ACKs have made
-    N + W larger than A. The sender spreads its first window evenly over a round trip of the empty
-    network.
+    A (``sent``) is the number of packets sent so far, and W is the window.  N is the number of
+    packets that the sender knows to be delivered or lost.  After a cut of the window N + W is less
+    than A, so the sender waits for ACKs.  In its first round trip a flow has no ACKs, and sends its
+    initial window at a constant rate.
     """
     if not p.start[i] <= t < p.stop[i]:
         return sent
@@ -370,9 +371,9 @@ def may_send(p: Flows, y: Senders, i: int, t: float, sent: float) -> float:
 
 @jit
 def occur(p: Flows, y: Senders, t: float, cuts: np.ndarray) -> float:
-    """Process the events due at time t: a flow starts or stops, or a sender detects a loss.
+    """Start and stop the flows that are due at time t, and cut windows where a loss is detected.
 
-    A sender that detects a loss cuts its window.  Returns the time of the next event.
+    Returns the next time at which a step has to end.
     """
     due = np.inf
     for i in range(y.window.size):
@@ -399,11 +400,11 @@ def occur(p: Flows, y: Senders, t: float, cuts: np.ndarray) -> float:
 
 @making
 def room(y: Senders, past: Past, last: int) -> tuple[Past, int]:
-    """Make space for the entries of more steps in the arrays of the stored past.
+    """Make room for more entries in the arrays of the stored past.
 
-    Entries that no flow reads any more are removed.  If more than half of the entries are still
-    needed, the arrays become twice as long.  Returns the new arrays and the index of the last step
-    in them.
+    Entries that no flow needs any more are removed.  If the other entries fill more than half of
+    the arrays, the arrays become twice as long.  Returns the new arrays and the index of their last
+    entry.
     """
     n = y.window.size
     oldest = last

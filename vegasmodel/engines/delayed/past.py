@@ -58,10 +58,10 @@ class ForgottenError(ValueError):
 
 
 class Memory:
-    """The solution so far: the given past, the polynomials of the steps, and the breaks.
+    """The solution so far: the given past, a polynomial for each step, and the breaks.
 
-    A break is a time at which the solution or one of its derivatives jumps.  For each delay the
-    class counts how many breaks the delayed time t - delay has passed.
+    A break is a time at which the solution or one of its derivatives jumps.  ``passed[k]`` is the
+    number of breaks up to the delayed time t - delay of the k-th delay.
     """
 
     def __init__(self, history: Past, start: float, order: int, lags: Sequence[Lag]) -> None:
@@ -85,12 +85,11 @@ class Memory:
             del self.pieces[:cut], self.starts[:cut]
 
     def at(self, u: float, low: float = -math.inf, high: float = math.inf) -> Floats:
-        """The state y(u), read from the stored polynomials.
+        """The state y(u), from the stored polynomials or, before the start, from the given past.
 
-        A break is a time at which the solution or one of its derivatives jumps.  ``low`` and
-        ``high`` are two successive breaks, and the state is read from the solution between them.
-        If u lies outside this interval, the polynomial of the step at its nearer end is continued
-        to u.
+        ``low`` and ``high`` are two successive breaks: times at which the solution or one of its
+        derivatives jumps.  Only the steps between these two breaks are used.  If u lies outside the
+        interval, the polynomial of the step nearest to u is extrapolated to u.
         """
         inside = min(max(u, low), high)
         if inside < self.t0 or high <= self.t0:
@@ -151,5 +150,8 @@ class Memory:
 
 
 def rounding(t: float) -> float:
-    """The largest difference in seconds that rounding errors can make between two times near t."""
+    """The difference in seconds up to which two times near t are treated as equal.
+
+    It allows for rounding errors.
+    """
     return 1e-14 * max(1.0, abs(t))

@@ -1,17 +1,19 @@
 """Simulates thousands of scenarios at once with differential equations; it returns averages only.
 
-If every flow of a scenario has ``variant = "paper"`` (TCP as the papers describe it) and a law of
-this package, and if the link is drop-tail without random loss, then all windows change
-continuously. Such scenarios are put into arrays and solved together, by one of two engines:
+Scenarios whose windows change continuously are put into arrays and solved together. Windows change
+continuously if every flow has ``variant = "paper"`` (TCP as the papers describe it) and a law of
+this package, and if the link is drop-tail without random loss. The argument ``engine`` chooses one
+of two engines:
 
 * ``threads`` runs compiled code with one thread per core. Its averages equal those of single runs
   bit for bit.
 * ``jax`` advances all scenarios at the same time with JAX. It is meant for a GPU; on a CPU it is
   slower than ``threads``.
 
-Once the windows of a scenario move in cycles that repeat, both engines skip whole cycles. Scenarios
-whose windows do not change continuously, for example those with the TCP of ns-2 or Linux, are
-simulated one by one, on several threads.
+When the cycles of a scenario's windows repeat, both engines skip whole cycles.
+
+All other scenarios, for example those with the TCP of ns-2 or Linux, are simulated one by one, on
+several threads.
 """
 
 from __future__ import annotations
@@ -48,11 +50,11 @@ SHARE = 64  # scenarios that a thread takes at a time
 
 @dataclass(frozen=True, eq=False)
 class BatchRun:
-    """Results of a batch of scenarios: averages from warmup to duration, while a flow is active.
+    """Results of a batch of scenarios, in arrays with one row per scenario.
 
-    The arrays have room for the scenario with the most flows.  For a scenario with fewer flows, the
-    remaining values are NaN.  All values of a scenario that failed are NaN, and its ``ok`` is
-    false.
+    The averages cover the time after warmup.  A flow's averages leave out the time in which it is
+    inactive.  A row has one entry per flow; rows of scenarios with fewer flows than others end with
+    NaN.  If a scenario fails, its ``ok`` is false and all its averages are NaN.
     """
 
     throughput: Floats  # [scenario, flow] pkt/s
@@ -67,9 +69,9 @@ class BatchRun:
 def pack(scenarios: Sequence[Scenario], *, packets: bool | None = None) -> Batch:
     """Put scenarios into arrays, so that they can be simulated together.
 
-    In these arrays all flows change their windows at every instant, whatever TCP implementation
-    they run.  Raises ``ValueError``, which names the scenario, if the model has no equation for one
-    of them.
+    In the simulation of these arrays all windows change continuously, even those of a TCP
+    implementation that changes its window once per round trip.  If the model cannot simulate one of
+    the scenarios, the function raises ``ValueError``, which names the scenario.
     """
     if not scenarios:
         raise ValueError("a batch has at least one scenario")
@@ -108,19 +110,17 @@ def run(
 ) -> BatchRun:
     """Simulate all scenarios and return their averages.
 
-    A flow adjusts its window once per round trip or at every instant, as its law and its TCP
-    implementation (its "stack") do.  In three cases all flows adjust their windows at every
-    instant, and a flow's stack only decides at which backlogs Vegas grows and shrinks:
+    By default each scenario is simulated as in the simulator ``fluid`` (``fluid/run.py``).  If
+    ``losers`` or ``packets`` is given, or if ``scenarios`` is the result of ``pack``, all scenarios
+    are simulated as in ``continuous.run``, where windows change continuously.
 
-    - all flows have ``variant = "paper"``;
-    - ``losers`` or ``packets`` is given;
-    - ``scenarios`` is the result of ``pack``.
+    - ``losers``, ``packets`` and ``step`` mean the same as in ``continuous.run``.
+    - ``engine`` is "threads" or "jax".  With "jax" all windows have to change continuously.
+    - ``threads`` is the number of threads of the engine "threads" (default: one per core).
+    - ``chunk`` is the number of scenarios that the engine "jax" simulates together (default: all of
+      them on a GPU, 64 on a CPU).
 
-    ``losers``, ``packets`` and ``step`` have the meanings that they have in ``continuous.run``.
-    ``engine`` is "threads" or "jax".  With "threads", ``threads`` is the number of threads
-    (default: one per core).  With "jax", ``chunk`` scenarios are computed together (default: all of
-    them on a GPU, 64 on a CPU).  Raises ``ValueError`` for wrong arguments.  A scenario that fails
-    has a false ``ok`` in the result and does not affect the others.
+    Raises ``ValueError`` for wrong arguments.
     """
     instant = losers is not None or packets is not None or isinstance(scenarios, Batch)
     losers = "growing" if losers is None else losers
@@ -150,9 +150,9 @@ def run(
 def _mixed(
     scenarios: Sequence[Scenario], sampled: list[int], step: float, threads: int | None
 ) -> BatchRun:
-    """Simulate the scenarios with the indices ``sampled`` one by one, and all others as one batch.
+    """Simulate the scenarios with the indices ``sampled`` singly, and all others as one batch.
 
-    The scenarios of ``sampled`` run on several threads.
+    Several threads share the single simulations.  The results have the order of ``scenarios``.
     """
     for i in sampled:
         reason = one_by_one.unsupported(scenarios[i])

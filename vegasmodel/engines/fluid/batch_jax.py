@@ -1,17 +1,18 @@
 """The engine ``jax`` of ``batch.py``: it simulates many scenarios at the same time with JAX.
 
 The model is that of ``windows.py``: the windows of senders that share one link, without feedback
-delay. Each pass of a loop advances all scenarios by one step. A step is a fraction of the
-scenario's shortest round trip, or longer while the queueing delay changes slowly. The queueing
-delay at the end of the step is the one at which the rates of the flows add up to the capacity. It
-is found by a fixed number of Newton iterations.
+delay. Each pass of a loop advances all scenarios by one step. The queueing delay at the end of a
+step is the one at which the rates of the flows add up to the capacity. It is found by a fixed
+number of Newton iterations.
 
-A step must end at some events: a queue forms, the buffer overflows, a flow starts or stops, a fast
-recovery ends. If a queue forms or the buffer overflows within a step, the next pass repeats this
-step with the length that ends at the event. A step of usual length does not end when a window
-reaches one of Vegas's thresholds. This causes a small error, so averages differ slightly from those
-of the engine ``threads``. A longer step ends, at the latest, at about the time at which the first
-window reaches a threshold.
+Usually a step is a fraction of the scenario's shortest round trip. While the queueing delay changes
+slowly, a step may be longer. It then ends, at the latest, when the first window is expected to
+reach one of Vegas's thresholds. Steps of the usual length do not end at thresholds. This causes a
+small error, so averages differ slightly from those of the engine ``threads``.
+
+A step must end when a queue forms, the buffer overflows, a flow starts or stops, or a fast recovery
+ends. The times at which a queue forms or the buffer overflows are not known in advance. If this
+happens within a step, the next pass repeats the step, so that it ends at the event.
 
 The computation uses float64 in any configuration of JAX, and does not change that configuration.
 """
@@ -79,9 +80,9 @@ def average(cases: Batch, losers: int, step: float, chunk: int | None) -> tuple[
 
 
 def _put(places: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """A function ``put(values, some)`` that writes ``some`` into the array ``values`` in place.
+    """Make a function ``put(values, some)`` that copies the array ``some`` into ``values``.
 
-    It writes at the indices ``places`` of the last axis, and returns ``values``.
+    ``put`` writes at the indices ``places`` of the last axis of ``values``, and returns ``values``.
     """
 
     def put(values: np.ndarray, some: np.ndarray) -> np.ndarray:
@@ -95,9 +96,10 @@ def _put(places: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
 def _compiled(
     losers: int,
 ) -> tuple[Callable[[Batch], Any], Callable[[Batch, float, Any, int], Any]]:
-    """Two compiled functions: one makes the initial states, the other advances them.
+    """Two compiled functions: one makes the scenarios' initial states, the other advances them.
 
-    The second one makes passes (``_pass``) of the loop that advances all scenarios.
+    The other one calls ``_pass`` a given number of times for each scenario, or fewer times if the
+    scenario ends before.
     """
 
     def advance(case: Batch, fraction: Array, y: _Moving, passes: Array) -> _Moving:
@@ -125,7 +127,11 @@ class _Totals(NamedTuple):
 
 
 class _Mark(NamedTuple):
-    """The state just after an overflow; it is compared with the state after the next overflow."""
+    """The state just after an overflow.
+
+    It is compared with the state just after the next overflow.  If both are equal, the cycle of the
+    windows repeats.
+    """
 
     t: Array
     window: Array
@@ -134,10 +140,10 @@ class _Mark(NamedTuple):
 
 
 class _Moving(NamedTuple):
-    """The state of one scenario, which each pass of the loop advances.
+    """The state of one scenario, which each step (``_pass``) advances.
 
-    The fields ``on`` to ``recovery_until`` have the shape [flow]; the other numbers belong to the
-    link.
+    The fields from ``on`` to ``recovery_until`` have one entry per flow.  The other fields up to
+    ``slowly`` are single values.
     """
 
     t: Array
@@ -173,10 +179,10 @@ def _threshold(
 
 
 class _Motion(NamedTuple):
-    """How each flow's window moves, and the threshold at which this motion changes.
+    """How each flow's window moves, and the window at which this motion changes (``goal``).
 
-    The threshold is the window at which Vegas's backlog equals one of its limits. A window that has
-    reached it may slide along it as the queueing delay changes.
+    ``goal`` is the window with which Vegas's backlog equals one of its thresholds.  It depends on
+    the queueing delay.  A window that slides on the threshold changes with ``goal``.
     """
 
     moves: Array  # 1: grows, -1: shrinks
@@ -186,11 +192,10 @@ class _Motion(NamedTuple):
 
 
 def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Array, _Motion]:
-    """All flows' windows after a step of length h that ends at the queueing delay s1.
+    """All flows' windows at the end of a step of length h, if the queueing delay is then s1.
 
-    Returns the windows, the derivatives of the windows with respect to s1 and to h, and how the
-    windows move. This function does in JAX what ``windows.window_after`` does, but for all flows at
-    once.
+    Returns the windows, their derivatives with respect to s1 and to h, and a ``_Motion`` that says
+    how the windows move.  Without JAX, ``windows.window_after`` computes this for one flow.
     """
     W = y.window
     pace = 0.5 * (1.0 / (p.rtt + y.s) + 1.0 / (p.rtt + s1))
@@ -210,13 +215,14 @@ def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Arr
     below = jnp.minimum(low, p.max_window) > W
     grows = below & (up < jnp.minimum(low, p.max_window))
     on_low = below & ~grows & (low <= p.max_window)
-    # Vegas's window W grows until its backlog reaches the threshold alpha (gamma in slow start),
-    # that is until W = L, where L is the window with this backlog. L falls as the queueing delay
-    # grows. Suppose that W reaches L within this step. If alpha = beta, W then follows L, and
-    # equals L at the end of the step. If alpha < beta, W stops, and keeps the value `met` that it
-    # has when it reaches L. The code finds this moment by linear interpolation of g = W/L - 1. At
-    # the start of the step g is g0 < 0. At the end g would be g1 > 0 if W grew during the whole
-    # step. So W reaches L after the fraction -g0/(g1 - g0) of the step.
+    # If Vegas's backlog reaches a threshold from below in this step (alpha, or gamma in slow
+    # start), the window W stops growing. If alpha = beta, W then changes with the queueing delay,
+    # so that the backlog stays at the threshold. If alpha < beta, W stays at the value `met` that
+    # it has when the backlog reaches the threshold.
+    # To find this moment, let L be the window with a backlog at the threshold, and g = W/L - 1. The
+    # code computes g at the start of the step (g0 < 0), and at its end if W never stopped growing
+    # (g1 > 0). It interpolates g linearly. So W reaches L after the fraction -g0/(g1 - g0) of the
+    # step.
     e = jnp.where(y.in_slow_start, p.gamma, p.lower)
     falling = on_low & (p.lower < p.upper)
     g0 = (
@@ -260,9 +266,9 @@ def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Arr
 def _excess(p: Flows, c: Array, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Array]:
     """The sum of the flows' rates at the end of a step minus the capacity, in pkt/s.
 
-    The step has length h and ends at the queueing delay s1. Equation (W1) of ``windows.py`` demands
-    that the result is 0. Also returns the derivatives of the result with respect to s1 and to h.
-    This function does in JAX what ``windows.excess`` does.
+    The step has the length h, and the queueing delay is s1 at its end.  While there is a queue, the
+    rates add up to the capacity, and the result is 0.  So ``_solve`` looks for the s1, or the h,
+    with this result.  Also returns the derivatives of the result with respect to s1 and to h.
     """
     W, by_s, by_h, _ = _ahead(p, y, s1, h)
     rtt = p.rtt + s1
@@ -273,9 +279,9 @@ def _excess(p: Flows, c: Array, y: _Moving, s1: Array, h: Array) -> tuple[Array,
 def _solve(p: Flows, case: Batch, y: _Moving, h: Array) -> tuple[Array, Array]:
     """The queueing delay at the end of a step, and the length of the step.
 
-    Usually the step has the length h, and the function finds the delay.  If the flag ``y.full`` is
-    set, the step has to end at the delay ``y.level``, and the function finds its length.  This
-    function does in JAX what ``windows.delay_after`` and ``windows.time_to`` do.
+    If the flag ``y.full`` is false, the length is h, and the function computes the delay.  If it is
+    true, the step ends at the delay ``y.level``, and the function computes the length.  Without
+    JAX, ``windows.delay_after`` and ``windows.time_to`` do this.
     """
     c, level, full = case.capacity, y.level, y.full
     empty = ~full & (_excess(p, c, y, jnp.zeros_like(y.s), h)[0] <= 0)
@@ -298,10 +304,10 @@ def _solve(p: Flows, case: Batch, y: _Moving, h: Array) -> tuple[Array, Array]:
 
 
 def _admit(p: Flows, y: _Moving) -> _Moving:
-    """Start and stop the flows whose time has come.
+    """Start the flows whose start time has come, and stop those whose stop time has come.
 
-    If a flow starts or stops, the sum of the windows jumps.  The next pass then finds the queueing
-    delay that belongs to the new windows.
+    If a flow starts or stops, the sum of the windows jumps, and the flag ``jumped`` is set.  The
+    next call of ``_pass`` then computes the queueing delay for the new windows.
     """
     active = (p.start <= y.t) & (y.t < p.stop)
     fresh, gone = active & ~y.on, y.on & ~active
@@ -320,7 +326,8 @@ def _admit(p: Flows, y: _Moving) -> _Moving:
 def _lose(losers: int, p: Flows, warmup: Array, due: Array, y: _Moving, grows: Array) -> _Moving:
     """If the step has ended in an overflow, cut windows, and skip cycles that repeat.
 
-    ``losers`` says which flows' windows are cut, as in ``march.cut_windows``.
+    ``losers`` says which windows are cut: those that grow (0), all (1), or those of the loss-based
+    flows that grow (2).
     """
     hit = jnp.ones_like(grows) if losers == 1 else grows & (losers == 0 or ~p.keeps_backlog)
     spilt = y.full & (y.level > 0)
@@ -341,11 +348,11 @@ def _lose(losers: int, p: Flows, warmup: Array, due: Array, y: _Moving, grows: A
 
 
 def _skip(warmup: Array, due: Array, y: _Moving, spilt: Array) -> _Moving:
-    """Skip a whole number of cycles if the cycles of the windows repeat.
+    """Skip whole cycles of the windows if they repeat; a cycle lasts from one overflow to the next.
 
-    ``spilt`` says whether the step has ended in an overflow.  The cycles repeat if the state just
-    after this overflow equals the state just after the overflow before it.  ``repeats.skip_cycles``
-    does the same without JAX.
+    ``spilt`` says whether the step has ended in an overflow; nothing is skipped otherwise.  Cycles
+    repeat if the state now equals the state just after the previous overflow.  Without JAX,
+    ``repeats.skip_cycles`` does this.
     """
     now, then = _Mark(y.t, y.window, y.over_estimate, y.totals), y.mark
     near = jnp.abs(now.window - then.window) <= REPEATS * now.window
@@ -366,10 +373,9 @@ def _skip(warmup: Array, due: Array, y: _Moving, spilt: Array) -> _Moving:
 def _slowly(p: Flows, y: _Moving, fraction: Array, motion: _Motion) -> Array:
     """How long the next step may be, in seconds, because the queueing delay changes slowly.
 
-    The length follows from the present rate of change of the delay, by the rule of
-    ``events.horizon``. It is limited to the time until the first of the flows' windows reaches a
-    threshold of Vegas's backlog. The result is 0 if a flow is in slow start; the step then has its
-    usual length.
+    The slower the delay changes, the longer the step may be (``events.horizon`` gives the rule).
+    The result is at most the time after which a window is expected to reach a threshold of Vegas's
+    backlog.  It is 0 if a flow is in slow start; the step then has its usual length.
     """
     per = 1.0 / (p.rtt + y.s)
     speed = jnp.where(motion.moves > 0, p.growth, motion.moves) * per
@@ -385,10 +391,13 @@ def _slowly(p: Flows, y: _Moving, fraction: Array, motion: _Motion) -> Array:
 
 
 def _pass(losers: int, case: Batch, fraction: Array, y: _Moving) -> _Moving:
-    """One pass of the loop that advances a scenario; returns the new state.
+    """Make one pass of the loop that advances a scenario; returns the new state.
 
-    A pass does one of three things.  It makes a step; or it repeats the step of the previous pass
-    so that it ends at an event; or it finds the queueing delay after windows have jumped.
+    - Usually a pass makes one step.
+    - If a queue forms or the buffer overflows within the step, the pass discards the step.  The
+      next pass makes a step that ends at this event.
+    - After windows have jumped (cuts, starts, stops), a pass only computes the queueing delay for
+      the new windows.
     """
     p, c = case.flows, case.capacity
 

@@ -1,13 +1,13 @@
 """Simulates senders that share one link, with windows that change continuously.
 
 ``run`` integrates the differential equations in ``windows.py``, which have no feedback delay. Vegas
-follows equation (1) of the paper ``boutremans``. If Vegas's backlog reaches a threshold, the window
-may slide: it then changes with the queue so that the backlog stays at the threshold. The window of
-Reno grows by one packet per round trip. Losses occur when the queue fills the buffer.
+follows equation (1) of the paper ``boutremans``. When Vegas's backlog reaches a threshold, the
+backlog may stay there, while the window changes with the queue. The window then slides. The window
+of Reno grows by one packet per round trip. Losses occur when the queue fills the buffer.
 
 A flow's ``variant`` names a TCP implementation. In this model it decides only at which backlogs
-Vegas grows and shrinks. Real implementations also change their windows by whole packets and once
-per round trip. The package ``sampled`` and the simulator ``rounds`` model such windows.
+Vegas grows and shrinks. In a real implementation Vegas also sends whole packets, and decides once
+per round trip. The package ``sampled`` and the simulator ``rounds`` model this.
 """
 
 from __future__ import annotations
@@ -39,9 +39,10 @@ STEP = 0.5  # over the shortest round trip
 
 @dataclass(frozen=True, eq=False)
 class ContinuousRun:
-    """Result of a run: trajectories on a grid of times, and averages for each flow and link.
+    """Result of a run: curves over time, and averages for each flow and for the link.
 
-    An average covers the time after warmup in which the flow is active.
+    The averages cover the time after warmup.  A flow's averages leave out the time in which it is
+    inactive.
     """
 
     time: Floats  # [t] s
@@ -66,11 +67,10 @@ class ContinuousRun:
 def unsupported(
     scenario: Scenario, *, random_loss: bool = False, red: bool = False, any_law: bool = False
 ) -> str | None:
-    """The reason why this model cannot simulate the scenario; None if it can.
+    """The reason why the model cannot simulate the scenario; None if it can.
 
-    Two simulators that can do more than this model use the function, too.  ``feedback.py`` can
-    simulate random loss and RED.  ``run.py`` can simulate random loss, RED and any law.  They set
-    the flags ``random_loss``, ``red`` and ``any_law`` for what they can do.
+    Simulators that can do more than this one use the function as well.  By the flags they say what
+    they can simulate: random loss, RED, or any law of congestion control.
     """
     queues = DropTail | Red if red else DropTail
     link, flows = scenario.links[0], scenario.flows
@@ -97,7 +97,7 @@ def unsupported(
 def thresholds(flow: Flow) -> tuple[float, float]:
     """The backlogs in packets below which a flow's window grows, and above which it shrinks.
 
-    Both are infinite for a flow with a loss-based law, because its window always grows.
+    For a flow with a loss-based law both are infinite, so its window always grows.
     """
     if not flow.keeps_backlog:
         return math.inf, math.inf
@@ -107,8 +107,8 @@ def thresholds(flow: Flow) -> tuple[float, float]:
 def flows_of(scenario: Scenario, packets: bool = False) -> Flows:
     """The properties of the scenario's flows as arrays, with one entry for each flow.
 
-    With ``packets`` a loss-based source is in fast recovery for a round trip after a loss, and its
-    window stays constant in this time.
+    With ``packets`` a loss-based flow has a fast recovery: after a loss its window stays constant
+    for one propagation RTT.
     """
     groups = [_group(group, packets) for group in scenario.flows]
     rows = [(m.rtt, *groups[m.group], m.start, m.stop) for m in scenario.members]
@@ -117,9 +117,10 @@ def flows_of(scenario: Scenario, packets: bool = False) -> Flows:
 
 
 def _group(flow: Flow, packets: bool) -> tuple[float, ...]:
-    """The fields of ``Flows`` that are equal for all flows of a group, in the order of ``Flows``.
+    """The properties that all flows of a group share, in the order of the fields of ``Flows``.
 
-    They are all fields except ``rtt``, ``start`` and ``stop``.
+    A group is an entry of ``scenario.flows``, which may stand for several flows.  They differ only
+    in ``rtt``, ``start`` and ``stop``, which are therefore left out.
     """
     stack = STACKS[flow.variant]
     vegas = flow.keeps_backlog
@@ -146,7 +147,7 @@ def _group(flow: Flow, packets: bool) -> tuple[float, ...]:
 
 
 def fresh(flows: Flows) -> tuple[State, Tally]:
-    """The state before any flow starts, and a ``Tally`` of time integrals that are all zero."""
+    """The state before any flow starts, and the time integrals for averages, which start at 0."""
     n = flows.rtt.size
     state = State(np.zeros(n), np.full(n, np.inf), np.zeros(n, np.bool_), np.zeros(n), np.zeros(2))
     return state, empty_tally(n)
@@ -160,23 +161,23 @@ def empty_tally(n: int) -> Tally:
 def limits(scenario: Scenario, packets: bool) -> tuple[float, float]:
     """Capacity in pkt/s, and the queueing delay in seconds at which the buffer overflows.
 
-    By section 3 of the paper ``devendictis`` a packet is lost when the windows of Vegas and Reno
-    together reach mu T + B + 1. Here mu T is the bandwidth-delay product and B the buffer in
-    packets. So the buffer overflows at a queue of B + 1 packets.
+    In section 3 of the paper ``devendictis`` a packet is lost when the windows of Vegas and Reno
+    add up to mu T + B + 1.  Here mu T is the bandwidth-delay product and B the buffer in packets.
+    So the buffer overflows at a queue of B + 1 packets.
 
-    With ``packets`` a sender uses only the whole part of its window W. While W grows, its whole
-    part is W - 1/2 on average. The equations contain this average instead of W, so in them the
-    buffer overflows at a queue that is half a packet shorter: B + 1/2 packets.
+    With ``packets`` a sender uses only the whole part of its window.  While the window grows, the
+    whole part is half a packet less than the window on average.  The equations contain this
+    average, so in them the buffer overflows at a queue of B + 1/2 packets.
     """
     link = scenario.links[0]
     return link.capacity, (link.buffer + (0.5 if packets else 1.0)) / link.capacity
 
 
 def in_packets(scenario: Scenario, packets: bool | None) -> bool:
-    """Whether flows have windows of whole packets.
+    """Whether the simulation takes into account that windows are whole packets.
 
-    ``packets`` decides this unless it is None.  Then the answer is yes if any flow's TCP
-    implementation has such windows.
+    The answer is ``packets`` unless this is None.  With None, the answer is yes if a flow runs the
+    TCP of ns-2 or Linux.
     """
     if packets is not None:
         return packets
@@ -195,22 +196,23 @@ def run(
 ) -> ContinuousRun:
     """Integrate the equations of the windows from time 0 to the scenario's ``duration``.
 
-    The result holds one sample of each trajectory every ``sample`` seconds (default: a thousandth
-    of the duration). The other arguments are:
-
-    - ``losers`` selects which flows lose packets when the queue overflows: ``growing``, those whose
-      windows grow at that moment; ``all``, every flow (hypothesis 5 of the paper ``devendictis``);
-      or ``loss-based``, the loss-based ones among those that grow.
-    - ``packets`` adds the effect of whole packets on averages. A loss-based flow's fast recovery
-      takes a round trip, and the buffer overflows at a queue that is half a packet shorter
-      (``limits``). By default ``packets`` is on if a flow's variant is ns2 or linux.
-    - ``step`` is the length of an integration step divided by the shortest round trip. Steps are
-      longer where the queue changes slowly, and the error falls with the square of ``step``.
+    - ``sample`` is the time in seconds between two samples of the curves (default: a thousandth of
+      the duration).
+    - ``losers`` selects which flows lose packets when the buffer overflows: ``growing``, those
+      whose windows grow at that moment; ``all``, every flow (hypothesis 5 of the paper
+      ``devendictis``); or ``loss-based``, the loss-based ones among those that grow.
+    - ``packets`` takes into account that windows are whole packets.  The fast recovery of a
+      loss-based flow then takes one propagation RTT, and the buffer overflows at a queue that is
+      half a packet shorter (``limits``).  By default it is on if a flow's variant is ns2 or linux.
+    - ``step`` is the length of an integration step divided by the shortest RTT at that time.  Steps
+      are longer where the queue changes slowly.  The error falls with the square of ``step``.
     - ``starts`` [flow] are start times in seconds that replace those of the scenario.
 
-    A cycle of the windows lasts from one overflow to the next. Cycles that repeat (the windows are
-    equal to within a relative error of 1e-9) are computed once. Raises ``ValueError`` where the
-    model has no equation for the scenario (``unsupported`` gives the reason).
+    A cycle of the windows lasts from one overflow to the next.  If the windows after two successive
+    overflows are equal (relative error 1e-9), the cycle between them is repeated, and no further
+    one is computed until a flow starts or stops.
+
+    Raises ``ValueError`` if the model cannot simulate the scenario (``unsupported`` says why).
     """
     from vegasmodel.engines.fluid import march as windows_march
 

@@ -2,21 +2,21 @@
 
 If the buffer overflows again and again, the windows move in cycles from one overflow to the next
 (figure 2 of the paper ``devendictis``). The return map takes the windows just after an overflow to
-the windows just after the next overflow. If the windows return only after k overflows, the map from
-one overflow to the k-th next one is used instead. A fixed point of the map is a periodic motion.
-The eigenvalues of the map's derivative at this point are the Floquet multipliers, which say by
-which factors a small disturbance of the windows is multiplied in each cycle.
+the windows just after the next overflow. If the motion repeats only after k overflows, the map
+takes the windows to those k overflows later. A fixed point of the map is a periodic motion. If the
+windows are slightly disturbed, the disturbance is multiplied in each period by certain factors, the
+Floquet multipliers. They are the eigenvalues of the map's derivative at the fixed point.
 
-One multiplier is always 0 and is left out. The reason is that the buffer is full at each overflow:
-the queueing delay is then the same, and at this delay the flows' rates must add up to the capacity.
-So the windows just after an overflow have one degree of freedom less than there are flows.
+One multiplier is always 0 and is left out. At each overflow the buffer is full, and the rates of
+the flows add up to the capacity. This is one equation that the windows satisfy at every overflow,
+so a disturbance that violates it is gone after one cycle.
 
 Another multiplier may be 1. Vegas with alpha < beta may hold its window anywhere in a range. If the
-cycle depends on the window that Vegas holds, a change of this window never decays.
+window that Vegas holds is disturbed within this range, the disturbance may last for ever.
 
-If the buffer does not overflow, the windows become constant. The multipliers are then the
-eigenvalues of the derivative of another map: from the windows at one time to the windows one round
-trip later, where the round trip is that of the flow with the longest RTT.
+If the buffer does not overflow, the windows become constant. The map then takes the windows at one
+time to the windows one round trip later (the longest round trip of all flows). The multipliers are
+the eigenvalues of its derivative.
 """
 
 from __future__ import annotations
@@ -83,10 +83,10 @@ class _Motion:
         self._arrays = windows_march.workspace(self.n, 0)
 
     def integrate(self, state: State, end: float, *, until_loss: bool, tally: Tally) -> int:
-        """Simulate up to time ``end``; with ``until_loss``, only up to the first overflow.
+        """Simulate up to time ``end``, or with ``until_loss`` only up to the first overflow.
 
-        In the state at the end, this overflow has already cut the windows.  Returns the code that
-        says how the simulation ended.
+        If the simulation stops at an overflow, the windows are already cut. Returns the code
+        (``Status``) that says why the simulation ended.
         """
         code: int = self._march(
             self.flows, state, self.c, self.s_max, self._losers, end, self._step,
@@ -95,7 +95,7 @@ class _Motion:
         return code
 
     def copy(self, state: State, window: Floats | None = None) -> State:
-        """A copy of the state, to be changed freely; with ``window`` it has these windows."""
+        """A copy of the state; if ``window`` is given, it replaces the windows in the copy."""
         copied = type(state)(*(part.copy() for part in state))
         if window is not None:
             copied.window[:] = window
@@ -117,18 +117,20 @@ def limit_cycle(
 ) -> LimitCycle:
     """Find the steady state of a scenario: a fixed point, a cycle, or averages over a long time.
 
-    If the motion is periodic, the averages are those of one cycle.  A flow adjusts its window once
-    per round trip or at every instant, as its law and its TCP implementation (its "stack") do
-    (``steady.py``).  In two cases all flows adjust their windows at every instant, and a flow's
-    stack only decides at which backlogs Vegas grows and shrinks: if all flows have
-    ``variant = "paper"``, and if ``losers`` or ``packets`` is given.
+    The averages of a cycle are those over one period.
 
-    ``losers``, ``packets`` and ``step`` have the meanings that they have in ``continuous.run``.
-    ``longest`` is the greatest number of round trips that the search may wait for an overflow or
-    for rest (default ``LONGEST_WAIT``).  If the buffer does not overflow in that time and the
-    windows do not come to rest, the search ends without an answer.  For a scenario that
-    ``steady.steady`` handles, ``longest`` has the meaning and the default that it has there.
-    Raises ``ValueError`` where the model has no equation for the scenario.
+    There are two methods. The equations of ``continuous.py`` hold for windows that change at every
+    instant. They are used if ``losers`` or ``packets`` is given. They are also used if every flow
+    has ``variant = "paper"`` and a law of this package other than CUBIC, and the link is drop-tail
+    without random loss. In all other cases ``steady.steady`` finds the steady state.
+
+    ``continuous.run`` explains ``losers``, ``packets`` and ``step``. ``longest`` limits the search
+    if the buffer does not overflow. The search then checks at intervals of time whether the windows
+    still change. It fails if they still change after an interval of about ``longest`` round trips
+    (default ``LONGEST_WAIT``). In ``steady.steady``, ``longest`` has another meaning and another
+    default.
+
+    Raises ``ValueError`` for a wrong argument, or if the model cannot simulate the scenario.
     """
     if losers is None and packets is None and not all_continuous(scenario):
         return steady(scenario, longest)
@@ -153,12 +155,15 @@ def limit_cycle(
 
 
 def _rest_or_loss(motion: _Motion, state: State, longest: float) -> int:
-    """Simulate until the next overflow, or until all windows have come to rest.
+    """Simulate until the buffer overflows, or until all windows have come to rest.
 
-    The windows are taken to rest if they are the same at the beginning and at the end of a period
-    of time. The first period takes 16 round trips. Each further one is a quarter longer than the
-    one before, but none takes more than ``longest`` round trips. Returns ``OVERFLOW``, ``DONE`` if
-    the windows rest, ``UNSETTLED`` if neither has happened, or the code of a failure.
+    The function compares the windows at the beginning and at the end of an interval of time. If
+    they are equal, they have come to rest. The first interval takes 16 round trips, and each
+    further one is a quarter longer. The search fails when an interval would exceed ``longest``
+    round trips.
+
+    Returns ``OVERFLOW`` after an overflow, ``DONE`` at rest, ``UNSETTLED`` if the search fails, or
+    ``STUCK`` if cutting the windows cannot end an overflow.
     """
     trips = 16.0
     while trips <= longest:
@@ -174,10 +179,11 @@ def _rest_or_loss(motion: _Motion, state: State, longest: float) -> int:
 
 
 def _fixed_point(motion: _Motion, state: State) -> LimitCycle:
-    """The steady state in which no window moves: averages over a round trip, and multipliers.
+    """The steady state in which all windows are constant: averages and multipliers.
 
-    The multipliers are the eigenvalues of the derivative of the map from the windows to the windows
-    one round trip later.
+    The averages are those over one round trip. A small disturbance of the windows is multiplied in
+    each round trip by the multipliers. They are the eigenvalues of the Jacobian matrix: the
+    derivatives of the windows one round trip later with respect to the windows now.
     """
     trip = motion.slowest(state)
 
@@ -198,10 +204,11 @@ def _fixed_point(motion: _Motion, state: State) -> LimitCycle:
 
 
 def _cycle(motion: _Motion, state: State, longest: float) -> LimitCycle:
-    """Find a cycle: simulate from overflow to overflow until the windows equal an earlier state.
+    """Find a cycle of the windows, which begins and ends at an overflow of the buffer.
 
-    If they never do, Newton's method looks for a cycle.  If it finds none either, averages over
-    many overflows are returned.
+    The function simulates until the windows after an overflow equal those after an earlier one. If
+    this does not happen for many overflows, Newton's method looks for a cycle. If it finds none,
+    and the simulation still does not repeat, the result holds averages over many overflows.
     """
     seen: list[Floats] = [state.window.copy()]
     begin, count, attempt = state.clock[0], 0, OVERFLOWS
@@ -232,9 +239,10 @@ def _cycle(motion: _Motion, state: State, longest: float) -> LimitCycle:
 
 
 def _end(motion: _Motion, state: State, code: int, longest: float) -> LimitCycle:
-    """The steady state where the search for the next overflow has found none.
+    """The result of a search for a cycle in which no further overflow has occurred.
 
-    It is a fixed point or a failure. ``code`` says how the search ended.
+    It is a fixed point if the windows come to rest, and a failure if they do not. ``code`` says how
+    the simulation ended.
     """
     if code == Status.DONE:
         code = _rest_or_loss(motion, state, longest)
@@ -247,10 +255,10 @@ def _end(motion: _Motion, state: State, code: int, longest: float) -> LimitCycle
 def _map(
     motion: _Motion, state: State, k: int, to_next_overflow: Callable[[State, Tally], int]
 ) -> Callable[[Floats], Floats]:
-    """The function that maps windows to the windows k overflows later.
+    """Make a function that takes the windows after an overflow and returns those k overflows later.
 
-    All other parts of the state begin as in ``state``. The function's result is NaN if the k
-    overflows do not occur.
+    Each simulation begins in ``state``, but with the given windows. The function returns NaN if the
+    k overflows do not occur.
     """
 
     def image(window: Floats) -> Floats:
@@ -265,9 +273,10 @@ def _map(
 def _periodic(
     motion: _Motion, state: State, k: int, to_next_overflow: Callable[[State, Tally], int]
 ) -> LimitCycle:
-    """The steady state of a cycle of k overflows: averages over it, and its Floquet multipliers.
+    """Averages over a cycle of k overflows, and the cycle's Floquet multipliers.
 
-    ``state`` is a state of the cycle just after an overflow.
+    Floquet multipliers are the factors by which a small disturbance of the windows grows or shrinks
+    in each cycle. ``state`` is the state just after an overflow of the cycle.
     """
     image, on = _map(motion, state, k, to_next_overflow), state.window > 0
     eigenvalues = _eigenvalues(_jacobian(image, state.window, on))[:-1]
@@ -282,7 +291,11 @@ def _periodic(
 def _newton(
     motion: _Motion, state: State, k: int, to_next_overflow: Callable[[State, Tally], int]
 ) -> State | None:
-    """Find a stable cycle of k overflows by Newton's method; None if there is none to be found."""
+    """Find a cycle of k overflows by Newton's method.
+
+    Returns the state just after an overflow of the cycle. Returns None if the method fails, or if
+    the cycle is not stable.
+    """
     image, on, window = (
         _map(motion, state, k, to_next_overflow),
         state.window > 0,
@@ -309,9 +322,10 @@ def _newton(
 def _average(
     motion: _Motion, state: State, to_next_overflow: Callable[[State, Tally], int], longest: float
 ) -> LimitCycle:
-    """The steady state of a motion that never repeats: averages over many overflows.
+    """Averages over many overflows, for a motion in which no cycle was found.
 
-    Their standard errors follow from the scatter of averages over equal numbers of overflows.
+    The simulated time is divided into blocks with equal numbers of overflows. The standard error of
+    a flow's throughput follows from its scatter over the blocks.
     """
     start, means, total = motion.copy(state), [], empty_tally(motion.n)
     for _ in range(16):
@@ -331,11 +345,12 @@ def _average(
 
 
 def _jacobian(image: Callable[[Floats], Floats], window: Floats, on: np.ndarray) -> Floats:
-    """The matrix of derivatives of a map of the active flows' windows, by central differences.
+    """The Jacobian matrix of ``image``, a function from windows to windows.
 
-    Each column has the derivatives with respect to one window. The column is NaN if the map jumps
-    at this window: at an overflow a slightly larger window is cut and a slightly smaller one is
-    not, or the other way round.
+    The derivatives are central differences. Only active flows have a row and a column. A column
+    holds the derivatives with respect to one window. It is NaN if ``image`` jumps at this window.
+    For example, the next overflow may cut the window if it is slightly larger, but not if it is
+    slightly smaller.
     """
     active, here = np.flatnonzero(on), image(window)
     jacobian: Floats = np.empty((active.size, active.size))

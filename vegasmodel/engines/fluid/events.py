@@ -32,11 +32,14 @@ AIM = -0.005 * SLACK  # of a window: where an event is stepped upon, just before
 
 @jit
 def violation(p: Flows, i: int, y: State, s: float, s1: float, h: float, move: int) -> float:
-    """How many packets flow i's window would go beyond the point at which its motion ``move`` ends.
+    """By how many packets flow i's window would go too far if it moved as ``move`` says for a step.
 
-    ``move`` says how the window moves: it grows, shrinks, rests, or slides on a threshold of the
-    backlog. The step has length h and takes the queueing delay from s to s1. The result is 0 or
-    negative if the window can move in this way for the whole step.
+    ``move`` says that the window grows, shrinks, rests, or slides. A window slides if it changes
+    with the queue so that the backlog stays at a threshold. Each of these motions has a limit. For
+    example, Vegas's window grows only until its backlog reaches the lower threshold.
+
+    The step has length h, and the queueing delay goes from s to s1. The result is 0 or negative if
+    the window does not pass the limit.
     """
     W, x, slow = y.window[i], y.over_estimate[i], y.in_slow_start[i]
     if y.clock[0] < y.recovery_until[i]:
@@ -65,14 +68,15 @@ def violation(p: Flows, i: int, y: State, s: float, s1: float, h: float, move: i
 def changed(
     p: Flows, y: State, on: np.ndarray, h: float, s1: float, c: float, last: np.ndarray
 ) -> float:
-    """Whether a window or the queue begins to move in another way within a step; positive if so.
+    """A number that is positive if a window or the queue begins to move in another way in a step.
 
-    A window grows, shrinks, rests, or slides on a threshold of the backlog; a queue is empty or
-    not.  ``last`` says how each moved in the last step.  The step has length h and ends at the
-    queueing delay s1.  For each window, the distance by which it would pass the end of its motion
-    (``violation``) is divided by the window.  For the queue, the difference between the flows'
-    rates and the capacity is divided by the capacity.  The result is the largest of these numbers,
-    less a small tolerance.
+    ``last`` says how each window moved in the step before (it grew, shrank, rested, or slid on a
+    threshold of the backlog), and whether there was a queue. The step has length h and ends at the
+    queueing delay s1.
+
+    For a window, take the distance by which it would go too far (``violation``), divided by the
+    window. For the queue, take a number that is positive if the queue forms or empties. The result
+    is the largest of these numbers, less a small tolerance.
     """
     s, n = y.clock[1], on.size
     worst: float
@@ -93,13 +97,12 @@ def time_to_change(
     p: Flows, y: State, on: np.ndarray, h: float, f_high: float,
     trend: tuple[float, float], c: float, s_max: float, last: np.ndarray,
 ) -> float:  # fmt: skip
-    """The time within a step of length h at which a window or the queue changes its motion.
+    """The time within a step at which a window or the queue begins to move in another way.
 
-    This time is the root of the function ``changed``; ``f_high`` is the value of ``changed`` at h.
-    Beyond the root, windows move in other ways and ``changed`` has another slope.  So the search
-    approaches the root from below, by the secant through the last two trials before the root.
-    Where the secant fails, the search uses the chord from the last trial before the root to a trial
-    beyond it, or bisection.
+    The step has length h. The function ``changed`` is 0 at the time sought, and ``f_high`` at h.
+    The secant method finds the zero. It uses only points before the zero, because windows move in
+    other ways after it. Where the secant fails, bisection or a chord between points on both sides
+    takes its place.
     """
     low, high = 0.0, h
     f_low = changed(p, y, on, 0.0, y.clock[1], c, last)
@@ -135,13 +138,16 @@ def time_to_change(
 
 @jit
 def drift(p: Flows, y: State, on: np.ndarray, moves: np.ndarray) -> float:
-    """The derivative s' = ds/dt of the queueing delay, if all windows keep their present motions.
+    """The derivative s' = ds/dt of the queueing delay, if all windows continue to move as they do.
 
-    By equation (W1) of ``windows.py`` the rates W/(T + s) add up to the capacity, where T is a
-    flow's propagation delay. So the derivatives of the rates add up to 0:
-    sum of (u + (dW/ds - W/(T + s)) s')/(T + s) = 0. If a window W grows or shrinks, u is dW/dt in
-    pkt/s, and dW/ds is 0. If a window slides on a threshold of the backlog, u is 0, and dW/ds is
-    the derivative of ``windows.threshold``.
+    Flow i has the window W_i and the propagation delay T_i. While there is a queue, the flows'
+    rates add up to the capacity c: sum_i W_i/(T_i + s) = c. The derivative of this equation is
+
+        sum_i (u_i + (v_i - W_i/(T_i + s)) s')/(T_i + s) = 0
+
+    If a window grows or shrinks, u_i = dW_i/dt and v_i = 0. If it slides on a threshold of the
+    backlog, it changes only with s: u_i = 0 and v_i = dW_i/ds. If it rests, both are 0. Without a
+    queue the result is 0.
     """
     s, push, give = y.clock[1], 0.0, 0.0
     for i in range(on.size):
@@ -162,15 +168,18 @@ def drift(p: Flows, y: State, on: np.ndarray, moves: np.ndarray) -> float:
 def horizon(
     p: Flows, y: State, on: np.ndarray, moves: np.ndarray, fraction: float, until: float
 ) -> tuple[float, float, float]:
-    """Three limits of the next step: its usual length, its greatest length, and its latest end.
+    """The usual length of the next step, its greatest length, and the latest time at which it ends.
 
-    The usual length is ``fraction`` of the shortest round trip.  A step's error comes only from the
-    change of the queueing delay s within the step, so a step may be longer where s changes slowly.
-    In the greatest length, the RTT T + s of no flow changes by more than a given fraction, where T
-    is its propagation delay.  For a Vegas flow whose window slides on a threshold of the backlog,
-    s - x takes the place of T + s, where x is its over-estimate of T.  In slow start the greatest
-    length is the usual one.  The latest end is ``until`` or, if it comes first, the end of a flow's
-    fast recovery.
+    The usual length is ``fraction`` of the shortest round trip. For a flow in slow start, only a
+    quarter of its round trip counts.
+
+    Outside slow start, steps may be longer where the queueing delay s changes slowly. In the
+    greatest length, s changes by only a small part of any flow's RTT. If Vegas's window slides on a
+    threshold of the backlog, s also changes by only a small part of s - x. Here x is Vegas's
+    over-estimate of the propagation delay, so s - x is the queueing delay that Vegas measures. The
+    greatest length is never below the usual one.
+
+    The step ends at ``until`` at the latest, or earlier if a flow's fast recovery ends earlier.
     """
     s, shortest, scale, slow = y.clock[1], np.inf, np.inf, False
     for i in range(on.size):

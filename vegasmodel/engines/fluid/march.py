@@ -29,9 +29,9 @@ MAX_STALLS = 8  # stalls in a row before the longest step is taken, events or no
 
 
 class Workspace(NamedTuple):
-    """Arrays in which a simulation works, one entry per flow, so that steps allocate no memory.
+    """Arrays that a simulation uses again in every step, so that it need not allocate new ones.
 
-    ``moves`` and ``last`` have one more entry, which says whether there is a queue.
+    The last entry of ``moves`` and ``last`` says whether there is a queue.
     """
 
     on: np.ndarray  # bool: active
@@ -46,9 +46,9 @@ class Workspace(NamedTuple):
 
 @jit
 def set_delay(p: Flows, y: State, on: np.ndarray, c: float) -> None:
-    """Set the queueing delay that belongs to the present windows, after windows have jumped.
+    """Compute the queueing delay anew, after windows have jumped.
 
-    At this delay the flows' rates add up to the capacity, equation (W1) of ``windows.py``.
+    With this delay the flows' rates add up to the capacity, equation (W1) of ``windows.py``.
     """
     y.clock[1] = delay_after(p, y, on, y.clock[1], 0.0, c, np.inf)
 
@@ -57,13 +57,17 @@ def set_delay(p: Flows, y: State, on: np.ndarray, c: float) -> None:
 def cut_windows(
     p: Flows, y: State, on: np.ndarray, moves: np.ndarray, losers: int, lost: np.ndarray
 ) -> bool:
-    """Cut the windows of the flows that lose packets in an overflow.
+    """Cut the windows of the flows that lose packets when the buffer overflows.
 
-    ``losers`` says which flows lose packets: all, those whose windows grow, or the loss-based ones
-    among these.  Growing windows are the usual choice for this reason: a source whose window is
-    constant or falls sends one packet per ACK, and this packet fits into the place that the packet
-    just acknowledged has left.  Only a source whose window grows sends additional packets, which do
-    not fit.  Returns false if no window could be cut.
+    ``losers`` selects these flows: all flows, the flows whose windows grow, or only the loss-based
+    flows among those.
+
+    The usual choice is the flows whose windows grow. If a window is constant or falls, the source
+    sends at most one packet per ACK. This packet takes the place in the buffer that the
+    acknowledged packet has left. If a window grows, the source sends additional packets, and the
+    full buffer has no room for these.
+
+    Returns false if no window has become smaller.
     """
     cut = False
     for i in range(on.size):
@@ -102,7 +106,7 @@ def start_and_stop(p: Flows, y: State, on: np.ndarray) -> float:
 def accept(
     p: Flows, y: State, on: np.ndarray, new: Floats, moves: np.ndarray, s1: float, later: float
 ) -> bool:
-    """Store the windows and the queueing delay at the end of a step as the present ones.
+    """Update the state at the end of a step: the windows, the queueing delay and the clock.
 
     Returns whether a flow's slow start has ended in the step.
     """
@@ -119,9 +123,10 @@ def accept(
 
 
 def workspace(n: int, trail: int = TRAIL) -> Workspace:
-    """New arrays for the simulation of ``n`` flows; several simulations may use them one by one.
+    """Allocate the arrays for a simulation of ``n`` flows.
 
-    ``trail`` is the number of states for which there is room in the record of the latest cycle.
+    Several simulations, one after the other, may use the same arrays. A simulation records the
+    states of its latest cycle; ``trail`` is the greatest number of these states.
     """
     mark = State(np.zeros(n), np.zeros(n), np.zeros(n, np.bool_), np.zeros(n), np.zeros(2))
     before = Tally(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2))
@@ -136,11 +141,11 @@ _workspace = making(workspace)  # for compiled code; Python makes its arrays wit
 
 @jit
 def _begin(y: State, on: np.ndarray, last: np.ndarray, mark: State) -> None:
-    """Prepare arrays that an earlier simulation may have used.
+    """Reset the arrays, because an earlier simulation may have used them.
 
-    A flow is marked as active if its window is not 0. The last motion of each window is set to
-    rest, and the queue to empty. The windows stored at the last overflow are set to 0, so that no
-    cycle seems to repeat.
+    A flow counts as active if its window is not 0. Before the first step all windows count as
+    constant, and the queue as empty. The windows at the last overflow are set to 0, so that the
+    first cycle cannot seem to be a repetition.
     """
     for i in range(on.size):
         on[i], mark.window[i] = y.window[i] > 0.0, 0.0
@@ -154,17 +159,18 @@ def march(
     fraction: float, stop_at_loss: bool, skip: bool, out: Tally, grid: Floats, record: Floats,
     workspace: Workspace,
 ) -> int:  # fmt: skip
-    """Simulate up to time ``end``; with ``stop_at_loss``, only up to the first overflow.
+    """Simulate up to time ``end``, or with ``stop_at_loss`` only up to the first overflow.
 
-    Returns ``DONE`` at the time ``end``, ``OVERFLOW`` if it has stopped at the first overflow, or
-    ``STUCK`` if cuts cannot end an overflow, for example because the windows are at their minimum.
-    ``fraction`` is the length of a step divided by the shortest round trip.
+    The usual length of a step is ``fraction`` of the shortest round trip. Column k of ``record``
+    receives a sample at time ``grid[k]``: the windows, the queueing delay and the losses so far.
+    Windows and delay are interpolated linearly within a step.
 
-    With ``skip``, whole cycles are skipped once they repeat.  A cycle lasts from one overflow to
-    the next.  Cycles are not skipped if samples are wanted within a cycle and ``workspace`` has no
-    room for all steps of this cycle.  Column k of ``record`` receives the windows, the queueing
-    delay and the losses at time ``grid[k]``; windows and delay are interpolated linearly within a
-    step.
+    A cycle lasts from one overflow to the next. With ``skip``, cycles that repeat are skipped. If
+    samples are wanted, this needs a record of all steps of a cycle. A cycle with more steps than
+    ``workspace`` has room for is not skipped.
+
+    Returns ``DONE`` at the time ``end``, ``OVERFLOW`` after a stop at the first overflow, or
+    ``STUCK`` if cutting the windows cannot end an overflow.
     """
     k = 0
     while k < grid.size and grid[k] < y.clock[0]:
@@ -233,11 +239,11 @@ def average_many(
     p: Flows, capacity: Floats, s_max: Floats, warmup: Floats, duration: Floats, losers: int,
     fraction: float, begin: int, end: int, wide: Floats, narrow: Floats,
 ) -> None:  # fmt: skip
-    """Simulate the scenarios ``begin .. end`` - 1 of a batch, whose arrays are [scenario, flow].
+    """Simulate the scenarios number ``begin`` to ``end`` - 1 of a batch, and store their averages.
 
-    The averages are written into ``wide`` and ``narrow``.  ``wide`` receives throughput, mean RTT,
-    baseRTT and losses of each flow.  ``narrow`` receives the mean queue of each scenario and the
-    code that says how its simulation ended.
+    Each array of ``p`` has the shape [scenario, flow]. ``wide`` receives the throughput, the mean
+    RTT, the baseRTT and the losses of each flow. ``narrow`` receives for each scenario the mean
+    queue and the code that says how its simulation ended.
     """
     n = p.rtt.shape[1]
     grid, record, arrays = np.empty(0), np.empty((2 * n + 1, 0)), _workspace(n, 0)

@@ -14,7 +14,7 @@ from vegasmodel.metrics import Floats
 
 
 class Flows(NamedTuple):
-    """The flows' properties, in arrays with one entry per flow; seconds and packets."""
+    """The properties of the flows, as arrays with one entry per flow, in seconds and packets."""
 
     rtt: Floats  # T_i, empty network
     keeps_backlog: np.ndarray  # bool: a Vegas source; else loss-based
@@ -38,7 +38,7 @@ class Flows(NamedTuple):
 class Batch(NamedTuple):
     """Several scenarios in arrays.
 
-    The arrays in the field ``flows`` are [scenario, flow], all others [scenario].
+    The arrays in ``flows`` have the shape [scenario, flow], all others the shape [scenario].
     """
 
     flows: Flows
@@ -49,7 +49,7 @@ class Batch(NamedTuple):
 
 
 class State(NamedTuple):
-    """The state that a simulation changes in place: the flows' state and the clock.
+    """The state of the flows and the clock, in arrays that a simulation changes.
 
     ``clock[0]`` is the time t, ``clock[1]`` the queueing delay s, both in seconds.
     """
@@ -62,7 +62,7 @@ class State(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """Integrals over time since warmup or the last reset, from which averages are computed."""
+    """Integrals over time and counts of losses, from which a simulation's averages are computed."""
 
     delivered: Floats  # [flow] packets
     window: Floats  # [flow] integral of W dt

@@ -28,9 +28,9 @@ def nearest(x: float) -> float:
 
 @jit
 def record_instant(trail: Floats, m: int, t: float, window: Floats, s: float) -> int:
-    """Store time, windows and queueing delay as entry ``m`` of ``trail``; returns m + 1.
+    """Store time, windows and queueing delay as entry ``m`` of ``trail``, if there is room for it.
 
-    Nothing is stored if ``trail`` has no room for this entry.
+    Returns m + 1 in any case.
     """
     if m < trail.shape[0]:
         trail[m, 0], trail[m, 1 + window.size] = t, s
@@ -44,13 +44,14 @@ def replay(
     trail: Floats, m: int, period: float, until: float, earlier: np.ndarray, lost: np.ndarray,
     k: int, grid: Floats, record: Floats,
 ) -> int:  # fmt: skip
-    """Fill in the samples at the times of ``grid`` before ``until``, after cycles were skipped.
+    """Fill in the samples of the skipped cycles: those at the times of ``grid`` before ``until``.
 
-    All skipped cycles equal the last cycle that was simulated. Entries 0 .. m - 1 of ``trail`` hold
-    the states of this cycle, and the samples are interpolated between them. The overflow at the end
-    of a cycle counts as the start of the next one. ``earlier`` is the number of losses of each flow
-    up to the end of the simulated cycle, and ``lost`` that up to ``until``. Returns the index of
-    the first time in ``grid`` that is not before ``until``.
+    Each skipped cycle equals the last cycle that was simulated, which took ``period`` seconds.
+    Entries 0 to m - 1 of ``trail`` hold the states of that cycle, and samples are interpolated
+    between them. ``earlier`` holds each flow's number of losses at the end of that cycle, and
+    ``lost`` its number at the time ``until``.
+
+    Returns the index of the first time in ``grid`` that is not before ``until``.
     """
     j, begun, n = 0, trail[0, 0], lost.size
     left = nearest((until - begun) / period) - 1.0  # cycles from its end to ``until``
@@ -76,13 +77,15 @@ def replay(
 def skip_cycles(
     y: State, out: Tally, mark: State, before: Tally, earlier: np.ndarray, until: float, known: bool
 ) -> float:
-    """Skip whole cycles of the windows if the state now equals the state at the previous overflow.
+    """Skip whole cycles if the state after an overflow equals that after the previous overflow.
 
-    The function is called just after each overflow of the buffer; a cycle lasts from one overflow
-    to the next.  ``mark`` and ``before`` hold the state and the integrals just after the previous
-    overflow.  The function replaces them by the present state and integrals, and stores the present
-    losses in ``earlier``.  ``known`` is false if samples are wanted within the cycle but not all of
-    its steps are stored; then nothing is skipped.  Returns the time since the previous overflow.
+    A cycle lasts from one overflow to the next. The clock and the integrals move on as if the cycle
+    had been repeated as often as it fits before the time ``until``. If ``known`` is false, nothing
+    is skipped: samples are wanted in the cycle, but not all of its steps are stored.
+
+    ``mark`` and ``before`` hold the state and the integrals after the previous overflow. The
+    function replaces them by the present ones, for its next call. ``earlier`` receives the losses
+    up to this overflow, without those in skipped cycles. Returns the duration of the cycle.
     """
     period: float = y.clock[0] - mark.clock[0]
     same = True

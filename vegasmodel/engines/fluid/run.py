@@ -1,11 +1,13 @@
 """Entry to the simulator ``fluid``: computes averages and trajectories of flows over one link.
 
-There are two methods. The first, ``continuous.py``, integrates windows that change at every
-instant. It is used if three conditions hold: every flow runs TCP as in the papers (``variant =
-"paper"``), every law is a law of this package, and the link is drop-tail without random loss. The
-second, the package ``sampled``, is used in all other cases: for flows with the TCP of ns-2 or
-Linux, whose windows are whole packets and change once per round trip, for RED, for random loss, and
-for laws of the user. It proceeds in small steps of time.
+There are two methods:
+
+* ``continuous.py`` integrates windows that change at every instant. It is used if every flow runs
+  TCP as in the papers (``variant = "paper"``) with a law of this package other than CUBIC, and
+  if the link is drop-tail without random loss.
+* The package ``sampled`` proceeds in small steps of time. It is used in all other cases: for RED,
+  for random loss, for laws that the user has written, and for the TCP of ns-2 or Linux, whose
+  windows are whole packets and change once per round trip.
 """
 
 from __future__ import annotations
@@ -47,10 +49,10 @@ _MECHANISMS = (
 
 
 def papers_only(scenario: Scenario) -> bool:
-    """Whether all flows run TCP as in the papers.
+    """Whether all flows run TCP as in the papers (``variant = "paper"``).
 
     Their windows are then real numbers that change at every instant. The TCPs of ns-2 and Linux
-    instead have windows of whole packets, which change once per round trip.
+    send whole packets instead, and their Vegas changes its window once per round trip.
     """
     return all(STACKS[group.variant].real_numbers for group in scenario.flows)
 
@@ -65,10 +67,10 @@ def unsupported(scenario: Scenario) -> str | None:
 
 
 def all_continuous(scenario: Scenario) -> bool:
-    """Whether ``continuous.py`` has equations for all that the scenario contains.
+    """Whether ``continuous.py`` simulates the scenario, and not the package ``sampled``.
 
-    It has them if every flow runs TCP as in the papers with a law of this package, and if the link
-    is drop-tail without random loss.
+    It does if every flow runs TCP as in the papers, with a law of this package other than CUBIC,
+    and if the link is drop-tail without random loss.
     """
     link = scenario.links[0]
     plain = isinstance(link.queue, DropTail) and link.loss == 0
@@ -90,11 +92,15 @@ def run(
     The result holds one sample of each trajectory every ``sample`` seconds (default: a thousandth
     of the duration).
 
-    The outcome is random if starts are jittered, senders wait at random, the link has RED or random
-    loss, or if chance decides which flow loses a packet at the full buffer.  Then averages are
-    means over ``runs`` (default: the number in the scenario if it states one, else 3 to 5, as
-    ``scatter.enough`` says), and trajectories are those of the first run.  Raises ``ValueError``
-    where the model has no equation for the scenario.
+    Runs may differ by chance: start times or the senders' waits are random, the link has RED or
+    random loss, or random numbers decide which flow loses a packet at the full buffer. If
+    ``continuous.py`` simulates the scenario (``all_continuous``), only start times can be random.
+
+    Averages are means over ``runs`` runs. By default there is one run if runs do not differ by
+    chance. If they do, there are as many as the scenario states, or else 3 to 5
+    (``scatter.enough``). The trajectories are those of the first run.
+
+    Raises ``ValueError`` for a wrong argument, or if the model cannot simulate the scenario.
     """
     reason = unsupported(scenario)
     if reason is not None:
@@ -155,8 +161,8 @@ def _continuous(scenario: Scenario, sample: float | None, runs: int | None) -> C
 def _done(found: list[dict[str, Any]], asked: int | None) -> bool:
     """Whether no further run of the simulation is needed.
 
-    ``asked`` is the number of runs that the user has asked for. If it is None, the runs ``found``
-    so far suffice once their throughputs differ little (``scatter.enough``).
+    ``asked`` is the number of runs to make. If it is None, ``scatter.enough`` decides by the
+    throughputs of the runs ``found`` so far.
     """
     if asked is not None:
         return len(found) >= asked
@@ -172,9 +178,9 @@ def sound(scenario: Scenario) -> None:
 
 
 def by_chance(scenario: Scenario) -> bool:
-    """Whether two runs of this model differ by chance.
+    """Whether the scenario makes the runs of this model differ by chance.
 
-    The conditions are those of ``Scenario.by_chance`` with one exception: if all flows run TCP as
+    The conditions are those of ``Scenario.by_chance``, with one exception. If all flows run TCP as
     in the papers, this model ignores the senders' random waits.
     """
     if papers_only(scenario):
@@ -185,8 +191,8 @@ def by_chance(scenario: Scenario) -> bool:
 def _one(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict[str, Any]:
     """Simulate run number k of the scenario.
 
-    Returns the averages after warmup and, for the times ``time``, the windows, the queueing delay
-    and the losses so far.
+    Returns the averages after warmup, and samples at the times ``time``: the windows, the queueing
+    delay and the losses so far.
     """
     from vegasmodel.engines.fluid.sampled import march
 
@@ -218,9 +224,9 @@ def _random_starts(scenario: Scenario, k: int) -> tuple[np.random.Generator, Flo
 
 
 def begin(scenario: Scenario, flows: np.ndarray, k: int) -> np.ndarray:
-    """The link's state at time 0 of run number k.
+    """Prepare run number k of a scenario: returns the link's state at time 0.
 
-    The function also draws the random delay of each flow's start, and seeds the random numbers of
+    The function also adds a random delay to each flow's start time, and seeds the random numbers of
     the run.
     """
     from vegasmodel.engines.fluid.sampled import drops, records
@@ -234,10 +240,10 @@ def begin(scenario: Scenario, flows: np.ndarray, k: int) -> np.ndarray:
 
 
 def frame(scenario: Scenario) -> tuple[Any, float, bool]:
-    """The link's constants, the length of a step, and a flag: the same in all runs of a scenario.
+    """The link's constants, the length of a step and the flag ``smooth``, for ``sampled``.
 
-    The length of a step is given in units of the shortest round trip. The flag (``smooth``) is true
-    if windows are real numbers that change at every instant.
+    The unit of the length is the shortest round trip. ``smooth`` is true if all flows run TCP as in
+    the papers: windows are then real numbers that change at every instant.
     """
     smooth = papers_only(scenario)
     return _bottleneck(scenario, smooth), CONTINUOUS_STEP if smooth else STEP, smooth

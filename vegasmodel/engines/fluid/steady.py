@@ -1,10 +1,10 @@
 """Finds the steady state of senders on one link whose windows are whole packets.
 
-Such a window changes once per round trip. The state of senders and queue is recorded each time an
-ACK makes a window fall by a packet or more. If a state returns, and returns once more after the
-same number of records, the motion is periodic. If no window moves, the state is a fixed point. In
-all other cases the result is an average over a long run, with its standard error. If chance decides
-which packets are lost, the result is always such an average.
+The search records the state of senders and queue each time a window falls by a packet or more. The
+motion is periodic if a state returns, and returns once more after the same number of records. If no
+window moves any more, the state is a fixed point. If the windows only grow during the whole search,
+there is no result. In all other cases the result is an average over a long run, with its standard
+error. If random numbers decide which packets are lost, it is always such an average.
 
 Windows of whole packets move in jumps, so the motion has no derivatives. The result therefore has
 no Floquet multipliers (the factors by which small disturbances grow in a cycle).
@@ -72,7 +72,7 @@ class _Motion:
     def integrate(self, end: float, tally: Tally, *, until_fall: bool = False) -> bool:
         """Simulate up to time ``end``; with ``until_fall``, only until ACKs make a window fall.
 
-        Returns whether a window has fallen by a packet or more.
+        Only falls by a packet or more count. Returns whether ACKs have made a window fall.
         """
         told = (*self._frame, until_fall, tally, self._grid, self._nowhere)
         return bool(self._march(self.flows, self.state, end, *told))
@@ -85,10 +85,12 @@ class _Motion:
     def apart(self, one: _State, later: _State) -> float:
         """The largest difference between two states.
 
-        The result is infinite if the difference exceeds ``CLOSE``, or if a random number was drawn
-        in the time between the two states.  The states contain for each flow the time since its
-        last loss.  A difference of these times counts only if the flow has lost a packet between
-        the two states.
+        The states count as equal if it is at most ``CLOSE``. The result is infinite if a random
+        number was drawn in the time between the two states, because a random motion does not
+        repeat. It may also be infinite if a difference exceeds ``CLOSE``.
+
+        The states contain for each flow the time since its last loss. A difference of these times
+        counts only if the flow has lost a packet between the two states.
         """
         if later.draws > one.draws:
             return math.inf
@@ -103,8 +105,8 @@ class _Motion:
     def rested(self, window: Floats) -> bool:
         """Whether all windows still equal ``window``, an array [flow], and no loss can move them.
 
-        A loss is possible if the link has random loss or RED drops packets.  It can also have
-        occurred already, if its sender has not yet detected it.
+        The result is False if the link has random loss, if RED may drop a packet, or if a sender
+        has not yet detected a loss.
         """
         moved = np.abs(self.flows["cwnd"] - window).max()
         drops = self.link.loss > 0.0 or self.state["red_passed"][0] > 0.0
@@ -122,11 +124,12 @@ class _State(NamedTuple):
 def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
     """Find the steady state of a scenario that the package ``sampled`` simulates.
 
-    If the motion is periodic, the averages are those of one cycle; otherwise they are taken over a
-    long time.  The search begins when all flows have started and the flows that stop before the end
-    of the run have stopped.  ``longest`` (default ``LONGEST``) is a number of round trips.  It
-    limits both the time in which a cycle is searched for and the time of an average.  Raises
-    ``ValueError`` where the model has no equation for the scenario.
+    The search begins when all flows have started and the flows that stop before the end of the run
+    have stopped. If the motion is periodic, the averages are those of one cycle. If no window
+    moves, they are taken over one round trip, and otherwise over a long time.
+
+    ``longest`` (default ``LONGEST``) is a number of round trips. Neither the search for a cycle nor
+    an average takes longer. Raises ``ValueError`` if the model cannot simulate the scenario.
     """
     reason = fluid_run.unsupported(scenario)
     if reason is not None:
@@ -148,9 +151,11 @@ def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
 def _repeats(motion: _Motion, end: float) -> LimitCycle | None:
     """Simulate until a state has returned twice, or until no window moves any more.
 
-    The state is recorded each time a window falls. The number of falls until a state returns for
-    the first time must equal the number of falls from then until it returns again. Returns the
-    steady state, or None if neither happens up to time ``end``.
+    The state is recorded each time a window falls. As many falls must lie between the first and the
+    second occurrence of the state as between the second and the third.
+
+    Returns the steady state. If none is found before time ``end``, the result is None. But if the
+    windows have only grown until then, the result is a steady state whose averages are NaN.
     """
     seen: dict[bytes, list[tuple[int, _State]]] = {}
     section, came, due, tally = 0, 0, 0, empty_tally(motion.n)

@@ -21,8 +21,8 @@ def tally_step(
 ) -> None:
     """Add one step of length h to the integrals, by the trapezoidal rule.
 
-    With this rule the packets that the flows deliver in the step add up to c h exactly, while there
-    is a queue.
+    While there is a queue, the flows' rates add up to the capacity c at both ends of the step. With
+    this rule the flows then deliver exactly c h packets in the step.
     """
     s = y.clock[1]
     for i in range(on.size):

@@ -1,27 +1,31 @@
 """Differential equations for the windows of senders that share one link, without feedback delay.
 
-Flow i has the window W_i, the propagation delay T_i and the over-estimate x_i of this delay. The
-link has the capacity c and the queueing delay s. (The paper ``boutremans`` writes d_i for T_i and
-Delta for s.) ACKs clock the senders, so the queue follows the windows at once:
+Flow i has the window W_i and the propagation delay T_i. The link has the capacity c and the
+queueing delay s. (The paper ``boutremans`` writes d_i for T_i and Delta for s.) ACKs clock the
+senders, so the queue follows the windows at once:
 
     sum_i W_i / (T_i + s) = c,   or s = 0 if this sum is below c at s = 0              (W1)
 
-A window moves by at most one packet per round trip:
+Outside slow start a window moves by m_i packets per round trip:
 
     dW_i/dt = m_i / (T_i + s),   m_i in Sgn_i(W_i, s)                                   (W2)
 
-Sgn_i(W_i, s) is the set of values that m_i may have. For Reno m_i is always 1 (1/2 if the receiver
-delays ACKs). For Vegas m_i is 1 if the backlog is below alpha, -1 if it is above beta, and 0 in
-between (``boutremans`` (1)). If the backlog is at a threshold, m_i may have any value between those
-on the two sides. Then the window can slide: m_i takes the value with which the backlog stays at the
-threshold while the queue changes (Filippov's solution of a discontinuous equation).
+Sgn_i is the set of values that m_i may have. For Reno m_i is always 1 (1/2 if the receiver delays
+ACKs). For Vegas m_i is 1 if the backlog is below alpha, -1 if it is above beta, and 0 in between
+(``boutremans`` (1)).
 
-A step of length h solves (W1) and (W2) together, with the trapezoidal rule for 1/(T_i + s). The
-only unknown is s at the end of the step, because each window at that time is an explicit function
-of s. So a step solves one monotone equation, for any number of flows. Sliding and the steady state
-of Vegas are exact; the error of other motions falls with h^2. Steps end where the kind of motion
-changes. So the state at a later time is a smooth function of the state at an earlier time, and can
-be differentiated (``cycle.py``).
+If Vegas's backlog is exactly alpha, m_i may have any value from 0 to 1. If it is exactly beta, m_i
+may have any value from -1 to 0. (If alpha = beta, the values are those from -1 to 1.) The window
+can then slide: m_i takes the value with which the backlog stays at the threshold while the queue
+changes (Filippov's solution of a discontinuous equation).
+
+A step of length h solves (W1) and (W2) together, with the trapezoidal rule for 1/(T_i + s). Each
+window at the end of the step is an explicit function of s at that time. So s at the end of the step
+is the only unknown, for any number of flows.
+
+While all windows slide or rest, the solution is exact; otherwise its error falls with h^2. A step
+ends whenever a window begins or ceases to grow, to shrink, to slide or to rest. So a later state is
+a smooth function of an earlier one, and ``cycle.py`` can differentiate it.
 
 Sources: ``boutremans`` 3.1, ``devendictis`` (5).
 """
@@ -41,12 +45,13 @@ RATE_ERROR = 4.0 * 2.0**-52  # of the capacity: rounding error of a sum of rates
 
 @jit
 def threshold(e: float, rtt: float, over: float, s: float, over_base: bool) -> tuple[float, float]:
-    """Window at which Vegas's backlog equals e packets, and its derivative dW/ds.
+    """Window W at which Vegas's backlog equals e packets, and its derivative dW/ds.
 
-    Here s is the queueing delay. Equation (4) of the paper ``boutremans`` gives
-    W = e (T + s)/(s - x). Linux divides by baseRTT instead of the RTT, so there
-    W = e (T + x)/(s - x). T (``rtt``) is the propagation delay, and x (``over``) the flow's
-    over-estimate of it.
+    T (``rtt``) is the propagation delay, s the queueing delay, and x (``over``) the flow's
+    over-estimate of T. So the RTT is T + s, and Vegas's baseRTT is T + x.
+
+    The backlog is W (RTT - baseRTT)/RTT, so W = e (T + s)/(s - x) (``boutremans`` (4)). Linux
+    divides by baseRTT instead (``over_base``), so there W = e (T + x)/(s - x).
     """
     gap = s - over
     if gap <= 0.0 or e == np.inf:
@@ -61,12 +66,14 @@ def window_after(
 ) -> tuple[float, float, float, int]:
     """Window W1 of flow i at the end of a step of length h from the queueing delay s to s1.
 
-    Also returns its derivatives with respect to s1 and to h, and how the window moves. The window
-    goes from W to W1 = W + m g, which is equation (W2) of this module in implicit form. Here T is
-    the propagation delay, and g = h/2 (1/(T + s) + 1/(T + s1)) is the length of the step in round
-    trips. The law chooses the direction m from the window and the delay at the end of the step: m
-    is 1 if the window grows, -1 if it shrinks and 0 if it rests. If the window slides on a
-    threshold of the backlog, m lies between these values.
+    T is the propagation delay, and W the window at the beginning of the step. The step lasts g
+    round trips, with g = h/2 (1/(T + s) + 1/(T + s1)). Outside slow start W1 = W + m g, by equation
+    (W2) of this module. The law chooses m from the state at the end of the step: m is positive if
+    the window grows, -1 if it shrinks and 0 if it rests. If the window slides on a threshold of the
+    backlog, m lies between these values. In slow start the window grows exponentially with g.
+
+    Returns W1, its derivatives with respect to s1 and to h, and how the window moves (``UP``,
+    ``DOWN``, ``REST``, or the threshold on which it slides).
     """
     W, x, slow = y.window[i], y.over_estimate[i], y.in_slow_start[i]
     if y.clock[0] < y.recovery_until[i]:
@@ -127,11 +134,15 @@ def excess(
 def delay_after(
     p: Flows, y: State, on: np.ndarray, guess: float, h: float, c: float, s_max: float
 ) -> float:
-    """Queueing delay at the end of a step of length h; a value above ``s_max`` means overflow.
+    """Queueing delay s1 at the end of a step of length h.
 
-    The delay is the root s1 of the function ``excess``, which falls as s1 grows.  Newton's method
-    starts at ``guess`` and keeps a bracket around the root.  The method may oscillate because the
-    slope of ``excess`` jumps at some values of s1.  A secant step across the bracket prevents that.
+    It is the root of the function ``excess``, which falls as s1 grows; it is 0 if there is no
+    queue. The delay of a full buffer is ``s_max``. A result above ``s_max`` means that the buffer
+    overflows.
+
+    Newton's method starts at ``guess``. It may oscillate, because the slope of ``excess`` jumps at
+    some values of s1. So a bracket around the root is kept. If a Newton step leaves it, a secant
+    step or a bisection replaces the Newton step.
     """
     s, low, high = y.clock[1], -1.0, np.inf  # low < 0: not known to have a queue
     f_low, f_high, chords = 0.0, 0.0, 0
@@ -164,9 +175,9 @@ def delay_after(
 def time_to(
     p: Flows, y: State, on: np.ndarray, s: float, h: float, c: float, s_max: float
 ) -> float:
-    """Time within a step of length h at which the queueing delay reaches ``s_max``.
+    """Time within a step of length h at which the queueing delay reaches ``s_max`` (a full buffer).
 
-    It is the step length at which ``excess`` is 0, if the step ends at the delay ``s_max``.
+    A step of this length that ends at the delay ``s_max`` makes the function ``excess`` 0.
     """
     low, high, guess = 0.0, h, 0.5 * h
     for _ in range(100):
@@ -186,7 +197,10 @@ def time_to(
 
 @jit
 def extrapolate(s: float, trend: tuple[float, float], h: float) -> float:
-    """A first guess of the queueing delay after h seconds, by a Taylor series of two terms."""
+    """A first guess of the queueing delay after h seconds.
+
+    The delay is now s, and ``trend`` holds its first and second time derivatives.
+    """
     slope, bend = trend
     return max(s + h * (slope + 0.5 * h * bend), 0.0)
 
@@ -198,10 +212,11 @@ def try_step(
 ) -> tuple[float, float]:  # fmt: skip
     """Try a step of at most h seconds, which ends early if the buffer becomes full.
 
-    Returns the step's length and the queueing delay at its end.  ``trend`` holds approximate first
-    and second time derivatives of the queueing delay.  ``new`` receives the windows at the end of
-    the step.  ``moves`` receives how each window moves; its last entry says whether there is a
-    queue.
+    Returns the step's length and the queueing delay at its end. ``trend`` holds approximate first
+    and second time derivatives of this delay.
+
+    The function writes the windows at the end of the step into ``new``. It writes how each window
+    moves into ``moves``, followed by one more entry: ``UP`` if there is a queue, else ``REST``.
     """
     s = y.clock[1]
     s1 = delay_after(p, y, on, extrapolate(s, trend, h), h, c, s_max)

@@ -44,16 +44,15 @@ def sendable(f: Sender, packets: float) -> float:
 def add_hole(
     f: Sender | Receiver, holes: Floats, first: float, count: float, sent_at: float
 ) -> None:
-    """Record in ``holes`` that ``count`` packets from number ``first`` on are missing.
+    """Record in ``holes`` that the receiver misses ``count`` packets, from number ``first`` on.
 
     Packets that are recorded already are not recorded again. A hole is a range of consecutive
-    packets that the receiver misses. ns-2's Vegas stores the time at which each packet was sent. So
-    for ns-2's Vegas each missing packet is a hole of its own. A hole's row in ``holes`` has six
-    numbers:
+    missing packets. For ns-2's Vegas each missing packet is a hole of its own, because this sender
+    stores the time at which each packet was sent. A hole's row in ``holes`` has six numbers:
 
     - the number of its first packet;
     - the number of the first packet after it;
-    - the time at which it was sent;
+    - the time at which its first packet was sent;
     - the time at which the packet before it was sent;
     - 1 if Linux knows that it is lost, else 0;
     - the number of its first packet that has not been retransmitted.
@@ -79,10 +78,10 @@ def add_hole(
 def fill_holes(
     f: Sender | Receiver, holes: Floats, first: float, count: float, sent_at: float
 ) -> float:
-    """Record the arrival of ``count`` packets behind a missing one; returns how many are new.
+    """Record that ``count`` packets have arrived, from number ``first`` on.
 
-    The packets have the numbers ``first`` and following. They may fill holes, that is ranges of
-    packets that the receiver misses.
+    Returns how many of them are new. They may fill holes, which are ranges of packets that the
+    receiver misses.
     """
     new = max(first + count - max(f.received, first), 0.0)
     if new > 0.0:
@@ -117,11 +116,10 @@ def blocks(f: Sender | Receiver, holes: Floats) -> int:
 
 @jit
 def send(f: Sender, packets: float, spread: float) -> None:
-    """Send ``packets`` new packets in the flow's present interval (``sender.plan``).
+    """Send ``packets`` new packets, or fewer if the flow has less left to send.
 
-    An interval is the time that the simulator handles in one event of the flow. ``spread`` of the
-    packets leave evenly spaced over the interval. The others leave together at its end, when the
-    last ACK of the interval arrives.
+    The simulator divides time into intervals. If ``spread`` is above 1, so many of the packets
+    leave evenly spaced over the present interval. The others leave together at its end.
     """
     packets = sendable(f, packets)
     f.first = f.next
@@ -132,20 +130,20 @@ def send(f: Sender, packets: float, spread: float) -> None:
 
 @jit
 def waits_first(f: Sender, acks: float) -> bool:
-    """Whether the sender waits a random time before it sends what ``acks`` ACKs release.
+    """Whether the sender waits a random time before it sends the packets that ``acks`` ACKs allow.
 
-    It waits if it has random waits and ``acks`` is at most 1 (``wait.py``). If the simulator
-    handles several ACKs as one group, there is no wait: the packets leave evenly over the interval.
+    Only a sender with random waits (``wait.py``) does so, and only if ``acks`` is at most 1. If the
+    simulator handles several ACKs as one group, the packets leave evenly, without a wait.
     """
     return f.jitter > 0.0 and acks <= 1.0
 
 
 @jit
 def send_or_wait(f: Sender, packets: float, spread: float) -> None:
-    """Send ``packets`` new packets now, unless the sender first waits a random time (``wait.py``).
+    """Send ``packets`` new packets, unless the sender first waits a random time (``wait.py``).
 
-    If the sender waits, nothing is sent here, and ``sender.plan`` begins the wait. Otherwise
-    ``spread`` of the packets leave evenly over the time in which the ACKs arrive.
+    If the sender waits, this function sends nothing, and ``sender.plan`` begins the wait. Otherwise
+    ``spread`` of the packets leave evenly while the ACKs arrive, and the rest with the last ACK.
     """
     if not waits_first(f, spread):
         send(f, packets, spread)
@@ -155,9 +153,9 @@ def send_or_wait(f: Sender, packets: float, spread: float) -> None:
 def acknowledge(f: Sender, p: Parcel, packets: float, now: float, samples: float) -> float:
     """Process the ACKs of the next ``packets`` packets of the group ``p``.
 
-    A group (``Parcel``) contains packets that travel together. ``samples`` of the packets were sent
-    only once, so only their ACKs give RTT samples. Returns the time at which the last of the ACKs
-    arrives.
+    The packets of a group travel together. ``samples`` is the number of RTT samples that these ACKs
+    give. It is 0 for example if the packets were sent more than once. Returns the time at which the
+    last of the ACKs arrives.
     """
     part = packets / p.count
     end = now + max(p.back - now, 0.0) * part
@@ -189,10 +187,9 @@ def acknowledge(f: Sender, p: Parcel, packets: float, now: float, samples: float
 
 @jit
 def portion(p: Parcel, now: float, step: float) -> float:
-    """How many packets of the group ``p`` the simulator processes in one event of the flow.
+    """How many packets of ``p``, a group that travels together, the simulator processes at once.
 
-    They are the first packets of the group to arrive, and their arrivals take about ``step``
-    seconds. A group (``Parcel``) contains packets that travel together.
+    They are the first packets of the group. They arrive within about ``step`` seconds.
     """
     span = p.back - now
     if span <= 1.5 * step:

@@ -44,10 +44,10 @@ def obstacle(scenario: Scenario) -> str | None:
 
 
 def left_out(scenario: Scenario) -> tuple[Assumption, ...]:
-    """The assumptions that the scenario does not need certain features that this simulator lacks.
+    """Assumptions about features that this simulator lacks.
 
-    These features are rules of some laws, access links that are not much faster than the
-    bottleneck, and forced drops. Each assumption says whether it holds.
+    An assumption holds if the scenario does not need the feature. The features are some rules of
+    laws, access links that are not much faster than the bottleneck, and forced drops.
     """
     groups = scenario.flows
     crossed = [link for group in groups for link in scenario.path(group)]
@@ -86,11 +86,11 @@ def _assumptions(
 
 
 def _base_lost(scenario: Scenario, outcomes: Sequence[Totals]) -> tuple[Assumption, ...]:
-    """The assumption that baseRTT is at least the RTT of the empty path, if it fails.
+    """The assumption that baseRTT is at least the RTT of the empty path, if a run has violated it.
 
-    The result is empty if the assumption holds. In ns-2, Vegas's baseRTT can fall below the RTT of
-    the empty path after a timeout (``docs/ns2.md``). A flow with noise in its delay is not
-    examined, because its packets can be faster than the flow's RTT.
+    Otherwise the result is empty. In ns-2, Vegas's baseRTT can fall below the RTT of the empty path
+    after a timeout (``docs/ns2.md``). Flows with noise in their delay are not examined, because
+    some of their packets can be faster than the RTT of the empty path.
     """
     rtt = np.array([m.rtt if m.flow.delay_noise == 0.0 else 0.0 for m in scenario.members])
     base = np.array([one.base for one in outcomes])  # NaN if not Vegas
@@ -110,7 +110,7 @@ def _base_lost(scenario: Scenario, outcomes: Sequence[Totals]) -> tuple[Assumpti
 def starts_of(scenario: Scenario, k: int) -> Floats:
     """The flows' start times in run number ``k``, in seconds, with the scenario's random jitter.
 
-    For a run of ns-2 the same times are drawn from the same seed.
+    The run of ns-2 with the same number has the same start times, because it has the same seed.
     """
     starts = np.array([member.start for member in scenario.members])
     rng = np.random.default_rng([scenario.run.seed, k])
@@ -121,9 +121,9 @@ def starts_of(scenario: Scenario, k: int) -> Floats:
 def _random_ticks_count(scenario: Scenario, totals: Totals) -> bool:
     """Whether the random phase of the ticks of a host's clock could have affected the run.
 
-    These timers count in ticks: ns-2's coarse retransmission timer; all timers of a Linux sender;
-    and the timers of a Linux receiver that delays ACKs. Linux's CUBIC also counts in ticks. The
-    result is False if short flows arrive at random, because one run then averages over many flows.
+    The phase affects timers that count in ticks: ns-2's coarse retransmission timer, and the timers
+    of Linux. It also affects Linux's CUBIC, which measures time in ticks. The result is False if
+    short flows arrive at random, because one run then averages over the phases of many flows.
     """
     flows = totals.flows
     expired = (flows["timeouts"] > 0) & ~(flows["timestamps"] & ~flows["timer_wheel"])
@@ -188,23 +188,28 @@ def answer(
 ) -> Prediction:
     """The throughputs by simulation: packets delivered per second after warm-up, [n_flows] pkt/s.
 
-    The outcome of a run may be random, because starts or sending times are jittered, RED or random
-    loss drops packets, or the phase of an expired timer is random. The answer is then the mean over
-    several runs, with its standard error. ``runs`` or, without it, the scenario gives the number of
-    runs. If neither does, there are 3 to 5 runs: after 3 runs, another run is made only if the mean
-    throughput of a flow is not known to within 10 % (half its 95 % interval by Student's t). It is
-    not made if 5 runs that scatter like the present ones would not reach this precision either.
+    The outcome of a run may be random: starts or sending times are jittered, RED or random loss
+    drops packets, or the phase of an expired timer is random. The answer is then the mean over
+    several runs, with its standard error.
 
-    With 3 to 5 runs, the runs after the first may be shorter. They measure half as long if all
-    flows send from warm-up to the end, and if the first half of the first run had the throughputs
-    of the whole run (``scatter.half_suffices``). ``extra["durations"]`` has the length of each run,
-    in seconds.
+    ``runs`` or, without it, the scenario gives the number of runs. If neither does, there are 3 to
+    5 runs. After 3 runs, another run is made only if both conditions hold:
 
-    ``enough`` is a function of a list with one prediction for each run so far. Once there are two
-    runs and ``enough`` returns True, no further run is made. ``parts``, ``synchronised`` and
-    ``without`` are those of ``rounds.run``. If the simulator cannot simulate the scenario,
-    ``Prediction.not_applicable`` gives the reason. If a run fails, the throughputs are NaN, and
-    ``extra["status"]`` gives the reason.
+    - The mean throughput of some flow is not precise enough: half its 95 % interval (Student's t)
+      is above 10 % of the mean.
+    - All means would be precise enough after 5 runs, if all runs scatter like the present ones.
+
+    With 3 to 5 runs, the runs after the first may be shorter: they then measure for half the time
+    after warm-up. This requires that all flows send from warm-up to the end. The first half of the
+    first run must also have given the throughputs of the whole run (``scatter.half_suffices``).
+    ``extra["durations"]`` has the length of each run, in seconds.
+
+    ``enough`` can end the runs earlier. It is a function of a list with one prediction for each run
+    so far. Once there are two runs and it returns True, no further run is made.
+
+    ``parts``, ``synchronised`` and ``without`` are passed on to ``rounds.run``. If the simulator
+    cannot simulate the scenario, ``Prediction.not_applicable`` gives the reason. If a run fails,
+    the throughputs are NaN, and ``extra["status"]`` gives the reason.
     """
     began = time.perf_counter()
     reason = obstacle(scenario)
@@ -272,9 +277,9 @@ def _wanted(
     runs: int | None,
     enough: Enough | None,
 ) -> int:
-    """How many runs there should be in all, judged by the outcomes of the runs made so far.
+    """How many runs there should be in all, to judge by the outcomes of the runs made so far.
 
-    A result equal to the number of runs made means that they suffice.
+    If the result equals the number of runs made, no further run is needed.
     """
     n = len(outcomes)
     if runs is not None:

@@ -1,17 +1,18 @@
-"""CUBIC as the Linux kernel implements it (``tcp_cubic.c``), in two versions.
+"""CUBIC as the Linux kernel implements it (``tcp_cubic.c``), in the versions of Linux 6.1 and 2.6.
 
-The versions are that of Linux 6.1 and that of Linux 2.6, which ns-2 contains.
+ns-2 contains the version of Linux 2.6.
 
-RFC 9438 computes a target, the window to be reached one RTT later. The kernel stores another
-number, ``cnt``: the number of ACKs after which the window grows by one packet. It computes ``cnt``
-from the target in whole numbers, at most once per clock tick. For the RTT it uses the least RTT
-that it has measured. The kernel also computes the window that a Reno flow would have reached since
-the last recovery. If that window is larger than CUBIC's, the kernel lowers ``cnt`` so that CUBIC's
-window reaches it within a round trip. ``cnt`` is at least ``Sender.least_cnt``.
+RFC 9438 computes a target: the window to be reached one RTT later. From the target the kernel
+computes a whole number ``cnt``, at most once per clock tick. After ``cnt`` ACKs the window grows by
+one packet. For the RTT the kernel uses the least RTT that it has measured.
 
-HyStart, which Linux 2.6 does not have, ends slow start before a loss, in two cases. The first case
-is that the RTT has grown. The second case is a long train of ACKs. In a train each ACK comes at
-most 2 ms after the one before. A train is long if it lasts longer than (least RTT + 1 ms)/2.
+The kernel also computes the window that a Reno flow would have reached since the last recovery. If
+this window is larger than CUBIC's, the kernel lowers ``cnt``, so that CUBIC's window reaches Reno's
+within a round trip. ``cnt`` is at least ``Sender.least_cnt``.
+
+HyStart (only in Linux 6.1) ends slow start before a loss: when the RTT has grown, or when there is
+a long train of ACKs. In a train each ACK comes at most 2 ms after the one before. A train is long
+if it lasts longer than (least RTT + 1 ms)/2.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -53,12 +54,12 @@ def _hystart_reset(f: Sender, now: float) -> None:
 
 @jit
 def sample(f: Sender, rtt: float, now: float, acked: float, samples: float) -> None:
-    """Process ``samples`` RTT samples of ``rtt`` seconds: the kernel's cubictcp_acked.
+    """Process ``samples`` RTT samples of ``rtt`` seconds, as the kernel's cubictcp_acked does.
 
-    The ACKs reach up to packet ``acked``. The samples update the least RTT, and HyStart may end
-    slow start because of them. In a recovery SACK reports packets that arrive behind a missing one.
-    Their RTTs count, too, so the least RTT may be measured in a recovery, when the queue is short
-    (tcp_clean_rtx_queue).
+    ``acked`` is the number of the last packet acknowledged. The samples update the least RTT, and
+    HyStart may end slow start because of them. In the first second after a recovery, samples are
+    ignored. During a recovery they count: they come from packets that SACK reports, and the queue
+    is short then.
     """
     if now - f.epoch_start < AFTER_LOSS and f.epoch_start < NEVER:
         return
@@ -94,9 +95,10 @@ def _ticks_at(f: Sender, now: float) -> float:
 def _target(f: Sender, now: float) -> float:
     """CUBIC's target window C (t - K)^3 + W_max, in whole packets (RFC 9438, equation 1).
 
-    C is CUBIC's constant. The time t is the time since the start of the epoch plus the least RTT.
-    The epoch starts with the first ACK in congestion avoidance after the last cut. At t = K the
-    target is W_max (or the window at the start of the epoch, if that is larger).
+    C is CUBIC's constant. An epoch starts with the first ACK in congestion avoidance after a cut.
+    The time t is the time since this start plus the least RTT. The target reaches W_max, which was
+    set at the last loss, at t = K. If the window is already above W_max when the epoch starts, this
+    window takes the place of W_max.
     """
     min_rtt = np.ceil(f.delay_min / f.cubic_tick) if f.delay_min < NEVER else 0.0
     ticks = _ticks_at(f, now) - _ticks_at(f, f.epoch_start) + min_rtt
@@ -178,7 +180,7 @@ def recalc_ssthresh(f: Sender, window: float) -> None:
 def acks_to_packet(f: Sender) -> float:
     """Number of ACKs after which the window next grows by a packet, if ``cnt`` does not change.
 
-    ``cnt`` is the number of ACKs for each packet of growth; some of them may have arrived already.
+    ``cnt`` is the number of ACKs for each packet of growth. Some of them may have arrived already.
     """
     if f.passes_ssthresh and f.cwnd <= f.ssthresh:
         return 1.0

@@ -1,10 +1,11 @@
 """Finds the steady state of the simulator ``rounds``: rest, a periodic motion, or a long average.
 
-The state of the simulator consists of the senders, the packets in flight and the queues. Because
-packets are counted in whole numbers, a state can return. The state is recorded each time a flow's
-window falls by a packet or more. If a state returns, and returns once more after the same number of
-records, the motion is periodic. If no window changes after the warm-up, the simulator is at rest.
-In all other cases the answer is an average over a long run, with its standard error.
+The state of the simulator consists of the senders, the packets in flight and the queues. The search
+records the state each time a flow's window falls by a packet or more. The motion is periodic if a
+state returns, and returns once more after the same number of records. A state can return because
+packets are counted in whole numbers. If no state returns, the last three quarters of the run
+decide. If all windows are constant there, the simulator is at rest. Otherwise the answer is an
+average over this time, with its standard error.
 """
 
 from __future__ import annotations
@@ -63,14 +64,17 @@ def steady(scenario: Scenario, longest: float | None = None) -> Steady:
     """Find the steady state of a scenario by simulation.
 
     If a state returns periodically, the answer is the mean over two periods. If not, it is the mean
-    over a long run. The search begins once all long-lived flows have started and the flows that
-    stop before the end of the run have stopped. It makes one or more tries. The first try simulates
-    ``FIRST`` round trips, and each further try twice as many as the one before.
+    over the last three quarters of a long run. The search begins once all long-lived flows have
+    started and the flows that stop before the end of the run have stopped.
 
-    ``longest`` limits the number of round trips of a try. Without ``longest``, a further try
-    follows only if the first one has found no period and a sender's retransmission timer has
-    expired; a try then lasts up to ``LONGEST_TIMEOUTS`` seconds. No further try follows a try of
-    more than ``LEAST_TRIPS`` round trips whose averages are precise (``ENOUGH_PRECISION``).
+    The search makes one or more tries. The first try simulates ``FIRST`` round trips, and each
+    further try twice as many as the one before. No further try follows if the motion is periodic or
+    all windows are constant. The tries also end if one of more than ``LEAST_TRIPS`` round trips has
+    precise averages (``ENOUGH_PRECISION``).
+
+    No try has more than ``longest`` round trips. Without ``longest``, a further try follows only if
+    a sender's retransmission timer has expired in the first one; the further tries then last at
+    most ``LONGEST_TIMEOUTS`` seconds.
     """
     from vegasmodel.engines.rounds.run import Simulation
 
@@ -113,14 +117,15 @@ def steady(scenario: Scenario, longest: float | None = None) -> Steady:
 
 
 def _repeats(simulation: Simulation, started: float) -> tuple[int, Steady | None]:
-    """Run until the whole state has returned twice.
+    """Run until the whole state has returned twice, or until the run ends.
 
-    The state is looked at each time a window falls. Between its first and second occurrence,
-    windows must fall as often as between its second and third. Returns the status of the run, and
-    the periodic state or None.
+    The state is looked at each time a window falls. As many falls must lie between its first and
+    second occurrence as between its second and third. Returns the status of the run and the
+    periodic answer, or None in place of the answer if no state has returned twice.
 
-    To save time, a state is stored only if its first numbers have occurred before. These are a few
-    whole numbers for each flow, for example its window in whole packets.
+    Comparing whole states takes time. So a state is stored and compared only if its first numbers
+    have occurred before. These are a few whole numbers for each flow, for example its window in
+    whole packets.
     """
     from vegasmodel.engines.rounds.snapshot import Observer
 

@@ -1,20 +1,18 @@
 """Delayed ACKs (RFC 1122 4.2.3.2): the receiver acknowledges two packets by one ACK.
 
 After a packet has arrived, the receiver waits for a second one, for a limited time called the
-pause. If none comes, it acknowledges the first packet alone. While a packet is missing, it
-acknowledges each packet at once (Linux holds back the duplicate ACKs after the third for a moment,
-see ``hold_duplicate``). With delayed ACKs, packets leave the sender in pairs. A sender that
-enlarges its window by a fixed amount at each ACK then enlarges it only half as fast.
-``Sender.delack_packets`` is the number of packets (0 or 1) that have arrived and whose ACK is still
-delayed. All times in this module are those at which an ACK reaches the sender.
+pause. If none comes, it acknowledges the first packet alone. While a packet is missing, it does not
+wait for a second packet. ``Sender.delack_packets`` is the number of packets (0 or 1) that have
+arrived and whose ACK is still delayed. All times in this module are those at which an ACK reaches
+the sender.
 
-Linux adapts the pause (``adapts_ack_pause``), in clock ticks. The pause is at least 40 ms. It is at
-most the RTT of the handshake (but not below 40 ms), and at most 200 ms. It doubles whenever it ends
-without a second packet (tcp_delack_timer_handler). It falls back towards 40 ms while packets follow
-each other within 20 ms (tcp_event_data_recv). So for a slow flow the pause grows until the second
-packet comes in time, or up to its limit. At the start of a flow, and after a silence longer than
-the receiver's own retransmission timeout, the receiver sends its next 16 ACKs without delay, one
-for each packet.
+Linux adapts the pause to the flow (``adapts_ack_pause``). The pause is at least 40 ms. Its upper
+limit is the RTT of the handshake, but not below 40 ms and not above 200 ms. The pause doubles
+whenever it ends without a second packet (tcp_delack_timer_handler). It falls back towards 40 ms
+while packets follow each other within 20 ms (tcp_event_data_recv).
+
+At the start of a flow, Linux's receiver sends the first 16 ACKs without delay, one for each packet.
+It does the same after a silence longer than its own retransmission timeout.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -51,7 +49,7 @@ def delack_expiry(f: Sender) -> float:
 def _receiver_rto(f: Sender) -> float:
     """The receiver's own retransmission timeout, in ticks of Linux's clock.
 
-    The receiver sends no data, so the handshake gave it its only RTT sample.
+    It follows from a single RTT sample, that of the handshake, because the receiver sends no data.
     """
     return np.ceil(rto_of(f.receiver_rtt, 0.5 * f.receiver_rtt) / JIFFY)
 
@@ -124,8 +122,9 @@ def _set_delack_timer(f: Sender, now: float) -> None:
 def delay_ack(f: Sender, p: Parcel, now: float) -> float:
     """Delay the ACK of a packet that has arrived at the receiver.
 
-    Returns the time at which the ACK would reach the sender if it were not delayed. If a second
-    packet arrives before the delayed ACK is sent, only the second one gives an RTT sample.
+    Returns the time at which the ACK would reach the sender without the delay. If a second packet
+    arrives before the delayed ACK is sent, one ACK acknowledges both. Only the second packet then
+    gives an RTT sample.
     """
     end = acknowledge(f, p, 1.0, now, 0.0)
     f.delack_packets = 1.0
@@ -138,8 +137,8 @@ def delay_ack(f: Sender, p: Parcel, now: float) -> float:
 def hold_duplicate(f: Sender, acks: float) -> float:
     """Seconds for which Linux's receiver holds back ``acks`` duplicate ACKs, to send fewer of them.
 
-    For each missing packet the first three duplicate ACKs are sent at once (the kernel's
-    __tcp_ack_snd_check). The others wait for at most a twentieth of the RTT.
+    For each missing packet it sends the first three duplicate ACKs at once (the kernel's
+    __tcp_ack_snd_check). It holds back later ones for at most a twentieth of the RTT.
     """
     if not f.delayed_ack or f.quick_acks_left > 0.0 or f.late_duplicates == 0.0:
         return 0.0
@@ -153,9 +152,9 @@ def hold_duplicate(f: Sender, acks: float) -> float:
 
 @rare
 def sample_single(f: Sender, delay: float) -> None:
-    """Take the RTT sample of a packet whose delayed ACK was sent without a second packet.
+    """Take an RTT sample from a delayed ACK that acknowledges only one packet.
 
-    The receiver had delayed the ACK by ``delay`` seconds.
+    The sample includes the delay of the ACK, ``delay`` seconds.
     """
     f.rtt_area += delay
     f.rtt_sum += f.rtt_last + delay

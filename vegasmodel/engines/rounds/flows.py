@@ -38,9 +38,9 @@ _SUMS = (*_COUNTS, *_EXPIRIES, *_MARKS, "rtt_area", "rtt_samples")
 
 
 def mechanisms(law: Law, stack: Stack, record: Any) -> None:
-    """Copy the mechanisms of a TCP implementation (``stack``) into a flow's record.
+    """Set the fields of a flow's record that depend on its law and its TCP implementation.
 
-    Mechanisms that do not apply to the flow's law are switched off.
+    ``stack`` is the implementation. A mechanism of it that the law does not use is switched off.
     """
     for name in MECHANISMS:
         record[name] = getattr(stack, name)
@@ -125,7 +125,7 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
 
 
 def _sizes(group: Flow, n: int, rng: np.random.Generator) -> Floats:
-    """The sizes, in packets, of ``n`` short flows of a group; they may be random."""
+    """The sizes, in packets, of ``n`` flows of a group: random (``Pareto``) or all the same."""
     if isinstance(group.size, Pareto):
         shape = group.size.shape
         least = group.size.mean * (shape - 1.0) / shape
@@ -137,7 +137,7 @@ def _sizes(group: Flow, n: int, rng: np.random.Generator) -> Floats:
 def _arrivals(group: Flow, begin: float, stop: float, rng: np.random.Generator) -> Floats:
     """The times in ``[begin, stop)``, in seconds, at which the short flows of a group start.
 
-    A group whose flows do not arrive at random has the single time ``begin``.
+    If the flows do not arrive at random, the result is the single time ``begin``.
     """
     arrivals = group.arrivals
     if not isinstance(arrivals, (Poisson, ParetoArrivals)):
@@ -158,11 +158,11 @@ def _arrivals(group: Flow, begin: float, stop: float, rng: np.random.Generator) 
 
 
 def records(scenario: Scenario, starts: Floats | None, seed: int) -> NDArray[Any]:
-    """The records of all flows (``state.Sender``).
+    """Make the records of all flows (``state.Sender``).
 
-    If the short flows of a group arrive at random, each of them has its own record. ``starts``
-    [n_flows] overrides the start times, in seconds. ``seed`` and the scenario's own seed together
-    determine the arrival times and the random sizes.
+    Each short flow that arrives at random has a record of its own. ``starts`` [n_flows] replaces
+    the scenario's start times, in seconds. All random values depend on ``seed`` and on the
+    scenario's own seed.
     """
     found, places = [], []
     rng = np.random.default_rng([scenario.run.seed, seed, len(scenario.flows)])
@@ -181,11 +181,10 @@ def records(scenario: Scenario, starts: Floats | None, seed: int) -> NDArray[Any
     for some, end in zip(found, np.cumsum([len(some) for some in found]), strict=True):
         flows[end - len(some) : end] = some
     # If packets of two flows reach a queue at the same instant, ns-2 handles first the packet that
-    # entered its access link first, which is the packet whose access link has the longer delay. Of
-    # two flows on the same path, the one with the longer RTT has the longer access delay. This
-    # simulator handles such packets in the order of their flows in the array `flows`. So the array
-    # is sorted by RTT, the longest first. Flows with the same RTT are sorted by start time, law,
-    # thresholds and stop time, so that their order in the scenario file does not matter.
+    # entered its access link first. On the same path, this is the packet of the flow with the
+    # longer RTT, whose access link has the longer delay. This simulator handles such packets in the
+    # order of the array `flows`. So the array begins with the longest RTT. Flows with the same RTT
+    # are sorted by other properties, so that their order in the scenario file does not matter.
     keys = (*(flows[key] for key in ("stop", "beta", "alpha")), np.array(places), flows["start"])
     flows = flows[np.lexsort((*keys, -flows["rtt"]))]
     # every ns-2 agent's clock began at a time of its own (boot_time_), every host's, too
@@ -203,17 +202,19 @@ def receivers(scenario: Scenario, flows: NDArray[Any]) -> NDArray[Any]:
 
 
 def _place(law: Law) -> int:
-    """The rank of a law, by which flows of equal RTT and start time are sorted.
+    """The number by which flows of equal RTT and start time are sorted; it depends on their law.
 
-    Flows are sorted so that the result does not depend on their order in the scenario file.
+    Vegas has the number 0 and comes first. The numbers of other laws depend on how they recover
+    from losses (``_IN_LINE``).
     """
     return 0 if law.per_ack == "thresholds" else 1 + _IN_LINE.index(law.recovery)
 
 
 def sum_by_member(flows: NDArray[Any], n: int) -> NDArray[Any]:
-    """The final records of the flows, as an array with one entry per flow of the scenario.
+    """The records of the flows at the end of a run, one record for each flow of the scenario.
 
-    The short flows of a group count as one flow of the scenario; their totals are added up.
+    A group of short flows is one flow of the scenario. The counts in its record are the sums over
+    its short flows.
     """
     if len(flows) == n:
         return flows[np.argsort(flows["member"])]

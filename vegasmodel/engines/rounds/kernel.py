@@ -1,9 +1,9 @@
 """The main loop of the simulator ``rounds``: it handles the events of all flows in order of time.
 
-Between two events a flow's packets arrive at a constant rate, and the length of the queue is a
-linear function of time. So delays are exact: a packet that finds q packets in the queue leaves it
-q/c seconds later, where c is the capacity in packets per second. The number of events in a round
-trip has a limit, however many packets a round trip has (the function ``run.resolution``).
+Between two events packets arrive at a queue at a constant rate, so the length of the queue is a
+linear function of time. A packet that finds q packets in the queue leaves it q/c seconds later,
+where c is the capacity in packets per second. If a round trip has very many packets, one event
+stands for several of them (``run.resolution``).
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -68,11 +68,11 @@ BURST_PARTS = 256.0  # stretches of a burst, at most
 
 @jit
 def _foresee(links: Table[Queue], k: int, time: float) -> None:
-    """Record the arrival time at queue ``k`` of the last packet of a burst.
+    """Record that a packet of a burst arrives at queue ``k`` at time ``time``.
 
-    This time may be ahead of the simulation's clock, because several packets of a burst are
-    simulated in one event. On a link with Rate-Delay services the time is recorded for the queues
-    of both classes.
+    A burst is simulated in one event, although its packets arrive one after another. So the queue
+    may be simulated beyond the time of the event. ``foreseen`` is the latest arrival recorded here.
+    On a link with Rate-Delay services both queues have the same ``foreseen``.
     """
     link = links[k]
     link.foreseen = max(link.foreseen, time)
@@ -82,7 +82,7 @@ def _foresee(links: Table[Queue], k: int, time: float) -> None:
 
 @rare
 def _send_retransmission(net: Net, f: Sender) -> bool:
-    """Send the packet that the flow retransmits now to its first queue; False if the run fails."""
+    """Send the flow's retransmitted packet into its first queue; returns False if the run fails."""
     f.retransmits += 1.0
     f.sent += 1.0
     now, rtt = f.time, f.rtt
@@ -91,11 +91,11 @@ def _send_retransmission(net: Net, f: Sender) -> bool:
 
 @jit
 def finish_interval(net: Net, f: Sender) -> bool:
-    """End an interval of sending: the packets that the flow sent evenly join its first queue.
+    """End the flow's present interval of sending; returns False if the run fails.
 
-    Packets that find the buffer full are lost. A retransmission at the interval's end is sent, too.
-    If the interval ends with a burst, the caller sends it (``send_burst``). Returns False if the
-    run fails.
+    The flow has sent packets evenly over the interval. This function decides which of them are lost
+    at its first queue. If a retransmission is due at the end of the interval, this function sends
+    it. If a burst is due, the caller sends it (``send_burst``).
     """
     h = net.hops[f.hop]
     link = net.links[h.link]
@@ -122,12 +122,14 @@ def finish_interval(net: Net, f: Sender) -> bool:
 
 @jit
 def send_burst(net: Net, f: Sender, at: float) -> bool:
-    """Send the flow's burst into its first queue, packet by packet, from time ``at`` on.
+    """Send the flow's burst into its first queue, from ``at`` on; returns False if the run fails.
 
-    The packets follow one another at the rate of the access link. If the next event of another flow
-    is earlier than the next packet, the rest of the burst is sent after that event. So packets of
-    other flows may arrive in between. A Linux sender puts a burst into the queue at once, unless
-    each packet waits a random time below TCP (netem_enqueue). Returns False if the run fails.
+    The packets follow one another at the rate of the access link. If another flow has an event
+    before the next packet, the rest of the burst is sent after that event.
+
+    A burst of a Linux sender is not interrupted by other flows, because Linux puts all its packets
+    into the queue together (netem_enqueue). This does not hold if each packet waits a random time
+    below TCP (``queue_wait``).
     """
     h = net.hops[f.hop]
     f.event = DATA
@@ -158,11 +160,11 @@ def send_burst(net: Net, f: Sender, at: float) -> bool:
 
 @rare
 def _share_loss(flows: Table[Sender], who: int, before: float) -> None:
-    """If flow number ``who`` has just lost a packet, let every other flow lose a packet, too.
+    """If flow number ``who`` has lost a packet in this event, make every other flow lose one, too.
 
-    This is hypothesis 5 of the paper ``devendictis``: losses are synchronised. Flows in recovery
-    lose none. A loss that this function has caused does not cause others. ``before`` is the number
-    of packets that flow ``who`` had lost before this event.
+    This is hypothesis 5 of the paper ``devendictis``: losses are synchronised. Flows in recovery do
+    not lose a packet. A loss that this function has caused does not cause further losses.
+    ``before`` is the number of packets that flow ``who`` had lost before this event.
     """
     if flows[who].lost == before:
         return
@@ -175,12 +177,11 @@ def _share_loss(flows: Table[Sender], who: int, before: float) -> None:
 
 @rare
 def _delivered(net: Net, f: Sender, now: float) -> float:
-    """The number of the flow's packets whose ACKs are back at the sender by ``now``.
+    """How many of the flow's packets the sender knows to be delivered at time ``now``.
 
-    The simulator handles the flow in intervals, and ``f.delivered`` counts all ACKs up to the end
-    of the present interval. So ACKs that arrive after ``now`` must be subtracted. This is done only
-    if the buffer is infinite and the interval is longer than the flow's RTT on an empty path. With
-    a finite buffer, queue and interval are short, so these ACKs are few.
+    ``f.delivered`` also counts the ACKs that arrive after ``now`` in the flow's present interval.
+    If the buffer is infinite, an interval may be longer than the flow's RTT on an empty path. Then
+    an estimate of these ACKs is subtracted. In all other cases they are few and are not subtracted.
     """
     link = net.links[net.hops[f.hop].link]
     if not never_full(link) or f.ahead_until - f.ahead_since <= f.rtt or now >= f.ahead_until:
@@ -191,10 +192,10 @@ def _delivered(net: Net, f: Sender, now: float) -> float:
 
 @rare
 def _end_warmup(net: Net, k: int) -> None:
-    """Store the totals of queue ``k`` and of its flows at the end of warm-up.
+    """Store the totals of queue ``k`` at the end of warm-up, and those of some flows.
 
-    They are later subtracted from the totals at the end of the run. The flows are those whose path
-    begins with this queue.
+    These are the flows whose path begins with this queue. At the end of the run the stored totals
+    are subtracted, so that the results do not include warm-up.
     """
     for i in range(net.flows.shape[0]):
         f = net.flows[i]
@@ -211,8 +212,9 @@ def _end_warmup(net: Net, k: int) -> None:
 def _take_sample(net: Net, k: int, out_flow: Floats, out_queue: Floats) -> None:
     """Store a sample of queue ``k``, and of the flows whose path begins with this queue.
 
-    ``out_queue`` gets the number of waiting packets. ``out_flow`` gets, for each flow, the window,
-    the packets sent, the RTT in seconds, the packets delivered, the baseRTT, and the packets lost.
+    ``out_queue`` gets the number of waiting packets. ``out_flow`` gets six numbers for each flow:
+    the window, the packets sent, the RTT in seconds with the present queues, the packets delivered,
+    the baseRTT, and the packets lost.
     """
     link = net.links[k]
     row = link.sampled
@@ -246,11 +248,11 @@ def _take_due_samples(
     warmup: float,
     end: float,
 ) -> float:
-    """Take all samples that are due by ``now``; returns the time at which the next one is due.
+    """Take the samples that are due at ``now``; returns when this function must be called again.
 
-    The simulation of a queue may be behind the other queues, so ``now`` minus ``link.shift`` is the
-    time up to which it is complete. When this time has reached ``warmup``, the function also ends
-    the queue's warm-up.
+    The clock of a queue is ``link.shift`` seconds behind the simulation's clock. Each queue is
+    sampled when its own clock reaches one of ``times``. When its clock reaches ``warmup``, the
+    queue's warm-up ends.
     """
     due = NEVER
     for k in range(net.links.shape[0]):
@@ -271,7 +273,7 @@ def _take_due_samples(
 
 @rare
 def _rtt_of_small(net: Net, f: Sender) -> float:
-    """The RTT in seconds of a small packet of the handshake, with the queues as they are now."""
+    """The RTT in seconds that a small packet of the handshake has with the present queues."""
     rtt = f.rtt
     for e in range(f.hop, f.hop + f.hops):
         h = net.hops[e]
@@ -286,8 +288,7 @@ def _rtt_of_small(net: Net, f: Sender) -> float:
 def _handshake(net: Net, f: Sender) -> float:
     """Simulate the TCP handshake; returns the seconds that it takes.
 
-    The SYN joins the flow's first queue as a small packet. In ns-2 2.35 the SYN is packet 0,
-    without data.
+    The SYN, a small packet, joins the flow's first queue.
     """
     rtt = _rtt_of_small(net, f)
     first = net.hops[f.hop]
@@ -299,7 +300,11 @@ def _handshake(net: Net, f: Sender) -> float:
 
 @rare
 def _restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
-    """Send a burst: the flow's first window, or what the window allows after a timeout."""
+    """Send what the window allows, at the flow's start or after a timeout.
+
+    If a timer of Linux has expired before the retransmission timer, ``early_timer_expired`` decides
+    what is sent instead. A sender with random waits first begins a wait.
+    """
     if f.event == TIMER:
         if early_timer_expired(f, holes, now):
             f.event = DATA
@@ -324,9 +329,9 @@ def _restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
 def _count_active(net: Net, f: Sender, change: int) -> None:
     """Record that a flow starts (``change`` is 1) or ends (``change`` is -1).
 
-    A link with Rate-Delay services has two classes of flows, R and D. Each such link on the flow's
-    path counts the active flows of both classes, and then divides its capacity anew between the
-    classes.
+    A link with Rate-Delay services divides its capacity between two classes of flows, R and D. The
+    shares depend on the numbers of active flows. So each such link on the flow's path divides its
+    capacity anew.
     """
     f.active += change
     for e in range(f.hop, f.hop + f.hops):
@@ -339,13 +344,12 @@ def _count_active(net: Net, f: Sender, change: int) -> None:
 
 @jit
 def _far_from_loss(f: Sender, link: Queue, calm: int) -> bool:
-    """Whether the next interval in which the flow sends evenly may be long: no loss is likely.
+    """Whether the flow's next interval of sending may be long, because no loss is near.
 
-    Three conditions must hold for this. The flow is not in slow start. None of its packets is
-    missing. The buffer of its first queue has room for several packets (``far_from_full``). The
-    flow's window then grows by about a packet per round trip, so it changes little in one interval.
-    As long as a queue neither overflows nor runs empty, only the total number of arrivals matters.
-    ``calm`` is the number of such intervals in a round trip.
+    This is so if the flow is neither in slow start nor in recovery, none of its packets is missing,
+    and the buffer of its first queue has room for several packets (``far_from_full``). The window
+    then hardly changes within one interval. ``calm`` is the number of long intervals in a round
+    trip.
     """
     steady = f.phase == OPEN and f.holes == 0 and not in_slow_start(f)
     return steady and far_from_full(link, window(f) / calm)
@@ -353,11 +357,10 @@ def _far_from_loss(f: Sender, link: Queue, calm: int) -> bool:
 
 @jit
 def _send_interval(net: Net, f: Sender, who: int, now: float, synchronised: bool) -> bool:
-    """End the flow's interval of sending, and send the burst that follows; False if the run fails.
+    """End the flow's interval of sending and send its burst; returns False if the run fails.
 
-    The packets of the burst leave one after another. If an event of another flow comes before the
-    last of them has left, this function stops there and sets ``f.event`` to ``REST``. A later call
-    sends the rest of the burst.
+    If another flow has an event before the whole burst is sent, ``send_burst`` stops and sets
+    ``f.event`` to ``REST``. This function is then called again to send the rest.
     """
     before = f.lost
     if f.event == DATA:
@@ -374,7 +377,8 @@ def _send_interval(net: Net, f: Sender, who: int, now: float, synchronised: bool
 def _plan_next(net: Net, f: Sender, holes: Floats, now: float) -> None:
     """Plan the flow's next interval of sending.
 
-    A short flow that has delivered all its data has no further interval.
+    A flow stops being active when all its data are delivered, or at its stop time. A short flow
+    whose data are delivered has no next interval.
     """
     h = net.hops[f.hop]
     parts = net.calm if _far_from_loss(f, net.links[h.link], net.calm) else net.parts
@@ -393,9 +397,9 @@ def _plan_next(net: Net, f: Sender, holes: Floats, now: float) -> None:
 def _start_or_restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
     """Handle the flow's start, the end of its TCP handshake, or the expiry of a timer.
 
-    At its start the flow sends a SYN; if the SYN is lost, the flow starts again later. After the
-    handshake it sends its first window. A flow without a handshake sends its first window at its
-    start.
+    At its start the flow sends a SYN. If the buffer is full, the SYN is lost, and the flow sends
+    another one after a pause. After the handshake the flow sends its first window. A flow without a
+    handshake sends its first window at its start.
     """
     if f.event == START and not f.active:
         _count_active(net, f, 1)
@@ -412,9 +416,9 @@ def _start_or_restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
 def _flow_event(
     net: Net, f: Sender, who: int, holes: Floats, now: float, synchronised: bool
 ) -> bool:
-    """Handle the next event of a flow at the first queue of its path; False if the run fails.
+    """Handle the flow's next event at the first queue of its path; returns False if the run fails.
 
-    There are five kinds of events: an interval of sending ends, the rest of a burst is due, a timer
+    There are five types of events: an interval of sending ends, the rest of a burst is due, a timer
     expires, the flow starts, and the flow's TCP handshake ends.
     """
     h = net.hops[f.hop]
@@ -458,10 +462,11 @@ def start_flows(net: Net, seed: int) -> None:
 
 @rare
 def _set_rounding(net: Net, row: Floats) -> None:
-    """Set the capacity and the delays to their present values, as ns-2's clock rounds them.
+    """Set the capacity and the delays to values that have rounding errors like those of ns-2.
 
-    ns-2's clock rounds times, and the later the time, the more coarsely (``route.roundings``).
-    ``row`` contains the values for the present time; it is a row of ``march``'s argument ``grid``.
+    ns-2 rounds times, and its rounding errors grow as the simulated time grows
+    (``route.roundings``). ``row`` contains the values for the present time. It is a row of
+    ``march``'s argument ``grid``.
     """
     net.links[0].capacity = row[0]
     for k in range(net.links.shape[0]):
@@ -494,10 +499,13 @@ def march(
 ) -> tuple[int, int, float]:
     """Run the simulation up to time ``end`` and take samples at the instants ``times``.
 
-    Returns the status, the number of events, and the time on the simulation's clock. ``falls`` is a
-    time. From then on, the function also returns, with the status ``FALL``, after each event that
-    reduces the whole packets in a flow's window. It first advances all queues to the time of that
-    event; the next call continues the run. ``grid`` says how ns-2's clock rounds times
+    Returns the status, the number of events, and the simulated time in seconds.
+
+    The run also stops, with the status ``FALL``, at any event from the time ``falls`` on that
+    reduces a flow's window. Only whole packets of the window count. All queues are then simulated
+    up to this event, and the next call continues the run.
+
+    ``grid`` contains capacities and delays with rounding errors like those of ns-2
     (``route.roundings``).
     """
     events, sample_due, fits = 0, 0.0, True

@@ -1,11 +1,10 @@
 """Changes a sender's window upon ACKs, round trips, losses, congestion marks (ECN) and timeouts.
 
-``grow`` acts upon ACKs of new data, ``end_round`` at the end of a round trip, ``cut`` upon the
-third duplicate ACK, and ``retransmission_timeout`` at a timeout. These functions are the same for
-all laws of congestion control. Each law says in its file in ``laws/`` by how much they change its
-window. TCP implementations react in slightly different ways. A flow's ``variant`` selects the way:
-``ns2`` selects that of ns-2's agents, with the defaults that the scenario's ``ns2_defaults`` names,
-and ``linux`` that of the Linux kernel.
+``grow`` handles ACKs of new data, ``end_round`` the end of a round trip, ``cut`` the duplicate ACK
+that signals a loss, ``enter_cwr`` a congestion mark, and ``retransmission_timeout`` a timeout. All
+laws of congestion control use these functions. Each law says in its file in ``laws/`` by how much
+its window changes. TCP implementations differ in details. A flow's ``variant`` selects the
+implementation, for example that of the Linux kernel (``linux``).
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -55,7 +54,7 @@ def outstanding(f: Sender) -> float:
 
 @jit
 def window(f: Sender) -> float:
-    """Packets that the flow may have in flight: cwnd, with what fast recovery has added to it.
+    """The window in packets: cwnd in whole packets, plus what fast recovery has added to it.
 
     The result is at most the flow's ``max_window``.
     """
@@ -66,8 +65,8 @@ def window(f: Sender) -> float:
 def in_slow_start(f: Sender) -> bool:
     """Whether the flow is in slow start and each ACK of new data enlarges its window by one packet.
 
-    ns-2's Vegas grows only in every second round trip of slow start; in the others the result is
-    False.
+    ns-2's Vegas enlarges its window only in every second round trip of slow start. In the others
+    the result is False.
     """
     if f.overdue_checks:
         return f.growth == 1.0 and f.cwnd < f.ssthresh
@@ -76,9 +75,9 @@ def in_slow_start(f: Sender) -> bool:
 
 @jit
 def _source(f: Sender, rtt: float) -> Source:
-    """The flow's state as a user's own law of congestion control reads it.
+    """The flow's state as a law's functions (``drift``, ``cut``, ``remember``) read it.
 
-    ``rtt`` is the RTT in seconds that the law reads: at the end of a round trip the mean RTT of
+    ``rtt`` is the RTT in seconds that they read. At the end of a round trip it is the mean RTT of
     that round trip, otherwise the last RTT.
     """
     base = min(f.min_rtt, rtt) if math.isnan(f.known_base) else f.known_base
@@ -89,10 +88,10 @@ def _source(f: Sender, rtt: float) -> Source:
 
 @jit
 def _per_ack(f: Sender) -> float:
-    """By how many packets one ACK changes the window of a flow that has a user's law.
+    """The packets by which one ACK changes the window of a flow whose law is given by ``drift``.
 
-    Linux adds one packet when its count of ACKs reaches the window in whole packets
-    (tcp_cong_avoid_ai). In ns-2 the window is a real number, and each ACK changes it.
+    ``drift`` returns the change per round trip. One ACK makes 1/W of this change, where W is the
+    window. If ``drift`` is called at each ACK, Linux uses W in whole packets (tcp_cong_avoid_ai).
     """
     if f.once:
         return f.growth
@@ -102,12 +101,12 @@ def _per_ack(f: Sender) -> float:
 
 @jit
 def _acks_to_change(f: Sender) -> float:
-    """The number of ACKs, at least 1, that can be processed together for a flow with a user's law.
+    """How many ACKs, at least 1, can be processed together if the law is given by ``drift``.
 
-    A group of ACKs ends at the latest when the window passes a whole number of packets. A law that
-    decides at each ACK, not once per round trip, is called for each group. Its groups are shorter:
-    while the ACKs of one window arrive, there are at least ``CALLS_PER_WINDOW`` groups, or one for
-    each ACK if there are fewer ACKs.
+    A group of ACKs ends at the latest when the window reaches its next whole number of packets.
+    Some laws decide at each ACK, not once per round trip. For them ``drift`` is called only once
+    per group. So their groups are shorter: a group has at most 1/``CALLS_PER_WINDOW`` of the ACKs
+    of a window, but at least one ACK.
     """
     step = _per_ack(f)
     left = cwnd_packets(f) + 1.0 - f.cwnd if step > 0.0 else f.cwnd - cwnd_packets(f) + SLACK
@@ -123,11 +122,11 @@ def _upon_acks(f: Sender, acks: float) -> None:
 
 @jit
 def _upon_round(f: Sender, over: Round) -> None:
-    """End a round trip of a flow with a user's law: ask the law how much the window is to change.
+    """At the end of a round trip, call the law's function ``drift``.
 
-    The law's function ``drift`` gives the change in packets for the next round trip. Some laws end
-    slow start as Vegas does: when the backlog exceeds the threshold gamma. For these laws this
-    function also checks whether slow start ends.
+    ``drift`` returns the packets by which the window is to change in the next round trip. Some laws
+    end slow start as Vegas does, when the backlog exceeds the threshold gamma. This function checks
+    that condition.
     """
     seen = _source(f, over.rtt)
     if f.probes and f.cwnd < f.ssthresh and seen.backlog > f.gamma:
@@ -137,11 +136,7 @@ def _upon_round(f: Sender, over: Round) -> None:
 
 @jit
 def _upon_each(f: Sender, exact: bool) -> None:
-    """Do nothing, because a user's law has no rule for a decision at each ACK.
-
-    The built-in laws that decide once per round trip may have such a rule, which ``decide_per_ack``
-    calls. For a user's law ``decide_per_ack`` calls this function instead.
-    """
+    """Do nothing: a law that is given by ``drift`` has no other rule for single ACKs."""
 
 
 _laws_acks_to_change = choice("acks_to_change", _acks_to_change)
@@ -152,10 +147,10 @@ _laws_each = choice("upon_each", _upon_each)
 
 @jit
 def acks_to_change(f: Sender) -> float:
-    """The number of ACKs, at least 1, that can be processed together.
+    """How many ACKs of new data can be processed together, at least 1.
 
-    Such a group of ACKs must end at the latest when slow start ends or, outside slow start, when
-    the window passes a whole number of packets.
+    In slow start the group ends at the latest with the ACK that ends slow start. Otherwise it ends
+    at the latest with the ACK that enlarges the window to its next whole number of packets.
     """
     if in_slow_start(f):
         return max(1.0, np.ceil(f.ssthresh - f.cwnd - SLACK))
@@ -166,11 +161,11 @@ def acks_to_change(f: Sender) -> float:
 
 @jit
 def grow(f: Sender, acks: float, now: float) -> None:
-    """Grow the window upon ``acks`` ACKs of new data, the last of which arrives at ``now``.
+    """Change the window when ``acks`` ACKs of new data arrive, the last of them at ``now``.
 
-    The same rule holds for all these ACKs: in slow start that of slow start, otherwise that of the
-    law. If an ECN mark has cut the window, the window does not grow until a packet sent after the
-    cut is acknowledged.
+    In slow start the window follows the rule of slow start, otherwise the flow's law. If an ECN
+    mark has cut the window, the window does not change until a packet sent after the cut is
+    acknowledged.
     """
     if in_cwr(f):
         return
@@ -184,10 +179,10 @@ def grow(f: Sender, acks: float, now: float) -> None:
 
 @jit
 def decide_per_ack(f: Sender) -> None:
-    """Let a law that decides once per round trip decide at this ACK.
+    """Let a law that usually decides once per round trip decide at this ACK.
 
-    It is called only in runs that switch the mechanism ``"rounds"`` off, to measure the effect of
-    decisions once per round trip.
+    It is called only in runs without the mechanism ``"rounds"``. Such runs show how much it matters
+    that the law decides only once per round trip.
     """
     _laws_each(f, (f.without & WITHOUT_ROUNDING) != 0)
 
@@ -196,8 +191,8 @@ def decide_per_ack(f: Sender) -> None:
 def end_round(f: Sender, now: float, outstanding: float, acked: float) -> None:
     """End a round trip: the law decides how the window changes in the next one.
 
-    ``outstanding`` packets are in flight. The ACK that ends the round trip acknowledges ``acked``
-    packets.
+    ``outstanding`` is the number of packets in flight. ``acked`` is the number of packets that the
+    last ACK of the round trip acknowledges.
     """
     rtt = f.rtt_sum / f.rtt_count if f.rtt_count > 0.0 else now - f.round_start
     length = f.next - f.round_end  # packets sent in this round
@@ -209,7 +204,7 @@ def end_round(f: Sender, now: float, outstanding: float, acked: float) -> None:
 
 @rare
 def _decreased(f: Sender, factor: float) -> float:
-    """The window times ``factor``, rounded down to whole packets unless the TCP keeps fractions."""
+    """The window times ``factor``, rounded down to whole packets if not ``fractional_cut``."""
     if f.fractional_cut:
         return factor * min(f.cwnd, f.max_window)
     return np.floor(factor * min(cwnd_packets(f), np.floor(f.max_window)))
@@ -217,7 +212,7 @@ def _decreased(f: Sender, factor: float) -> float:
 
 @rare
 def _window_after_loss(f: Sender) -> float:
-    """The window after a loss or ECN mark; the caller raises it to the least window if needed."""
+    """The window after a loss or an ECN mark; the caller makes sure that it is not too small."""
     if f.bictcp:
         recalc_ssthresh(f, cwnd_packets(f))
     if f.rules != BY_ADDRESS or f.bictcp:
@@ -230,11 +225,11 @@ def _window_after_loss(f: Sender) -> float:
 
 @jit
 def dupack_threshold(f: Sender, later: float) -> float:
-    """The number of duplicate ACKs that signal a loss: DupThresh, or sometimes fewer in Linux.
+    """The number of duplicate ACKs that signal a loss: DupThresh, in Linux sometimes fewer.
 
     ``later`` is the time in seconds from the sending of the missing packet to the sending of the
-    packet that caused the duplicate ACK. If it is at least the time that Linux allows for
-    reordering (RACK, RFC 8985), the duplicate ACKs received so far are enough.
+    packet that caused the duplicate ACK. Linux allows a certain time for reordering (RACK, RFC
+    8985). If ``later`` is at least this time, the duplicate ACKs received so far signal a loss.
     """
     early = f.rack and f.dupacks < 3.0 and later >= reordering_window(f)
     return f.dupacks if early else f.dup_thresh
@@ -242,9 +237,10 @@ def dupack_threshold(f: Sender, later: float) -> float:
 
 @rare
 def cut(f: Sender) -> bool:
-    """Cut the window at the duplicate ACK that signals a loss, but only once per window of data.
+    """Cut the window because of a loss, but only once per window of data.
 
-    Returns True if the sender is to retransmit the first missing packet.
+    Returns True if the caller is to retransmit the first missing packet. For Tahoe the result is
+    False, because Tahoe's slow start begins with this packet.
     """
     # with SACK, Linux does not wait for a packet beyond the last recovery (tcp_try_undo_recovery)
     again = f.acked < f.recover or (f.acked == f.recover and f.must_pass_recover)
@@ -272,12 +268,15 @@ def cut(f: Sender) -> bool:
 
 @rare
 def cut_overdue(f: Sender, sent_at: float, now: float) -> bool:
-    """Cut the window when ns-2's Vegas finds that its first missing packet is overdue.
+    """Cut the window of ns-2's Vegas before it retransmits its first missing packet.
 
     That packet was sent at time ``sent_at``. If the window has been cut since then, it is not cut
-    again. Otherwise it is multiplied by ``decrease``, usually 3/4, or halved if the packet counts
-    as sent twice (``losses._leave_stale``); it stays at least 2. One packet for each duplicate ACK
-    is then added to the window. Returns True if the sender is to retransmit the packet.
+    again. A cut multiplies the window by ``decrease``, usually 3/4. If the packet counts as sent
+    twice, ns-2 halves the window instead. The window stays at least 2. Then one packet is added for
+    each duplicate ACK.
+
+    Returns True if the caller is to retransmit the packet. The result is False if the packet was
+    sent before a timeout.
     """
     if f.timed_out and f.acked <= f.recover:
         return False
@@ -305,10 +304,9 @@ def cut_overdue(f: Sender, sent_at: float, now: float) -> bool:
 
 @jit
 def deflate(f: Sender) -> None:
-    """At an ACK of new data, take back what duplicate ACKs have added to ns-2 Vegas's window.
+    """At an ACK of new data, undo what duplicate ACKs have added to the window of ns-2's Vegas.
 
-    This is done after more than three duplicate ACKs. The count of duplicate ACKs returns to 0 in
-    any case.
+    This is done if there were more than three duplicate ACKs. Their count returns to 0 in any case.
     """
     if f.dupacks > 3.0 and f.cwnd > f.deflated:
         f.cwnd, f.ssthresh = f.deflated, 2.0
@@ -317,9 +315,10 @@ def deflate(f: Sender) -> None:
 
 @rare
 def restart_when_idle(f: Sender) -> None:
-    """Start a new round of RTT measurement when Linux's Vegas sends while nothing is in flight.
+    """Begin a new round trip when Linux's Vegas sends although nothing is in flight.
 
-    baseRTT is measured anew, too. The kernel does so at its event CA_EVENT_TX_START.
+    The sender discards its RTT samples and the baseRTT that it has measured. The kernel does so at
+    its event CA_EVENT_TX_START.
     """
     if f.restarts_rounds:
         f.round_end, f.rtt_count, f.rtt_min = f.high, 0.0, NEVER
@@ -329,12 +328,12 @@ def restart_when_idle(f: Sender) -> None:
 
 @jit
 def prr_allowance(f: Sender, acks: float, advanced: float) -> float:
-    """Packets that Linux may send in recovery when ``acks`` ACKs arrive (PRR, RFC 6937).
+    """How many packets Linux may send in recovery when ``acks`` ACKs arrive (PRR, RFC 6937).
 
-    Let W be the window after the cut and F the number of packets in flight when recovery began.
-    While more than W packets are in flight, Linux sends W/F packets for each packet delivered.
-    After that it sends as many packets as are delivered, and one more at a partial ACK
-    (``advanced``), but keeps at most W in flight.
+    Let W be the window after the cut and F the window before it. While more than W packets are in
+    flight, Linux sends W/F packets for each packet delivered. After that it sends one packet for
+    each packet delivered, and one more at a partial ACK (``advanced`` is 1). It then never has more
+    than W packets in flight.
     """
     f.prr_delivered += acks
     if f.pipe > f.cwnd:
@@ -346,9 +345,9 @@ def prr_allowance(f: Sender, acks: float, advanced: float) -> float:
 
 @rare
 def half_rate(f: Sender, acks: float) -> float:
-    """Packets that a sender may send when ``acks`` ACKs arrive: one for every second ACK.
+    """How many packets a sender may send when ``acks`` ACKs arrive: one for every second ACK.
 
-    ns-2's CUBIC sends at this rate after a cut, until only a window of packets is in flight.
+    ns-2's CUBIC sends at this rate after a cut, while the packets in flight fill the new window.
     """
     f.prr_delivered += acks
     return max(np.floor(0.5 * f.prr_delivered) - f.prr_out, 0.0)
@@ -356,7 +355,7 @@ def half_rate(f: Sender, acks: float) -> float:
 
 @rare
 def enter_cwr(f: Sender) -> None:
-    """Cut the window upon an ECN mark instead of a loss, but only once per window of data."""
+    """Cut the window because of an ECN mark, but only once per window of data."""
     if f.acked >= f.recover or f.timed_out:
         f.cwnd = max(_decreased(f, 0.5) if f.rules != BY_ADDRESS else _window_after_loss(f), 1.0)
         f.ssthresh = max(np.floor(f.cwnd), 2.0)
@@ -372,10 +371,10 @@ def in_cwr(f: Sender) -> bool:
 
 @rare
 def retransmission_timeout(f: Sender, now: float) -> None:
-    """Handle a retransmission timeout: return to the first missing packet, in slow start.
+    """Handle a retransmission timeout: begin slow start at the first unacknowledged packet.
 
-    The sender's ``next`` becomes the first unacknowledged packet, and the timeout is doubled. This
-    function sends no packets; the caller sends what the new window allows.
+    The timeout is doubled, up to a limit. This function sends no packets. The caller sends what the
+    new window allows.
     """
     # Linux has cut already if the timeout comes within a recovery or is the second in a row
     if not f.one_cut_in_loss or not (f.phase == RECOVERY or (f.timed_out and f.backoff > 1.0)):

@@ -71,11 +71,11 @@ from vegasmodel.metrics import Floats
 
 @jit
 def send_in_recovery(f: Sender, holes: Floats, free: float, acks: float) -> None:
-    """Send ``free`` packets in recovery with SACK: first those known to be missing, then new ones.
+    """Send up to ``free`` packets in recovery with SACK: those known to be missing, then new ones.
 
-    ``acks`` ACKs, processed together, allow the sender to send these packets. If they are more than
-    one, the packets leave evenly over the time in which the ACKs arrive. One call sends at most two
-    ranges of consecutive packets.
+    ``acks`` is the number of ACKs that are processed together. If it is more than one, the packets
+    leave evenly over the time in which these ACKs arrive. One call may send fewer than ``free``
+    packets: at most a single missing packet, and then one range of consecutive packets.
     """
     free = np.floor(free + 1e-9)
     if free > 0.0 and f.pipe <= 0.0:
@@ -103,10 +103,10 @@ def send_in_recovery(f: Sender, holes: Floats, free: float, acks: float) -> None
 
 @jit
 def _send_or_wait(f: Sender, holes: Floats, free: float, acks: float) -> None:
-    """Call ``send_in_recovery``, unless the sender first waits a random time before it sends.
+    """Call ``send_in_recovery``, unless the sender first waits a random time.
 
-    In that case ``sender.plan`` begins the wait, and nothing is sent here. Linux does not wait in
-    recovery.
+    If the sender waits, nothing is sent here, and ``sender.plan`` begins the wait. Linux does not
+    wait in recovery.
     """
     if f.paced_recovery or not waits_first(f, acks):
         send_in_recovery(f, holes, free, acks)
@@ -114,7 +114,7 @@ def _send_or_wait(f: Sender, holes: Floats, free: float, acks: float) -> None:
 
 @jit
 def _sack_seconds(f: Sender, holes: Floats) -> float:
-    """Seconds by which the SACK blocks of an ACK, at most three, lengthen its transmission."""
+    """Seconds by which the SACK blocks in an ACK lengthen the transmission of this ACK."""
     return blocks(f, holes) * f.block
 
 
@@ -147,10 +147,10 @@ def _split(f: Sender, holes: Floats, k: int, at: float) -> int:
 
 @rare
 def retransmission_lost(f: Sender, holes: Floats, first: float, lost: float) -> None:
-    """Record that ``lost`` retransmitted packets, from number ``first`` on, are lost a second time.
+    """Record that ``lost`` retransmitted packets, from number ``first`` on, are lost again.
 
-    It is called only for senders that detect such losses during a recovery, those of Linux and
-    ns-2's CUBIC. The packets no longer count as in flight and are retransmitted again.
+    The packets no longer count as in flight and will be retransmitted again. Only senders of Linux
+    and ns-2's CUBIC detect such a loss during a recovery.
     """
     for k in range(f.holes):
         if holes[k, 0] <= first < holes[k, 1]:
@@ -165,9 +165,9 @@ def retransmission_lost(f: Sender, holes: Floats, first: float, lost: float) -> 
 def _mark_lost(f: Sender, holes: Floats) -> float:
     """Mark the packets that a Linux sender now knows to be lost; returns how many it has marked.
 
-    Linux takes a missing packet for lost if a packet that was sent after it has arrived. The later
-    packet may be a new one or a retransmission (tcp_rack_detect_loss). So the loss of the last
-    packet of a window is detected once a retransmission arrives.
+    A missing packet is known to be lost if a packet that was sent after it has arrived. The later
+    packet may be a retransmission (tcp_rack_detect_loss). So the sender can detect even the loss of
+    the last packet of a window. The marked packets no longer count as in flight.
     """
     found = 0.0
     for k in range(f.holes):
@@ -182,9 +182,10 @@ def _mark_lost(f: Sender, holes: Floats) -> float:
 def _allowed(f: Sender, holes: Floats, acks: float, now: float, advanced: float) -> float:
     """How many packets a sender with SACK may send in recovery when ``acks`` ACKs arrive.
 
-    Linux follows PRR (``laws.prr_allowance``). ns-2's CUBIC sends one packet for two ACKs until
-    only a window is in flight (``laws.half_rate``). Every other sender may send the window less the
-    packets in flight. ``advanced`` is 1 for partial ACKs and 0 for duplicate ACKs.
+    Linux follows PRR (``laws.prr_allowance``). ns-2's CUBIC sends one packet for two ACKs while the
+    packets in flight fill the window (``laws.half_rate``). Every other sender may send the window
+    less the packets in flight. ``advanced`` is 1 at a partial ACK and 0 at a duplicate ACK; only
+    PRR uses it.
     """
     if f.halves_rate and f.pipe >= window(f) and now < f.stop:
         return half_rate(f, acks)
@@ -213,8 +214,9 @@ def retransmit_first(f: Sender, holes: Floats) -> None:
 def _acks_alike(f: Sender, p: Parcel, acks: float, enough: float) -> float:
     """How many of the next ``acks`` duplicate ACKs can be processed together.
 
-    The group ends with the duplicate ACK that signals a loss, or just before the window allows
-    packets to leave again.
+    Before a loss is signalled, the group ends at the latest with the duplicate ACK that signals it
+    (the one with the number ``enough``). Later, while no packet may leave, the group ends just
+    before the first ACK that allows one. With Linux's PRR, all ACKs of a recovery are alike.
     """
     if p.first < f.acked:
         acks = min(acks, f.acked - p.first)
@@ -236,10 +238,11 @@ def _restart_at_duplicate(f: Sender, end: float) -> None:
 
 @jit
 def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> float:
-    """Process duplicate ACKs for the next packets of group ``p``; returns the time of the last one.
+    """Process duplicate ACKs for packets of the group ``p``; returns when the last one arrives.
 
-    The receiver sends a duplicate ACK for each packet that arrives behind a missing one, and for
-    each packet that it already has.
+    The receiver sends a duplicate ACK for each packet that arrives while an earlier one is missing,
+    and for each packet that it already has. If a timer of the sender expires first, no ACK is
+    processed, and the result is the time at which the timer expires.
     """
     acks = _acks_alike(f, p, portion(p, now, step), f.dup_thresh)
     end = now + max(p.back - now, 0.0) * acks / p.count
@@ -291,12 +294,11 @@ def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
 
 @jit
 def _send_new_data(f: Sender, now: float, acks: float) -> None:
-    """Send what the window allows when the third or a later duplicate ACK arrives (RFC 5681 3.2).
+    """Send new packets that the window allows at a duplicate ACK (RFC 5681 3.2).
 
-    At the third one the sender first makes its fast retransmit. The window is then half of the old
-    window, plus three packets. If the old window was four packets, all in flight, the new one is
-    2 + 3 = 5 packets, so it allows a new packet. In ns-2, too, new packets are sent after each
-    duplicate ACK: the function ``recv`` calls ``send_much`` (tcp-reno.cc).
+    It is called at the duplicate ACK that signals a loss, and at each later one. The reason is that
+    duplicate ACKs enlarge the window, so it may allow new packets. In ns-2, NewReno sends at most
+    two packets at each of them.
     """
     free = usable_window(f, now)
     if f.recovery == HOLE_BY_HOLE and not f.overdue_checks:
@@ -306,12 +308,12 @@ def _send_new_data(f: Sender, now: float, acks: float) -> None:
 
 @rare
 def early_timer_expired(f: Sender, holes: Floats, now: float) -> bool:
-    """Handle a timer of Linux that is set to expire before the retransmission timer would.
+    """Handle the expiry of a timer; returns False if it was the retransmission timer.
 
-    There are two such timers. When the reordering timer expires, the first missing packet counts as
-    lost and is retransmitted. When the timer of a tail probe expires, the sender sends one new
-    packet or, if it has none, its last packet again. If the retransmission timer has expired
-    instead, the function returns False, and the caller handles the timeout.
+    Linux has two timers that expire earlier. When the reordering timer expires, the first missing
+    packet counts as lost and is retransmitted. When the timer of the tail probe expires, the sender
+    sends one new packet or, if it has none, its last packet again. If the result is False, the
+    caller handles the timeout.
     """
     f.first, f.spread, f.burst, f.retransmit = f.next, 0.0, 0.0, -1.0
     if f.timer_kind == RETRANSMIT:
@@ -335,11 +337,12 @@ def early_timer_expired(f: Sender, holes: Floats, now: float) -> bool:
 
 @rare
 def _check_at_duplicate(f: Sender, holes: Floats, acks: float, end: float) -> None:
-    """At duplicate ACKs, ns-2's Vegas retransmits a packet or enlarges its window.
+    """Process duplicate ACKs for ns-2's Vegas: it retransmits a packet or enlarges its window.
 
-    It retransmits the first missing packet upon the third duplicate ACK, and upon any other
-    duplicate ACK if the packet is overdue by Vegas's fine timer. If it does not retransmit, each
-    duplicate ACK after the third enlarges the window by one packet.
+    Vegas retransmits the first missing packet at the third duplicate ACK. At any other duplicate
+    ACK it retransmits the packet only if it is overdue, that is, older than Vegas's fine timeout.
+    If the packet is not overdue, each duplicate ACK after the third enlarges the window by one
+    packet.
     """
     sent_at = holes[0, 2] if f.holes > 0 else end - f.rtt_last
     if (f.holes > 0 and overdue(f, end - sent_at)) or f.dupacks == 3.0:
@@ -354,8 +357,8 @@ def _check_at_duplicate(f: Sender, holes: Floats, acks: float, end: float) -> No
 def acks_fill_hole(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> float:
     """Process ACKs of packets that fill the first hole; returns when the last of them arrives.
 
-    A hole is a range of consecutive packets that the receiver misses. Once the hole is full, the
-    ACK number jumps to the next hole, or beyond all packets received if there is none.
+    A hole is a range of consecutive packets that the receiver misses. When the hole is full, the
+    receiver also acknowledges the packets behind it, up to the next hole.
     """
     acks = min(portion(p, now, step), holes[0, 1] - f.acked)
     alone = in_flight(f) <= 1.0
@@ -390,10 +393,14 @@ def acks_fill_hole(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
 def _leave_recovery(
     f: Sender, holes: Floats, now: float, end: float, acks: float, alone: bool
 ) -> None:
-    """End the recovery, if there is one; then grow the window, and send what it allows.
+    """Process ACKs of new data that end a recovery, or that arrive outside a recovery.
 
-    ``alone`` says whether at most one packet was in flight before these ``acks`` ACKs. If so,
-    nothing is in flight after them, and Linux's Vegas starts a new round (``restart_when_idle``).
+    The window grows, and the sender sends what the window allows. With ``sack_exit_rests`` the
+    window does not grow at the end of a recovery. Linux may begin another recovery instead
+    (``_more_known_lost``).
+
+    ``alone`` is True if at most one packet was in flight before these ``acks`` ACKs. Then nothing
+    is in flight after them, and Linux's Vegas begins a new round trip (``restart_when_idle``).
     """
     grows, worse = True, False
     if f.phase == RECOVERY:
@@ -418,9 +425,9 @@ def _leave_recovery(
 
 @rare
 def _more_known_lost(f: Sender, holes: Floats) -> bool:
-    """Whether Linux, at the end of a recovery, knows of more lost packets and begins another.
+    """Whether a Linux sender knows of further lost packets at the end of a recovery.
 
-    In the kernel, tcp_time_to_recover decides this.
+    It then begins another recovery (tcp_time_to_recover).
     """
     known = 0.0
     for k in range(f.holes):
@@ -430,9 +437,10 @@ def _more_known_lost(f: Sender, holes: Floats) -> bool:
 
 @rare
 def _reenter_recovery(f: Sender, holes: Floats, acks: float) -> None:
-    """Begin another recovery at the ACK that ends a recovery of Linux, and cut the window again.
+    """Begin another recovery of a Linux sender when one ends, and cut the window again.
 
-    ``acks`` is the number of ACKs that arrive together at that moment.
+    ``acks`` is the number of ACKs that are processed together; the last of them ends the old
+    recovery.
     """
     pipe = f.pipe - acks
     cut(f)
@@ -445,12 +453,14 @@ def _reenter_recovery(f: Sender, holes: Floats, acks: float) -> None:
 def _leave_stale(f: Sender, before: float) -> None:
     """Record which later packets of ns-2's Vegas will wrongly count as sent twice.
 
-    ns-2's Vegas keeps the sending times and the numbers of transmissions of packets in a memory of
-    ``max_window`` places. When it has used the last place, it goes on with the first. At an ACK of
-    several packets, here those from ``before`` on, a loop in tcp-vegas.cc clears the places of
-    these packets. But if they go on from the last place to the first, the loop
-    (``k <= seqno % v_maxwnd_``) ends at once, and the old entries remain. So the next packets in
-    these places count as sent twice: they give no RTT sample, and a loss halves the window.
+    ns-2's Vegas stores when and how often each packet was sent. It does so in an array of
+    ``max_window`` entries, which packets use in turn. An ACK should clear the entries of all
+    packets that it acknowledges, here those from ``before`` on. But it clears none if these entries
+    continue from the end of the array to its beginning: the condition ``k <= seqno % v_maxwnd_`` of
+    the loop in tcp-vegas.cc is then false at once.
+
+    The next packets with these entries count as sent twice. They give no RTT sample, and the loss
+    of one halves the window.
     """
     if f.places < NEVER and before % f.places > (f.acked - 1.0) % f.places:
         f.stale, f.stale_end = before + f.places, f.acked + f.places
@@ -458,11 +468,11 @@ def _leave_stale(f: Sender, before: float) -> None:
 
 @rare
 def _check_at_filled(f: Sender, holes: Floats, end: float, again: float) -> None:
-    """What ns-2's Vegas does when an ACK arrives for packets of the first range of missing ones.
+    """For ns-2's Vegas, process an ACK of a packet that was missing.
 
-    It takes an RTT sample, retransmits the next missing packet if that is overdue, and sends what
-    the window allows. Packets with numbers below ``again`` were sent twice, so they give no RTT
-    sample.
+    The sender takes an RTT sample from the last packet that the ACK acknowledges. It takes none if
+    that packet's number is below ``again``, because the packet may have been sent twice. Then it
+    may retransmit the next missing packet, if that is overdue, and it sends what the window allows.
     """
     deflate(f)
     restart_timer(f, end)
@@ -497,9 +507,12 @@ def _partial(
 ) -> None:
     """Process a partial ACK: an ACK of new data in recovery that leaves other packets missing.
 
-    NewReno of ns-2 2.35 follows RFC 2582. There only the first partial ACK restarts the timer
-    (``newreno_changes1_``), and each partial ACK reduces the window by the packets that it
-    acknowledges (``partial_window_deflation_``).
+    A sender with SACK sends what ``_allowed`` gives. A NewReno sender retransmits the next missing
+    packet.
+
+    NewReno of ns-2 2.35 follows RFC 2582. Only the first partial ACK of a recovery restarts the
+    timer (``newreno_changes1_``). Each partial ACK reduces the window by the packets that it
+    acknowledges, less one (``partial_window_deflation_``).
     """
     impatient = f.partial_deflates
     if not (impatient and f.partial):

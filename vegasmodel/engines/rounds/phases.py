@@ -1,10 +1,10 @@
 """Tests for phase effects: whether random waits of the senders change the answer.
 
 Loss-based senders at a drop-tail queue can lock into phases: the same sender then loses packets
-again and again (Floyd and Jacobson, 1992). If senders wait a short random time before they send,
-this does not happen. So a scenario is simulated a second time. If its senders wait at random, they
-do not wait in the second simulation. If they do not wait, they wait in the second simulation, for
-as long as real hosts do.
+again and again (Floyd and Jacobson, 1992). This does not happen if senders wait a short random time
+before they send. So the answers of two simulations are compared, one with random waits and one
+without. The scenario says whether its own senders wait (``send_jitter``). The second simulation
+does the opposite.
 """
 
 from __future__ import annotations
@@ -28,12 +28,11 @@ GROUPS_SHOWN = 6  # groups whose throughputs are written out
 
 
 def possible(scenario: Scenario) -> bool:
-    """Whether phase effects are possible at a drop-tail queue, so that the same flow always loses.
+    """Whether phase effects are possible, so that the same flow may always be the one that loses.
 
-    They are possible if three conditions hold. A flow crosses a drop-tail queue that can overflow.
-    All flows send without end. At least two flows have a loss-based law, or one does and a flow of
-    another RTT is present. A single loss-based flow among Vegas flows of the same RTT shows no
-    phase effects, because it alone loses packets.
+    Three conditions must hold. A flow crosses a drop-tail queue that can overflow. All flows send
+    without end. There are at least two loss-based flows, or there is one loss-based flow and the
+    flows have different RTTs.
     """
     crossed = [link for group in scenario.flows for link in scenario.path(group)]
     spills = any(isinstance(k.queue, DropTail) and not k.never_full for k in crossed)
@@ -45,10 +44,10 @@ def possible(scenario: Scenario) -> bool:
 
 
 def otherwise(scenario: Scenario) -> Scenario:
-    """The scenario with the opposite choice of random waits before each sending.
+    """The scenario without random waits of its senders, or with them if it has none.
 
-    If senders wait in the given scenario, none waits in the result. If none waits, all wait in the
-    result, for up to ``Scenario.usual_jitter`` seconds.
+    If any sender waits before it sends in the given scenario, none waits in the result. If none
+    waits, all wait in the result, for up to ``Scenario.usual_jitter`` seconds.
     """
     waits = any(scenario.jitter(group) > 0 for group in scenario.flows)
     flows = tuple(
@@ -59,9 +58,10 @@ def otherwise(scenario: Scenario) -> Scenario:
 
 
 def _error(one: Prediction) -> Floats | float:
-    """The standard error of the throughputs of a prediction, [n_flows], in packets/s.
+    """The standard error of a prediction's throughputs, [n_flows], in packets/s.
 
-    It is 0 for a single run that is not random, and infinite for a single run of a random scenario.
+    A single run does not show how much throughputs scatter. Its error is infinite if the scenario
+    is random, otherwise 0.
     """
     if one.throughput_se is not None:
         return one.throughput_se
@@ -72,10 +72,13 @@ def _error(one: Prediction) -> Floats | float:
 def _differ(found: Prediction, changed: Floats, error: Floats | float) -> bool | None:
     """Whether the throughputs ``changed`` [n_flows] differ from those of the prediction ``found``.
 
-    They differ if, for one flow, the difference exceeds both the fraction ``DIFFERENT`` of the mean
-    throughput and twice the difference's standard error. The result is None if the difference
-    exceeds only the first limit, so that chance may be the reason. ``error`` is the standard error
-    of ``changed``. Flows without a throughput, which send only during warm-up, are left out.
+    A flow's two throughputs are far apart if their difference exceeds the fraction ``DIFFERENT`` of
+    the mean throughput. If this is so for no flow, the result is False. It is True if, for one such
+    flow, the difference also exceeds twice its standard error. Otherwise it is None: chance may be
+    the reason.
+
+    ``error`` is the standard error of ``changed``. Flows that send only during warm-up have no
+    throughput and are left out.
     """
     mean = np.asarray(found.throughput)
     distance = np.abs(changed - mean)
@@ -88,18 +91,16 @@ def _differ(found: Prediction, changed: Floats, error: Floats | float) -> bool |
 def effects(scenario: Scenario, found: Prediction) -> Assumption:
     """The assumption that there are no phase effects, and whether it holds for ``found``.
 
-    ``found`` is the prediction for the scenario. The assumption holds if phase effects are not
-    possible (``possible``). Otherwise a second scenario is simulated (``otherwise``): if senders
-    wait at random before they send, they do not wait in the second scenario, and the other way
-    round. The assumption holds if both have the same throughputs (``_differ``).
+    ``found`` is the prediction for the scenario. If phase effects are not possible (``possible``),
+    the assumption holds. Otherwise a second scenario is simulated (``otherwise``). If senders wait
+    at random before they send, they do not wait in the second scenario, and the other way round.
+    The assumption holds if the throughputs of the two scenarios do not differ (``_differ``). It is
+    unknown whether it holds if the second scenario has no answer, or if chance may be the reason
+    for a difference.
 
-    If the second scenario is not random, one run suffices; its measured time is halved if ``found``
-    contains runs of half the length. If it is random, there are at least two runs. More runs are
-    made only while the throughputs differ and chance may be the reason.
-
-    It remains unknown whether the assumption holds in two cases: the second scenario has no answer,
-    or the throughputs differ and chance may be the reason. Chance may always be the reason if
-    ``found`` is a single run of a random scenario.
+    A second scenario that is not random is run once. Its measured time is halved if ``found``
+    contains runs of half the length. A random one is run at least twice. Further runs are made only
+    while chance may be the reason for a difference.
     """
     if not possible(scenario) or found.throughput is None:
         return Assumption("phase-effects", True)

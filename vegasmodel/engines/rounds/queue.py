@@ -1,23 +1,22 @@
 """How a queue delays and drops packets.
 
-Between two events of the simulation the queue is a fluid that changes at a constant rate. At an
-event whole packets are added to it or dropped.
+Between two events of the simulation the queue changes at a constant rate, like a fluid. At an event
+whole packets are added to it or dropped.
 
 Packets may differ in size. ``Queue.queue`` is the sum of the sizes of all packets at the link, in
-units of the scenario's packet size. The packets at the link are those that wait and the one in
-transmission. A drop-tail buffer is limited to a number of packets, whatever their sizes. The number
-of packets at the link is ``Queue.queue`` times ``Queue.packets_per_work``, the mean number of
-packets per unit of size (``stock.py``). If the buffer is full, the number of packets at the link is
-``Queue.buffer`` + 1, because the packet in transmission takes no place in the buffer.
+units of the scenario's packet size. Multiplied by ``Queue.packets_per_work`` it gives the number of
+packets at the link (``stock.py``). The packet in transmission is included in both. A drop-tail
+buffer has room for ``Queue.buffer`` waiting packets, whatever their sizes. So if the buffer is
+full, ``Queue.buffer`` + 1 packets are at the link.
 
 A link with Rate-Delay services has two queues, for the classes R and D (the paper ``podlesny``).
-Each class is guaranteed its share of the capacity. If one class does not use its share, the other
-class may use the rest. So the time at which a class's packet leaves depends on packets of the other
-class that have not arrived yet. The simulator assumes that these packets will arrive at the mean
-rate of the recent past (``Queue.recent``). Each class transmits only during a fraction of the time.
-``Queue.seat`` is this fraction, which is the mean number of the class's packets in transmission. So
-if the buffer of a class is full, the number of its packets at the link is ``Queue.buffer`` +
-``Queue.seat``.
+Each class is guaranteed its share of the capacity. It may also use what the other class leaves
+over. So the time at which a packet leaves depends on packets of the other class that arrive later.
+The simulator assumes that they arrive at the mean rate of the recent past (``Queue.recent``).
+
+The link transmits packets of one class at a time. ``Queue.seat`` is the fraction of the time in
+which it transmits this queue's class. So if the buffer of a class is full, ``Queue.buffer`` +
+``Queue.seat`` of its packets are at the link on average.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -46,8 +45,7 @@ NEAR = 4.0  # packets of room in a buffer that may soon be full
 def advance(links: Table[Queue], k: int, now: float) -> None:
     """Advance queue ``k`` to the time ``now``: packets have arrived and left since its last event.
 
-    A link with Rate-Delay services has two queues, one for each class of flows. Both are then
-    advanced.
+    A link with Rate-Delay services has two queues, one for each class of flows. Both are advanced.
     """
     link = links[k]
     if link.partner < 0:
@@ -58,9 +56,9 @@ def advance(links: Table[Queue], k: int, now: float) -> None:
 
 @jit
 def _full(link: Queue) -> float:
-    """The sum of the packet sizes at a link whose buffer is full, with the packet in transmission.
+    """The sum of the packet sizes at a link with a full buffer, in packets of the scenario's size.
 
-    The sum is in packets of the scenario's packet size.
+    The packet in transmission is included.
     """
     most = link.buffer + link.seat
     # a division by 1 takes as long as any other
@@ -69,10 +67,11 @@ def _full(link: Queue) -> float:
 
 @inlined
 def _serve(link: Queue, now: float, capacity: float) -> None:
-    """Advance one queue to the time ``now``; it changes at its arrival rate less ``capacity``.
+    """Advance one queue to the time ``now``.
 
-    The queue does not fall below 0. What arrives at a full buffer is added to ``link.excess``, and
-    ``overflow`` decides later which packets are lost.
+    The queue changes at the rate ``link.rate`` - ``capacity``, but does not fall below 0. What
+    arrives at a full buffer is added to ``link.excess``. ``overflow`` later decides how many
+    packets are lost.
     """
     span = now - link.now
     if span <= 0.0:
@@ -125,9 +124,11 @@ def _serve_sizes(link: Queue, work: float, span: float, busy: float, capacity: f
 
     ``span`` is the length of the time step in seconds, and ``busy`` is the part of it in which the
     queue is not empty. ``work`` is the sum of the sizes of the packets sent, in packets of the
-    scenario's packet size. Returns the number of packets at the link, integrated over the time step
-    (packets times seconds). Large and small packets count the same, and of the packet in
-    transmission only the unsent part counts.
+    scenario's packet size.
+
+    Returns the number of packets at the link, integrated over the time step (packets times
+    seconds). Each packet counts as one, whatever its size. Of the packet in transmission only the
+    unsent part counts.
     """
     come = 0.0
     if link.packet_rate > 0.0 and link.rate > EMPTY:
@@ -142,14 +143,14 @@ def _serve_sizes(link: Queue, work: float, span: float, busy: float, capacity: f
 def _waiting(link: Queue, area: float, busy: float, capacity: float) -> float:
     """The number of waiting packets, integrated over a time step (packets times seconds).
 
-    ``area`` is the integral of the number of packets at the link; of the packet in transmission
-    only the unsent part counts. Two corrections are subtracted for the ``busy`` seconds in which
-    the queue is not empty. First, the packet in transmission does not wait, and its unsent part is
-    half a packet on average. A class of a Rate-Delay link transmits only for a part of the time,
-    ``capacity`` over the link's capacity, so the correction is multiplied by this part. Second, a
-    packet of a flow that sends evenly is added to ``area`` gradually, although it joins the queue
-    only at the end. For each such flow (``link.even``) half a packet too much is counted on
-    average.
+    ``area`` is the same integral for all packets at the link, with the unsent part of the packet in
+    transmission. This packet does not wait, and its unsent part is half a packet on average. So
+    half a packet is subtracted while the queue is not empty (for ``busy`` seconds). A class of a
+    Rate-Delay link transmits only for a part of this time, and less is subtracted for it.
+
+    A packet that arrives evenly is added to ``area`` bit by bit, although it joins the queue as a
+    whole. So ``area`` contains half a packet too much for each flow that sends evenly
+    (``link.even``). This half is also subtracted.
     """
     halves = (1.0 if link.partner < 0 else capacity / link.capacity) + link.even
     return area - 0.5 * halves * busy
@@ -157,11 +158,11 @@ def _waiting(link: Queue, area: float, busy: float, capacity: float) -> float:
 
 @jit
 def waiting_now(link: Queue) -> float:
-    """How many packets wait at the link at this moment; the packet in transmission does not count.
+    """How many packets wait at the link now; the packet in transmission does not count.
 
-    The number is whole if packets arrive one by one and the link has one queue. If packets arrive
-    evenly over an interval, or if the link has two Rate-Delay classes, the queue is a fluid. The
-    result is then the mean number (see ``_waiting``).
+    The result is a whole number if packets arrive one by one. If packets arrive evenly, or if the
+    link has Rate-Delay services, the queue is simulated as a fluid. The result is then a mean,
+    which need not be whole.
     """
     if link.even == 0.0 and link.partner < 0:
         return max(np.ceil(link.queue * link.packets_per_work - TOLERANCE) - 1.0, 0.0)
@@ -172,10 +173,10 @@ def waiting_now(link: Queue) -> float:
 
 @jit
 def _demand(link: Queue) -> float:
-    """The largest rate at which class R or D of a Rate-Delay link can use it now, in packets/s.
+    """The largest rate, in packets/s, that class R or D of a Rate-Delay link can use at present.
 
-    If no packet of the class waits, the class can send only what arrives, so the rate is its
-    arrival rate. If packets wait, the rate is infinite.
+    If no packet of the class waits, the class can use only its arrival rate. If packets wait, it
+    can use any rate, and the result is infinite.
     """
     return np.inf if link.queue > EMPTY else link.rate
 
@@ -184,8 +185,8 @@ def _demand(link: Queue) -> float:
 def _serve_both(one: Queue, two: Queue, now: float) -> None:
     """Advance both queues of a Rate-Delay link to the time ``now``.
 
-    Each step ends when one of the queues becomes empty, because the other class may then use the
-    capacity that is left.
+    A class may use the capacity that the other class leaves over. This capacity changes when a
+    queue becomes empty. So the function goes on in steps, and each step ends at such an instant.
     """
     capacity = one.capacity
     while one.now < now:
@@ -207,11 +208,11 @@ def _serve_both(one: Queue, two: Queue, now: float) -> None:
 
 @jit
 def _note_arrivals(link: Queue, now: float) -> None:
-    """Update ``link.recent``, the recent arrival rate of a class of a Rate-Delay link, packets/s.
+    """Update ``link.recent``, the recent arrival rate of one class of a Rate-Delay link, packets/s.
 
-    Lost packets do not count. The rate is an exponential moving average with the time constant
-    ``link.memory``, the longest RTT of the empty path, because a sender's window of packets arrives
-    once per RTT.
+    Lost packets do not count. The rate is an exponential moving average. Its time constant
+    ``link.memory`` is the largest RTT of all flows with empty queues, because a sender's window of
+    packets arrives once per RTT.
     """
     if now <= link.noted:
         return
@@ -239,12 +240,12 @@ def share_capacity(links: Table[Queue], k: int) -> None:
 
 @jit
 def _departure_due(link: Queue, found: float, tolerance: float) -> bool:
-    """Whether the transmission of a packet ends at this instant.
+    """Whether the link ends the transmission of a packet at this very instant.
 
-    ``found`` is the number of packets at the link; of the packet in transmission only the unsent
-    part counts. So a transmission ends if ``found`` is whole (to within ``tolerance``) and at least
-    1. If packets have several sizes, only the packets of one size at the front of the queue are
-    counted.
+    ``found`` is the number of packets at the link. Only the unsent part of the packet in
+    transmission counts. So a transmission ends when ``found`` is a whole number and at least 1. The
+    error ``tolerance`` is allowed. If packets differ in size, the function tests another number:
+    how many packets of one size are at the front of the queue.
     """
     left = front_packets(link) if link.mixed else found
     return left > 0.5 and np.abs(left - np.round(left)) < tolerance
@@ -252,12 +253,11 @@ def _departure_due(link: Queue, found: float, tolerance: float) -> bool:
 
 @jit
 def _red_probability(link: Queue) -> float:
-    """RED's drop probability p_b for the present average queue.
+    """RED's drop probability p_b, which depends only on the average queue.
 
-    The number of packets since the last drop has no effect on it (see ``_red_picks``). p_b is 0
-    below the lower threshold and rises linearly to ``max_probability`` at the upper threshold.
-    Above that it is 1; with the option "gentle" it first rises linearly and becomes 1 at twice the
-    upper threshold.
+    It is 0 below the lower threshold and rises linearly to ``max_probability`` at the upper
+    threshold. Above the upper threshold it is 1. With the option "gentle" it rises linearly there
+    and reaches 1 at twice the upper threshold.
     """
     low, high, top = link.min_threshold, link.max_threshold, link.max_probability
     if link.average < low:
@@ -288,9 +288,10 @@ def _red_picks(link: Queue, packets: float, p: float) -> float:
     """How many of ``packets`` arrivals RED drops or marks, if its drop probability is ``p``.
 
     The rule is that of ns-2 with the option ``wait_``. Packets are numbered from 1 after the last
-    packet that was dropped or marked. RED lets all packets before number n_0 pass; n_0 is 1/p,
-    rounded up. It drops or marks packet number n >= n_0 with the probability p/(2 - n p). So the
-    packets n_0 .. m all pass with the probability (2 - (m+1) p)/(2 - n_0 p).
+    drop or mark. RED lets all packets before number n_0 pass; n_0 is 1/p, rounded up. A packet with
+    a number n >= n_0 is dropped or marked with the probability p/(2 - n p). So the packets n_0 .. m
+    all pass with the probability (2 - (m+1) p)/(2 - n_0 p). The function uses this formula to draw
+    the number of the next packet that is dropped or marked.
     """
     picked, left = 0.0, packets
     while left > 0.0:
@@ -310,10 +311,10 @@ def _red_picks(link: Queue, packets: float, p: float) -> float:
 
 @apart
 def _red(link: Queue, packets: float, before: float, precedes: int) -> tuple[float, float]:
-    """How many of ``packets`` arrivals RED drops or marks; also returns RED's drop probability.
+    """Returns how many of ``packets`` arrivals RED drops or marks, and RED's drop probability.
 
-    ``before`` is the queue that the first arrival finds, as a sum of packet sizes. ``precedes`` is
-    1 if the packets arrive just before a departure of the same instant.
+    ``before`` is the queue that the first arrival finds, as the sum of the packet sizes.
+    ``precedes`` is 1 if ns-2 handles these arrivals before a departure at the same instant.
     """
     # it looks at the packets that wait, without the one in transmission
     found = before * link.packets_per_work
@@ -336,12 +337,12 @@ def _red(link: Queue, packets: float, before: float, precedes: int) -> tuple[flo
 def random_drops(
     link: Queue, packets: float, before: float, data: int, precedes: int, capable: int
 ) -> tuple[float, float]:
-    """Returns how many of ``packets`` arrivals random loss or RED drops, and how many RED marks.
+    """Returns how many of ``packets`` arrivals random loss and RED drop, and how many RED marks.
 
-    ``before`` is the queue that the first arrival finds, as a sum of packet sizes. ``data`` is 1
-    for data packets and 0 for ACKs; random loss does not affect ACKs. ``precedes`` is 1 if the
-    packets arrive just before a departure of the same instant. ``capable`` is 1 if the packets can
-    be marked (ECN).
+    ``before`` is the queue that the first arrival finds, as the sum of the packet sizes. ``data``
+    is 1 for data packets and 0 for ACKs; random loss does not affect ACKs. ``precedes`` is 1 if
+    ns-2 handles these arrivals before a departure at the same instant. ``capable`` is 1 if the
+    packets can be marked (ECN).
     """
     lost, picked = 0.0, 0.0
     if link.loss_hazard > 0.0 and data:
@@ -364,10 +365,12 @@ def random_drops(
 def waiting(links: Table[Queue], k: int, queue: float, work: float) -> float:
     """Seconds that the last packet at queue ``k`` waits until all packets before it have left.
 
-    ``queue`` is the sum of the sizes of all packets at the link, including the last one, and
-    ``work`` is the size of the last one; both are in packets of the scenario's packet size. On a
-    Rate-Delay link the packets leave at the class's guaranteed rate until the other class's queue
-    is expected to be empty, and faster afterwards.
+    ``queue`` is the sum of the sizes of all packets at the link, including the last one. ``work``
+    is the size of the last one. Both are in packets of the scenario's packet size.
+
+    On a Rate-Delay link the result is an estimate. It assumes that at first the link serves the
+    packet's class at its guaranteed rate. Once the queue of the other class is expected to be
+    empty, the packet's class also gets the capacity that the other class does not use.
     """
     link = links[k]
     before = max(queue - work, 0.0)
@@ -385,9 +388,10 @@ def waiting(links: Table[Queue], k: int, queue: float, work: float) -> float:
 
 @jit
 def drop(link: Queue, work: float) -> None:
-    """Remove dropped packets from the end of a queue to which they had been added on arrival.
+    """Remove dropped packets from the end of the queue.
 
-    ``work`` is the sum of their sizes, in packets of the scenario's packet size.
+    They were added to the queue when they arrived. ``work`` is the sum of their sizes, in packets
+    of the scenario's packet size.
     """
     if link.mixed:
         remove_last(link, work)
@@ -400,10 +404,11 @@ def drop(link: Queue, work: float) -> None:
 
 @jit
 def overflow(link: Queue, packets: float, work: float) -> float:
-    """Drop as many of ``packets`` evenly spaced arrivals as have found the buffer full.
+    """Drop packets of one flow if the buffer has overflowed; returns how many are dropped.
 
-    Returns the number of dropped packets. ``work`` is the size of each packet, in packets of the
-    scenario's packet size.
+    ``packets`` packets of the flow have arrived evenly over an interval that ends now. Packets of
+    all flows may have found no room in the buffer. The function drops as many packets of this flow.
+    ``work`` is the size of each packet, in packets of the scenario's packet size.
     """
     full = _full(link)
     total = link.queue + link.excess - full
@@ -434,10 +439,10 @@ def overflow(link: Queue, packets: float, work: float) -> float:
 
 @jit
 def room_for(link: Queue, packets: float, precedes: int) -> float:
-    """How many of ``packets`` that arrive at the same instant find room in the buffer.
+    """How many of ``packets`` packets find room in the buffer if they all arrive now.
 
-    Each packet finds the queue and the packets before it. If ``precedes`` is 1, the packets arrive
-    just before a departure of the same instant, so the departing packet still occupies its place.
+    ``precedes`` is 1 if ns-2 handles these arrivals before a departure at the same instant. If a
+    packet departs at this instant, it then still occupies its place in the buffer.
     """
     found = link.queue * link.packets_per_work
     if link.now < link.handshake_leaves:
@@ -458,12 +463,11 @@ def never_full(link: Queue) -> bool:
 
 @jit
 def far_from_full(link: Queue, interval: float) -> bool:
-    """Whether the buffer has room for so many packets that no loss is near.
+    """Whether the buffer has so much room that no loss is near.
 
-    A loss is near if the buffer has room for fewer than ``NEAR`` packets, or for fewer than a third
-    of ``interval``. ``interval`` is the number of packets that a flow sends in a long interval, in
-    which the queue is not followed packet by packet. For a small buffer, room for more than half
-    the buffer suffices.
+    ``interval`` is the number of packets that a flow sends in a long interval. The room must exceed
+    both ``NEAR`` packets and a third of ``interval``. If half the buffer is less than that, the
+    room must only exceed half the buffer.
     """
     room = link.buffer - link.queue * link.packets_per_work
     return room > min(max(NEAR, interval / 3.0), 0.5 * link.buffer)
@@ -473,7 +477,7 @@ def far_from_full(link: Queue, interval: float) -> bool:
 def enqueue_handshake(link: Queue, work: float) -> None:
     """Add a packet of a TCP handshake to the queue; ``work`` is its size in data packets.
 
-    The packet is smaller than a data packet. But in a buffer that counts packets it takes the place
+    The packet is smaller than a data packet. But the buffer counts packets, so it takes the place
     of a whole packet.
     """
     link.arrived += work

@@ -1,11 +1,11 @@
 """Finds the queues of a scenario, the queues that each flow crosses, and the delays between them.
 
-A link has one queue in each direction in which data packets cross it. With Rate-Delay services it
-has two queues in each such direction. If ACKs cross a link in a direction in which other flows send
-data, they pass through the queue there. If no flow sends data in that direction, there is no queue,
-and the link delays ACKs by a constant time. There is one exception: in a scenario for ns-2, such a
-direction has a queue if ACKs of two flows often come to the link at the same time, so that one has
-to wait (``_acks_meet``).
+A link has one queue in each direction in which data packets cross it (with Rate-Delay services
+two). ACKs that cross the link in this direction pass through the same queue. In a direction in
+which only ACKs cross the link, there is no queue. The link then delays ACKs by a constant time.
+
+In scenarios for ns-2 there is an exception: a direction with only ACKs has a queue if ACKs of two
+flows often arrive at the same time. One of the two then has to wait (``_acks_meet``).
 """
 
 from __future__ import annotations
@@ -91,21 +91,21 @@ def _queues(scenario: Scenario) -> dict[Key, int]:
 
 
 def _acks_meet(scenario: Scenario, queues: dict[Key, int]) -> bool:
-    """Whether ACKs of two flows repeatedly meet on the way back in ns-2, so that one has to wait.
+    """Whether ACKs of two flows often meet at the link on the way back, so that one has to wait.
 
-    Such a wait is short, but it decides whose next packet arrives first at the bottleneck. Only
-    flows with different RTTs are considered. There are two cases.
+    The wait is short, but it decides whose next packet reaches the bottleneck first. Only ACKs of
+    flows with different RTTs are considered. If the scenario is not for ns-2, the result is False.
+    Otherwise it is True in two cases.
 
-    If the link is always busy, packets leave it one transmission time apart, and their ACKs reach
-    it, on the way back, half a round trip later. So the ACKs of two flows meet if half their RTTs,
-    modulo the transmission time of a data packet, differ by less than the transmission time of an
-    ACK.
+    First, the halves of two flows' RTTs, modulo the transmission time of a data packet, differ by
+    less than the transmission time of an ACK. While the link is busy, packets leave it one
+    transmission time apart, and their ACKs return to it half an RTT later. So the ACKs of these two
+    flows meet.
 
-    If the link is sometimes idle, the times at which packets leave it change after each such pause,
-    so the ACKs of any two flows may meet. The link falls idle when windows are halved, if its
-    buffer holds less than a round trip's packets. To save time, this second case counts only if a
-    round trip's packets and a full buffer are together at most ``FEW_PACKETS`` packets. Otherwise
-    the condition of the first case decides.
+    Second, the link is sometimes idle, because its buffer holds less than a round trip's packets.
+    After each idle time, packets leave at other times than before, so the ACKs of any two flows may
+    meet. To save time, this case counts only if a round trip's packets and a full buffer are
+    together at most ``FEW_PACKETS`` packets.
     """
     (name, direction, service), *others = queues
     if others or direction != "forward" or service:
@@ -159,7 +159,7 @@ def _acks_alone(scenario: Scenario, link: Link, key: Key) -> bool:
 def _room(scenario: Scenario, link: Link, key: Key) -> float:
     """How many packets can wait at a queue, without the packet in transmission.
 
-    The result is infinite for a queue that only ACKs cross.
+    The result is infinite for a queue that only ACKs cross, so no ACK is lost there.
     """
     if _acks_alone(scenario, link, key):
         return math.inf
@@ -170,14 +170,14 @@ def _room(scenario: Scenario, link: Link, key: Key) -> float:
 
 
 def finite_buffers(links: Iterable[Link]) -> list[int]:
-    """The buffer sizes, in whole packets, of those links whose buffer can be full."""
+    """The buffer sizes, in whole packets, of those links whose buffer is finite."""
     return [math.floor(link.buffer) for link in links if not link.never_full]
 
 
 def _stops(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[tuple[int, bool]]:
-    """The queues that a flow crosses, in order: the index of each queue, and True if data cross it.
+    """The queues that a flow crosses, in order: the index of each queue, and whether data cross it.
 
-    With False the flow's ACKs cross the queue, on the way back.
+    If no data of the flow cross the queue, the flow's ACKs cross it on the way back.
     """
     group, path = member.flow, scenario.path(member.flow)
     stops = [(queues[_key(link, group.direction, group)], True) for link in path]
@@ -270,13 +270,14 @@ def _way(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[Hop
 
 
 def _precede(scenario: Scenario, member: Member, gaps: Floats) -> list[bool]:
-    """For each link of a flow's path: whether arrivals come before departures of the same instant.
+    """For each link of a flow's path: whether an arrival precedes a departure of the same instant.
 
-    If flows keep a queue busy, their packets often arrive at the very instant at which another
-    packet leaves. ns-2 then handles first the event that was scheduled first. It schedules an
-    arrival when the packet enters the last wire before the link, and a departure when the
-    transmission begins. An arrival that is handled before the departure finds a full buffer still
-    full.
+    If flows keep a queue busy, an arrival and a departure often coincide. If the buffer is full, an
+    arrival that comes first finds no room and is lost. ns-2 handles first the event that was
+    scheduled first. It schedules an arrival when the packet enters the wire to the link, and a
+    departure when its transmission begins. So the arrival comes first if the time on the wire is
+    longer than a transmission time of the link. If the scenario is not for ns-2, the result is
+    False for each link.
     """
     path = scenario.path(member.flow)
     set_out = [to_first_link(scenario, member), *gaps[: len(path) - 1]]
@@ -288,10 +289,11 @@ def _precede(scenario: Scenario, member: Member, gaps: Floats) -> list[bool]:
 def _leads(scenario: Scenario, members: list[Member]) -> Floats:
     """For each flow a number from 0 to 1 that orders packets that arrive at the same instant.
 
-    The flow with the greatest number comes first. ns-2 handles first the event that was scheduled
-    first, and it schedules an arrival when the packet enters the last wire before the link. So the
-    packet from the longest wire comes first. All numbers are 0 if the scenario is not for ns-2, and
-    in a network of several links.
+    The packet of the flow with the greatest number comes first. This is the order of ns-2, which
+    handles first the event that was scheduled first. It schedules an arrival when the packet enters
+    the wire to the link. So the packet that has been on the wire longest comes first. All numbers
+    are 0 if the scenario is not for ns-2. ``routes`` uses the numbers only if there is a single
+    link.
     """
     if not link_stack(scenario).scheduled_ties:
         return np.zeros(len(members))
@@ -311,19 +313,21 @@ def _sizes(links: NDArray[np.void], hops: NDArray[np.void]) -> None:
 def _clocks(
     links: NDArray[np.void], hops: NDArray[np.void], first: NDArray[np.int64], step: float
 ) -> tuple[float, Floats]:
-    """The length of an interval of arrivals, and how far each queue must lag behind, in seconds.
+    """The longest possible interval of arrivals, and the lag of each queue, both in seconds.
 
-    The simulator handles packets that arrive evenly over an interval as one event. It may have
-    simulated a queue only up to a time before the simulation's clock; the difference is the lag of
-    the queue. The function returns the longest possible interval, at most ``step``, and the lag of
-    each queue. With a single queue the interval is not limited, and the lag is 0.
+    The simulator handles packets that arrive evenly over an interval as one event, at the
+    interval's end. Only then does it know which of them are lost. But the first packet may reach
+    the next queue before that. So the simulation of the next queue must be behind. The time by
+    which a queue is behind the simulation's clock is its lag.
 
-    Only at the end of an interval, S seconds after it began, does a queue determine which packets
-    of the interval are lost. The next queue, d seconds away, needs to know this when the first
-    packet arrives there. So the next queue must lag behind the first one by at least S - d. The
-    queues of a flow form a cycle, because ACKs lead back to the sender. So these conditions can be
-    met only if S is at most the mean of d around each cycle. S is 1.5 times the length that is
-    returned, because an interval may be so much longer (``acks.portion``).
+    Let the interval last S seconds, and let the next queue be d seconds away. Then the lag must
+    grow by at least S - d from one queue to the next. The queues of a flow form a cycle, because
+    ACKs return to the sender. So lags that meet all these conditions exist only if S is at most the
+    mean of d over each cycle of queues.
+
+    The function returns S/1.5 as the longest interval, because an interval may last 1.5 times as
+    long as intended (``acks.portion``). It returns at most ``step``. With a single queue the
+    interval is not limited, and the lag is 0.
     """
     if len(links) == 1:
         return math.inf, np.zeros(1)
@@ -353,11 +357,11 @@ def _clocks(
 def _shifts(
     source: NDArray[np.int64], target: NDArray[np.int64], gaps: Floats, span: float, n: int
 ) -> Floats | None:
-    """How far, at least, each queue must lag behind the simulation's clock, in seconds.
+    """The least lag of each queue, in seconds, that meets the conditions of ``_clocks``.
 
-    ``span`` is the length of the longest interval of arrivals that the simulator handles as one
-    event. ``_clocks`` explains the lag and its conditions. The method is that of Bellman and Ford
-    for shortest paths. Returns None if the conditions contradict each other.
+    ``span`` is the length of an interval (S in ``_clocks``). ``gaps`` are the delays d between the
+    queues ``source`` and ``target``. The method is the Bellman-Ford algorithm. Returns None if no
+    lags meet the conditions.
     """
     shift = np.zeros(n)
     for _ in range(n + 1):
@@ -371,20 +375,21 @@ def _shifts(
 def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
     """A table of the capacity and the delays as ns-2 rounds them, for each period of time.
 
-    ns-2 stores times as doubles. So the transmission time of a packet and the delay of each wire
-    are rounded to a unit that doubles when the time passes 1, 2, 4 ... seconds. If an RTT is a
-    whole number of transmission times, packets arrive exactly at the instants of departures. Then
-    the sum of these rounding errors decides whether the arrival or the departure comes first, and
-    so whose packet finds the buffer full. This can last for minutes.
+    ns-2 stores times as doubles. So it rounds times to a unit, and the unit doubles when the time
+    passes 1, 2, 4 ... seconds. If an RTT is a whole number of transmission times, packets arrive
+    exactly at the instants of departures. The rounding errors then decide whether the arrival or
+    the departure comes first. This decides whose packet finds the buffer full.
 
-    Row k is for times between 2^(k-1) and 2^k seconds. It contains the capacity; the time, in
-    transmission times, below which two moments count as one (``Queue.instant``), as they do in
-    ns-2; and, for each queue on each flow's path, the delay to the next queue.
+    Row k is for times between 2^(k-1) and 2^k seconds. Its columns are:
 
-    The rounding errors in the table are those of ns-2, but enlarged, so that they exceed the
-    rounding errors of this simulator itself. They are still smaller than the difference between two
-    RTTs that differ in the fourth digit. The table is empty if data packets cross several queues,
-    or if the scenario is not for ns-2.
+    - the capacity;
+    - the time, in transmission times, below which two moments count as one (``Queue.instant``);
+    - for each queue on each flow's path, the delay to the next queue.
+
+    The rounding errors in the table are those of ns-2, multiplied by a factor. The factor makes
+    them larger than the rounding errors of this simulator. They remain far smaller than a
+    transmission time. The table is empty if data packets cross several queues, or if the scenario
+    is not for ns-2.
     """
     if way.data_queues > 1 or not link_stack(scenario).scheduled_ties:
         return np.zeros((0, 2))

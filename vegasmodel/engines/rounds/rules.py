@@ -1,12 +1,12 @@
 """Compiles the rules by which laws move windows, and lets compiled code select a rule by number.
 
-A law moves its window by a set of rules, which are functions (``laws.packets.PacketRules``). There
-is one set for each value of ``Law.per_ack`` except "drift"; the sets have the numbers 1, 2 and so
-on. Laws with ``per_ack = "drift"`` (CUBIC and most laws of users) have no such set. They have the
-number 0, and their functions are called by their addresses in memory. ``Sender.rules`` is the
-number that belongs to a flow's law. ``choice`` makes, for one rule, a function that compares this
-number with 1, 2 and so on, and calls the rule of the set with this number. The compiler, LLVM,
-inlines the rules of the sets into this function.
+A rule is a function that moves a window. Rules come in sets (``laws.packets.PacketRules``). Tahoe,
+Reno, NewReno and SACK use one set, Vegas another. The sets have the numbers 1, 2 and so on, and
+``Sender.rules`` is the number of the flow's set. For each rule, ``choice`` makes a compiled
+function that looks at this number and calls the rule of the right set.
+
+CUBIC and most laws of users have no such set, and the number 0. Their functions are called by their
+addresses in memory (``engines/outside.py``).
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ _Function = Callable[..., Any]
 
 
 def place(law: Law) -> int:
-    """The number by which compiled code finds a law's rules (``Sender.rules``).
+    """The number of a law's set of rules, by which compiled code finds the rules.
 
-    It is 0 for a law of the user.
+    The number is stored in ``Sender.rules``. It is 0 if the law has no such set, as CUBIC and most
+    laws of users.
     """
     return 1 + list(RULES).index(law.per_ack) if law.per_ack in RULES else BY_ADDRESS
 
@@ -47,9 +48,9 @@ def rule(function: _Function) -> Any:
 
 
 def _link(k: int, own: Any, rest: Any, arguments: int) -> Any:
-    """A compiled function that calls ``own`` if the sender's law has number ``k``, else ``rest``.
+    """A compiled function: it calls ``own`` if the sender's rules have number ``k``; else ``rest``.
 
-    Both take the sender's record and, if ``arguments`` is 2, one more argument.
+    Both functions take the sender's record. If ``arguments`` is 2, they take one more argument.
     """
     if arguments == 1:
         return jit(lambda f: own(f) if f.rules == k else rest(f))
@@ -59,7 +60,7 @@ def _link(k: int, own: Any, rest: Any, arguments: int) -> Any:
 def choice(name: str, by_address: _Function) -> Any:
     """A compiled function that takes a sender and calls the rule ``name`` of the sender's law.
 
-    If the law is one of the user, it calls ``by_address`` instead.
+    If the law has no set of rules (its number is 0), the function calls ``by_address`` instead.
     """
     asked: Sequence[Any] = [getattr(rules, name) for rules in RULES.values()]
     chain: Any = by_address

@@ -1,9 +1,8 @@
 """Entry to the simulator ``rounds``: takes a scenario, returns trajectories and totals.
 
-The number of events in a round trip is limited, so the cost of a round trip does not grow with the
-capacity. If a round trip has fewer packets than this limit, each packet has an event of its own;
-otherwise an event stands for several packets. So where windows are so small that single packets
-matter, the simulator handles every packet.
+If a round trip has few packets, each packet is an event of its own. If it has many packets, an
+event stands for several of them. The function ``resolution`` sets the limit. So the computing time
+for a round trip does not grow with the capacity beyond this limit.
 """
 
 from __future__ import annotations
@@ -84,11 +83,11 @@ class Totals:
         return self.per_flow[:, :, 3]
 
     def of_links(self, values: Floats, names: Sequence[str]) -> Floats:
-        """Add up ``values`` over the queues of each link in the forward direction.
+        """For each link, the sum of ``values`` over the link's queues in the forward direction.
 
-        A link has several such queues only with Rate-Delay services. ``values`` has the shape [...,
-        queue], the result [..., n_links]. The result is 0 for a link that no data packets cross.
-        ``names`` are the names of the links.
+        A link with Rate-Delay services has two such queues, any other link at most one. ``values``
+        has the shape [..., queue], the result [..., n_links]. ``names`` are the names of the links.
+        The sum is 0 if no data packets cross the link in this direction.
         """
         out = np.zeros((*values.shape[:-1], len(names)))
         for k, (name, direction, _) in enumerate(self.routes.keys):
@@ -98,42 +97,47 @@ class Totals:
 
     @functools.cached_property
     def base(self) -> Floats:
-        """The baseRTT of each flow at the end, in seconds; NaN if its law does not use one."""
+        """The baseRTT of each flow at the end of the run, in seconds.
+
+        It is NaN if the flow's law uses no baseRTT, or if the flow has not measured one.
+        """
         given = self.flows["known_base"]
         base = np.where(np.isnan(given), self.flows["base"], given)
         return np.where(self.flows["keeps_base"] & (base < NEVER), base, np.nan)
 
 
 def resolution(scenario: Scenario) -> tuple[int, int]:
-    """About the most events that are simulated for each flow and queue in a round trip.
+    """The approximate greatest number of events for each flow and queue in a round trip.
 
-    Returns two such numbers: one for the time near losses, and one for the rest of the time. If the
+    Returns two such numbers: one for the time near losses, and one for the rest of the time. If a
     number is larger than the number of packets in a round trip, each event is a single packet. If
-    not, an event is an interval in which several packets of a flow arrive evenly. In three cases
-    each event is a single packet, unless that makes too many events:
+    not, an event is an interval in which several packets of a flow arrive evenly.
 
-    - The buffer is finite, and there are more than two flows, or flows with different RTTs or
-      packet sizes, or a RED queue. Then the packet that arrives first after a departure decides who
-      loses (phase effects).
+    Both numbers are large (``CONTENDED`` or ``CONTENDED_LARGE``) in three cases, in which single
+    packets matter:
+
+    - A buffer is finite, and there are more than two flows, different RTTs, different packet sizes,
+      or a RED queue. The order in which packets arrive then decides which flow loses.
     - ACKs are delayed, so that packets leave in pairs.
-    - A single interval would fill the buffer.
+    - A buffer is so small that a single interval would fill it.
 
-    If senders wait a random time before they send, and a buffer is finite, each event near losses
-    is a single packet, because such a wait begins at a single ACK (``wait.py``). If several ACKs
-    were one event, their packets would not wait. They could arrive at the very instants of
-    departures, and two of them could be lost where only one should be. Far from losses the
-    intervals are shorter than without waits, because a wait delays a packet, and so shortens the
-    queue.
+    Otherwise, one or two flows with equal RTTs and packet sizes may share a single link with a
+    finite buffer. Near losses each event is then a single packet, because single packets decide how
+    many are lost and whether a timeout follows. Far from losses the intervals are long. But the
+    longer they are, the earlier the simulator must change to single packets before a loss
+    (``queue.far_from_full``). The number of intervals that takes the least computing time is about
+    the square root of the number of packets that pipe and buffer hold.
 
-    In all other cases intervals suffice while no loss is near. Near a loss of one or two flows with
-    equal RTTs and packet sizes that share one link, each event is a single packet, because single
-    packets decide how many are lost, and whether a timeout follows. Far from losses the intervals
-    of such flows are long. But the longer they are, the earlier the simulator must change to single
-    packets before a loss (``queue.far_from_full``). The number of intervals per round trip that
-    costs least is about the square root of the packets that pipe and buffer hold.
+    In all other cases both numbers are ``UNCONTENDED``.
 
-    Where single packets would be more events than ``MOST_SINGLE``, or than ``PAIR_MOST_SINGLE`` for
-    such flows, an event near losses is an interval, too.
+    There is one exception. If senders wait a random time before they send, and a buffer is finite,
+    each event near losses is a single packet. Each ACK is then simulated separately, because each
+    can begin such a wait (``wait.py``).
+
+    Single packets near losses may be too many events: more than ``PAIR_MOST_SINGLE`` per round trip
+    for one or two such flows, or more than ``MOST_SINGLE`` in other networks. Then this exception
+    does not apply, and one or two such flows have ``PAIR_NEAR_LOSS`` events per round trip near
+    losses.
     """
     members = scenario.members
     same = len({(member.rtt, work(scenario, member.flow)) for member in members}) == 1
@@ -166,28 +170,27 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
 def _rings(way: Routes, sizes: Floats, parts: int, at_once: float) -> NDArray[Any]:
     """Memory for all groups of packets that can be in flight at once (``Net.rings``).
 
-    Each hop has a ring buffer of groups in this memory. The function also records where it begins
-    and how many groups it has room for. ``sizes`` [flow] are the flows' sizes in packets, ``parts``
-    is the number of intervals in a round trip, and ``at_once`` is how many packets can be in
-    flight.
+    Each hop has a ring buffer of groups in this memory. The function also sets, for each hop, where
+    its ring buffer begins and how many groups it has room for. ``sizes`` [flow] are the flows'
+    sizes in packets. ``parts`` is the number of intervals in a round trip. ``at_once`` is the
+    number of packets that can be in flight.
 
-    If a round trip has many intervals, there are many groups. There are also many when a large
+    There are many groups if a round trip has many intervals. There are also many when a large
     window overflows a buffer for the first time. The queue then alternately drops and accepts
-    packets, and each change between the two begins a new group.
+    packets, and each change begins a new group.
 
-    A full ring buffer is copied to a new place. The new place has room for twice as many groups,
-    but never for more than ``most`` (a field of the hop). The old place stays unused. All old
-    places of a ring buffer together have room for less than 2 ``most`` groups, so the memory has
-    room for 3 ``most`` groups per ring buffer. ``numpy.zeros`` reserves the memory as bytes, so the
-    parts that are never used take up no space. ``numpy.zeros`` of an array of records would write
-    to all of it at once.
+    If a ring buffer is full, it is copied to a new place with room for twice as many groups, at
+    most ``most`` (a field of the hop). The old place stays unused. All old places of a ring buffer
+    together have room for less than 2 ``most`` groups. So the memory has room for 3 ``most`` groups
+    per ring buffer. ``numpy.zeros`` only reserves this memory; parts that are never used take up no
+    space.
     """
     spare = _PARCELS // len(way.hops) if math.isfinite(way.longest) else 0
     room = int(min(max(16 * parts + 8192, spare, int(at_once)), _RING))
     most = np.minimum(room, 4.0 * sizes[way.hops["flow"]] + 256.0).astype(np.int64)
     way.hops["most"], way.hops["room"] = most, np.minimum(most, _FIRST_ROOM)
     way.hops["ring"] = np.cumsum(way.hops["room"]) - way.hops["room"]
-    return np.zeros(3 * int(most.sum()) * PARCEL.itemsize, np.uint8).view(PARCEL)
+    return np.zeros(3 * int(most.sum()), PARCEL)
 
 
 @kinds.checked
@@ -262,8 +265,9 @@ class Simulation:
     def proceed(self, falls: float = math.inf) -> tuple[int, float]:
         """Continue the run to its end; returns the status and the simulated time in seconds.
 
-        If the argument ``falls``, a time in seconds, is given, the run also stops after each later
-        event that reduces the whole packets in a flow's window. The next call continues it.
+        ``falls`` is a time in seconds. From then on, the run also stops after each event that
+        reduces the number of whole packets in a flow's window. The next call continues the run. By
+        default it does not stop for such events.
         """
         from vegasmodel.engines.rounds.kernel import march
 
@@ -287,7 +291,7 @@ class Simulation:
         return int(status), float(time)
 
     def with_progress(self) -> AbstractContextManager[None]:
-        """A context manager that reports the run's progress on the terminal, if the user asked."""
+        """A context manager that reports the run's progress, for display on the terminal."""
         from vegasmodel.support.machine_code import compiling  # the kernel has loaded it
 
         return running(self.now, self.duration, compiling)
@@ -325,16 +329,20 @@ def run(
 ) -> Totals:
     """Simulate a scenario once; returns samples over time, and totals.
 
-    The samples are taken at ``samples`` instants, evenly spaced in time. An array ``samples`` gives
-    the instants themselves, in seconds. ``parts`` bounds the number of events per flow and round
-    trip (default: ``resolution``). ``starts`` [n_flows] are start times in seconds that replace
-    those of the scenario's flows. With ``synchronised``, whenever a flow loses a packet, all flows
-    lose one, as the paper ``devendictis`` assumes. Otherwise only the flow whose packet found the
-    buffer full loses. ``without`` names mechanisms of the senders (``MECHANISMS``) that are
-    switched off, to measure their effect. The scenario's seed and ``seed`` together determine all
-    random numbers. In the totals, a group of short flows that arrive at random counts as one flow.
-    Raises ``ValueError`` for ``parts`` below 1, for unknown mechanisms, and for synchronised losses
-    in a scenario with more than one queue.
+    ``samples`` is a number of instants, evenly spaced in time, at which samples are taken. It can
+    also be an array of the instants, in seconds. ``parts`` is about the most events per flow, queue
+    and round trip (default: ``resolution``). ``starts`` [n_flows] are start times in seconds that
+    replace those of the scenario's flows. ``without`` names mechanisms of the senders
+    (``MECHANISMS``) that are switched off, to measure their effect. The scenario's seed and
+    ``seed`` together determine all random numbers.
+
+    With ``synchronised``, if one flow loses a packet, each other flow loses one, too. The paper
+    ``devendictis`` assumes this. Without it, only the flow whose packet found the buffer full
+    loses.
+
+    In the totals, a group of short flows that arrive at random counts as one flow. Raises
+    ``ValueError`` for ``parts`` below 1, for unknown mechanisms, and for synchronised losses if
+    data packets cross more than one queue.
     """
     simulation = Simulation(
         scenario,

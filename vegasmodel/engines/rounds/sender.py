@@ -1,9 +1,9 @@
 """The sender between two events: which ACKs arrive next, and which packets it then sends.
 
-Packets travel in groups; the packets of a group are evenly spaced. ``plan`` takes the ACKs that
-return next, but none beyond the first of these events: the window reaches the next whole number of
-packets, the round trip ends, a third duplicate ACK arrives, or a timer expires. ``plan`` moves the
-window by the flow's law. Then it computes how many packets leave, and when.
+Packets travel in groups; the packets of a group are evenly spaced. ``plan`` processes the ACKs of a
+group together. It stops early at an ACK that changes the sender's behaviour, for example at the end
+of a round trip, or when a timer expires. ``plan`` moves the window by the flow's law. Then it
+computes how many packets leave, and when.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -68,10 +68,10 @@ from vegasmodel.metrics import Floats
 
 @jit
 def _before_new_data(f: Sender) -> None:
-    """What a sender does first at an ACK of new data.
+    """What a sender does first when an ACK of new data arrives.
 
-    ns-2's Vegas takes back what duplicate ACKs have added to its window. A sender whose ACK reports
-    a congestion mark (ECN) cuts its window.
+    ns-2's Vegas takes back the packets that duplicate ACKs have added to its window. If the ACK
+    reports a congestion mark (ECN), the sender cuts its window.
     """
     if f.overdue_checks:
         deflate(f)
@@ -85,10 +85,12 @@ def _before_new_data(f: Sender) -> None:
 
 @jit
 def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> float:
-    """Process the next ACKs of new data from the group ``p``, of packets that arrive in order.
+    """Process the next ACKs of new data: those of the first packets of the group ``p``.
 
-    Each ACK acknowledges one packet, or two if ACKs are delayed. The first packet arrives at the
-    time ``first``. Returns the time at which the last of the ACKs arrives.
+    No packet before this group is missing. Each ACK acknowledges one packet, or two if ACKs are
+    delayed. ``first`` is the time at which the ACK of the group's first packet arrives at the
+    sender if it is not delayed. Returns the time at which the last of the ACKs arrives, or would
+    arrive if it were not delayed.
     """
     untimed = max(f.resent, f.untimed)
     if f.stale <= f.acked < f.stale_end:
@@ -132,7 +134,7 @@ def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> fl
 
 @rare
 def _single_ack(f: Sender, at: float, delay: float) -> float:
-    """Process the ACK of a single packet; it arrives at the time ``at``, which is also returned.
+    """Process the ACK of a single packet; returns the time at which it arrives, ``at``.
 
     The receiver has delayed the ACK by ``delay`` seconds.
     """
@@ -216,8 +218,9 @@ def _merge(f: Sender, ring: Table[Parcel], now: float, step: float) -> None:
 def _armed(f: Sender) -> bool:
     """Whether the retransmission timer runs.
 
-    It runs if packets are unacknowledged. It also runs if the window is below one packet and data
-    are left to send.
+    It runs if packets are unacknowledged. It also runs if data are left to send, but the window is
+    below one packet. When the timer expires, the window becomes one or two packets, so that the
+    sender can go on.
     """
     return f.high > f.acked or (window(f) < 1.0 and f.next < f.size)
 
@@ -244,7 +247,7 @@ def _end_first_wait(f: Sender, holes: Floats, now: float) -> None:
 
 @rare
 def _no_acks_due(f: Sender, holes: Floats, now: float) -> None:
-    """Decide what the sender does next if no ACK is on its way back to it from the last queue.
+    """Decide what the sender does next if no ACK is on its way back from the path's last queue.
 
     It sends what the window allows, or it waits: for packets that are still in other queues, for
     the end of its random wait or of an ACK's delay, or for the retransmission timer.
@@ -270,10 +273,11 @@ def _no_acks_due(f: Sender, holes: Floats, now: float) -> None:
 
 @jit
 def plan(f: Sender, ring: Table[Parcel], holes: Floats, now: float, parts: int) -> None:
-    """Plan the flow's next event: an interval with its end ``f.time`` and the packets sent in it.
+    """Process the flow's next ACKs, and plan which packets it then sends.
 
-    The packets are those that the window allows after the next ACKs. ``parts`` is the number of
-    intervals into which a round trip is divided.
+    These packets leave in an interval that ends at ``f.time``. If a timer expires before the next
+    ACK arrives, the expiry is planned instead. ``parts`` is the number of intervals into which a
+    round trip is divided.
     """
     step = min(f.rtt_last / parts, f.longest_stretch)
     # each packet has its own delay, or several ACKs may arrive while the sender waits once
@@ -334,7 +338,7 @@ def _parcel_arrives(f: Sender, p: Parcel, holes: Floats, now: float, step: float
     """Process the next packets of the group ``p``, and their ACKs.
 
     If the sender's random wait, the delay of an ACK, or the retransmission timer ends before the
-    first of these ACKs arrives, that event is processed instead.
+    first of these ACKs arrives, the function handles only that event.
     """
     first = now + max(p.back - now, 0.0) / p.count
     if _next_wait_end(f) < min(first, f.deadline):

@@ -1,13 +1,14 @@
 """Stores states of the simulator ``rounds`` and compares them, to find out whether a state returns.
 
-If two states are equal, everything that follows them is equal, too. To make states of different
-times comparable, a state contains sequence numbers relative to the flow's first unacknowledged
-packet, and times relative to the time of the state. Times are multiplied by the capacity of the
-first queue in packets per second, so that all differences between states are in packets. The exact
-time of an event does not matter any more after ``AGO`` round trips, so older events count as
-exactly ``AGO`` round trips old. A state leaves out what cannot affect the future, such as totals.
-It also leaves out ns-2's coarse retransmission timer as long as the timer is always restarted
-before it expires.
+If two states are equal, everything that follows them is equal, too. A state leaves out what cannot
+affect the future, such as totals.
+
+States of different times must be comparable. So a state contains sequence numbers relative to the
+flow's first unacknowledged packet, and times relative to the time of the state. Times are
+multiplied by the capacity of the first queue, in packets per second, and so become numbers of
+packets. If an event is older than ``AGO`` round trips, its exact time no longer matters. Its age is
+then replaced by ``AGO`` round trips. The states of ns-2's coarse retransmission timers are compared
+only if they matter (``Observer.apart``).
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ class Snapshot(NamedTuple):
 class Observer:
     """Takes snapshots of the simulator's state and compares them.
 
-    ``capacity``, in packets/s, converts the times in a state into packets.
+    Times in a state are multiplied by ``capacity``, in packets/s, and so become numbers of packets.
     """
 
     def __init__(self, net: Net, holes: Floats, capacity: float) -> None:
@@ -144,8 +145,8 @@ class Observer:
     def look(self, now: float) -> tuple[bytes, Floats]:
         """The state at the time ``now``: its first numbers as bytes, and all numbers as an array.
 
-        The first numbers are five whole numbers for each flow, for example its window in whole
-        packets. If they differ, the states differ, so most states need no further comparison. The
+        The first numbers are five whole numbers for each flow, for example the whole packets in its
+        window. Most states already differ in these, so that they need no further comparison. The
         next call of ``look`` overwrites the array.
         """
         size = write_state(self._row, self._net, self._holes, now, self._capacity)
@@ -171,13 +172,14 @@ class Observer:
 
         The result is infinite if the difference exceeds ``enough``.
 
-        The state of one of ns-2's coarse retransmission timers matters only if the timer expires.
-        So these states are compared only in two cases: if a timer has expired between the two
-        snapshots, or if a running timer has not been restarted between them.
+        ns-2's coarse retransmission timers are compared only in two cases: if a timer has expired
+        between the two snapshots, or if a running timer has not been restarted between them. In all
+        other cases the timers do not affect what happens.
 
-        ns-2's Vegas keeps the sending times of packets in a memory of ``Sender.places`` places. If
-        a flow has lost packets between the snapshots, its first unacknowledged packet must have the
-        same place in both states. If it has not, the result is infinite.
+        ns-2's Vegas stores the sending times of packets in ``Sender.places`` places, which it uses
+        again and again. If a flow has lost packets between the snapshots, these places matter. The
+        result is then infinite unless the flow's first unacknowledged packet has the same place in
+        both states.
         """
         if one.rough != two.rough:
             return math.inf
@@ -200,7 +202,7 @@ class Observer:
 
 
 def _ticks(flows: NDArray[np.void], now: float) -> Floats:
-    """For each flow's clock, the part (0 to 1) of the current tick that is over at time ``now``."""
+    """For each flow, how much of its clock's present tick is over at time ``now``, from 0 to 1."""
     phase: Floats = (now + flows["boot_time"]) / flows["tick"] % 1.0
     return phase
 
@@ -263,7 +265,7 @@ def _write_sender(out: Floats, n: int, f: Sender, flows: Memory, i: int, now: No
 def _write_holes(out: Floats, n: int, f: Sender, holes: Floats, now: Now) -> int:
     """Append the packet ranges that a sender's receiver misses (``holes``) to the state in ``out``.
 
-    The array ``out`` contains ``n`` numbers before; returns how many it contains afterwards.
+    The array ``out`` already contains ``n`` numbers; returns how many it contains afterwards.
     """
     for k in range(f.holes):
         for column in range(holes.shape[1]):
@@ -280,7 +282,7 @@ def _write_holes(out: Floats, n: int, f: Sender, holes: Floats, now: Now) -> int
 def _write_way(out: Floats, n: int, net: Net, f: Sender, now: Now) -> int:
     """Append the groups of packets on their way through a flow's queues to the state in ``out``.
 
-    The array ``out`` contains ``n`` numbers before; returns how many it contains afterwards.
+    The array ``out`` already contains ``n`` numbers; returns how many it contains afterwards.
     """
     rings, hops = memory(net.rings), memory(net.hops)
     for e in range(f.hop, f.hop + f.hops):

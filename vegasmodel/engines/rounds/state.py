@@ -1,10 +1,10 @@
 """The state of the simulator ``rounds``: a record for each flow, queue, and group of packets.
 
-The records are NumPy arrays that compiled code reads without copies. Counts are in packets, times
-are in seconds. A flow's sender is treated as if it were at the flow's first queue: the times in the
-flow's record are those at which packets reach this queue, and the delay from the real sender to the
-queue counts as part of the way back. Each queue has its own clock, which may be behind the clock of
-the simulation by up to ``Queue.shift`` seconds (``travel.py`` says why).
+The records are stored in NumPy arrays. Counts are in packets, times are in seconds. The simulator
+treats a flow's sender as if it were at the flow's first queue. So the times in the flow's record
+are those at which packets reach this queue. The delay from the real sender to this queue is added
+to the delay of the ACKs. Each queue has its own clock, which may be behind the clock of the
+simulation by up to ``Queue.shift`` seconds (``travel.py`` says why).
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class Sender(Mechanisms):
     places: float  # for packets in the memory of ns-2's Vegas; inf: each packet has its own
     stale: float  # first packet whose place in this memory still holds an older packet
     stale_end: float  # first packet after those
-    overdue_factor: float  # factor on the fine timeout: expiries raise it, an RTT sample resets it
+    overdue_factor: float  # factor on the fine timeout; an RTT sample sets it back to 1
     mean_rtt: float  # moving average of the RTT, seconds
     rtt_deviation: float  # moving average of the RTT's deviation from it, seconds
     # the retransmission timer; BSD keeps its estimates in ticks
@@ -259,12 +259,12 @@ class Hop:
     room: int  # number of places in this ring buffer
     most: int  # number of places to which it may grow
     latest: float  # when its last parcel arrives at the next stop
-    # A `Hop` describes one queue on a flow's path. The fields below are used if this queue is not
-    # the first one on the path. (For the first queue, the flow's `Sender` has such fields.)
-    # ``head``, ``count`` and ``idle`` describe the groups of packets that are on their way to the
-    # queue. These groups are in a ring buffer: ``head`` is the index of the first group, ``count``
-    # the number of groups. The other fields describe the packets that reach the queue in the time
-    # interval that ends at ``time``.
+    # The fields below are used if this queue is not the first one on the flow's path. (The `Sender`
+    # describes the packets that enter the first queue.) A ring buffer holds the parcels (groups of
+    # packets) that are on their way to this queue. ``head`` is the index of its first parcel,
+    # ``count`` the number of its parcels.
+    # The fields from ``since_queue`` on describe the packets that reach the queue during an
+    # interval of time. The interval ends at ``time``.
     head: int
     count: int
     idle: int  # 1: nothing is on its way here
@@ -370,7 +370,7 @@ class Net(NamedTuple):
 def around(place: int, ring: Table[Parcel]) -> int:
     """The index of a record in a ring buffer; at the buffer's end the indices begin again at 0.
 
-    ``place`` is less than twice the length of the buffer. A comparison and a subtraction are faster
-    than the operator ``%``.
+    ``place`` must be less than twice the length of the buffer. So one comparison and one
+    subtraction suffice, which are faster than the operator ``%``.
     """
     return place if place < ring.shape[0] else place - ring.shape[0]

@@ -1,13 +1,14 @@
 """Counts the packets at a link whose packets have different sizes.
 
-A buffer is limited to a number of packets, whatever their sizes. The queue is first in, first out.
-The table ``Queue.stock`` describes it: each of its rows stands for neighbouring packets of one
-size. The row contains the size of one packet, the number of packets, and the sum of their sizes.
-There are two kinds of rows. A row of the first kind contains whole packets that arrived one by one.
-Its number of packets is rounded up, because a packet in transmission counts as one until its
-transmission ends. A row of the second kind contains packets that arrive evenly over time, like a
-fluid. Its number of packets need not be whole. ``Queue.whole`` is the number of packets in all rows
-of the first kind. ``Queue.fluid_rows`` is the number of rows of the second kind.
+A buffer is limited to a number of packets, whatever their sizes. So the simulator must know the
+sizes of the packets in the queue, in their order. The table ``Queue.stock`` describes the queue.
+Each row stands for neighbouring packets of one size. It contains this size, the number of packets,
+and the sum of their sizes.
+
+In some rows the packets have arrived one by one. Their number is rounded up, because a packet
+counts as one until its transmission ends. ``Queue.whole`` is the number of packets in all these
+rows. In the other rows packets arrive evenly over time, like a fluid, and their number need not be
+whole. ``Queue.fluid_rows`` is the number of these other rows.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -27,9 +28,9 @@ ROUNDING = 1e-6  # packets
 def _whole(link: Queue, row: int) -> float:
     """The number of whole packets in a row of the table ``link.stock``.
 
-    A row describes neighbouring packets of one size. The number is rounded up, so the packet in
-    transmission counts as one. The result is 0 for a row of packets that arrive evenly, like a
-    fluid.
+    A row describes neighbouring packets of one size. The number is rounded up, because a packet
+    counts as one until its transmission ends. If the packets of the row arrive evenly, like a
+    fluid, the result is 0.
     """
     if link.stock[row, DISCRETE] == 0.0:
         return 0.0
@@ -38,10 +39,10 @@ def _whole(link: Queue, row: int) -> float:
 
 @jit
 def _update(link: Queue, row: int, work: float) -> None:
-    """Set the sum of the packet sizes in a row of ``link.stock`` to ``work``; update two counts.
+    """Set the sum of the packet sizes in a row of ``link.stock`` to ``work``.
 
-    The row describes neighbouring packets of one size. The counts are the number of packets in this
-    row, and the number of whole packets in all rows (``link.whole``).
+    A row describes neighbouring packets of one size. The function also updates the number of
+    packets in this row, and the number of whole packets in all rows (``link.whole``).
     """
     stock, before = link.stock, _whole(link, row)
     stock[row, WORK], stock[row, PACKETS] = work, work / stock[row, SIZE]
@@ -50,10 +51,10 @@ def _update(link: Queue, row: int, work: float) -> None:
 
 @jit
 def _remove(link: Queue, row: int) -> None:
-    """Reduce the counts of ``link`` when a row of ``link.stock`` has become empty.
+    """Update the counts of ``link`` after the first or last row of ``link.stock`` has become empty.
 
-    The counts are ``whole``, ``fluid_rows`` and ``rows``. The row is the first or the last one. If
-    it is the first, the caller also moves ``link.oldest`` to the next row.
+    The counts are ``whole``, ``fluid_rows`` and ``rows``. If the row is the first one, the caller
+    also moves ``link.oldest`` to the next row.
     """
     link.whole -= _whole(link, row)
     link.fluid_rows -= int(link.stock[row, DISCRETE] == 0.0)
@@ -91,8 +92,9 @@ def append(link: Queue, work: float, size: float, discrete: int) -> None:
 def transmit(link: Queue, work: float) -> float:
     """Remove the packets that the link has sent from the front of the queue.
 
-    ``work`` is the sum of their sizes. Let n(w) be the number of packets, with fractions, whose
-    sizes add up to w, counted from the front. Returns the integral of n(w) from w = 0 to ``work``.
+    ``work`` is the sum of their sizes. When the link has sent packets with a total size w, it has
+    sent n(w) packets, fractions included. Returns the integral of n(w) from w = 0 to ``work``. The
+    caller needs it for the mean number of packets at the link.
     """
     stock, sent, area = link.stock, 0.0, 0.0
     while work > 0.0 and link.rows > 0:

@@ -1,10 +1,11 @@
 """The timers after which a sender takes a packet for lost.
 
-The coarse timer of BSD and ns-2 counts in clock ticks, and measures the RTT of one packet at a
-time. Linux measures the RTT with every ACK. When Linux gets no more ACKs, it first sends a probe
-(``tcp_schedule_loss_probe``), and only later takes the whole window for lost. The Vegas of ns-2
-also has a fine timer. It looks at this timer only when a duplicate ACK arrives, and, after a
-retransmission, when the first two ACKs of new data arrive.
+BSD and ns-2 have a coarse timer, which counts clock ticks. They measure the RTT of one packet at a
+time. Linux measures the RTT with every ACK. If no more ACKs come, Linux first sends a probe
+(``tcp_schedule_loss_probe``). Only later does it take the whole window for lost.
+
+The Vegas of ns-2 also has a fine timer. The sender looks at it only at certain ACKs: at each
+duplicate ACK, and at the first two ACKs of new data after a retransmission.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -44,9 +45,10 @@ def ticks_at(f: Sender, now: float) -> float:
 def expiry(f: Sender, now: float, pause: float) -> float:
     """The time at which a timer of Linux expires if it is set at ``now`` for ``pause`` seconds.
 
-    A timer never expires early, and only at a tick of the clock. If the pause is at least 63 ticks,
-    it expires only at every 8th tick, and from 504 ticks on only at every 64th (the kernel's
-    calc_index). The phase of the ticks is random (``boot_time``).
+    A timer never expires early, and only at a tick of the clock. For long pauses it is less precise
+    (the kernel's calc_index). If the pause is at least 63 ticks, it expires at every 8th tick only.
+    If the pause is at least 504 ticks, it expires at every 64th tick only. The time at which the
+    clock started is random (``boot_time``).
     """
     ticks = np.ceil(pause / JIFFY - 1e-9)
     grain = 1.0 if ticks < LEVELS[0] else (8.0 if ticks < LEVELS[1] else GRAINS)
@@ -64,9 +66,9 @@ def rto_of(rtt: float, deviation: float) -> float:
 def timeout(f: Sender) -> float:
     """The retransmission timeout (RTO) in seconds.
 
-    With ``floor_before_backoff`` the least timeout is applied before the backoff multiplies the
-    timeout, as in RFC 2988 (``rfc2988_`` and ``minrto_`` in ns-2). Otherwise it is applied after
-    that.
+    It is at least ``MIN_RTO``. With ``floor_before_backoff`` this minimum applies to the timeout
+    before the backoff multiplies it, as in RFC 2988 (``rfc2988_`` and ``minrto_`` in ns-2).
+    Otherwise it applies to the product.
     """
     if f.floor_before_backoff:
         return min(f.backoff * max(f.rto, MIN_RTO), f.longest_rto)
@@ -94,9 +96,9 @@ def arm(f: Sender, now: float) -> None:
 
 @rare
 def syn_lost(f: Sender) -> float:
-    """Seconds until the sender retransmits a lost SYN; they double with each loss.
+    """The time in seconds after which the sender retransmits a lost SYN; each loss doubles it.
 
-    In ns-2 the loss of a SYN also reduces the sender's first window to one packet (``bugfix_ss_``).
+    In ns-2 a lost SYN also reduces the first window to one packet (``bugfix_ss_``).
     """
     pause = INITIAL_RTO * f.backoff
     f.backoff *= 2.0
@@ -110,7 +112,8 @@ def syn_lost(f: Sender) -> float:
 def syn_acknowledged(f: Sender, now: float, rtt: float) -> None:
     """Take the flow's first RTT sample from the handshake.
 
-    The handshake begins at ``now`` and takes ``rtt`` seconds.
+    The handshake begins at ``now`` and takes ``rtt`` seconds. If a SYN was lost, only a sender with
+    timestamps takes the sample.
     """
     if not f.timestamps:
         if f.backoff == 1.0:  # what is sent again is not timed
@@ -125,19 +128,18 @@ def syn_acknowledged(f: Sender, now: float, rtt: float) -> None:
 
 @jit
 def reordering_window(f: Sender) -> float:
-    """Seconds of reordering that Linux allows before it takes a packet for lost (tcp_rack_reo_wnd).
+    """The time in seconds that Linux waits for a reordered packet before it takes it for lost.
 
-    The value holds while fewer than three duplicate ACKs have arrived.
+    The result holds while fewer than three duplicate ACKs have arrived (tcp_rack_reo_wnd).
     """
     return min(0.25 * f.min_rtt, f.mean_rtt)  # srtt_us is eight times the mean
 
 
 @rare
 def arm_reordering_timer(f: Sender, now: float, left: float) -> None:
-    """Set Linux's reordering timer; when it expires, a missing packet may count as lost.
+    """Set Linux's reordering timer (RACK) to expire in about ``left`` seconds.
 
-    ``left`` is the rest of the time allowed for reordering, in seconds. In the kernel this is part
-    of RACK (tcp_rack_mark_lost).
+    When it expires, the sender takes the first missing packet for lost.
     """
     f.deadline, f.timer_kind = expiry(f, now, left + TIMEOUT_MIN), REORDERING
 
@@ -146,10 +148,9 @@ def arm_reordering_timer(f: Sender, now: float, left: float) -> None:
 def back_off(f: Sender) -> None:
     """Double the retransmission timeout after it has expired.
 
-    The timeout is doubled only while it is less than 64 times its value without backoff. With
-    ``floor_before_backoff`` it is doubled beyond that, too, while it is less than ``longest_rto``
-    seconds. Once the timeout is at least 16 times its value without backoff, the sender discards
-    its mean RTT (``srtt``), as BSD does.
+    The timeout can grow to 64 times its first value. With ``floor_before_backoff`` it can also grow
+    further, until it reaches ``longest_rto`` seconds. When the timeout has grown to 16 times its
+    first value, the sender discards its mean RTT (``srtt``), as in BSD.
     """
     if f.backoff < 64.0 or (f.floor_before_backoff and timeout(f) < f.longest_rto):
         f.backoff *= 2.0
@@ -160,7 +161,7 @@ def back_off(f: Sender) -> None:
 
 @jit
 def stop_timing(f: Sender) -> None:
-    """Cancel the RTT measurement, because the RTT of a retransmitted packet is ambiguous (Karn)."""
+    """Cancel the RTT measurement: the RTT of a retransmitted packet is ambiguous (Karn)."""
     f.timed_at = -1.0
 
 
@@ -178,12 +179,12 @@ def time_one_packet(f: Sender) -> None:
 
 @jit
 def restart_timer(f: Sender, now: float) -> None:
-    """Restart the retransmission timer at an ACK of new data, then take an RTT sample from the ACK.
+    """Restart the retransmission timer at an ACK of new data, and take the RTT sample of the ACK.
 
-    The sample is taken only if the ACK acknowledges the packet that is being timed. The restarted
-    timer still uses the old RTT estimate, as in ns-2 until 2001 (``timerfix_``). With
-    ``estimates_first`` it is restarted again after the sample and uses the new estimate. Linux
-    takes no sample here, because ``update_mean`` has already taken one from the ACK.
+    There is a sample only if the ACK acknowledges the packet that is being timed. The timer is
+    restarted before the sample is taken, as in ns-2 until 2001, so it uses the old RTT estimate.
+    With ``estimates_first`` it is restarted once more after the sample (``timerfix_`` in ns-2). For
+    Linux the function only restarts the timer; ``update_mean`` takes Linux's samples.
     """
     arm(f, now)
     if f.timestamps or f.timed_at < 0.0 or f.acked <= f.timed:
@@ -200,9 +201,9 @@ def restart_timer(f: Sender, now: float) -> None:
 
 @jit
 def update_ticks(f: Sender, now: float) -> None:
-    """Update BSD's estimates of the RTT and its variance, and the RTO, with one RTT sample.
+    """Update BSD's mean RTT, its mean deviation, and the RTO with the RTT of the timed packet.
 
-    The sample is the time from the sending of the timed packet to ``now``, in whole clock ticks.
+    The RTT is the number of clock ticks from the sending of the packet to ``now``, but at least 1.
     """
     sample = max(int((now - f.timed_at + (f.timed_at + f.boot_time) % f.tick) / f.tick), 1)
     if f.srtt == 0:
@@ -218,7 +219,7 @@ def update_ticks(f: Sender, now: float) -> None:
 def update_mean(f: Sender, rtt: float, samples: float) -> None:
     """Update the mean RTT (gain 1/8) and its mean deviation (gain 1/4) with RTT samples.
 
-    There are ``samples`` samples, all equal to ``rtt`` seconds. For Linux the RTO is updated, too.
+    There are ``samples`` samples, and each is ``rtt`` seconds. A Linux sender updates its RTO, too.
     """
     if f.mean_rtt == 0.0:
         f.mean_rtt, f.rtt_deviation = rtt, f.first_deviation * rtt
@@ -235,8 +236,9 @@ def update_mean(f: Sender, rtt: float, samples: float) -> None:
 def overdue(f: Sender, elapsed: float) -> bool:
     """Whether ns-2's Vegas takes a packet for lost that was sent ``elapsed`` seconds ago.
 
-    It asks this whenever an ACK arrives. A packet is lost if it is older than Vegas's fine timeout:
-    (mean RTT + 2 mean deviations) times 17/16, times a factor that grows with each expiry.
+    It does so if ``elapsed`` is at least Vegas's fine timeout. This is 17/16 of the sum of the mean
+    RTT and two mean deviations, times a factor (``overdue_factor``). The factor is 1 after an RTT
+    sample, and grows with each fast retransmit.
     """
     if not f.overdue_checks or f.mean_rtt == 0.0:
         return False

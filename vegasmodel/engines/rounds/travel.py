@@ -2,11 +2,11 @@
 
 The packets of a group arrive at a queue evenly over an interval, or all at its end. Only at the end
 of the interval does the simulator know which packets are lost and when the others leave. It then
-hands the group to the next queue. But the first packet of the group may have reached the next queue
-before the interval ended. So the simulation of the next queue must not have gone beyond the arrival
-of this packet. Two measures ensure this. An interval lasts at most 1.5 times
-``Sender.longest_stretch`` seconds, and the clock of the next queue is far enough behind
-(``Queue.shift``).
+hands the group to the next queue. By that time the first packet of the group may already have
+reached the next queue. So the clock of the next queue is behind that of the simulation by
+``Queue.shift`` seconds. This lag has to be longer for longer intervals. An interval lasts at most
+1.5 times ``Sender.longest_stretch`` seconds, and the lags suffice for this length
+(``route._clocks``).
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -46,13 +46,12 @@ TIE = 1e-10  # seconds; far below the time of an instruction
 
 @jit
 def due(net: Net, e: int, time: float) -> float:
-    """The time on the simulation's clock at which an event at the queue of hop ``e`` is handled.
+    """The time at which the simulator handles an event that happens at ``time`` at hop ``e``.
 
-    A hop is one queue on one flow's path. The event happens at ``time``. The simulation of a queue
-    may lag behind the simulation's clock by ``Queue.shift`` seconds, so the event is handled so
-    much later. If several packets arrive at the same instant, ns-2 handles them in a certain order
-    (``route._leads``). To give them this order, the result is earlier by a tiny time,
-    ``Hop.early``.
+    A hop is one queue on one flow's path. If the queue's clock is ``Queue.shift`` seconds behind
+    the simulation's clock, the event is handled later by this time. If several packets arrive at
+    the same instant, ns-2 handles them in a certain order (``route._leads``). To reproduce this
+    order, an event is handled earlier by the tiny time ``Hop.early``.
     """
     h = net.hops[e]
     return time + net.links[h.link].shift - h.early
@@ -62,9 +61,9 @@ def due(net: Net, e: int, time: float) -> float:
 def schedule(net: Net, e: int, time: float) -> None:
     """Set the time of the next event of hop ``e`` to ``time``.
 
-    A hop is one queue on one flow's path. If the RTTs of flows differ by whole transmission times,
-    their ACKs arrive at the same instant. In the Linux kernel a few instructions then decide which
-    flow's timer runs first. So for Linux the simulator draws their order at random.
+    A hop is one queue on one flow's path. ACKs of several flows can arrive at the same instant. In
+    Linux a few instructions of the kernel then decide which one is handled first. For Linux the
+    simulator therefore draws the order of such events at random.
     """
     net.keys[e] = due(net, e, time)
     if net.flows[net.hops[e].flow].random_ties:
@@ -80,7 +79,7 @@ def schedule(net: Net, e: int, time: float) -> None:
 
 @jit
 def next_other_event(net: Net, e: int) -> float:
-    """The time, on the simulation's clock, of the earliest event at any hop other than ``e``.
+    """The time of the earliest event at any hop other than ``e``, on the simulation's clock.
 
     A hop is one queue on the path of one flow.
     """
@@ -95,9 +94,8 @@ def next_other_event(net: Net, e: int) -> float:
 def _enlarge(net: Net, holder: Sender | Hop, h: Hop) -> None:
     """Double the ring buffer of hop ``h``, unless it has its largest size or no memory is left.
 
-    A hop is one queue on a flow's path; its ring buffer contains the groups of packets on their way
-    to it. Ring buffers begin small, because small ones lie close together and stay in the
-    processor's cache.
+    A hop is one queue on a flow's path, and its ring buffer holds groups of packets. Ring buffers
+    begin small, because small ones stay in the processor's cache.
     """
     room, place = min(2 * h.room, h.most), net.free[0]
     if room == h.room or place + room > net.rings.shape[0]:
@@ -122,11 +120,11 @@ def push(
     marked: int,
     sent_at: float,
 ) -> int:
-    """Add a group of packets (``Parcel``) to a ring buffer of groups.
+    """Add a group of packets (``Parcel``) to a ring buffer.
 
-    A group without packets stands for a pause in which none arrives; it is merged with a pause
-    before it. Returns 1 if a group was added, 0 if it was merged, and -1 if the ring buffer is
-    full.
+    A group may be empty; it then stands for a pause in which no packet arrives. Two pauses in a row
+    are merged into one. Returns 1 if a group was added, 0 if a pause was merged, and -1 if the ring
+    buffer is full.
     """
     if holder.count > 0:
         last = ring[around(holder.head + holder.count - 1, ring)]
@@ -156,8 +154,8 @@ def _lengthen(
 ) -> bool:
     """Merge a group of packets into the last group that is on its way to the same queue.
 
-    Merging keeps the number of groups (``Parcel``) in a round trip bounded. Returns False if the
-    two groups cannot be merged, for example because a packet between them is lost.
+    A group may be split at a queue. Merging limits the number of groups in a round trip. Returns
+    False if the two groups cannot be merged, for example if a packet between them is lost.
     """
     if h.count < 2 or count == 0.0:
         return False
@@ -175,18 +173,17 @@ def _lengthen(
 
 @jit
 def _noise(f: Sender, h: Hop, back: float) -> tuple[float, float]:
-    """A random delay in seconds to be added to ``back``, when the ACK of a packet would arrive.
+    """Draw the random delay of an ACK that would otherwise arrive at time ``back``.
 
-    In ns-2 the random delay is on the way from the sender to the first queue, and in Linux the
-    sender waits a random time. The simulator delays the ACK instead. The time from one packet to
-    the packet that its ACK allows the sender to send stays the same. No ACK overtakes the one
-    before it.
+    In ns-2 packets have a random delay before the first queue, and in Linux the sender waits a
+    random time before it sends. The simulator delays the ACK instead; the round trip takes the same
+    time. No ACK overtakes the one before it.
 
-    If the delay is random in ns-2, the sender's random wait before it sends (``noise_wait``) is
-    drawn here, too, separately for each ACK. That is possible because ACKs are a transmission time
-    apart before the delay is added, and no wait is longer than that. The second result is the part
-    of the delay that an RTT sample contains: all but this wait, because ns-2 stamps a packet after
-    the wait.
+    In ns-2 the sender may also wait before it sends (``noise_wait``). This random wait is part of
+    the ACK's delay, too. But it is not part of the RTT, because ns-2 stamps a packet after the
+    wait.
+
+    Returns the delay, and the part of it that is in an RTT sample, in seconds.
     """
     wait = f.noise_wait * np.random.random() if f.noise_wait > 0.0 else 0.0
     late = max(f.noise * np.random.normal(), -f.slack) if f.noise > 0.0 else 0.0
@@ -208,11 +205,10 @@ def _forward(
     marked: int,
     sent_at: float,
 ) -> bool:
-    """Send a group of packets on from hop ``e``, to the next queue or back to the sender.
+    """Send a group of packets on from hop ``e`` to the next queue, or back to the sender.
 
-    A hop is one queue on the path of a flow. The last packet of the group arrives at time ``back``.
-    The other arguments are the fields of ``Parcel``. Returns False if there is no room for the
-    group.
+    A hop is one queue on the path of a flow. The group's last packet arrives at time ``back``. The
+    other arguments are fields of ``Parcel``. Returns False if the ring buffer is full.
     """
     h = net.hops[e]
     f = net.flows[h.flow]
@@ -266,23 +262,22 @@ def _forward_more(
     marked: int,
     sent_at: float,
 ) -> bool:
-    """The same as ``_forward``, but compiled as a function of its own.
+    """Do the same as ``_forward``, but as a function of its own in the compiled program.
 
-    The code of ``_forward`` is copied into each function that calls it. ``arrive_at_once`` needs
-    ``_forward`` in two places. In the rarer one it calls this function instead, so that it contains
-    only one copy of the code.
+    The compiler copies ``_forward`` into each function that calls it. ``arrive_at_once`` needs it
+    twice. It calls ``_forward_more`` the second time, so it contains the code only once.
     """
     return _forward(net, e, back, first, count, lost, rtt_sum, rtt_min, marked, sent_at)
 
 
 @jit
 def _note_lateness(link: Queue, time: float) -> None:
-    """Record in ``link.lateness`` by how much, at most, a packet arrived too late to be simulated.
+    """Record in ``link.lateness`` the longest time by which a packet came too late.
 
-    The packet arrives at ``time``. The queue should not yet have been simulated beyond this time,
-    with one exception: an event may process a whole burst, and so simulate the queue up to
-    ``link.foreseen``, the arrival of the burst's last packet. So only the time by which the queue
-    has been simulated beyond ``link.foreseen`` is recorded.
+    A packet that arrives at ``time`` is too late if its queue has already been simulated beyond
+    ``time``. There is one exception: an event may handle a whole burst, and so simulate the queue
+    up to ``link.foreseen``, when the burst's last packet arrives. A packet that arrives before that
+    is too late only if the queue has been simulated beyond ``link.foreseen``.
     """
     link.lateness = max(link.lateness, link.now - max(time, link.foreseen))
 
@@ -303,10 +298,11 @@ def arrive_evenly(
 ) -> bool:
     """Handle packets that have arrived at the queue of hop ``e`` evenly over an interval.
 
-    Some may be lost, and the others travel on. The interval ends at ``time``. ``found`` is the
-    queue at its beginning. ``behind`` is the number of packets that were lost earlier on the path,
-    directly behind these. ``spent`` and ``least`` are the mean and the least time in seconds that
-    the packets have travelled so far. Returns False if the run fails.
+    A hop is one queue on the path of a flow. Some of the packets may be lost here; the others
+    travel on. The interval ends at ``time``, and the queue was ``found`` packets long when it
+    began. ``spent`` and ``least`` are the mean and the least time in seconds that the packets have
+    travelled so far. Directly behind these packets, ``behind`` packets were lost at earlier queues.
+    Returns False if the run fails.
     """
     h = net.hops[e]
     f, link = net.flows[h.flow], net.links[h.link]
@@ -330,10 +326,9 @@ def arrive_evenly(
 
 @jit
 def _count_lost(f: Sender, h: Hop, lost: float) -> float:
-    """Add lost packets or ACKs to the flow's totals; returns how many of them are data packets.
+    """Add lost packets or lost ACKs to the flow's totals; returns the number of lost data packets.
 
-    For lost ACKs the result is 0, because the next ACK also acknowledges what a lost one
-    acknowledged.
+    For ACKs the result is 0: the next ACK also acknowledges the packets of a lost ACK.
     """
     if h.data:
         f.lost += lost
@@ -357,8 +352,8 @@ def arrive_at_once(
 ) -> bool:
     """Handle packets that arrive at the queue of hop ``e`` at the same instant, one after another.
 
-    Each packet finds those before it in the queue. The arguments are those of ``arrive_evenly``.
-    Returns False if the run fails.
+    Each packet waits behind those before it. The arguments have the same meaning as in
+    ``arrive_evenly``. Returns False if the run fails.
     """
     h = net.hops[e]
     f, link = net.flows[h.flow], net.links[h.link]
@@ -399,10 +394,10 @@ def arrive_at_once(
 def pass_no_packets(
     net: Net, e: int, time: float, first: float, lost: float, sent_at: float
 ) -> bool:
-    """Tell the flow's next queue, or its sender, that no packet arrives there for a while.
+    """Tell the next queue on the flow's path, or the sender, that no packet arrives until ``time``.
 
-    The reason is that the flow sends no packets until ``time``, or that ``lost`` packets were lost
-    on the way.
+    Either the flow sent none, or they were all lost at earlier queues; ``lost`` is their number.
+    Returns False if the run fails.
     """
     h = net.hops[e]
     queue = net.links[h.link].queue
@@ -412,11 +407,11 @@ def pass_no_packets(
 
 @jit
 def begin_arrivals(link: Queue, packets: float, work: float, now: float, end: float) -> float:
-    """Begin an interval in which ``packets`` packets arrive at a queue evenly until ``end``.
+    """Let ``packets`` packets of a flow arrive at a queue evenly until ``end``; returns their rate.
 
-    Returns their rate in packets/s; the queue's arrival rate grows by it. The result is 0, and the
-    queue unchanged, if there is at most one packet or if the interval is too short. The packets
-    then all arrive at its end.
+    The rate, in packets/s, is added to the queue's arrival rate. If there is at most one packet, or
+    if the interval is too short, nothing is added and the result is 0: the packets then arrive
+    together at ``end``.
     """
     span = end - max(now, link.now)
     if packets <= 1.0 or span < INSTANT:  # a packet is an instant, not a flow
@@ -441,8 +436,8 @@ def end_arrivals(link: Queue, rate: float, work: float) -> None:
 def _next_interval(net: Net, e: int, now: float) -> None:
     """Begin the next interval in which packets of a flow arrive at the queue of hop ``e``.
 
-    A hop is one queue on the path of a flow; this one is not the first. At the first queue
-    ``sender.plan`` determines the intervals.
+    A hop is one queue on the path of a flow; this one is not the first. For the first queue
+    ``sender.plan`` does this.
     """
     h = net.hops[e]
     ring = net.rings[h.ring : h.ring + h.room]
@@ -476,11 +471,12 @@ def _next_interval(net: Net, e: int, now: float) -> None:
 
 @jit
 def _report(net: Net, e: int) -> float:
-    """The size by which SACK blocks enlarge an ACK (RFC 2018), in packets of the scenario's size.
+    """Tell the receiver which packets have arrived; returns the size of its ACK's SACK blocks.
 
-    The result is 0 unless hop ``e`` is the first queue that the ACK reaches on its way back. The
-    ACK belongs to the packets of the interval that ends now at this hop. The receiver has received
-    these packets. If packets directly behind them are lost, the receiver learns of this only later.
+    The unit of the size is the scenario's packet size. The packets are those whose interval ends
+    now at hop ``e``, a queue on the flow's path. If packets directly behind them are lost, the SACK
+    blocks do not show it yet. The function does nothing and returns 0 unless hop ``e`` is the first
+    queue on the way of the ACKs.
     """
     h = net.hops[e]
     if h.data or not net.hops[e - 1].data or net.receivers.shape[0] == 0:
@@ -499,10 +495,9 @@ def _report(net: Net, e: int) -> float:
 
 @jit
 def hop(net: Net, e: int) -> bool:
-    """Handle an event at the queue of hop ``e``; False if the run fails.
+    """Handle the end of an interval in which packets arrive at hop ``e``; False if the run fails.
 
-    A hop is one queue on the path of a flow; this one is not the first. The event is the end of an
-    interval in which packets arrive.
+    A hop is one queue on the path of a flow; this one is not the first.
     """
     h = net.hops[e]
     now, fits = h.time, True

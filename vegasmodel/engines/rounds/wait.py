@@ -2,16 +2,16 @@
 
 A wait begins when the window allows a packet and no other wait is in progress. Its length is
 random, uniform between 0 and ``Sender.jitter`` seconds. At its end the sender sends all packets
-that the window then allows (ns-2's CUBIC sends only one while it reduces its rate). A fast
-retransmit does not wait. A Linux sender has no such wait (``jitter`` is 0), because its random wait
-takes place below TCP (``Sender.queue_wait``). A sender whose delay has noise has none either: its
-wait is drawn together with the noise (``Sender.noise_wait``).
+that the window then allows. (ns-2's CUBIC sends only one while it reduces its rate.) A fast
+retransmit does not wait.
 
-If the simulator handles several ACKs as one group, the packets that they allow do not wait: the
-waits of many ACKs would average out. But if several ACKs can arrive during one wait, their waits do
-not average out. This is possible if the longest wait of a sender exceeds the transmission time of a
-packet on the slowest link (``waits_long``). The simulator then handles each ACK of this sender
-separately.
+Two other random waits are simulated elsewhere: that of a Linux sender, which takes place below TCP
+(``Sender.queue_wait``), and that of a sender whose delay has noise (``Sender.noise_wait``).
+
+If the simulator processes several ACKs together, the packets that they allow do not wait, because
+the waits of many ACKs average out. But long waits, during which several ACKs can arrive, do not
+average out. For a sender with long waits (``waits_long``) the simulator therefore processes each
+ACK separately.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -29,7 +29,7 @@ from vegasmodel.metrics import Floats
 
 @jit
 def _halving(f: Sender, now: float) -> bool:
-    """Whether the sender reduces its rate after a cut, because more than a window is in flight."""
+    """Whether the sender holds packets back after a cut, because its window is full."""
     if not f.halves_rate or now >= f.stop:
         return False
     if f.phase == RECOVERY:
@@ -41,10 +41,11 @@ def _halving(f: Sender, now: float) -> bool:
 def _free(f: Sender, now: float) -> float:
     """How many packets the sender may send at the end of a wait.
 
-    This is the usable window. But while ns-2's CUBIC reduces its rate, it is one packet if an ACK
-    has arrived since the end of the last wait, and otherwise none. If the waits are shorter than
-    the time between two ACKs, each ACK begins a wait of its own and so allows one packet. CUBIC's
-    rate is then not halved (tcp-linux.cc: each timer restores ``next_pkts_in_flight_``).
+    Usually this is the usable window. While ns-2's CUBIC reduces its rate, it is one packet if an
+    ACK has arrived since the last wait, and otherwise none. If waits are shorter than the time
+    between two ACKs, each ACK begins a wait of its own and so allows one packet. In this case
+    CUBIC's rate is not halved (tcp-linux.cc: the timer of each wait restores
+    ``next_pkts_in_flight_``).
     """
     if _halving(f, now):
         return 1.0 if f.prr_delivered > f.prr_out else 0.0
@@ -53,7 +54,7 @@ def _free(f: Sender, now: float) -> float:
 
 @jit
 def _may_send(f: Sender, holes: Floats, now: float) -> bool:
-    """Whether the window allows a packet to leave and the sender has a packet to send."""
+    """Whether the sender has a packet to send and the window allows it to leave."""
     mends = f.phase == RECOVERY and f.scoreboard
     free = _free(f, now)
     if free < 1.0 or (mends and f.paced_recovery):
@@ -78,12 +79,12 @@ def begin_wait(f: Sender, holes: Floats, at: float) -> None:
 
 @jit
 def end_wait(f: Sender, holes: Floats, now: float) -> None:
-    """End the sender's random wait and send the packets that the window allows at that time.
+    """End the sender's random wait and send the packets that the window now allows.
 
-    If ns-2's CUBIC is reducing its rate when a wait begins, it notes the packets in flight at that
-    time plus one (``flight_limit``). At the end of the wait it sends a packet. If the other packets
-    in flight are then not more than the window, the window is raised to ``flight_limit`` if it is
-    smaller (tcp-linux.cc: load_to_linux).
+    If ns-2's CUBIC was reducing its rate when the wait began, ``flight_limit`` is the number of
+    packets that were then in flight, plus one. At the end of such a wait the window grows to
+    ``flight_limit`` if it is smaller. It does not grow if the packets in flight, less the one just
+    sent, are more than the window (tcp-linux.cc: load_to_linux).
     """
     f.time, f.wait_ends = max(now, f.wait_ends), NEVER
     if not _may_send(f, holes, f.time):

@@ -1,8 +1,8 @@
 """Adds up the counts of a trace per flow and link in intervals of time, in bounded memory.
 
 These intervals, called bins, are 0.1 ms long at first. When the trace goes beyond the last bin,
-neighbouring bins are merged in pairs, so each is twice as long as before. If there are many flows
-or links, there are fewer bins.
+neighbouring bins are merged in pairs. Each bin is then twice as long as before, and the bins cover
+twice the time. Bins are also merged if many flows or links would need too much memory.
 """
 
 from __future__ import annotations
@@ -27,9 +27,11 @@ FIRST_WIDTH = 1e-4  # seconds
 class Bins:
     """Sums over intervals of time, the bins: ``flow[row, flow, bin]`` and ``link[row, link, bin]``.
 
-    A row is one quantity, such as ``DELIVERED``.  Bin i covers the time from ``begin + i width`` to
-    ``begin + (i + 1) width``, in s.  ``cells`` is a memoryview of the array ``flow``: to change
-    a single number takes half as long through ``cells`` as through ``flow``.
+    A row is one quantity, such as ``DELIVERED``.  Two rows are not sums: ``RTT_MIN`` is a minimum
+    and ``QUEUE_MAX`` a maximum.  Bin i begins at ``begin + i width``, in s.
+
+    ``cells`` is another view of the array ``flow``.  Through it, a single number is changed in half
+    the time.
     """
 
     def __init__(self, begin: float = 0.0) -> None:
@@ -40,13 +42,13 @@ class Bins:
         self.flow[RTT_MIN] = np.inf
 
     def reach(self, time: float) -> int:
-        """Merge bins until one of them contains ``time``, s; return the index of this bin."""
+        """Return the index of the bin that contains ``time``, s; merge bins until there is one."""
         while time >= self.begin + self.count * self.width:
             self._merge(self.count)
         return self.index(time)
 
     def grow_flows(self) -> None:
-        """Make room for twice as many flows; if memory does not allow it, merge bins first."""
+        """Make room for twice as many flows.  If this takes too much memory, merge bins first."""
         self._shrink(2 * self.flow.shape[1])
         flows = self.flow.shape[1]
         more = _empty(10, 2 * flows, self.count)  # uses no memory until it is written to
@@ -55,7 +57,7 @@ class Bins:
         self.flow, self.cells = more, more.data
 
     def grow_links(self) -> None:
-        """Make room for twice as many links; if memory does not allow it, merge bins first."""
+        """Make room for twice as many links.  If this takes too much memory, merge bins first."""
         self._shrink(2 * self.link.shape[1])
         links = self.link.shape[1]
         more = _empty(3, 2 * links, self.count)
@@ -63,12 +65,12 @@ class Bins:
         self.link = more
 
     def _shrink(self, items: int) -> None:
-        """Merge neighbouring bins until ``items`` flows or links fit into the allowed memory."""
+        """Merge bins until the sums of ``items`` flows (or links) fit into the allowed memory."""
         while items * self.count > MAX_CELLS:
             self._merge(self.count // 2)
 
     def _merge(self, count: int) -> None:
-        """Merge neighbouring bins in pairs; then add empty bins until there are ``count``."""
+        """Merge neighbouring bins in pairs.  Then append empty bins up to a total of ``count``."""
         half = self.count // 2
         flow, link = _empty(10, self.flow.shape[1], count), _empty(3, self.link.shape[1], count)
         flow[RTT_MIN] = np.inf
@@ -106,11 +108,12 @@ class Bins:
         known: tuple[str, ...] = (),
         doubts: Mapping[str, str] | None = None,
     ) -> Trace:
-        """The trace of the flows whose numbers are in ``chosen``; it ends at time ``last``, s.
+        """The trace of some flows from ``begin`` to the time ``last``, in s.
 
-        Of the counters sent, retransmits, loss and acks, ``known`` names those that the file's
-        format shows; the trace leaves out the other counters.  ``variables`` are further variables
-        of the trace, which are not computed from the bins.
+        ``chosen`` holds the numbers of these flows and ``flows`` their names, in the same order.
+        ``known`` names those of the counters sent, retransmits, loss and acks that the file shows.
+        The trace leaves out the other counters.  ``variables`` holds more variables of the trace,
+        which do not come from the bins.
         """
         used = self.index(last) + 1
         ends = self.begin + self.width * np.arange(1, used + 1)

@@ -51,7 +51,7 @@ def frames(source: Source) -> Iterator[Frame]:
 def _records(source: Source) -> Iterator[Frame]:
     """The frames of a pcap file.
 
-    The file begins with a header of 24 bytes.  Each frame follows a header of its own, of 16 bytes.
+    The file begins with a header of 24 bytes.  A header of 16 bytes stands before each frame.
     """
     read = source.file.read
     header = read(24)
@@ -76,8 +76,8 @@ def _records(source: Source) -> Iterator[Frame]:
 def _blocks(source: Source) -> Iterator[Frame]:
     """The frames of a pcapng file.
 
-    The file consists of blocks.  A block states its length both at its beginning and at its end;
-    only the length at the beginning is used.
+    The file consists of blocks.  A block states its length twice, at its beginning and at its end.
+    The reader uses the first of these numbers and ignores the second.
     """
     read, at = source.file.read, 0
     order, interfaces = "<", list[tuple[int, float, int]]()

@@ -1,16 +1,16 @@
 """Follows TCP flows in a capture, which shows data and ACKs as they pass one point of the path.
 
-- Counts are in bytes. At the end they are divided by the bytes of data in a full packet of the
-  flow.
-- Delivered bytes are the growth of the ACK number. An ACK beyond the captured data is ignored. If
-  the capture has no ACKs of a flow, all captured data count as delivered.
+- Delivered bytes are the growth of the ACK number. An ACK of data that the capture does not have is
+  ignored. If the capture has no ACKs of a flow, the captured data count as delivered.
+- Bytes are converted to packets at the end. The data of a full segment count as one packet.
 - An RTT is the time from a segment to the ACK of its last byte. Retransmitted segments give no RTT.
-  If the capture was not made at the sender, the round trip from the place of the capture to the
-  sender and back is added. This round trip lasts from an ACK to the data segment that echoes the
-  ACK's timestamp. Until there is such a segment, it is taken from the times of the handshake's
-  packets. If these are missing, too, the flow's RTTs are unknown.
+- A capture that was not made at the sender shows only a part of the RTT. The missing part is the
+  round trip from the place of the capture to the sender and back. The reader measures it as the
+  time from an ACK to the data segment that echoes the ACK's timestamp. Before the first such
+  segment it uses the times of the TCP handshake. If the capture has no handshake either, the flow's
+  RTTs are unknown.
 - Only a capture at the sender shows what was sent, what was retransmitted and what is in flight.
-- A SYN begins a new connection, even between ports that had a connection before.
+- A new SYN between the same two ports begins a new connection.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ class Handshake:
 class Connections:
     """All TCP flows of a capture.
 
-    The caller reports the packets of the file in order.  For each packet it calls ``clock`` with
-    the packet's time, and then those of ``syn``, ``data``, ``fin`` and ``ack`` that apply to the
-    packet.
+    The caller goes through the packets of the file in order.  For each packet it first calls
+    ``clock`` with the packet's time.  It then calls those of ``syn``, ``data``, ``lost``, ``fin``
+    and ``ack`` that apply: a packet with data and an ACK needs both ``data`` and ``ack``.
     """
 
     def __init__(self, source: Source, *, steady: bool = False) -> None:
@@ -90,9 +90,12 @@ class Connections:
     def clock(self, time: float, place: str) -> None:
         """Set the time of the next packet, in seconds since the first packet.
 
-        If the capture's clock is set back by more than ``STEP``, time goes on from the latest time
-        seen.  With ``steady``, a time that decreases raises ``TraceError`` instead.  ``place``
-        names the packet in the error.
+        If a time is earlier than the latest one by at most ``STEP``, the frames are out of order,
+        and the time is used as it is.  If it is earlier by more, the capture's clock was set back.
+        The times from there on are shifted, so that they go on from the latest one.
+
+        With ``steady``, any earlier time raises a ``TraceError``, which names the packet by
+        ``place``.
         """
         if self.origin is None:
             self.origin = time
@@ -111,10 +114,10 @@ class Connections:
         self.bin = self.bins.reach(self.now)
 
     def syn(self, key: Key, seq: int, *, second: bool, mss: int) -> None:
-        """Process a SYN of the direction ``key``, with the sequence number ``seq``.
+        """Process a SYN with the sequence number ``seq``.
 
-        ``second`` says that the SYN carries an ACK.  ``mss`` is the value of its MSS option in
-        bytes, 0 if absent.
+        ``key`` is the pair (sender, receiver) of the SYN.  ``second`` is true if it is a SYN-ACK.
+        ``mss`` is the value of its MSS option in bytes; it is 0 if the SYN has no such option.
         """
         ends = frozenset(key)
         known = self.handshakes.get(ends)
@@ -127,7 +130,7 @@ class Connections:
         known.syns[mine] = (seq, mss, self.time)
 
     def _open(self, key: Key, ends: frozenset[object]) -> Handshake:
-        """Begin a new connection; end the flows of an earlier one between the same ports."""
+        """Begin a new connection.  An earlier one with the same addresses and ports ends."""
         for each in (key, reverse(key)):
             self.unseen.pop(each, None)
             flow = self.flows.pop(each, None)
@@ -153,12 +156,14 @@ class Connections:
         stamp: int = -1,
         ident: int = -1,
     ) -> Flow | None:
-        """Process a segment of the flow ``key`` with ``size > 0`` bytes of data.
+        """Process a segment with ``size > 0`` bytes of data; return its flow.
 
-        ``seq`` is its sequence number, ``stamp`` its TCP timestamp, ``echo`` the timestamp that it
-        echoes, and ``ident`` its IPv4 identifier; the last three are -1 if absent.  Returns the
-        flow, or ``None`` if the segment is a keep-alive or part of another connection
-        (``Flow.strange``).
+        ``key`` is the pair (sender, receiver) of the segment, ``seq`` its sequence number, and
+        ``headers`` the length of its IP and TCP headers in bytes.  ``stamp`` is its TCP timestamp,
+        ``echo`` the timestamp that it echoes, and ``ident`` its IPv4 identifier.  Each of these
+        three is -1 if the segment does not have it.
+
+        The result is ``None`` if the segment is a keep-alive or belongs to another connection.
         """
         time, flow = self.time, self.flows.get(key)
         if flow is None:
@@ -201,10 +206,10 @@ class Connections:
         return flow
 
     def _before(self, flow: Flow, start: int) -> None:
-        """Process a segment that begins below ``flow.begin``, the first byte known of the flow.
+        """Move ``flow.begin``, the first byte of the flow, back to ``start``.
 
-        The flow then begins at ``start``, unless the capture has the flow's SYN or an ACK of later
-        data.
+        This is needed if a segment that begins at ``start`` is captured after later bytes.  It is
+        not done if the capture has the flow's SYN or an ACK of later bytes.
         """
         if flow.opened or flow.acked > flow.begin:
             return
@@ -215,9 +220,11 @@ class Connections:
     def _repeat(self, flow: Flow, start: int, end: int, ident: int, stamp: int) -> bool | None:
         """Count a segment that begins below the highest byte captured so far.
 
-        Returns ``None`` if the capture contains this frame twice, and false if the segment was only
-        captured out of order.  Otherwise it was sent again, or may have been, and the result is
-        true.
+        The result says why the segment comes so late:
+
+        - ``None``: the capture has the same packet twice.
+        - ``False``: the segment was captured out of order.
+        - ``True``: it is a retransmission, or the reason is unknown.
         """
         table, i, k = self.bins.cells, flow.index, self.bin
         below = min(end, flow.high)
@@ -241,7 +248,7 @@ class Connections:
         return True
 
     def _remember(self, flow: Flow) -> None:
-        """Make room for one more segment in ``flow.recent``; if it is full, drop the oldest."""
+        """Make room for a segment in ``flow.recent``.  If it is full, drop its oldest segment."""
         recent = flow.recent
         if len(recent) >= MAX_RECENT or (self.recents >= MAX_RECENTS and recent):
             recent.popitem(last=False)
@@ -249,10 +256,10 @@ class Connections:
             self.recents += 1
 
     def _echo(self, flow: Flow, echo: int) -> None:
-        """Measure the time from the place of the capture to the data's sender and back.
+        """Measure the round trip from the place of the capture to the sender and back.
 
-        It is the time between an ACK, which passes the capture on its way to the sender, and the
-        data segment that echoes this ACK's timestamp (``echo``).
+        It begins when an ACK passes the capture on its way to the sender.  It ends when a data
+        segment passes that echoes this ACK's timestamp, ``echo``.
         """
         stamps = flow.stamps
         while stamps and (echo - stamps[0][0]) & 0xFFFFFFFF < 0x80000000:
@@ -266,15 +273,20 @@ class Connections:
                 self._point(flow)
 
     def fin(self, key: Key, seq: int) -> None:
-        """Note the sequence number of a flow's FIN: the ACK of a FIN acknowledges no data."""
+        """Note the sequence number of a flow's FIN.
+
+        A FIN raises the ACK number by 1, like a byte of data.  ``ack`` does not count it as data.
+        """
         flow = self.flows.get(key)
         if flow is not None:
             flow.fin = flow.high + _signed(seq - flow.high)
 
     def ack(self, key: Key, number: int, *, stamp: int = -1, ident: int = -1) -> None:
-        """Process an ACK of data of the flow ``key``, with the acknowledgement number ``number``.
+        """Process an ACK with the acknowledgement number ``number``.
 
-        ``stamp`` is the ACK's TCP timestamp and ``ident`` its IPv4 identifier; -1 if absent.
+        ``key`` is the pair (sender, receiver) of the data that it acknowledges.  ``stamp`` is the
+        ACK's TCP timestamp and ``ident`` its IPv4 identifier.  Each is -1 if the ACK does not have
+        it.
         """
         if self.handshakes:
             self._third(key)
@@ -322,8 +334,8 @@ class Connections:
     def _third(self, key: Key) -> None:
         """Process an ACK, which may be the third packet of a handshake.
 
-        If it is, store the round-trip times that the handshake shows: from the place of the capture
-        to either end and back.
+        If it is, store the two round-trip times that the handshake shows: from the place of the
+        capture to either end and back.  They are not stored if a SYN was sent more than once.
         """
         shake = self.handshakes.get(frozenset(key))
         if shake is None or shake.over or len(shake.syns) < 2:
@@ -348,12 +360,11 @@ class Connections:
             table[RTT_MIN, i, k] = rtt
 
     def _point(self, flow: Flow) -> None:
-        """Decide whether the time from a segment to its ACK in the capture is the whole RTT.
+        """Decide whether the time from a segment to its ACK is the whole RTT of the flow.
 
-        It is the whole RTT if the capture was taken at the sender. Otherwise the time from the
-        place of the capture to the sender and back must be added. If the latter time is unknown,
-        the time in the capture is taken as the whole RTT all the same. If the decision changes, the
-        RTTs measured so far are discarded.
+        If the capture was taken at the sender, it is.  Otherwise the RTT also contains the round
+        trip from the place of the capture to the sender and back.  This round trip is added as soon
+        as it is known.  If the decision changes, the RTTs measured so far are discarded.
         """
         alone = flow.captured_at_sender or math.isinf(flow.least_up)
         if alone is not flow.alone:
@@ -407,10 +418,11 @@ class Connections:
         links: list[str] | None = None,
         doubts: Mapping[str, str] | None = None,
     ) -> Trace:
-        """The trace of all flows.
+        """The trace of the flows.
 
-        A flow is left out if the other direction of its connection has more than 100 times as much
-        data.
+        Each direction of a connection that carries data is a flow.  The trace leaves out a
+        direction with less than a hundredth of the other's data, such as the requests for a
+        download.
         """
         totals = {(flow.key, flow.number): flow.total for flow in self.all}
         flows = [
@@ -469,7 +481,10 @@ class Connections:
                 table[ACKS, flow.index] = math.nan
 
     def _doubts(self, flows: list[Flow], names: Mapping[int, str]) -> dict[str, str]:
-        """The assumptions that the capture does not confirm, with the flows concerned and why."""
+        """The assumptions that the capture does not confirm, each with a text that says why.
+
+        Most texts begin with the names of the flows concerned.
+        """
 
         def of(test: Callable[[Flow], bool]) -> str:
             found = [names[flow.index] for flow in flows if test(flow)]

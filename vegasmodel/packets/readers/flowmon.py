@@ -1,16 +1,17 @@
 """Reads the XML file of ns-3's FlowMonitor, which has only totals for each flow's whole life.
 
-The trace therefore has a single interval. A flow's throughput counts all packets received, because
-FlowMonitor does not distinguish retransmissions. FlowMonitor counts the ACKs of a flow as another
-flow, in the reverse direction and with smaller packets. The trace leaves this other flow out. The
-RTT of a flow is the mean delay of its packets plus the mean delay of its ACKs. A file with XML
-entities or a document type is refused.
+So the trace has a single interval. FlowMonitor counts the ACKs of a flow as another flow, in the
+reverse direction and with smaller packets. The trace leaves this other flow out.
 
-FlowMonitor does not report the least delay of a flow's packets. But it says when the first packet
-of each direction was sent and received. These first packets are the SYN and the SYN-ACK of the TCP
-handshake, which pass the queue before the flow fills it. The sum of their delays is taken as the
-smallest RTT. It is too short for a data packet, because a SYN is smaller and the links transmit it
-in less time.
+- The throughput counts all packets received, because FlowMonitor does not distinguish
+  retransmissions.
+- The RTT of a flow is the mean delay of its packets plus the mean delay of its ACKs.
+- The smallest RTT is the delay of the first packet in one direction plus that of the first packet
+  in the other. These are the SYN and the SYN-ACK, which pass the queue before the flow fills it.
+  The result is slightly too short for data, because a SYN is smaller than a data packet and is
+  transmitted faster.
+
+A file with a document type declaration is refused.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def matches(head: bytes) -> bool:
 
 
 def read(source: Source) -> Trace:
-    """Read the whole XML file.  A ``TraceError`` names the line at fault."""
+    """Read the whole XML file.  If a line is wrong, a ``TraceError`` names it."""
     document = _Document(source)
     document.parse()
     flows = {key: stats for key, stats in document.flows.items() if stats["rxPackets"] > 0}
@@ -98,7 +99,8 @@ def read(source: Source) -> Trace:
 class _Document:
     """Parses the XML of FlowMonitor with expat, piece by piece.
 
-    ``flows`` holds the statistics and ``addresses`` the addresses and ports, both by the flow's id.
+    ``flows`` holds the statistics of each flow and ``addresses`` its addresses and ports.  Both are
+    dictionaries with the flow's id as the key.
     """
 
     def __init__(self, source: Source) -> None:

@@ -1,9 +1,10 @@
 """Reads ``iperf3 --json``: bytes, retransmissions, window and RTT of each stream per interval.
 
-If the sender wrote the file (its streams have ``"sender": true``), the bytes of an interval are
-those that the kernel took from iperf3, not those that arrived. An entry of the trace's ``doubts``
-then says so. If the file also has the receiver's count, the entry gives the total bytes sent and
-received. Intervals that iperf3's option ``--omit`` excludes are excluded here too.
+If the receiver wrote the file, the bytes of an interval are those that arrived. If the sender wrote
+it, they are the bytes that iperf3 passed to the kernel, and some of these may not have arrived. An
+entry of ``Trace.doubts`` says so and, if the file has this number, how many bytes arrived in all.
+
+The trace leaves out the intervals that iperf3 marks as omitted (its option ``--omit``).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def matches(head: bytes) -> bool:
 
 
 def read(source: Source) -> Trace:
-    """Read the output of ``iperf3 --json``.  A ``TraceError`` names the JSON key at fault."""
+    """Read the output of ``iperf3 --json``.  A ``TraceError`` names the key of a wrong value."""
     document = _Document(source)
     start, end = document.table("start"), document.table("end", needed=False)
     protocol = start.get("test_start", {})
@@ -113,8 +114,8 @@ class _Document:
     def table(self, key: str, *, needed: bool = True) -> Table:
         """The JSON object under ``key`` at the top level of the file.
 
-        If the key is absent, the result is an empty object; with ``needed``, ``TraceError`` is
-        raised.
+        If the key is absent and ``needed`` is false, the result is an empty object.  If the key is
+        absent and ``needed`` is true, a ``TraceError`` is raised.
         """
         found = self.root.get(key)
         if isinstance(found, dict):
@@ -145,11 +146,12 @@ class _Document:
         return value
 
     def names(self, start: Table) -> dict[tuple[int, bool], str]:
-        """The flow names ``sender>receiver`` of the streams.
+        """The names ``sender>receiver`` of the streams.
 
-        The list of connections in the file tells which end is this host and which is the remote
-        one, but not which end sends.  So the result has two names for each stream, one for each
-        direction.  The key of a name is the stream's socket number and whether this host sends.
+        For each stream, the file's list of connections states the address of this host and that of
+        the other host.  It does not state which of them sends.  So each stream gets two names, one
+        for each direction.  The result is a dictionary whose keys are pairs: the stream's socket
+        number, and whether this host sends.
         """
         found = {}
         for entry in self.tables("start.connected", start.get("connected", [])):
@@ -173,10 +175,10 @@ class _Document:
         return 0.0
 
     def intervals(self) -> tuple[Floats, list[dict[int, dict[str, float]]]]:
-        """The times that bound the intervals, s, and the values of every stream in each interval.
+        """The times in s at which the intervals begin and end, and each interval's values.
 
-        The values of an interval are given by socket number, which identifies the stream.
-        Intervals that iperf3 marks as omitted are left out.
+        The values of an interval are a dictionary with one entry per stream.  The stream's socket
+        number is the key.  Intervals that iperf3 marks as omitted are left out.
         """
         edges, rows = list[float](), list[dict[int, dict[str, float]]]()
         for i, entry in enumerate(self.tables("intervals", self.root.get("intervals", []))):
@@ -209,11 +211,10 @@ class _Document:
     def doubts(
         self, end: Table, names: Mapping[int, str], sending: Mapping[int, float]
     ) -> dict[str, str]:
-        """A warning that the counts of delivered bytes are uncertain, if the sender wrote the file.
+        """A warning if the sender wrote the file; empty if the receiver wrote it.
 
-        The sender's iperf3 counts the bytes that the kernel accepted from it, and some of them may
-        not have arrived.  If the file also has the receiver's count, the warning gives both totals.
-        If the receiver wrote the file, its counts are certain and the result is empty.
+        The sender counts the bytes that iperf3 passed to the kernel.  Some of them may not have
+        arrived.  If the file also has the receiver's count, the warning gives both totals.
         """
         if not any(sending.values()):
             return {}

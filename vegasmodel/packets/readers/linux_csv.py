@@ -1,9 +1,14 @@
 """Reads a CSV table of samples taken from a Linux kernel, with one row per flow and sampling time.
 
-Counters are cumulative. The columns time (s), flow, cwnd (packets), bytes_acked and snd_mss are
-required. Optional columns are cc (congestion control), rtt_us (the kernel's smoothed RTT),
-total_retrans, vegas_baseRTT_us and minrtt_us. The base RTT is vegas_baseRTT_us; if the table lacks
-this column, it is minrtt_us.
+The required columns are time (s), flow (its name), cwnd (packets), bytes_acked and snd_mss (bytes).
+Optional columns are:
+
+- cc: the congestion control.
+- rtt_us: the kernel's smoothed RTT.
+- total_retrans: the number of retransmissions.
+- vegas_baseRTT_us: the base RTT. If the table lacks this column, minrtt_us takes its place.
+
+The counters bytes_acked and total_retrans count from the start of the connection.
 """
 
 from __future__ import annotations
@@ -33,8 +38,10 @@ def matches(head: bytes) -> bool:
 def check_header(source: Source, first: str, *, sure: bool = True) -> None:
     """Raise ``TraceError`` if ``first``, the first line of a file, lacks required columns.
 
-    If ``sure`` is false, the file may have another format.  Then an error is raised only if most of
-    the required columns are present.  Columns not separated by commas alone are an error too.
+    An error is also raised if the columns are not separated by commas alone.
+
+    If ``sure`` is false, the file may have another format.  Then missing columns are an error only
+    if most of the required columns are present.
     """
     names = [name.strip() for name in re.split("[,;\t]", first.strip())]
     missing = [name for name in NEEDED if name not in names]
@@ -48,7 +55,7 @@ def check_header(source: Source, first: str, *, sure: bool = True) -> None:
 
 
 def read(source: Source) -> Trace:
-    """Read the whole CSV table.  A ``TraceError`` names the line at fault."""
+    """Read the whole CSV table.  If a line is wrong, a ``TraceError`` names it."""
     rows = source.lines()
     _, header = next(rows, (0, ""))
     check_header(source, header)

@@ -1,10 +1,11 @@
 """The inner loop over the lines of an ns-2 trace, compiled by Numba.
 
-The function ``scan`` works through the complete lines of a block of bytes. It counts what they
-report, such as deliveries and drops, per interval of time. It stops early at a line that it cannot
-count. If the line has a time after the last interval, or a new flow or link for which the arrays
-have no room, the caller makes room and calls ``scan`` again. If the line is wrong, the caller
-reports an error.
+The function ``scan`` reads a block of the trace line by line. It adds what each line reports, such
+as a delivery or a drop, to sums per interval of time. It stops early in two cases:
+
+- There is no room to count the line: its time is after the last interval, or it shows a new flow or
+  link and the arrays are full. The caller then makes room and calls ``scan`` again.
+- The line is wrong. The caller then raises an error.
 """
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
 
@@ -73,10 +74,11 @@ MAX_TIME = 1e10
 
 
 class Tables(NamedTuple):
-    """The arrays in which ``scan``, which reads ns-2 traces, keeps its state between two calls.
+    """What the function ``scan`` remembers from one block of an ns-2 trace to the next.
 
-    ``flow`` has one row per flow and ``link`` one row per link.  ``flow_slots`` and ``link_slots``
-    are hash tables that give the number of a flow's or link's row; -1 is an empty slot.
+    ``flow`` has one row per flow and ``link`` one row per link.  The hash table ``flow_slots``
+    contains the row numbers of ``flow``, and ``link_slots`` those of ``link``.  A slot with -1 is
+    empty.
     """
 
     counts: NDArray[np.int64]
@@ -97,12 +99,11 @@ class Tables(NamedTuple):
 
 @jit
 def _slot(slots, table, columns, a, b, c, d):
-    """Look up a flow or link in the hash table ``slots``, which holds row numbers of ``table``.
+    """Find the slot of a flow or link in the hash table ``slots``; return its index.
 
-    The row sought has the values a, b, c, d in four successive columns, of which ``columns`` is the
-    first. For a link only a and b are compared. Returns the index in ``slots`` at which the row's
-    number stands. If there is no such row, the result is the index of the empty slot for its
-    number.
+    The slot contains a row number of ``table``.  The row of a flow has the values a, b, c and d in
+    four successive columns, the first of which is ``columns``.  The row of a link has only a and b.
+    If there is no such row, the result is the index of the empty slot for its number.
     """
     mask = np.uint64(slots.size - 1)
     h = np.uint64(a) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(b) * np.uint64(0xC2B2AE3D27D4EB4F)
@@ -139,7 +140,7 @@ def _new_flow(s, place, fid, src, sport, dst, dport, t):
 def _first_time(s, f, seq):
     """Whether packet ``seq`` of flow number f is received for the first time.
 
-    The function also notes that the packet is received now.
+    The function also marks the packet as received.
     """
     high = s.flow[f, HIGH]
     word, bit = (seq >> 6) % WORDS, np.uint64(1) << np.uint64(seq & 63)
@@ -156,10 +157,10 @@ def _first_time(s, f, seq):
 
 @jit
 def _remember(s, f, seq, t):
-    """Store in a hash table the time t, s, at which packet ``seq`` of flow number f was sent.
+    """Store the time t, s, at which packet ``seq`` of flow number f was sent.
 
-    A packet that was sent twice gets NaN for its time.  The table has a fixed size, so the entry of
-    another packet may be overwritten.
+    The caller passes NaN for a packet that must give no RTT, such as a retransmission.  The table
+    of times has a fixed size, so a new time may overwrite that of another packet.
     """
     place = (f * 7919 + seq) & (s.sent_time.size - 1)
     s.sent_key[place, 0], s.sent_key[place, 1], s.sent_time[place] = f, seq, t
@@ -208,9 +209,9 @@ def _data(s, flow, f, k, kind, t, at, to, tcp, size, seq, uid):
     elif kind == 114:
         if s.flow[f, FIRST_UID] < 0:
             s.flow[f, FIRST_UID] = uid
-        # A packet counts as delivered when the flow's sink receives it. The sink is the node of the
-        # flow's destination address. If the trace shows no packet of the flow received at this
-        # node, the sink is the last node that received the flow's first packet.
+        # A packet is delivered when it arrives at the flow's sink. The sink is the node with the
+        # flow's destination address. If no packet of the flow arrives at this node in the trace,
+        # the sink is the last node at which the flow's first packet arrives.
         moved = (
             uid == s.flow[f, FIRST_UID]
             and s.flow[f, SINK] != s.flow[f, DST]
@@ -230,7 +231,9 @@ def _data(s, flow, f, k, kind, t, at, to, tcp, size, seq, uid):
 def _ack(s, flow, f, k, t, seq):
     """Add an ACK that has reached the source of flow number f to the sums of time interval k.
 
-    An ACK of new data may also give an RTT and the number of packets in flight.
+    An ACK of new data also gives the number of packets in flight.  This number is not needed if the
+    trace has the flow's window, ``cwnd_``.  If it is known when the packet was sent, the ACK also
+    gives an RTT.
     """
     flow[ACKS, f, k] += 1
     if seq <= s.flow[f, ACKED]:
@@ -248,10 +251,10 @@ def _ack(s, flow, f, k, t, seq):
 def _queue(s, link, begin, width, e, kind, t, uid):
     """Update the queue of link number e with one event of the trace.
 
-    The event is ``+`` (a packet joins the queue), ``-`` (it leaves the queue to be transmitted) or
-    ``d`` (it is dropped).  A full queue drops a packet after its ``+``, so this ``d`` takes it off
-    the queue again.  An error model drops a packet before the queue, so there is a ``d`` without a
-    ``+``.
+    At ``+`` a packet joins the queue.  At ``-`` it leaves the queue to be transmitted.  At ``d`` it
+    is dropped.  A full queue writes a ``+`` before the ``d``, so the ``d`` takes the packet off the
+    queue again.  An error model drops a packet before the queue and writes only the ``d``, which
+    leaves the queue as it is.
     """
     last, waiting = s.link_times[e], s.link[e, WAITING]
     count = link.shape[2]
@@ -278,19 +281,20 @@ def _queue(s, link, begin, width, e, kind, t, uid):
 def _home(s, f, node):
     """Whether ``node`` is the source of flow number f.
 
-    The source is the first node in the trace that sends the flow's data.  It must be the node of
-    the flow's source address, if that address is known.
+    The source is the first node in the trace that sends the flow's data.  It must also be the node
+    in the flow's source address.  A hierarchical address contains no node number, so it is not
+    compared.
     """
     return node == s.flow[f, SOURCE] and (s.flow[f, SRC] < 0 or node == s.flow[f, SRC])
 
 
 @jit
 def _time(s, bins_end, t):
-    """The time of a line, s, and a status: ``DONE``, or why the line cannot be counted.
+    """The time of a line in s, and a status: ``DONE`` if the time can be used, else why not.
 
-    A line cannot be counted if its time ``t`` is wrong, or if it is beyond ``bins_end``, the end of
-    the last interval of time.  (In the second case the caller adds room and tries again.)  If ``t``
-    is less than the previous line's time only by rounding, the result is the previous time.
+    The time ``t`` cannot be used if it is out of range, if it is after ``bins_end`` (the end of the
+    last interval of time), or if it is less than the time of the line before.  But if it is less
+    only by a rounding error, the time of the line before replaces it.
     """
     if not 0.0 <= t <= MAX_TIME:
         return 0.0, BAD_TIME
@@ -303,10 +307,11 @@ def _time(s, bins_end, t):
 
 @jit
 def _event(s, flow, link, begin, width, e, time):
-    """Add one event of a packet to the sums, and update its link's queue.
+    """Add one event of a packet to the sums, and update the queue of its link.
 
-    The trace's line has the words ``kind time from to type size flags fid source sink seq uid``.
-    Returns ``DONE``, or why the event cannot be counted now.
+    A line ``kind time from to type size flags fid source sink seq uid`` of the trace records the
+    event.  ``e`` holds the numbers of this line.  Returns ``DONE``, or the reason why the event
+    cannot be counted.
     """
     t, status = _time(s, begin + width * flow.shape[2], time)
     if status != DONE:
@@ -351,9 +356,9 @@ def _event(s, flow, link, begin, width, e, time):
 def _variable(s, flow, begin, width, buf, w):
     """Add the value of a traced TCP variable, such as ``cwnd_``, to the sums.
 
-    The trace's line has the words ``time node port node port name value``: the two ends of the
-    connection come before the variable's name.  ``w`` holds the start and end of each word in
-    ``buf``.  Returns ``DONE``, or why the line cannot be counted now.
+    The line is ``time node port node port name value``.  The first node and port are the flow's
+    source, the second its destination.  ``w`` holds the start and end of each word in ``buf``.
+    Returns ``DONE``, or the reason why the line cannot be counted.
     """
     time, good = decimal(buf, w[0], w[1])
     src, good1 = integer(buf, w[2], w[3])
@@ -402,10 +407,10 @@ def _variable(s, flow, begin, width, buf, w):
 
 @jit
 def _line(s, flow, link, begin, width, buf, i, end):
-    """Process one line of the trace; return ``DONE``, or why the line cannot be counted.
+    """Process one line of the trace; return ``DONE``, or the reason why it cannot be counted.
 
-    The line may be an event of a packet or the value of a traced variable.  Comments, and lines of
-    other kinds that ns-2 writes, are skipped.  Any other line is an error.
+    A line records an event of a packet or the value of a traced variable.  Empty lines, comments,
+    and some lines that ns-2 writes for other purposes are skipped.  Any other line is an error.
     """
     w = s.words
     words = split(buf, i, end, w)
@@ -425,12 +430,12 @@ def _line(s, flow, link, begin, width, buf, i, end):
 
 @jit
 def scan(buf, start, stop, final, s, flow, link, begin, width):
-    """Add the lines ``buf[start:stop]`` of an ns-2 trace to the sums; return where this stopped.
+    """Add the lines ``buf[start:stop]`` of an ns-2 trace to the sums.
 
-    The result is a position in ``buf``. ``s.counts[STATUS]`` says why the scan stopped: ``DONE`` at
-    the end of the last complete line, another status before a line that it cannot count.
-    ``s.counts[LINES]`` is the number of lines finished so far. ``final`` says that the file ends at
-    ``stop``, so the last line may lack a line break.
+    Returns the position in ``buf`` after the last line counted.  If every complete line is counted,
+    ``s.counts[STATUS]`` is ``DONE``.  If not, it is the reason why the next line cannot be counted.
+    ``s.counts[LINES]`` is the number of lines counted so far.  ``final`` says that the trace ends
+    at ``stop``.  Then the last line is complete even without a line break.
     """
     s.counts[STATUS] = DONE
     i = start

@@ -1,15 +1,17 @@
 """Reads ns-2 traces: events of packets (``+ - r d``) and traced variables of TCP agents.
 
-One file may hold both kinds of lines. The events, written by ``trace-all``, show deliveries at the
-destination, transmissions and retransmissions at the source, drops, the packets in flight, and the
-queue of every link. They also give RTTs, from a packet's transmission to its ACK. A packet that was
-sent twice gives no RTT. A packet smaller than the flow's largest one, such as a SYN, gives none
-either, because its transmission takes less time. The traced variables are ``cwnd_``, ``rtt_``,
-``ack_``, ``nrexmitpack_`` and ``ndatapack_``.
+One file may hold both. The traced variables are ``cwnd_``, ``rtt_``, ``ack_``, ``nrexmitpack_`` and
+``ndatapack_``. The events, written by ``trace-all``, show:
 
-A trace of the bottleneck alone has no events of a flow's source and destination. RTTs are then
-unknown, and deliveries are counted at the last node in the trace that the flow's first packet
-reached.
+- transmissions and retransmissions at the source, and deliveries at the destination,
+- drops, the packets in flight and the queue of every link,
+- RTTs, from a packet's transmission to its ACK.
+
+A packet that was sent twice gives no RTT. Nor does a packet smaller than the flow's largest one,
+such as a SYN, because it is transmitted faster.
+
+A trace of the bottleneck alone has no events at a flow's source or destination. RTTs are then
+unknown. Deliveries are counted at the last node in the trace that the flow's first packet reached.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ def matches(head: bytes) -> bool:
 
 
 def read(source: Source) -> Trace:
-    """Read an ns-2 trace, block by block.  A ``TraceError`` names the line at fault."""
+    """Read an ns-2 trace, block by block.  If a line is wrong, a ``TraceError`` names it."""
     from vegasmodel.packets.readers import ns2_kernel as kernel  # Numba loads here
     from vegasmodel.packets.readers.ns2_words import MAX_LINE
 
@@ -91,10 +93,11 @@ def _tables() -> Any:
 
 
 def _act(source: Source, kernel: Any, tables: Any, bins: Bins, status: int, rest: Any) -> Any:
-    """React to the reason (``status``) for which ``scan`` stopped, so that it can be called again.
+    """Make room for the line at which ``scan`` stopped; return the tables.
 
-    If a time lies beyond the last time interval, the intervals are widened.  If a table is full, it
-    is enlarged.  Returns the tables.  Raises ``TraceError`` if ``scan`` stopped at a wrong line.
+    ``status`` is the reason why it stopped.  If the line's time is after the last interval, the
+    intervals are made longer.  If the table of flows or of links is full, it is enlarged.  If the
+    line is wrong, or the trace has too many flows or links, a ``TraceError`` is raised.
     """
     line = int(tables.counts[kernel.LINES]) + 1
     text = bytes(rest[:200]).split(b"\n")[0]
@@ -158,11 +161,10 @@ def _finish(source: Source, kernel: Any, tables: Any, bins: Bins) -> Trace:
 
 
 def _names(kernel: Any, rows: NDArray[Any]) -> tuple[list[str], list[int]]:
-    """The names of the flows, and the index in ``rows`` of the flow with each name.
+    """The names of the flows, and for each name the index of the flow's row in ``rows``.
 
-    ``rows`` has one row per flow.  If every flow has an id of its own, the names are these ids, in
-    increasing order.  Otherwise a name is ``source>sink``, with addresses and ports, in the order
-    of the flows' first events.
+    If every flow has a different id, the ids are the names, in increasing order.  Otherwise a name
+    is ``source>sink``, with both addresses and ports, and the names are in the order of ``rows``.
     """
     ids = rows[:, kernel.FID].tolist()
     if len(set(ids)) == len(ids) and min(ids) >= 0:

@@ -1,8 +1,7 @@
 """Splits the lines of an ns-2 trace into words and converts words to numbers; compiled by Numba.
 
 The argument ``buf`` of the functions holds bytes of the trace. Integers of more than 18 digits are
-refused. A time is converted to the float that is nearest to its decimal digits, or to one that
-differs from this float only in the last bit.
+refused. A time becomes a float, whose last bit may be wrong.
 """
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
 
@@ -28,7 +27,7 @@ jit = functools.partial(compiled, whole_program=True, nogil=True, error_model="n
 
 @jit
 def _token(buf, i, end):
-    """The start and end of the first word in ``buf[i:end]``; equal if there is no word."""
+    """The start and end of the first word in ``buf[i:end]``; the two are equal if there is none."""
     while i < end and (buf[i] == 32 or buf[i] == 9 or buf[i] == 13):
         i += 1
     a = i
@@ -103,8 +102,8 @@ def _exponent(buf, a, b):
 def _address(buf, a, b):
     """The node and the port of the address in ``buf[a:b]``, and whether the address is valid.
 
-    ``3.0`` is port 0 of node 3.  In ``0.1.2.0`` the node is the hierarchical address ``0.1.2``,
-    which is encoded as a negative number.
+    ``3.0`` is port 0 of node 3.  ``0.1.2.0`` is port 0 of the node with the hierarchical address
+    ``0.1.2``.  The result encodes a hierarchical address as a negative number.
     """
     dot = b - 1
     while dot >= a and buf[dot] != 46:
@@ -160,8 +159,8 @@ def split(buf, i, end, spans):
 def _number(buf, i, after):
     """Read the integer that begins at ``buf[i]`` and must be followed by the byte ``after``.
 
-    Returns the integer and the position behind that byte.  The position is -1 if there is no
-    integer, if it has more than 18 digits, or if another byte follows it.
+    Returns the integer and the position after that byte.  The position is -1 if there is no
+    integer, if it has more than 18 digits, or if a different byte follows it.
     """
     first, value = i, 0
     while 48 <= buf[i] <= 57:
@@ -173,9 +172,10 @@ def _number(buf, i, after):
 
 @jit
 def _seconds(buf, i, clock):
-    """Read the time, s, that begins at ``buf[i]`` and ends with a blank, into ``clock[0]``.
+    """Read the time in s that begins at ``buf[i]``, such as ``1.25``, and store it in ``clock[0]``.
 
-    Returns the position behind the blank, or -1 if there is no such time.
+    A blank must follow the time.  Returns the position after the blank, or -1 if the time has
+    another form or is too long.
     """
     whole, first = _number(buf, i, 46)
     value, after = _number(buf, first, 32) if first > 0 else (0, -1)
@@ -188,12 +188,14 @@ def _seconds(buf, i, clock):
 
 @jit
 def usual(buf, i, e, clock):
-    """Parse the line that begins at ``buf[i]``, if it has the most frequent form of an ns-2 event.
+    """Parse the line that begins at ``buf[i]``, if it is an ns-2 event in the most frequent form.
 
-    Such a line has one blank between words, node addresses without a hierarchy, and packets of type
-    tcp or ack.  Its numbers are written to ``e``, its time to ``clock[0]``.  Returns the position
-    of the next line, or -1 if the line has another form.  At least ``MAX_LINE`` bytes of ``buf``
-    must follow position i.
+    In this form, one blank stands between two words, addresses have no hierarchy, and the packet's
+    type is tcp or ack.  The event's numbers are stored in ``e`` and its time in ``clock[0]``.
+    Returns the position of the next line, or -1 if the line has another form.
+
+    The function does not check where ``buf`` ends.  So at least ``MAX_LINE`` bytes must follow
+    position i.
     """
     kind = buf[i]
     if not (kind == 43 or kind == 45 or kind == 114 or kind == 100) or buf[i + 1] != 32:
@@ -228,10 +230,10 @@ def usual(buf, i, e, clock):
 
 @jit
 def unusual(buf, w, e, clock):
-    """Parse the words of any line that records an event, such as an arrival of a packet at a queue.
+    """Parse the words of a line that records an event, in whatever form the line has.
 
-    ``w`` holds the start and end of each word in ``buf``.  The numbers are written to ``e``, the
-    time to ``clock[0]``.  Returns whether the words form a valid event.
+    ``w`` holds the start and end of each word in ``buf``.  The event's numbers are stored in ``e``
+    and its time in ``clock[0]``.  Returns whether the words form a valid event.
     """
     e[KIND] = buf[w[0]]
     clock[0], good = decimal(buf, w[2], w[3])

@@ -1,9 +1,12 @@
-"""Reads ns-3's ascii traces: events ``+ - d r`` (and ``t``) of network devices, with TCP over IPv4.
+"""Reads ns-3's ascii traces, whose lines are events of network devices, with TCP over IPv4.
 
-A flow is observed at one device: the first device that sends one of its segments. The reader counts
-the flow's segments when this device sends them, and its ACKs when this device receives them, as in
-a capture at the sender. Drops are counted at every device. The transmit queue of each device
-becomes a link of the trace, named ``node/device``.
+The first character of a line names the event: ``+`` a packet joins the device's transmit queue,
+``-`` it leaves this queue, ``t`` it is transmitted, ``r`` it is received, ``d`` it is dropped.
+
+Each flow is counted at its first device, the first one in the trace that sends the flow's data. The
+reader counts the data that this device sends and the ACKs that it receives, like a capture made
+there. Drops are counted at every device. The transmit queue of each device becomes a link of the
+trace, named ``node/device``.
 """
 
 from __future__ import annotations
@@ -30,12 +33,12 @@ _HEAD = re.compile(rb"[-+drt] \S{1,40} /NodeList/\d")
 
 
 def matches(head: bytes) -> bool:
-    """Whether one of the first 50 lines is an event as ns-3's ascii traces have them."""
+    """Whether one of the first 50 lines looks like an event in an ascii trace of ns-3."""
     return any(_HEAD.match(line) for line in head.split(b"\n", 50)[:50])
 
 
 def read(source: Source) -> Trace:
-    """Read the whole ascii trace of ns-3.  A ``TraceError`` names the line at fault."""
+    """Read the whole ascii trace of ns-3.  If a line is wrong, a ``TraceError`` names it."""
     connections = Connections(source, steady=True)
     queues = _Queues(source, connections.bins)
     places: dict[Key, tuple[str, str | None]] = {}  # where each flow is observed
@@ -98,7 +101,10 @@ def read(source: Source) -> Trace:
 
 
 class _Queues:
-    """Counts each network device's waiting packets: ``+`` a packet joins, ``-`` a packet leaves."""
+    """Counts the packets that wait in the transmit queue of each network device.
+
+    At the event ``+`` a packet joins the queue, at ``-`` a packet leaves it.
+    """
 
     def __init__(self, source: Source, bins: Bins) -> None:
         self.source, self.bins = source, bins

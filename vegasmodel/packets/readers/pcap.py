@@ -30,7 +30,7 @@ _STAMPS = struct.Struct(">II").unpack_from
 
 
 def read(source: Source) -> Trace:
-    """Read the whole capture.  A ``TraceError`` names the byte of the file at fault."""
+    """Read the whole capture.  If a frame is malformed, a ``TraceError`` names its position."""
     connections, place, cut = Connections(source), "a packet", 0
     for time, link, frame, orig_len in capture.frames(source):
         found = _tcp(source, link, frame, orig_len)
@@ -86,10 +86,14 @@ def _tcp(
 ) -> tuple[tuple[bytes, bytes], int, int, int, int] | None:
     """Find the TCP header in a frame; ``None`` if the frame has none.
 
-    Returns the two IP addresses, three offsets from the frame's beginning (of the TCP header, of
-    the end of the packet, and of the IP header), and the IPv4 identifier (-1 in IPv6).
-    ``orig_len`` is the frame's length on the wire, of which the capture may hold only the first
-    part.
+    The result contains, in this order:
+
+    - the IP addresses of the sender and the receiver,
+    - the positions in the frame of the TCP header, the packet's end and the IP header,
+    - the IPv4 identifier, or -1 for IPv6.
+
+    ``orig_len`` is the length that the frame had on the wire.  ``frame`` may be shorter, because
+    the capture may hold only the beginning of each frame.
     """
     if link in _ETHERTYPE:
         at, ip = _ETHERTYPE[link], _AFTER[link]
@@ -127,9 +131,10 @@ def _tcp(
 
 
 def _options(frame: bytes, at: int, header: int, kind: int, size: int) -> int:
-    """The offset in the frame of the value of a TCP option; 0 if the option is absent.
+    """The position in the frame of the value of a TCP option; 0 if the option is absent.
 
-    ``kind`` is the option's number and ``size`` its length in bytes.
+    ``kind`` is the option's number and ``size`` its length in bytes.  The TCP header begins at
+    position ``at`` and has ``header`` bytes.
     """
     i, end = at + 20, min(at + header, len(frame))
     while i + 1 < end and frame[i]:

@@ -1,22 +1,20 @@
 """Tracks one direction of a captured TCP connection: its bytes, retransmissions and copies.
 
-The same bytes may appear in two captured segments for two reasons. Either the sender sent them
-twice: then the second segment is a retransmission. Or the capture contains one frame twice: then
-the second segment is a copy. The first of these rules that applies decides:
+A capture may show the same bytes in two segments. Either the sender sent the bytes twice: then the
+second segment is a retransmission. Or the capture has one packet twice: then the second segment is
+a copy. The first of these rules that applies decides which it is:
 
-- If the second segment has a later TCP timestamp than all segments before it, it is a
-  retransmission. If it has no timestamp, or the same as the latest before it, the IPv4 identifiers
-  are compared instead: a later identifier means a retransmission.
-- If the two segments do not begin and end with the same byte, the reason remains unknown.
-- If both segments have IPv4 identifiers, equal identifiers mean a copy, different ones a
-  retransmission.
-- If both segments have timestamps, different ones mean a retransmission.
-- If the second segment comes within half an RTT, it is a copy, because no sender retransmits so
-  early.
-- Otherwise the reason remains unknown.
+1. A second segment with a later TCP timestamp than all before it is a retransmission. If it has no
+   timestamp, or the same as the latest one, a later IPv4 identifier makes it a retransmission.
+2. If the second segment does not begin and end at the same bytes as the first, it is undecided.
+3. If both have IPv4 identifiers, equal ones mean a copy, different ones a retransmission.
+4. If both have TCP timestamps, different ones mean a retransmission.
+5. A second segment that follows within half the least time from a segment to its ACK is a copy. No
+   sender retransmits so early.
+6. Otherwise it is undecided.
 
-IPv4 identifiers are not used if they do not increase from one new segment to the next. If the
-reason remains unknown for any segment, the flow's number of retransmissions is unsure.
+IPv4 identifiers are ignored if the sender does not increase them from each new segment to the next.
+If any segment of a flow is undecided, the flow's number of retransmissions is unknown.
 """
 
 from __future__ import annotations
@@ -40,7 +38,8 @@ COPY, AGAIN, UNSURE = range(3)
 class Flow:
     """What is known so far about one direction of a captured TCP connection.
 
-    Sequence numbers of TCP start again at 0 after 2**32 bytes; those kept here go on counting.
+    TCP's sequence numbers start again at 0 after 2**32 bytes.  The ones stored here do not: they
+    keep growing.
     """
 
     __slots__ = (
@@ -107,18 +106,18 @@ class Flow:
     def captured_at_sender(self) -> bool:
         """Whether it is certain that the capture was taken at the sender.
 
-        It is certain if the reader has set ``at_sender``.  It also is if the RTT between the sender
-        and the place of the capture is below a tenth of the RTT between that place and the
-        receiver.
+        It is certain if the reader has set ``at_sender``.  It is also certain if the sender is much
+        nearer than the receiver: the smallest RTT from the place of the capture to the sender is
+        less than a tenth of the smallest RTT from there to the receiver.
         """
         return self.at_sender or self.least_up < NEAR_SENDER * self.least_down
 
     @property
     def limit(self) -> int:
-        """The most bytes of data that a packet may hold, by the MSS options of the SYNs.
+        """The most bytes of data that a packet may hold, according to the MSS options of the SYNs.
 
-        The length of the TCP options in other segments is subtracted.  The result is 0 if the
-        capture has no SYN with an MSS option.
+        The MSS includes the TCP options of a data segment, so their length is subtracted.  The
+        result is 0 if the capture has no SYN with an MSS option.
         """
         return max(self.mss - self.options, 1) if self.mss else 0
 
@@ -126,7 +125,8 @@ class Flow:
     def payload(self) -> int:
         """Bytes of data in a full packet of this flow.
 
-        They are known from the MSS options of the SYNs, or else inferred from the segments' sizes.
+        This is the size of the largest segment captured.  It is less if that segment is likely to
+        be several packets, which the network card splits or has joined (offloading).
         """
         if self.limit:
             return max(min(self.largest, self.limit), 1)
@@ -140,10 +140,12 @@ class Flow:
     def assumed(self) -> bool:
         """Whether ``payload``, the bytes of data in a full packet, is only a guess.
 
-        If the MSS options of both ends are known, it is no guess.  If one option is known, it is a
-        guess if the capture has a segment larger than ``limit``, the most bytes by that option.  If
-        no option is known, it is a guess if a segment does not fit into an Ethernet packet.  Such
-        segments appear because network cards split and join segments (offloading).
+        A capture may show segments that are larger than a packet, because network cards split and
+        join segments (offloading).  Whether ``payload`` is then a guess depends on the SYNs:
+
+        - If the MSS options of both ends are known, it is no guess.
+        - If only one is known, it is a guess if a segment is larger than this option allows.
+        - If none is known, it is a guess if a segment does not fit into an Ethernet packet.
         """
         if self.limit:
             return self.syns < 2 and self.largest > self.limit
@@ -159,11 +161,11 @@ class Flow:
         return beyond or alive or (self.opened and start < self.begin)
 
     def later(self, ident: int, stamp: int) -> bool | None:
-        """Whether a segment was sent after all that were captured before; ``None`` if unknown.
+        """Whether a segment was sent after all segments captured before it; ``None`` if unknown.
 
-        ``stamp`` is its TCP timestamp and ``ident`` its IPv4 identifier.  The timestamp decides if
-        the segment has one that differs from the latest timestamp seen.  Otherwise the identifier
-        decides, if the sender counts its packets by it and it differs from the latest one seen.
+        The segment's TCP timestamp ``stamp`` is compared with the latest timestamp captured. If
+        they are equal, or if one is missing, the IPv4 identifier ``ident`` is compared with the
+        latest one. It is not used if the sender does not increase it from segment to segment.
         """
         if stamp >= 0 and self.last_stamp >= 0 and stamp != self.last_stamp:
             return (stamp - self.last_stamp) & 0xFFFFFFFF < 0x80000000
@@ -172,11 +174,10 @@ class Flow:
         return None
 
     def seen_again(self, start: int, end: int, ident: int, stamp: int, time: float) -> int:
-        """Why the capture has the bytes ``[start, end)`` of a segment for the second time.
+        """Decide why the bytes ``[start, end)`` of a segment are captured again.
 
-        The result is ``COPY`` if the capture has the same packet twice, ``AGAIN`` if the sender
-        sent the bytes again, and ``UNSURE`` if the reason is unknown.  This module's docstring
-        gives the rules.
+        The result is ``COPY`` if the same packet was captured twice, ``AGAIN`` if the sender sent
+        the bytes again, and ``UNSURE`` if it can be either. The module's docstring gives the rules.
         """
         if self.later(ident, stamp):
             return AGAIN
@@ -204,7 +205,10 @@ class Flow:
         self.recent[start] = (end, ident, stamp, time)
 
     def fill(self, start: int, end: int) -> int:
-        """Note that the bytes ``[start, end)`` are captured; return how many were missing."""
+        """Note that the bytes ``[start, end)`` are captured; return how many of them were in holes.
+
+        A hole is a range of bytes that was not captured before, although later bytes were.
+        """
         holes, filled = self.holes, 0
         if not holes or start >= holes[-1][1] or end <= holes[0][0]:
             return 0
@@ -229,9 +233,9 @@ class Flow:
         self.holes.append((low, high))
 
     def pass_holes(self, acked: int) -> None:
-        """Add up the bytes below ``acked`` that were sent but are not in the capture.
+        """Add to ``missed`` the bytes below ``acked`` that are not in the capture.
 
-        These bytes were acknowledged, so they must have been sent.
+        They were acknowledged, so the sender must have sent them.
         """
         while self.holes and self.holes[0][0] < acked:
             low, high = self.holes[0]

@@ -1,10 +1,10 @@
 """Stores samples of the state of every flow; if there are too many samples, it drops some.
 
-A sample has values such as the cwnd, and counters such as the bytes acknowledged. Counters are
-cumulative. So if samples are dropped, the remaining ones are further apart in time, but all packets
-are still counted. A counter that decreases belongs to a new connection between the same ports, and
-the new connection becomes a flow of its own. Bytes are divided by the flow's largest segment size
-to give packets.
+A sample holds values, such as the cwnd, and counters, such as the bytes acknowledged so far. If a
+sample is dropped, no bytes are missed, because the counter in the next sample includes them.
+
+If a counter decreases, a new connection between the same ports has begun. It is stored as a flow of
+its own. Bytes are converted to packets of the flow's largest segment size.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ Sample = dict[str, float]
 class Snapshots:
     """Collects samples of the flows' state; ``trace`` makes a trace of them.
 
-    Up to ``MAX_CELLS`` samples are all kept. With more samples, time is divided into steps of
-    ``width`` seconds, and only the last sample of each flow in a step is kept. ``width`` doubles as
-    often as necessary; its first value may be set by the reader of a trace's format. Samples at
-    time 0 are never merged with later ones, so the growth of counters after time 0 is not lost.
+    If ``width`` is above 0, time is divided into steps of ``width`` seconds, and only the last
+    sample of each flow in a step is kept. ``width`` is 0 at first, unless a reader sets it. It
+    grows when more than ``MAX_CELLS`` samples are kept.
+
+    A sample at time 0 is never replaced by a later one, because counters grow from its values.
     """
 
     def __init__(self, source: Source) -> None:
@@ -48,9 +49,9 @@ class Snapshots:
         self.from_zero = False  # counters are 0 at the file's start: the first row is growth
 
     def begin(self) -> None:
-        """Add a sampling time 0, at which no flow exists yet.
+        """Add a snapshot at time 0 that has no flow yet.
 
-        The counters of a flow that appears later then grow from 0.
+        The counters of a flow that is first seen later then grow from 0.
         """
         self.rows[0.0] = (0.0, {})
 
@@ -81,10 +82,10 @@ class Snapshots:
             self._thin()
 
     def _connection(self, flow: str, sample: Sample) -> str:
-        """The name under which this sample of the flow ``flow`` is kept.
+        """The name under which a sample of the flow ``flow`` is kept.
 
-        A counter that has decreased since the previous sample shows that a new connection has
-        begun.  Its name gets a number, such as ``#2``.
+        If a counter is lower than in the flow's previous sample, a new connection between the same
+        ports has begun. Its name is that of the flow with a number, such as ``#2``.
         """
         number = self.connections.get(flow, 1)
         name = f"{flow} #{number}" if number > 1 else flow
@@ -110,9 +111,9 @@ class Snapshots:
             self._put(time, samples)
 
     def _joined(self) -> list[tuple[float, dict[str, Sample]]]:
-        """The samples in order of time: pairs of a time, s, and the flows' samples at that time.
+        """The snapshots in order of time: for each its time, s, and the flows' samples by name.
 
-        Samples of different flows at nearly the same time are put into one pair.
+        If flows were sampled at nearly the same time, their samples are in one snapshot.
         """
         rows = sorted(self.rows.values(), key=lambda row: row[0])
         own: dict[str, list[float]] = {}
@@ -215,9 +216,9 @@ def _variables(
 
 
 def _held(grid: Floats) -> Floats:
-    """A cumulative counter, [time, flow], with NaN replaced by the flow's last known value before.
+    """A cumulative counter, [time, flow], with earlier values in place of NaN.
 
-    If the flow has no earlier value, NaN becomes 0.
+    Each NaN becomes the flow's latest value before it, or 0 if there is none.
     """
     known = ~np.isnan(grid)
     last = np.maximum.accumulate(np.where(known, np.arange(len(grid))[:, None], -1), axis=0)

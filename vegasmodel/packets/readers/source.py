@@ -19,7 +19,7 @@ class Source:
     - ``head``: its first bytes, by which the readers recognise its format.
     - ``file``: the binary stream.
     - ``lines()``: the content as text lines.
-    - ``cut_short``: true if a reader found that the file ends within a frame.
+    - ``cut_short``: true if the file is a capture and ends in the middle of a packet.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -75,7 +75,7 @@ class Source:
     def number(self, text: str, line: int, what: str, low: float, high: float) -> float:
         """The number in ``text``; raises ``TraceError`` unless it lies in ``[low, high]``.
 
-        ``line`` is the line's number and ``what`` the name of the number, both for the error.
+        The error message states the number's name, ``what``, and its line in the file, ``line``.
         """
         try:
             value = float(text)

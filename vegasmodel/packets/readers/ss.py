@@ -116,8 +116,8 @@ def _time(text: str) -> float | None:
 def _sample(source: Source, line: int, fields: dict[str, str]) -> Sample | None:
     """The cwnd, RTTs and counters of one socket, from the fields that ``ss`` prints.
 
-    The result is ``None`` if ``ss`` prints no ``bytes_acked`` or ``mss``, as for a socket that has
-    sent nothing yet.
+    The result is ``None`` if ``ss`` prints no ``bytes_acked`` or no ``mss``. It prints no
+    ``bytes_acked`` before the first ACK.
     """
 
     def number(name: str) -> float:

@@ -26,11 +26,13 @@ _NEEDED = ("src", "dest", "snd_nxt", "snd_una", "snd_cwnd")
 
 
 class _Socket:
-    """What is known about one connection while the file is read.
+    """The state of one connection while the file is read.
 
-    ``una`` is its ``snd_una`` and ``high`` its ``snd_nxt``, both at the latest event.  ``bytes``
-    are the bytes acknowledged so far.  ``divisor`` is the greatest common divisor of the bytes that
-    single ACKs acknowledge.  ``number`` says which connection between the same two ends this is.
+    - ``cookie``: the socket's number in the kernel (socket cookie); empty if the file lacks it.
+    - ``una``, ``high``: ``snd_una`` and ``snd_nxt`` at the latest event.
+    - ``bytes``: the bytes acknowledged so far.
+    - ``divisor``: the greatest common divisor of the steps by which ``snd_una`` has grown.
+    - ``number``: 1 for the first connection between the same two ends, 2 for the next, and so on.
     """
 
     __slots__ = ("bytes", "cookie", "divisor", "high", "number", "una")
@@ -103,12 +105,12 @@ def _sequence(source: Source, line: int, text: str) -> int:
 
 
 def _follow(sockets: dict[str, _Socket], name: str, cookie: str, una: int, high: int) -> _Socket:
-    """The connection to which an event belongs, updated with the event's numbers.
+    """Find the connection to which an event belongs, and update it.
 
-    ``una`` and ``high`` are the event's ``snd_una`` and ``snd_nxt``.  The event begins a new
-    connection between the same ends if ``snd_una`` has decreased.  It also does if the kernel's
-    socket cookie has changed or, in a trace without cookies, if ``snd_una`` is beyond the
-    ``snd_nxt`` known before.
+    ``una`` and ``high`` are the event's ``snd_una`` and ``snd_nxt``; ``cookie`` is the socket's
+    number in the kernel. A new connection has begun if the cookie has changed or ``snd_una`` has
+    decreased. Without a cookie, it has also begun if ``snd_una`` is above the last event's
+    ``snd_nxt``.
     """
     known = sockets.get(name)
     if known is not None:
@@ -126,12 +128,11 @@ def _follow(sockets: dict[str, _Socket], name: str, cookie: str, una: int, high:
 
 
 def _payload(divisor: int) -> float:
-    """The bytes of data in a full packet, inferred from the bytes that ACKs acknowledge.
+    """The bytes of data in a full packet, inferred from the steps by which ``snd_una`` has grown.
 
-    ``divisor`` is the greatest common divisor of the bytes that single ACKs acknowledge.  The
-    result is the largest factor of ``divisor`` between ``LEAST`` bytes and ``ETHERNET``, the most
-    data that a packet on an Ethernet holds.  If there is none, or if ``divisor`` is 2**20 or more,
-    the result is ``USUAL``.
+    ``divisor`` is the greatest common divisor of these steps. The result is the largest factor of
+    ``divisor`` from ``LEAST`` to ``ETHERNET`` bytes. It is ``USUAL``, the most common size, if
+    there is no such factor, or if ``divisor`` is 2**20 or more and thus not searched.
     """
     for parts in range(1, 1 + divisor // LEAST if divisor < 1 << 20 else 1):
         if divisor % parts == 0 and divisor // parts <= ETHERNET:

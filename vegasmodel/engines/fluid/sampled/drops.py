@@ -19,7 +19,7 @@ TRIES = 64  # pairs of packets that are drawn at most, to find two that meet
 
 @jit
 def seed(number: int) -> None:
-    """Seed the random numbers that decide which packets are lost, in this thread."""
+    """Seed the random numbers of the simulation; other threads have their own."""
     np.random.seed(number)
 
 
@@ -39,12 +39,12 @@ def draw_normal(now: LinkState) -> float:
 
 @rare
 def lose(flow: Sender, now: LinkState, packets: float, ago: float) -> None:
-    """Record that the flow loses ``packets``, ``ago`` seconds before the end of this step.
+    """Record that the flow loses ``packets`` packets, ``ago`` seconds before the end of this step.
 
-    The sender detects the first of these losses a round trip later.  But if windows are real
-    numbers that change at every instant, it detects the loss at the end of this step.  For a loss
-    in an overflow of such windows, ``packets`` is 0: the loss counts as one lost packet, but takes
-    none out of flight.
+    If windows are whole packets, the sender detects a loss one round trip later. If they are real
+    numbers that change at every instant, it detects a loss at the end of this step. In this case
+    ``packets`` is 0 for a loss at the full buffer: it counts as one loss, but the packets in flight
+    remain the same.
     """
     passed = max(now.step - ago, 0.0) / (flow.rtt + now.delay)  # of this step, before the loss
     if flow.detection_in <= 0.0:
@@ -84,16 +84,16 @@ def drop_at_random(
 
     ``s`` is the mean queueing delay in the step if nothing is dropped.
 
-    Random loss has the probability p.  The number of packets between two losses is exponential with
-    the mean 1/p (a real number in this model).  So on average the fraction p of all packets is
-    lost.
+    Random loss hits each packet with the same probability. In this model the number of packets
+    between two losses is a real number with an exponential distribution.
 
-    RED averages the queue over the arrivals.  While the link is idle, the average falls as if
-    packets arrived at the rate of the link.  If the average is above the highest threshold, RED
-    drops every packet.  Otherwise let p be the drop probability that RED takes from the average.
-    In ns-2 (``wait_``; Floyd and Jacobson 1993) the number of packets between two drops is uniform
-    on 1/p .. 2/p.  So the next drop comes when the sum of p over the packets since the last drop
-    reaches a random number, which is uniform on 1 .. 2.
+    RED computes an average of the queue. While the link is idle, the average falls as if packets
+    arrived at the rate of the link. The average decides what RED drops:
+
+    - At or above the highest threshold, it drops packets until the average falls (``drop_all``).
+    - Below it, RED computes a drop probability p from the average. The number of packets between
+      two drops is uniform on 1/p .. 2/p, as in ns-2 (``wait_``). To this end p is added up over the
+      packets. At a random value of the sum, uniform on 1 .. 2, the next packet is dropped.
     """
     if link.loss > 0.0:
         now.loss_gap -= packets * link.loss
@@ -124,10 +124,10 @@ def drop_at_random(
 def drop_all(
     flows: Table[Sender], now: LinkState, link: Bottleneck, packets: float, queue: float
 ) -> None:
-    """Drop packets that arrive in a step while RED's average queue is above its highest threshold.
+    """Drop arriving packets until RED's average queue has fallen below its highest threshold.
 
-    ``queue`` is the number of packets that wait.  Each drop lowers this number by one.  So the
-    average falls, and the drops end when it is below the threshold.
+    ``queue`` is the number of packets that wait. Each drop lowers it by one, and the average queue
+    follows it. The drops end with the packets of this step.
     """
     for k in range(int(packets)):
         now.red_average += link.weight * (queue - now.red_average)
@@ -138,16 +138,17 @@ def drop_all(
 
 @jit
 def grown_ago(flow: Sender, packets: float) -> float:
-    """How many seconds before the end of the step the window was ``packets`` packets smaller."""
+    """At the end of the step: how many seconds ago the window was ``packets`` packets smaller."""
     return flow.still + packets * flow.interval if flow.interval < NEVER else NEVER
 
 
 @jit
 def overflow_of_bursts(flow: Sender, now: LinkState, link: Bottleneck) -> None:
-    """Drop the packets of a burst that find the buffer full.
+    """Drop the packets of the flow's burst that find the buffer full.
 
-    A burst is the additional packets of a round trip in slow start, or a whole window sent at once.
-    It makes a queue even where the flow's average rate would make none.
+    A burst consists of packets that arrive faster than the link sends them. For example, in slow
+    start it consists of the additional packets of one round trip. A burst can fill the buffer even
+    if the flow's average rate is low.
     """
     if flow.window_sent > 0.0:
         over = np.ceil(link.capacity * now.delay + flow.window_sent - link.room - WINDOW_ERROR)
@@ -166,13 +167,16 @@ def overflow_of_bursts(flow: Sender, now: LinkState, link: Bottleneck) -> None:
 
 @rare
 def admit_alone(flows: Table[Sender], i: int, now: LinkState, link: Bottleneck) -> None:
-    """Let the single packet that a sender sends after a timeout arrive at the queue.
+    """Let the packet that a sender sends after a timeout arrive at the queue.
 
-    Call this packet P.  If the buffer has room for a whole packet, P takes the room.  Otherwise P
-    arrives at a random moment between two departures from the queue.  Each departure frees a place,
-    and the ACK of the departed packet releases another packet, Q, for this place.  If P arrives
-    before Q, P takes the place, and Q is lost.  If P arrives after Q, it finds the buffer full;
-    ``overflow`` then decides which packet is lost.
+    The flow has no other packet in flight. If the buffer has room for a whole packet, the packet is
+    accepted.
+
+    The queue of this model is a real number, so there may be room for only a part f of a packet.
+    The packet is then accepted with the probability f. In its place a packet of a flow drawn at
+    random is lost, unless the draw names the same flow.
+
+    If the packet is not accepted, the function ``overflow`` decides which packet is lost.
     """
     free = link.room - link.capacity * now.delay
     if draw(now) <= free:
@@ -184,10 +188,10 @@ def admit_alone(flows: Table[Sender], i: int, now: LinkState, link: Bottleneck) 
 
 @rare
 def last_to_grow(flows: Table[Sender], now: LinkState) -> int:
-    """The flow that was the last to send an additional packet, beyond one per ACK; -1 if none did.
+    """The flow that sent the last additional packet in this step; -1 if no flow sent one.
 
-    If several flows sent such a packet at the same time, as equal flows do, one of them is drawn at
-    random.
+    A packet is additional if a flow sends more than one packet per ACK. If several flows sent
+    theirs at the same time, one of these flows is drawn at random.
     """
     last, which, like = np.inf, -1, 0.0
     for i in range(flows.shape[0]):
@@ -206,9 +210,10 @@ def last_to_grow(flows: Table[Sender], now: LinkState) -> int:
 def arrival(flow: Sender, now: LinkState, link: Bottleneck) -> float:
     """Time from a packet's departure to the arrival of the packet that its ACK releases.
 
-    Both events are at the queue.  The time is the flow's RTT on an empty path plus the random time
-    that the sender waits.  The unit is the time in which the link sends one packet.  So the
-    fractional part tells how long after a departure the packet arrives.
+    Both events are at the queue. The time is the flow's propagation delay plus a random wait of the
+    sender. It is divided by the transmission time of a packet at the link. Packets depart one
+    transmission time apart. So the fractional part is the time from the latest departure to the
+    arrival.
     """
     return flow.rtt * link.capacity + link.max_wait * draw(now)
 
@@ -217,12 +222,16 @@ def arrival(flow: Sender, now: LinkState, link: Bottleneck) -> float:
 def loser(flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck) -> int:
     """The flow that loses a packet because flow ``grew`` has sent one too many for a full buffer.
 
-    A departure from the queue makes room for one packet.  If two packets arrive before the next
-    departure, the later one is lost (Floyd and Jacobson 1992, on phase effects).  There are two
-    cases.  One ACK to flow ``grew`` released both packets; then ``grew`` loses the second one.  Or
-    two different ACKs released them; then either packet may be the later one.  Packets of flows
-    with different RTTs meet at random.  Packets of flows with equal RTTs arrive one transmission
-    time apart and do not meet, unless a sender's random wait moves one of them past a departure.
+    Each departure from the queue makes room for one packet. If two packets arrive between two
+    departures, the later one is lost (Floyd and Jacobson 1992, on phase effects).
+
+    - If one ACK to flow ``grew`` released both packets, ``grew`` loses the second one.
+    - If two ACKs released them, the function draws two packets at random, and the later one is
+      lost.
+
+    If RTTs differ, a random draw decides between the two cases. If all RTTs are equal, packets
+    released by different ACKs arrive one transmission time apart. Then only the first case is
+    possible, unless the senders' random waits are longer than a transmission time.
     """
     alike, growth = True, 0.0
     for i in range(flows.shape[0]):
@@ -246,13 +255,17 @@ def loser(flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck) -> 
 
 @jit
 def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: bool) -> None:
-    """Drop the packets that find the buffer full.
+    """Drop the packets for which the full buffer has no room.
 
-    A flow whose window is constant or falls sends one packet per ACK.  This packet takes the place
-    that the flow's last packet left.  Packets sent in addition to these make the buffer overflow.
-    For each additional packet that does not fit, the function ``loser`` names the flow that loses a
-    packet.  The packets sent last are taken first.  With ``smooth`` windows are not rounded to
-    packets; then each flow whose window grows loses one packet.
+    If a window is constant or falls, the flow sends at most one packet per ACK. This packet takes
+    the place that the acknowledged packet has left. So only additional packets make the buffer
+    overflow.
+
+    The function first treats bursts and single packets after a timeout. Then it goes through the
+    other additional packets for which there is no room, beginning with the last one. For each of
+    them, the function ``loser`` names the flow that loses a packet.
+
+    With ``smooth`` windows are real numbers. Then every flow whose window grows has one loss.
     """
     for i in range(flows.shape[0]):
         flow = flows[i]

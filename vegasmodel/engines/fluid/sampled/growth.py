@@ -18,19 +18,17 @@ from vegasmodel.engines.tables import Table, jit
 
 @jit
 def recovering(flow: Sender) -> float:
-    """Packets in flight during a recovery without SACK that repairs one lost packet per round trip.
+    """Packets in flight during a recovery without SACK, in which each round trip repairs one loss.
 
-    The sender counts its window from the first lost packet on.  Each duplicate ACK inflates the
-    window by one packet.
+    Let W be the window after the cut, and k the number of lost packets.
 
-    - First round trip: each packet that arrived after the first lost one causes a duplicate ACK.
-      The first duplicate ACKs, as many as half a window, only make up for the cut of the window.
-      Each of the others releases a packet.
-    - Second round trip: the sender now counts its window from the second lost packet on.  So the
-      packets that it sent after this one, before the recovery, take up a part of the window.
-    - Later round trips: only the next lost packet is sent again.
+    - First round trip: the sender sends the first lost packet again. Duplicate ACKs inflate the
+      window enough for W - k new packets (none if k exceeds W).
+    - Second round trip: the packets that the sender has sent after the second lost one take up a
+      part of the window. The field ``flight_later`` holds the number of packets in flight.
+    - Later round trips: the sender sends only the next lost packet.
 
-    If partial ACKs deflate the window (RFC 2582, section 3), the sender can use the whole window.
+    If partial ACKs deflate the window (RFC 2582, section 3), W packets are in flight.
     """
     if flow.partial_deflates:
         return flow.cwnd
@@ -44,10 +42,9 @@ def recovering(flow: Sender) -> float:
 def repairing(flow: Sender) -> float:
     """Packets in flight during a recovery in which SACK tells the sender which packets are lost.
 
-    This is for a sender that still counts the lost packets as in flight.  In the first round trip
-    the lost packets take up a part of the window, so few packets can be sent.  Then each ACK for a
-    packet sent again releases two packets (tcp-sack1.cc: ``pipe_``).  So the packets in flight
-    double in number in each round trip.
+    The sender counts the lost packets as in flight, as in ns-2. So it can send few packets in the
+    first round trip. Later each ACK for a packet sent again releases two packets (tcp-sack1.cc:
+    ``pipe_``). So the number of packets in flight doubles in each round trip.
     """
     rounds: float = max(np.floor(flow.holes - flow.recovery_left), 0.0)
     flight: float = flow.flight_later * 2.0**rounds
@@ -56,11 +53,10 @@ def repairing(flow: Sender) -> float:
 
 @jit
 def growing(flow: Sender, now: LinkState, h: float) -> float:
-    """The time in round trips, within a step of ``h`` seconds, during which ACKs move the window.
+    """For how many round trips, within a step of ``h`` seconds, ACKs move the window.
 
-    ACKs do not move the window during a recovery or while the sender waits for its retransmission
-    timer. After a loss that the sender has not yet detected, the ACKs of packets sent before the
-    lost one still move the window. Later ACKs do not.
+    ACKs do not move the window during a recovery, or while the sender waits for its retransmission
+    timer. After a loss, only the ACKs of packets sent before the lost packet still move it.
     """
     acked = h / (flow.rtt + now.delay)
     g = acked
@@ -80,13 +76,13 @@ def growing(flow: Sender, now: LinkState, h: float) -> float:
 
 @jit
 def double(flow: Sender, g: float) -> None:
-    """Let slow start double the window over ``g`` round trips, at most up to ssthresh.
+    """Let the window grow in slow start during ``g`` round trips, at most up to ssthresh.
 
-    After a loss Tahoe sends again all packets from the first lost one on.  If in slow start every
-    other packet was lost, half of the packets that Tahoe sends again had arrived before.  Their
-    ACKs are duplicates, so the window grows by half per round trip instead of doubling.  When the
-    sender has reached the end of the packets sent before, one ACK acknowledges all of them and
-    releases a whole window.
+    Without delayed ACKs, the window doubles in each round trip. Tahoe's slow start after a loss may
+    be an exception. Tahoe sends again all packets from the first lost one on. If every other packet
+    was lost, half of these packets had arrived before. Their ACKs are duplicates, so the window
+    grows only by half per round trip. When Tahoe has sent all of them again, one ACK acknowledges
+    them and releases a whole window.
     """
     W = flow.cwnd
     per_trip = 1.5 if flow.resends_left > 0.0 else 2.0
@@ -99,10 +95,9 @@ def double(flow: Sender, g: float) -> None:
 
 @jit
 def move(flow: Sender, now: LinkState, g: float, smooth: bool) -> None:
-    """Change the window during ``g`` round trips as its law decides.
+    """Change the window during ``g`` round trips, by the rule of slow start or else by its law.
 
-    This is equation (S2) of the package ``sampled``. In slow start the rule of slow start decides
-    instead of the law.
+    This is equation (S2) of the package ``sampled``.
     """
     W, doubling, moving = flow.cwnd, flow.in_slow_start, g
     if flow.in_slow_start and flow.slow_start == UNTIL_LOSS:
@@ -124,10 +119,12 @@ def move(flow: Sender, now: LinkState, g: float, smooth: bool) -> None:
 
 @jit
 def send(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
-    """Send packets until the packets in flight are as many as the window allows.
+    """Let the packets in flight follow the window, in a step of ``h`` seconds.
 
-    This is equation (S3) of the package ``sampled``. If the window allows fewer packets than are in
-    flight, the flow sends fewer packets than ACKs arrive.
+    This is equation (S3) of the package ``sampled``. If the window has room, the flow sends
+    packets. If more packets are in flight than the window allows, the flow sends nothing, and ACKs
+    reduce their number. In a recovery the flow may send less than the window allows. While it waits
+    for its retransmission timer, it sends nothing.
     """
     allowed, n = allowed_in_flight(flow, smooth), flow.in_flight
     if flow.timeout_ends > now.time + h:
@@ -147,11 +144,15 @@ def send(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
 def grow(flows: Table[Sender], now: LinkState, h: float, smooth: bool) -> bool:
     """Advance windows and packets in flight by a step of ``h`` seconds.
 
-    The equations are (S2) and (S3) of the package ``sampled``. Some fields of each flow receive
-    values for this step. ``extra`` is the number of packets sent in addition to one per ACK, and
-    ``growth`` the window's growth in pkt/s. ``interval`` and ``still`` say when the window grew: by
-    one packet every ``interval`` seconds, until ``still`` seconds before the end of the step.
-    Returns whether any number of packets in flight changed.
+    The equations are (S2) and (S3) of the package ``sampled``. The function also stores for each
+    flow what happens in the step:
+
+    - ``extra`` is the number of packets that the flow sends in addition to one per ACK.
+    - ``growth`` is the growth of the window in pkt/s.
+    - ``interval`` is the number of seconds per packet of growth, while the window grows.
+    - ``still`` is the number of seconds at the end of the step in which the window does not grow.
+
+    Returns whether the packets in flight of any flow have changed.
     """
     moved = False
     for i in range(flows.shape[0]):

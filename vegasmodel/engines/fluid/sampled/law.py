@@ -16,10 +16,10 @@ from vegasmodel.support.machine_code import part
 
 
 def _chain(functions: list[Any]) -> Any:
-    """Make one compiled function of k and a ``Source`` from a list of functions.
+    """Combine several functions of a ``Source`` into one compiled function.
 
-    It calls function number k of the list with the ``Source``. To choose the function, it compares
-    k with each number in turn, so that the compiler can inline all functions of the list.
+    Its arguments are k and a ``Source``, and it calls function number k of the list. It finds this
+    function by a chain of comparisons, so that the compiler can inline all functions.
     """
 
     def link(k: int, function: Any, rest: Any) -> Any:
@@ -58,9 +58,9 @@ def source(flow: Sender, now: LinkState, smooth: bool) -> Source:
 
 @jit
 def drift(flow: Sender, now: LinkState, smooth: bool) -> float:
-    """The growth m of the window that its law wants, in packets per round trip.
+    """How much the flow's law wants the window to grow, in packets per round trip.
 
-    It is the m of equation (S2) of the package ``sampled``.
+    This is m in equation (S2) of the package ``sampled``.
     """
     f = source(flow, now, smooth)
     if flow.drift_at != 0:
@@ -79,10 +79,10 @@ def allowed_in_flight(flow: Sender, smooth: bool) -> float:
 
 @jit
 def cut(flow: Sender, now: LinkState, smooth: bool) -> float:
-    """The window after a loss, by the law's function ``cut``, or else by its factor ``decrease``.
+    """The window after a loss, by the law's function ``cut``, or else by the factor ``decrease``.
 
-    Also stores the window at the loss or, if the law has a function ``remember``, the number that
-    this function returns.
+    The field ``memory`` of the flow receives the result of the law's function ``remember``. If the
+    law has no such function, it receives the window before the cut.
     """
     f = source(flow, now, smooth)
     W = allowed_in_flight(flow, smooth)

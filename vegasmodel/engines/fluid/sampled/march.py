@@ -89,11 +89,11 @@ def march(
     flows: Table[Sender], state: Table[LinkState], end: float, link: Bottleneck,
     fraction: float, smooth: bool, until_fall: bool, out: Tally, grid: Floats, record: Floats,
 ) -> bool:  # fmt: skip
-    """Simulate up to time ``end``; with ``until_fall``, only until ACKs make a window fall.
+    """Simulate up to time ``end``; with ``until_fall``, only until a window jumps down.
 
-    Returns whether ACKs have made a window fall by a packet or more. ``fraction`` is the length of
-    a step divided by the shortest round trip. With ``smooth`` the law changes the window at every
-    instant, and windows are not rounded to packets.
+    A window jumps down if it falls by a packet or more at once, for example after a loss. Returns
+    whether this has happened. The usual length of a step is ``fraction`` of the shortest round
+    trip. With ``smooth`` windows are real numbers, and the law changes them at every instant.
     """
     now, fell = state[0], False
     trains = not smooth and meetings_matter(flows, link)

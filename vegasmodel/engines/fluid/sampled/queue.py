@@ -13,9 +13,9 @@ RATE_ERROR = 1e-12  # ... and of the rates in it, of the capacity
 def delay(flows: Table[Sender], now: LinkState, c: float) -> float:
     """The queueing delay s at which the sum R(s) of the flows' rates is the capacity c.
 
-    This is equation (S1) of the package ``sampled``. Newton's method solves 1/R(s) = 1/c. 1/R is a
-    concave function of s, so the method does not overshoot. If all RTTs are equal, 1/R is linear
-    and one step of the method is enough.
+    This is equation (S1) of the package ``sampled``. Newton's method solves 1/R(s) = 1/c. It is
+    applied to 1/R because this function is linear in s if all RTTs are equal, and nearly linear if
+    they differ little.
     """
     s = now.delay
     for _ in range(50):
@@ -53,12 +53,12 @@ def excess_rate(flows: Table[Sender], s_max: float, c: float) -> float:
 
 @jit
 def burst(flow: Sender, now: LinkState, c: float) -> float:
-    """Packets of the flow's burst that wait beyond those that the queueing delay contains.
+    """How many packets of the flow's burst wait without being counted in the queueing delay.
 
-    In slow start two packets arrive in the time in which the link sends one.  So in each round trip
-    the queue grows by the additional packets, which are a burst.  A recovery may also end with a
-    burst.  A part of the burst is contained in the growth of the queueing delay since the round
-    trip began; the function subtracts this part.
+    In slow start each ACK releases two packets, so more packets arrive than the link can send. The
+    additional packets of a round trip are the burst. A recovery may also end with a burst. Since
+    the round trip began, the queueing delay may have grown. This growth already counts a part of
+    the burst, which the function subtracts.
     """
     return max(flow.burst - c * max(now.delay - flow.round_delay, 0.0), 0.0)
 

@@ -14,7 +14,7 @@ WINDOW_ERROR = 1e-9  # packets: a window so near below a whole number of packets
 
 
 class Sender:
-    """The record of a flow's sender: its parameters and its state; seconds and packets."""
+    """The parameters and the state of a flow's sender, in seconds and packets."""
 
     rtt: float  # propagation delay T: the RTT in the empty network
     law: int  # index in ``BUILT_IN``, or -1 for a user's law

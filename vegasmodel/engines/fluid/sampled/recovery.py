@@ -32,8 +32,8 @@ def silent(flow: Sender) -> bool:
 def on_loss(flow: Sender, now: LinkState, smooth: bool) -> None:
     """Let the sender detect its losses.
 
-    The sender cuts its window. With ``smooth`` this is all. Otherwise the sender then begins a
-    recovery, or waits for its retransmission timer.
+    The sender cuts its window. With ``smooth`` windows are real numbers, and nothing else happens.
+    Otherwise the sender also begins a recovery, or it waits for its retransmission timer.
     """
     lost, W, left = flow.undetected, allowed_in_flight(flow, smooth), flow.detection_in
     flow.detection_in, flow.in_slow_start, flow.rounds_at_rest = 0.0, False, 0.0

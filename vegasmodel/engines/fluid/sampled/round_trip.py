@@ -13,14 +13,15 @@ from vegasmodel.engines.tables import Table, jit
 
 @jit
 def sample_delay(flows: Table[Sender], now: LinkState, h: float, c: float) -> float:
-    """Sum up for each sender the queueing delays of the packets that arrive in a step.
+    """Add up for each flow the queueing delays of the packets that it sends in a step.
 
-    Returns the number of packets of all flows in the step.  While the queue is short, the packets
-    of a round trip follow one another at the link's rate, as one train (Jacobson 1988,
-    self-clocking).  If a window grows, an ACK releases two packets.  Each such additional packet
-    delays the rest of the train by one transmission time, so on average a packet waits for half of
-    the additional packets of a round trip.  The additional packets of slow start are not counted
-    here but by the function ``queue.burst``.
+    Packets of a round trip follow one another at the link's rate, as one train (Jacobson 1988,
+    self-clocking). A growing window adds packets to the train, and each of these delays the rest of
+    the train by one transmission time. So on average a packet waits at least for half of the added
+    packets, or longer if the queue is long. Packets that the flow adds in its own slow start are
+    left out here, because ``queue.burst`` counts them.
+
+    Returns the number of packets of all flows in the step.
     """
     s, arrivals, growth = now.delay, 0.0, 0.0
     for i in range(flows.shape[0]):
@@ -45,9 +46,9 @@ def sample_delay(flows: Table[Sender], now: LinkState, h: float, c: float) -> fl
 def decide(flow: Sender, now: LinkState) -> None:
     """Let the law decide at the end of a round trip by how much the window changes.
 
-    Linux changes the window at once. ns-2 reduces the window at once, but spreads growth over the
-    next round trip.  TCP as in the papers, whose windows are real numbers, spreads both growth and
-    reduction.
+    - In Linux the window changes at once.
+    - In ns-2 it shrinks at once, but grows evenly over the next round trip.
+    - In TCP as in the papers it shrinks and grows evenly over the next round trip.
     """
     m = drift(flow, now, False)
     flow.round_drift = 0.0
@@ -81,10 +82,11 @@ def _decide_in_slow_start(flow: Sender, now: LinkState, smooth: bool) -> None:
 
 @jit
 def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
-    """Process the end of a sender's round trip.
+    """End a sender's round trip.
 
-    Slow start may end, and the law may decide how the window moves next.  The queueing delay
-    measured in this round trip is stored, because the ACKs of the next round trip report it.
+    Slow start may end, or the law may decide how the window moves next. The function also stores
+    the queueing delay that the sender has measured in this round trip. The ACKs of the next round
+    trip report it.
     """
     s, before = flow.acked_delay, flow.cwnd
     if flow.detection_in <= 0.0 and flow.timeout_ends <= now.time:
@@ -108,10 +110,10 @@ def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
 
 @jit
 def on_acks(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> int:
-    """Process the ACKs that arrive in a step; ``g`` is its length in round trips.
+    """Process the ACKs that reach a sender in a step of ``g`` round trips.
 
-    The sender may detect a loss, and its round trip may end.  Returns 1 if the sender has reacted
-    to losses, else 0.
+    The sender may detect a loss, or complete a round trip. Returns 1 if it reacts to a loss, else
+    0.
     """
     losses = 0
     if smooth and flow.measures_base:

@@ -1,9 +1,10 @@
 """Writes the state of senders and queue as an array of numbers, so that two states can be compared.
 
-The array contains everything that determines the future of a simulation, with one exception. The
-packets of a flow that travel close together form a train (``trains.py``). The array does not say
-where on their path the trains are. This matters only while the windows do not fill the link. Which
-packets are lost is then random, so states are not expected to return.
+A search for periodic motion looks for a state that returns. The array contains everything that
+determines the future of a simulation, with one exception: it does not say where on their path the
+trains are. A train consists of the packets of one flow that travel close together (``trains.py``).
+Trains matter only while the windows do not fill the link. Random numbers then decide which packets
+are lost, so no state is expected to return.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ SIZE = LOSSES + len(_MOVING) + 2  # numbers of each flow, at most
 
 @jit
 def write_state(out: Floats, flows: Table[Sender], state: Table[LinkState]) -> int:
-    """Write all numbers of the state of senders and queue into ``out``; returns how many they are.
+    """Write the state of senders and queue into ``out``, as numbers; returns how many they are.
 
-    The first numbers are how many packets each flow has lost.
+    First comes for each flow the number of packets that it has lost.
     """
     n, senders, now = 0, memory(flows), Now(state[0].time, 0.0, 1.0)
     for i in range(flows.shape[0]):

@@ -1,15 +1,15 @@
 """Drops packets where the trains of several flows meet, although the link is idle at other times.
 
-While the windows do not fill the link, the packets of a window do not spread over the round trip.
-ACKs return at the rate at which the link sent the packets (Jacobson 1988, self-clocking). So the
-packets in flight stay together: they form a train, which passes the queue once per round trip
-(Zhang, Shenker and Clark 1991, clustering). Trains of flows with different RTTs meet now and then.
-Then packets arrive faster than the link sends them, and a small buffer overflows.
+A train consists of the packets that one flow has in flight. While the windows do not fill the link,
+these packets stay close together, because ACKs return at the rate at which the link sent the
+packets (Jacobson 1988, self-clocking). The train passes the queue once per round trip (Zhang,
+Shenker and Clark 1991, clustering). Trains of flows with different RTTs sometimes meet at the
+queue. Then packets arrive faster than the link sends them, and a small buffer overflows.
 
-A train has a front (its first packet), an end (its last packet), and n packets, which arrive at an
-even rate. While the windows do not fill the link, the equation of the package ``sampled`` for the
-queueing delay gives 0. So this module has a queue of its own, with q packets, for the trains that
-meet. It delays the front and the end of a train by q/c seconds, where c is the capacity.
+The package ``sampled`` computes the queueing delay from the windows. While the windows do not fill
+the link, this delay is 0. So this module counts separately how many packets, q, wait because trains
+meet. The first and the last packet of a train each wait q/c seconds, where c is the capacity.
+Between these two the packets of the train arrive at an even rate.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ def meetings_matter(flows: Table[Sender], link: Bottleneck) -> bool:
     """Whether trains of packets can meet at the queue and fill the buffer.
 
     A train is the packets in flight of one flow, which stay together while the windows do not fill
-    the link.  The result is True if all these conditions hold:
+    the link. The result is True if all these conditions hold:
 
-    - Some RTTs differ.
-    - The buffer is smaller than what the link sends in the longest RTT.  While the windows do not
-      fill the link, fewer packets than this are in flight.  So trains cannot fill a larger buffer.
-    - Some flow is not Vegas.  If all are, their trains grow slowly, and stretch when they meet,
-      until the windows fill the link.
-    - There are at most ``MOST`` flows.
+    - The RTTs are not all equal. Trains of equal RTTs keep their distance and do not meet.
+    - The buffer holds less than the link sends in the longest RTT. A larger buffer cannot become
+      full: it has room for all packets in flight, while the windows do not fill the link.
+    - Some flow is not Vegas. Trains of Vegas grow so slowly that they do not fill the buffer.
+    - There are at most ``MOST`` flows. More trains overlap so often that packets arrive almost
+      evenly.
     """
     differ, grows, longest = False, False, 0.0
     for i in range(flows.shape[0]):
@@ -60,16 +60,16 @@ def begins(flow: Sender, now: LinkState, t: float, wait: float, link: Bottleneck
     """Begin the train of packets whose first packet arrives at the queue at time ``t``.
 
     A train is the packets in flight of one flow. Its first packet waits ``wait`` seconds in the
-    queue. Returns False if no packet arrives at ``t``, for example because ACKs release nothing
-    just after a cut; the first packet then comes later.
+    queue. Returns False if no packet arrives at ``t``. This happens for example just after the
+    window is cut, when ACKs release no packets; the train then begins later.
 
-    From one round trip to the next the train keeps its length in seconds. But this length is at
-    least the time that the link needs to send the train's packets. In slow start and in a recovery
-    from several losses it is equal to this time.
+    A train takes as many seconds to pass as in the last round trip, but at least as many as the
+    link needs to send its packets. In slow start, and in a recovery from several losses, it takes
+    just this least time.
 
-    If the sender waits a random time, up to J seconds, before each packet, without changing their
-    order, a train grows by J/2 per round trip on average. The reason is that the first packet waits
-    J/2 on average, but the longest wait among the following packets is nearly J.
+    A sender may wait a random time of up to J seconds before each packet. Its train then grows by
+    J/2 per round trip on average: the first packet is late by J/2 on average, but the last by
+    nearly J.
     """
     n = flow.in_flight - flow.undetected
     if n < 0.5:
@@ -97,11 +97,15 @@ def drop_where_trains_meet(
 ) -> None:
     """Drop packets because trains of packets meet at a full queue.
 
-    The number of drops is ``over``, randomly rounded up or down to a whole number. They occur
-    ``ago`` seconds before the end of this step. For each drop, two flows whose trains arrive now
-    are drawn at random. Of two packets that arrive between two departures from the full queue, the
-    later one is lost, as in ``drops.loser``. Trains of equal RTTs keep their distance and do not
-    meet. So nothing is dropped if all trains that arrive have the same RTT.
+    A train is the packets in flight of one flow. The number of drops is ``over``, randomly rounded
+    up or down to a whole number. They occur ``ago`` seconds before the end of this step.
+
+    For each drop, two flows whose trains arrive now are drawn at random. A departure from the full
+    queue makes room for one packet. One packet of each of the two flows arrives before the next
+    departure, and the later of them is lost.
+
+    Trains of equal RTTs keep their distance and do not meet. So nothing is dropped if all trains
+    that arrive have the same RTT.
     """
     low, high = np.inf, 0.0
     for i in range(flows.shape[0]):
@@ -138,10 +142,11 @@ def arriving(flows: Table[Sender], now: LinkState, but: int) -> int:
 
 @jit
 def place(flow: Sender, now: LinkState, link: Bottleneck) -> float:
-    """The time from a departure at the queue to the next arrival of a packet of the train.
+    """The time from a departure from the queue until the train's next packet arrives.
 
-    The unit is the time in which the link sends a packet. Without random waits, the packets of a
-    train follow one another at the link's rate, so each arrives at the same time after a departure.
+    The unit is the time in which the link sends a packet. The packets of a train follow one another
+    at the link's rate, so this time is the same for all of them. It varies only if the sender waits
+    a random time before each packet.
     """
     return (flow.phase + link.max_wait * draw(now)) % 1.0
 
@@ -173,13 +178,16 @@ def change_rate(now: LinkState, r: float, c: float, trains: int) -> None:
 def meet(flows: Table[Sender], now: LinkState, link: Bottleneck, h: float) -> None:
     """Move the trains on by ``h`` seconds; drop packets where trains meet at a full buffer.
 
-    Let r_i be the rates of the trains that arrive. The queue q grows at the sum of r_i less the
-    capacity c. A train that others have stretched has gaps: in each transmission time a packet
-    arrives with probability r_i/c. So the number of packets that arrive in a time t has the
-    variance r_i (1 - r_i/c) t. If several trains arrive, a normal random number of mean 0 is added
-    to q. Its variance is the sum of the trains' variances.
+    A train is the packets in flight of one flow. Let r_i be the rates at which trains arrive at the
+    queue, and c the capacity. The queue q grows at the sum of r_i minus c.
 
-    While the windows fill the link on average, the functions in ``drops`` drop packets instead.
+    A train that others have stretched has gaps: in the time in which the link sends a packet, a
+    packet of the train arrives with probability r_i/c. The number of its packets that arrive in a
+    time t then has the variance r_i (1 - r_i/c) t. If several trains arrive and the buffer is
+    nearly full, a normal random number of mean 0 is added to q. Its variance is the sum of the
+    trains' variances.
+
+    If the windows fill the link, nothing is dropped here: the module ``drops`` does that.
     """
     c, stop, fills = link.capacity, now.time + h, now.delay > 0.0
     while now.trains_due <= stop:
