@@ -35,11 +35,10 @@ CHUNK = 4096  # partial sums: the order of additions, so the bits, do not depend
 WIDTH = 6  # partial sums of a chunk
 LIMIT = 220  # passes: quadratic steps, halvings of the exponent range in the worst case
 ROUGH_LIMIT = 60
-# The iteration for the unknown g has two stages. ROUGH_STEP is for the first stage, which computes
-# in float64, LAST_STEP for the second, which uses twice as many digits. A stage ends when a step
-# changes g by at most d g. The relative error of g is then about d^2 if the steps converge
-# quadratically, and about d^3 if they converge cubically. So each constant gives d for both cases:
-# (quadratic, cubic).
+# When Newton's method ends: a step has changed the unknown g by a fraction of g of at most these
+# numbers. The first number is for quadratic convergence, the second for cubic convergence, which
+# needs fewer steps. ROUGH_STEP is for the stage in float64, LAST_STEP for the stage after it, which
+# computes with twice as many digits.
 ROUGH_STEP = (3e-5, 1e-2)
 LAST_STEP = (3e-9, 1e-6)
 UNIT = 2.0**-53

@@ -77,7 +77,7 @@ def _kinds(function: Callable[..., Any]) -> dict[str, Kind | None]:
 
 
 def _kind(hint: Any) -> Kind | None:
-    """The kind of argument that a type annotation allows; ``None`` if it allows anything."""
+    """The ``Kind`` of values that a type annotation allows; ``None`` if it allows any value."""
     if hint in (Any, object, inspect.Parameter.empty):
         return None
     if hint in _PLAIN:

@@ -257,13 +257,11 @@ class Search:
         self.miss(np.concatenate([root.x[good], *(end[good] for end in root.bracket)]))
 
     def _solution(self, low: int, high: int) -> Solution:
-        """The solution for neighbouring tried values of the field that all meet the target.
+        """One solution for a row of tried values, number ``low`` to ``high``, that meet the target.
 
-        ``low`` and ``high`` are the indices of the first and the last of these values.
-
-        The solution is the value whose answer is nearest to the target. If the values span a wide
-        interval, the scenario's own value of the field is preferred, if it is one of them. A wide
-        interval is also recorded in the solution (``interval``), with a note.
+        It has the value of the field whose answer is nearest to the target. If the row spans a wide
+        interval, the solution also has this interval and a note. It then has the scenario's own
+        value of the field, if this value is in the row.
         """
         inside = range(low, high + 1)
         own = self.field.of(self.scenario)

@@ -215,14 +215,13 @@ def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Arr
     below = jnp.minimum(low, p.max_window) > W
     grows = below & (up < jnp.minimum(low, p.max_window))
     on_low = below & ~grows & (low <= p.max_window)
-    # If Vegas's backlog reaches a threshold from below in this step (alpha, or gamma in slow
-    # start), the window W stops growing. If alpha = beta, W then changes with the queueing delay,
-    # so that the backlog stays at the threshold. If alpha < beta, W stays at the value `met` that
-    # it has when the backlog reaches the threshold.
-    # To find this moment, let L be the window with a backlog at the threshold, and g = W/L - 1. The
-    # code computes g at the start of the step (g0 < 0), and at its end if W never stopped growing
-    # (g1 > 0). It interpolates g linearly. So W reaches L after the fraction -g0/(g1 - g0) of the
-    # step.
+    # A growing Vegas window W stops when its backlog reaches the threshold alpha (in slow start,
+    # gamma). If alpha = beta, W then follows the queueing delay and keeps the backlog at alpha. If
+    # alpha < beta, W stays at the value `met` that it has at this moment.
+    # The moment is found by linear interpolation. L is the window whose backlog is the threshold,
+    # and g = W/L - 1, so the moment is that at which g = 0. g0 < 0 is g at the start of the step.
+    # g1 > 0 would be g at its end if W grew throughout the step. So g is 0 after the fraction
+    # -g0/(g1 - g0) of the step.
     e = jnp.where(y.in_slow_start, p.gamma, p.lower)
     falling = on_low & (p.lower < p.upper)
     g0 = (

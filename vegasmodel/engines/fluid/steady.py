@@ -154,8 +154,9 @@ def _repeats(motion: _Motion, end: float) -> LimitCycle | None:
     The state is recorded each time a window falls. As many falls must lie between the first and the
     second occurrence of the state as between the second and the third.
 
-    Returns the steady state. If none is found before time ``end``, the result is None. But if the
-    windows have only grown until then, the result is a steady state whose averages are NaN.
+    Returns the steady state, or None if none is found before time ``end``. There is one exception:
+    if the windows have only grown until then, a longer search would not help. The result is then a
+    ``LimitCycle`` whose averages are NaN.
     """
     seen: dict[bytes, list[tuple[int, _State]]] = {}
     section, came, due, tally = 0, 0, 0, empty_tally(motion.n)

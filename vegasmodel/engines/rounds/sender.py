@@ -337,8 +337,9 @@ def _next_interval(f: Sender, ring: Table[Parcel], holes: Floats, now: float, st
 def _parcel_arrives(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> None:
     """Process the next packets of the group ``p``, and their ACKs.
 
-    If the sender's random wait, the delay of an ACK, or the retransmission timer ends before the
-    first of these ACKs arrives, the function handles only that event.
+    Three events may come before the first of these ACKs: the sender may send, because its random
+    wait (``send_jitter``) is over; the receiver's timer for delayed ACKs expires; or the
+    retransmission timer expires. The function then handles only that event.
     """
     first = now + max(p.back - now, 0.0) / p.count
     if _next_wait_end(f) < min(first, f.deadline):

@@ -7,9 +7,10 @@ Shenker and Clark 1991, clustering). Trains of flows with different RTTs sometim
 queue. Then packets arrive faster than the link sends them, and a small buffer overflows.
 
 The package ``sampled`` computes the queueing delay from the windows. While the windows do not fill
-the link, this delay is 0. So this module counts separately how many packets, q, wait because trains
-meet. The first and the last packet of a train each wait q/c seconds, where c is the capacity.
-Between these two the packets of the train arrive at an even rate.
+the link, this delay is 0. So this module counts separately how many packets wait because trains
+meet. It follows the first and the last packet of each train. If such a packet finds q packets in
+the queue, it waits for q/c seconds, where c is the capacity. The other packets of the train are
+taken to arrive evenly between these two.
 """
 
 from __future__ import annotations
