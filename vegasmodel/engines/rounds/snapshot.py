@@ -104,11 +104,11 @@ LEFT_OUT = {
         "mark_acks"
     ),
     "hop": _words(
-        "flow link data last work precedes lead early to_next ring room most latest head idle"
+        "flow link data last work precedes wire lead early to_next ring room most latest head idle"
     ),
     "link": _words(
         "capacity buffer discipline loss_hazard min_threshold max_threshold max_probability weight "
-        "ecn mark_limit gentle mixed largest smallest oldest rows whole fluid_rows partner "
+        "ecn mark_limit gentle mixed largest smallest leaving oldest rows whole fluid_rows partner "
         "class_weight shift instant lateness foreseen sampled warm handshake_excess "
         "handshake_leaves arrived lost served even area mark_area mark_now seat memory counted "
         "noted"
