@@ -250,3 +250,18 @@ def test_two_links_in_step(
     assert found.throughput_se is not None
     error = np.abs(found.throughput - np.array(measured))
     assert np.all(error < 3.0 * np.hypot(found.throughput_se, se))
+
+
+def test_the_first_second_is_in_step_too() -> None:
+    """ns-2's clock rounds the times of the first second more finely than those of the next.
+
+    Both sources start at 0, and the run is not random.  ns-2's windows stay as they are after 2 s.
+    With the rounding of later times throughout, the rates would be 225.7 and 440.9.
+    """
+    flows = (
+        Flow("vegas", 0.05, name="far", variant="ns2", alpha=2.0, beta=2.0, send_jitter=0.0),
+        Flow("vegas", 0.02, name="near", variant="ns2", alpha=2.0, beta=4.0, send_jitter=0.0),
+    )
+    link = Link("8 Mbit/s", buffer="2 BDP", delay=0.001)
+    scenario = Scenario((link,), flows, packet_size=1500.0, run=Run(100.0, 10.0))
+    np.testing.assert_allclose(answer(scenario).throughput, [261.6, 405.1], rtol=0.005)

@@ -32,6 +32,7 @@ from vegasmodel.engines.rounds.sender import plan
 from vegasmodel.engines.rounds.state import (
     CONNECTED,
     DATA,
+    FIRST_BINADE,
     OPEN,
     REST,
     START,
@@ -515,7 +516,7 @@ def march(
             continue
         while now >= limit and binade + 1 < grid.shape[0]:
             binade += 1
-            limit = 2.0**binade
+            limit = 2.0 ** (binade + FIRST_BINADE)
             _set_rounding(net, grid[binade])
         before = cwnd_packets(f)
         fits = (

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel.engines.rounds.state import DROPTAIL, HOP, LINK, RED
+from vegasmodel.engines.rounds.state import DROPTAIL, FIRST_BINADE, HOP, LINK, RED
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import (
     access_leg,
@@ -33,7 +33,7 @@ from vegasmodel.scenario import Flow, Link, Member, RateDelay, Red, Scenario
 
 BISECTIONS = 40
 FEW_PACKETS = 256  # in a pipe with its buffer, where it matters most which packet comes first
-BINADES = 20  # of the clock, up to 2^19 s
+BINADES = 32  # of the clock, up to 2^19 s
 UNIT = 1e-7  # packets: what a unit of the clock between 256 and 512 s is magnified to
 OWN = 8.0  # units of the clock: our own rounding errors are smaller
 INSTANT = 1e-8  # packets: what a queue serves in an instant, at most
@@ -425,10 +425,11 @@ def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
     of these rounding errors decides whether the arrival or the departure comes first, and so whose
     packet finds the buffer full. This can last for minutes.
 
-    Row k is for times between 2^(k-1) and 2^k seconds. It contains, in this order: the capacity of
-    each queue; for each queue the time, in transmission times, below which two moments count as one
-    (``Queue.instant``), as they do in ns-2; the size of a packet at each hop, so that each size has
-    a transmission time of its own rounding; and each hop's delay to the next queue.
+    Row k is for times between 2^(b-1) and 2^b seconds, where b is k + ``FIRST_BINADE``. It
+    contains, in this order: the capacity of each queue; for each queue the time, in transmission
+    times, below which two moments count as one (``Queue.instant``), as they do in ns-2; the size of
+    a packet at each hop, so that each size has a transmission time of its own rounding; and each
+    hop's delay to the next queue.
 
     The rounding errors in the table are those of ns-2, but enlarged, so that they exceed the
     rounding errors of this simulator itself. They are still smaller than the difference between two
@@ -438,7 +439,7 @@ def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
     links, hops = way.links, way.hops
     if np.any(links["partner"] >= 0) or not link_stack(scenario).scheduled_ties:
         return np.zeros((0, 2))
-    units = 2.0 ** (np.arange(BINADES)[:, None] - 53)
+    units = 2.0 ** (np.arange(BINADES)[:, None] + FIRST_BINADE - 53)
     scale = UNIT / links["capacity"].max() / 2.0**-44
 
     def rounded(delays: Floats) -> Floats:

@@ -31,6 +31,7 @@ apart = functools.partial(jit, apart=True)  # a step of many callers, needed in 
 # what a third duplicate ACK starts, by the places of ``laws.law.Recovery``
 SCOREBOARD, HOLE_BY_HOLE, ONE_HOLE, SLOW_START = range(4)
 DROPTAIL, RED = range(2)
+FIRST_BINADE = -12  # of ns-2's clock: 2^-12 s, before which it rounds all times alike here
 OPEN, RECOVERY = range(2)
 DATA, TIMER, START, CONNECTED, REST = range(5)  # what a flow's next event is
 RETRANSMIT, TAIL_PROBE, REORDERING = range(3)  # what its timer is set for
