@@ -55,6 +55,7 @@ class Sender(Mechanisms):
     decrease: float
     max_window: float
     first_window: float
+    syn_in_window: bool  # packet 0 is the SYN: it does not count as delivered
     syn: float  # size of a handshake's packets, in data packets; 0: no handshake
     # the rules that move its window; those of a user's law have addresses (``engines/outside.py``)
     rules: int  # number of the set of rules (``rules.py``); 0: those at the addresses below
