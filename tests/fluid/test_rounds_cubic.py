@@ -317,3 +317,23 @@ def test_cubic_takes_from_vegas_by_rounds_what_it_takes_in_ns3() -> None:
     """The fifth case: python -m benchmarks.accuracy_cubic --engine ns3 --against vegas."""
     rates = answer(in_ns3(case("vegas", 4))).throughput
     assert abs(rates[0] / rates.sum() - 818 / (818 + 319)) < BAR
+
+
+@pytest.mark.parametrize(
+    ("rtt", "measured", "se"), [(0.1, 665.61, 0.10), (0.2, 468.1, 5.8)], ids=["100 ms", "200 ms"]
+)
+def test_cubic_alone_under_red(rtt: float, measured: float, se: float) -> None:
+    """ns-2's throughput: 10 runs.
+
+    RED drops packets during a whole round trip, so a second recovery follows the first one. At its
+    beginning more than a window is in flight, and ns-2's CUBIC sends nothing at first. After 200 ms
+    more than three ranges of packets have arrived, and it sends most of them again.
+    """
+    link = Link("10 Mbit/s", buffer=50.0, delay=0.001, queue=Red(5.0, 15.0))
+    flow = Flow("cubic", rtt)
+    run = Run(240.0, 50.0, start_jitter=1.0)
+    found = answer(Scenario((link,), (flow,), packet_size=1500.0, run=run), runs=6)
+    assert found.throughput is not None
+    assert found.throughput_se is not None
+    margin = 3.0 * np.hypot(found.throughput_se, se) + 0.01 * measured
+    assert abs(found.throughput[0] - measured) < margin[0]

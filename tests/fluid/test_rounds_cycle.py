@@ -89,7 +89,7 @@ def alike(law: str, n: int, rtt: float, capacity: float, buffer: float) -> Scena
     [
         alike("reno", 3, 0.08, 1000.0, 20.0),
         alike("sack", 4, 0.055, 302.0, 4.0),
-        alike("sack", 4, 0.105, 196.0, 42.0),
+        alike("sack", 4, 0.105, 196.0, 43.0),
     ],
     ids=["three Reno", "four SACK", "four SACK in a long queue"],
 )

@@ -14,7 +14,7 @@ from vegasmodel.engines.rounds.state import FLOW
 from vegasmodel.engines.rounds.timer import arm, back_off, syn_acknowledged
 from vegasmodel.laws import find
 from vegasmodel.queues import DropTail
-from vegasmodel.scenario import Link, Red, Run, Scenario
+from vegasmodel.scenario import Flow, Link, Red, Run, Scenario
 
 
 def _scenario(law: str, link: Link, rtt: float, size: float, alpha: float = 1.0) -> Scenario:
@@ -111,3 +111,32 @@ def test_the_burst_of_a_first_window_does_not_end_slow_start(first: int, after: 
     top = int(np.argmax(seen))
     assert seen[top] in (2 * first, 4 * first)
     assert seen[top:].min() == after
+
+
+# law, whether ACKs are delayed, packets; when the flow is done in ns-2, seconds
+DONE = (
+    ("vegas", False, 11, 0.2016),
+    ("vegas", True, 1, 0.0400),
+    ("vegas", True, 11, 0.4408),
+    ("cubic", False, 1, 0.0401),
+    ("cubic", False, 11, 0.1234),
+    ("cubic", True, 11, 0.2626),
+    ("cubic", True, 100, 0.3786),
+)
+
+
+@pytest.mark.parametrize(("law", "delayed", "size", "done"), DONE)
+def test_the_first_packet_of_a_short_flow(law: str, delayed: bool, size: int, done: float) -> None:
+    """Vegas sends no SYN, CUBIC's window counts it, and the receiver answers packet 0 at once."""
+    flow = Flow(
+        law,
+        0.04,
+        variant="ns2",
+        size=float(size),
+        delayed_ack=delayed,
+        send_jitter=0.0,
+    )
+    runs = Run(20.0, 0.0, ns2_defaults="2.35")
+    found = answer(Scenario((Link("10 Mbit/s", buffer=100.0, delay=0.001),), (flow,), run=runs))
+    assert found.throughput is not None
+    assert size / found.throughput[0] == pytest.approx(done, abs=1e-3)

@@ -184,6 +184,35 @@ def test_who_cannot_lock_is_not_asked_twice() -> None:
     assert phases.effects(alone, answer(alone)) == Assumption("phase-effects", True)
 
 
+def test_vegas_flows_that_lose_packets_can_lock() -> None:
+    """The buffer is too small for six Vegas flows.
+
+    ns-2's last flow, which starts at 10 s, gets 3.1 packets/s if they do not wait, and 161 if they
+    wait up to a transmission time (the mean of five runs).
+    """
+    starts, alphas = (0.0, 5.0, 2.0, 3.0, 4.0, 10.0), (3.0, 1.0, 1.0, 2.0, 3.0, 2.0)
+    betas = (3.0, 3.0, 3.0, 4.0, 3.0, 4.0)
+    flows = tuple(
+        Flow(
+            "vegas",
+            0.01,
+            name=f"v{i}",
+            start=start,
+            alpha=alpha,
+            beta=beta,
+            variant="ns2",
+            send_jitter=0.0,
+        )
+        for i, (start, alpha, beta) in enumerate(zip(starts, alphas, betas, strict=True))
+    )
+    link = Link("10 Mbit/s", buffer=20.0, delay=0.002)
+    found = predict(Scenario((link,), flows, packet_size=1500.0, run=Run(240.0, 20.0)), "rounds")
+    (note,) = (a for a in found.assumptions if a.name == "phase-effects")
+    assert note.holds is False
+    random, locked = (float(part.split()[-1]) for part in note.detail.split("; ")[:2])
+    assert locked < 30.0 < 130.0 < random
+
+
 def test_as_many_runs_as_the_scenario_says_or_as_are_needed() -> None:
     asked = two_sacks(5e-4)
     free = dataclasses.replace(asked, run=dataclasses.replace(asked.run, runs=None))

@@ -91,13 +91,14 @@ def test_packets_are_conserved_at_every_queue(scenario: Scenario, parts: int) ->
     # nothing arrives in a queue's past
     assert np.all(links["lateness"] <= 1e-9)
     assert np.all(flows["delivered"] + flows["lost"] <= flows["sent"] + 1e-6)
-    assert np.all(links["served"] <= links["capacity"] * 15.0 * (1 + 1e-9))
+    # sizes and capacities follow the roundings of ns-2's clock, enlarged (``route.roundings``)
+    assert np.all(links["served"] <= links["capacity"] * 15.0 * (1 + 1e-7))
     lost = links["lost"].sum()
     bytes_of_acks = (scenario.ack_size, scenario.ack_size + 24.0)  # with up to three SACK blocks
     low, high = (b / scenario.packet_size * flows["acks_lost"].sum() for b in bytes_of_acks)
     data = (flows["lost"] * hops["work"][flows["hop"]]).sum()
-    assert data + low <= lost * (1 + 1e-9)
-    assert lost <= (data + high) * (1 + 1e-9)
+    assert data + low <= lost * (1 + 1e-7)
+    assert lost <= (data + high) * (1 + 1e-7)
 
 
 def test_a_timer_that_runs_out_while_acks_are_on_their_way_fires_in_time() -> None:

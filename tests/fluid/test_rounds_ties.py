@@ -13,7 +13,7 @@ from vegasmodel.engines.rounds.route import routes
 from vegasmodel.engines.rounds.run import Simulation
 from vegasmodel.engines.rounds.state import LINK, array
 from vegasmodel.engines.rounds.stock import count, transmit
-from vegasmodel.scenario import Link, Run, Scenario
+from vegasmodel.scenario import Flow, Link, Run, Scenario
 
 
 @pytest.mark.parametrize(("precedes", "stay"), [(0, 1.0), (1, 0.0)])
@@ -161,3 +161,107 @@ def test_sack_blocks_lengthen_acks_on_the_way_back(
     sources["boot_time"] = np.array(clocks)[sources["member"]]
     status, _ = simulation.proceed()
     np.testing.assert_array_equal(simulation.totals(status).flows["lost"], lost)
+
+
+# capacity, buffer; law, RTT in s and packet size in B of each flow; ns-2's throughputs: 10 runs
+SIZES = (
+    ("5 Mbit/s", 50, (("reno", 0.04, 1000), ("reno", 0.04, 500)), (535.1, 175.5), (1.7, 3.1)),
+    ("5 Mbit/s", 20, (("vegas", 0.04, 1500), ("newreno", 0.04, 500)), (266.2, 451.3), (0.0, 0.0)),
+    (
+        "2 Mbit/s",
+        10,
+        (("reno", 0.06, 1500), ("reno", 0.06, 500), ("reno", 0.06, 1000)),
+        (114.3, 33.1, 50.2),
+        (1.7, 1.9, 1.7),
+    ),
+)
+
+
+@pytest.mark.parametrize(("capacity", "buffer", "sources", "measured", "se"), SIZES)
+def test_packets_of_several_sizes_in_step(
+    capacity: str,
+    buffer: int,
+    sources: tuple[tuple[str, float, int], ...],
+    measured: tuple[float, ...],
+    se: tuple[float, ...],
+) -> None:
+    """Each size has a transmission time that ns-2's clock rounds in its own way."""
+    flows = tuple(
+        Flow(law, rtt, name=f"f{i}", variant="ns2", packet_size=f"{size} B", send_jitter=0.0)
+        for i, (law, rtt, size) in enumerate(sources)
+    )
+    link = Link(capacity, buffer=float(buffer), delay=0.001)
+    found = answer(Scenario((link,), flows, run=Run(100.0, 20.0, start_jitter=0.1)), runs=5)
+    assert found.throughput is not None
+    assert found.throughput_se is not None
+    error = np.abs(found.throughput - np.array(measured))
+    assert np.all(error < 3.0 * np.hypot(found.throughput_se, se) + 0.01 * np.array(measured))
+
+
+# capacity, packet size in B; law and RTT of the flow over both links, and of one over each link;
+# ns-2's throughputs: 10 runs
+LOTS = (
+    (
+        "10 Mbit/s",
+        1500,
+        0.001,
+        (("vegas", 0.06), ("reno", 0.06), ("cubic", 0.06)),
+        (167.4, 566.5, 655.0),
+        (3.3, 3.6, 3.3),
+    ),
+    (
+        "5 Mbit/s",
+        1000,
+        0.002,
+        (("reno", 0.08), ("reno", 0.08), ("reno", 0.08)),
+        (147.7, 356.5, 365.4),
+        (2.7, 2.2, 3.5),
+    ),
+    (
+        "5 Mbit/s",
+        1500,
+        0.002,
+        (("reno", 0.06), ("reno", 0.08), ("reno", 0.04)),
+        (95.3, 237.4, 248.8),
+        (4.0, 4.6, 4.9),
+    ),
+)
+
+
+@pytest.mark.parametrize(("capacity", "size", "delay", "sources", "measured", "se"), LOTS)
+def test_two_links_in_step(
+    capacity: str,
+    size: int,
+    delay: float,
+    sources: tuple[tuple[str, float], ...],
+    measured: tuple[float, ...],
+    se: tuple[float, ...],
+) -> None:
+    """The order of scheduling, the rounded times and ACKs that meet count at each of the links."""
+    links = tuple(Link(capacity, name=f"l{j}", buffer=10.0, delay=delay) for j in range(2))
+    paths = (("l0", "l1"), ("l0",), ("l1",))
+    flows = tuple(
+        Flow(law, rtt, name=f"f{i}", variant="ns2", send_jitter=0.0, path=paths[i])
+        for i, (law, rtt) in enumerate(sources)
+    )
+    run = Run(100.0, 20.0, start_jitter=0.1)
+    found = answer(Scenario(links, flows, packet_size=float(size), run=run), runs=5)
+    assert found.throughput is not None
+    assert found.throughput_se is not None
+    error = np.abs(found.throughput - np.array(measured))
+    assert np.all(error < 3.0 * np.hypot(found.throughput_se, se))
+
+
+def test_the_first_second_is_in_step_too() -> None:
+    """ns-2's clock rounds the times of the first second more finely than those of the next.
+
+    Both sources start at 0, and the run is not random.  ns-2's windows stay as they are after 2 s.
+    With the rounding of later times throughout, the rates would be 225.7 and 440.9.
+    """
+    flows = (
+        Flow("vegas", 0.05, name="far", variant="ns2", alpha=2.0, beta=2.0, send_jitter=0.0),
+        Flow("vegas", 0.02, name="near", variant="ns2", alpha=2.0, beta=4.0, send_jitter=0.0),
+    )
+    link = Link("8 Mbit/s", buffer="2 BDP", delay=0.001)
+    scenario = Scenario((link,), flows, packet_size=1500.0, run=Run(100.0, 10.0))
+    np.testing.assert_allclose(answer(scenario).throughput, [261.6, 405.1], rtol=0.005)

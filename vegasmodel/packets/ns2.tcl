@@ -327,8 +327,10 @@ proc plus {one two} {
 }
 
 # Three counters: data packets acknowledged cumulatively (without the SYN), retransmitted, sent.
+# Vegas sends no SYN (tcp-vegas.cc has an output() of its own), so its packet 0 carries data.
 proc counters {a} {
-    set acked [expr {[$a set ack_] + 1 - [$a set syn_]}]
+    set syn [expr {[$a info class] eq "Agent/TCP/Vegas" ? 0 : [$a set syn_]}]
+    set acked [expr {[$a set ack_] + 1 - $syn}]
     return "[expr {$acked > 0 ? $acked : 0}] [$a set nrexmitpack_] [$a set ndatapack_]"
 }
 

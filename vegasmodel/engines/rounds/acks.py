@@ -54,7 +54,7 @@ def add_hole(
     - the number of the first packet after it;
     - the time at which its first packet was sent;
     - the time at which the packet before it was sent;
-    - 1 if Linux knows that it is lost, else 0;
+    - 1 if Linux knows that it is lost, else 0; for ns-2's CUBIC see ``losses.forgotten``;
     - the number of its first packet that has not been retransmitted.
     """
     if first < f.received:

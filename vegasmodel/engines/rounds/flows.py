@@ -87,7 +87,7 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     checks = runs.overdue_checks and law.overdue_checks
     record["places"] = np.floor(group.max_window) if checks else math.inf
     record["ecn_capable"] = not own
-    if runs.handshake and not own:
+    if runs.handshake and not own and not _syn_in_window(law, runs):
         size = scenario.ack_size if runs.syn_is_ack else runs.header
         record["syn"] = size / scenario.packet_size
     record["first_window"], record["rto"] = runs.first_window, runs.first_rto
@@ -119,9 +119,23 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     waits = "noise_wait" if group.delay_noise > 0.0 and not long else "jitter"
     record["queue_wait" if runs.waits_in_queue else waits], record["waits_long"] = wait, long
     record["delayed_ack"], record["quick_acks_left"] = group.delayed_ack, runs.quick_acks
+    if own or _syn_in_window(law, runs):  # packet 0 carries data or is a SYN: SYN_immediate_ack_
+        record["quick_acks_left"] = max(runs.quick_acks, 1.0)
+    record["syn_in_window"] = _syn_in_window(law, runs)
     record["receiver_rtt"] = record["rtt"]
     record["noise"], record["slack"] = group.delay_noise, 4.0 * access_leg(scenario, member)
     record["event"], record["finished"] = START, NEVER
+
+
+def _syn_in_window(law: Law, runs: Stack) -> bool:
+    """Whether the SYN is the first packet of the window, and the second one does not wait for it.
+
+    ns-2's CUBIC begins so with the defaults of 2.35, because its agent has a window of its own
+    (``linux_.snd_cwnd`` in tcp-linux.cc). The window of other agents is 1 until the SYN is
+    acknowledged (``delay_growth_`` in tcp.cc). The simulator takes the SYN for a packet of the
+    usual size that does not count as delivered.
+    """
+    return runs.handshake and law.is_cubic and len(runs.cubic_agent) > 0
 
 
 def _sizes(group: Flow, n: int, rng: np.random.Generator) -> Floats:
@@ -174,7 +188,7 @@ def records(scenario: Scenario, starts: Floats | None, seed: int) -> NDArray[Any
         some["member"], some["short_flow"] = i, member.flow.arrivals != "once"
         some["start"] = times + to_first_link(scenario, member) if len(times) else math.inf
         some["since"] = some["start"]
-        some["size"] = _sizes(member.flow, len(some), rng)
+        some["size"] = _sizes(member.flow, len(some), rng) + some["syn_in_window"]
         found.append(some)
         places += [_place(find(member.flow.law))] * len(some)
     flows = np.zeros(len(places), FLOW)  # np.concatenate would compare the records field by field

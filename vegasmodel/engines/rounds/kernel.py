@@ -32,6 +32,7 @@ from vegasmodel.engines.rounds.sender import plan
 from vegasmodel.engines.rounds.state import (
     CONNECTED,
     DATA,
+    FIRST_BINADE,
     OPEN,
     REST,
     START,
@@ -468,13 +469,15 @@ def _set_rounding(net: Net, row: Floats) -> None:
     (``route.roundings``). ``row`` contains the values for the present time. It is a row of
     ``march``'s argument ``grid``.
     """
-    net.links[0].capacity = row[0]
-    for k in range(net.links.shape[0]):
-        net.links[k].instant = row[1]
-    for e in range(net.hops.shape[0]):
+    n, m = net.links.shape[0], net.hops.shape[0]
+    for k in range(n):
+        net.links[k].capacity, net.links[k].instant = row[k], row[n + k]
+    for e in range(m):
         h = net.hops[e]
-        link = net.links[h.link]
-        h.to_next = row[2 + e]
+        f, link = net.flows[h.flow], net.links[h.link]
+        # what arrives evenly now has begun with the old size, and ends with the new one
+        link.rate += (f.rate if e == f.hop else h.rate) * (row[2 * n + e] - h.work)
+        h.work, h.to_next = row[2 * n + e], row[2 * n + m + e]
         h.early = h.lead * link.instant / link.capacity
 
 
@@ -524,7 +527,7 @@ def march(
             continue
         while now >= limit and binade + 1 < grid.shape[0]:
             binade += 1
-            limit = 2.0**binade
+            limit = 2.0 ** (binade + FIRST_BINADE)
             _set_rounding(net, grid[binade])
         before = cwnd_packets(f)
         fits = (

@@ -68,6 +68,59 @@ from vegasmodel.engines.rounds.timer import (
 from vegasmodel.laws.packets import NEVER
 from vegasmodel.metrics import Floats
 
+SACK_BLOCKS = 3  # in an ACK, at most (RFC 2018)
+
+
+@jit
+def forgotten(f: Sender, holes: Floats, k: int) -> bool:
+    """Whether ns-2's CUBIC has forgotten that the packets behind hole ``k`` have arrived.
+
+    It then sends them again. Column 4 of the hole has the number of the first of them that it has
+    not sent again, or 0 (``_forget``).
+    """
+    return f.halves_rate and k + 1 < f.holes and holes[k, 4] > 0.0
+
+
+@rare
+def _forget(f: Sender, holes: Floats) -> None:
+    """Let ns-2's CUBIC forget what the receiver has, but for the ranges in the last SACK blocks.
+
+    When a recovery ends, ns-2's CUBIC clears its table of the packets that the receiver has
+    (``ClearScoreBoard`` in tcp-linux.cc). If packets beyond the recovery's end are missing, another
+    recovery begins. The ACK with which it begins has at most three SACK blocks. All packets that no
+    block contains then count as lost, also those that earlier blocks have reported
+    (``UpdateScoreBoard`` in scoreboard1.cc). So many packets are sent twice if more than three
+    ranges of packets have arrived beyond the first missing packet.
+    """
+    ranges = f.holes if holes[f.holes - 1, 1] < f.received else f.holes - 1
+    for k in range(ranges - SACK_BLOCKS):
+        holes[k, 4] = holes[k, 1]
+
+
+@rare
+def _recall(f: Sender, holes: Floats, first: float, packets: float) -> None:
+    """Let ns-2's CUBIC learn that a range of packets that it had forgotten has arrived.
+
+    The receiver has received ``packets`` packets from number ``first`` on. The first SACK block of
+    its ACK is the range that they belong to. What the sender has sent of this range again no longer
+    counts as in flight.
+    """
+    for k in range(f.holes - 1):
+        if forgotten(f, holes, k) and first <= holes[k + 1, 0] and holes[k, 1] <= first + packets:
+            f.pipe -= holes[k, 4] - holes[k, 1]
+            holes[k, 4] = 0.0
+
+
+@jit
+def _receive(f: Sender, holes: Floats, first: float, packets: float, sent_at: float) -> float:
+    """Record that packets from ``first`` on have arrived behind a hole; returns how many are new.
+
+    In a recovery of ns-2's CUBIC their ACK also reports the packets around them.
+    """
+    if f.halves_rate and f.phase == RECOVERY:
+        _recall(f, holes, first, packets)
+    return fill_holes(f, holes, first, packets, sent_at)
+
 
 @jit
 def send_in_recovery(f: Sender, holes: Floats, free: float, acks: float) -> None:
@@ -80,12 +133,17 @@ def send_in_recovery(f: Sender, holes: Floats, free: float, acks: float) -> None
     free = np.floor(free + 1e-9)
     if free > 0.0 and f.pipe <= 0.0:
         restart_when_idle(f)
-    for k in range(f.holes):
-        low, high = max(holes[k, 0], holes[k, 5]), holes[k, 1]
-        known = holes[k, 4] > 0.0 if f.rack else high < f.received
+    for row in range(2 * f.holes):
+        k, column = row // 2, 5 if row % 2 == 0 else 4
+        if column == 5:
+            low, high = max(holes[k, 0], holes[k, 5]), holes[k, 1]
+            known = holes[k, 4] > 0.0 if f.rack else high < f.received
+        else:
+            known = forgotten(f, holes, k)
+            low, high = holes[k, 4], holes[k + 1, 0] if known else 0.0
         if low < high and known and free > 0.0:
             packets = min(free, high - low)
-            holes[k, 5] = low + packets
+            holes[k, column] = low + packets
             f.pipe += packets
             f.prr_out += packets
             free -= packets
@@ -142,6 +200,8 @@ def _split(f: Sender, holes: Floats, k: int, at: float) -> int:
     f.holes += 1
     holes[k, 1], holes[k + 1, 0] = at, at
     holes[k, 5], holes[k + 1, 5] = min(holes[k, 5], at), max(holes[k, 5], at)
+    if f.halves_rate:
+        holes[k, 4] = 0.0  # nothing has arrived between the two
     return k + 1
 
 
@@ -182,16 +242,26 @@ def _mark_lost(f: Sender, holes: Floats) -> float:
 def _allowed(f: Sender, holes: Floats, acks: float, now: float, advanced: float) -> float:
     """How many packets a sender with SACK may send in recovery when ``acks`` ACKs arrive.
 
-    Linux follows PRR (``laws.prr_allowance``). ns-2's CUBIC sends one packet for two ACKs while the
-    packets in flight fill the window (``laws.half_rate``). Every other sender may send the window
-    less the packets in flight. ``advanced`` is 1 at a partial ACK and 0 at a duplicate ACK; only
-    PRR uses it.
+    Linux follows PRR (``laws.prr_allowance``). ns-2's CUBIC sends nothing while as many packets are
+    in flight as the window before the cut allowed (``next_pkts_in_flight_`` in tcp-linux.cc). Then
+    it sends one packet for two ACKs until only a window is in flight (``laws.half_rate``). Every
+    other sender may send the window less the packets in flight. ``advanced`` is 1 for partial ACKs
+    and 0 for duplicate ACKs.
     """
     if f.halves_rate and f.pipe >= window(f) and now < f.stop:
-        return half_rate(f, acks)
+        return half_rate(f, acks) if f.pipe < f.recover_in_flight else 0.0
     if not f.paced_recovery or now >= f.stop:
         return usable_window(f, now)
     return prr_allowance(f, acks, 0.0 if _mark_lost(f, holes) > 0.0 else advanced)
+
+
+@rare
+def _received_beyond(f: Sender, holes: Floats) -> float:
+    """How many packets the receiver has beyond the first missing one."""
+    packets = f.received - f.acked
+    for k in range(f.holes):
+        packets -= holes[k, 1] - holes[k, 0]
+    return max(packets, 0.0)
 
 
 @rare
@@ -203,6 +273,11 @@ def retransmit_first(f: Sender, holes: Floats) -> None:
     for k in range(f.holes):
         holes[k, 4], holes[k, 5] = 0.0, holes[k, 0]
     holes[0, 5] += 1.0
+    if f.halves_rate:  # after an earlier recovery, packets beyond its end are known already
+        received = _received_beyond(f, holes)
+        f.pipe = f.high - f.acked - received
+        if received > f.dup_thresh:
+            _forget(f, holes)
     if f.rack:
         _mark_lost(f, holes)
         if f.pipe <= 0.0:
@@ -252,7 +327,8 @@ def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
     first = p.first
     acknowledge(f, p, acks, now, acks if f.scoreboard else 0.0)
     _restart_at_duplicate(f, end)
-    f.delivered += fill_holes(f, holes, first, acks, p.sent_at)
+    new = _receive(f, holes, first, acks, p.sent_at)
+    f.delivered += new
     end += _sack_seconds(f, holes) + hold_duplicate(f, acks)
     if f.hystart:
         sample(f, f.rtt_last, end, f.acked, acks)
@@ -263,7 +339,7 @@ def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
         _check_at_duplicate(f, holes, acks, end)
     elif f.phase == RECOVERY:
         if f.scoreboard:
-            f.pipe -= acks
+            f.pipe -= new if f.halves_rate else acks  # what it had forgotten has left already
             _send_or_wait(f, holes, _allowed(f, holes, acks, now, 0.0), acks)
             return end
         f.inflated += acks
@@ -370,7 +446,7 @@ def acks_fill_hole(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
     first, again, before = p.first, min(f.resent, f.next), f.acked
     acknowledge(f, p, acks, now, acks if f.timestamps else 0.0)
     hear(f, acks, end, end)
-    f.delivered += fill_holes(f, holes, first, acks, p.sent_at)
+    f.delivered += _receive(f, holes, first, acks, p.sent_at)
     end += _sack_seconds(f, holes)
     f.next = max(f.next, f.acked)
     if f.hystart:
@@ -410,7 +486,10 @@ def _leave_recovery(
         if f.sack_exit_rests:
             f.recover, grows = -1.0, False
         worse = _more_known_lost(f, holes)
+    known_lost = f.halves_rate and f.holes > 0 and f.received - holes[0, 0] >= f.dup_thresh
     f.phase, f.inflated, f.dupacks = OPEN, 0.0, 0.0
+    if known_lost:  # the next duplicate ACK reports all that the receiver has (scoreboard1.cc)
+        f.dupacks = f.dup_thresh - 1.0
     if worse:
         _reenter_recovery(f, holes, acks)
         return

@@ -27,17 +27,23 @@ DIFFERENT = 0.1  # of the mean throughput: by so much two answers differ
 GROUPS_SHOWN = 6  # groups whose throughputs are written out
 
 
-def possible(scenario: Scenario) -> bool:
+def possible(scenario: Scenario, found: Prediction | None = None) -> bool:
     """Whether phase effects are possible, so that the same flow may always be the one that loses.
 
     Three conditions must hold. A flow crosses a drop-tail queue that can overflow. All flows send
     without end. There are at least two loss-based flows, or there is one loss-based flow and the
     flows have different RTTs.
+
+    If there are Vegas flows only, those count as loss-based that have lost packets after the
+    warm-up in ``found``, the prediction for the scenario. They lose packets if the buffer is too
+    small for all the packets that they want to keep there.
     """
     crossed = [link for group in scenario.flows for link in scenario.path(group)]
     spills = any(isinstance(k.queue, DropTail) and not k.never_full for k in crossed)
     lasting = all(g.arrivals == "once" and g.size == math.inf for g in scenario.flows)
     losers = sum(not find(member.flow.law).delay_based for member in scenario.members)
+    if losers == 0 and found is not None and found.loss_rate is not None:
+        losers = int(np.count_nonzero(np.nan_to_num(found.loss_rate)))
     rtts = {member.rtt for member in scenario.members}
     mixed = losers > 0 and len(scenario.members) > 1 and (losers > 1 or len(rtts) > 1)
     return spills and lasting and mixed
@@ -102,7 +108,7 @@ def effects(scenario: Scenario, found: Prediction) -> Assumption:
     contains runs of half the length. A random one is run at least twice. Further runs are made only
     while chance may be the reason for a difference.
     """
-    if not possible(scenario) or found.throughput is None:
+    if not possible(scenario, found) or found.throughput is None:
         return Assumption("phase-effects", True)
 
     def decided(single: Sequence[Prediction]) -> bool:

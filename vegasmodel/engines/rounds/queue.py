@@ -26,7 +26,7 @@ import math
 
 import numpy as np
 
-from vegasmodel.engines.rounds.state import RED, Queue, Table, apart, inlined, jit, rare
+from vegasmodel.engines.rounds.state import RED, Hop, Queue, Table, apart, inlined, jit, rare
 from vegasmodel.engines.rounds.stock import (
     append,
     count,
@@ -247,8 +247,25 @@ def _departure_due(link: Queue, found: float, tolerance: float) -> bool:
     error ``tolerance`` is allowed. If packets differ in size, the function tests another number:
     how many packets of one size are at the front of the queue.
     """
-    left = front_packets(link) if link.mixed else found
-    return left > 0.5 and np.abs(left - np.round(left)) < tolerance
+    if link.mixed:
+        left = front_packets(link)
+        return left > 0.0 and np.abs(left - np.round(left)) < tolerance
+    return found > 0.5 and np.abs(found - np.round(found)) < tolerance
+
+
+@jit
+def arrives_first(h: Hop, link: Queue) -> int:
+    """1 if an arrival at the queue of hop ``h`` comes before a departure of the same instant.
+
+    If flows keep a queue busy, their packets often arrive at the very instant at which another
+    packet leaves. ns-2 then handles first the event that was scheduled first. It schedules an
+    arrival when the packet enters the last wire before the link, and a departure when the
+    transmission begins. An arrival that is handled before the departure finds a full buffer still
+    full.
+    """
+    if not link.mixed:
+        return h.precedes
+    return int(h.wire > link.leaving / link.capacity)
 
 
 @jit

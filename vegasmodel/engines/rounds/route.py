@@ -5,7 +5,7 @@ two). ACKs that cross the link in this direction pass through the same queue. In
 which only ACKs cross the link, there is no queue. The link then delays ACKs by a constant time.
 
 In scenarios for ns-2 there is an exception: a direction with only ACKs has a queue if ACKs of two
-flows often arrive at the same time. One of the two then has to wait (``_acks_meet``).
+flows often arrive at the same time. One of the two then has to wait (``_ack_queues``).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel.engines.rounds.state import DROPTAIL, HOP, LINK, RED
+from vegasmodel.engines.rounds.state import DROPTAIL, FIRST_BINADE, HOP, LINK, RED
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import (
     access_leg,
@@ -33,7 +33,7 @@ from vegasmodel.scenario import Flow, Link, Member, RateDelay, Red, Scenario
 
 BISECTIONS = 40
 FEW_PACKETS = 256  # in a pipe with its buffer, where it matters most which packet comes first
-BINADES = 20  # of the clock, up to 2^19 s
+BINADES = 32  # of the clock, up to 2^19 s
 UNIT = 1e-7  # packets: what a unit of the clock between 256 and 512 s is magnified to
 OWN = 8.0  # units of the clock: our own rounding errors are smaller
 INSTANT = 1e-8  # packets: what a queue serves in an instant, at most
@@ -48,6 +48,7 @@ class Hop(NamedTuple):
     last: bool
     precedes: bool
     work: float
+    wire: float  # seconds on the last wire before it
     to_next: float  # seconds
 
 
@@ -84,9 +85,35 @@ def _queues(scenario: Scenario) -> dict[Key, int]:
             services = ("rate", "delay") if isinstance(link.queue, RateDelay) else ("",)
             for service in services:  # both: a class without flows lends its share
                 found.setdefault((link.name, group.direction, service), len(found))
-    if _acks_meet(scenario, found):
-        (name, _, _), *_ = found
-        found[name, "reverse", ""] = len(found)
+    for key in _ack_queues(scenario, found):
+        found[key] = len(found)
+    return found
+
+
+def _ack_queues(scenario: Scenario, queues: dict[Key, int]) -> list[Key]:
+    """The queues for ACKs alone in which ACKs of two flows meet, in a scenario for ns-2.
+
+    For a single link ``_acks_meet`` decides. In a network of several links the times at which
+    packets leave one link change whenever another link falls idle, so the ACKs of any two flows may
+    meet. To save time, this counts only if a link's longest round trip and its buffer hold at most
+    ``FEW_PACKETS`` packets together.
+    """
+    if len(queues) == 1:
+        ((name, _, _),) = queues
+        return [(name, "reverse", "")] if _acks_meet(scenario, queues) else []
+    if not link_stack(scenario).scheduled_ties:
+        return []
+    if all(scenario.jitter(group) > 0 for group in scenario.flows):
+        return []  # never in step
+    found = []
+    for link in scenario.links:
+        key = (link.name, "reverse", "")
+        users = [m for m in scenario.members if link in scenario.path(m.flow)]
+        if (link.name, "forward", "") not in queues or key in queues or len(users) < 2:
+            continue
+        pipe = link.capacity * max(member.rtt for member in users)
+        if pipe + link.buffer <= FEW_PACKETS:
+            found.append(key)
     return found
 
 
@@ -188,23 +215,37 @@ def _stops(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[t
     return stops
 
 
-def _distances(scenario: Scenario, member: Member, live: list[bool]) -> Floats:
-    """Seconds from each queue of a flow's path to the next, and from the last back to the first.
+def _legs(scenario: Scenario, member: Member, live: list[bool]) -> list[Floats]:
+    """The wires between the queues of a flow's path: seconds that a packet takes on each of them.
 
-    They include propagation and transmission, but no waiting in queues. ``live`` says for each link
-    of the way back whether it has a queue for the flow's ACKs.
+    There is one array for each queue, in the order of ``_stops``. It has the wires from this queue
+    to the next, or from the last queue back to the first. The time on a wire contains the
+    transmission and the propagation, but no waiting. ``live`` says for each link of the way back
+    whether it has a queue for the flow's ACKs.
     """
     group = member.flow
     path = scenario.path(group)
     data = work(scenario, group)
     ack = scenario.ack_size / scenario.packet_size
     access, leg = scenario.access_rate(group), access_leg(scenario, member)
-    gaps = [data / link.capacity + link.delay for link in path]
-    gaps[-1] += 2.0 * leg + (data + ack) / access
+    out, back = data / access + leg, ack / access + leg
+    wires = [[data / link.capacity + link.delay] for link in path]
+    wires[-1] += [out, back]
     for link, stops in zip(reversed(path), live, strict=True):
         if stops:
-            gaps.append(0.0)
-        gaps[-1] += ack / link.capacity + link.delay
+            wires.append([])
+        wires[-1].append(ack / link.capacity + link.delay)
+    wires[-1] += [back, out]
+    return [np.array(wire) for wire in wires]
+
+
+def _distances(scenario: Scenario, member: Member, live: list[bool]) -> Floats:
+    """Seconds from each queue of a flow's path to the next, and from the last back to the first.
+
+    They include propagation and transmission, but no waiting in queues. ``live`` says for each link
+    of the way back whether it has a queue for the flow's ACKs.
+    """
+    gaps = [float(wires.sum()) for wires in _legs(scenario, member, live)]
     gaps[-1] = empty_rtt(scenario, member) - sum(gaps[:-1])
     return np.array(gaps)
 
@@ -233,13 +274,15 @@ def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
             way = ways[member.group, member.rtt] = _way(scenario, member, queues)
         rows += [(i, *hop) for hop in way]
     hops = np.zeros(len(rows), HOP)
-    names = ("flow", "link", "data", "last", "precedes", "work", "to_next")
+    names = ("flow", "link", "data", "last", "precedes", "work", "wire", "to_next")
     for name, column in zip(names, zip(*rows, strict=True), strict=True):
         hops[name] = column
     hops["idle"], hops["ends_parcel"] = 1, -1
     links["instant"] = INSTANT
-    if len({key[0] for key in queues}) == 1:
-        hops["lead"] = _leads(scenario, members)[hops["flow"]]
+    if link_stack(scenario).scheduled_ties:
+        hops["lead"] = _leads(hops["link"], hops["wire"])
+    else:  # elsewhere nothing happens in step to the last bit
+        hops["wire"] = 0.0
     hops["early"] = hops["lead"] * INSTANT / links["capacity"][hops["link"]]
     _sizes(links, hops)
     starts = np.array(first)
@@ -249,57 +292,63 @@ def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
 
 
 def _way(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[Hop]:
-    group = member.flow
     stops = _stops(scenario, member, queues)
-    back = other(group.direction)
-    live = [_key(link, back, group) in queues for link in reversed(scenario.path(group))]
+    live = _live(scenario, member, queues)
     gaps = _distances(scenario, member, live)
-    works = (scenario.ack_size / scenario.packet_size, work(scenario, group))
-    first = _precede(scenario, member, gaps)
+    works = (scenario.ack_size / scenario.packet_size, work(scenario, member.flow))
+    wires = _last_wires(scenario, member, live)
+    ties = link_stack(scenario).scheduled_ties
+    path = scenario.path(member.flow)
     return [
         Hop(
             k,
             data,
             j == len(stops) - 1,
-            data and first[j],
+            data and ties and wires[j] > works[data] / path[j].capacity,
             works[data],
+            wires[j],
             float(gap),
         )
         for j, ((k, data), gap) in enumerate(zip(stops, gaps, strict=True))
     ]
 
 
-def _precede(scenario: Scenario, member: Member, gaps: Floats) -> list[bool]:
-    """For each link of a flow's path: whether an arrival precedes a departure of the same instant.
+def _live(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[bool]:
+    """For each link of a flow's way back, in order: whether it has a queue for the flow's ACKs."""
+    group = member.flow
+    back = other(group.direction)
+    return [_key(link, back, group) in queues for link in reversed(scenario.path(group))]
 
-    If flows keep a queue busy, an arrival and a departure often coincide. If the buffer is full, an
-    arrival that comes first finds no room and is lost. ns-2 handles first the event that was
-    scheduled first. It schedules an arrival when the packet enters the wire to the link, and a
-    departure when its transmission begins. So the arrival comes first if the time on the wire is
-    longer than a transmission time of the link. If the scenario is not for ns-2, the result is
-    False for each link.
+
+def _last_wires(scenario: Scenario, member: Member, live: list[bool]) -> list[float]:
+    """For each queue of a flow's path: seconds that a packet takes on the last wire before it.
+
+    The last wire is an access link or the link before it on the path. The order is that of
+    ``_stops``, and ``live`` is that of ``_legs``.
     """
-    path = scenario.path(member.flow)
-    set_out = [to_first_link(scenario, member), *gaps[: len(path) - 1]]
-    if not link_stack(scenario).scheduled_ties:  # elsewhere nothing happens in step to the last bit
-        return [False] * len(path)
-    return [since > 1.0 / link.capacity for since, link in zip(set_out, path, strict=True)]
+    group, path = member.flow, scenario.path(member.flow)
+    data, ack = work(scenario, group), scenario.ack_size / scenario.packet_size
+    wires = [to_first_link(scenario, member)]
+    wires += [data / link.capacity + link.delay for link in path[:-1]]
+    back = [ack / scenario.access_rate(group) + access_leg(scenario, member)]
+    back += [ack / link.capacity + link.delay for link in reversed(path[1:])]
+    return wires + [wire for wire, stops in zip(back, live, strict=True) if stops]
 
 
-def _leads(scenario: Scenario, members: list[Member]) -> Floats:
-    """For each flow a number from 0 to 1 that orders packets that arrive at the same instant.
+def _leads(links: NDArray[np.int64], wires: Floats) -> Floats:
+    """For each hop a number from 0 to 1 that orders packets that reach a queue at the same instant.
 
-    The packet of the flow with the greatest number comes first. This is the order of ns-2, which
-    handles first the event that was scheduled first. It schedules an arrival when the packet enters
-    the wire to the link. So the packet that has been on the wire longest comes first. All numbers
-    are 0 if the scenario is not for ns-2. ``routes`` uses the numbers only if there is a single
-    link.
+    The hop with the greatest number comes first. ns-2 handles first the event that was scheduled
+    first, and it schedules an arrival when the packet enters the last wire before the link. So the
+    packet from the longest wire comes first. ``links`` has the queue of each hop, and ``wires`` the
+    seconds on the last wire before it.
     """
-    if not link_stack(scenario).scheduled_ties:
-        return np.zeros(len(members))
-    wires = [to_first_link(scenario, member) for member in members]
-    lengths, place = np.unique(wires, return_inverse=True)
-    return np.asarray(place / max(len(lengths) - 1, 1))
+    leads = np.zeros(len(wires))
+    for k in set(links):
+        here = links == k
+        lengths, place = np.unique(np.round(wires[here], 12), return_inverse=True)
+        leads[here] = place / max(len(lengths) - 1, 1)
+    return leads
 
 
 def _sizes(links: NDArray[np.void], hops: NDArray[np.void]) -> None:
@@ -380,40 +429,39 @@ def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
     exactly at the instants of departures. The rounding errors then decide whether the arrival or
     the departure comes first. This decides whose packet finds the buffer full.
 
-    Row k is for times between 2^(k-1) and 2^k seconds. Its columns are:
+    Row k is for times between 2^(b-1) and 2^b seconds, where b is k + ``FIRST_BINADE``. It
+    contains, in this order: the capacity of each queue; for each queue the time, in transmission
+    times, below which two moments count as one (``Queue.instant``), as they do in ns-2; the size of
+    a packet at each hop, so that each size has a transmission time of its own rounding; and each
+    hop's delay to the next queue.
 
-    - the capacity;
-    - the time, in transmission times, below which two moments count as one (``Queue.instant``);
-    - for each queue on each flow's path, the delay to the next queue.
-
-    The rounding errors in the table are those of ns-2, multiplied by a factor. The factor makes
-    them larger than the rounding errors of this simulator. They remain far smaller than a
-    transmission time. The table is empty if data packets cross several queues, or if the scenario
-    is not for ns-2.
+    The rounding errors in the table are those of ns-2, but enlarged, so that they exceed the
+    rounding errors of this simulator itself. They are still smaller than the difference between two
+    RTTs that differ in the fourth digit. The table is empty if a link has Rate-Delay services, or
+    if the scenario is not for ns-2.
     """
-    if way.data_queues > 1 or not link_stack(scenario).scheduled_ties:
+    links, hops = way.links, way.hops
+    if np.any(links["partner"] >= 0) or not link_stack(scenario).scheduled_ties:
         return np.zeros((0, 2))
-    (link,) = scenario.path(members[0].flow)
-    ack = scenario.ack_size / scenario.packet_size
-    units = 2.0 ** (np.arange(BINADES)[:, None] - 53)
-    scale = UNIT / link.capacity / 2.0**-44
+    units = 2.0 ** (np.arange(BINADES)[:, None] + FIRST_BINADE - 53)
+    scale = UNIT / links["capacity"].max() / 2.0**-44
 
-    def error(delays: Floats) -> Floats:
-        found: Floats = scale * (np.rint(delays / units) * units - delays).sum(axis=1)
+    def rounded(delays: Floats) -> Floats:
+        """The delays, [binade, delay], with the enlarged rounding errors of ns-2's clock."""
+        found: Floats = delays + scale * (np.rint(delays / units) * units - delays)
         return found
 
-    service = np.array([1.0 / link.capacity])
-    columns = [1.0 / (service + error(service))]
-    instant = np.maximum(0.25 * scale, OWN) * units[:, 0] * link.capacity
-    columns.append(np.minimum(instant, INSTANT))
-    for first, member in zip(way.first, members, strict=True):
-        hop, group = way.hops[first], member.flow
-        data, access = work(scenario, group), scenario.access_rate(group)
-        leg = access_leg(scenario, member)
-        out, back = data / access + leg, ack / access + leg
-        shared = [size / link.capacity + link.delay for size in (data, ack)]
-        legs = [np.array([shared[0], out, back]), np.array([shared[1], back, out])]
-        if hop["last"]:
-            legs = [np.concatenate(legs)]
-        columns += [way.hops[first + j]["to_next"] + error(leg) for j, leg in enumerate(legs)]
-    return np.column_stack(columns)
+    largest = np.zeros(len(links))
+    np.maximum.at(largest, hops["link"], hops["work"])
+    capacity = largest / rounded(largest / links["capacity"])
+    instant = np.maximum(0.25 * scale, OWN) * units * links["capacity"]
+    capacity_here = links["capacity"][hops["link"]]
+    works = rounded(hops["work"] / capacity_here) * capacity[:, hops["link"]]
+    works = np.where(hops["work"] == largest[hops["link"]], hops["work"], works)
+    legs: list[Floats] = []
+    queues = {key: k for k, key in enumerate(way.keys)}
+    for member in members:
+        legs += _legs(scenario, member, _live(scenario, member, queues))
+    more = [(rounded(wires) - wires).sum(axis=1) for wires in legs]
+    delays = hops["to_next"] + np.column_stack(more)
+    return np.hstack([capacity, np.minimum(instant, INSTANT), works, delays])

@@ -78,6 +78,8 @@ def _before_new_data(f: Sender) -> None:
         f.rechecks = 0.0
         if f.second_packet_first and f.acked == 1.0:
             f.cwnd = max(f.cwnd, f.first_window)  # until now it was 1 (delay_growth_)
+    if f.syn_in_window and f.acked == 0.0:
+        f.delivered -= 1.0
     if f.marked:
         enter_cwr(f)
         f.marked = 0

@@ -31,6 +31,7 @@ apart = functools.partial(jit, apart=True)  # a step of many callers, needed in 
 # what a third duplicate ACK starts, by the places of ``laws.law.Recovery``
 SCOREBOARD, HOLE_BY_HOLE, ONE_HOLE, SLOW_START = range(4)
 DROPTAIL, RED = range(2)
+FIRST_BINADE = -12  # of ns-2's clock: 2^-12 s, before which it rounds all times alike here
 OPEN, RECOVERY = range(2)
 DATA, TIMER, START, CONNECTED, REST = range(5)  # what a flow's next event is
 RETRANSMIT, TAIL_PROBE, REORDERING = range(3)  # what its timer is set for
@@ -54,6 +55,7 @@ class Sender(Mechanisms):
     decrease: float
     max_window: float
     first_window: float
+    syn_in_window: bool  # packet 0 is the SYN: it does not count as delivered
     syn: float  # size of a handshake's packets, in data packets; 0: no handshake
     # the rules that move its window; those of a user's law have addresses (``engines/outside.py``)
     rules: int  # number of the set of rules (``rules.py``); 0: those at the addresses below
@@ -90,7 +92,7 @@ class Sender(Mechanisms):
     dupacks: float  # duplicate ACKs in a row
     inflated: float  # packets that fast recovery adds to the window
     pipe: float  # SACK: packets thought to be in the network
-    recover_in_flight: float  # Linux's PRR: the window before the cut, taken as packets in flight
+    recover_in_flight: float  # the window before the cut, taken as packets in flight (PRR, CUBIC)
     prr_delivered: float  # packets delivered since the cut (PRR and ``halves_rate``)
     prr_out: float  # packets sent since the cut (PRR and ``halves_rate``)
     flight_limit: float  # ns-2's CUBIC: packets allowed in flight when a wait after a cut began
@@ -251,7 +253,8 @@ class Hop:
     data: int  # 1: data of the flow cross the queue; 0: its ACKs
     last: int  # 1: the next stop is the sender
     work: float  # size of one of its packets here, in packets of the scenario
-    precedes: int  # 1: its arrivals are handled before a departure of the same instant
+    precedes: int  # 1: its arrivals come before a departure of the same instant, of equal size
+    wire: float  # seconds on the last wire before the queue; 0: nothing happens in step
     lead: float  # 0 to 1: of several arrivals of one instant, the greatest comes first
     early: float  # seconds by which its events are put forward for this reason
     to_next: float  # seconds from here to the next queue, in the empty network
@@ -304,6 +307,7 @@ class Queue:
     packets_per_work: float  # mean number of packets in a packet's worth of work at the link
     largest: float  # ``packets_per_work`` of the largest packets alone
     smallest: float  # ``packets_per_work`` of the smallest packets alone
+    leaving: float  # size of the packet that is in transmission or has just left (``stock.py``)
     stock: Floats  # what is at the link, by packet size (``stock.py``)
     oldest: int  # index of the row of ``stock`` at the front of the queue
     rows: int  # number of rows of ``stock`` in use

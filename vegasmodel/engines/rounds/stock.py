@@ -21,7 +21,6 @@ from vegasmodel.engines.rounds.state import Queue, apart, jit
 NOTHING = 1e-9  # packets
 ALIKE = 1e-9  # of a size: rounding
 WORK, SIZE, DISCRETE, PACKETS = range(4)
-ROUNDING = 1e-6  # packets
 
 
 @jit
@@ -34,7 +33,7 @@ def _whole(link: Queue, row: int) -> float:
     """
     if link.stock[row, DISCRETE] == 0.0:
         return 0.0
-    return np.ceil(link.stock[row, PACKETS] - ROUNDING)
+    return np.ceil(link.stock[row, PACKETS] - link.instant)
 
 
 @jit
@@ -101,6 +100,8 @@ def transmit(link: Queue, work: float) -> float:
         part = min(work, stock[link.oldest, WORK])
         packets = part / stock[link.oldest, SIZE]
         area += part * (sent + 0.5 * packets)
+        if packets > link.instant:  # what was sent for less long has only begun
+            link.leaving = stock[link.oldest, SIZE]
         sent += packets
         _update(link, link.oldest, stock[link.oldest, WORK] - part)
         work -= part

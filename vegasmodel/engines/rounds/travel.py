@@ -17,6 +17,7 @@ import numpy as np
 from vegasmodel.engines.rounds.acks import add_hole, blocks, fill_holes, portion
 from vegasmodel.engines.rounds.queue import (
     advance,
+    arrives_first,
     drop,
     enqueue,
     overflow,
@@ -307,7 +308,8 @@ def arrive_evenly(
     h = net.hops[e]
     f, link = net.flows[h.flow], net.links[h.link]
     _note_lateness(link, time)
-    lost, picked = random_drops(link, packets, found, h.data, h.precedes, f.ecn_capable)
+    first_here = arrives_first(h, link)
+    lost, picked = random_drops(link, packets, found, h.data, first_here, f.ecn_capable)
     if e == f.hop:
         lost = max(lost, f.owed_loss)
     if lost > 0.0:
@@ -358,10 +360,11 @@ def arrive_at_once(
     h = net.hops[e]
     f, link = net.flows[h.flow], net.links[h.link]
     _note_lateness(link, time)
-    lost, picked = random_drops(link, packets, link.queue, h.data, h.precedes, f.ecn_capable)
+    first_here = arrives_first(h, link)
+    lost, picked = random_drops(link, packets, link.queue, h.data, first_here, f.ecn_capable)
     if e == f.hop and packets >= 1.0:
         lost = max(lost, f.owed_loss)
-    stay = room_for(link, packets - lost, h.precedes)
+    stay = room_for(link, packets - lost, first_here)
     lost = packets - stay
     link.arrived += packets * h.work
     link.lost += lost * h.work

@@ -21,7 +21,7 @@ import numpy as np
 
 from vegasmodel.engines.rounds.acks import send, sendable, usable_window
 from vegasmodel.engines.rounds.laws import in_cwr, outstanding, window
-from vegasmodel.engines.rounds.losses import send_in_recovery
+from vegasmodel.engines.rounds.losses import forgotten, send_in_recovery
 from vegasmodel.engines.rounds.state import RECOVERY, Sender, jit
 from vegasmodel.laws.packets import NEVER
 from vegasmodel.metrics import Floats
@@ -42,13 +42,14 @@ def _free(f: Sender, now: float) -> float:
     """How many packets the sender may send at the end of a wait.
 
     Usually this is the usable window. While ns-2's CUBIC reduces its rate, it is one packet if an
-    ACK has arrived since the last wait, and otherwise none. If waits are shorter than the time
-    between two ACKs, each ACK begins a wait of its own and so allows one packet. In this case
-    CUBIC's rate is not halved (tcp-linux.cc: the timer of each wait restores
-    ``next_pkts_in_flight_``).
+    ACK has arrived since the last wait, and otherwise none. It is none, too, while as many packets
+    are in flight as the window before the cut allowed. If waits are shorter than the time between
+    two ACKs, each ACK begins a wait of its own and so allows one packet. In this case CUBIC's rate
+    is not halved (tcp-linux.cc: the timer of each wait restores ``next_pkts_in_flight_``).
     """
     if _halving(f, now):
-        return 1.0 if f.prr_delivered > f.prr_out else 0.0
+        capped = f.phase == RECOVERY and f.pipe >= f.recover_in_flight
+        return 1.0 if f.prr_delivered > f.prr_out and not capped else 0.0
     return np.floor(usable_window(f, now) + 1e-9)
 
 
@@ -62,6 +63,8 @@ def _may_send(f: Sender, holes: Floats, now: float) -> bool:
     if mends:
         for k in range(f.holes):
             if max(holes[k, 0], holes[k, 5]) < holes[k, 1] < f.received:
+                return True
+            if forgotten(f, holes, k) and holes[k, 4] < holes[k + 1, 0]:
                 return True
     return sendable(f, free) >= 1.0
 
