@@ -206,7 +206,12 @@ def test_few_runs_far_from_the_target_and_all_near_it(monkeypatch: pytest.Monkey
         for buffer in (solution.value - 1, solution.value, solution.value + 1)
     }
     assert solution.achieved == pytest.approx(shares[solution.value], rel=1e-12)
-    assert min(shares, key=lambda buffer: abs(shares[buffer] - 0.3)) == solution.value
+    # the target is between two neighbours, and the solution is the nearer one; chance decides
+    # whether a value farther away is nearer still
+    here = shares.pop(solution.value) - 0.3
+    others = [share - 0.3 for share in shares.values() if (share - 0.3) * here <= 0.0]
+    assert others
+    assert abs(here) <= min(map(abs, others))
 
 
 def test_one_value_in_a_dip_is_one_solution(monkeypatch: pytest.MonkeyPatch) -> None:
