@@ -334,10 +334,18 @@ def test_rules_of_a_loss_are_asked_by_rounds():
 
 
 def test_an_aimd_law_takes_by_rounds_what_it_takes_in_the_fluid():
+    """On average over ten drawn networks: which flow loses next depends on details in each."""
     vm.register_law("aimd", lambda _: 0.2, decrease=0.875)
-    share = by_rounds("aimd", "sack", "ns2")
-    fluid = rates("aimd", "sack", "ns2")
-    np.testing.assert_allclose(share / share.sum(), fluid / fluid.sum(), atol=0.08)
+    rng = np.random.default_rng(20)
+    shares = []
+    for _ in range(10):
+        link = vm.Link(float(rng.integers(300, 2000)), buffer=float(rng.integers(12, 60)))
+        rtt = float(rng.uniform(0.03, 0.15))
+        flows = tuple(vm.Flow(law, rtt, variant="ns2") for law in ("aimd", "sack"))
+        case = vm.Scenario((link,), flows, run=vm.Run(120.0, 40.0, runs=3, start_jitter=0.5))
+        both = (vm.predict(case, model).throughput for model in ("rounds", "fluid"))
+        shares.append([float(found[0] / found.sum()) for found in both])
+    assert np.abs(np.diff(shares)).mean() <= 0.08
 
 
 @pytest.mark.parametrize(("before", "now"), [(80.0, 100.0), (120.0, 100.0)])

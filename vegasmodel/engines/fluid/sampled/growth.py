@@ -10,6 +10,7 @@ from vegasmodel.engines.fluid.sampled.records import (
     NEVER,
     SCOREBOARD,
     UNTIL_LOSS,
+    WINDOW_ERROR,
     LinkState,
     Sender,
 )
@@ -67,6 +68,8 @@ def growing(flow: Sender, now: LinkState, h: float) -> float:
         if g > 0.0 and flow.slow_start == UNTIL_LOSS:  # the next train begins a round trip
             flow.round_part = g - acked
             flow.burst, flow.round_delay = 0.0, now.delay
+            flow.spare_acks, flow.rest = 1.0, 0.0  # the ACK that ended the recovery
+            flow.stretch = 0.0
     if flow.detection_in > 0.0:
         counted = max(min(g, flow.detection_in - 1.0 / max(flow.in_flight, 1.0)), 0.0)
         flow.still += (g - counted) * (flow.rtt + now.delay)
@@ -91,6 +94,36 @@ def double(flow: Sender, g: float) -> None:
         flow.resends_left = max(flow.resends_left - W * g, 0.0)
         flow.window_sent = flow.cwnd if flow.resends_left == 0.0 else 0.0
     flow.in_slow_start = flow.cwnd < flow.ssthresh
+    if not flow.in_slow_start:
+        flow.spare_acks, flow.rest = np.floor(flow.cwnd), 1.0  # no ACK of this round trip is left
+
+
+@jit
+def grow_by_acks(flow: Sender, m: float, g: float) -> tuple[float, float]:
+    """Let a window W to which each ACK adds m/W grow for ``g`` round trips, for example Reno's.
+
+    For Reno m is 1 (``opencwnd`` in tcp.cc). To grow from N packets to N + 1, W needs N + 1/2 ACKs.
+    A round trip brings N ACKs, one for each packet of the flow's train. So the ACK at which W grows
+    is half a packet farther back in the train each time, and W grows by one packet per round trip.
+    When the end of the train is reached (``spare_acks`` below 1/2), W rests for a round trip. With
+    another m, W grows by m packets per round trip, and 1/2 is replaced by 1/(2 m).
+
+    Returns for how many of the ``g`` round trips W grows, and for how many it rests after that.
+    """
+    moving = g - min(flow.rest, g)
+    flow.rest -= g - moving
+    before = np.floor(flow.cwnd + WINDOW_ERROR)
+    flow.cwnd += m * moving
+    N = np.floor(flow.cwnd + WINDOW_ERROR)
+    if m <= 0.0 or flow.cwnd < before + 1.0 - WINDOW_ERROR:
+        return moving, 0.0
+    flow.spare_acks -= 0.5 * (N - before) / m
+    if flow.spare_acks >= 0.5 / m - WINDOW_ERROR:
+        return moving, 0.0
+    after = (flow.cwnd - N) / m
+    flow.cwnd, flow.rest = N, max(1.0 / max(m, 1.0) - after, 0.0)
+    flow.spare_acks += N
+    return moving - after, after
 
 
 @jit
@@ -99,17 +132,20 @@ def move(flow: Sender, now: LinkState, g: float, smooth: bool) -> None:
 
     This is equation (S2) of the package ``sampled``.
     """
-    W, doubling, moving = flow.cwnd, flow.in_slow_start, g
+    W, doubling, moving, after = flow.cwnd, flow.in_slow_start, g, 0.0
     if flow.in_slow_start and flow.slow_start == UNTIL_LOSS:
         double(flow, g)
     elif flow.in_slow_start and flow.doubling == 1:
         flow.cwnd = W * 2.0**g
     elif flow.in_slow_start or (flow.once_a_round and not smooth):  # as decided for this round
         moving = min(g, 1.0 - flow.round_part)
+        after = g - moving
         flow.cwnd = W + flow.round_drift * moving
+    elif flow.grows_by_acks and not smooth:
+        moving, after = grow_by_acks(flow, drift(flow, now, smooth), g)
     else:
         flow.cwnd = W + drift(flow, now, smooth) * g
-    flow.still += (g - moving) * (flow.rtt + now.delay)
+    flow.still += after * (flow.rtt + now.delay)
     flow.interval = moving * (flow.rtt + now.delay) / (flow.cwnd - W) if flow.cwnd > W else NEVER
     if doubling:
         later = min(max(flow.round_part + g - 1.0, 0.0), g) / g  # after the end of the round

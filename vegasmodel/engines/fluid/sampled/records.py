@@ -30,6 +30,7 @@ class Sender:
     doubling: int
     cut_rounds_up: bool  # the window after a cut is rounded up to whole packets
     once_a_round: bool  # its law decides once per round trip
+    grows_by_acks: bool  # each ACK adds to its window, a real number (``grow_by_acks``)
     recovery: int  # ``SCOREBOARD``, ``HOLE_BY_HOLE``, ``ONE_HOLE`` or ``SLOW_START``
     partial_deflates: bool
     slow_start: int  # ``NONE``, ``UNTIL_LOSS`` or ``GAMMA``
@@ -66,6 +67,9 @@ class Sender:
     doubles: int  # slow start of Vegas: 1 if the window doubles in this round
     round_drift: float  # packets by which this round moves the window, m
     round_part: float  # part of the present round that is over
+    spare_acks: float  # ACKs of its train that come after the one at which the window last grew
+    rest: float  # round trips for which its window rests, because too few ACKs were left
+    stretch: float  # places of other packets in its train, which random waits have lengthened
     over_estimate: float  # over-estimate of the propagation delay, x
     delay_sum: float  # sum of the queueing delays of the packets sent in this round
     round_sent: float  # number of these packets
