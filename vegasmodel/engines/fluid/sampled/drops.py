@@ -219,25 +219,6 @@ def arrival(flow: Sender, now: LinkState, link: Bottleneck) -> float:
 
 
 @rare
-def other_is_next(flow: Sender, now: LinkState, link: Bottleneck) -> bool:
-    """Whether the next packet that meets the full buffer may be another flow's, if RTTs are equal.
-
-    The flow sends two packets at once. If they come before the next departure, the second one is
-    lost. Otherwise, because its sender has waited until after the departure, both find room. Then
-    the packet that comes next is lost. Without waits a flow's packets follow one another as one
-    train, so the next packet is the flow's own. Waits of up to J transmission times lengthen the
-    train by J/2 places in a round trip, and packets of other flows come to be in these places. If J
-    is above 1, waits change the order of packets.
-    """
-    if link.max_wait > 1.0:
-        return True
-    trip = flow.rtt * link.capacity
-    if link.max_wait == 0.0 or np.floor(trip) == np.floor(arrival(flow, now, link)):
-        return False
-    return draw(now) * (flow.in_flight + flow.stretch) < flow.stretch
-
-
-@rare
 def loser(flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck) -> int:
     """The flow that loses a packet because flow ``grew`` has sent one too many for a full buffer.
 
@@ -259,7 +240,8 @@ def loser(flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck) -> 
             alike = alike and flow.rtt == flows[grew].rtt
             growth += max(flow.growth, 0.0)
     if alike:
-        return victim(flows, now) if other_is_next(flows[grew], now, link) else grew
+        # waits of more than a transmission change their order
+        return victim(flows, now) if link.max_wait > 1.0 else grew
     meetings = 0.5 * link.capacity  # of two packets, a second
     for _ in range(TRIES):
         if draw(now) * (meetings + growth) >= meetings:

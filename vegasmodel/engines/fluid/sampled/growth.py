@@ -69,7 +69,6 @@ def growing(flow: Sender, now: LinkState, h: float) -> float:
             flow.round_part = g - acked
             flow.burst, flow.round_delay = 0.0, now.delay
             flow.spare_acks, flow.rest = 1.0, 0.0  # the ACK that ended the recovery
-            flow.stretch = 0.0
     if flow.detection_in > 0.0:
         counted = max(min(g, flow.detection_in - 1.0 / max(flow.in_flight, 1.0)), 0.0)
         flow.still += (g - counted) * (flow.rtt + now.delay)

@@ -38,7 +38,7 @@ def admit(flows: Table[Sender], now: LinkState, c: float) -> float:
             flow.delay_sum, flow.round_sent, flow.least_delay = 0.0, 0.0, np.inf
             flow.undetected, flow.detection_in, flow.rounds_at_rest = 0.0, 0.0, 0.0
             flow.recovery_left, flow.timeout_ends, flow.backoff = 0.0, 0.0, 1.0
-            flow.spare_acks, flow.rest, flow.stretch = 0.0, 0.0, 0.0
+            flow.spare_acks, flow.rest = 0.0, 0.0
             flow.lost_of_pairs, flow.resends_left = False, 0.0
             flow.last_loss, flow.memory = t, 0.0
             begin_train(flow, now, c)
@@ -136,7 +136,6 @@ def march(
                 out.window[i] += h * flow.in_flight
                 out.active[i] += h
                 flow.delay_sum += 0.5 * flow.sent * (now.delay - s)
-                flow.stretch += 0.5 * link.max_wait * h / (flow.rtt + s)
                 before = flow.cwnd
                 out.losses[i] += on_acks(flow, now, h / (flow.rtt + s), link.capacity, smooth)
                 fell = fell or flow.cwnd <= before - FALL

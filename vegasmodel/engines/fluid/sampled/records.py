@@ -69,7 +69,6 @@ class Sender:
     round_part: float  # part of the present round that is over
     spare_acks: float  # ACKs of its train that come after the one at which the window last grew
     rest: float  # round trips for which its window rests, because too few ACKs were left
-    stretch: float  # places of other packets in its train, which random waits have lengthened
     over_estimate: float  # over-estimate of the propagation delay, x
     delay_sum: float  # sum of the queueing delays of the packets sent in this round
     round_sent: float  # number of these packets
