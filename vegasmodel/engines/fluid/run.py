@@ -317,6 +317,7 @@ def senders(scenario: Scenario) -> np.ndarray:
     from vegasmodel.engines.fluid.sampled.records import FLOW
 
     flows = np.zeros(len(scenario.members), FLOW)
+    flows["in_train"] = len({member.rtt for member in scenario.members}) == 1
     rows = [_group(scenario, group) for group in scenario.flows]
     for i, member in enumerate(scenario.members):
         for name, value in rows[member.group].items():

@@ -101,17 +101,26 @@ def double(flow: Sender, g: float) -> None:
 def grow_by_acks(flow: Sender, m: float, g: float) -> tuple[float, float]:
     """Let a window W to which each ACK adds m/W grow for ``g`` round trips, for example Reno's.
 
-    For Reno m is 1 (``opencwnd`` in tcp.cc). To grow from N packets to N + 1, W needs N + 1/2 ACKs.
-    A round trip brings N ACKs, one for each packet of the flow's train. So the ACK at which W grows
-    is half a packet farther back in the train each time, and W grows by one packet per round trip.
-    When the end of the train is reached (``spare_acks`` below 1/2), W rests for a round trip. With
-    another m, W grows by m packets per round trip, and 1/2 is replaced by 1/(2 m).
+    For Reno m is 1 (``opencwnd`` in tcp.cc). To grow from N packets to N + 1, W needs N + 1/2 ACKs,
+    and a round trip brings N. There are two cases:
+
+    - RTTs differ. The flow's packets are spread over the round trip, so W grows by N/(N + 1/2)
+      packets per round trip.
+    - All RTTs are equal (``in_train``). The flow's packets follow one another as a train. The ACK
+      at which W grows is half a packet farther back in the train each time, and W grows by one
+      packet per round trip. When the end of the train is reached (``spare_acks`` below 1/2), W
+      rests for a round trip.
+
+    With another m, W grows m times as fast, and 1/2 is replaced by 1/(2 m).
 
     Returns for how many of the ``g`` round trips W grows, and for how many it rests after that.
     """
+    before = max(np.floor(flow.cwnd + WINDOW_ERROR), 1.0)
+    if not flow.in_train:
+        flow.cwnd += m * g * before / (before + 0.5)
+        return g, 0.0
     moving = g - min(flow.rest, g)
     flow.rest -= g - moving
-    before = np.floor(flow.cwnd + WINDOW_ERROR)
     flow.cwnd += m * moving
     N = np.floor(flow.cwnd + WINDOW_ERROR)
     if m <= 0.0 or flow.cwnd < before + 1.0 - WINDOW_ERROR:

@@ -30,6 +30,7 @@ class Sender:
     doubling: int
     cut_rounds_up: bool  # the window after a cut is rounded up to whole packets
     once_a_round: bool  # its law decides once per round trip
+    in_train: bool  # all RTTs are equal, so its packets follow one another
     grows_by_acks: bool  # each ACK adds to its window, a real number (``grow_by_acks``)
     recovery: int  # ``SCOREBOARD``, ``HOLE_BY_HOLE``, ``ONE_HOLE`` or ``SLOW_START``
     partial_deflates: bool
