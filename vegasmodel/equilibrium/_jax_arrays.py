@@ -27,7 +27,7 @@ def need_float64() -> None:
     jax = sys.modules["jax"]
     if jax.numpy.result_type(float) != np.float64:
         raise ValueError(
-            "the equilibrium needs 64-bit floats: call it within jax.enable_x64(True), "
+            "closed forms need 64-bit floats: call them within jax.enable_x64(True), "
             "or set JAX_ENABLE_X64=1"
         )
 

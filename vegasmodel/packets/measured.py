@@ -169,8 +169,8 @@ def _mean(
     """The mean of a variable over the time in which each flow is measured: [flow].
 
     ``values`` has one value of the variable per interval and flow.  The weight of an interval is
-    ``weights`` (from ``_weights``) times ``delivered``, the flow's throughput in the interval.  If
-    the flow delivered nothing, the weight is ``weights`` alone.
+    ``weights`` (from ``_weights``) times ``delivered``, the packets that the flow delivered in the
+    interval.  If the flow delivered nothing, the weight is ``weights`` alone.
     """
     if values is None:
         return None

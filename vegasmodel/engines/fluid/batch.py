@@ -2,8 +2,8 @@
 
 Scenarios whose windows change continuously are put into arrays and solved together. Windows change
 continuously if every flow has ``variant = "paper"`` (TCP as the papers describe it) and a law of
-this package, and if the link is drop-tail without random loss. The argument ``engine`` chooses one
-of two engines:
+this package other than CUBIC, and if the link is drop-tail without random loss. Start times must
+not be random. The argument ``engine`` chooses one of two engines:
 
 * ``threads`` runs compiled code with one thread per core. Its averages equal those of single runs
   bit for bit.
@@ -134,8 +134,9 @@ def run(
         sampled = [i for i, case in enumerate(scenarios) if not (instant or one_run_suffices(case))]
         if sampled and engine == "jax":
             raise ValueError(
-                f"scenario {sampled[0]}: the engine 'jax' has decisions at every instant only; "
-                "losers = 'growing' asks for them, whatever the stack and the law"
+                f"scenario {sampled[0]}: the engine 'jax' has decisions at every instant and no "
+                "random starts; losers = 'growing' asks for the first, whatever the stack and the "
+                "law, and ignores start_jitter"
             )
         if sampled:
             return _mixed(scenarios, sampled, step, threads)
@@ -171,6 +172,9 @@ def _mixed(
 
     def one(i: int) -> None:
         answer = one_by_one.run(scenarios[i], scenarios[i].run.duration)
+        if answer.status != Status.DONE.reason:
+            found.ok[i] = False
+            return
         for name in AVERAGES:
             getattr(found, name)[i, : answer.throughput.size] = getattr(answer, name)
         found.queue_mean[i] = answer.queue_mean[0]

@@ -58,8 +58,8 @@ class ContinuousRun:
     losses: Floats  # [flow] overflows in which the flow lost, after warmup
     status: str  # "done", or why the integration ended early (the averages are then NaN)
     delivered: Floats | None = None  # [flow] packets after warmup, where windows decide so
-    throughput_runs: Floats | None = None  # [run, flow] pkt/s, where windows decide once a round
-    by_chance: bool = False  # whether runs differ by chance, there
+    throughput_runs: Floats | None = None  # [run, flow] pkt/s, if runs can differ by chance
+    by_chance: bool = False  # whether runs differ by chance
     timeouts: Floats | None = None  # [flow] waits for the timer after several losses, in all runs
 
 

@@ -150,7 +150,8 @@ def _continuous(scenario: Scenario, sample: float | None, runs: int | None) -> C
     asked = runs or scenario.run.runs
     while not found or not _done([vars(each) for each in found], asked):
         _, late = _random_starts(scenario, len(found))
-        found.append(continuous.run(scenario, sample, starts=times + late))
+        spacing = sample if not found else scenario.run.duration  # curves of the first run only
+        found.append(continuous.run(scenario, spacing, starts=times + late))
         if found[-1].status != Status.DONE.reason:
             return found[-1]
     averages = ("throughput", "base_rtt", "rtt_mean", "queue_mean", "losses")

@@ -447,6 +447,8 @@ def acks_fill_hole(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
     acknowledge(f, p, acks, now, acks if f.timestamps else 0.0)
     hear(f, acks, end, end)
     f.delivered += _receive(f, holes, first, acks, p.sent_at)
+    if f.syn_in_window and before == 0.0:
+        f.delivered -= 1.0  # the SYN carries no data
     end += _sack_seconds(f, holes)
     f.next = max(f.next, f.acked)
     if f.hystart:

@@ -42,7 +42,8 @@ def possible(scenario: Scenario, found: Prediction | None = None) -> bool:
     spills = any(isinstance(k.queue, DropTail) and not k.never_full for k in crossed)
     lasting = all(g.arrivals == "once" and g.size == math.inf for g in scenario.flows)
     losers = sum(not find(member.flow.law).delay_based for member in scenario.members)
-    if losers == 0 and found is not None and found.loss_rate is not None:
+    by_chance = any(link.loss > 0.0 for link in crossed)
+    if losers == 0 and not by_chance and found is not None and found.loss_rate is not None:
         losers = int(np.count_nonzero(np.nan_to_num(found.loss_rate)))
     rtts = {member.rtt for member in scenario.members}
     mixed = losers > 0 and len(scenario.members) > 1 and (losers > 1 or len(rtts) > 1)

@@ -237,6 +237,7 @@ def write_state(out: Floats, net: Net, holes: Floats, time: float, capacity: flo
         if link.discipline == RED:
             n = put(out, n, link.idle * now.capacity)
         if link.mixed == 1:
+            n = put(out, n, link.leaving)
             for r in range(link.rows):
                 row = link.stock[(link.oldest + r) % link.stock.shape[0]]
                 for column in range(row.shape[0]):
@@ -273,6 +274,8 @@ def _write_holes(out: Floats, n: int, f: Sender, holes: Floats, now: Now) -> int
                 x -= f.acked
             elif column in (2, 3):
                 x = max(x - now.time, -now.ago) * now.capacity
+            elif f.halves_rate and x > 0.0:  # of ns-2's CUBIC a packet's number (``_forget``)
+                x -= f.acked
             n = put(out, n, x)
     return n
 

@@ -65,7 +65,7 @@ def growing(flow: Sender, now: LinkState, h: float) -> float:
     if idle > 0.0:
         flow.recovery_left = max(flow.recovery_left - acked, 0.0)
         g = max(acked - idle, 0.0)
-        if g > 0.0 and flow.slow_start == UNTIL_LOSS:  # the next train begins a round trip
+        if acked >= idle and flow.slow_start == UNTIL_LOSS:  # the next train begins a round trip
             flow.round_part = g - acked
             flow.burst, flow.round_delay = 0.0, now.delay
             flow.spare_acks, flow.rest = 1.0, 0.0  # the ACK that ended the recovery
@@ -111,7 +111,7 @@ def grow_by_acks(flow: Sender, m: float, g: float) -> tuple[float, float]:
       packet per round trip. When the end of the train is reached (``spare_acks`` below 1/2), W
       rests for a round trip.
 
-    With another m, W grows m times as fast, and 1/2 is replaced by 1/(2 m).
+    With another m, W grows m times as fast. In the second case 1/2 is then replaced by 1/(2 m).
 
     Returns for how many of the ``g`` round trips W grows, and for how many it rests after that.
     """
