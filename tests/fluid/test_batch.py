@@ -108,3 +108,15 @@ def test_misuse():
 def test_results_are_frozen():
     with pytest.raises(dataclasses.FrozenInstanceError):
         batch.run(cases()[:1]).ok = None
+
+
+def test_random_starts_do_not_hide_that_a_scenario_fails():
+    """No window yields at the overflow, so there is no answer, whoever starts first."""
+    flows = [vegas(count=2, decrease=1.0), reno(decrease=1.0)]
+    for late in (0.0, 5.0):
+        case = scenario(flows, 500.0, 20.0, 60.0, 20.0)
+        case = dataclasses.replace(case, run=dataclasses.replace(case.run, start_jitter=late))
+        found = batch.run([case])
+        assert not found.ok[0]
+        assert np.isnan(found.throughput).all()
+        assert np.isnan(found.losses).all()

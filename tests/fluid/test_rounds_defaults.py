@@ -140,3 +140,11 @@ def test_the_first_packet_of_a_short_flow(law: str, delayed: bool, size: int, do
     found = answer(Scenario((Link("10 Mbit/s", buffer=100.0, delay=0.001),), (flow,), run=runs))
     assert found.throughput is not None
     assert size / found.throughput[0] == pytest.approx(done, abs=1e-3)
+
+
+def test_a_lost_syn_is_no_packet_of_data() -> None:
+    """Forty CUBIC flows of 10 packets; the link loses a fifth of all packets, SYNs too."""
+    flow = Flow("cubic", 0.04, count=40, variant="ns2", size=10.0)
+    runs = Run(300.0, 0.0, ns2_defaults="2.35")
+    totals = run(Scenario((Link(1000.0, buffer=100.0, loss=0.2),), (flow,), run=runs))
+    assert totals.flows["delivered"].max() == 10.0
