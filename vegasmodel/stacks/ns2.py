@@ -34,6 +34,7 @@ NS2 = Stack(
         ("limited_transmit", True),  # tcp-linux.cc: packets_in_flight
         ("dup_thresh", 4.0),  # scoreboard1.cc: fack_ - (dupack_threshold + 1)
         ("halves_rate", True),  # tcp-linux.cc: next_pkts_in_flight_
+        ("clears_scoreboard", True),  # tcp-linux.cc: ClearScoreBoard
         ("finds_lost_again", True),  # scoreboard1.cc: GetSndNxt() <= fack_
         ("every_ack_restarts", True),  # tcp-linux.cc: time_processing
         ("floor_before_backoff", True),  # ns-default.tcl: Agent/TCP/Linux set rfc2988_

@@ -45,6 +45,7 @@ class Mechanisms:
     limited_transmit: bool = False  # each duplicate ACK before ``dup_thresh`` releases a packet
     dup_thresh: float = 3.0  # number of duplicate ACKs that signal a loss
     halves_rate: bool = False  # after a cut two ACKs release a packet, until a window is in flight
+    clears_scoreboard: bool = False  # at its end, a recovery forgets what SACK blocks reported
     finds_lost_again: bool = False  # a lost retransmission is detected when a later packet arrives
     fractional_cut: bool = False  # a cut does not round the window down to whole packets
     swells_uncut: bool = False  # a third duplicate ACK adds 3 packets even if it does not cut

@@ -78,7 +78,7 @@ def forgotten(f: Sender, holes: Floats, k: int) -> bool:
     It then sends them again. Column 4 of the hole has the number of the first of them that it has
     not sent again, or 0 (``_forget``).
     """
-    return f.halves_rate and k + 1 < f.holes and holes[k, 4] > 0.0
+    return f.clears_scoreboard and k + 1 < f.holes and holes[k, 4] > 0.0
 
 
 @rare
@@ -117,7 +117,7 @@ def _receive(f: Sender, holes: Floats, first: float, packets: float, sent_at: fl
 
     In a recovery of ns-2's CUBIC their ACK also reports the packets around them.
     """
-    if f.halves_rate and f.phase == RECOVERY:
+    if f.clears_scoreboard and f.phase == RECOVERY:
         _recall(f, holes, first, packets)
     return fill_holes(f, holes, first, packets, sent_at)
 
@@ -200,7 +200,7 @@ def _split(f: Sender, holes: Floats, k: int, at: float) -> int:
     f.holes += 1
     holes[k, 1], holes[k + 1, 0] = at, at
     holes[k, 5], holes[k + 1, 5] = min(holes[k, 5], at), max(holes[k, 5], at)
-    if f.halves_rate:
+    if f.clears_scoreboard:
         holes[k, 4] = 0.0  # nothing has arrived between the two
     return k + 1
 
@@ -273,7 +273,7 @@ def retransmit_first(f: Sender, holes: Floats) -> None:
     for k in range(f.holes):
         holes[k, 4], holes[k, 5] = 0.0, holes[k, 0]
     holes[0, 5] += 1.0
-    if f.halves_rate:  # after an earlier recovery, packets beyond its end are known already
+    if f.clears_scoreboard:  # after an earlier recovery, packets beyond its end are known already
         received = _received_beyond(f, holes)
         f.pipe = f.high - f.acked - received
         if received > f.dup_thresh:
@@ -339,7 +339,7 @@ def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
         _check_at_duplicate(f, holes, acks, end)
     elif f.phase == RECOVERY:
         if f.scoreboard:
-            f.pipe -= new if f.halves_rate else acks  # what it had forgotten has left already
+            f.pipe -= new if f.clears_scoreboard else acks  # what it had forgotten has left already
             _send_or_wait(f, holes, _allowed(f, holes, acks, now, 0.0), acks)
             return end
         f.inflated += acks
@@ -488,7 +488,7 @@ def _leave_recovery(
         if f.sack_exit_rests:
             f.recover, grows = -1.0, False
         worse = _more_known_lost(f, holes)
-    known_lost = f.halves_rate and f.holes > 0 and f.received - holes[0, 0] >= f.dup_thresh
+    known_lost = f.clears_scoreboard and f.holes > 0 and f.received - holes[0, 0] >= f.dup_thresh
     f.phase, f.inflated, f.dupacks = OPEN, 0.0, 0.0
     if known_lost:  # the next duplicate ACK reports all that the receiver has (scoreboard1.cc)
         f.dupacks = f.dup_thresh - 1.0

@@ -274,7 +274,7 @@ def _write_holes(out: Floats, n: int, f: Sender, holes: Floats, now: Now) -> int
                 x -= f.acked
             elif column in (2, 3):
                 x = max(x - now.time, -now.ago) * now.capacity
-            elif f.halves_rate and x > 0.0:  # of ns-2's CUBIC a packet's number (``_forget``)
+            elif f.clears_scoreboard and x > 0.0:  # a packet's number (``losses._forget``)
                 x -= f.acked
             n = put(out, n, x)
     return n
