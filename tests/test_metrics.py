@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 import vegasmodel as vm
 from tests.helpers import scenario
@@ -14,6 +15,13 @@ from vegasmodel import comparison, metrics, plots
 from vegasmodel.prediction import Prediction
 
 POSITIVE = st.lists(st.floats(1e-300, 1e300), min_size=1, max_size=20)
+
+
+def test_students_t_quantiles() -> None:
+    runs = range(2, 14)
+    found = [float(metrics.relative_uncertainty(np.ones(1), np.ones(1), n)[0]) for n in runs]
+    expected = [stats.t.ppf(0.975, n - 1) for n in runs]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 def test_jain_of_tsang_section_1() -> None:
