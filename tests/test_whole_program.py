@@ -19,9 +19,10 @@ from numba.core.errors import TypingError
 from numba.core.registry import cpu_target
 from numba.core.runtime import _nrt_python, rtsys
 
+from vegasmodel.engines import on_demand
 from vegasmodel.support import whole_program
 from vegasmodel.support.machine_code import compiled
-from vegasmodel.support.whole_program import Part, WholeProgram
+from vegasmodel.support.whole_program import Marks, Part, WholeProgram
 
 ROW = np.dtype([("calls", "i8"), ("length", "f8")], align=True)
 
@@ -124,7 +125,7 @@ def test_only_where_an_index_may_be_negative_is_the_length_added() -> None:
 def test_what_seldom_runs_is_not_inlined_and_inlines_nothing() -> None:
     options = {"error_model": "numpy", "_nrt": False}
     often = WholeProgram(middle.py_func, options)
-    seldom = WholeProgram(middle.py_func, options, rare=True)
+    seldom = WholeProgram(middle.py_func, options, marks=Marks(rare=True))
     first = WholeProgram(lambda rows, n: often(rows[0], n), options)
     second = WholeProgram(lambda rows, n: seldom(rows[0], n), options)
     assert first(rows(), 7) == second(rows(), 7)
@@ -138,7 +139,7 @@ def test_what_seldom_runs_is_not_inlined_and_inlines_nothing() -> None:
 
 def test_what_stands_apart_is_not_inlined_but_inlines_others() -> None:
     options = {"error_model": "numpy", "_nrt": False}
-    alone = WholeProgram(middle.py_func, options, apart=True)
+    alone = WholeProgram(middle.py_func, options, marks=Marks(apart=True))
     whole = WholeProgram(lambda rows, n: alone(rows[0], n), options)
     often = WholeProgram(middle.py_func, options)
     assert whole(rows(), 7) == WholeProgram(lambda rows, n: often(rows[0], n), options)(rows(), 7)
@@ -191,3 +192,47 @@ def test_an_error_in_a_part_is_told_and_leaves_the_collector_on() -> None:
             calls_wrong(rows())
         assert gc.isenabled()
         assert llvm.ffi.lib._lock._cblist is told
+
+
+@pytest.mark.parametrize("negative", [True, False])
+@pytest.mark.parametrize("order", ["C", "F", "strided"])
+def test_elements_of_arrays_are_read_and_written(negative: bool, order: str) -> None:
+    def swap(values, row, i, j):  # type: ignore[no-untyped-def]
+        kept = values[i, j]
+        values[i, j] = row[j]
+        row[j] = kept
+        return values[i].sum() + values.shape[1] * row[i : j + 1].size
+
+    program = WholeProgram(swap, {"error_model": "numpy"}, negative)
+    pairs = itertools.product(range(2), range(3))
+    for i, j in [*pairs, *([(-1, -2), (1, -3)] if negative else [])]:
+        wide = np.arange(24.0).reshape(4, 6)
+        values = {"C": wide[:2, :3].copy(), "F": np.asfortranarray(wide[:2, :3])}.get(
+            order, wide[::2, ::2]
+        )
+        row, expected, other = np.arange(3.0) + 0.5, values.copy(), np.arange(3.0) + 0.5
+        assert program(values, row, i, j) == swap(expected, other, i, j)
+        np.testing.assert_array_equal(values, expected)
+        np.testing.assert_array_equal(row, other)
+
+
+def test_a_step_is_compiled_on_demand_and_called_by_its_address() -> None:
+    @whole
+    def step(row, values, x):  # type: ignore[no-untyped-def]
+        row.calls += 1
+        values[row.calls] += middle(row, 3) * x
+
+    @whole
+    def loop(rows, values, at):  # type: ignore[no-untyped-def]
+        for k in range(3):
+            if at != 0:
+                on_demand.call(at, (rows[1], values, 0.5 * k))
+
+    made, expected, values, others = rows(), rows(), np.zeros(99), np.zeros(99)
+    loop(made, values, 0)
+    assert not values.any()
+    loop(made, values, on_demand.address(step, made[1], values, 0.0))
+    for k in range(3):
+        step(expected[1], others, 0.5 * k)
+    np.testing.assert_array_equal(values, others)
+    assert made[1] == expected[1]

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.support.machine_code import compiled
+from vegasmodel.support.whole_program import Marks
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 Row = TypeVar("Row", covariant=True)
@@ -27,7 +28,7 @@ def making(function: _Function) -> _Function:
     It is compiled on its first call. Other Python threads can run while it runs. In the compiled
     function 1/0 is inf, as in NumPy.
     """
-    options: dict[str, Any] = {"error_model": "numpy", "nogil": True}
+    options: dict[str, Any] = {"error_model": "numpy", "nogil": True, "marks": Marks(quick=True)}
     return cast("_Function", compiled(function, whole_program=True, **options))
 
 
@@ -38,6 +39,7 @@ def jit(
     forceinline: bool = False,
     rare: bool = False,
     apart: bool = False,
+    quick: bool = True,
 ) -> _Function:
     """Compile a function that creates no arrays; ``making`` is for functions that create some.
 
@@ -49,11 +51,13 @@ def jit(
     - ``rare``: nothing is inlined, neither the function in its callers nor the functions that it
       calls. So it takes less time to compile.
     - ``apart``: the function is not inlined in its callers; functions that it calls may be.
+    - ``quick``: LLVM optimises less, so it takes less time to compile. The code is as fast as
+      otherwise, except in ``rounds``.
     """
     options: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False}
     options |= {"negative_indices": negative_indices, "forceinline": forceinline}
-    options |= {"rare": rare, "apart": apart}
-    return cast("_Function", compiled(function, whole_program=True, **options))
+    marks = Marks(rare, apart, quick)
+    return cast("_Function", compiled(function, whole_program=True, marks=marks, **options))
 
 
 rare = functools.partial(jit, rare=True)  # a step that few calls of its callers take

@@ -23,7 +23,7 @@ import numba
 from numba.core import event
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
-from vegasmodel.support.whole_program import Part, WholeProgram
+from vegasmodel.support.whole_program import NO_MARKS, Marks, Part, WholeProgram
 
 __all__ = ["compiled", "compiling", "part"]
 
@@ -83,8 +83,7 @@ def compiled(
     *,
     whole_program: bool = False,
     negative_indices: bool = True,
-    rare: bool = False,
-    apart: bool = False,
+    marks: Marks = NO_MARKS,
     **options: Any,
 ) -> Any:
     """Compile ``function`` with Numba at its first call, or now if a ``signature`` is given.
@@ -93,10 +92,9 @@ def compiled(
       function is compiled again if one of these files changes, or its own file, or a file of this
       package that one of them imports.
     - ``whole_program``: compile the function and all compiled functions that it calls as one
-      program.  The next three options have an effect only in such a program.
+      program.  The next two options have an effect only in such a program.
     - ``negative_indices``: if False, the code is faster, but no array index may be negative.
-    - ``rare``: do not inline this function in its callers, and inline no function in it.
-    - ``apart``: do not inline this function in its callers.
+    - ``marks``: what LLVM inlines, and how much it optimises.
     - ``options``: options of ``numba.njit``.
 
     The machine code is kept on disk, in the first of these folders that can be written: the one
@@ -106,7 +104,7 @@ def compiled(
     whole_program = whole_program and not numba.config.DISABLE_JIT
     made = None
     if whole_program:
-        made = WholeProgram(function, options, negative_indices, rare, apart)
+        made = WholeProgram(function, options, negative_indices, marks)
     dispatcher = made or numba.njit(**options)(function)
     with contextlib.suppress(RuntimeError, OSError):  # no writable folder: no cache
         dispatcher._cache = _Kept(function, made_of)

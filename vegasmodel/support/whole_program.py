@@ -10,6 +10,8 @@ Small functions are inlined in their callers. Two marks prevent this, and make t
 - ``apart``: the function is not inlined.
 - ``rare``: the function is not inlined, and no function that it calls is inlined in it.
 
+A third mark, ``quick``, makes LLVM optimise less. The code is then compiled faster.
+
 To save more compile time, several steps of Numba and LLVM that bring nothing here are left out.
 """
 
@@ -22,10 +24,10 @@ import itertools
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import BuiltinFunctionType, NoneType
-from typing import Any
+from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
-from numba.core import ir, sigutils, types
+from numba.core import cgutils, ir, sigutils, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, _LowerResult
 from numba.core.compiler_lock import global_compiler_lock
@@ -46,8 +48,18 @@ from numba.core.types.misc import unliteral
 from numba.core.typing.templates import ConcreteTemplate
 from numba.core.untyped_passes import FixupArgs, IRProcessing, ReconstructSSA, TranslateByteCode
 
-__all__ = ["WholeProgram"]
+__all__ = ["Marks", "WholeProgram"]
 
+
+class Marks(NamedTuple):
+    """How a function is compiled."""
+
+    rare: bool = False  # inlined nowhere, and nothing is inlined in it
+    apart: bool = False  # inlined nowhere
+    quick: bool = False  # optimised less, and so compiled faster
+
+
+NO_MARKS = Marks()
 _NO_VARIABLE = frozenset((str, int, bool, NoneType, ir.Loc, BuiltinFunctionType))
 SMALL = 300  # LLVM instructions: a function of at most so many is inlined
 
@@ -63,13 +75,14 @@ class WholeProgram(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
         function: Callable[..., Any],
         options: dict[str, Any],
         negative_indices: bool = True,
-        rare: bool = False,
-        apart: bool = False,
+        marks: Marks = NO_MARKS,
     ) -> None:
         options = {**options, "nopython": True, "no_cfunc_wrapper": True}
-        super().__init__(function, targetoptions=options, pipeline_class=_WholePasses)
+        super().__init__(
+            function, targetoptions=options, pipeline_class=_marked(_WholePasses, marks)
+        )
         self._negative_indices = negative_indices
-        self._part = Part(function, {**options, "no_cpython_wrapper": True}, rare, apart)
+        self._part = Part(function, {**options, "no_cpython_wrapper": True}, marks)
 
     @property
     def _numba_type_(self) -> Any:
@@ -86,9 +99,19 @@ class WholeProgram(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
             _without_garbage_collection(),
             _without_lock_events(),
             _with_shortcuts(),
+            _with_short_indexing(),
             nullcontext() if self._negative_indices else _without_negative_indices(),
         ):
             return super().compile(sig)
+
+    def address(self, kinds: tuple[Any, ...]) -> int:
+        """The address of the machine code for arguments of these types, with Numba's conventions.
+
+        The machine code is made or loaded first, if it is not there yet.
+        """
+        self.compile(kinds)
+        made = self.overloads[kinds]
+        return int(made.library.get_pointer_to_function(made.fndesc.llvm_func_name))
 
 
 class Part(CPUDispatcher):  # type: ignore[misc]
@@ -101,11 +124,11 @@ class Part(CPUDispatcher):  # type: ignore[misc]
         self,
         function: Callable[..., Any],
         options: dict[str, Any],
-        rare: bool = False,
-        apart: bool = False,
+        marks: Marks = NO_MARKS,
     ) -> None:
-        passes = _RarePasses if rare else _ApartPasses if apart else _PartPasses
-        super().__init__(function, targetoptions=options, pipeline_class=passes)
+        super().__init__(
+            function, targetoptions=options, pipeline_class=_marked(_PartPasses, marks)
+        )
 
     def compile(self, sig: Any) -> Any:
         """Translate the function to LLVM's intermediate language for arguments of these types.
@@ -178,6 +201,57 @@ def _without_negative_indices() -> Iterator[None]:
         arrayobj.fix_integer_index = plain
 
 
+class _Fields:
+    """An array in LLVM's language, of which only the fields that are asked for are taken apart."""
+
+    def __init__(self, context: Any, builder: Any, kind: Any, value: Any) -> None:
+        self._model, self._builder, self._value = context.data_model_manager[kind], builder, value
+
+    def __getattr__(self, field: str) -> Any:
+        return self._builder.extract_value(self._value, self._model.get_field_position(field))
+
+
+@contextmanager
+def _with_short_indexing() -> Iterator[None]:
+    """Make Numba write less code in LLVM's language for each element of an array.
+
+    Numba would copy the whole description of the array to memory, with all shapes and strides, each
+    time an element is read or written. LLVM would then have to remove all this again.
+    """
+    from numba.np import arrayobj
+
+    make, indexing = arrayobj.make_array, arrayobj.basic_indexing
+
+    def fields(kind: Any) -> Any:
+        def of(context: Any, builder: Any, value: Any = None, ref: Any = None) -> Any:
+            if type(kind) is types.Array and value is not None and ref is None:
+                return _Fields(context, builder, kind, value)
+            return make(kind)(context, builder, value=value, ref=ref)
+
+        return of
+
+    def element(
+        context: Any, builder: Any, kind: Any, array: Any, index_kinds: Any, indices: Any,
+        boundscheck: Any = None,
+    ) -> Any:  # fmt: skip
+        whole = all(isinstance(one, types.Integer) for one in index_kinds)
+        if boundscheck or kind.layout != "C" or len(indices) != kind.ndim or not whole:
+            return indexing(context, builder, kind, array, index_kinds, indices, boundscheck)
+        shape = cgutils.unpack_tuple(builder, array.shape, kind.ndim)
+        places = [
+            arrayobj.fix_integer_index(context, builder, *one)
+            for one in zip(index_kinds, indices, shape, strict=True)
+        ]
+        found = cgutils.get_item_pointer2(context, builder, array.data, shape, (), "C", places)
+        return found, [], []
+
+    arrayobj.make_array, arrayobj.basic_indexing = fields, element
+    try:
+        yield
+    finally:
+        arrayobj.make_array, arrayobj.basic_indexing = make, indexing
+
+
 @contextmanager
 def _without_lifetimes() -> Iterator[None]:
     """Let Numba skip its search for the last use of each variable.
@@ -244,10 +318,14 @@ def _with_shortcuts() -> Iterator[None]:
 class _Simplified(JITCodeLibrary):  # type: ignore[misc]
     """Code in LLVM's intermediate language.
 
-    Each function of the code is simplified before the code is linked.
+    Each function of the code is simplified before the code is linked, unless it is ``quick``.
     """
 
+    marks = NO_MARKS
+
     def _optimize_functions(self, module: Any) -> None:
+        if self.marks.quick:
+            return
         if not _passes_can_be_chosen():
             super()._optimize_functions(module)
             return
@@ -269,15 +347,13 @@ class _Unfinished(_Simplified):
     function, and the whole program is then translated to machine code.
     """
 
-    rare = apart = False
-
     def add_ir_module(self, module: Any) -> None:
         """Add the function's code in LLVM's language.
 
         If the function seldom runs (``rare``), LLVM may not inline in it any ``Part`` that it
         calls.
         """
-        if self.rare:
+        if self.marks.rare:
             linked = [lib for lib in self._linking_libraries if isinstance(lib, _Unfinished)]
             parts = {part.name for lib in linked for part in lib.get_defined_functions()}
             blocks = (block for function in module.functions for block in function.blocks)
@@ -334,8 +410,9 @@ class _Whole(_Simplified):
         if not _passes_can_be_chosen():
             super()._optimize_final_module()
             return
+        level = {"opt": 1} if self.marks.quick else {}
         passes, builder = self._codegen._module_pass_manager(
-            loop_vectorize=False, slp_vectorize=False
+            loop_vectorize=False, slp_vectorize=False, **level
         )
         passes.run(self._final_module, builder)
 
@@ -345,10 +422,10 @@ class _Whole(_Simplified):
         It inlines no ``rare`` function (one that seldom runs) and no ``apart`` one. It inlines
         every other function of at most ``SMALL`` instructions. For the rest, LLVM decides.
         """
-        part = self._parts[function.name]
-        if part.rare:
+        marks = self._parts[function.name].marks
+        if marks.rare:
             function.add_function_attribute("cold")
-        if part.rare or part.apart:
+        if marks.rare or marks.apart:
             function.add_function_attribute("noinline")
             return
         instructions = (one for block in function.blocks for one in block.instructions)
@@ -450,6 +527,7 @@ class _LowerWhole(NativeLowering):  # type: ignore[misc]
 
     def run_pass(self, state: Any) -> Any:
         state.library = _Whole(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.marks = state.pipeline.marks
         state.library.enable_object_caching()
         return super().run_pass(state)
 
@@ -462,12 +540,11 @@ class _LowerPart(NativeLowering):  # type: ignore[misc]
     """
 
     _name = "whole_program_part"
-    rare = apart = False
 
     def run_pass(self, state: Any) -> Any:
         context, flags = state.targetctx, state.flags
         library = state.library = _Unfinished(context.codegen(), state.func_id.func_qualname)
-        library.rare, library.apart = self.rare, self.apart
+        library.marks = state.pipeline.marks
         description = PythonFunctionDescriptor.from_specialized_function(
             state.func_ir,
             state.typemap,
@@ -489,28 +566,6 @@ class _LowerPart(NativeLowering):  # type: ignore[misc]
         return True
 
 
-@register_pass(mutates_CFG=True, analysis_only=False)
-class _LowerRare(_LowerPart):
-    """The compiler pass that translates a ``Part`` that seldom runs.
-
-    LLVM inlines this ``Part`` nowhere, and no other ``Part`` in it.
-    """
-
-    _name = "whole_program_rare_part"
-    rare = True
-
-
-@register_pass(mutates_CFG=True, analysis_only=False)
-class _LowerApart(_LowerPart):
-    """The compiler pass that translates a ``Part`` that LLVM must not inline.
-
-    LLVM may inline other functions in it.
-    """
-
-    _name = "whole_program_apart"
-    apart = True
-
-
 class _Passes(PassManager):  # type: ignore[misc]
     """Runs a list of Numba's compiler passes without the additional work of Numba's pass manager.
 
@@ -528,6 +583,7 @@ class _Passes(PassManager):  # type: ignore[misc]
 
 class _WholePasses(CompilerBase):  # type: ignore[misc]
     lowering: Any = _LowerWhole
+    marks = NO_MARKS
 
     def define_pipelines(self) -> list[Any]:
         passes = _Passes("whole program")
@@ -551,9 +607,7 @@ class _PartPasses(_WholePasses):
     lowering = _LowerPart
 
 
-class _RarePasses(_WholePasses):
-    lowering = _LowerRare
-
-
-class _ApartPasses(_WholePasses):
-    lowering = _LowerApart
+@functools.cache
+def _marked(passes: type[_WholePasses], marks: Marks) -> type[_WholePasses]:
+    """The compiler passes for a function with these marks."""
+    return type(passes.__name__, (passes,), {"marks": marks})

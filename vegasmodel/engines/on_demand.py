@@ -1,0 +1,47 @@
+"""Calls compiled steps that only some scenarios need, by their addresses in memory.
+
+A simulator is compiled with all functions that it calls. A step that few scenarios need, such as
+the drops of RED, is compiled as a program of its own, at the first scenario that needs it
+(``address``). The simulator then calls the step by its address (``call``).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from vegasmodel.support.whole_program import WholeProgram
+
+__all__ = ["address", "call"]
+
+
+def address(step: Any, *arguments: Any) -> int:
+    """The address of a compiled ``step``, which takes ``arguments`` of these types.
+
+    The step is a function made by ``tables.jit``, and returns nothing. It is compiled now, unless
+    its machine code exists already.
+    """
+    program: WholeProgram = step
+    return program.address(tuple(numba.typeof(one) for one in arguments))
+
+
+def _code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+    kinds = signature.args[1].types
+    kind = context.call_conv.get_function_type(types.none, kinds)
+    step = builder.inttoptr(values[0], kind.as_pointer())
+    result = cgutils.alloca_once(builder, kind.args[0].pointee)
+    error = cgutils.alloca_once(builder, kind.args[1].pointee)
+    builder.store(ir.Constant(kind.args[0].pointee, None), result)
+    arguments = [builder.extract_value(values[1], i) for i in range(len(kinds))]
+    packed = context.get_arg_packer(kinds).as_arguments(builder, arguments)
+    builder.call(step, [result, error, *packed])
+    return context.get_dummy_value()
+
+
+# (address, arguments) -> None, in compiled code: calls the step at this address
+call = intrinsic(lambda _, __, arguments: (types.none(types.int64, arguments), _code))
