@@ -116,10 +116,11 @@ def test_sliding_is_the_limit_of_ever_steeper_laws():
     state, tally = continuous.fresh(flows)
     state.window[:] = 40.0
     state.over_estimate[:] = 0.0
+    arrays = windows_march.workspace(2, 0)
+    unsampled = windows_march.samples_at(np.empty(0), state, arrays)
     windows_march.march(
-        flows, state, 1080.0, math.inf, 0, 3.0, 0.02, False, False, tally, np.empty(0),
-        np.empty((5, 0)), windows_march.workspace(2, 0),
-    )  # fmt: skip
+        flows, state, 1080.0, math.inf, 0, 3.0, 0.02, False, False, tally, unsampled, arrays
+    )
     smoothed = [smooth(w) for w in (0.4, 0.04, 0.004)]
     errors = [np.abs(y - state.window).max() for y in smoothed]
     assert errors[1] < errors[0] / 4
@@ -158,12 +159,13 @@ def test_cycles_that_are_left_out_look_like_those_that_are_computed(rtts):
     answer = continuous.run(s, sample=0.37)
     flows, (c, s_max) = continuous.flows_of(s), continuous.limits(s, packets=False)
     state, tally = continuous.fresh(flows)
-    record = np.full((5, answer.time.size), np.nan)
+    arrays = windows_march.workspace(2, 0)
+    samples = windows_march.samples_at(answer.time, state, arrays)
+    record = samples.values
     for end in (200.0, 300.0):
         windows_march.march(
-            flows, state, c, s_max, 0, end, continuous.STEP, False, False, tally,
-            answer.time, record, windows_march.workspace(2, 0),
-        )  # fmt: skip
+            flows, state, c, s_max, 0, end, continuous.STEP, False, False, tally, samples, arrays
+        )
     assert tally.losses.sum() > 20
     np.testing.assert_allclose(answer.window[1:], record[:2, 1:].T, rtol=1e-6)
     np.testing.assert_allclose(answer.queue[1:, 0], c * record[2, 1:], atol=1e-5)
@@ -274,5 +276,5 @@ def test_what_the_model_has_no_equation_for_is_refused():
             continuous.run(bad)
     good = scenario([vegas()], queue=DropTail())
     for options in ({"losers": "nobody"}, {"sample": 0.0}, {"step": 5.0}):
-        with pytest.raises(ValueError, match=r"losers|sample"):
+        with pytest.raises(ValueError, match=r"losers|sample|step"):
             continuous.run(good, **options)

@@ -138,7 +138,7 @@ def test_a_packet_that_takes_the_last_place_makes_another_flow_lose(free: float)
     flow = Flow("sack", 0.1, count=2, variant="ns2", send_jitter=0)
     scenario = Scenario((Link(100.0, buffer=20.0),), (flow,))
     flows = senders(scenario)
-    state, link = begin(scenario, flows, 0), frame(scenario)[0]
+    state, link = begin(scenario, flows, 0), frame(scenario, flows)[0]
     flows["active"], flows["in_flight"] = True, (1.0, 1e6)
     state["delay"] = (link.room - free) / link.capacity
     taken, lost = _admit(flows, state, link, 4000)
@@ -158,7 +158,7 @@ def test_random_loss_takes_its_part_of_the_packets(p: float) -> None:
     flow = Flow("sack", 0.1, variant="ns2", send_jitter=0)
     scenario = Scenario((Link(100.0, loss=p),), (flow,))
     flows = senders(scenario)
-    state, link, n = begin(scenario, flows, 0), frame(scenario)[0], 100_000
+    state, link, n = begin(scenario, flows, 0), frame(scenario, flows)[0], 100_000
     flows["active"], flows["in_flight"] = True, 1e9
     assert _lost(flows, state, link, n) == pytest.approx(p, abs=4.0 * np.sqrt(p / n))
 

@@ -36,7 +36,7 @@ def _met(buffer: float, rtts: tuple[float, float]) -> tuple[np.ndarray[Any, Any]
     scenario = Scenario((Link(C, buffer=buffer),), flows)
     table = senders(scenario)
     state = begin(scenario, table, 0)
-    link = frame(scenario)[0]
+    link = frame(scenario, table)[0]
     _pass(table, state, link, 0.08)  # less than a round trip
     return table, link
 

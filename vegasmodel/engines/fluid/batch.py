@@ -18,6 +18,7 @@ several threads.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -34,7 +35,7 @@ from vegasmodel.engines.fluid.continuous import (
     limits,
     unsupported,
 )
-from vegasmodel.engines.fluid.records import Batch, Flows
+from vegasmodel.engines.fluid.records import Batch, Flows, Samples
 from vegasmodel.engines.fluid.run import one_run_suffices
 from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import Choice
@@ -171,7 +172,7 @@ def _mixed(
         found.queue_mean[others], found.ok[others] = rest.queue_mean, rest.ok
 
     def one(i: int) -> None:
-        answer = one_by_one.run(scenarios[i], scenarios[i].run.duration)
+        answer = one_by_one.run(scenarios[i], math.inf)
         if answer.status != Status.DONE.reason:
             found.ok[i] = False
             return
@@ -189,9 +190,11 @@ def _threads(cases: Batch, losers: int, step: float, threads: int | None) -> Bat
 
     n, most = cases.flows.rtt.shape
     wide, narrow = np.empty((4, n, most)), np.empty((2, n))
+    nowhere = np.empty(0), np.empty((0, 0))
 
     def one(first: int) -> None:
-        average_many(*cases, losers, step, first, min(first + SHARE, n), wide, narrow)
+        end, unsampled = min(first + SHARE, n), Samples(*nowhere, np.zeros(1, np.int64), 0, 0)
+        average_many(*cases, losers, step, first, end, unsampled, wide, narrow)
 
     with ThreadPoolExecutor(max_workers=threads) as pool:
         list(pool.map(one, range(0, n, SHARE)))

@@ -184,6 +184,21 @@ def in_packets(scenario: Scenario, packets: bool | None) -> bool:
     return any(not STACKS[flow.variant].real_numbers for flow in scenario.flows)
 
 
+def instants(duration: float, sample: float | None) -> Floats:
+    """The times of the samples in a run: every ``sample`` seconds, from 0 to its ``duration``.
+
+    By default ``sample`` is a thousandth of the duration. If it is infinite, there are no samples.
+    Raises ``ValueError`` if it is not positive.
+    """
+    spacing = duration / 1000 if sample is None else sample
+    if not spacing > 0:
+        raise ValueError(f"sample: {spacing:g} is not allowed; a positive time in seconds")
+    if spacing == math.inf:
+        return np.empty(0)
+    times: Floats = np.arange(math.floor(duration / spacing * (1 + 1e-12)) + 1.0) * spacing
+    return times
+
+
 @kinds.checked
 def run(
     scenario: Scenario,
@@ -197,7 +212,7 @@ def run(
     """Integrate the equations of the windows from time 0 to the scenario's ``duration``.
 
     - ``sample`` is the time in seconds between two samples of the curves (default: a thousandth of
-      the duration).
+      the duration).  If it is infinite, the curves are empty.
     - ``losers`` selects which flows lose packets when the buffer overflows: ``growing``, those
       whose windows grow at that moment; ``all``, every flow (hypothesis 5 of the paper
       ``devendictis``); or ``loss-based``, the loss-based ones among those that grow.
@@ -221,9 +236,9 @@ def run(
         raise ValueError(reason)
     Choice(LOSERS).check(losers, "losers")
     duration, warmup = scenario.run.duration, scenario.run.warmup
-    spacing = duration / 1000 if sample is None else sample
-    if not 0 < spacing < math.inf or not 0 < step <= 4:
-        raise ValueError("sample is a positive time, step in (0, 4]")
+    time = instants(duration, sample)
+    if not 0 < step <= 4:
+        raise ValueError(f"step: {step:g} is not allowed; above 0, at most 4")
     packets = in_packets(scenario, packets)
     c, s_max = limits(scenario, packets)
     flows = flows_of(scenario, packets)
@@ -232,16 +247,16 @@ def run(
     n = flows.rtt.size
     state, before = fresh(flows)
     after = empty_tally(n)
-    time: Floats = np.arange(math.floor(duration / spacing * (1 + 1e-12)) + 1.0) * spacing
-    record = np.full((2 * n + 1, time.size), np.nan)
-    record[:, 0] = 0.0
     arrays = windows_march.workspace(n)
+    samples = windows_march.samples_at(time, state, arrays)
+    record = samples.values
+    record[:, :1] = 0.0
     code: int = Status.DONE
     for end, tally in ((warmup, before), (duration, after)):
         if code == Status.DONE:
             code = windows_march.march(
                 flows, state, c, s_max, LOSERS.index(losers), end, step, False, True,
-                tally, time, record, arrays,
+                tally, samples, arrays,
             )  # fmt: skip
     window, delay, lost = record[:n], record[n], record[n + 1 :]
     measured = lost[:, time.searchsorted(warmup) :]

@@ -79,8 +79,8 @@ class _Motion:
             self.all_started = max(self.all_started, float(flows.stop[~stays].max()))
         self.state, self.tally = fresh(self.flows)
         self.n = flows.rtt.size
-        self._nowhere = np.empty((2 * self.n + 1, 0))
         self._arrays = windows_march.workspace(self.n, 0)
+        self._unsampled = windows_march.samples_at(np.empty(0), self.state, self._arrays)
 
     def integrate(self, state: State, end: float, *, until_loss: bool, tally: Tally) -> int:
         """Simulate up to time ``end``, or with ``until_loss`` only up to the first overflow.
@@ -90,7 +90,7 @@ class _Motion:
         """
         code: int = self._march(
             self.flows, state, self.c, self.s_max, self._losers, end, self._step,
-            until_loss, False, tally, np.empty(0), self._nowhere, self._arrays,
+            until_loss, False, tally, self._unsampled, self._arrays,
         )  # fmt: skip
         return code
 

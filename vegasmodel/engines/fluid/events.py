@@ -83,7 +83,8 @@ def changed(
     if s1 > 0.0 and last[n] == UP:
         worst = -s1 / p.rtt[0]
     else:
-        spare = excess(p, y, on, s, 0.0, h, c)[0] / c
+        spare, _, _ = excess(p, y, on, s, 0.0, h, c)
+        spare /= c
         worst = spare if last[n] == REST else -spare
     for i in range(n):
         if on[i]:
@@ -159,7 +160,8 @@ def drift(p: Flows, y: State, on: np.ndarray, moves: np.ndarray) -> float:
                 push -= per * per
             elif moves[i] != REST:
                 e = p.upper[i] if moves[i] == HIGH else p.lower[i]
-                by_s = threshold(e, p.rtt[i], y.over_estimate[i], s, p.backlog_over_base[i])[1]
+                x, over_base = y.over_estimate[i], p.backlog_over_base[i]
+                _, by_s = threshold(e, p.rtt[i], x, s, over_base)
             give += (y.window[i] * per - by_s) * per
     return push / give if moves[on.size] == UP else 0.0
 

@@ -12,11 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from vegasmodel.engines import on_demand
 from vegasmodel.engines.fluid.events import PROBE, SLACK, changed, horizon, time_to_change
-from vegasmodel.engines.fluid.records import Flows, State, Tally
+from vegasmodel.engines.fluid.records import Flows, Samples, State, Tally
 from vegasmodel.engines.fluid.repeats import TRAIL, record_instant, replay, skip_cycles
-from vegasmodel.engines.fluid.tally import record_samples, tally_step, zero_tally
+from vegasmodel.engines.fluid.tally import record_samples, seek, tally_step, zero_tally
 from vegasmodel.engines.fluid.windows import REST, UP, delay_after, try_step
+from vegasmodel.engines.on_demand import call
 from vegasmodel.engines.tables import jit, making
 from vegasmodel.metrics import Floats
 from vegasmodel.status import Status
@@ -136,6 +138,22 @@ def workspace(n: int, trail: int = TRAIL) -> Workspace:
     )  # fmt: skip
 
 
+def samples_at(times: Floats, y: State, steps: Workspace) -> Samples:
+    """Allocate the arrays for samples at these ``times``, in seconds, of a simulation.
+
+    ``y`` is the state of the simulation, and ``steps`` are its arrays. There may be no times.
+    """
+    n = y.window.size
+    following, values = np.zeros(1, np.int64), np.full((2 * n + 1, times.size), np.nan)
+    samples = Samples(times, values, following, 0, 0)
+    if times.size == 0:
+        return samples
+    lost, part = steps.earlier, (y, steps.new, 0.0, 0.0, 0.0)
+    record = on_demand.address(record_samples, *part, lost, samples)
+    cycle = on_demand.address(replay, steps.trail, 0, 0.0, 0.0, lost, lost, samples)
+    return samples._replace(record_at=record, replay_at=cycle)
+
+
 _workspace = making(workspace)  # for compiled code; Python makes its arrays without
 
 
@@ -156,14 +174,13 @@ def _begin(y: State, on: np.ndarray, last: np.ndarray, mark: State) -> None:
 @functools.partial(jit, negative_indices=False)
 def march(
     p: Flows, y: State, c: float, s_max: float, losers: int, end: float,
-    fraction: float, stop_at_loss: bool, skip: bool, out: Tally, grid: Floats, record: Floats,
+    fraction: float, stop_at_loss: bool, skip: bool, out: Tally, samples: Samples,
     workspace: Workspace,
 ) -> int:  # fmt: skip
     """Simulate up to time ``end``, or with ``stop_at_loss`` only up to the first overflow.
 
-    The usual length of a step is ``fraction`` of the shortest round trip. Column k of ``record``
-    receives a sample at time ``grid[k]``: the windows, the queueing delay and the losses so far.
-    Windows and delay are interpolated linearly within a step.
+    The usual length of a step is ``fraction`` of the shortest round trip. The function fills in
+    ``samples`` of the trajectories.
 
     A cycle lasts from one overflow to the next. With ``skip``, cycles that repeat are skipped. If
     samples are wanted, this needs a record of all steps of a cycle. A cycle with more steps than
@@ -172,9 +189,8 @@ def march(
     Returns ``DONE`` at the time ``end``, ``OVERFLOW`` after a stop at the first overflow, or
     ``STUCK`` if cutting the windows cannot end an overflow.
     """
-    k = 0
-    while k < grid.size and grid[k] < y.clock[0]:
-        k += 1
+    sampled, k = samples.record_at != 0, samples.following
+    seek(samples, y.clock[0])
     on, new, moves, last, mark, before, earlier, trail = workspace
     _begin(y, on, last, mark)
     due = start_and_stop(p, y, on)
@@ -203,7 +219,8 @@ def march(
         trend, length = (mean + 0.5 * bend * h, bend), h
         full = h < wanted or s1 >= s_max
         later = until if h == left else t + h
-        k = record_samples(y, new, s1, h, later, out.losses, k, grid, record)
+        if sampled:
+            call(samples.record_at, (y, new, s1, h, later, out.losses, samples))
         tally_step(p, y, on, new, s1, h, c, out)
         jumped = accept(p, y, on, new, moves, s1, later)
         m = record_instant(trail, m, later, new, s1)
@@ -219,10 +236,11 @@ def march(
             if stop_at_loss:
                 return OVERFLOW
             if skip:
-                known = k == grid.size or m <= trail.shape[0]
+                known = not sampled or k[0] == samples.times.size or m <= trail.shape[0]
                 period = skip_cycles(y, out, mark, before, earlier, min(due, end), known)
-                if y.clock[0] > later and k < grid.size:
-                    k = replay(trail, m, period, y.clock[0], earlier, out.losses, k, grid, record)
+                if sampled and y.clock[0] > later and k[0] < samples.times.size:
+                    t = y.clock[0]
+                    call(samples.replay_at, (trail, m, period, t, earlier, out.losses, samples))
                 later = y.clock[0]
                 m = record_instant(trail, 0, later, y.window, y.clock[1])
         if later == until:
@@ -237,16 +255,16 @@ def march(
 @making
 def average_many(
     p: Flows, capacity: Floats, s_max: Floats, warmup: Floats, duration: Floats, losers: int,
-    fraction: float, begin: int, end: int, wide: Floats, narrow: Floats,
+    fraction: float, begin: int, end: int, unsampled: Samples, wide: Floats, narrow: Floats,
 ) -> None:  # fmt: skip
     """Simulate the scenarios number ``begin`` to ``end`` - 1 of a batch, and store their averages.
 
     Each array of ``p`` has the shape [scenario, flow]. ``wide`` receives the throughput, the mean
     RTT, the baseRTT and the losses of each flow. ``narrow`` receives for each scenario the mean
-    queue and the code that says how its simulation ended.
+    queue and the code that says how its simulation ended. ``unsampled`` has no times of samples.
     """
     n = p.rtt.shape[1]
-    grid, record, arrays = np.empty(0), np.empty((2 * n + 1, 0)), _workspace(n, 0)
+    arrays = _workspace(n, 0)
     for k in range(begin, end):
         row = Flows(
             p.rtt[k], p.keeps_backlog[k], p.backlog_over_base[k], p.lower[k], p.upper[k],
@@ -261,7 +279,7 @@ def average_many(
                 out = zero_tally(n)
                 code = march(
                     row, y, capacity[k], s_max[k], losers, until, fraction, False, True,
-                    out, grid, record, arrays,
+                    out, unsampled, arrays,
                 )  # fmt: skip
         for i in range(n):
             known = code == DONE and row.start[i] < np.inf

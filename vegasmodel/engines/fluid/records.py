@@ -69,3 +69,14 @@ class Tally(NamedTuple):
     active: Floats  # [flow] seconds
     losses: np.ndarray  # [flow] events
     queue: Floats  # [2] integrals of c s dt and of dt
+
+
+class Samples(NamedTuple):
+    """The samples of a simulation's trajectories, in arrays that the simulation fills."""
+
+    times: Floats  # [sample], seconds
+    values: Floats  # [2 n + 1, sample]: windows, queueing delay in seconds, losses so far
+    following: np.ndarray  # [1]: index of the first time that is still to come
+    # addresses of compiled steps (``engines.on_demand``); 0: there are no samples
+    record_at: int  # ``tally.record_samples``
+    replay_at: int  # ``repeats.replay``

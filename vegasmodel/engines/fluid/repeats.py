@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.fluid.records import State, Tally
+from vegasmodel.engines.fluid.records import Samples, State, Tally
 from vegasmodel.engines.tables import jit
 from vegasmodel.metrics import Floats
 
@@ -42,35 +42,34 @@ def record_instant(trail: Floats, m: int, t: float, window: Floats, s: float) ->
 @jit
 def replay(
     trail: Floats, m: int, period: float, until: float, earlier: np.ndarray, lost: np.ndarray,
-    k: int, grid: Floats, record: Floats,
-) -> int:  # fmt: skip
-    """Fill in the samples of the skipped cycles: those at the times of ``grid`` before ``until``.
+    samples: Samples,
+) -> None:  # fmt: skip
+    """Fill in the samples of the skipped cycles: those at ``samples.times`` before ``until``.
 
     Each skipped cycle equals the last cycle that was simulated, which took ``period`` seconds.
     Entries 0 to m - 1 of ``trail`` hold the states of that cycle, and samples are interpolated
     between them. ``earlier`` holds each flow's number of losses at the end of that cycle, and
     ``lost`` its number at the time ``until``.
-
-    Returns the index of the first time in ``grid`` that is not before ``until``.
     """
+    times, values, k = samples.times, samples.values, samples.following[0]
     j, begun, n = 0, trail[0, 0], lost.size
     left = nearest((until - begun) / period) - 1.0  # cycles from its end to ``until``
     gone = -1.0  # whole cycles since its end
-    while k < grid.size and grid[k] < until:
-        if grid[k] - begun >= period:
-            cycles = np.floor((grid[k] - begun) / period)
+    while k < times.size and times[k] < until:
+        if times[k] - begun >= period:
+            cycles = np.floor((times[k] - begun) / period)
             j, begun = 0, begun + cycles * period
             gone = nearest((begun - trail[0, 0]) / period) - 1.0
-        t = trail[0, 0] + (grid[k] - begun)
+        t = trail[0, 0] + (times[k] - begun)
         while j < m - 2 and trail[j + 1, 0] <= t:
             j += 1
         part = (t - trail[j, 0]) / (trail[j + 1, 0] - trail[j, 0])
         for i in range(n + 1):
-            record[i, k] = trail[j, 1 + i] + part * (trail[j + 1, 1 + i] - trail[j, 1 + i])
+            values[i, k] = trail[j, 1 + i] + part * (trail[j + 1, 1 + i] - trail[j, 1 + i])
         for i in range(n):
-            record[n + 1 + i, k] = earlier[i] + gone * nearest((lost[i] - earlier[i]) / left)
+            values[n + 1 + i, k] = earlier[i] + gone * nearest((lost[i] - earlier[i]) / left)
         k += 1
-    return k
+    samples.following[0] = k
 
 
 @jit

@@ -91,7 +91,7 @@ def run(
     """Simulate the scenario from time 0 to its ``duration`` by the equations of the windows.
 
     The result holds one sample of each trajectory every ``sample`` seconds (default: a thousandth
-    of the duration).
+    of the duration). If ``sample`` is infinite, there are none.
 
     Runs may differ by chance: start times or the senders' waits are random, the link has RED or
     random loss, or random numbers decide which flow loses a packet at the full buffer. If
@@ -108,11 +108,7 @@ def run(
         raise ValueError(reason)
     if all_continuous(scenario):
         return _continuous(scenario, sample, runs)
-    duration = scenario.run.duration
-    spacing = duration / 1000 if sample is None else sample
-    if not 0 < spacing < math.inf:
-        raise ValueError("sample is a positive time")
-    time: Floats = np.arange(math.floor(duration / spacing * (1 + 1e-12)) + 1.0) * spacing
+    time = continuous.instants(scenario.run.duration, sample)
     fresh = senders(scenario)
     found = [_one(scenario, fresh.copy(), 0, time)]
     chance = by_chance(scenario) or found[0]["draws"] > 0
@@ -150,7 +146,7 @@ def _continuous(scenario: Scenario, sample: float | None, runs: int | None) -> C
     asked = runs or scenario.run.runs
     while not found or not _done([vars(each) for each in found], asked):
         _, late = _random_starts(scenario, len(found))
-        spacing = sample if not found else scenario.run.duration  # curves of the first run only
+        spacing = sample if not found else math.inf  # curves of the first run only
         found.append(continuous.run(scenario, spacing, starts=times + late))
         if found[-1].status != Status.DONE.reason:
             return found[-1]
@@ -202,7 +198,7 @@ def _one(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict[st
     record = np.full((time.size, 2 * n + 1), np.nan)
     before, after = continuous.empty_tally(n), continuous.empty_tally(n)
     for end, out in ((scenario.run.warmup, before), (scenario.run.duration, after)):
-        march.march(flows, state, end, *frame(scenario), False, out, time, record)
+        march.march(flows, state, end, *frame(scenario, flows), False, out, time, record)
     delay_based = np.array([find(member.flow.law).delay_based for member in scenario.members])
     with np.errstate(invalid="ignore", divide="ignore"):
         return {
@@ -241,14 +237,16 @@ def begin(scenario: Scenario, flows: np.ndarray, k: int) -> np.ndarray:
     return state
 
 
-def frame(scenario: Scenario) -> tuple[Any, float, bool]:
+def frame(scenario: Scenario, flows: np.ndarray) -> tuple[Any, float, bool]:
     """The link's constants, the length of a step and the flag ``smooth``, for ``sampled``.
 
-    The unit of the length is the shortest round trip. ``smooth`` is true if all flows run TCP as in
-    the papers: windows are then real numbers that change at every instant.
+    ``flows`` are the scenario's ``senders``. The unit of the length is the shortest round trip.
+    ``smooth`` is true if all flows run TCP as in the papers: windows are then real numbers that
+    change at every instant.
     """
     smooth = papers_only(scenario)
-    return _bottleneck(scenario, smooth), CONTINUOUS_STEP if smooth else STEP, smooth
+    link = _with_steps(_bottleneck(scenario, smooth), flows, smooth)
+    return link, CONTINUOUS_STEP if smooth else STEP, smooth
 
 
 def _bottleneck(scenario: Scenario, smooth: bool) -> Any:
@@ -260,10 +258,31 @@ def _bottleneck(scenario: Scenario, smooth: bool) -> Any:
     else:
         room = waiting_room(scenario, link, link.buffer)
     wait = link.capacity * max(scenario.jitter(group) for group in scenario.flows)
+    red = (0, 0.0, 1.0, 0.0, 0.0, 0)
     if isinstance(queue, Red):
-        red = (1, queue.min_threshold, queue.max_threshold, queue.max_probability, queue.weight)
-        return Bottleneck(link.capacity, room, link.loss, *red, int(queue.gentle), wait)
-    return Bottleneck(link.capacity, room, link.loss, 0, 0.0, 1.0, 0.0, 0.0, 0, wait)
+        red = (
+            1,
+            queue.min_threshold,
+            queue.max_threshold,
+            queue.max_probability,
+            queue.weight,
+            int(queue.gentle),
+        )
+    return Bottleneck(link.capacity, room, link.loss, *red, wait, 0, 0)
+
+
+def _with_steps(link: Any, flows: np.ndarray, smooth: bool) -> Any:
+    """The link's constants with the addresses of the steps that the scenario needs."""
+    from vegasmodel.engines import on_demand
+    from vegasmodel.engines.fluid.sampled import drops, records, trains
+
+    now = np.zeros(1, records.LINK_STATE)[0]
+    if not smooth and trains.meetings_matter(flows, link.room, link.capacity):
+        link = link._replace(meet_at=on_demand.address(trains.meet, flows, now, link, 0.0))
+    if link.red or link.loss > 0.0:
+        step = on_demand.address(drops.drop_at_random, flows, now, link, 0.0, 0.0)
+        link = link._replace(drop_at=step)
+    return link
 
 
 def _grows_by_acks(law: Law, runs: Stack) -> bool:

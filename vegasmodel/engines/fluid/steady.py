@@ -55,7 +55,7 @@ class _Motion:
         self.started = float(self.flows["start"].max())
         if not stays.all():
             self.started = max(self.started, float(self.flows["stop"][~stays].max()))
-        self.link, self._frame = scenario.links[0], fluid_run.frame(scenario)
+        self.link, self._frame = scenario.links[0], fluid_run.frame(scenario, self.flows)
         self._nowhere = np.empty((0, 2 * self.n + 1))
         self.delay_based = np.array([find(m.flow.law).delay_based for m in scenario.members])
         self._row, self._grid = np.empty(SIZE * self.n), np.empty(0)

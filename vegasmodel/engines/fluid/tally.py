@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.fluid.records import Flows, State, Tally
+from vegasmodel.engines.fluid.records import Flows, Samples, State, Tally
 from vegasmodel.engines.tables import jit, making
 from vegasmodel.metrics import Floats
 
@@ -36,21 +36,30 @@ def tally_step(
 
 
 @jit
+def seek(samples: Samples, t: float) -> None:
+    """Let the first sample at or after the time ``t`` be the next one to store."""
+    k = 0
+    while k < samples.times.size and samples.times[k] < t:
+        k += 1
+    samples.following[0] = k
+
+
+@jit
 def record_samples(
-    y: State, new: Floats, s1: float, h: float, later: float, lost: np.ndarray, k: int,
-    grid: Floats, record: Floats,
-) -> int:  # fmt: skip
+    y: State, new: Floats, s1: float, h: float, later: float, lost: np.ndarray, samples: Samples
+) -> None:
     """Store the samples of a step of length h that ends at the time ``later``.
 
-    A sample is taken at each time of ``grid`` within the step.  Windows and delay are interpolated
-    linearly.  Returns the index of the first time of ``grid`` after the step.
+    A sample is taken at each of the ``samples.times`` within the step.  Windows and delay are
+    interpolated linearly.
     """
-    t, s, n = y.clock[0], y.clock[1], new.size
-    while k < grid.size and grid[k] <= later:
-        part = (grid[k] - t) / h if h > 0.0 else 1.0
+    t, s, n, k = y.clock[0], y.clock[1], new.size, samples.following[0]
+    times, values = samples.times, samples.values
+    while k < times.size and times[k] <= later:
+        part = (times[k] - t) / h if h > 0.0 else 1.0
         for i in range(n):
-            record[i, k] = y.window[i] + part * (new[i] - y.window[i])
-            record[n + 1 + i, k] = lost[i]
-        record[n, k] = s + part * (s1 - s)
+            values[i, k] = y.window[i] + part * (new[i] - y.window[i])
+            values[n + 1 + i, k] = lost[i]
+        values[n, k] = s + part * (s1 - s)
         k += 1
-    return k
+    samples.following[0] = k

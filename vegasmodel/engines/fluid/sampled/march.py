@@ -8,12 +8,13 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.engines.fluid.records import Tally
-from vegasmodel.engines.fluid.sampled.drops import drop_at_random, overflow
+from vegasmodel.engines.fluid.sampled.drops import overflow
 from vegasmodel.engines.fluid.sampled.growth import grow
 from vegasmodel.engines.fluid.sampled.queue import delay
 from vegasmodel.engines.fluid.sampled.records import NONE, Bottleneck, LinkState, Sender
 from vegasmodel.engines.fluid.sampled.round_trip import on_acks, sample_delay
-from vegasmodel.engines.fluid.sampled.trains import begin_train, count_trains, meet, meetings_matter
+from vegasmodel.engines.fluid.sampled.trains import begin_train
+from vegasmodel.engines.on_demand import call
 from vegasmodel.engines.tables import Table, jit, rare
 from vegasmodel.metrics import Floats
 
@@ -50,7 +51,7 @@ def admit(flows: Table[Sender], now: LinkState, c: float) -> float:
             due = min(due, flow.start)
         elif flow.stop > t:
             due = min(due, flow.stop)
-    count_trains(flows, now, c)
+    now.recount = True
     return due
 
 
@@ -97,7 +98,6 @@ def march(
     trip. With ``smooth`` windows are real numbers, and the law changes them at every instant.
     """
     now, fell = state[0], False
-    trains = not smooth and meetings_matter(flows, link)
     k = 0
     while k < grid.size and grid[k] < now.time:
         k += 1
@@ -119,12 +119,12 @@ def march(
         moved = grow(flows, now, h, smooth)
         if moved and link.room < np.inf:
             overflow(flows, now, link, smooth)
-        if trains:
-            meet(flows, now, link, h)
+        if link.meet_at != 0:
+            call(link.meet_at, (flows, now, link, h))
         s, now.time = now.delay, later
         now.delay = delay(flows, now, link.capacity)
-        if link.red or link.loss > 0.0:
-            drop_at_random(flows, now, link, arrivals, 0.5 * (s + now.delay))
+        if link.drop_at != 0:
+            call(link.drop_at, (flows, now, link, arrivals, 0.5 * (s + now.delay)))
             now.delay = delay(flows, now, link.capacity)
         out.queue[0] += 0.5 * h * link.capacity * (s + now.delay)
         out.queue[1] += h

@@ -111,6 +111,7 @@ class LinkState:
     red_gap: float  # RED: value of this sum at which the next packet is dropped
     draws: int  # number of random numbers drawn so far
     # the trains that arrive now (``trains.py``)
+    recount: bool  # a flow has started or stopped since they were counted
     trains: int  # number of trains that arrive now
     trains_rate: float  # sum of their rates, packets per second
     trains_variance: float  # variance of the number of packets that they bring, per second
@@ -136,3 +137,6 @@ class Bottleneck(NamedTuple):
     weight: float
     gentle: int
     max_wait: float  # longest random wait of a sender before it sends, in transmission times
+    # addresses of compiled steps (``engines.on_demand``); 0: the scenario does not need them
+    meet_at: int  # ``trains.meet``
+    drop_at: int  # ``drops.drop_at_random``

@@ -26,9 +26,10 @@ FAR = 4.0  # standard deviations; farther from a full buffer chance does not mat
 MOST = 64  # flows; the trains of more flows overlap so often that their sum is nearly even
 
 
-@rare
-def meetings_matter(flows: Table[Sender], link: Bottleneck) -> bool:
+def meetings_matter(flows: np.ndarray, room: float, capacity: float) -> bool:
     """Whether trains of packets can meet at the queue and fill the buffer.
+
+    ``flows`` are records of ``Sender``. ``room`` is the number of packets that can wait.
 
     A train is the packets in flight of one flow, which stay together while the windows do not fill
     the link. The result is True if all these conditions hold:
@@ -40,13 +41,9 @@ def meetings_matter(flows: Table[Sender], link: Bottleneck) -> bool:
     - There are at most ``MOST`` flows. More trains overlap so often that packets arrive almost
       evenly.
     """
-    differ, grows, longest = False, False, 0.0
-    for i in range(flows.shape[0]):
-        differ = differ or flows[i].rtt != flows[0].rtt
-        grows = grows or flows[i].slow_start != GAMMA
-        longest = max(longest, flows[i].rtt)
-    small = link.room < link.capacity * longest
-    return differ and grows and small and flows.shape[0] <= MOST
+    longest = flows["rtt"].max()
+    differ, grows = flows["rtt"].min() < longest, np.any(flows["slow_start"] != GAMMA)
+    return bool(differ and grows and room < capacity * longest and flows.size <= MOST)
 
 
 @rare
@@ -155,6 +152,7 @@ def place(flow: Sender, now: LinkState, link: Bottleneck) -> float:
 @rare
 def count_trains(flows: Table[Sender], now: LinkState, c: float) -> None:
     """Add up the rates of the trains that arrive now, after a flow has started or stopped."""
+    now.recount = False
     now.trains, now.trains_rate, now.trains_variance = 0, 0.0, 0.0
     now.trains_time = now.trains_due = now.time
     for i in range(flows.shape[0]):
@@ -191,6 +189,8 @@ def meet(flows: Table[Sender], now: LinkState, link: Bottleneck, h: float) -> No
     If the windows fill the link, nothing is dropped here: the module ``drops`` does that.
     """
     c, stop, fills = link.capacity, now.time + h, now.delay > 0.0
+    if now.recount:
+        count_trains(flows, now, c)
     while now.trains_due <= stop:
         first, which = np.inf, -1
         for i in range(flows.shape[0]):
