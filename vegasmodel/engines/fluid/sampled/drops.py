@@ -41,10 +41,13 @@ def draw_normal(now: LinkState) -> float:
 def lose(flow: Sender, now: LinkState, packets: float, ago: float) -> None:
     """Record that the flow loses ``packets`` packets, ``ago`` seconds before the end of this step.
 
-    If windows are whole packets, the sender detects a loss one round trip later. If they are real
-    numbers that change at every instant, it detects a loss at the end of this step. In this case
-    ``packets`` is 0 for a loss at the full buffer: it counts as one loss, but the packets in flight
-    remain the same.
+    ``flow.detection_in`` is set to one round trip: after this time the function ``on_acks`` lets
+    the sender detect the loss. A second loss before then is detected together with the first.
+    ``flow.later_hole`` holds how many round trips before this detection it occurred.
+
+    In a model whose windows are real numbers (``smooth`` in ``overflow``), ``on_acks`` does not
+    wait for the round trip. A loss at the full buffer then has ``packets`` = 0: the sender cuts its
+    window, but none of its packets in flight is lost. It counts as one loss in ``flow.lost``.
     """
     passed = max(now.step - ago, 0.0) / (flow.rtt + now.delay)  # of this step, before the loss
     if flow.detection_in <= 0.0:
