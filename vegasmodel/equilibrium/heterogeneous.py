@@ -178,7 +178,7 @@ def equilibria(
     starts: int = STARTS,
     seed: int = 1,
 ) -> Equilibria:
-    """Every equilibrium of a small network, by Newton's method from many starts.
+    """Search for all equilibria of a small network, by Newton's method from many starts.
 
     - ``routing`` [link, flow]: 1 where the flow crosses the link, else 0.
     - ``capacity`` [link]: pkt/s.

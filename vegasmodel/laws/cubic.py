@@ -1,4 +1,7 @@
-"""TCP CUBIC: the window is a cubic function of the time since the last loss (RFC 9438)."""
+"""TCP CUBIC (RFC 9438): the window is a cubic function of the time since the last loss.
+
+If a Reno flow would have a larger window, CUBIC follows Reno's.
+"""
 
 from vegasmodel.laws.law import Law, Source
 

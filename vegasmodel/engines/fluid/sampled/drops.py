@@ -1,4 +1,4 @@
-"""Decides which packets are lost at the full buffer, by RED, or by random loss."""
+"""Decides which flows lose packets at the full buffer, by RED and by random loss."""
 
 from __future__ import annotations
 
@@ -91,7 +91,8 @@ def drop_at_random(
     between two losses is a real number with an exponential distribution.
 
     RED computes an average of the queue. While the link is idle, the average falls as if packets
-    arrived at the rate of the link. The average decides what RED drops:
+    arrived at the rate of the link. RED drops nothing while at most one packet waits. Otherwise the
+    average decides what it drops:
 
     - At or above the highest threshold, it drops packets until the average falls (``drop_all``).
     - Below it, RED computes a drop probability p from the average. The number of packets between
@@ -234,7 +235,8 @@ def loser(flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck) -> 
 
     If RTTs differ, a random draw decides between the two cases. If all RTTs are equal, packets
     released by different ACKs arrive one transmission time apart. Then only the first case is
-    possible, unless the senders' random waits are longer than a transmission time.
+    possible, unless the senders' random waits are longer than a transmission time. With such waits
+    the loser is drawn at random, in proportion to the flows' rates.
     """
     alike, growth = True, 0.0
     for i in range(flows.shape[0]):
