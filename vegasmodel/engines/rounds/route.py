@@ -93,7 +93,8 @@ def _queues(scenario: Scenario) -> dict[Key, int]:
 def _ack_queues(scenario: Scenario, queues: dict[Key, int]) -> list[Key]:
     """The queues for ACKs alone in which ACKs of two flows meet, in a scenario for ns-2.
 
-    For a single link ``_acks_meet`` decides. In a network of several links the times at which
+    There are none if every sender waits at random, or if the scenario is not for ns-2. Otherwise
+    ``_acks_meet`` decides for a single link. In a network of several links the times at which
     packets leave one link change whenever another link falls idle, so the ACKs of any two flows may
     meet. To save time, this counts only if a link's longest round trip and its buffer hold at most
     ``FEW_PACKETS`` packets together.
