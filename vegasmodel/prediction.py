@@ -1,4 +1,9 @@
-"""The results of models and measurements: ``Prediction`` and, for steady states, ``LimitCycle``."""
+"""The classes of results.
+
+A ``Prediction`` has the flows' throughputs and more, by a model or a measurement. ``predict``
+returns it. A ``LimitCycle`` is the steady state of a scenario: a fixed point or a periodic motion.
+``limit_cycle`` returns it.
+"""
 
 from __future__ import annotations
 
@@ -360,8 +365,8 @@ def _number(value: float | None) -> float | None:
 class LimitCycle:
     """The steady state of a scenario: a fixed point or a periodic motion.
 
-    If neither was found, means such as ``throughput`` are taken over a long run.  The steady
-    state is that of the flows which are active at the end of the scenario's run.
+    If neither was found, means such as ``throughput`` are taken over a long run.  Only the flows
+    that are active at the end of the scenario's run take part in the steady state.
     """
 
     kind: str  # "fixed point" | "periodic" | "neither found"

@@ -223,8 +223,8 @@ def limit_cycle(
     ``fluid`` has two methods:
 
     - Its continuous equations change all windows at every instant.  They are used if every flow has
-      the variant ``paper`` and a law of this package, and the link is drop-tail without random
-      loss.  They are also used if ``losers`` or ``packets`` is given.
+      the variant ``paper`` and a law of this package other than CUBIC, and the link is drop-tail
+      without random loss.  They are also used if ``losers`` or ``packets`` is given.
       ``engines.fluid.continuous.run`` explains these two arguments.
     - In all other cases ``fluid`` changes each window as the flow's law and TCP implementation
       prescribe, for example once per round trip.

@@ -178,9 +178,10 @@ def _text(tables: list[np.ndarray], runs: Runs) -> str:
     over = np.concatenate([rows[:, 3] - rows[:, 1] for rows in (tables[0][:-1], tables[1])])
     return f"""How large must Vegas's threshold alpha be, so that a Vegas source beside a Reno
 source gets as much as Reno? Two papers have partial answers. In `devendictis`, Vegas gets less than
-Reno if the buffer is larger than B_th = alpha (3 - 2 lambda); after a loss Vegas multiplies its
-window by lambda. `evaluation` finds that alpha = 3, beta = 6 is fair at a buffer of 15 packets
-(section 3.3.3). But neither paper says which alpha gives equal throughputs at any other buffer.
+Reno if the buffer is larger than B_th = alpha (3 - 2 lambda), where lambda is the factor by which a
+loss multiplies Vegas's window. `evaluation` finds that alpha = 3, beta = 6 is fair at a buffer of
+15 packets (section 3.3.3), and that alpha = 1, beta = 3 is fair at a buffer of "about 8" packets.
+Neither paper says how to find the fair alpha for a given buffer.
 
 This page computes the *fair alpha*: the value of alpha = beta at which one Vegas and one Reno
 source of equal delay get the same throughput. In ns-2 and in the simulator `rounds` we ran whole
@@ -223,9 +224,8 @@ the buffer. Straight lines fitted to ns-2's fair alphas are {lines[0]} packets f
 `evaluation`, and {lines[1]} packets for the link of `devendictis`.
 
 In ns-2 an alpha of 3 packets is fair at a buffer of {three[0]:.0f} packets on the link of
-`evaluation`, and of {three[1]:.0f} packets on the link of `devendictis`. For comparison, the paper
-`evaluation` finds the defaults alpha = 1, beta = 3 fair at a buffer of "about 8" packets. Since the
-fair alpha depends on the buffer, no fixed alpha is fair at every buffer.
+`evaluation`, and of {three[1]:.0f} packets on the link of `devendictis`. Since the fair alpha
+depends on the buffer, no fixed alpha is fair at every buffer.
 
 **Which hypothesis is wrong.** Hypothesis 5 of `devendictis` says that Vegas and Reno both lose a
 packet when the buffer overflows. But if Vegas's backlog has reached alpha before the overflow,

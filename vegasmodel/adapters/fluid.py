@@ -66,7 +66,7 @@ def answer(scenario: Scenario) -> Prediction:
             *(a for a in left_out(scenario, random_loss=True) if a.name not in KNOWN),
             _recovery(scenario, run.losses),
             losses_end_growth(scenario),
-            *_unknown(scenario),
+            *_of_equations(scenario),
             buffered(scenario),
             settles(scenario),
             whole_thresholds(scenario),
@@ -92,14 +92,13 @@ def _recovery(scenario: Scenario, losses: Floats) -> Assumption:
 
 
 def _of_hosts(scenario: Scenario, losses: Floats) -> list[Assumption]:
-    """The assumption ``whole-stack``: what the equations lack of real TCP stacks has no effect.
+    """Check the assumption ``whole-stack``, about mechanisms of a real TCP stack such as Linux's.
 
-    The equations lack two things:
+    The equations do not contain these mechanisms. The assumption fails in two cases:
 
-    - The probes, timers and recovery of a real stack. They have an effect if its flows lose
-      packets.
-    - The burst with which a flow begins, that is, the handshake and the first window. If a Vegas
-      flow starts later than another flow, its burst changes the baseRTT that it measures.
+    - A flow with such a stack loses packets. The stack's probes, timers and recovery then matter.
+    - A Vegas flow with such a stack starts later than another flow. The burst with which it begins
+      (the handshake and the first window) then changes the baseRTT that it measures.
 
     The result is a list with this one assumption. The list is empty if no flow runs a real stack.
     """
@@ -212,15 +211,17 @@ def _first_windows_fit(scenario: Scenario) -> bool:
     return first <= link.capacity * max(m.rtt for m in scenario.members) + link.buffer
 
 
-def _unknown(scenario: Scenario) -> list[Assumption]:
-    """The assumptions that what the equations lack has no effect.
+def _of_equations(scenario: Scenario) -> list[Assumption]:
+    """Check four assumptions, one for each thing that the equations leave out.
 
-    The equations lack four things:
-
-    - some features of the flows' laws;
-    - the headers, the handshake and the timers of ns-2 2.35;
-    - the senders' random waits, which matter if they are long compared with the RTT;
-    - the losses at the start if link and buffer cannot hold all first windows together.
+    - ``whole-laws``: the equations contain all features of the flows' laws. This assumption is
+      returned only if it does not hold.
+    - ``defaults-of-the-papers``: the scenario does not have the headers, the handshake and the
+      timers of ns-2 2.35.
+    - ``short-waits``: each sender's random waits (``send_jitter``) are short compared with its RTT,
+      or are not longer than by default.
+    - ``first-windows-fit``: link and buffer can hold the first windows of all flows together, so no
+      packet of them is lost.
     """
     lacking = left_out_of_laws(scenario)
     rows = (

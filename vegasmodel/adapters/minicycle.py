@@ -96,9 +96,9 @@ def _reading(scenario: Scenario, vegas: Flow) -> tuple[float, minicycle.Losers, 
     """What ``minicycle.solve`` needs of the scenario: buffer, losing sources, and response time.
 
     The buffer is the number of packets that can wait. The losing sources are the argument
-    ``losers`` of ``minicycle.solve``. The response time is the number of round trips by which
-    Vegas's window lags behind the queue. It is 0 with the variant ``paper``, and 2 with ``ns2`` and
-    ``linux``. The docstring of ``minicycle.solve`` says why.
+    ``losers`` of ``minicycle.solve``: "both" with the variant ``paper``, and "growing" with ``ns2``
+    and ``linux``. The response time is the number of round trips by which Vegas's window lags
+    behind the queue. It is 0 with the variant ``paper``, and 2 with ``ns2`` and ``linux``.
     """
     buffer = float(_room(scenario.links[0].buffer, vegas))
     return (buffer, "both", 0.0) if STACKS[vegas.variant].real_numbers else (buffer, "growing", 2.0)

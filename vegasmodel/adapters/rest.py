@@ -2,9 +2,8 @@
 
 A flow that measures its baseRTT takes the queueing delay at its start for propagation delay. To
 predict this delay, the closed forms assume that the earlier flows have reached their steady state.
-``follow`` computes the steady state after each start. Windows change by at most one packet per
-round trip, so a steady state takes time. ``settled`` tells whether all windows reach each steady
-state before the next flow starts.
+``follow`` computes the steady state after each start. Windows need time to reach it. ``settled``
+tells whether all windows reach each steady state before the next flow starts.
 """
 
 from __future__ import annotations

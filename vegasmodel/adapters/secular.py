@@ -152,8 +152,12 @@ def _quasi_static(
 ) -> Assumption:
     """The assumption that earlier flows stay in steady state while a new flow's window grows.
 
-    If alpha < beta, several steady states are possible after an arrival.  Which of them is reached
-    depends on how the flows' windows move after the arrival.
+    If Vegas holds its window in a range of backlogs, several steady states are possible after an
+    arrival.  Which of them is reached depends on how the windows move after the arrival.
+
+    The assumption fails if an earlier flow would have to reduce its window by more than a packet
+    per round trip (``settling.lag``).  It also fails if slow start ends above the lower end of this
+    range.  For Linux the result is ``None`` (not known).
     """
     name, members = "quasi-static", [scenario.members[i] for i in order]
     zones = [dead_zone(m.flow.alpha, m.flow.beta, m.flow.variant) for m in members]

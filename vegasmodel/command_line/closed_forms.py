@@ -1,9 +1,12 @@
-"""Commands that each evaluate one closed form: ``equilibrium``, ``arrivals``, ``rd``.
+"""The commands ``equilibrium``, ``arrivals`` and ``rd``, which compute the rates of flows.
 
-``equilibrium`` and ``arrivals`` compute the rates of flows on a link that only Vegas flows use.
-``rd`` computes the rates of flows at a link with Rate-Delay services. If an option has a value for
-each flow, the user gives a list with commas (``--alpha 3,1``), or one value that holds for all
-flows.
+They solve equations, and take their numbers from options instead of a scenario file.
+``equilibrium`` and ``arrivals`` are for a link that only Vegas flows use, ``rd`` is for a link with
+Rate-Delay services.
+
+An option with one value per flow takes a list with commas (``--alpha 3,1``). One value of
+``--alpha`` or ``--rtt`` holds for all flows. In ``equilibrium`` the length of the list
+``--over-estimate`` is the number of flows. ``rd`` takes one alpha for all Vegas flows.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def paper(
     evaluation, devendictis or podlesny; without it, all five are checked.
 
     The exit status is 1 if some item is "discrepant": its computed value differs from the printed
-    one, and no printing error explains the difference.
+    one, and the evidence shows that the printed one is wrong.
 
     Example: vegasmodel paper devendictis --html devendictis.html
     """

@@ -1,6 +1,7 @@
 """The commands with which a new user begins: ``new``, ``inspect``, ``explain``.
 
-``new`` writes a scenario file, ``inspect`` summarises a trace, and ``explain`` describes a model.
+``new`` writes a scenario file, ``inspect`` summarises a trace, and ``explain`` describes a model,
+an assumption or a column of a table.
 """
 
 from __future__ import annotations

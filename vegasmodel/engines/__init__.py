@@ -2,8 +2,8 @@
 
 * ``fluid`` solves differential equations for the senders' windows. It takes about a millisecond of
   computing time.
-* ``rounds`` moves groups of packets through a network of queues. Where windows are small, each
-  group is a single packet.
+* ``rounds`` moves groups of packets through a network of queues. If a round trip has few packets,
+  each group is a single packet.
 * ``delayed`` solves equations like those of ``fluid``, but each sender learns of the queue a round
   trip late.
 """

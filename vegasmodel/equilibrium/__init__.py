@@ -1,4 +1,4 @@
-"""Closed forms and equation solvers, one model per file; functions take and return arrays."""
+"""Closed forms and equation solvers. Their arguments are numbers and arrays, not scenarios."""
 
 from vegasmodel.support import lazy
 

@@ -35,10 +35,10 @@ CHUNK = 4096  # partial sums: the order of additions, so the bits, do not depend
 WIDTH = 6  # partial sums of a chunk
 LIMIT = 220  # passes: quadratic steps, halvings of the exponent range in the worst case
 ROUGH_LIMIT = 60
-# When Newton's method ends: a step has changed the unknown g by a fraction of g of at most these
-# numbers. The first number is for quadratic convergence, the second for cubic convergence, which
-# needs fewer steps. ROUGH_STEP is for the stage in float64, LAST_STEP for the stage after it, which
-# computes with twice as many digits.
+# The iteration has two stages. The first one computes in float64, the second one with twice as many
+# digits. A stage ends after a step that changes the unknown g by at most a certain fraction of g.
+# ROUGH_STEP has this fraction for the first stage, LAST_STEP for the second. The first number of
+# each pair is for a step of quadratic convergence, the second for a step of cubic convergence.
 ROUGH_STEP = (3e-5, 1e-2)
 LAST_STEP = (3e-9, 1e-6)
 UNIT = 2.0**-53

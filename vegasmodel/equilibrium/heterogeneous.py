@@ -1,4 +1,4 @@
-"""Every equilibrium of Vegas, Reno and CUBIC flows over a small network of links.
+"""Searches for all equilibria of Vegas, Reno and CUBIC flows over a small network of links.
 
 Vegas reacts to the queueing delay of its path, Reno and CUBIC react to loss. A link's queue
 determines its loss probability. With RED, the loss rises with the queue along RED's curve. A
@@ -8,8 +8,10 @@ the flows that cross it satisfy
 
     sum_i x_i(q_i, p_i) <= c_l,   with equality if link l has a queue
 
-where c_l is the capacity. Let T be the round trip without queues, R = T + q the round trip, e the
-backlog that Vegas keeps, and T + x_0 its baseRTT. Then the rates are
+where c_l is the capacity. The formulas below are for one flow and leave out the index i. T is the
+round trip without queues, and R = T + q is the round trip. Vegas's baseRTT exceeds T by x_0. So
+Vegas takes q - x_0 for its queueing delay, and estimates its backlog from it. It keeps this
+estimate at e packets. The rates are
 
     Vegas   x = e/(q - x_0), in Linux e (T + x_0)/((q - x_0) R); at most square_root(p, R)
     Reno    x = square_root(p, R), the square-root law for random losses (``random_loss``)
@@ -176,7 +178,7 @@ def equilibria(
     starts: int = STARTS,
     seed: int = 1,
 ) -> Equilibria:
-    """Every equilibrium of a small network, by Newton's method from many starts.
+    """Search for all equilibria of a small network, by Newton's method from many starts.
 
     - ``routing`` [link, flow]: 1 where the flow crosses the link, else 0.
     - ``capacity`` [link]: pkt/s.

@@ -213,10 +213,12 @@ def final_windows(path: Path) -> tuple[Floats, Floats]:
 def cycle(path: Path, V_N: Floats) -> Sums:
     """Packets sent, durations and windows in a steady cycle from one loss to the next.
 
-    The Vegas windows add up to ``V_N`` packets just before each loss. In some cycles Vegas's
-    backlog is still above its upper limit at the second loss. The sum is then greater than ``V_N``
-    there, so the cycle is not steady. In this case ``V_N`` is replaced by the sum of a steady
-    cycle.
+    A cycle is steady if the sum V of the Vegas windows is the same at both losses. ``V_N`` is the V
+    at a loss if Vegas always shrinks fast enough to keep its backlog at or below its upper limit
+    (``final_windows``). The function follows a cycle that begins with this V.
+
+    If Vegas cannot shrink fast enough, V is larger than ``V_N`` when the cycle ends. ``V_N`` is
+    then replaced by the V of a steady cycle (``_lagging_window``).
     """
     M, B, n_R = path.M, path.B, path.n_reno
     course = _course(path, V_N)

@@ -1,4 +1,7 @@
-"""TCP CUBIC: the window is a cubic function of the time since the last loss (RFC 9438)."""
+"""TCP CUBIC (RFC 9438): the window is a cubic function of the time since the last loss.
+
+If a Reno flow would have a larger window, CUBIC follows Reno's.
+"""
 
 from vegasmodel.laws.law import Law, Source
 
@@ -7,26 +10,23 @@ BETA = 0.7  # factor on the window at a loss
 ALPHA = 3.0 * (1.0 - BETA) / (1.0 + BETA)  # of an AIMD(alpha, beta) that is fair to Reno
 
 
-# After a loss at the window W, CUBIC's window grows towards W_max. Usually W_max = W. But if W is
-# smaller than the previous W_max, then W_max = W (1 + beta)/2, where beta is the factor by which a
-# loss multiplies the window. This rule is called fast convergence (RFC 9438 4.7).
-# Later `drift` computes W from W_max, so it must know whether fast convergence was used. If it was,
-# `remember` returns W_max with a minus sign.
 def remember(f: Source) -> float:
-    """Return W_max, the window towards which CUBIC grows after a loss.
+    """Return W_max, the window towards which CUBIC grows after a loss, or -W_max.
 
-    W_max is the window W at the loss. But if W is smaller than the previous W_max, fast convergence
-    sets W_max = W (1 + beta)/2, where beta = 0.7 is CUBIC's factor at a loss. Then the result is
-    negative, -W_max. The minus sign tells ``drift`` that fast convergence was used.
+    Let W be the window at the loss. If W is at least the previous W_max, then W_max = W. Otherwise
+    W_max = W (1 + beta)/2, where beta = 0.7 is CUBIC's factor at a loss. This rule is called fast
+    convergence (RFC 9438 4.7). If it was used, the result is -W_max. The minus sign tells
+    ``drift``, which computes W from W_max.
     """
     return f.window if f.window >= abs(f.memory) else -0.5 * (1.0 + BETA) * f.window
 
 
-# CUBIC's window follows the function W(t) = C (t - K)^3 + W_max (RFC 9438, equations (1) and (2)).
-# The time t counts from the end of the recovery after a loss. W_max is the window at the loss, or
-# less after fast convergence. K = cbrt((W_max - W_epoch)/C) is the time at which W(t) reaches
-# W_max, where W_epoch is the window right after the loss.
-# CUBIC also estimates the window of a Reno flow (section 4.3). This window begins at W_epoch, too.
+# After a loss CUBIC's window is the larger of two functions of time (RFC 9438). The time t counts
+# from the end of the recovery. W_epoch is the window at t = 0.
+# The cubic function is C (t - K)^3 + W_max (equations (1) and (2)). W_max is the window at the
+# loss, or less after fast convergence (`remember`). At K = cbrt((W_max - W_epoch)/C) the function
+# is W_max.
+# The second function estimates the window of a Reno flow (section 4.3). It also begins at W_epoch.
 # It grows by ALPHA = 0.53 packets per RTT up to the window at the loss, then by 1 packet per RTT.
 def drift(f: Source) -> float:
     """Growth in packets per round trip: the target window less the present window.

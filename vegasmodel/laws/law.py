@@ -65,9 +65,9 @@ class Law:
     cut: Rule | None = None  # the window after a loss, in place of ``decrease``
     remember: Rule | None = None  # the memory after a loss; by default it is the window at the loss
     # ``per_ack`` says how the simulator ``rounds`` moves the window W in congestion avoidance. With
-    # "drift" it calls the law's function `drift`, which returns the growth of W in packets per
-    # round trip. With "one a window" each ACK adds 1/W packets to W, as in Reno. With "thresholds"
-    # it compares the backlog with alpha and beta once per round trip, as Vegas does.
+    # "drift" each ACK adds drift/W packets to W, where `drift` is the law's function. With
+    # "one a window" W grows by one packet per W ACKs, as in Reno. With "thresholds" the sender
+    # compares the backlog with alpha and beta once per round trip, as Vegas does.
     per_ack: PerAck = "drift"
     packets: PacketRules | None = None  # the functions for ``per_ack``; None for "drift"
     once_a_round: bool = False  # it decides once per round trip, by what it measured in this time

@@ -99,6 +99,9 @@ def decide(f: Window, diff: float, delta: float) -> None:
     switches the rounding off. In congestion avoidance ns-2 compares ``delta`` with alpha and beta,
     and the papers' Vegas compares ``diff`` with them. If the backlog is above beta, ns-2 reduces
     the window by one packet at once.
+
+    In slow start the window doubles in every other round trip. Before each doubling ``delta`` is
+    compared with gamma. If it is larger, slow start ends and the window is cut to 7/8 at once.
     """
     if f.cwnd < f.ssthresh:  # slow start: doubles every other round
         f.grow_next = 1 - f.grow_next

@@ -1,4 +1,7 @@
-"""Checks, before anything runs, that ns-2 can simulate a scenario as it is defined."""
+"""Checks, before anything runs, whether ns-2 can simulate a scenario.
+
+``remarks`` lists the points in which ns-2's run differs from the scenario's definitions.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws windows, rates and queues over time."""
+"""Draws windows and queues over time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The scenario, the input of every model: its class, its parts, and functions that change it."""
+"""The scenario, the input of every model: the class ``Scenario`` and the classes of its parts.
+
+``load`` reads a scenario from a file. ``expect`` raises an error if a value is not a ``Scenario``.
+"""
 
 from vegasmodel.queues import DropTail, RateDelay, Red
 from vegasmodel.scenario.parts import (

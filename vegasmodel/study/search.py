@@ -8,7 +8,8 @@ The answer may also come nearer to the target and move away again. Then more val
 because the answer may reach the target between the tried values. With ns-2 and ns-3 this is not
 done.
 
-Two crossings between neighbouring values can be overlooked.
+If the answer crosses the target twice between two neighbouring values, the search may miss both
+crossings.
 """
 
 from __future__ import annotations

@@ -27,7 +27,8 @@ Each ACK moves the window by m_i/W_i packets, so the window moves by m_i packets
     W_i dW_i = m_i dN_i,   m_i in Sgn_i(Diff_i),   Diff_i = W_i (s_i - x_i)/(T_i + s_i) (D4)
 
 Here s_i = s(u_i) is the queueing delay that the ACK reports. Diff_i is the flow's backlog as the
-sender computes it from s_i. Sgn_i(Diff_i) is the set of values that m_i may have. For Reno m_i is
+sender computes it from s_i. (Linux divides by its baseRTT, T_i + x_i, not by the RTT, T_i + s_i.)
+Sgn_i(Diff_i) is the set of values that m_i may have. For Reno m_i is
 always 1 (1/2 if the receiver delays ACKs). For Vegas m_i is 1 if Diff_i is below the threshold
 alpha, -1 if Diff_i is above the threshold beta, and 0 in between. At a threshold m_i may have any
 value between its values just below and just above the threshold.

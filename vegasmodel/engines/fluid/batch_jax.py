@@ -217,28 +217,28 @@ def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Arr
     on_low = below & ~grows & (low <= p.max_window)
     # A growing Vegas window W stops when its backlog reaches the threshold alpha (in slow start,
     # gamma). If alpha = beta, W then follows the queueing delay and keeps the backlog at alpha. If
-    # alpha < beta, W stays at the value `met` that it has at this moment.
-    # The moment is found by linear interpolation. L is the window whose backlog is the threshold,
-    # and g = W/L - 1, so the moment is that at which g = 0. g0 < 0 is g at the start of the step.
-    # g1 > 0 would be g at its end if W grew throughout the step. So g is 0 after the fraction
-    # -g0/(g1 - g0) of the step.
+    # alpha < beta, W stays at the value `met` that it has at this moment (`stays`).
+    # In the second case the moment is found by linear interpolation. L is the window whose backlog
+    # is the threshold, and g = W/L - 1. So the moment is that at which g = 0. g0 < 0 is g at the
+    # start of the step. g1 > 0 would be g at its end if W grew throughout the step. So g is 0 after
+    # the fraction `part` = -g0/(g1 - g0) of the step.
     e = jnp.where(y.in_slow_start, p.gamma, p.lower)
-    falling = on_low & (p.lower < p.upper)
+    stays = on_low & (p.lower < p.upper)
     g0 = (
         W
         * (y.s - y.over_estimate)
         / (e * (p.rtt + jnp.where(p.backlog_over_base, y.over_estimate, y.s)))
         - 1.0
     )
-    g0, g1 = jnp.where(falling, g0, -1.0), jnp.where(falling, up / low - 1.0, 1.0)
+    g0, g1 = jnp.where(stays, g0, -1.0), jnp.where(stays, up / low - 1.0, 1.0)
     part = -g0 / (g1 - g0)
-    turn = g0 / ((g1 - g0) * (g1 - g0)) / jnp.where(falling, low, 1.0)
+    turn = g0 / ((g1 - g0) * (g1 - g0)) / jnp.where(stays, low, 1.0)
     gain = up - W
-    met = jnp.where(falling, W + gain * part, low)
+    met = jnp.where(stays, W + gain * part, low)
     along = rate * (part + gain * turn)
-    slide = jnp.where(falling, gain * turn * -up * low_by_s / jnp.where(falling, low, 1.0), 0.0)
-    met_by_s = jnp.where(falling, along * bend + slide, low_by_s)
-    met_by_h = jnp.where(falling, along * pace, 0.0)
+    slide = jnp.where(stays, gain * turn * -up * low_by_s / jnp.where(stays, low, 1.0), 0.0)
+    met_by_s = jnp.where(stays, along * bend + slide, low_by_s)
+    met_by_h = jnp.where(stays, along * pace, 0.0)
     capped = below & ~grows & ~on_low
     above = ~below & ~y.in_slow_start & (high < W) & (p.min_window < W)
     on_high = above & (high >= jnp.maximum(down, p.min_window))

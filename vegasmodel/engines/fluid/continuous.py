@@ -5,9 +5,10 @@ follows equation (1) of the paper ``boutremans``. When Vegas's backlog reaches a
 backlog may stay there, while the window changes with the queue. The window then slides. The window
 of Reno grows by one packet per round trip. Losses occur when the queue fills the buffer.
 
-A flow's ``variant`` names a TCP implementation. In this model it decides only at which backlogs
-Vegas grows and shrinks. In a real implementation Vegas also sends whole packets, and decides once
-per round trip. The package ``sampled`` and the simulator ``rounds`` model this.
+A flow's ``variant`` names a TCP implementation. This model takes only parameters from it, such as
+the backlogs at which Vegas grows and shrinks. In a real implementation Vegas also sends whole
+packets, and decides once per round trip. The package ``sampled`` and the simulator ``rounds`` model
+this.
 """
 
 from __future__ import annotations

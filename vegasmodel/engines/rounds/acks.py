@@ -118,8 +118,8 @@ def blocks(f: Sender | Receiver, holes: Floats) -> int:
 def send(f: Sender, packets: float, spread: float) -> None:
     """Send ``packets`` new packets, or fewer if the flow has less left to send.
 
-    The simulator divides time into intervals. If ``spread`` is above 1, so many of the packets
-    leave evenly spaced over the present interval. The others leave together at its end.
+    The simulator divides time into intervals. If ``spread`` is above 1, that number of the packets
+    leaves evenly spaced over the present interval. The others leave together at its end.
     """
     packets = sendable(f, packets)
     f.first = f.next

@@ -8,8 +8,9 @@ the sender.
 
 Linux adapts the pause to the flow (``adapts_ack_pause``). The pause is at least 40 ms. Its upper
 limit is the RTT of the handshake, but not below 40 ms and not above 200 ms. The pause doubles
-whenever it ends without a second packet (tcp_delack_timer_handler). It falls back towards 40 ms
-while packets follow each other within 20 ms (tcp_event_data_recv).
+whenever it ends without a second packet (tcp_delack_timer_handler). If a packet follows the one
+before it within 20 ms, the pause falls towards 40 ms. If it follows later but within the pause, the
+new pause is half the old one plus the gap between the two packets (tcp_event_data_recv).
 
 At the start of a flow, Linux's receiver sends the first 16 ACKs without delay, one for each packet.
 It does the same after a silence longer than its own retransmission timeout.
@@ -138,7 +139,8 @@ def hold_duplicate(f: Sender, acks: float) -> float:
     """Seconds for which Linux's receiver holds back ``acks`` duplicate ACKs, to send fewer of them.
 
     For each missing packet it sends the first three duplicate ACKs at once (the kernel's
-    __tcp_ack_snd_check). It holds back later ones for at most a twentieth of the RTT.
+    __tcp_ack_snd_check). It holds back later ones for ``late_duplicates`` seconds (1 ms), or for a
+    twentieth of the RTT if this is less. It holds none back while it sends all ACKs at once.
     """
     if not f.delayed_ack or f.quick_acks_left > 0.0 or f.late_duplicates == 0.0:
         return 0.0

@@ -303,8 +303,9 @@ def _handshake(net: Net, f: Sender) -> float:
 def _restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
     """Send what the window allows, at the flow's start or after a timeout.
 
-    If a timer of Linux has expired before the retransmission timer, ``early_timer_expired`` decides
-    what is sent instead. A sender with random waits first begins a wait.
+    If one of Linux's earlier timers has expired, and not the retransmission timer,
+    ``early_timer_expired`` decides what is sent instead. A sender with random waits first begins a
+    wait.
     """
     if f.event == TIMER:
         if early_timer_expired(f, holes, now):

@@ -268,7 +268,8 @@ def _received_beyond(f: Sender, holes: Floats) -> float:
 def retransmit_first(f: Sender, holes: Floats) -> None:
     """Record that the first missing packet is retransmitted at the beginning of a recovery.
 
-    A Linux sender also marks the other packets that it now knows to be lost.
+    A Linux sender also marks the other packets that it now knows to be lost. ns-2's CUBIC counts
+    anew which packets are in flight, and may forget what has arrived (``_forget``).
     """
     for k in range(f.holes):
         holes[k, 4], holes[k, 5] = 0.0, holes[k, 0]
@@ -387,9 +388,9 @@ def early_timer_expired(f: Sender, holes: Floats, now: float) -> bool:
     """Handle the expiry of a timer; returns False if it was the retransmission timer.
 
     Linux has two timers that expire earlier. When the reordering timer expires, the first missing
-    packet counts as lost and is retransmitted. When the timer of the tail probe expires, the sender
-    sends one new packet or, if it has none, its last packet again. If the result is False, the
-    caller handles the timeout.
+    packet counts as lost and is retransmitted, unless the window has been cut for it already. When
+    the timer of the tail probe expires, the sender sends one new packet or, if it has none, its
+    last packet again. If the result is False, the caller handles the timeout.
     """
     f.first, f.spread, f.burst, f.retransmit = f.next, 0.0, 0.0, -1.0
     if f.timer_kind == RETRANSMIT:
@@ -475,7 +476,8 @@ def _leave_recovery(
 
     The window grows, and the sender sends what the window allows. With ``sack_exit_rests`` the
     window does not grow at the end of a recovery. Linux may begin another recovery instead
-    (``_more_known_lost``).
+    (``_more_known_lost``). If enough packets have arrived beyond a hole, ns-2's CUBIC begins
+    another recovery at the next duplicate ACK.
 
     ``alone`` is True if at most one packet was in flight before these ``acks`` ACKs. Then nothing
     is in flight after them, and Linux's Vegas begins a new round trip (``restart_when_idle``).
@@ -589,7 +591,7 @@ def _partial(
     """Process a partial ACK: an ACK of new data in recovery that leaves other packets missing.
 
     A sender with SACK sends what ``_allowed`` gives. A NewReno sender retransmits the next missing
-    packet.
+    packet, and sends at most two new packets if the window allows them.
 
     NewReno of ns-2 2.35 follows RFC 2582. Only the first partial ACK of a recovery restarts the
     timer (``newreno_changes1_``). Each partial ACK reduces the window by the packets that it

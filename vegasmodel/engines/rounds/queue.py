@@ -330,6 +330,9 @@ def _red_picks(link: Queue, packets: float, p: float) -> float:
 def _red(link: Queue, packets: float, before: float, precedes: int) -> tuple[float, float]:
     """Returns how many of ``packets`` arrivals RED drops or marks, and RED's drop probability.
 
+    While at most one packet waits, the probability is 0. The first packet that finds a probability
+    above 0 passes, as in ns-2.
+
     ``before`` is the queue that the first arrival finds, as the sum of the packet sizes.
     ``precedes`` is 1 if ns-2 handles these arrivals before a departure at the same instant.
     """
@@ -423,9 +426,10 @@ def drop(link: Queue, work: float) -> None:
 def overflow(link: Queue, packets: float, work: float) -> float:
     """Drop packets of one flow if the buffer has overflowed; returns how many are dropped.
 
-    ``packets`` packets of the flow have arrived evenly over an interval that ends now. Packets of
-    all flows may have found no room in the buffer. The function drops as many packets of this flow.
-    ``work`` is the size of each packet, in packets of the scenario's packet size.
+    ``packets`` packets of the flow have arrived evenly over an interval that ends now. Let n be the
+    number of packets, of any flow, that have found no room in the buffer and are not dropped yet.
+    The function drops n packets of this flow, but at most ``packets``. ``work`` is the size of each
+    packet, in packets of the scenario's packet size.
     """
     full = _full(link)
     total = link.queue + link.excess - full

@@ -93,7 +93,8 @@ def _queues(scenario: Scenario) -> dict[Key, int]:
 def _ack_queues(scenario: Scenario, queues: dict[Key, int]) -> list[Key]:
     """The queues for ACKs alone in which ACKs of two flows meet, in a scenario for ns-2.
 
-    For a single link ``_acks_meet`` decides. In a network of several links the times at which
+    There are none if every sender waits at random, or if the scenario is not for ns-2. Otherwise
+    ``_acks_meet`` decides for a single link. In a network of several links the times at which
     packets leave one link change whenever another link falls idle, so the ACKs of any two flows may
     meet. To save time, this counts only if a link's longest round trip and its buffer hold at most
     ``FEW_PACKETS`` packets together.
@@ -121,8 +122,10 @@ def _acks_meet(scenario: Scenario, queues: dict[Key, int]) -> bool:
     """Whether ACKs of two flows often meet at the link on the way back, so that one has to wait.
 
     The wait is short, but it decides whose next packet reaches the bottleneck first. Only ACKs of
-    flows with different RTTs are considered. If the scenario is not for ns-2, the result is False.
-    Otherwise it is True in two cases.
+    flows with different RTTs are considered. The result is False if the scenario is not for ns-2,
+    if there is not exactly one queue of data, in the forward direction and without Rate-Delay
+    services, if every sender waits at random, or if packets differ in size. Otherwise it is True in
+    two cases.
 
     First, the halves of two flows' RTTs, modulo the transmission time of a data packet, differ by
     less than the transmission time of an ACK. While the link is busy, packets leave it one

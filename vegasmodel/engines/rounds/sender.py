@@ -70,8 +70,11 @@ from vegasmodel.metrics import Floats
 def _before_new_data(f: Sender) -> None:
     """What a sender does first when an ACK of new data arrives.
 
-    ns-2's Vegas takes back the packets that duplicate ACKs have added to its window. If the ACK
-    reports a congestion mark (ECN), the sender cuts its window.
+    - ns-2's Vegas takes back the packets that duplicate ACKs have added to its window. If it began
+      with a window of one packet (``second_packet_first``), its first window opens at the ACK of
+      packet 0.
+    - If packet 0 was a SYN, it is not counted as delivered.
+    - If the ACK reports a congestion mark (ECN), the sender cuts its window.
     """
     if f.overdue_checks:
         deflate(f)
@@ -199,7 +202,8 @@ def _pop(f: Sender, ring: Table[Parcel]) -> None:
 def _merge(f: Sender, ring: Table[Parcel], now: float, step: float) -> None:
     """Join the next groups of packets (``Parcel``) if their ACKs arrive within ``step`` seconds.
 
-    This keeps the number of groups in a round trip bounded.
+    This keeps the number of groups in a round trip bounded. Groups stay apart if the sender must
+    handle their ACKs separately, for example if a packet between them is lost or marked.
     """
     while f.count > 1:
         p, after = ring[f.head], ring[around(f.head + 1, ring)]

@@ -262,21 +262,17 @@ class Hop:
     room: int  # number of places in this ring buffer
     most: int  # number of places to which it may grow
     latest: float  # when its last parcel arrives at the next stop
-    # The fields below are used if this queue is not the first one on the flow's path. (The `Sender`
-    # describes the packets that enter the first queue.) A ring buffer holds the parcels (groups of
-    # packets) that are on their way to this queue. ``head`` is the index of its first parcel,
-    # ``count`` the number of its parcels.
-    # The fields from ``since_queue`` on describe the packets that reach the queue during an
-    # interval of time. The interval ends at ``time``.
-    head: int
-    count: int
+    # The fields below describe the packets that arrive at this queue. They are not used for the
+    # first queue on the flow's path: the packets that enter it are described by the `Sender`.
+    head: int  # index of the first parcel in the ring buffer of parcels on their way here
+    count: int  # number of parcels in it
     idle: int  # 1: nothing is on its way here
-    time: float
-    since_queue: float
-    rate: float
-    first: float
-    spread: float
-    burst: float
+    time: float  # end of the present interval of time; the fields below describe its arrivals
+    since_queue: float  # work in the queue when the interval began
+    rate: float  # rate of the packets that arrive evenly, packets/s
+    first: float  # sequence number of the first packet
+    spread: float  # packets that arrive evenly over the interval
+    burst: float  # packets that arrive at its end, back to back
     lost: float  # packets lost earlier on the path, directly behind these
     rtt: float  # mean time that the packets have travelled so far, seconds
     min_rtt: float  # least time that one of them has travelled so far, seconds

@@ -1,4 +1,4 @@
-"""Simulates senders over one link whose windows are whole packets and change once per round trip.
+"""Simulates senders over one link, mostly with windows of whole packets.
 
 The Vegas of ns-2 and Linux measures the RTT during a round trip. At the end of the round trip it
 decides how its window changes. It sends whole packets only.
@@ -24,11 +24,15 @@ So the integral of dt/(T_i + s) over a round trip is 1. An ACK reports the queue
 time when its packet was sent.
 
 When W_i reaches the next whole number, the sender sends an additional packet. If this packet finds
-the buffer full, it is lost. The sender learns of the loss a round trip later. A flow whose window
-does not grow sends no additional packets, so it loses nothing.
+the buffer full, one packet is lost: this packet, or one of another flow (``drops.loser``). The
+sender whose packet is lost learns of it a round trip later.
 
 A step is a fraction of the shortest round trip. Events within a step are handled in the order of
 their times. Their effect on the queue begins at the end of the step.
+
+The package also simulates flows that all run TCP as in the papers (``smooth``), for example if the
+link has RED. Their windows are real numbers. They change at every instant by (S2), and a loss cuts
+them at once.
 """
 
 from vegasmodel.support import lazy

@@ -1,4 +1,4 @@
-"""Decides which packets are lost at the full buffer, by RED, or by random loss."""
+"""Decides which flows lose packets at the full buffer, by RED and by random loss."""
 
 from __future__ import annotations
 
@@ -41,10 +41,13 @@ def draw_normal(now: LinkState) -> float:
 def lose(flow: Sender, now: LinkState, packets: float, ago: float) -> None:
     """Record that the flow loses ``packets`` packets, ``ago`` seconds before the end of this step.
 
-    If windows are whole packets, the sender detects a loss one round trip later. If they are real
-    numbers that change at every instant, it detects a loss at the end of this step. In this case
-    ``packets`` is 0 for a loss at the full buffer: it counts as one loss, but the packets in flight
-    remain the same.
+    ``flow.detection_in`` is set to one round trip: after this time the function ``on_acks`` lets
+    the sender detect the loss. A second loss before then is detected together with the first.
+    ``flow.later_hole`` holds how many round trips before this detection it occurred.
+
+    In a model whose windows are real numbers (``smooth`` in ``overflow``), ``on_acks`` does not
+    wait for the round trip. A loss at the full buffer then has ``packets`` = 0: the sender cuts its
+    window, but none of its packets in flight is lost. It counts as one loss in ``flow.lost``.
     """
     passed = max(now.step - ago, 0.0) / (flow.rtt + now.delay)  # of this step, before the loss
     if flow.detection_in <= 0.0:
@@ -88,7 +91,8 @@ def drop_at_random(
     between two losses is a real number with an exponential distribution.
 
     RED computes an average of the queue. While the link is idle, the average falls as if packets
-    arrived at the rate of the link. The average decides what RED drops:
+    arrived at the rate of the link. RED drops nothing while at most one packet waits. Otherwise the
+    average decides what it drops:
 
     - At or above the highest threshold, it drops packets until the average falls (``drop_all``).
     - Below it, RED computes a drop probability p from the average. The number of packets between
@@ -231,7 +235,8 @@ def loser(flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck) -> 
 
     If RTTs differ, a random draw decides between the two cases. If all RTTs are equal, packets
     released by different ACKs arrive one transmission time apart. Then only the first case is
-    possible, unless the senders' random waits are longer than a transmission time.
+    possible, unless the senders' random waits are longer than a transmission time. With such waits
+    the loser is drawn at random, in proportion to the flows' rates.
     """
     alike, growth = True, 0.0
     for i in range(flows.shape[0]):

@@ -80,6 +80,8 @@ def growing(flow: Sender, now: LinkState, h: float) -> float:
 def double(flow: Sender, g: float) -> None:
     """Let the window grow in slow start during ``g`` round trips, at most up to ssthresh.
 
+    The function is for loss-based laws. The caller, ``move``, itself moves Vegas's window.
+
     Without delayed ACKs, the window doubles in each round trip. Tahoe's slow start after a loss may
     be an exception. Tahoe sends again all packets from the first lost one on. If every other packet
     was lost, half of these packets had arrived before. Their ACKs are duplicates, so the window
@@ -138,7 +140,8 @@ def grow_by_acks(flow: Sender, m: float, g: float) -> tuple[float, float]:
 def move(flow: Sender, now: LinkState, g: float, smooth: bool) -> None:
     """Change the window during ``g`` round trips, by the rule of slow start or else by its law.
 
-    This is equation (S2) of the package ``sampled``.
+    Outside slow start this is equation (S2) of the package ``sampled``. If the law decides once per
+    round trip, the change is the one that ``round_trip.decide`` has stored.
     """
     W, doubling, moving, after = flow.cwnd, flow.in_slow_start, g, 0.0
     if flow.in_slow_start and flow.slow_start == UNTIL_LOSS:

@@ -1,4 +1,8 @@
-"""How a sender reacts to a loss: it cuts its window, repairs the loss, or waits for its timer."""
+"""How a sender reacts when it detects a loss.
+
+It cuts its window. If windows are whole packets, it then also repairs the loss, or waits for its
+retransmission timer.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +37,8 @@ def on_loss(flow: Sender, now: LinkState, smooth: bool) -> None:
     """Let the sender detect its losses.
 
     The sender cuts its window. With ``smooth`` windows are real numbers, and nothing else happens.
-    Otherwise the sender also begins a recovery, or it waits for its retransmission timer.
+    Otherwise the sender then also begins a recovery (Tahoe: slow start), or it waits for its
+    retransmission timer.
     """
     lost, W, left = flow.undetected, allowed_in_flight(flow, smooth), flow.detection_in
     flow.detection_in, flow.in_slow_start, flow.rounds_at_rest = 0.0, False, 0.0

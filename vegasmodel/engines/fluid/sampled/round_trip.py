@@ -1,4 +1,7 @@
-"""What a sender does in each round trip: it measures the delay, and its law moves the window."""
+"""What a sender does when ACKs arrive: it measures the delay, detects losses and moves its window.
+
+The law decides at the end of a round trip by how much the window changes.
+"""
 
 from __future__ import annotations
 
@@ -60,9 +63,11 @@ def decide(flow: Sender, now: LinkState) -> None:
 
 @jit
 def _decide_in_slow_start(flow: Sender, now: LinkState, smooth: bool) -> None:
-    """End Vegas's slow start if the backlog exceeds gamma.
+    """End Vegas's slow start if the backlog exceeds gamma, and then reduce the window.
 
-    Otherwise decide whether the window doubles in the next round trip.
+    Otherwise decide whether the window doubles in the next round trip: in Linux always, in ns-2 and
+    in the papers every other time. There the backlog is tested only before a round trip in which
+    the window would double.
     """
     f = source(flow, now, False)
     flow.round_drift = 0.0
