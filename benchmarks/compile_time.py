@@ -3,9 +3,11 @@
     python benchmarks/compile_time.py [--functions N]
 
 Each model answers one scenario in a new process with an empty cache of compiled code, and again in
-another process with that cache.  The figures are CPU seconds of the whole process: Python's start,
-imports, compilation and the answer.  Another column has the CPU seconds of a fixed loop, which
-shows the machine's speed at that time (other work on the machine slows a core down).
+another process with that cache.  The scenario has two flows with equal RTTs at a drop-tail queue;
+in the last two rows it has RED, or different RTTs.  The figures are CPU seconds of the whole
+process: Python's start, imports, compilation and the answer.  Another column has the CPU seconds of
+a fixed loop, which shows the machine's speed at that time.  Other work on the machine slows a core
+down, and compilation more than this loop.
 ``--functions N`` lists the N functions that took longest to compile.
 """
 
@@ -44,26 +46,39 @@ class Ear(event.Listener):
 ear = Ear()
 event.register("numba:compile", ear)
 import vegasmodel as vm
-model, variant = sys.argv[1:]
+model, variant, feature = sys.argv[1:]
+queue = vm.Red(5.0, 15.0) if feature == "red" else vm.DropTail()
+rtts = (0.08, 0.12 if feature == "rtts" else 0.08)
 scenario = vm.Scenario(
-    links=(vm.Link(capacity=400.0, buffer=20.0),),
-    flows=tuple(vm.Flow(a, 0.08, variant=variant, send_jitter=0.0) for a in ("vegas", "reno")),
+    links=(vm.Link(capacity=400.0, buffer=20.0, queue=queue),),
+    flows=tuple(
+        vm.Flow(law, rtt, variant=variant, send_jitter=0.0)
+        for law, rtt in zip(("vegas", "reno"), rtts)
+    ),
     run=vm.Run(duration=30.0, warmup=10.0),
 )
 assert vm.predict(scenario, model).applicable
 total = time.process_time() - pace
 print(json.dumps([pace, total, sum(ear.spent.values()), ear.spent]))
 """
-CASES = (("rounds", "ns2", 10.0), ("fluid", "ns2", 2.0), ("fluid", "paper", 2.0))
+CASES = (
+    ("rounds", "ns2", "", 10.0),
+    ("fluid", "ns2", "", 2.0),
+    ("fluid", "paper", "", 2.0),
+    ("fluid", "ns2", "red", 2.0),
+    ("fluid", "ns2", "rtts", 2.0),
+)
 
 
-def ask(model: str, variant: str, cache: str) -> tuple[float, float, float, dict[str, float]]:
+def ask(
+    model: str, variant: str, feature: str, cache: str
+) -> tuple[float, float, float, dict[str, float]]:
     """Run one process; return the CPU seconds of the fixed loop, the process and Numba's part.
 
     The last result is Numba's part by function.
     """
     done = subprocess.run(
-        [sys.executable, "-c", CHILD, model, variant],
+        [sys.executable, "-c", CHILD, model, variant, feature],
         env={**os.environ, "NUMBA_CACHE_DIR": cache},
         check=True,
         capture_output=True,
@@ -78,11 +93,11 @@ def main() -> None:
     parser.add_argument("--functions", type=int, default=0, help="show those that took longest")
     most = parser.parse_args().functions
     print(f"{'model':<16}{'first, s':>10}{'compiling':>11}{'second, s':>11}{'pace, s':>9}   bar")
-    for model, variant, bar in CASES:
+    for model, variant, feature, bar in CASES:
         with tempfile.TemporaryDirectory() as cache:
-            pace, first, compiling, functions = ask(model, variant, cache)
-            _, second, _, _ = ask(model, variant, cache)
-        name = f"{model} {variant}"
+            pace, first, compiling, functions = ask(model, variant, feature, cache)
+            _, second, _, _ = ask(model, variant, feature, cache)
+        name = f"{model} {variant} {feature}"
         print(f"{name:<16}{first:>10.2f}{compiling:>11.2f}{second:>11.2f}{pace:>9.2f}   {bar:g}")
         for function, spent in sorted(functions.items(), key=lambda row: -row[1])[:most]:
             print(f"    {function:<40}{spent:>8.2f}")
