@@ -249,3 +249,56 @@ def test_inspect_shows_a_count_that_is_unknown_for_one_flow_as_unknown(
     assert run(["inspect", str(tmp_path / "t.parquet")]) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert [row[-1] for row in rows if row[:1] in (["a"], ["b"])] == ["-", "12"]
+
+
+def kernel_csv(path: Path, rows: list[tuple[object, ...]]) -> Path:
+    """A table of a kernel's samples: time, flow, cwnd, RTT, bytes_acked, vegas_baseRTT_us."""
+    head = "time,flow,cc,ca_state,cwnd,rtt_us,bytes_acked,total_retrans,snd_mss,vegas_baseRTT_us"
+    lines = [
+        f"{time},{flow},vegas,0,{cwnd},{rtt},{acked},0,948,{base}"
+        for time, flow, cwnd, rtt, acked, base in rows
+    ]
+    path.write_text("\n".join([head, *lines]) + "\n", encoding="utf-8")
+    return path
+
+
+def test_the_rtt_of_a_syn_is_no_base_rtt_and_shows_the_first_window(tmp_path: Path) -> None:
+    """Path: 320 ms for a packet, 316 ms for the SYN; initial windows of 2; starts at 0 and 40 s.
+
+    The smoothed RTT of 317 ms is still mostly that of the SYN.
+    """
+    rows: list[tuple[object, ...]] = [
+        (0.1, "a", 2, 316000, 1, 2147483647),
+        (0.2, "a", 2, 316000, 1, 2147483647),
+        (0.4, "a", 4, 317000, 1897, 320000),
+        (40.2, "b", 2, 316000, 1, 2147483647),
+        (40.4, "a", 40, 330000, 1000000, 320000),
+        (40.4, "b", 4, 317000, 1897, 321000),
+        *((70.4, flow, 40, 330000, 2000000, 320000) for flow in "ab"),
+        *((100.4, flow, 40, 330000, 3000000, 320000) for flow in "ab"),
+    ]
+    path = kernel_csv(tmp_path / "k.csv", rows)
+    scenario = vm.Scenario.from_toml(newfile.from_trace(vm.packets.read(path), "syn")[0])
+    assert [flow.rtt for flow in scenario.flows] == [0.32, 0.32]
+    assert [flow.initial_window for flow in scenario.flows] == [2.0, 2.0]
+    late = scenario.flows[1].start
+    assert isinstance(late, float)
+    assert scenario.run.warmup == pytest.approx(late + (100.4 - late) / 3.0)
+
+
+def test_a_window_that_a_capture_saw_in_flight_is_no_first_window() -> None:
+    rtts, flight = [[math.nan], [0.3], [0.3]], [[3.0], [9.0], [9.0]]
+    figures = {"throughput": [[10.0]] * 3, "rtt": rtts, "window": flight}
+    for said, shown in (("bytes in flight over the full payload", None), ("the kernel's cwnd", 3)):
+        trace = make("pcap", [1.0, 2.0, 3.0], ["a"], figures, provenance={"window": said})
+        text, _ = newfile.from_trace(trace, "first")
+        assert vm.Scenario.from_toml(text).flows[0].initial_window == shown
+
+
+def test_a_flow_that_starts_just_before_the_end_does_not_move_the_warm_up() -> None:
+    """Of 30 s; from a start at 15 s the warm-up ends at 20 s, and from one at 28 s at 10 s."""
+    for late, warmup in ((15.0, 20.0), (28.0, 10.0)):
+        figures = {"throughput": np.full((30, 2), 50.0), "first": [0.0, late]}
+        trace = make("pcap", np.arange(1.0, 31.0), ["a", "b"], figures)
+        text, _ = newfile.from_trace(trace, "late")
+        assert vm.Scenario.from_toml(text).run.warmup == pytest.approx(warmup)

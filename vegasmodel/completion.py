@@ -2,8 +2,8 @@
 
 The file may leave out a flow's RTT and a Vegas flow's thresholds alpha and beta. If there is only
 one link, the file may also leave out the link's capacity and buffer. If the trace is shorter than a
-run of default length, a missing duration is that of the trace, and a missing warm-up is at most a
-third of the trace.
+run of default length, a missing duration is that of the trace, and a missing warm-up ends after the
+last flow has started.
 
 A trace shows each Vegas flow's backlog, the number of packets that the flow kept queued. It does
 not show the thresholds. Vegas holds its window at any backlog between alpha and beta, so many pairs
@@ -36,6 +36,7 @@ from vegasmodel.stacks import STACKS
 __all__ = ["Filled", "complete"]
 
 ANY = {"capacity": "1e9 pkt/s", "rtt": "1e6 s"}  # placeholders; they fit any other key
+LEAST = 0.2  # of a trace, which averages should cover
 DEFAULT = "the trace cannot tell: the default"
 
 
@@ -136,24 +137,34 @@ def _as_long_as(trace: Trace, table: Mapping[str, Any]) -> tuple[Mapping[str, An
     """Fill in a missing ``duration`` and ``warmup`` of a file if the trace is short.
 
     A trace is short if it ends before the default duration. A missing duration is then the end of
-    the trace, and a missing warm-up ends one third into the trace. If this is at the default
-    ``warmup`` or later, the warm-up is not filled in.
+    the trace, and a missing warm-up is that of ``_warmup``.
 
     Returns the completed table, and the list of the values that were filled in.
     """
-    run, default = table.get("run", {}), Run()
+    run = table.get("run", {})
     end = float(trace.edges[-1])
-    if not isinstance(run, Mapping) or end >= default.duration:
+    if not isinstance(run, Mapping) or end >= Run().duration:
         return table, []
-    third = trace.begin + (end - trace.begin) / 3.0
-    found = {"duration": (end, "the end of the trace"), "warmup": (third, "a third of the trace")}
-    if "duration" in run:  # the file's own value counts
-        del found["duration"]
-    if "warmup" in run or third >= default.warmup:
-        del found["warmup"]
+    found = {"duration": (end, "the end of the trace"), "warmup": _warmup(trace)}
+    found = {key: value for key, value in found.items() if key not in run}  # its own values count
     times = {key: f"{value!r} s" for key, (value, _) in found.items()}
     filled = [Filled(f"run.{k}", v, v, v, "s", how) for k, (v, how) in found.items()]
     return {**table, "run": {**run, **times}}, filled
+
+
+def _warmup(trace: Trace) -> tuple[float, str]:
+    """When averages of a short trace should begin, s, and a text on how this was chosen.
+
+    They begin when a third of the time from the last flow's start to the end has passed.  If this
+    leaves less than ``LEAST`` of the trace, late starts are ignored.
+    """
+    end, firsts = float(trace.edges[-1]), trace.known("first")
+    starts = np.zeros(0) if firsts is None else firsts[firsts < end]
+    last = float(np.nanmax(starts, initial=trace.begin))
+    third = last + (end - last) / 3.0
+    if end - third < LEAST * (end - trace.begin):
+        return trace.begin + (end - trace.begin) / 3.0, "a third of the trace"
+    return third, "a third of the time from the last flow's start to the end of the trace"
 
 
 def _tables(table: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:

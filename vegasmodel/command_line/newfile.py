@@ -16,6 +16,7 @@ from vegasmodel import laws
 from vegasmodel.completion import Filled, complete
 from vegasmodel.fields import toml_file
 from vegasmodel.fields.units import FieldError, write
+from vegasmodel.packets.estimate import first_windows
 from vegasmodel.packets.sizes import HEADERS, packet_sizes
 from vegasmodel.packets.trace import Trace
 from vegasmodel.scenario import Flow
@@ -131,6 +132,7 @@ def _flows(trace: Trace) -> list[dict[str, Any]]:
     such as ``reno-2``, because addresses with ports are hard to read.
     """
     firsts, end = trace.known("first"), float(trace.edges[-1])
+    windows = first_windows(trace)
     sizes, most = _sizes(trace), _size(trace).get("packet_size")
     stack = trace.provenance.get("variant", trace.engine)  # a simulated trace names its stack
     named = all(re.fullmatch(r"[A-Za-z][\w-]*", name) for name in trace.flows)
@@ -144,6 +146,8 @@ def _flows(trace: Trace) -> list[dict[str, Any]]:
         first = 0.0 if firsts is None else float(firsts[i])
         if 0.0 < first < end:
             entry["start"] = f"{first:.6g} s"
+        if flow in windows:
+            entry["initial_window"] = f"{windows[flow]:g} pkt"
         if sizes[i] not in (None, most):
             entry["packet_size"] = sizes[i]
         flows.append(entry | {"match": flow})

@@ -4,7 +4,8 @@ The required columns are time (s), flow (its name), cwnd (packets), bytes_acked 
 Optional columns are:
 
 - cc: the congestion control.
-- rtt_us: the kernel's smoothed RTT.
+- rtt_us: the kernel's smoothed RTT. It is ignored where vegas_baseRTT_us has no sample yet, because
+  it is then that of the SYN, which is smaller than a data packet.
 - total_retrans: the number of retransmissions.
 - vegas_baseRTT_us: the base RTT. If the table lacks this column, minrtt_us takes its place.
 
@@ -104,6 +105,8 @@ def _sample(source: Source, line: int, row: dict[str, str]) -> Sample:
         "rtt": seconds("rtt_us"),
         "base_rtt": seconds("vegas_baseRTT_us" if "vegas_baseRTT_us" in row else "minrtt_us"),
     }
+    if "vegas_baseRTT_us" in row and math.isnan(sample["base_rtt"]):
+        sample["rtt"] = math.nan
     if "total_retrans" in row:
         sample["retransmits"] = count("total_retrans")
     return sample
