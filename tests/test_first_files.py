@@ -67,7 +67,6 @@ def test_a_file_from_a_trace_holds_its_flows_and_its_network(
     assert s.links[0].capacity <= estimates["link[0].capacity"]["high"]
     written = {line.split(" = ")[0]: line for line in document["toml"].splitlines()}
     assert written["warmup"] == 'warmup = "0.1999 s"'  # as run.warmup of the estimates
-    assert written["rtt"].count(" ms") == 2  # the value and its range
     assert written["capacity"].startswith('capacity = "181 pkt/s"')  # of 176.6 to 185.9
     assert [flow.match for flow in s.flows] == vm.packets.read(EVENTS).flows
     assert "a guess: the trace does not name its congestion control" in document["toml"]
@@ -125,7 +124,7 @@ def test_an_estimated_buffer_is_written_in_whole_packets() -> None:
     rates["rtt"][0] = 0.06
     text, _ = newfile.from_trace(make("pcap", np.arange(1.0, 10.0), ["a"], rates), "whole")
     (line,) = (line for line in text.splitlines() if line.startswith("buffer"))
-    assert line.startswith('buffer = "40 pkt"  # estimate, at least 39 pkt: ')
+    assert line.startswith('buffer = "40 pkt"  # estimate: ')  # without a bound beside the bound
     assert "the trace does not tell whether packets were lost" in line
 
 
@@ -162,7 +161,6 @@ def test_a_log_of_ss_tells_sizes_least_rtt_and_thresholds_within_their_ranges(
     assert s.packet_size == 1448 + 52  # pmtu
     assert s.flows[0].alpha == s.flows[0].beta == math.floor(1.875)
     assert 'alpha = "1 pkt"' in document["toml"]
-    assert "1.375 rounded, as this TCP counts whole packets" in document["toml"]  # 1.875 - 1/2
     for entry in document["estimates"]:
         if entry["key"].endswith((".alpha", ".beta")):
             assert entry["low"] <= entry["value"] <= entry["high"]
@@ -170,7 +168,6 @@ def test_a_log_of_ss_tells_sizes_least_rtt_and_thresholds_within_their_ranges(
     assert "packets of 1500 B" in written["capacity"]
     assert 'buffer = "inf"' in written["buffer"]
     assert "nothing was lost" in written["buffer"]
-    assert "set it" in written["buffer"]
     assert run(["inspect", str(path), "--json"]) == 0
     (flow,) = json.loads(capsys.readouterr().out)["flows"]
     assert (flow["rtt_min_s"], flow["packet_size_b"]) == (0.04, 1500.0)
@@ -249,6 +246,20 @@ def test_inspect_shows_a_count_that_is_unknown_for_one_flow_as_unknown(
     assert run(["inspect", str(tmp_path / "t.parquet")]) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert [row[-1] for row in rows if row[:1] in (["a"], ["b"])] == ["-", "12"]
+
+
+def test_an_infinite_buffer_is_never_written_for_a_flow_that_only_losses_stop() -> None:
+    """(99.99 ms - 60 ms) 1000 pkt/s = 39.99 packets were seen to wait; else nothing is known."""
+    rates = {"throughput": np.full((9, 1), 1000.0), "retransmits": np.zeros((9, 1))}
+    rtt = np.full((9, 1), 0.09999)
+    rtt[0] = 0.06
+    for more, written in (
+        ({"rtt": rtt}, 'buffer = "40 pkt"  # estimate: '),
+        ({}, 'buffer = "1 BDP"  # a guess: the trace cannot tell it'),
+    ):
+        text, _ = newfile.from_trace(make("pcap", np.arange(1.0, 10.0), ["a"], rates | more), "r")
+        assert f"\n{written}" in text
+        assert vm.Scenario.from_toml(text).flows[0].law == "reno"
 
 
 def kernel_csv(path: Path, rows: list[tuple[object, ...]]) -> Path:

@@ -295,11 +295,11 @@ def _buffer(
     ]
     if not waits or not max(waits) > 0:
         return None
-    low, high = min(waits) * capacity.value, max(waits) * capacity.value
+    most = max(waits) * capacity.value
     if overflowed:  # a mean or a sample can miss the longest queue of its interval
         bound += ", but an interval's RTT is not its largest: a lower bound"
     how = f"(largest RTT - base RTT) capacity; {bound}"
-    return Estimate(high, low, np.inf, "pkt", how)
+    return Estimate(most, most, np.inf, "pkt", how)
 
 
 def _alphas(
