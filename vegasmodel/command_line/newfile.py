@@ -119,9 +119,10 @@ def _sizes(trace: Trace) -> list[str | None]:
 
 
 def _size_note(trace: Trace) -> dict[tuple[str, int, str], str]:
-    if trace.known("packet_size") is not None:
-        return {}
-    return {("", 0, "packet_size"): f"the trace's payload and {HEADERS} B of headers"}
+    note = trace.provenance.get("packet_size", "")
+    if trace.known("packet_size") is None:
+        note = f"the trace's payload and {HEADERS} B of headers"
+    return {("", 0, "packet_size"): note} if note else {}
 
 
 def _flows(trace: Trace) -> list[dict[str, Any]]:
