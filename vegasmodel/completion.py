@@ -164,8 +164,11 @@ def _warmup(trace: Trace) -> tuple[float, str]:
     """When averages of a short trace should begin, s, and a text on how this was chosen.
 
     They begin when a third of the time from the last flow's start to the end has passed.  If this
-    leaves less than ``LEAST`` of the trace, late starts are ignored.
+    leaves less than ``LEAST`` of the trace, late starts are ignored.  If the trace has only one
+    interval, they begin at 0, because no part of the interval can be left out.
     """
+    if len(trace.edges) == 2:
+        return 0.0, "the trace has one interval, of which no part can be left out"
     end, firsts = float(trace.edges[-1]), trace.known("first")
     starts = np.zeros(0) if firsts is None else firsts[firsts < end]
     last = float(np.nanmax(starts, initial=trace.begin))

@@ -83,6 +83,7 @@ ASSUMPTIONS = MappingProxyType(
         "of the scenario; otherwise they were paired by their order",
         "congestion-control": "the flows of the trace ran the laws that the file states",
         "no-other-flows": "the trace has no other flows that delivered a part of the bytes",
+        "warm-up-left-out": "the measured averages leave out the warm-up, as the models' do",
         "packet-size": "packets in the trace have the size that the file states",
         "stored-runs-intact": "no stored run is damaged",
         "one-stored-trace": "one stored trace is of this scenario",

@@ -89,6 +89,7 @@ def from_trace(trace: Trace, name: str) -> tuple[str, tuple[Filled, ...]]:
     for entry in filled:
         if entry.key.startswith("run."):
             run[entry.key[4:]] = f"{entry.value:.6g} s"
+            notes["", 0, entry.key[4:]] = entry.how
             continue
         place = _place(entry.key)
         if place is not None:

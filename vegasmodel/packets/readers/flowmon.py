@@ -3,8 +3,8 @@
 So the trace has a single interval. FlowMonitor counts the ACKs of a flow as another flow, in the
 reverse direction and with smaller packets. The trace leaves this other flow out.
 
-- The size of a TCP flow's data packets is the mean size of its packets without the first two, the SYN
-  and the ACK that follows, which have no data.
+- The size of a TCP flow's data packets is the mean size of its packets without the first two. These
+  are the SYN and the ACK that follows, which have no data.
 - The throughput counts all packets received, because FlowMonitor does not distinguish
   retransmissions.
 - The RTT of a flow is the mean delay of its packets plus the mean delay of its ACKs.
