@@ -281,3 +281,27 @@ def test_ratio_asks_one_model_by_name(capsys: pytest.CaptureFixture[str]) -> Non
     assert result["ratios"]["reno/other"] == pytest.approx(1.0, abs=0.01)
     assert run([*asked, "--model", "rounts"]) == 2
     assert "did you mean 'rounds'?" in capsys.readouterr().err
+
+
+def test_several_models_are_asked_and_each_answers_or_says_why(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asked = ["--model", "red", "--model", "fluid", "--model", "minicycle", "--model", "fluid"]
+    results = document(capsys, [*RATIO, *asked, "--json"])["results"]
+    assert [(r["model"], r["applicable"]) for r in results] == [
+        ("red", False), ("fluid", True), ("minicycle", True),
+    ]  # fmt: skip
+    assert run([*RATIO, *asked]) == 0
+    assert "red has no answer:" in capsys.readouterr().out
+    assert run([*RATIO, "--model", "fluid", "--model", "flud"]) == 2
+    assert "did you mean 'fluid'?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("twice", [["--rtt", "1s", "--rtt", "2s"], ["--rtt=1s", "--rtt=1s"]])
+def test_an_option_of_one_value_is_not_given_twice(
+    capsys: pytest.CaptureFixture[str], twice: list[str]
+) -> None:
+    assert run(["ratio", "--capacity", "9pkt/s", "vegas", "reno", *twice]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", "vegasmodel: Option '--rtt' is given more than once.\n")
+    assert run([*RATIO, "--json", "--json"]) == 0  # a flag has no value

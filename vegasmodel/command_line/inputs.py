@@ -49,7 +49,9 @@ trace_format = click.option(
     "--format", default="auto", help="Format of the trace; auto: found from its content."
 )
 of_models = click.option(
-    "--model", help="A model's name, or all. Default: every closed form, no simulator."
+    "--model",
+    multiple=True,
+    help="A model's name, or all; may be repeated. Default: every closed form, no simulator.",
 )
 model = click.option("--model", default="rounds", help="A model of predict, ns2 or ns3.")
 

@@ -43,7 +43,7 @@ def ratio(
     buffer: str,
     packet_size: str,
     loss: str,
-    model: str | None,
+    model: tuple[str, ...],
     uncertain: tuple[str, ...],
     json: bool,
     plot: Path | None,
@@ -65,7 +65,7 @@ def ratio(
         flows, capacity=capacity, rtt=rtt, buffer=buffer, packet_size=packet_size, loss=loss
     )
     results = _asked(scenario, names)
-    results = _worth_showing(results, names)  # in the JSON document too
+    results = _worth_showing(results, model)  # in the JSON document too
     _show(scenario, results, json=json, plot=plot, hint=_hint(names), uncertain=uncertain)
 
 
@@ -79,7 +79,7 @@ def ratio(
 @inputs.per_flow
 def predict(
     scenario: Path,
-    model: str | None,
+    model: tuple[str, ...],
     uncertain: tuple[str, ...],
     laws: tuple[Path, ...],
     json: bool,
@@ -99,7 +99,7 @@ def predict(
     case = inputs.load(scenario, laws)
     results = _asked(case, names)
     if not json:
-        results = _worth_showing(results, names)
+        results = _worth_showing(results, model)
     hint = _hint(names)
     _show(case, results, json=json, plot=plot, flows=flows, hint=hint, uncertain=uncertain)
 
@@ -208,18 +208,20 @@ def _asked(scenario: Scenario, names: Sequence[str]) -> list[Prediction]:
         return predict_all(scenario, names) if len(names) > 1 else [predict(scenario, *names)]
 
 
-def _worth_showing(results: list[Prediction], names: Sequence[str]) -> list[Prediction]:
+def _worth_showing(results: list[Prediction], asked: Sequence[str]) -> list[Prediction]:
     """The predictions that a command prints, out of ``results``.
 
-    If ``names`` has only one model, its prediction is printed.  If it has several, those with an
-    answer are printed. Two kinds of prediction are printed even without an answer, because the user
-    should read the reason: those of simulators, and those of models whose optional package is not
-    installed.  If nothing is left by these rules, all predictions are printed.
+    If the user asked for models by name, their predictions are printed.  By default and for
+    ``all``, those with an answer are printed. Two kinds of prediction are printed even without an
+    answer, because the user should read the reason: those of simulators, and those of models whose
+    optional package is not installed.  If nothing is left by these rules, all are printed.
     """
     from vegasmodel.predictor import SIMULATED
 
+    if asked and "all" not in asked:
+        return results
     kept = [p.applicable or p.model in SIMULATED or "missing" in p.extra for p in results]
-    return (list(itertools.compress(results, kept)) or results) if len(names) > 1 else results
+    return list(itertools.compress(results, kept)) or results
 
 
 def _hint(names: Sequence[str]) -> str:
