@@ -209,7 +209,7 @@ def answer(
 
     ``parts``, ``synchronised`` and ``without`` are passed on to ``rounds.run``. If the simulator
     cannot simulate the scenario, ``Prediction.not_applicable`` gives the reason. If a run fails,
-    the throughputs are NaN, and ``extra["status"]`` gives the reason.
+    it is the last one, the throughputs are NaN, and ``extra["status"]`` gives the reason.
     """
     began = time.perf_counter()
     reason = obstacle(scenario)
@@ -282,6 +282,8 @@ def _wanted(
     If the result equals the number of runs made, no further run is needed.
     """
     n = len(outcomes)
+    if outcomes and outcomes[-1].status != Status.DONE:
+        return n
     if runs is not None:
         return runs
     if scenario.run.runs is not None and (chance or scenario.random_arrivals):
