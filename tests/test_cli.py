@@ -305,3 +305,18 @@ def test_an_option_of_one_value_is_not_given_twice(
     out, err = capsys.readouterr()
     assert (out, err) == ("", "vegasmodel: Option '--rtt' is given more than once.\n")
     assert run([*RATIO, "--json", "--json"]) == 0  # a flag has no value
+
+
+def test_rates_of_a_flow_that_is_not_always_there_say_over_which_time_they_are(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "late.toml"
+    two = '[[flow]]\nlaw = "vegas"\nrtt = "40 ms"\n[[flow]]\nname = "late"\nlaw = "vegas"\n'
+    for start, told in (("0 s", False), ("300 s", True)):
+        text = f'[[link]]\ncapacity = "250 pkt/s"\n{two}rtt = "40 ms"\nstart = "{start}"\n'
+        path.write_text(text)
+        assert run(["predict", str(path), "--model", "equilibrium"]) == 0
+        said = "pkt/s: while the flow is active; Mbit/s and share: from warm-up to end."
+        assert (said in capsys.readouterr().out) == told
+    assert run(["explain", "pkt/s"]) == 0
+    assert "over\n  the time in which it is active" in capsys.readouterr().out

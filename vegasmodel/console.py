@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from vegasmodel.fields.units import FieldError, format_time, printable
-from vegasmodel.prediction import Prediction, with_error
+from vegasmodel.prediction import Prediction, active_part, with_error
 from vegasmodel.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 SCHEMA = 1
 MAX_GROUP_COLUMNS = 3  # more groups are shown in rows, with a column per model
 MAX_GROUP_ROWS = 50  # rows
+IN_PART = "pkt/s: while the flow is active; Mbit/s and share: from warm-up to end."
 PLUS_MINUS = "±: the standard error of the mean over the runs."
 
 
@@ -313,6 +314,8 @@ def print_results(
             if result.applicable:
                 out.print()
                 out.print(flow_table(result))
+    if len(scenario.members) > 1 and active_part(scenario).min() < 1.0:
+        paragraphs([IN_PART])
     if any(_scattered(r, each=per_flow) for r in results if r.applicable):
         paragraphs([PLUS_MINUS])
     paragraphs(notes(results))

@@ -121,6 +121,10 @@ ASSUMPTIONS = MappingProxyType(
 )
 COLUMNS = MappingProxyType(
     {
+        "pkt/s": "packets that a flow delivers for the first time per second, averaged over the "
+        "time in which it is active; of a group, the mean over its flows",
+        "Mbit/s": "bits that all flows of a group deliver per second, headers included, averaged "
+        "from warm-up to end",
         "load": "the part of the first link's capacity that the flows use",
         "Jain": "Jain's fairness index over the flows: 1 if all get "
         "the same, 1/n if one of n gets all",
