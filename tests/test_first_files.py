@@ -143,7 +143,10 @@ def test_inspect_counts_what_the_trace_file_holds(capsys: pytest.CaptureFixture[
     text = capsys.readouterr().out
     assert f'match = "{document["flows"][0]["name"]}"' in text
     assert run(["inspect", str(FLOWMON)]) == 0
-    assert "flowmon" in capsys.readouterr().out
+    text = capsys.readouterr().out
+    assert "flowmon" in text
+    assert '  match = "10.1.0.2:49153>10.1.0.6:5000"  # flow 2\n' in text
+    assert text.count("10.1.0.2:49153") == 1  # its row in the table has the number
 
 
 def test_a_log_of_ss_tells_sizes_least_rtt_and_thresholds_within_their_ranges(

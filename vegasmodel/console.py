@@ -293,22 +293,26 @@ def print_results(
     out = console()
     out.print(plain(headline(scenario)))
     out.print()
-    many = len(scenario.flows) > MAX_GROUP_COLUMNS
+    n = len(scenario.flows)
+    left_out = False
     if not any(result.applicable for result in results):
         out.print(Text(f"No model asked has an answer here. {hint}".strip()))
-    elif many:
+    elif n > MAX_GROUP_COLUMNS:
+        left_out = True
         for i, grid in enumerate(by_groups(scenario, results, out.width)):
             if i:
                 out.print()
             out.print(grid)
     else:
-        out.print(results_table(scenario, results, out.width))
+        grid = results_table(scenario, results, out.width)
+        left_out = len(grid.columns) < 3 + n + n * (n - 1) // 2
+        out.print(grid)
         shares = shares_table(scenario, results, out.width)
         if shares is not None:
             out.print()
             out.print(shares)
-    if len(scenario.flows) > 2 and any(result.applicable for result in results):
-        out.print(Text(f"({len(scenario.flows)} groups; --json lists all and their ratios)"))
+    if left_out:
+        out.print(Text(f"(--json lists all {n} groups and their ratios)"))
     if per_flow:
         for result in results:
             if result.applicable:

@@ -33,6 +33,13 @@ _MODELS = MappingProxyType(
         "rounds": ("vegasmodel.adapters.rounds", "answer"),
     }
 )
+# simulator -> module and function that tell why it cannot simulate a scenario, or None
+_OBSTACLES = MappingProxyType(
+    {
+        "fluid": ("vegasmodel.engines.fluid.run", "unsupported"),
+        "rounds": ("vegasmodel.engines.rounds.answers", "obstacle"),
+    }
+)
 MODELS = tuple(_MODELS)
 """Names of all models: the closed forms, then the simulators ``fluid`` and ``rounds``."""
 SIMULATED = ("fluid", "rounds")
@@ -53,6 +60,15 @@ def choose(models: Sequence[str]) -> tuple[str, ...]:
     if "all" in models:
         return MODELS
     return tuple(dict.fromkeys(models)) or CLOSED_FORMS
+
+
+def able(scenario: Scenario) -> tuple[str, ...]:
+    """The names of the simulators that can simulate the scenario."""
+    return tuple(
+        name
+        for name, (module, function) in _OBSTACLES.items()
+        if getattr(importlib.import_module(module), function)(scenario) is None
+    )
 
 
 def check_model(model: str) -> None:

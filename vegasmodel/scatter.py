@@ -6,24 +6,19 @@ import math
 
 import numpy as np
 
-from vegasmodel.metrics import ENOUGH_PRECISION, Floats, percent, relative_uncertainty
+from vegasmodel.metrics import (
+    ENOUGH_PRECISION,
+    Floats,
+    percent,
+    relative_uncertainty,
+    standard_error,
+)
 from vegasmodel.prediction import Assumption
 from vegasmodel.scenario import Scenario
 
 STEADY = 0.02  # coefficient of variation of a throughput over starts that is none
-ROUNDING = 1e-12  # of a throughput
 MIN_RUNS, MAX_RUNS = 3, 5  # runs where chance has a part and the scenario does not say how many
 PIECES = 12  # of a run's measured time, whose scatter tells how sure a part of it is
-
-
-def standard_error(rates: Floats) -> Floats:
-    """The standard error of each flow's mean throughput over the runs, [n_flows].
-
-    ``rates`` [runs, n_flows] are the flows' throughputs in each run.
-    """
-    found: Floats = np.std(rates, axis=0, ddof=1) / math.sqrt(len(rates))
-    # runs that agree may differ by rounding errors
-    return np.where(np.ptp(rates, axis=0) > ROUNDING * rates[0], found, 0.0 * found)
 
 
 def uncertainty(rates: Floats) -> Floats:

@@ -43,7 +43,8 @@ timeout = click.option(
 runs = click.option(
     "--runs",
     type=int,
-    help="Number of the simulator's runs to average. Default: the file's runs, or one.",
+    help="Number of runs to average, if chance decides them. Default: the file's runs, or one; "
+    "fluid and rounds: up to five.",
 )
 trace_format = click.option(
     "--format", default="auto", help="Format of the trace; auto: found from its content."

@@ -14,6 +14,7 @@ from vegasmodel.command_line import inputs
 from vegasmodel.fields.units import FieldError, format_time, printable
 
 MAX_FLOWS_SHOWN = 50  # flows in a table
+LONG_NAME = 12  # characters; the table has numbers in place of longer names
 
 
 @click.command()
@@ -102,6 +103,8 @@ def inspect(
     out.print()
     out.print(_flow_table(found["flows"]))
     lines = [f"match = {_quoted(flow['match'])}" for flow in found["flows"][:MAX_FLOWS_SHOWN]]
+    if not _short(found["flows"]):
+        lines = [f"{line}  # flow {i}" for i, line in enumerate(lines, start=1)]
     console.paragraphs(["In a scenario file, a flow is one of these by the line:"])
     for line in lines:
         out.print(console.plain(f"  {line}"), soft_wrap=True)
@@ -112,6 +115,10 @@ def _quoted(name: str) -> str:
     return '"' + printable(name).replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
+def _short(flows: list[dict[str, Any]]) -> bool:
+    return max(len(flow["name"]) for flow in flows) <= LONG_NAME
+
+
 def _flow_table(flows: list[dict[str, Any]]) -> Any:
     from vegasmodel import console
 
@@ -120,7 +127,7 @@ def _flow_table(flows: list[dict[str, Any]]) -> Any:
 
     rows = [
         [
-            flow["name"],
+            flow["name"] if _short(flows) else str(i + 1),
             flow["control"] or "-",
             console.number(flow["packets"], 7),
             time(flow["first_s"]),
@@ -130,7 +137,7 @@ def _flow_table(flows: list[dict[str, Any]]) -> Any:
             console.number(flow["lost"], 6),
             console.number(flow["retransmits"], 6),
         ]
-        for flow in flows[:MAX_FLOWS_SHOWN]
+        for i, flow in enumerate(flows[:MAX_FLOWS_SHOWN])
     ]
     names = ["flow", "control", "delivered", "first", "last", "packet B", "least RTT"]
     names += ["lost", "rexmit"]
