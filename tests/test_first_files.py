@@ -276,6 +276,22 @@ def kernel_csv(path: Path, rows: list[tuple[object, ...]]) -> Path:
     return path
 
 
+def test_a_table_of_a_user_s_own_program_does_not_count_as_a_kernel_s(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "own.csv"
+    rows = [f"{k},a,reno,20,{144800 * k},1448" for k in range(9)]
+    path.write_text("\n".join(["time,flow,cc,cwnd,bytes_acked,snd_mss", *rows]) + "\n")
+    text, _ = newfile.from_trace(vm.packets.read(path), "own")
+    assert "variant" not in text
+    assert run(["inspect", str(path)]) == 0
+    assert "own.csv: csv; 0 to 8 s" in " ".join(capsys.readouterr().out.split())
+    kernel = kernel_csv(
+        tmp_path / "k.csv", [(t, "a", 9, 50000, 94800 * t, 40000) for t in range(9)]
+    )
+    assert 'variant = "linux"' in newfile.from_trace(vm.packets.read(kernel), "k")[0]
+
+
 def test_the_rtt_of_a_syn_is_no_base_rtt_and_shows_the_first_window(tmp_path: Path) -> None:
     """Path: 320 ms for a packet, 316 ms for the SYN; initial windows of 2; starts at 0 and 40 s.
 

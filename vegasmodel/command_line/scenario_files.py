@@ -93,7 +93,8 @@ def inspect(
     out = console.console()
     span = f"{found['begin_s']:.6g} to {found['end_s']:.6g} s in {found['bins']}"
     span += " time bin" if found["bins"] == 1 else " time bins"
-    out.print(console.plain(f"{trace}: {found['format']}, by {found['engine']}; {span}"))
+    by = "" if found["engine"] == found["format"] else f", by {found['engine']}"
+    out.print(console.plain(f"{trace}: {found['format']}{by}; {span}"))
     if found["capacity_pps"] is not None:
         sizes = sorted({f["packet_size_b"] for f in found["flows"] if f["packet_size_b"]})
         size = f" of {sizes[0]:g} B" if len(sizes) == 1 else ""
