@@ -92,6 +92,8 @@ def insensitive(scenario: Scenario, rates: Floats) -> Assumption:
     - If there is only one run, it is not known whether the assumption holds.
     - Nor is it known if the runs agree but have the same start times.
     - In all other cases the assumption holds.
+
+    If all runs have the same start times, the detail says so.
     """
     name, n = "insensitive-to-starts", len(rates)
     if n == 1:
@@ -103,11 +105,11 @@ def insensitive(scenario: Scenario, rates: Floats) -> Assumption:
         f"coefficient of variation over {n} runs: {spreads[most]:.3f} "
         f"for {scenario.members[most].name}, the largest"
     )
-    if spreads[most] > STEADY:
-        return Assumption(name, False, detail)
-    if scenario.run.start_jitter > 0.0 or scenario.random_arrivals:
-        return Assumption(name, True, detail)
-    return Assumption(name, None, f"{detail}; all runs start at the same times (`start_jitter`)")
+    moved = scenario.run.start_jitter > 0.0 or scenario.random_arrivals
+    if not moved:
+        detail += "; all runs start at the same times (`start_jitter`)"
+    steady = True if moved else None
+    return Assumption(name, False if spreads[most] > STEADY else steady, detail)
 
 
 def enough_runs(scenario: Scenario, rates: Floats, *, chance: bool) -> Assumption:
