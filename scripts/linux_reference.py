@@ -67,7 +67,7 @@ def main(folder: Path) -> None:
         toml = SCENARIOS / f"{run}.toml"
         toml.write_text(SCENARIO.format(**rows[0], flows=flows), encoding="utf-8")
         raw = folder / f"{run}.csv"
-        trace = read(raw, "linux_csv")
+        trace = read(raw, "csv")
         about = {
             **trace.provenance,
             "kernel": "Debian 6.1, module tcp_vegas, in a virtual machine that counts instructions",

@@ -154,7 +154,7 @@ def test_no_closed_form_has_two_renos(capsys: pytest.CaptureFixture[str]) -> Non
     """The message proposes a command that exists."""
     assert run(["ratio", "--capacity", "250pkt/s", "reno", "reno"]) == 0
     out, _ = capsys.readouterr()
-    assert "A simulator may: --model rounds" in out
+    assert "Others can: --model fluid, --model rounds." in out
     assert max(map(len, out.splitlines())) <= 80
 
 
@@ -281,3 +281,96 @@ def test_ratio_asks_one_model_by_name(capsys: pytest.CaptureFixture[str]) -> Non
     assert result["ratios"]["reno/other"] == pytest.approx(1.0, abs=0.01)
     assert run([*asked, "--model", "rounts"]) == 2
     assert "did you mean 'rounds'?" in capsys.readouterr().err
+
+
+def test_several_models_are_asked_and_each_answers_or_says_why(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asked = ["--model", "red", "--model", "fluid", "--model", "minicycle", "--model", "fluid"]
+    results = document(capsys, [*RATIO, *asked, "--json"])["results"]
+    assert [(r["model"], r["applicable"]) for r in results] == [
+        ("red", False), ("fluid", True), ("minicycle", True),
+    ]  # fmt: skip
+    assert run([*RATIO, *asked]) == 0
+    assert "red has no answer:" in capsys.readouterr().out
+    assert run([*RATIO, "--model", "fluid", "--model", "flud"]) == 2
+    assert "did you mean 'fluid'?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("twice", [["--rtt", "1s", "--rtt", "2s"], ["--rtt=1s", "--rtt=1s"]])
+def test_an_option_of_one_value_is_not_given_twice(
+    capsys: pytest.CaptureFixture[str], twice: list[str]
+) -> None:
+    assert run(["ratio", "--capacity", "9pkt/s", "vegas", "reno", *twice]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", "vegasmodel: Option '--rtt' is given more than once.\n")
+    assert run([*RATIO, "--json", "--json"]) == 0  # a flag has no value
+
+
+def test_rates_of_a_flow_that_is_not_always_there_say_over_which_time_they_are(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "late.toml"
+    two = '[[flow]]\nlaw = "vegas"\nrtt = "40 ms"\n[[flow]]\nname = "late"\nlaw = "vegas"\n'
+    for start, told in (("0 s", False), ("300 s", True)):
+        text = f'[[link]]\ncapacity = "250 pkt/s"\n{two}rtt = "40 ms"\nstart = "{start}"\n'
+        path.write_text(text)
+        assert run(["predict", str(path), "--model", "equilibrium"]) == 0
+        said = "pkt/s: while the flow is active; Mbit/s and share: from warm-up to end."
+        assert (said in capsys.readouterr().out) == told
+    assert run(["explain", "pkt/s"]) == 0
+    assert "over\n  the time in which it is active" in capsys.readouterr().out
+
+
+def test_a_hint_names_the_models_that_can_answer(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    alone = ["ratio", "--capacity", "1000pkt/s", "--buffer", "20pkt", "vegas", "cubic"]
+    assert run(alone) == 0
+    out = capsys.readouterr().out
+    assert "No model asked has an answer here. Others can: --model fluid, --model rounds." in out
+    assert "network have no answer: no closed form has the law cubic" in out
+    path = tmp_path / "two.toml"  # two links, which fluid does not have
+    links = "".join(f'[[link]]\nname = "{x}"\ncapacity = "9 pkt/s"\n' for x in "ab")
+    path.write_text(f'{links}[[flow]]\nlaw = "reno"\nrtt = "3 s"\n')
+    assert run(["predict", str(path), "--model", "fluid"]) == 0
+    assert "an answer here. Others can: --model rounds." in capsys.readouterr().out
+
+
+def test_only_ratios_that_are_left_out_are_said_to_be_in_the_json(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    case = ["ratio", "--capacity", "1000pkt/s", "--model", "equilibrium"]
+    three = [f"vegas:name={name}" for name in ("a", "b", "c")]
+    for flows, left_out in ((three, False), ([*three, "vegas:name=d"], True)):
+        assert run([*case, *flows]) == 0
+        said = f"(--json lists all {len(flows)} groups and their ratios)"
+        assert (said in capsys.readouterr().out) == left_out
+
+
+def test_a_law_of_the_user_needs_no_scenario_file(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "own.py"
+    path.write_text("import vegasmodel\nvegasmodel.register_law('ratio-own', lambda f: 1.0)\n")
+    case = ["ratio", "--capacity", "1000pkt/s", "--buffer", "20pkt", "ratio-own", "reno"]
+    (result,) = document(capsys, [*case, "--laws", str(path), "--model", "fluid", "--json"])[
+        "results"
+    ]
+    assert [flow["law"] for flow in result["flows"]] == ["ratio-own", "reno"]
+    assert result["applicable"]
+
+
+def test_predict_makes_as_many_runs_as_asked(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "s.toml"
+    flow = '[[flow]]\nlaw = "vegas"\nrtt = "1 s"\n[run]\nstart_jitter = "1 s"\n'
+    path.write_text(f'[[link]]\ncapacity = "9 pkt/s"\n{flow}')
+    for n in (2, 7):
+        asked = ["predict", str(path), "--model", "fluid", "--runs", str(n), "--json"]
+        (result,) = document(capsys, asked)["results"]
+        notes = {a["name"]: a["detail"] for a in result["assumptions"]}
+        assert notes["enough-runs"].startswith(f"{n} runs;")
+    assert run(["predict", str(path), "--runs", "0"]) == 2
+    assert "--runs: 0 is not allowed" in capsys.readouterr().err

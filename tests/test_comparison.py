@@ -9,12 +9,15 @@ import numpy as np
 import pytest
 
 import vegasmodel as vm
-from vegasmodel import comparison, console
+from vegasmodel import comparison, console, packets
+from vegasmodel.command_line import newfile
 from vegasmodel.fields.units import FieldError
+from vegasmodel.packets.trace import make
 from vegasmodel.prediction import Assumption, Prediction
-from vegasmodel.scenario import Flow, Link, Scenario
+from vegasmodel.scenario import Flow, Link, Run, Scenario
 
 ROOT = Path(__file__).parents[1]
+FLOWMON = ROOT / "tests" / "data" / "flowmon.xml"
 
 
 def pair(variant: str, other: str = "reno") -> Scenario:
@@ -180,3 +183,21 @@ def test_more_runs_are_asked_of_a_simulator_only() -> None:
     scenario = vm.load(ROOT / "paper_checks/linux/e1a_2M_40ms_a3b3.toml")
     with pytest.raises(FieldError, match=r"^runs: 3 is not allowed; nothing beside the stored"):
         vm.compare(scenario, models=["equilibrium"], runs=3)
+
+
+def test_a_trace_of_one_interval_cannot_leave_out_the_warm_up() -> None:
+    """FlowMonitor has one interval, from 0.7 to 60 s."""
+    text, _ = newfile.from_trace(packets.read(FLOWMON), "flows")
+    whole = vm.Scenario.from_toml(text)
+    assert whole.run.warmup == 0.0
+    for warmup, told in (("0 s", False), ("1 s", False), ("20 s", True)):
+        found = vm.compare(whole.replace({"run.warmup": warmup}), FLOWMON, models=[]).measured
+        notes = [a.detail for a in found.assumptions if a.name == "warm-up-left-out"]
+        assert bool(notes) == told, warmup
+        assert all("from 0.721 to 60 s" in said for said in notes)
+    fine = np.full((60, 1), 100.0)
+    trace = make("pcap", np.arange(1.0, 61.0), ["a"], {"throughput": fine})
+    flow = Flow(law="reno", rtt=0.05, name="a")
+    one = Scenario([Link("200 pkt/s", buffer=10)], [flow], run=Run(duration=60.0, warmup=20.5))
+    names = [a.name for a in vm.compare(one, trace, models=[]).measured.assumptions]
+    assert "warm-up-left-out" not in names

@@ -119,26 +119,64 @@ def test_what_the_trace_cannot_tell_stays_the_default_and_says_so():
 
 
 @pytest.mark.parametrize(
-    ("losses", "buffer", "said"),
+    ("losses", "law", "buffer", "said"),
     [
-        ({"loss": np.ones((10, 2))}, 2.0, "the queue overflowed"),
-        ({"retransmits": np.zeros((10, 2))}, math.inf, "nothing was lost"),
-        ({"retransmits": [[0.0, math.nan]] * 10}, 2.0, "does not tell whether packets were lost"),
-        ({}, 2.0, "does not tell whether packets were lost"),
+        ({"loss": np.ones((10, 2))}, "vegas", 2.0, "the queue overflowed"),
+        ({"retransmits": np.zeros((10, 2))}, "vegas", math.inf, "nothing was lost"),
+        ({"retransmits": np.zeros((10, 2))}, "reno", 2.0, "nothing was lost"),
+        ({"retransmits": [[0.0, math.nan]] * 10}, "vegas", 2.0, "does not tell whether packets"),
+        ({}, "vegas", 2.0, "does not tell whether packets were lost"),
     ],
 )
-def test_a_buffer_told_by_mean_rtts_is_a_lower_bound(losses, buffer, said):
+def test_a_buffer_told_by_mean_rtts_is_a_lower_bound(losses, law, buffer, said):
     """200 pkt/s and a wait of 10 ms give 2 packets.
 
-    The default is kept only if nothing was lost.
+    The default is kept only if nothing was lost, and if no flow grows until a loss.
     """
     rtt = np.full((10, 2), 0.05)
-    scenario, filled = complete(TWO, steady(rtt_min=rtt, rtt=rtt + 0.01, **losses))
+    flows = [{"law": law, "name": "1"}, {"law": "vegas", "name": "2"}]
+    table = TWO | {"flow": flows}
+    scenario, filled = complete(table, steady(rtt_min=rtt, rtt=rtt + 0.01, **losses))
     assert scenario.links[0].buffer == pytest.approx(buffer)
     (entry,) = (e for e in filled if e.key == "link[0].buffer")
     assert (entry.low, entry.high) == (pytest.approx(2.0), math.inf)
     assert said in entry.how
     assert "lower bound" in entry.how
+
+
+def of_kernel(*backlogs):
+    """A trace of two Linux Vegas flows: baseRTTs of 100 ms, and these backlogs W (RTT - base)/base.
+
+    ``backlogs`` has one row of the two flows' backlogs per second.
+    """
+    window = np.full((len(backlogs), 2), 20.0)
+    rtt = 0.1 * (1.0 + np.array(backlogs) / window)
+    known = {"window": window, "rtt": rtt, "base_rtt": np.full_like(rtt, 0.1)}
+    rates = {"throughput": window / rtt}
+    return make("linux", np.arange(1.0, len(backlogs) + 1), ["1", "2"], rates | known)
+
+
+@pytest.mark.parametrize(
+    ("backlogs", "alphas", "betas"),
+    [
+        # Linux holds a window if alpha <= floor(backlog) <= beta; 10 or 11 agrees with both flows
+        ([[9.9, 10.6], [9.99, 11.1], [11.4, 11.5]] * 4, (10, 11), (10, 11)),
+        ([[3.2, 3.9]] * 9, (3,), (3,)),
+        ([[4.2, 2.3]] * 9, (2,), (4,)),
+        ([[0.4, 2.3]] * 9, (1,), (2,)),
+    ],
+)
+def test_flows_of_a_linux_host_have_one_pair_of_whole_thresholds(backlogs, alphas, betas):
+    vegas = {"law": "vegas", "variant": "linux"}
+    table = TWO | {"flow": [vegas | {"name": "1"}, vegas | {"name": "2"}]}
+    scenario, filled = complete(table, of_kernel(*backlogs))
+    one, two = scenario.flows
+    assert (one.alpha, one.beta) == (two.alpha, two.beta)
+    assert one.alpha in alphas
+    assert one.beta in betas
+    for entry in filled:
+        if entry.key.endswith(("alpha", "beta")):
+            assert entry.low <= entry.value <= entry.high
 
 
 @pytest.fixture

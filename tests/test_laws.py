@@ -208,7 +208,7 @@ def test_a_file_registers_laws_for_the_command_line(tmp_path, capsys):
     assert "or a law of a file given by --laws" in capsys.readouterr().err
     run([*arguments, "--laws", str(tmp_path / "mine.py"), "--json"])
     (found,) = json.loads(capsys.readouterr().out)["results"]
-    assert found["reason"].startswith("it does not know the law mine;")
+    assert found["reason"].startswith("no closed form has the law mine;")
 
 
 @pytest.mark.parametrize(

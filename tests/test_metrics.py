@@ -31,6 +31,14 @@ def test_jain_of_tsang_section_1() -> None:
     assert math.isnan(metrics.jain([0, 0]))
 
 
+def test_runs_that_differ_by_rounding_have_no_standard_error() -> None:
+    """Of 1, 2 and 3 it is 1/sqrt(3); the next number after 0.1 is 0.1 but for rounding."""
+    rates = np.array([[1.0, 0.1, math.nan], [2.0, np.nextafter(0.1, 1.0), 1.0], [3.0, 0.1, 1.0]])
+    found = metrics.standard_error(rates)
+    assert found[:2].tolist() == pytest.approx([1.0 / math.sqrt(3.0), 0.0], abs=0.0, rel=1e-12)
+    assert math.isnan(found[2])
+
+
 def test_percent_has_two_digits_and_no_exponent() -> None:
     parts = (0.0, 0.000321, 0.0321, 0.996, 2.14, 123.4)
     texts = ["0 %", "0.032 %", "3.2 %", "100 %", "210 %", "12000 %"]

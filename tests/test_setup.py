@@ -1,6 +1,9 @@
-"""The set-up installs only packages with known hashes."""
+"""The set-up installs packages with known hashes, and ours so that no folder hides it."""
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -17,3 +20,20 @@ def test_every_download_has_a_hash() -> None:
     for lock in ("scripts/uv.lock", "requirements.lock"):
         packages = re.split(r"\n(?=\S)", (ROOT / lock).read_text().strip())
         assert all("--hash=sha256:" in package for package in packages)
+
+
+def test_a_folder_named_like_the_package_does_not_hide_it(tmp_path: Path) -> None:
+    """A script beside a checkout: Python takes a folder without __init__.py for a package, too."""
+    (tmp_path / "vegasmodel").mkdir()
+    script = tmp_path / "t.py"
+    script.write_text("import vegasmodel\nprint(vegasmodel.load)\n")
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [sys.executable, script],
+        cwd=tmp_path,
+        env=kept,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")

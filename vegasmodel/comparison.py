@@ -213,9 +213,9 @@ class Comparison:
         rows = [
             [
                 name,
-                console.number(e["throughput_nrmse"], 3),
+                _percent(e["throughput_nrmse"]),
                 f"{console.number(e['ratio'], 3)}{self._pair(name)}",
-                console.number(e["base_rtt"], 3),
+                _percent(e["base_rtt"]),
             ]
             for name, e in self.errors.items()
         ]
@@ -226,8 +226,8 @@ class Comparison:
         many = f", mean of {runs} runs" if runs and runs > 1 else ", one run" if runs else ""
         out.print(console.table(columns, rows, f"Errors against {name}{many}"))
         if scatter:
-            said = f"{name}: its scatter over runs gives a perfect model an NRMSE of {scatter:.2g}."
-            console.paragraphs([said])
+            said = f"its scatter over runs gives a perfect model an NRMSE of {percent(scatter)}"
+            console.paragraphs([f"{name}: {said}."])
         open_questions = [a for a in self.measured.assumptions if a.holds is None]
         console.paragraphs(
             [f"{self.measured.model}: {a.name} is not known: {a.detail}." for a in open_questions]
@@ -253,6 +253,10 @@ class Comparison:
         if path is not None:
             plots.save(figure, path)
         return figure
+
+
+def _percent(error: float | None) -> str:
+    return "-" if error is None else percent(error)
 
 
 def model_errors(model: Prediction, measured: Prediction) -> dict[str, float | None]:

@@ -2,15 +2,16 @@
 
 The file may leave out a flow's RTT and a Vegas flow's thresholds alpha and beta. If there is only
 one link, the file may also leave out the link's capacity and buffer. If the trace is shorter than a
-run of default length, a missing duration is that of the trace, and a missing warm-up is at most a
-third of the trace.
+run of default length, a missing duration is that of the trace, and a missing warm-up ends after the
+last flow has started.
 
 A trace shows each Vegas flow's backlog, the number of packets that the flow kept queued. It does
 not show the thresholds. Vegas holds its window at any backlog between alpha and beta, so many pairs
 (alpha, beta) agree with the trace. The estimate is the pair with the smallest difference beta -
 alpha. If a table ``[[flow]]`` of the file stands for several flows, the pair agrees with the
-backlogs of all of them. TCP implementations compute the backlog in different ways, so the estimate
-depends on the flow's ``variant``.
+backlogs of all of them. In Linux all flows of a host have the same thresholds, so there the pair
+agrees with the backlogs of all flows. TCP implementations compute the backlog in different ways, so
+the estimate depends on the flow's ``variant``.
 """
 
 from __future__ import annotations
@@ -33,9 +34,10 @@ from vegasmodel.packets.trace import Trace
 from vegasmodel.scenario import DropTail, Flow, Run, Scenario
 from vegasmodel.stacks import STACKS
 
-__all__ = ["Filled", "complete"]
+__all__ = ["DEFAULT", "Filled", "complete"]
 
 ANY = {"capacity": "1e9 pkt/s", "rtt": "1e6 s"}  # placeholders; they fit any other key
+LEAST = 0.2  # of a trace, which averages should cover
 DEFAULT = "the trace cannot tell: the default"
 
 
@@ -99,8 +101,15 @@ def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Fi
         if "rtt" in missing:
             filled.append(_rtt(g, names, known))
         if "alpha" in missing:
-            both = "beta" not in flows[g]
-            filled += _thresholds(g, names, known, draft.flows[g], both)
+            variant, both = draft.flows[g].variant, "beta" not in flows[g]
+            if STACKS[variant].shared_thresholds:
+                names = [
+                    trace.flows[i]
+                    for i, member in zip(order, draft.members, strict=True)
+                    if member.flow.variant == variant and "alpha" in gaps[member.group]
+                ]
+            found = [known.alpha[name] for name in names if name in known.alpha]
+            filled += _thresholds(g, found, draft.flows[g], both)
     _put(completed, [entry for entry in filled if not entry.key.startswith("run.")])
     try:
         return Scenario.from_dict(completed), tuple(filled)
@@ -136,24 +145,37 @@ def _as_long_as(trace: Trace, table: Mapping[str, Any]) -> tuple[Mapping[str, An
     """Fill in a missing ``duration`` and ``warmup`` of a file if the trace is short.
 
     A trace is short if it ends before the default duration. A missing duration is then the end of
-    the trace, and a missing warm-up ends one third into the trace. If this is at the default
-    ``warmup`` or later, the warm-up is not filled in.
+    the trace, and a missing warm-up is that of ``_warmup``.
 
     Returns the completed table, and the list of the values that were filled in.
     """
-    run, default = table.get("run", {}), Run()
+    run = table.get("run", {})
     end = float(trace.edges[-1])
-    if not isinstance(run, Mapping) or end >= default.duration:
+    if not isinstance(run, Mapping) or end >= Run().duration:
         return table, []
-    third = trace.begin + (end - trace.begin) / 3.0
-    found = {"duration": (end, "the end of the trace"), "warmup": (third, "a third of the trace")}
-    if "duration" in run:  # the file's own value counts
-        del found["duration"]
-    if "warmup" in run or third >= default.warmup:
-        del found["warmup"]
+    found = {"duration": (end, "the end of the trace"), "warmup": _warmup(trace)}
+    found = {key: value for key, value in found.items() if key not in run}  # its own values count
     times = {key: f"{value!r} s" for key, (value, _) in found.items()}
     filled = [Filled(f"run.{k}", v, v, v, "s", how) for k, (v, how) in found.items()]
     return {**table, "run": {**run, **times}}, filled
+
+
+def _warmup(trace: Trace) -> tuple[float, str]:
+    """When averages of a short trace should begin, s, and a text on how this was chosen.
+
+    They begin when a third of the time from the last flow's start to the end has passed.  If this
+    leaves less than ``LEAST`` of the trace, late starts are ignored.  If the trace has only one
+    interval, they begin at 0, because no part of the interval can be left out.
+    """
+    if len(trace.edges) == 2:
+        return 0.0, "the trace has one interval, of which no part can be left out"
+    end, firsts = float(trace.edges[-1]), trace.known("first")
+    starts = np.zeros(0) if firsts is None else firsts[firsts < end]
+    last = float(np.nanmax(starts, initial=trace.begin))
+    third = last + (end - last) / 3.0
+    if end - third < LEAST * (end - trace.begin):
+        return trace.begin + (end - trace.begin) / 3.0, "a third of the trace"
+    return third, "a third of the time from the last flow's start to the end of the trace"
 
 
 def _tables(table: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
@@ -195,7 +217,8 @@ def _link(key: str, known: Estimates, draft: Scenario, trace: Trace) -> Filled:
     found = known.buffer
     if found is None or not isinstance(link.queue, DropTail) or link.loss:
         return Filled(place, link.buffer, 0.0, math.inf, "pkt", DEFAULT)
-    if lost_packets(trace) is False:  # any larger buffer would give the same trace
+    endless = any(group.grows_until_loss for group in draft.flows)
+    if lost_packets(trace) is False and not endless:  # a larger buffer would give the same trace
         how = f"{found.how}, so the default"
         return Filled(place, math.inf, found.low, math.inf, "pkt", how)
     if trace.engine == "ns2":
@@ -218,37 +241,32 @@ def _rtt(g: int, names: list[str], known: Estimates) -> Filled:
     return Filled(place, value, low, high, "s", found[len(found) // 2].how)
 
 
-def _thresholds(g: int, names: list[str], known: Estimates, flow: Flow, both: bool) -> list[Filled]:
+def _thresholds(g: int, found: list[Estimate], flow: Flow, both: bool) -> list[Filled]:
     """Estimates of alpha and, if ``both`` is set, of beta for the group with index ``g``.
 
-    ``names`` are the group's flows in the trace. Vegas holds its window while the backlog lies
-    between two limits. The smallest backlog of these flows in the trace estimates the lower limit,
-    and the largest one the upper limit. The TCP implementation determines how far the limits are
-    from alpha and beta: in ns-2, they are alpha - 0.5 and beta + 0.5.
+    ``found`` are the backlogs of the flows that have these thresholds. Vegas holds its window while
+    the backlog, as its TCP implementation counts it, is at least alpha and at most beta. The
+    estimate is one value for alpha and beta if it agrees with all backlogs. Otherwise alpha is the
+    smallest backlog, and beta the largest.
     """
-    found = [known.alpha[name] for name in names if name in known.alpha]
-    keys = ("alpha", "beta") if both else ("alpha",)
     stack = STACKS[flow.variant]
-    below, above = stack.below_alpha, stack.above_beta
-    if found:
-        alpha = min(e.value for e in found) + below
-        beta = max(e.value for e in found) - above
-        if alpha > beta:  # one backlog fits a range of thresholds: take its middle
-            alpha = beta = (alpha + beta) / 2
-        alpha = alpha if both else min(alpha, flow.beta)
-    if not found or alpha <= 0:
+
+    def counted(backlog: float) -> float:
+        return backlog if stack.real_numbers else float(math.floor(backlog + stack.below_alpha))
+
+    lows, values, highs = (
+        [counted(getattr(e, end)) for e in found] for end in ("low", "value", "high")
+    )
+    least = 0.0 if stack.real_numbers else 1.0  # thresholds are above 0
+    alpha, beta = max(min(values, default=0.0), least), max(values, default=0.0)
+    if alpha <= 0.0 or beta < alpha:
         return [Filled(f"flow[{g}].alpha", flow.alpha, 0.0, math.inf, "pkt", DEFAULT)]
-    low, high = min(e.low for e in found), max(e.high for e in found)
-    # an error of a backlog shifts the estimated threshold by the same amount
-    values = {
-        "alpha": (alpha, alpha - min(e.value for e in found)),
-        "beta": (beta, beta - max(e.value for e in found)),
-    }
-    return [
-        Filled(f"flow[{g}].{key}", value, max(low + by, 0.0), high + by, "pkt", found[0].how)
-        for key, (value, by) in values.items()
-        if key in keys
-    ]
+    if max(lows) <= min(highs):
+        one = counted(float(np.mean([e.value for e in found])))
+        alpha = beta = max(min(max(one, *lows), *highs), least)
+    pair = {"alpha": alpha, "beta": beta} if both else {"alpha": min(alpha, flow.beta)}
+    low, high, how = max(min(lows), least), max(highs), found[0].how
+    return [Filled(f"flow[{g}].{key}", value, low, high, "pkt", how) for key, value in pair.items()]
 
 
 def _moved(found: Estimate, by: float, how: str) -> Estimate:

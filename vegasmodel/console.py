@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from vegasmodel.fields.units import FieldError, format_time, printable
-from vegasmodel.prediction import Prediction, with_error
+from vegasmodel.prediction import Prediction, active_part, with_error
 from vegasmodel.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 SCHEMA = 1
 MAX_GROUP_COLUMNS = 3  # more groups are shown in rows, with a column per model
 MAX_GROUP_ROWS = 50  # rows
+IN_PART = "pkt/s: while the flow is active; Mbit/s and share: from warm-up to end."
 PLUS_MINUS = "±: the standard error of the mean over the runs."
 
 
@@ -292,27 +293,33 @@ def print_results(
     out = console()
     out.print(plain(headline(scenario)))
     out.print()
-    many = len(scenario.flows) > MAX_GROUP_COLUMNS
+    n = len(scenario.flows)
+    left_out = False
     if not any(result.applicable for result in results):
         out.print(Text(f"No model asked has an answer here. {hint}".strip()))
-    elif many:
+    elif n > MAX_GROUP_COLUMNS:
+        left_out = True
         for i, grid in enumerate(by_groups(scenario, results, out.width)):
             if i:
                 out.print()
             out.print(grid)
     else:
-        out.print(results_table(scenario, results, out.width))
+        grid = results_table(scenario, results, out.width)
+        left_out = len(grid.columns) < 3 + n + n * (n - 1) // 2
+        out.print(grid)
         shares = shares_table(scenario, results, out.width)
         if shares is not None:
             out.print()
             out.print(shares)
-    if len(scenario.flows) > 2 and any(result.applicable for result in results):
-        out.print(Text(f"({len(scenario.flows)} groups; --json lists all and their ratios)"))
+    if left_out:
+        out.print(Text(f"(--json lists all {n} groups and their ratios)"))
     if per_flow:
         for result in results:
             if result.applicable:
                 out.print()
                 out.print(flow_table(result))
+    if len(scenario.members) > 1 and active_part(scenario).min() < 1.0:
+        paragraphs([IN_PART])
     if any(_scattered(r, each=per_flow) for r in results if r.applicable):
         paragraphs([PLUS_MINUS])
     paragraphs(notes(results))

@@ -33,6 +33,10 @@ _SETTLES = {"settles-in-time": "windows reach the steady state within the warm-u
 _WHOLE = {"whole-thresholds": "alpha and beta are whole numbers where backlogs are"}
 _BURSTS = {"buffer-holds-bursts": "a buffer of 12 packets or more: bursts do not overflow it"}
 _RECOVERY = {"recovery-as-taken": "a loss costs what the model says, whichever law recovers"}
+_OF_LAWS = {
+    "whole-laws": "the model has every mechanism of the flows' laws",
+    "own-law-grows": "the window of a user-defined law grows beyond one packet",
+}
 _PAPER_EQUATION = "Vegas divides by RTT, as in the papers and ns-2; Linux divides by baseRTT"
 _CLOSED = "python -m paper_checks.models compares it with ns-2 on the papers' own scenarios"
 
@@ -219,7 +223,9 @@ EXPLANATIONS = MappingProxyType(
                 "short-waits": "a sender waits for a tenth of its RTT at most before it sends",
                 "first-windows-fit": "the link and its buffer hold the first windows of all flows",
                 "base-rtt-above-propagation": "no timeout leaves Vegas a baseRTT that is too small",
+                "whole-stack": "the model has every mechanism of the flows' TCP implementation",
             }
+            | _OF_LAWS
             | _WHOLE
             | _BURSTS
             | _RECOVERY
@@ -245,6 +251,7 @@ EXPLANATIONS = MappingProxyType(
                 "phase-effects": "senders that wait at random and exact ones get the same",
                 "base-rtt-above-propagation": "no timeout leaves Vegas a baseRTT that is too small",
             }
+            | _OF_LAWS
             | _WHOLE
             | _SETTLES,
             "docs/architecture.md, Two simulators; docs/ns2.md",

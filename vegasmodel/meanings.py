@@ -83,6 +83,7 @@ ASSUMPTIONS = MappingProxyType(
         "of the scenario; otherwise they were paired by their order",
         "congestion-control": "the flows of the trace ran the laws that the file states",
         "no-other-flows": "the trace has no other flows that delivered a part of the bytes",
+        "warm-up-left-out": "the measured averages leave out the warm-up, as the models' do",
         "packet-size": "packets in the trace have the size that the file states",
         "stored-runs-intact": "no stored run is damaged",
         "one-stored-trace": "one stored trace is of this scenario",
@@ -120,6 +121,10 @@ ASSUMPTIONS = MappingProxyType(
 )
 COLUMNS = MappingProxyType(
     {
+        "pkt/s": "packets that a flow delivers for the first time per second, averaged over the "
+        "time in which it is active; of a group, the mean over its flows",
+        "Mbit/s": "bits that all flows of a group deliver per second, headers included, averaged "
+        "from warm-up to end",
         "load": "the part of the first link's capacity that the flows use",
         "Jain": "Jain's fairness index over the flows: 1 if all get "
         "the same, 1/n if one of n gets all",

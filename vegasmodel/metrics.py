@@ -12,6 +12,7 @@ from vegasmodel.fields import kinds
 
 Floats = NDArray[np.float64]
 
+ROUNDING = 1e-12  # of a throughput: runs that differ by less agree
 ENOUGH_PRECISION = 0.1  # relative_uncertainty at which there are enough runs
 STUDENT_T = (  # 0.975 quantiles of Student's t distribution with 1, 2, ... degrees of freedom
     12.706204736174694, 4.302652729749462, 3.1824463052837078, 2.7764451051977934,
@@ -164,6 +165,15 @@ def max_min_rates(demands: ArrayLike, capacity: float) -> Floats:
 def percent(part: float) -> str:
     """A part of a whole as text, in percent with two digits: 0.0321 is "3.2 %", 2.14 is "210 %"."""
     return f"{float(f'{100.0 * part:.2g}'):g} %"
+
+
+def standard_error(rates: Floats) -> Floats:
+    """The standard error of each mean throughput over the runs, [n].
+
+    ``rates`` [runs, n] are the throughputs of flows, or of groups, in each run.
+    """
+    found: Floats = np.std(rates, axis=0, ddof=1) / math.sqrt(len(rates))
+    return np.where(np.ptp(rates, axis=0) > ROUNDING * rates[0], found, 0.0 * found)
 
 
 @kinds.checked

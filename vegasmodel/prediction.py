@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel.metrics import Floats, delivered, group_means, group_ratios, jain
+from vegasmodel.metrics import (
+    Floats,
+    delivered,
+    group_means,
+    group_ratios,
+    jain,
+    standard_error,
+)
 from vegasmodel.scenario import Scenario
 from vegasmodel.support.html_table import html_table
 
@@ -102,11 +109,8 @@ class Prediction:
         if runs is not None and len(runs) > 1:
             members = [member.group for member in self.scenario.members]
             names = [group.name for group in self.scenario.flows]
-            means = [group_means(one, members, names) for one in runs]
-            found = {
-                name: float(np.std([mean[name] for mean in means], ddof=1)) / math.sqrt(len(runs))
-                for name in names
-            }
+            means = [list(group_means(one, members, names).values()) for one in runs]
+            found = dict(zip(names, standard_error(np.array(means)).tolist(), strict=True))
         elif self.throughput_se is not None:
             found = {
                 member.flow.name: float(error)

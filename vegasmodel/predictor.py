@@ -33,25 +33,42 @@ _MODELS = MappingProxyType(
         "rounds": ("vegasmodel.adapters.rounds", "answer"),
     }
 )
+# simulator -> module and function that tell why it cannot simulate a scenario, or None
+_OBSTACLES = MappingProxyType(
+    {
+        "fluid": ("vegasmodel.engines.fluid.run", "unsupported"),
+        "rounds": ("vegasmodel.engines.rounds.answers", "obstacle"),
+    }
+)
 MODELS = tuple(_MODELS)
 """Names of all models: the closed forms, then the simulators ``fluid`` and ``rounds``."""
 SIMULATED = ("fluid", "rounds")
 CLOSED_FORMS = tuple(name for name in MODELS if name not in SIMULATED)
 
 
-def choose(model: str | None) -> tuple[str, ...]:
+def choose(models: Sequence[str]) -> tuple[str, ...]:
     """The names of the models to evaluate.
 
-    - If ``model`` is the name of a model, only this model is evaluated.
-    - If it is ``all``, all models are.
-    - If it is ``None``, all models except the simulators ``fluid`` and ``rounds`` are.
+    - If ``models`` has names of models, these are evaluated.
+    - If it has the word ``all``, all models are.
+    - If it is empty, all models except the simulators ``fluid`` and ``rounds`` are.
 
     Raises ``FieldError`` for any other value.
     """
-    if model is None:
-        return CLOSED_FORMS
-    Choice(("all", *MODELS)).check(model, "model")
-    return MODELS if model == "all" else (model,)
+    for model in models:
+        Choice(("all", *MODELS)).check(model, "model")
+    if "all" in models:
+        return MODELS
+    return tuple(dict.fromkeys(models)) or CLOSED_FORMS
+
+
+def able(scenario: Scenario) -> tuple[str, ...]:
+    """The names of the simulators that can simulate the scenario."""
+    return tuple(
+        name
+        for name, (module, function) in _OBSTACLES.items()
+        if getattr(importlib.import_module(module), function)(scenario) is None
+    )
 
 
 def check_model(model: str) -> None:

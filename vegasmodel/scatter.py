@@ -6,23 +6,19 @@ import math
 
 import numpy as np
 
-from vegasmodel.metrics import ENOUGH_PRECISION, Floats, percent, relative_uncertainty
+from vegasmodel.metrics import (
+    ENOUGH_PRECISION,
+    Floats,
+    percent,
+    relative_uncertainty,
+    standard_error,
+)
 from vegasmodel.prediction import Assumption
 from vegasmodel.scenario import Scenario
 
 STEADY = 0.02  # coefficient of variation of a throughput over starts that is none
 MIN_RUNS, MAX_RUNS = 3, 5  # runs where chance has a part and the scenario does not say how many
 PIECES = 12  # of a run's measured time, whose scatter tells how sure a part of it is
-
-
-def standard_error(rates: Floats) -> Floats:
-    """The standard error of each flow's mean throughput over the runs, [n_flows].
-
-    ``rates`` [runs, n_flows] are the flows' throughputs in each run.
-    """
-    found: Floats = np.std(rates, axis=0, ddof=1) / math.sqrt(len(rates))
-    # runs that agree to the last bit have a mean that is rounded
-    return np.where(np.ptp(rates, axis=0) > 0.0, found, 0.0 * found)
 
 
 def uncertainty(rates: Floats) -> Floats:
@@ -96,6 +92,8 @@ def insensitive(scenario: Scenario, rates: Floats) -> Assumption:
     - If there is only one run, it is not known whether the assumption holds.
     - Nor is it known if the runs agree but have the same start times.
     - In all other cases the assumption holds.
+
+    If all runs have the same start times, the detail says so.
     """
     name, n = "insensitive-to-starts", len(rates)
     if n == 1:
@@ -107,11 +105,11 @@ def insensitive(scenario: Scenario, rates: Floats) -> Assumption:
         f"coefficient of variation over {n} runs: {spreads[most]:.3f} "
         f"for {scenario.members[most].name}, the largest"
     )
-    if spreads[most] > STEADY:
-        return Assumption(name, False, detail)
-    if scenario.run.start_jitter > 0.0 or scenario.random_arrivals:
-        return Assumption(name, True, detail)
-    return Assumption(name, None, f"{detail}; all runs start at the same times (`start_jitter`)")
+    moved = scenario.run.start_jitter > 0.0 or scenario.random_arrivals
+    if not moved:
+        detail += "; all runs start at the same times (`start_jitter`)"
+    steady = True if moved else None
+    return Assumption(name, False if spreads[most] > STEADY else steady, detail)
 
 
 def enough_runs(scenario: Scenario, rates: Floats, *, chance: bool) -> Assumption:

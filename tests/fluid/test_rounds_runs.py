@@ -151,3 +151,18 @@ def test_a_flow_of_finite_size_ends_when_it_does_in_ns2(
     link, length = vm.Link(capacity=capacity, buffer=buffer), vm.Run(duration=600.0, warmup=0.0)
     scenario = vm.Scenario(links=(link,), flows=(flow,), packet_size=packet, run=length)
     assert answer(scenario).throughput[0] == pytest.approx(measured, rel=1e-6)
+
+
+def test_a_run_that_fails_is_the_last_and_its_answer_is_a_reason_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """CUBIC's window grows for ever in an infinite buffer, until the simulator has no more room."""
+    flow = vm.Flow("cubic", "40 ms", variant="linux")
+    case = vm.Scenario([vm.Link("250 pkt/s")], [flow], run=vm.Run("600 s", "200 s", runs=4))
+    tried: list[int] = []
+    monkeypatch.setattr(answers, "run", lambda *a, **k: tried.append(1) or run(*a, **k))
+    found = vm.predict(case, "rounds")
+    assert len(tried) == 1
+    assert (found.applicable, found.assumptions) == (False, ())
+    assert "nothing ends the growth" in found.reason
+    assert "give a buffer or a max_window" in found.reason

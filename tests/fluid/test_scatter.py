@@ -63,6 +63,10 @@ def test_runs_follow_where_only_the_losers_are_drawn() -> None:
     assert found.throughput_se is not None
     assert found.throughput_se.min() > 0.0
     assert predict(scenario.replace({"run.runs": 2}), "fluid").extra["runs"] == 2
+    said = "all runs start at the same times"
+    for case, told in ((scenario, True), (scenario.replace({"run.start_jitter": "1 s"}), False)):
+        notes = {a.name: a.detail for a in predict(case, "fluid").assumptions}
+        assert (said in notes["insensitive-to-starts"]) == told
 
 
 def test_trains_that_meet_overflow_a_small_buffer() -> None:

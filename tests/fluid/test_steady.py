@@ -9,7 +9,7 @@ import pytest
 import vegasmodel as vm
 from tests.fluid.test_continuous import reno, scenario, vegas
 from vegasmodel.engines.fluid import batch, run
-from vegasmodel.scatter import standard_error
+from vegasmodel.metrics import standard_error
 from vegasmodel.scenario import Flow, Red
 
 limit_cycle = vm.limit_cycle

@@ -266,7 +266,7 @@ def every_format(packets: int = 40, lines: int = 120) -> dict[str, list[bytes]]:
     variables = (DATA / "ns2_variables.tr").read_bytes().split(b"\n")
     few = course(packets=max(lines // 10, 3), window=4)
     return {
-        "linux_csv": [LINUX_CSV],
+        "csv": [LINUX_CSV],
         "ns2_tr": [b"\n".join(events[:lines]), b"\n".join(variables[: 2 * lines // 3])],
         "ns3_ascii": [ns3_ascii(few)],
         "flowmon": [(DATA / "flowmon.xml").read_bytes()],

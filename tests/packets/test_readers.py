@@ -155,6 +155,8 @@ def test_flow_monitor():
     np.testing.assert_allclose(total(trace, "loss"), [193, 1023])
     rtt = [441.13 / 3392 + 68.7846 / 3388, 1652.73 / 9930 + 201.583 / 9929]
     np.testing.assert_allclose(trace.get("rtt")[0], rtt, rtol=1e-6)
+    # of what was dropped the file tells bytes and packets: no SYN is among them
+    np.testing.assert_array_equal(trace.get("packet_size"), [203036 / 193, 1076196 / 1023])
 
 
 def test_flow_monitor_refuses_entities(tmp_path):

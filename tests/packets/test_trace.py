@@ -395,6 +395,6 @@ def test_estimates_of_a_fixed_window(tmp_path):
 def test_means_of_a_whole_life_bound_the_buffer_from_below():
     """FlowMonitor: 1216 packets were lost, the mean RTT is 110 and 139 ms above the least one."""
     buffer = estimate(read(samples.DATA / "flowmon.xml")).buffer
-    assert 225 * 0.109 < buffer.low < buffer.value < 225 * 0.140
+    assert 225 * 0.138 < buffer.low == buffer.value < 225 * 0.140  # each flow's wait is a bound
     assert buffer.high == math.inf
     assert "the queue overflowed" in buffer.how

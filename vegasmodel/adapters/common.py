@@ -280,9 +280,7 @@ def losses_end_growth(scenario: Scenario) -> Assumption:
     endless = [
         group.name
         for group in scenario.flows
-        if find(group.law).slow_start == "until loss"
-        and group.max_window == group.size == math.inf
-        and all(link.lossless for link in scenario.path(group))
+        if group.grows_until_loss and all(link.lossless for link in scenario.path(group))
     ]
     said = "an infinite buffer loses nothing: nothing ends the growth of a loss-based window"
     return Assumption("losses-end-growth", not endless, said if endless else "")

@@ -23,10 +23,10 @@ from vegasmodel.engines.fluid.continuous import ContinuousRun
 from vegasmodel.engines.fluid.run import papers_only, unsupported
 from vegasmodel.engines.fluid.run import run as simulate
 from vegasmodel.laws import find
-from vegasmodel.metrics import Floats
+from vegasmodel.metrics import Floats, standard_error
 from vegasmodel.placement import left_out_of_laws, stack
 from vegasmodel.prediction import Assumption, Prediction, active_part
-from vegasmodel.scatter import enough_runs, insensitive, standard_error
+from vegasmodel.scatter import enough_runs, insensitive
 from vegasmodel.scenario import DropTail, Red, Scenario
 
 NAME = "fluid"

@@ -45,11 +45,13 @@ def figures(scenario: Scenario, enough: answers.Enough | None = None) -> Predict
     returns True if no further run is needed.
     """
     found = answers.answer(scenario, enough=enough)
+    growth = losses_end_growth(scenario)
     if found.extra.get("status", "done") != "done":
-        reason = f"the simulation ended early: {found.extra['status']}"
-        return Prediction.not_applicable(NAME, scenario, reason, found.assumptions)
+        said = f"{growth.detail}; give a buffer or a max_window"
+        reason = found.extra["status"] if growth.holds else said
+        return Prediction.not_applicable(NAME, scenario, f"the simulation ended early: {reason}")
     if found.throughput is not None and np.isnan(np.asarray(found.throughput)).all():
-        return Prediction.not_applicable(NAME, scenario, NOBODY_SENDS, found.assumptions)
-    notes = (losses_end_growth(scenario), settles(scenario), whole_thresholds(scenario))
+        return Prediction.not_applicable(NAME, scenario, NOBODY_SENDS)
+    notes = (growth, settles(scenario), whole_thresholds(scenario))
     found = dataclasses.replace(found, assumptions=(*found.assumptions, *notes))
     return with_growth(found)

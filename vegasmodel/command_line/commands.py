@@ -38,7 +38,28 @@ def _version(context: click.Context, _: click.Parameter, asked: bool) -> None:
         context.exit()
 
 
+class _Commands(click.Group):
+    """A group of commands that refuse an option given twice, unless it may have several values.
+
+    By default click would use the last value.
+    """
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None and not ctx.resilient_parsing:
+            own = click.Context(command, parent=ctx)
+            _, _, given = command.make_parser(own).parse_args(args=list(rest))
+            for option in given:
+                many = not isinstance(option, click.Option) or option.multiple or option.is_flag
+                if not many and given.count(option) > 1:
+                    raise click.UsageError(f"Option '{option.opts[0]}' is given more than once.")
+        return name, command, rest
+
+
 @click.group(
+    cls=_Commands,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )

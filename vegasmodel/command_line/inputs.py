@@ -43,13 +43,16 @@ timeout = click.option(
 runs = click.option(
     "--runs",
     type=int,
-    help="Number of the simulator's runs to average. Default: the file's runs, or one.",
+    help="Number of runs to average, if chance decides them. Default: the file's runs, or one; "
+    "fluid and rounds: up to five.",
 )
 trace_format = click.option(
     "--format", default="auto", help="Format of the trace; auto: found from its content."
 )
 of_models = click.option(
-    "--model", help="A model's name, or all. Default: every closed form, no simulator."
+    "--model",
+    multiple=True,
+    help="A model's name, or all; may be repeated. Default: every closed form, no simulator.",
 )
 model = click.option("--model", default="rounds", help="A model of predict, ns2 or ns3.")
 

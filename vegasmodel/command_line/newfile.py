@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from vegasmodel import laws
-from vegasmodel.completion import Filled, complete
+from vegasmodel.completion import DEFAULT, Filled, complete
 from vegasmodel.fields import toml_file
 from vegasmodel.fields.units import FieldError, write
+from vegasmodel.packets.estimate import first_windows
 from vegasmodel.packets.sizes import HEADERS, packet_sizes
 from vegasmodel.packets.trace import Trace
-from vegasmodel.scenario import Flow
 from vegasmodel.stacks import STACKS
 
 __all__ = ["from_trace", "plain"]
@@ -89,12 +89,14 @@ def from_trace(trace: Trace, name: str) -> tuple[str, tuple[Filled, ...]]:
     for entry in filled:
         if entry.key.startswith("run."):
             run[entry.key[4:]] = f"{entry.value:.6g} s"
+            notes["", 0, entry.key[4:]] = entry.how
             continue
         place = _place(entry.key)
         if place is not None:
             kind, i, key = place
-            flow = scenario.flows[i] if kind == "flow" else None
-            table[kind][i][key], notes[place] = _written(entry, scenario.packet_size, flow)
+            table[kind][i][key], notes[place] = _written(entry, scenario.packet_size)
+            if table[kind][i][key] == "inf" and any(g.grows_until_loss for g in scenario.flows):
+                table[kind][i][key], notes[place] = "1 BDP", "a guess: the trace cannot tell it"
     for i, flow in enumerate(table["flow"]):
         if flow["match"] not in trace.controls:
             notes["flow", i, "law"] = "a guess: the trace does not name its congestion control"
@@ -118,9 +120,10 @@ def _sizes(trace: Trace) -> list[str | None]:
 
 
 def _size_note(trace: Trace) -> dict[tuple[str, int, str], str]:
-    if trace.known("packet_size") is not None:
-        return {}
-    return {("", 0, "packet_size"): f"the trace's payload and {HEADERS} B of headers"}
+    note = trace.provenance.get("packet_size", "")
+    if trace.known("packet_size") is None:
+        note = f"the trace's payload and {HEADERS} B of headers"
+    return {("", 0, "packet_size"): note} if note else {}
 
 
 def _flows(trace: Trace) -> list[dict[str, Any]]:
@@ -131,6 +134,7 @@ def _flows(trace: Trace) -> list[dict[str, Any]]:
     such as ``reno-2``, because addresses with ports are hard to read.
     """
     firsts, end = trace.known("first"), float(trace.edges[-1])
+    windows = first_windows(trace)
     sizes, most = _sizes(trace), _size(trace).get("packet_size")
     stack = trace.provenance.get("variant", trace.engine)  # a simulated trace names its stack
     named = all(re.fullmatch(r"[A-Za-z][\w-]*", name) for name in trace.flows)
@@ -144,49 +148,36 @@ def _flows(trace: Trace) -> list[dict[str, Any]]:
         first = 0.0 if firsts is None else float(firsts[i])
         if 0.0 < first < end:
             entry["start"] = f"{first:.6g} s"
+        if flow in windows:
+            entry["initial_window"] = f"{windows[flow]:g} pkt"
         if sizes[i] not in (None, most):
             entry["packet_size"] = sizes[i]
         flows.append(entry | {"match": flow})
     return flows
 
 
-def _written(entry: Filled, packet_size: float, flow: Flow | None) -> tuple[str, str]:
+def _written(entry: Filled, packet_size: float) -> tuple[str, str]:
     """An estimate as text for the scenario file, and the text of its comment.
 
-    Both texts use the same unit, which is ms for a time below 1 s.  ``flow`` is the flow that the
-    estimate belongs to. It is ``None`` if the estimate belongs to a link.
+    Both texts use the same unit, which is ms for a time below 1 s.  The comment has the range of
+    values that agree with the trace, unless the range is as narrow as the printed digits.
     """
     scale, unit = (1e3, "ms") if entry.unit == "s" and entry.value < 1.0 else (1.0, entry.unit)
     value, low, high = (scale * each for each in (entry.value, entry.low, entry.high))
     if entry.key.endswith(".buffer") and math.isfinite(value):
-        value, low = max(1.0, round(value)), math.floor(low)  # a queue holds whole packets
+        value = max(1.0, round(value))  # a queue holds whole packets
     short = f"{_rounded(value, low, high)!r}".removesuffix(".0")
-    whole = _whole(entry, flow) if flow and entry.key.endswith(("alpha", "beta")) else value
-    by_count = "" if whole == value else f"; {short} rounded, as this TCP counts whole packets"
-    short = f"{whole:g}" if by_count else short
     text = f"{short} {unit}" if math.isfinite(value) else "inf"
-    spread = f"{low:.4g} to {high:.4g}" if math.isfinite(high) else f"at least {low:.4g}"
-    note = f"estimate, {spread} {unit}: {entry.how}{by_count}"
+    if entry.how == DEFAULT:
+        return text, entry.how
+    ends = list(dict.fromkeys(f"{end:.4g}" for end in (low, high)))
+    spread = "" if len(ends) == 1 else f", {' to '.join(ends)} {unit}"
+    if math.isinf(high):  # a lower bound, as ``how`` says
+        spread = f", at least {low:.4g} {unit}" if math.isinf(value) else ""
+    note = f"estimate{spread}: {entry.how}"
     if entry.key.endswith(".capacity"):
         note += f"; packets of {packet_size:g} B"
-    if math.isinf(value):
-        note += "; loss-based flows would never stop growing: set it"
     return text, note
-
-
-def _whole(entry: Filled, flow: Flow) -> float:
-    """An estimate of alpha or beta, rounded if the flow's TCP implementation needs whole packets.
-
-    If alpha and beta are equal, they are rounded to the nearest whole number. If they differ, alpha
-    is rounded down and beta up, so that the range between them does not shrink. A result of 0 is
-    replaced by 1, because a scenario file does not allow 0.
-    """
-    if STACKS[flow.variant].real_numbers:
-        return entry.value
-    if flow.alpha == flow.beta:
-        return max(round(entry.value), 1)
-    down = entry.key.endswith(".alpha")
-    return max(math.floor(entry.value) if down else math.ceil(entry.value), 1)
 
 
 def _rounded(value: float, low: float, high: float) -> float:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 @click.option("--loss", default="0", help="Probability that a data packet is lost at random.")
 @inputs.of_models
 @inputs.uncertain
+@inputs.laws
 @inputs.as_json
 @inputs.plot
 def ratio(
@@ -43,8 +44,9 @@ def ratio(
     buffer: str,
     packet_size: str,
     loss: str,
-    model: str | None,
+    model: tuple[str, ...],
     uncertain: tuple[str, ...],
+    laws: tuple[Path, ...],
     json: bool,
     plot: Path | None,
 ) -> None:
@@ -61,17 +63,20 @@ def ratio(
 
     inputs.check_picture(plot)
     names = choose(model)
+    inputs.register(laws)
     scenario = scenario_from_options(
         flows, capacity=capacity, rtt=rtt, buffer=buffer, packet_size=packet_size, loss=loss
     )
     results = _asked(scenario, names)
-    results = _worth_showing(results, names)  # in the JSON document too
-    _show(scenario, results, json=json, plot=plot, hint=_hint(names), uncertain=uncertain)
+    results = _worth_showing(results, model)  # in the JSON document too
+    hint = _hint(scenario, results)
+    _show(scenario, results, json=json, plot=plot, hint=hint, uncertain=uncertain)
 
 
 @click.command()
 @inputs.scenario
 @inputs.of_models
+@inputs.runs
 @inputs.uncertain
 @inputs.laws
 @inputs.as_json
@@ -79,7 +84,8 @@ def ratio(
 @inputs.per_flow
 def predict(
     scenario: Path,
-    model: str | None,
+    model: tuple[str, ...],
+    runs: int | None,
     uncertain: tuple[str, ...],
     laws: tuple[Path, ...],
     json: bool,
@@ -92,15 +98,16 @@ def predict(
 
     Example: vegasmodel predict mixed.toml --model minicycle
     """
+    from vegasmodel.comparison import run_often
     from vegasmodel.predictor import choose
 
     inputs.check_picture(plot)
     names = choose(model)
-    case = inputs.load(scenario, laws)
+    case = run_often(inputs.load(scenario, laws), runs)
     results = _asked(case, names)
     if not json:
-        results = _worth_showing(results, names)
-    hint = _hint(names)
+        results = _worth_showing(results, model)
+    hint = _hint(case, results)
     _show(case, results, json=json, plot=plot, flows=flows, hint=hint, uncertain=uncertain)
 
 
@@ -208,24 +215,31 @@ def _asked(scenario: Scenario, names: Sequence[str]) -> list[Prediction]:
         return predict_all(scenario, names) if len(names) > 1 else [predict(scenario, *names)]
 
 
-def _worth_showing(results: list[Prediction], names: Sequence[str]) -> list[Prediction]:
+def _worth_showing(results: list[Prediction], asked: Sequence[str]) -> list[Prediction]:
     """The predictions that a command prints, out of ``results``.
 
-    If ``names`` has only one model, its prediction is printed.  If it has several, those with an
-    answer are printed. Two kinds of prediction are printed even without an answer, because the user
-    should read the reason: those of simulators, and those of models whose optional package is not
-    installed.  If nothing is left by these rules, all predictions are printed.
+    If the user asked for models by name, their predictions are printed.  By default and for
+    ``all``, those with an answer are printed. Two kinds of prediction are printed even without an
+    answer, because the user should read the reason: those of simulators, and those of models whose
+    optional package is not installed.  If nothing is left by these rules, all are printed.
     """
     from vegasmodel.predictor import SIMULATED
 
+    if asked and "all" not in asked:
+        return results
     kept = [p.applicable or p.model in SIMULATED or "missing" in p.extra for p in results]
-    return (list(itertools.compress(results, kept)) or results) if len(names) > 1 else results
+    return list(itertools.compress(results, kept)) or results
 
 
-def _hint(names: Sequence[str]) -> str:
-    from vegasmodel.predictor import SIMULATED
+def _hint(scenario: Scenario, results: Sequence[Prediction]) -> str:
+    """If no model has an answer: the options that ask for simulators which can give one."""
+    if any(result.applicable for result in results):
+        return ""
+    from vegasmodel.predictor import able
 
-    return "" if set(names) & set(SIMULATED) else "A simulator may: --model rounds"
+    asked = {result.model for result in results}
+    others = [f"--model {name}" for name in able(scenario) if name not in asked]
+    return f"Others can: {', '.join(others)}." if others else ""
 
 
 def _seconds(timeout: str | None) -> float | None:

@@ -15,6 +15,7 @@ from vegasmodel.command_line import inputs
 from vegasmodel.fields.units import FieldError, format_time, printable
 
 MAX_FLOWS_SHOWN = 50  # flows in a table
+LONG_NAME = 12  # characters; the table has numbers in place of longer names
 
 
 @click.command()
@@ -93,7 +94,8 @@ def inspect(
     out = console.console()
     span = f"{found['begin_s']:.6g} to {found['end_s']:.6g} s in {found['bins']}"
     span += " time bin" if found["bins"] == 1 else " time bins"
-    out.print(console.plain(f"{trace}: {found['format']}, by {found['engine']}; {span}"))
+    by = "" if found["engine"] == found["format"] else f", by {found['engine']}"
+    out.print(console.plain(f"{trace}: {found['format']}{by}; {span}"))
     if found["capacity_pps"] is not None:
         sizes = sorted({f["packet_size_b"] for f in found["flows"] if f["packet_size_b"]})
         size = f" of {sizes[0]:g} B" if len(sizes) == 1 else ""
@@ -103,6 +105,8 @@ def inspect(
     out.print()
     out.print(_flow_table(found["flows"]))
     lines = [f"match = {_quoted(flow['match'])}" for flow in found["flows"][:MAX_FLOWS_SHOWN]]
+    if not _short(found["flows"]):
+        lines = [f"{line}  # flow {i}" for i, line in enumerate(lines, start=1)]
     console.paragraphs(["In a scenario file, a flow is one of these by the line:"])
     for line in lines:
         out.print(console.plain(f"  {line}"), soft_wrap=True)
@@ -113,6 +117,10 @@ def _quoted(name: str) -> str:
     return '"' + printable(name).replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
+def _short(flows: list[dict[str, Any]]) -> bool:
+    return max(len(flow["name"]) for flow in flows) <= LONG_NAME
+
+
 def _flow_table(flows: list[dict[str, Any]]) -> Any:
     from vegasmodel import console
 
@@ -121,7 +129,7 @@ def _flow_table(flows: list[dict[str, Any]]) -> Any:
 
     rows = [
         [
-            flow["name"],
+            flow["name"] if _short(flows) else str(i + 1),
             flow["control"] or "-",
             console.number(flow["packets"], 7),
             time(flow["first_s"]),
@@ -131,7 +139,7 @@ def _flow_table(flows: list[dict[str, Any]]) -> Any:
             console.number(flow["lost"], 6),
             console.number(flow["retransmits"], 6),
         ]
-        for flow in flows[:MAX_FLOWS_SHOWN]
+        for i, flow in enumerate(flows[:MAX_FLOWS_SHOWN])
     ]
     names = ["flow", "control", "delivered", "first", "last", "packet B", "least RTT"]
     names += ["lost", "rexmit"]

@@ -80,7 +80,7 @@ def foreign(laws: Iterable[str]) -> str | None:
     text that names the other laws among ``laws``. It is None if there are no others.
     """
     other = sorted({name for name in laws if name not in _OF_THE_PAPERS})
-    return f"it does not know the law {', '.join(other)}" if other else None
+    return f"no closed form has the law {', '.join(other)}" if other else None
 
 
 def register_law(name: str, drift: Rule | None = None, **data: Any) -> Callable[[Rule], Rule]:

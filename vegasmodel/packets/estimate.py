@@ -13,7 +13,7 @@ from vegasmodel.fields import kinds
 from vegasmodel.packets.trace import Floats, Trace
 from vegasmodel.stacks import STACKS
 
-__all__ = ["Estimate", "Estimates", "estimate", "lost_packets"]
+__all__ = ["Estimate", "Estimates", "estimate", "first_windows", "lost_packets"]
 
 BLOCK = 1000  # packets in a block; with fewer, the rate is too coarse
 BLOCKS = (5, 100)
@@ -160,12 +160,15 @@ def _blocks(rates: Floats, lengths: Floats, finest: int = BLOCKS[1]) -> Floats:
 
 
 def _bases(trace: Trace) -> list[Estimate | None]:
-    given = [trace.known(name) for name in ("rtt_min", "rtt", "base_rtt")]
-    known = [values for values in given if values is not None]
+    """Each flow's smallest RTT; ``None`` if the trace has no RTT of the flow.
+
+    If the trace has the source's own baseRTT or least RTTs, its mean RTTs do not count.  A smoothed
+    RTT may be too short, because the first one is that of the SYN.
+    """
     result: list[Estimate | None] = []
     for i in range(len(trace.flows)):
-        samples = np.concatenate([values[:, i] for values in known] or [np.zeros(0)])
-        samples = samples[np.isfinite(samples)]
+        samples = _samples(trace, i, ("base_rtt", "rtt_min"))
+        samples = samples if samples.size else _samples(trace, i, ("rtt",))
         if not samples.size:
             result.append(None)
             continue
@@ -173,6 +176,14 @@ def _bases(trace: Trace) -> list[Estimate | None]:
         how = "smallest RTT seen; more than the base if the queue never emptied"
         result.append(Estimate(low, low, high, "s", how))
     return result
+
+
+def _samples(trace: Trace, flow: int, names: tuple[str, ...]) -> Floats:
+    """All known values of a flow's variables ``names``."""
+    given = [trace.known(name) for name in names]
+    found = np.concatenate([v[:, flow] for v in given if v is not None] or [np.zeros(0)])
+    finite: Floats = found[np.isfinite(found)]
+    return finite
 
 
 def _rtts(trace: Trace, bases: Mapping[str, Estimate], near: float) -> dict[str, Estimate]:
@@ -224,6 +235,23 @@ def _difference(one: Floats, other: Floats) -> Floats | None:
 
 
 @kinds.checked
+def first_windows(trace: Trace) -> dict[str, float]:
+    """The first congestion window, packets, of each flow for which the trace shows it.
+
+    It is the window of an interval in which the source has not measured an RTT yet.
+    """
+    window, rtt = trace.known("window"), trace.known("rtt")
+    if window is None or rtt is None or "in flight" in trace.provenance.get("window", ""):
+        return {}
+    result = {}
+    for i, name in enumerate(trace.flows):
+        before = np.logical_and.accumulate(np.isnan(rtt[:, i])) & (window[:, i] >= 1)
+        if before.any() and not np.isnan(rtt[:, i]).all():
+            result[name] = float(np.floor(window[np.argmax(before), i]))
+    return result
+
+
+@kinds.checked
 def lost_packets(trace: Trace) -> bool | None:
     """Whether the trace shows a lost or retransmitted packet; ``None`` if the answer is unknown.
 
@@ -267,11 +295,11 @@ def _buffer(
     ]
     if not waits or not max(waits) > 0:
         return None
-    low, high = min(waits) * capacity.value, max(waits) * capacity.value
+    most = max(waits) * capacity.value
     if overflowed:  # a mean or a sample can miss the longest queue of its interval
         bound += ", but an interval's RTT is not its largest: a lower bound"
     how = f"(largest RTT - base RTT) capacity; {bound}"
-    return Estimate(high, low, np.inf, "pkt", how)
+    return Estimate(most, most, np.inf, "pkt", how)
 
 
 def _alphas(

@@ -17,6 +17,7 @@ from vegasmodel.scenario import Scenario
 
 __all__ = ["to_prediction"]
 
+COARSE = 0.1  # part of an interval or of the measured time that matters
 SAME_START = 1.0  # s: start times closer than this count as the same
 
 
@@ -67,7 +68,13 @@ def to_prediction(
         retransmits=_total(trace.known("retransmits"), order, weights),
         delivered=np.nansum(packets, axis=1),
         queue_mean=_queue(trace, scenario),
-        assumptions=(*pairing.assumptions(), *sizes, *_doubts(trace), *_starts(pairing)),
+        assumptions=(
+            *pairing.assumptions(),
+            *sizes,
+            *_doubts(trace),
+            *_starts(pairing),
+            *_coarse(trace, scenario),
+        ),
         extra={
             "engine": trace.engine,
             "scenario": trace.scenario,
@@ -98,6 +105,28 @@ def _starts(pairing: Pairing) -> tuple[Assumption, ...]:
         return ()
     more = f", and {len(told) - 3} more" if len(told) > 3 else ""
     return (Assumption("same-starts", False, f"{'; '.join(told[:3])}{more}"),)
+
+
+def _coarse(trace: Trace, scenario: Scenario) -> tuple[Assumption, ...]:
+    """The assumption ``warm-up-left-out``, marked as false, if the trace is too coarse for it.
+
+    The end of the warm-up may lie within an interval of the trace.  The averages then contain
+    packets of the warm-up.  This matters if more than a part ``COARSE`` of the interval lies in the
+    warm-up, and if the rest of the interval is more than a part ``COARSE`` of the measured time.
+    """
+    edges, warmup = trace.edges, scenario.run.warmup
+    k = int(np.searchsorted(edges, warmup))
+    if not 0 < k < len(edges):
+        return ()
+    low, high = float(edges[k - 1]), float(edges[k])
+    measured = min(scenario.run.duration, float(edges[-1])) - warmup
+    if warmup - low <= COARSE * (high - low) or high - warmup <= COARSE * measured:
+        return ()
+    said = (
+        f"an interval of the trace lasts from {low:.3g} to {high:.3g} s, so averages include a "
+        f"part of the warm-up of {warmup:.3g} s, which the models leave out"
+    )
+    return (Assumption("warm-up-left-out", False, said),)
 
 
 def _doubts(trace: Trace) -> tuple[Assumption, ...]:

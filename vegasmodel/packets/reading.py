@@ -9,14 +9,14 @@ from pathlib import Path
 from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import Choice
 from vegasmodel.fields.units import FieldError
-from vegasmodel.packets.readers.linux_csv import NEEDED, check_header
+from vegasmodel.packets.readers.csv import NEEDED, check_header
 from vegasmodel.packets.readers.source import Source
 from vegasmodel.packets.trace import Trace, TraceError, read_parquet
 
 __all__ = ["FORMATS", "format_of", "read"]
 
 FORMATS = (
-    "linux_csv",
+    "csv",
     "ns2_tr",
     "ns3_ascii",
     "flowmon",

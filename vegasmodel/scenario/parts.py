@@ -248,6 +248,12 @@ class Flow(Shown):
         """Whether the flow's law keeps a backlog between alpha and beta, as Vegas does."""
         return laws.find(self.law).per_ack == "thresholds"
 
+    @property
+    def grows_until_loss(self) -> bool:
+        """Whether nothing but a loss ends the growth of the window."""
+        until_loss = laws.find(self.law).slow_start == "until loss"
+        return until_loss and self.max_window == self.size == math.inf
+
 
 @dataclass(frozen=True, repr=False)
 class Run(Shown):

@@ -10,6 +10,7 @@ LINUX = Stack(
     name="linux",
     below_alpha=0.0,  # tcp_vegas.c: diff = floor(W (RTT - base) / base)
     above_beta=1.0,
+    shared_thresholds=True,  # tcp_vegas.c: module_param(alpha, int, 0644)
     backlog_over_base=True,
     doubling=1,
     alpha=2.0,

@@ -94,6 +94,7 @@ class Stack(Mechanisms):
     # Vegas: its dead zone and its defaults
     below_alpha: float  # packets below alpha at which the dead zone of Vegas begins
     above_beta: float  # packets above beta at which the dead zone ends
+    shared_thresholds: bool = False  # all flows of a host have the same alpha and beta
     upper_edge_rests: bool = False  # at the upper edge itself the window rests, too
     doubling: int  # round trips in which slow start of Vegas doubles the window
     alpha: float

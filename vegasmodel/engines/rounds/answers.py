@@ -15,7 +15,7 @@ from vegasmodel import scatter
 from vegasmodel.engines.rounds.flows import MAX_ARRIVALS
 from vegasmodel.engines.rounds.run import Totals, run
 from vegasmodel.fields import kinds
-from vegasmodel.metrics import Floats, known_mean, percent
+from vegasmodel.metrics import Floats, known_mean, percent, standard_error
 from vegasmodel.placement import left_out_of_laws, work
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Scenario
@@ -209,7 +209,7 @@ def answer(
 
     ``parts``, ``synchronised`` and ``without`` are passed on to ``rounds.run``. If the simulator
     cannot simulate the scenario, ``Prediction.not_applicable`` gives the reason. If a run fails,
-    the throughputs are NaN, and ``extra["status"]`` gives the reason.
+    it is the last one, the throughputs are NaN, and ``extra["status"]`` gives the reason.
     """
     began = time.perf_counter()
     reason = obstacle(scenario)
@@ -254,7 +254,7 @@ def _prediction(scenario: Scenario, outcomes: list[Totals], seconds: float = 0.0
         "rounds",
         scenario,
         np.full(len(scenario.members), np.nan) if failed else known_mean(rates),
-        throughput_se=scatter.standard_error(rates) if len(rates) > 1 else None,
+        throughput_se=standard_error(rates) if len(rates) > 1 else None,
         assumptions=(
             *_assumptions(scenario, rates, acks_lost, chance=chance),
             *_base_lost(scenario, outcomes),
@@ -282,6 +282,8 @@ def _wanted(
     If the result equals the number of runs made, no further run is needed.
     """
     n = len(outcomes)
+    if outcomes and outcomes[-1].status != Status.DONE:
+        return n
     if runs is not None:
         return runs
     if scenario.run.runs is not None and (chance or scenario.random_arrivals):

@@ -17,9 +17,8 @@ import numpy as np
 
 from vegasmodel.engines.rounds.answers import answer, halved
 from vegasmodel.laws import find
-from vegasmodel.metrics import Floats, delivered
+from vegasmodel.metrics import Floats, delivered, standard_error
 from vegasmodel.prediction import Assumption, Prediction
-from vegasmodel.scatter import standard_error
 from vegasmodel.scenario import DropTail, Scenario
 from vegasmodel.status import Status
 

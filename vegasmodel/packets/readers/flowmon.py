@@ -3,6 +3,8 @@
 So the trace has a single interval. FlowMonitor counts the ACKs of a flow as another flow, in the
 reverse direction and with smaller packets. The trace leaves this other flow out.
 
+- The size of a TCP flow's data packets is the mean size of its packets without the first two. These
+  are the SYN and the ACK that follows, which have no data.
 - The throughput counts all packets received, because FlowMonitor does not distinguish
   retransmissions.
 - The RTT of a flow is the mean delay of its packets plus the mean delay of its ACKs.
@@ -23,6 +25,7 @@ from xml.parsers import expat
 import numpy as np
 
 from vegasmodel.packets.readers.source import Source
+from vegasmodel.packets.sizes import HEADERS
 from vegasmodel.packets.trace import MAX_FLOWS, Floats, Trace, make
 
 CHUNK = 1 << 16
@@ -35,6 +38,7 @@ _NUMBER = re.compile(
 )
 _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12, "fs": 1e-15, None: 1e-9}
 _TIMES = ("timeFirstTxPacket", "timeLastTxPacket", "timeLastRxPacket", "delaySum")
+TCP = "6"  # the protocol's number in IP
 _FIRST = "timeFirstRxPacket"  # may be missing
 _COUNTS = ("txBytes", "txPackets", "rxPackets", "lostPackets")
 Stats = dict[str, float]
@@ -83,13 +87,14 @@ def read(source: Source) -> Trace:
         "rtt_min": np.fmin(least, rtts)[None],
         "first": column("timeFirstTxPacket"),
         "last": column("timeLastRxPacket"),
-        "packet_size": np.array([_size(flows[key]) for key in chosen]),
+        "packet_size": np.array([_data_size(flows[k], document.addresses.get(k)) for k in chosen]),
     }
     about = {
         "format": "ns-3 FlowMonitor",
         "throughput": "packets received, repeats included",
         "rtt": "mean delay of the data plus mean delay of the ACKs",
         "rtt_min": "delay of the flow's first packet plus that of the first packet back",
+        "packet_size": "the mean without the SYN and the first ACK, in whole bytes",
     }
     return make(
         "ns3", [end], [names[key] for key in chosen], variables, begin=begin, provenance=about
@@ -212,6 +217,14 @@ def _first_delay(stats: Stats | None) -> float:
 def _size(stats: Stats) -> float:
     """The mean size of a flow's packets in bytes, including the IP header; NaN if it sent none."""
     return stats["txBytes"] / stats["txPackets"] if stats["txPackets"] else math.nan
+
+
+def _data_size(stats: Stats, address: Address | None) -> float:
+    """The size of a flow's data packets in bytes, including the IP header; NaN if it sent none."""
+    packets = stats["txPackets"] - 2.0
+    if address is None or address[4] != TCP or packets < 1.0:
+        return _size(stats)
+    return float(max(round((stats["txBytes"] - 2.0 * HEADERS) / packets), 1))
 
 
 def _name(key: int, addresses: dict[int, Address]) -> str:

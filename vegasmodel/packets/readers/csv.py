@@ -1,10 +1,14 @@
-"""Reads a CSV table of samples taken from a Linux kernel, with one row per flow and sampling time.
+"""Reads a CSV table of samples of senders, with one row per flow and sampling time.
+
+The columns have the names of the Linux kernel, but another program may have written them. The table
+counts as a kernel's only if it has the column ``KERNEL``.
 
 The required columns are time (s), flow (its name), cwnd (packets), bytes_acked and snd_mss (bytes).
 Optional columns are:
 
 - cc: the congestion control.
-- rtt_us: the kernel's smoothed RTT.
+- rtt_us: the smoothed RTT. It is ignored where vegas_baseRTT_us has no sample yet, because
+  it is then that of the SYN, which is smaller than a data packet.
 - total_retrans: the number of retransmissions.
 - vegas_baseRTT_us: the base RTT. If the table lacks this column, minrtt_us takes its place.
 
@@ -23,6 +27,7 @@ from vegasmodel.packets.readers.source import MAX_TIME, Source
 from vegasmodel.packets.trace import Trace
 
 NEEDED = ("time", "flow", "cwnd", "bytes_acked", "snd_mss")
+KERNEL = "ca_state"  # a state that only a kernel tells
 NO_SAMPLE = 2147483647  # the kernel's "infinity" of 32 bits
 MAX_COUNT = 1e18
 MAX_NAME = 100
@@ -79,13 +84,13 @@ def read(source: Source) -> Trace:
         control = row.get("cc", "")[:MAX_CONTROL]
         snapshots.add(number, time, name, _sample(source, number, row), mss, control)
     about = {
-        "format": "csv of a sampled Linux kernel",
+        "format": "csv of samples",
         "throughput": "bytes_acked / snd_mss",
-        "window": "the kernel's cwnd",
-        "rtt": "the kernel's smoothed RTT",
+        "window": "cwnd",
+        "rtt": "rtt_us, smoothed",
         "base_rtt": "vegas_baseRTT_us" if "vegas_baseRTT_us" in names else "minrtt_us",
     }
-    return snapshots.trace("linux", about)
+    return snapshots.trace("linux" if KERNEL in names else "csv", about)
 
 
 def _sample(source: Source, line: int, row: dict[str, str]) -> Sample:
@@ -104,6 +109,8 @@ def _sample(source: Source, line: int, row: dict[str, str]) -> Sample:
         "rtt": seconds("rtt_us"),
         "base_rtt": seconds("vegas_baseRTT_us" if "vegas_baseRTT_us" in row else "minrtt_us"),
     }
+    if "vegas_baseRTT_us" in row and math.isnan(sample["base_rtt"]):
+        sample["rtt"] = math.nan
     if "total_retrans" in row:
         sample["retransmits"] = count("total_retrans")
     return sample
