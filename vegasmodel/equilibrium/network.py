@@ -129,7 +129,7 @@ def certificate(
     """How far given rates and prices are from the optimality (KKT) conditions; no solver is used.
 
     ``rates`` [flow] are in pkt/s. A price is a link's queueing delay in s; ``prices`` are [link].
-    The other arguments, and the errors, are those of ``solve``.
+    The other arguments are those of ``solve``. Raises ``ValueError`` as ``solve`` does.
     """
     A, c, a, x = _checked(routing, capacity, alpha, over_estimate)
     r, price = np.asarray(rates, dtype=np.float64), np.asarray(prices, dtype=np.float64)

@@ -325,7 +325,8 @@ def share(
     The model is a mean field: flows see each other's mean queue, but not each other's bursts. A
     single flow has only its own packets before it (see ``throughput``), so q is 0.
 
-    The arguments are those of ``throughput``, and so are the errors. No flow is an error, too.
+    ``p``, ``capacity``, ``buffer`` and ``method`` are as in ``throughput``. Raises ``FieldError``
+    for arguments out of range, and if ``flows`` is empty.
     """
     _link(p, capacity, buffer, method)
     if not flows:
