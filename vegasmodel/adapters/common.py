@@ -46,7 +46,8 @@ def rtts(scenario: Scenario) -> Floats:
 def one_link(scenario: Scenario) -> str | None:
     """The reason why a model of one link cannot be used for the scenario; ``None`` if it can.
 
-    The scenario must have one link, traffic in one direction, and one packet size.
+    The scenario must have one link. All flows must go in the forward direction, and have the
+    scenario's packet size.
     """
     if len(scenario.links) != 1:
         return f"the equations know one link; the scenario has {len(scenario.links)}"
@@ -76,8 +77,10 @@ def left_out(scenario: Scenario, *, random_loss: bool = False) -> list[Assumptio
     """The assumptions that the scenario lacks the features that the closed forms do not model.
 
     Such features are, for example, delayed ACKs, a receiver's window, and flows that stop. There is
-    one assumption for each feature. It holds if the scenario lacks the feature. If ``random_loss``
-    is True, the model's equations contain random loss, so no assumption about it is returned.
+    one assumption for each feature. It holds if the scenario lacks the feature, or if the feature
+    cannot matter. (``start_jitter`` does not matter if there is one flow, or if no flow measures
+    its baseRTT.) If ``random_loss`` is True, the model's equations contain random loss, so no
+    assumption about it is returned.
     """
     groups, run = scenario.flows, scenario.run
     starts = [member.start for member in scenario.members]

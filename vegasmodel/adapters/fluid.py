@@ -30,10 +30,10 @@ from vegasmodel.scatter import enough_runs, insensitive
 from vegasmodel.scenario import DropTail, Red, Scenario
 
 NAME = "fluid"
-MOST_IDLE = 0.1  # of the time, beyond which trains of packets matter
-MOST_WAITS = 0.05  # of a flow's time, for its timer
-LONGEST_WAIT = 0.1  # of an RTT, for a ``send_jitter`` above a transmission time
-KNOWN = (  # the model has these
+MOST_IDLE = 0.1  # fraction of the time; if the link idles for more, bursts of packets matter
+MOST_WAITS = 0.05  # fraction of its time for which a flow may wait for its timer
+LONGEST_WAIT = 0.1  # of an RTT: a ``send_jitter`` up to this is short
+KNOWN = (  # assumptions that this model does not need
     "window-not-limited",
     "one-ack-a-packet",
     "all-flows-present",
@@ -42,7 +42,11 @@ KNOWN = (  # the model has these
 
 
 def answer(scenario: Scenario) -> Prediction:
-    """Simulate the scenario; average throughputs and delays from ``warmup`` to ``duration``."""
+    """Simulate the scenario; average throughputs and delays from ``warmup`` to ``duration``.
+
+    The model is not applicable if the simulator cannot simulate the scenario or ends early, or if
+    no flow sends in this time.
+    """
     obstacle = unsupported(scenario)
     if obstacle is not None:
         return Prediction.not_applicable(NAME, scenario, obstacle)
@@ -97,8 +101,9 @@ def _of_hosts(scenario: Scenario, losses: Floats) -> list[Assumption]:
     The equations do not contain these mechanisms. The assumption fails in two cases:
 
     - A flow with such a stack loses packets. The stack's probes, timers and recovery then matter.
-    - A Vegas flow with such a stack starts later than another flow. The burst with which it begins
-      (the handshake and the first window) then changes the baseRTT that it measures.
+    - A Vegas flow with such a stack starts later than another flow, or may do so because of
+      ``start_jitter``. The burst with which it begins (the handshake and the first window) then
+      changes the baseRTT that it measures.
 
     The result is a list with this one assumption. The list is empty if no flow runs a real stack.
     """
@@ -126,7 +131,8 @@ def _of_chance(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
     - Small changes of the scenario do not change the result, and there are enough random runs.
     - The windows fill the link. If they do not, each flow's packets reach the queue in bursts, and
       packets are dropped when bursts of different flows meet. The model knows only roughly how many
-      (``sampled/trains``).
+      (``sampled/trains``). This is tested only if several loss-based flows share a drop-tail queue,
+      and some of them lose packets.
     - Vegas's baseRTT is not too small. In ns-2 it may be, after a timeout (``docs/ns2.md``).
     - Random losses seldom lead to timeouts.
     """
@@ -157,9 +163,9 @@ def _timers(scenario: Scenario, run: ContinuousRun) -> Assumption:
     packets, and it loses p r packets per second. The probability that a loss leads to a timeout is
     min(1, 3/W). This is an approximation by Padhye, Firoiu, Towsley and Kurose (1998).
 
-    A timeout lasts T seconds. So for each second in which the flow sends, it waits for
-    w = min(1, 3/W) p r T seconds. It therefore waits for the fraction w/(1 + w) of its time. The
-    assumption fails if this fraction exceeds ``MOST_WAITS``.
+    A timeout lasts T seconds (``coarse_timeout``). So for each second in which the flow sends, it
+    waits for w = min(1, 3/W) p r T seconds. It therefore waits for the fraction w/(1 + w) of its
+    time. The assumption fails if this fraction exceeds ``MOST_WAITS``.
     """
     p = scenario.links[0].loss
     if p == 0.0:

@@ -42,6 +42,8 @@ def answer(scenario: Scenario) -> Prediction:
     sources lose packets when the buffer overflows. With the other variants a source loses packets
     only if its window grows at that moment. Reno's window always grows; Vegas's grows only while
     its backlog is below its threshold.
+
+    If several steady cycles are found, ``throughput_range`` covers all of them.
     """
     why = reason(scenario)
     if why is not None:
@@ -240,7 +242,9 @@ def _enough_cycles(
     """The assumption that the run is much longer than a cycle from one loss to the next.
 
     The prediction is the average over whole, identical cycles. A run also contains first cycles,
-    which differ, and a last cycle, which is cut short.
+    which differ, and a last cycle, which is cut short. The assumption holds if the first cycles end
+    within the warm-up (``minicycle.forgotten_after``), and ``CYCLES`` cycles fit into the rest of
+    the run.
     """
     run = scenario.run
     settle = minicycle.forgotten_after(vegas.decrease, n_vegas, n_reno) * period

@@ -33,7 +33,8 @@ FEW = 8  # with more different RTTs, fast oscillations are not searched for
 def answer(scenario: Scenario) -> Prediction:
     """The rates of the flows, and the mean queue at which they add up to the capacity.
 
-    With this queue the flows are at the fixed point of the model.
+    With this queue the flows are at the fixed point of the model. A baseRTT that a flow measures is
+    taken as exact.
     """
     queue = scenario.links[0].queue
     reason = one_link(scenario)
@@ -126,6 +127,9 @@ def _holds(
     If the equations of ``adapters.stability`` have an equilibrium for the scenario, they are
     linearised about it. They have none, for example, if RED marks packets (ECN). Then the equations
     of flows and queue are linearised about the fixed point of the model ``red``.
+
+    The result is ``None`` (not known) if the link is underloaded, if RED's loss jumps at the fixed
+    point, or if not all characteristic roots that matter were found.
     """
     from vegasmodel.adapters.stability import place
     from vegasmodel.equilibrium import loop_rest

@@ -43,7 +43,8 @@ def equilibrium(scenario: Scenario) -> Prediction:
     """The rates of Vegas flows in equilibrium, by equations (3) to (6) of the paper ``boutremans``.
 
     A flow's over-estimate of its baseRTT is given in the scenario, or is the queueing delay that
-    the flow finds when it starts.
+    the flow finds when it starts. Each flow's backlog is the middle of its dead zone
+    (``threshold``). For the variant ``linux``, Linux's equation replaces the paper's.
     """
     name, reason = "equilibrium", _reason(scenario)
     if reason is None:
@@ -76,8 +77,8 @@ def arrivals(scenario: Scenario) -> Prediction:
 
     Each flow mistakes the queueing delay at its start for propagation delay, unless the scenario
     gives the over-estimates of baseRTT. An exact recursion computes the steady state after each
-    arrival. If alpha < beta, the order of arrival also decides where between alpha and beta each
-    flow's backlog ends.
+    arrival. If Vegas holds its window in a range of backlogs, the order of arrival also decides
+    where in this range each flow's backlog ends.
     """
     name = "arrivals"
     unknown = rest.measures(scenario)
@@ -226,9 +227,11 @@ def arrivals_bonald(scenario: Scenario) -> Prediction:
 def bands(scenario: Scenario) -> Prediction:
     """Each flow's least and greatest rate over all equilibria.
 
-    Vegas keeps its window while its backlog is between alpha and beta. So if alpha < beta, there
-    are many equilibria. If flows measure their baseRTT, their over-estimates may differ between
-    equilibria. The results are then bounds, and the true range may be smaller.
+    Vegas keeps its window while its backlog is in its dead zone, about from alpha to beta
+    (``stacks.dead_zone``). So there may be many equilibria. If flows measure their baseRTT, their
+    over-estimates may differ between equilibria. The results are then bounds, and the true range
+    may be smaller. ``throughput`` is that of the equilibrium with all backlogs in the middle of
+    their dead zones.
     """
     reason = _reason(scenario)
     if reason is None and len(scenario.members) > MAX_BAND:

@@ -99,8 +99,8 @@ def stability(scenario: Scenario) -> StabilityVerdict:
 def place(scenario: Scenario) -> Rest | str:
     """The scenario's equilibrium, by the equations of the simulator ``delayed``.
 
-    These are delay differential equations. If they have no equilibrium for the scenario, the result
-    is a text that says why.
+    These are delay differential equations. If they have no equilibrium for the scenario, or a whole
+    set of equilibria, the result is a text that says why.
     """
     reason = _unsupported(scenario)
     if reason is not None:

@@ -1,7 +1,7 @@
 """Computes the queueing delay after each of up to a million arrivals of Vegas flows, fast.
 
-Flow i has the threshold alpha_i, and arrives at a link of capacity c after the flows before it. The
-queueing delay Delta_i after its arrival solves
+Flows arrive one after another at a link of capacity c. Flow i has the threshold alpha_i, and
+over-estimates baseRTT by x_i. The queueing delay Delta_i after its arrival solves
 
     sum_{j <= i} alpha_j/(Delta_i - x_j) = c,   where x_j = Delta_{j-1} and Delta_0 = 0.
 
@@ -9,12 +9,12 @@ As a function of Delta_i, term j has a pole at x_j. If all terms are added one b
 cost O(n^2). Here they cost O(n log n), because the terms of poles far from Delta_i are added in
 another way (Greengard and Rokhlin 1987):
 
-* A cluster is the set of all poles in an interval. If Delta_i is far from this interval, the terms
-  of the cluster are replaced by ``NODES`` terms. Their poles are the interval's Chebyshev points,
-  and their sum is the same up to rounding.
-* Flows are processed in blocks. During a block Delta_i changes little. So the sum of the terms of
-  all far poles is computed as a power series in this change, with the same coefficients for the
-  whole block.
+* A cluster is a group of flows that arrived one after another. Their poles lie in an interval. If
+  Delta_i is far from this interval, the terms of the cluster are replaced by ``NODES`` terms. Their
+  poles are the interval's Chebyshev points, and their sum is the same up to rounding.
+* Flows are processed in blocks. During a block Delta_i usually changes little. So the sum of the
+  terms of all far poles is computed as a power series in this change. All arrivals of the block use
+  the same coefficients. But if Delta_i changes too much, new coefficients are computed.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ from vegasmodel.support.machine_code import compiled
 
 Floats = NDArray[np.float64]
 
-BLOCK = 32  # arrivals for which a series should do; poles of the smallest clusters
-NODES = 20  # 5.8^-20 is below a rounding
-APART = 3.0  # half-widths from a cluster's middle at which its nodes stand for it
-TERMS = 28  # 4^-28 is below a rounding
-REACH = 4.0  # R over the way that Delta goes in a block
-STEPS = 60  # of Newton's method
-LAST, ROUGH = 1e-13, 1e-12  # relative step that ends it, and one that will do
+BLOCK = 32  # flows of a block, and of the smallest clusters
+NODES = 20  # terms that replace a cluster: 5.8^-20 is below a rounding
+APART = 3.0  # least distance from a cluster's middle, in half-widths, at which they replace it
+TERMS = 28  # of the power series: 4^-28 is below a rounding
+REACH = 4.0  # R in ``_series``, divided by the greatest change of Delta for which it is used
+STEPS = 60  # most steps of Newton's method
+LAST, ROUGH = 1e-13, 1e-12  # relative step that ends it, and greatest one accepted after STEPS
 _POINTS = np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)  # Chebyshev's, on -1 .. 1
 _WEIGHTS = np.sin(np.pi * (np.arange(NODES) + 0.5) / NODES) * (-1.0) ** np.arange(NODES)
 
 
 def delays(alpha: Floats, c: float) -> tuple[Floats, Floats]:
-    """The queueing delay in s after each arrival of a Vegas flow, and its error.
+    """The queueing delay in s after each arrival of a Vegas flow, and a residual.
 
-    The error is (sum of the rates - c)/c: the rates of the flows that have arrived should add up to
-    the capacity c, in pkt/s. ``alpha`` [n] are the flows' thresholds, the backlogs in packets that
-    they keep. Both results have shape [n], in order of arrival. If the computation fails at an
-    arrival, they are NaN from there on.
+    The residual is (sum of the rates - c)/c, because the rates of the flows that have arrived
+    should add up to the capacity c, in pkt/s. ``alpha`` [n] are the flows' thresholds, the backlogs
+    in packets that they keep. Both results have shape [n], in order of arrival. If the computation
+    fails at an arrival, they are NaN from there on.
     """
     n = alpha.size
     found, residual = np.full(n, np.nan), np.full(n, np.nan)
@@ -108,7 +108,7 @@ def _place(level: int, k: int, leaves: int) -> int:
     """The row of a cluster in the table of all clusters.
 
     A cluster of level L consists of 2^L blocks of flows. ``k`` is its number among the clusters of
-    its level, and ``leaves`` is the number of all blocks. The table lists the clusters of level 0
+    its level, and ``leaves`` is the number of whole blocks. The table lists the clusters of level 0
     first, then those of level 1, and so on.
     """
     row = k
@@ -119,10 +119,11 @@ def _place(level: int, k: int, leaves: int) -> int:
 
 @_jit
 def _gather(alpha: Floats, found: Floats, i: int, leaves: int, clusters: Floats) -> None:
-    """Build all clusters whose last flow is flow i - 1.
+    """Write all clusters whose last flow is flow i - 1 into the table ``clusters``.
 
-    A cluster stands for the terms of many flows in the sum of the rates. The smallest one is the
-    last block of flows before flow i. Each larger one is made from two clusters of half its size.
+    A cluster is a group of flows; the table holds the ``NODES`` terms that replace their rates. The
+    number i is a multiple of ``BLOCK``. So the smallest cluster is the block of flows before flow
+    i. Each larger one is made from two clusters of half its size.
     """
     k = i // BLOCK - 1
     first = i - BLOCK
@@ -163,7 +164,8 @@ def _series(
     The coefficients, T_m = sum_j alpha_j R^m/(ref - x_j)^(m+1), go into ``series``. Each x_j is
     more than R below ``ref``, so the terms of the series fall as 4^-m for d <= R/4.
 
-    To save time, flows are summed in clusters; those far from ``ref`` may be larger.
+    To save time, whole clusters of flows are added. The farther a cluster is from ``ref``, the more
+    flows it may have. Flows too near to ``ref`` for a cluster are added one by one.
     """
     series[:] = 0.0
     end = near
@@ -209,10 +211,13 @@ def _march(
 ) -> tuple[int, float]:
     """Find the queueing delay after each arrival of a flow, from flow i on.
 
+    The queueing delays go into ``found``, and the relative errors of the sums of the rates into
+    ``residual``. Newton's method begins with ``gap``: the queueing delay less the arriving flow's
+    over-estimate of baseRTT.
+
     The search stops at an arrival if Newton's method does not converge there, because too many
     digits cancel. Returns the index of this arrival, or the number of flows if there is none. The
-    second result is the last gap: the queueing delay less the arriving flow's over-estimate of
-    baseRTT.
+    second result is the last gap.
     """
     n = alpha.size
     leaves = n // BLOCK
@@ -236,7 +241,7 @@ def _march(
         total = np.nan
         for _ in range(STEPS):
             d = now + gap - ref
-            if first and REACH * d > radius:  # a leap: all poles one by one
+            if first and REACH * d > radius:  # too far for the series: all poles one by one
                 first = 0
             total, slope = _sums(alpha, found, first, i, now, gap)
             if first:

@@ -2,7 +2,7 @@
 
 The source code is in ``_secular_kernel.py`` and ``_secular_lanes.py``. The compiled code gives the
 same results as plain Python to the last bit. This module is normally loaded for large inputs only,
-because to import Numba takes longer than to solve a hundred flows.
+because importing Numba takes longer than solving a small input in plain Python.
 
 The compiler option fast-math is off. With fast-math the compiler may treat a rounding error, such
 as (a + b) - a - b, as 0. But the solver needs these errors, because it corrects its sums by them.
@@ -79,8 +79,9 @@ def _compile(
 ) -> dict[str, Any]:
     """Compile the functions ``names`` of ``scope``; returns a copy of ``scope`` that contains them.
 
-    The compiled functions call one another. If the same function is compiled more than once, each
-    time with another ``suffix``, its files on disk have different names.
+    The compiled functions call one another. With ``threads``, several threads share a loop over
+    ``prange``. A function that is compiled more than once needs another ``suffix`` each time, so
+    that its files on disk have different names.
     """
     options: dict[str, Any] = {"parallel": threads, "inline": inline}
     options |= {"error_model": "numpy", "nogil": True}
@@ -101,7 +102,7 @@ def batch(threads: bool) -> Callable[..., None]:
     the threads takes milliseconds.
     """
     scope = _compile(_source(), _SCALAR)
-    # calls cost: each counts the references to its arrays, atomically
+    # inline: a call takes time, because it counts the references to its arrays atomically
     scope = _compile(scope, _CHUNKED, "_inline", inline="always")
     scope = _compile(scope, (*_CASE, *_LANES), "_batch")
     scope = _compile(scope, ("solve_batch",), "_threads" if threads else "_batch", threads=threads)
@@ -112,7 +113,7 @@ def batch(threads: bool) -> Callable[..., None]:
 def case() -> Callable[..., tuple[float, float, float, int, int]]:
     """Return the compiled ``solve_case``, which solves one case: a link with its Vegas flows.
 
-    Several threads share the flows.
+    Several threads share the flows if there are more than ``kernel.CHUNK``.
     """
     scope = _compile(_source(), _SCALAR)
     scope = _compile(scope, _CHUNKED, "_threads", threads=True)

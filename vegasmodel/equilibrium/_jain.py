@@ -34,9 +34,9 @@ from vegasmodel.stacks import find
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-MAX_FLOWS = 10  # of boxes in no common order: 2^n n paths
+MAX_FLOWS = 10  # greatest number of flows for which ``_paths`` tries all sets of flows
 _HALVINGS = 50
-_OPEN = 20_000  # intervals that may stay open at once
+_OPEN = 20_000  # greatest number of intervals that still need halving
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,10 @@ def jain_range(
     """The least and greatest Jain index of the equilibria with backlogs between a and b.
 
     a and b [n] are in packets, x [n] are the over-estimates of baseRTT in s, c is the capacity in
-    pkt/s, and rtt [n] are the propagation delays in s.
+    pkt/s, and rtt [n] are the propagation delays in s. ``variant`` names the TCP implementation.
+
+    Raises ``ValueError`` if an entry of a is 0, or if there are too many flows for ``_paths``.
+    Raises ``RuntimeError`` if too many intervals of the gap must be halved.
     """
     if np.any(a == 0.0):
         raise ValueError("a lower edge of 0 packets: the index has no least value above 1/n")
@@ -145,8 +148,8 @@ def _level(low: Floats, high: Floats, c: float) -> Floats:
     out = np.empty(len(low))
     for k, (lows, highs) in enumerate(zip(low, high, strict=True)):
         down, up = np.sort(lows), np.sort(highs)
-        below = np.concatenate([[0.0], np.cumsum(up)])  # flows at their upper bound
-        above = np.concatenate([np.cumsum(down[::-1])[::-1], [0.0]])  # at their lower bound
+        below = np.concatenate([[0.0], np.cumsum(up)])  # sums of rates at their upper bounds
+        above = np.concatenate([np.cumsum(down[::-1])[::-1], [0.0]])  # at their lower bounds
         turns = np.sort(np.concatenate([down, up]))
         i, j = np.searchsorted(up, turns), np.searchsorted(down, turns, side="right")
         total = below[i] + above[j] + turns * (j - i)
@@ -211,7 +214,7 @@ def _most_squares(boxes: _Boxes) -> float:
 
 
 def _upper(factor: Floats, most: Floats, least: Floats) -> Floats:
-    """An upper bound of the product f g, for f at most ``factor`` and g in [least, most].
+    """An upper bound of the product f h, for f at most ``factor`` and h in [least, most].
 
     ``least`` is not negative; ``factor`` may be.
     """
@@ -219,7 +222,7 @@ def _upper(factor: Floats, most: Floats, least: Floats) -> Floats:
 
 
 def _lower(factor: Floats, most: Floats, least: Floats) -> Floats:
-    """A lower bound of the product f g, for f at least ``factor`` and g in [least, most].
+    """A lower bound of the product f h, for f at least ``factor`` and h in [least, most].
 
     ``least`` is not negative; ``factor`` may be.
     """
@@ -239,8 +242,9 @@ def _paths(boxes: _Boxes) -> tuple[Bools, NDArray[np.intp]]:
     before flow k, with r_i < u_i and r_k > l_k. If r_i >= r_k, moving some rate from k to i raises
     the sum of squares. If r_i < r_k, the two flows can first swap their rates.
 
-    Without such an order every set of flows is tried. The problem is then hard: if all intervals
-    [l_i, u_i] have the same centre, it is the partition problem.
+    Without such an order every set of flows at the upper edge is tried. Then more than
+    ``MAX_FLOWS`` flows raise ``ValueError``. The problem is hard: if all intervals [l_i, u_i] have
+    the same centre, it is the partition problem.
     """
     n = boxes.x.size
     base = boxes.rtt + boxes.x if boxes.linux else boxes.x
@@ -273,9 +277,13 @@ def _candidates(
 ) -> Floats:
     """Sums of squared rates; the least or the greatest sum over all gaps is among them.
 
-    The gap is the queueing delay less the largest over-estimate of baseRTT. Intervals of the gap
-    are halved as long as the derivative of the sum may change its sign in them. The result contains
-    the sums at the ends of all intervals.
+    The gap is the queueing delay less the largest over-estimate of baseRTT. The first intervals of
+    the gap go from ``left`` to ``right``, and ``path`` says to which family of rates each belongs.
+    ``value`` returns the sums at given gaps. ``unsettled`` says in which intervals the derivative
+    of the sum may change its sign. These are halved, at most ``_HALVINGS`` times. The result
+    contains the sums at the ends of all intervals.
+
+    Raises ``RuntimeError`` if more than ``_OPEN`` intervals must be halved at once.
     """
     values = [value(path, left), value(path, right)]
     for _ in range(_HALVINGS):

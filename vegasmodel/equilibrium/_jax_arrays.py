@@ -36,7 +36,8 @@ def same_kind(function: _Function) -> _Function:
     """Make a function that computes with NumPy return JAX arrays if it gets a JAX array.
 
     The numbers are those that NumPy computes. JAX cannot trace through the function, so it cannot
-    be used inside ``jit``, ``vmap`` or ``grad``. There it raises ``ValueError``.
+    be used inside ``jit``, ``vmap`` or ``grad``. There it raises ``ValueError``. It also raises
+    ``ValueError`` for a JAX array if JAX computes with 32-bit floats.
     """
 
     @functools.wraps(function)
@@ -60,7 +61,8 @@ def same_kind(function: _Function) -> _Function:
 def _as_jax(result: Any) -> Any:
     """The result with its arrays of numbers and of truth values as JAX arrays.
 
-    Texts and other objects stay as they are.
+    Floats and NumPy scalars become JAX arrays, too, also inside tuples and dataclasses. Texts and
+    other objects stay as they are.
     """
     if isinstance(result, np.ndarray | np.generic | float):
         numeric = np.asarray(result).dtype.kind in "fib"

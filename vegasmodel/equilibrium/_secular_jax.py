@@ -31,6 +31,7 @@ def solve(alpha: Any, x: Any, c: Any, rtt: Any) -> Equilibrium:
     """The steady state of Vegas flows on one link: the function ``secular.solve`` for JAX arrays.
 
     If ``rtt`` is None, the flows compute their backlog as in the papers, otherwise as in Linux.
+    Raises ``ValueError`` if there is no flow, or if JAX computes with 32-bit floats.
     """
     linux = rtt is not None
     need_float64()
@@ -72,19 +73,24 @@ def _delay(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any) -> Any:
 def _present(y: Any, rtt: Any, x: Any) -> tuple[Any, Any, Any]:
     """``y`` and baseRTT, with 1 where ``y`` is infinite, and a mask: whether ``y`` is finite.
 
-    ``y`` is the queueing delay less the flow's over-estimate of baseRTT. It is infinite for an
-    absent flow (alpha = 0) whose over-estimate is at least the queueing delay. Its rate is 0.
+    ``y`` is the queueing delay less the flow's over-estimate of baseRTT. ``_state`` makes it
+    infinite for an absent flow (alpha = 0) if the over-estimate is at least the queueing delay or
+    out of range. The rate of an absent flow is 0.
     """
     there = jnp.isfinite(y)
     return jnp.where(there, y, 1.0), jnp.where(there, rtt + x, 1.0), there
 
 
 def _implicit(linux: bool, primals: Any, tangents: Any) -> Any:
-    """The derivatives of the queueing delay Delta, by the implicit function theorem.
+    """The results of ``_delay`` and their derivatives, by the implicit function theorem.
 
-    Delta solves sum r_i = c, where r_i are the flows' rates and c is the capacity. If the inputs
-    change a little, Delta changes by dDelta = (dr - dc) / sum |dr_i/dDelta|. Here dc is the change
-    of c, and dr is the change of sum r_i at fixed Delta.
+    The queueing delay Delta solves sum r_i = c, where r_i are the flows' rates and c is the
+    capacity. If the inputs change a little, Delta changes by
+
+        dDelta = (dr - dc) / sum |dr_i/dDelta|.
+
+    Here dc is the change of c, and dr is the change of sum r_i at fixed Delta. The derivatives of
+    Delta - x_i and of the gap follow from dDelta.
     """
     alpha, x, rtt, c = primals
     d_alpha, dx, d_rtt, dc = tangents
@@ -227,10 +233,11 @@ def _iterate(
     linux: bool, evaluate: Any, enough: float, limit: int, g: Any, used: Any, c: Any, pole: Any,
     ceiling: Any,
 ) -> Any:  # fmt: skip
-    """Repeat steps for all cases at once until each case's step is small.
+    """Repeat steps for all cases at once until each case's step is small, or ``limit`` times.
 
-    A case is one link with its flows. Returns each case's gap (queueing delay less the largest
-    over-estimate of baseRTT), its number of passes, and whether it has converged.
+    A case is one link with its flows. Its step is small if it is at most the fraction ``enough`` of
+    its gap, the queueing delay less the largest over-estimate of baseRTT. Returns each case's gap,
+    its number of passes, and whether it has converged.
     """
 
     def unfinished(state: Any) -> Any:

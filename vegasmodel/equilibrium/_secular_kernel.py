@@ -31,10 +31,10 @@ Row = Sequence[float]
 DONE, PENDING = int(Status.DONE), int(Status.PENDING)  # plain integers for Numba and JAX
 NOT_CONVERGED, INVALID = int(Status.NOT_CONVERGED), int(Status.INVALID)
 ILL_CONDITIONED = int(Status.ILL_CONDITIONED)
-CHUNK = 4096  # partial sums: the order of additions, so the bits, do not depend on threads
-WIDTH = 6  # partial sums of a chunk
-LIMIT = 220  # passes: quadratic steps, halvings of the exponent range in the worst case
-ROUGH_LIMIT = 60
+CHUNK = 4096  # flows of a partial sum; a fixed number, so that results do not depend on threads
+WIDTH = 6  # greatest number of partial sums of a chunk
+LIMIT = 220  # of passes; in the worst case many of them only halve the range of exponents
+ROUGH_LIMIT = 60  # passes after which the first stage ends anyway
 # The iteration has two stages. The first one computes in float64, the second one with twice as many
 # digits. A stage ends after a step that changes the unknown g by at most a certain fraction of g.
 # ROUGH_STEP has this fraction for the first stage, LAST_STEP for the second. The first number of
@@ -42,7 +42,7 @@ ROUGH_LIMIT = 60
 ROUGH_STEP = (3e-5, 1e-2)
 LAST_STEP = (3e-9, 1e-6)
 UNIT = 2.0**-53
-RESIDUAL = 64.0 * UNIT  # of the sum of the rates; each is right to 8 units in the last place
+RESIDUAL = 64.0 * UNIT  # greatest relative error of the sum of the rates in a valid result
 TINY, HUGE = 1e-100, 1e100  # no overflow or underflow in the squares and splits below
 
 prange = range  # Numba's prange in the compiled copies that use threads
@@ -73,7 +73,7 @@ def quotient(a: float, s: float, e: float) -> tuple[float, float, float]:
     """The quotient ``a / (s + e)`` as the sum of two floats; also returns 1/s.
 
     The divisor s + e also stands for one number: s is its rounded value, and ``e`` the rounding
-    error. The three results are the rounded quotient, its error, and 1/s.
+    error. The three results are the approximate quotient, its error, and 1/s.
     """
     inverse = 1.0 / s
     q = a * inverse
@@ -99,8 +99,8 @@ def survey(
     """Check the flows ``low`` to ``high`` - 1, and return six numbers that describe them.
 
     The iteration for the queueing delay Delta needs these numbers to begin. Each flow has a
-    threshold alpha and an over-estimate x of baseRTT; a flow with alpha = 0 is absent. The numbers
-    are:
+    threshold alpha and an over-estimate x of baseRTT. A flow with alpha = 0 is absent, and is left
+    out. c is the link's capacity. The numbers are:
 
     - the largest x, or NaN if an input is out of range;
     - the sum of alpha over the flows whose x is the largest;
@@ -331,7 +331,7 @@ def spread_all(
 
 
 def root(a: float, b: float, k: float) -> float:
-    """The larger root t of a t^2 + b t = k, without loss of digits to cancellation.
+    """The larger root t of a t^2 + b t = k, for a > 0, without loss of digits to cancellation.
 
     If rounding makes the discriminant negative, it counts as 0.
     """
@@ -344,7 +344,8 @@ def root(a: float, b: float, k: float) -> float:
 def newton(c: float, rest: float, slope: float, f: float) -> float:
     """The next step of the gap g for Linux, by Newton's method on S^(-1/2).
 
-    S is the sum of the rates. The gap is the queueing delay minus the largest over-estimate of
+    S is the sum of the rates (``rest``), ``slope`` its derivative times -1, and f = S - c its
+    excess over the capacity c. The gap is the queueing delay minus the largest over-estimate of
     baseRTT.
 
     Newton's method converges quadratically. If it starts below the root, it never passes the root,
@@ -364,15 +365,16 @@ def one_pole(c: float, g: float, pole: float, rest: float, slope: float, f: floa
     """The next step of the gap g for Vegas as in the papers, with quadratic convergence.
 
     The gap is the queueing delay minus the largest over-estimate of baseRTT. The flows with this
-    over-estimate have the rates p = A_0/g in all, where A_0 is the sum of their thresholds. R is
-    the sum of the other rates, and f is the excess of all rates over the capacity.
+    over-estimate have the rates p = A_0/g in all (``pole``), where A_0 is the sum of their
+    thresholds. R is the sum of the other rates (``rest``), and ``slope`` is |R'|. f is the excess
+    of all rates over the capacity c.
 
     A step by delta changes p to A_0/(g + delta). R becomes approximately
 
         R u/(u + delta)   with u = R/|R'|,
 
-    a function with the same value and slope as R at delta = 0. Then the rates add up to the
-    capacity if
+    a function with the same value and slope as R at delta = 0. (If R' is 0, u is g.) Then the rates
+    add up to the capacity if
 
         f = delta (p/(g + delta) + R/(u + delta)).
 
@@ -390,14 +392,14 @@ def two_poles(g: float, pole: float, slope: float, bend: float, f: float) -> flo
     """The next step of the gap g for Vegas as in the papers, with cubic convergence.
 
     The gap is the queueing delay minus the largest over-estimate of baseRTT. R is the sum of the
-    rates of all flows but those with the largest over-estimate. When the gap changes by delta, R
-    becomes approximately
+    rates of all flows but those with the largest over-estimate. ``pole`` is the sum of the rates of
+    those, ``slope`` is |R'|, and ``bend`` is R''/2. When the gap changes by delta, R becomes
+    approximately
 
         k + q w/(w + delta)   with w = 2 |R'|/R'',  q = |R'| w,  k = R - q.
 
-    This function has the same value and the same first two derivatives as R at delta = 0. The
-    function returns the delta at which the rates then add up to the capacity, or 0 if it finds
-    none.
+    This approximation has the same value and the same first two derivatives as R at delta = 0. The
+    result is the delta at which the rates then add up to the capacity, or 0 if none is found.
     """
     if not bend > 0.0:
         return 0.0
@@ -421,7 +423,8 @@ def first_gap(
     if linux:
         g = max(least, reach - top)
     else:
-        # Jensen: the others' sum is at least B/(g + mean d), so its root is a bound
+        # Let B be the sum of the other thresholds, and ``mean`` their weighted mean of top - x. By
+        # Jensen's inequality the other rates add up to at least B/(g + mean). This bounds the gap.
         least, others = pole / c, total - pole
         g = least
         if others > 0.0:
@@ -437,7 +440,13 @@ def advance(
 ) -> tuple[float, float, float, bool, int]:  # fmt: skip
     """The next gap after a pass over the flows, and whether the iteration ends.
 
-    The gap is the queueing delay minus the largest over-estimate of baseRTT. Returns five values:
+    The gap is the queueing delay minus the largest over-estimate of baseRTT. The arguments from
+    ``head`` on are the results of the pass at the gap ``g``. ``head`` is the sum of the rates of
+    the flows with the largest over-estimate (in Linux 0), and ``rest`` is the sum R of the others.
+    ``slope`` is -R', ``bend`` is R''/2, and ``f`` is the excess of all rates over the capacity c.
+    ``exact`` says whether the pass computed with two floats per number.
+
+    Returns five values:
 
     - the next gap;
     - the two ends of an interval that contains the solution;
@@ -451,7 +460,8 @@ def advance(
         order = 0
     size = abs(move)
     if exact and size <= LAST_STEP[order] * g:
-        # the sum is off by a few units of double-double a flow; what does that do to g?
+        # Rounding errors change the sum of the rates by about ``doubt``. If this changes g by more
+        # than a unit in the last place, the result has too few digits.
         doubt = (8.0 + min(n, CHUNK)) * UNIT * UNIT * c
         if doubt > UNIT * (head + slope * g):
             return g, lower, upper, exact, ILL_CONDITIONED
@@ -515,7 +525,7 @@ def solve_case(
         top, gap, passes, status = find_gap(alpha, x, rtt, linux, c, first, n, work)
     if status == DONE:
         residual = spread_all(alpha, x, rtt, linux, c, top, gap, first, n, rates, work)
-        # beyond float64's range of squares no step can tell
+        # the residual is too large if squares overflow or underflow, which no step detects
         status = DONE if abs(residual) <= RESIDUAL else ILL_CONDITIONED
     if status != DONE:
         for i in range(first, first + n):

@@ -3,9 +3,9 @@
 A case is one link with its flows. The innermost loops run over the cases, so that the compiler can
 use vector instructions. The place of a case in these loops is called its lane. For each case the
 solver adds the same terms in the same order as ``_secular_kernel.find_gap``, so the result is the
-same to the last bit. If a case has a wrong value or needs too many iterations,
-``_secular_kernel.solve_case`` solves it again, alone. This module is only run as compiled code
-(``_compiled.py``).
+same to the last bit. If no valid result is found for a case here, ``_secular_kernel.solve_case``
+solves it again, alone. It also solves all cases with Linux flows or with more than ``CHUNK`` flows.
+This module is only run as compiled code (``_compiled.py``).
 """
 
 from __future__ import annotations
@@ -35,19 +35,20 @@ from vegasmodel.equilibrium._secular_kernel import (
 
 LANES = 64
 FEWEST = 8  # fewer cases fill no vector
-ROUNDS = 12  # passes; the few cases that need more go alone
-# rows of the lanes' table
+ROUNDS = 12  # most passes of a precision; the few cases that need more are solved alone
+# rows of the table ``t`` of floats
 TOP, POLE, TOTAL, MOMENT, FLOOR, CEILING, LOWER, UPPER, G, SLOPE, BEND, HIGH, LOW = range(13)
 ROWS = 13
-EXACT, PASSES, STATUS = range(3)  # rows of their integers
+EXACT, PASSES, STATUS = range(3)  # rows of the table ``count`` of integers
 
 
 def gather(alpha: Any, x: Any, first: int, n: int, width: int, a: Any, v: Any) -> None:
     """Copy the flows of ``width`` cases into the arrays ``a`` and ``v``, [flow, case].
 
-    A case is one link with its n flows. ``a`` receives the flows' thresholds, and ``v`` their
-    over-estimates of baseRTT. A flow with the threshold 0 is absent. Its over-estimate is replaced
-    by a very low number, so that it is never the largest.
+    A case is one link with its n flows, and ``first`` is the number of the first case. ``a``
+    receives the flows' thresholds, and ``v`` their over-estimates of baseRTT. A flow with the
+    threshold 0 is absent. Its over-estimate is replaced by a very low number, so that it is never
+    the largest.
     """
     for k in range(width):
         start = (first + k) * n
@@ -130,10 +131,10 @@ def precise_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
 
 
 def spread_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
-    """Compute the flows' rates, and the sum of the rates, in each case.
+    """Compute the flows' rates, and the sum of the rates as two floats, in each case.
 
     A case is one link with its flows. The rates overwrite the thresholds in ``a``. The sums go to
-    the table ``t``, which has a column for each case. ``_secular_kernel.spread`` does this for one
+    the table ``t``, which has one column per case. ``_secular_kernel.spread`` does this for one
     case.
     """
     for k in range(width):
@@ -151,7 +152,8 @@ def begin(c: Any, first: int, width: int, t: Any, count: Any) -> None:
 
     A case is one link with its flows. Its gap is the queueing delay minus the largest over-estimate
     of baseRTT of its flows. The table also receives the two ends of an interval that contains the
-    gap at the steady state. It has one column per case.
+    gap at the steady state. It has one column per case. The table ``count`` receives the status of
+    each case: PENDING, or INVALID if a number is out of range.
     """
     for k in range(width):
         t[FLOOR, k], t[CEILING, k], t[G, k] = first_gap(
@@ -199,8 +201,11 @@ def solve_lanes(
     """Solve ``width`` cases together, from case number ``first`` on.
 
     A case is one link with its n Vegas flows, which compute their backlog as in the papers. Each
-    pass over the flows serves all cases. If a case has a wrong value or needs too many passes, its
-    status is not DONE. The caller solves such a case again, alone.
+    pass over the flows serves all cases. ``rates``, ``floats`` and ``integers`` receive the results
+    that ``solve_batch`` describes. ``a``, ``v``, ``t`` and ``count`` are scratch space.
+
+    If a case has a number out of range or needs too many passes, its status is not DONE. The caller
+    solves such a case again, alone.
     """
     gather(alpha, x, first, n, width, a, v)
     survey_lanes(n, width, a, v, t)

@@ -27,8 +27,8 @@ from vegasmodel.fields import kinds
 from vegasmodel.stacks import dead_zone, find
 
 Floats = NDArray[np.float64]
-FAR_FIELD = 1000  # flows from which on the far ones act together, which takes a compiler
-RANGE = 1e-12  # of thresholds for which they may
+FAR_FIELD = 1000  # greatest number of flows that never need ``_arrivals_many`` and its compiler
+RANGE = 1e-12  # least ratio of the least to the greatest threshold for ``_arrivals_many``
 
 
 class Arrivals(NamedTuple):
@@ -88,12 +88,13 @@ def arrive(
     larger x_i gives a higher rate.
 
     The model assumes that the queueing delay never overshoots. ``rtt`` is needed if a ``beta`` is
-    above its alpha, and in the variant ``linux``. If a threshold or the capacity of a case is out
-    of range, its rates are NaN, and its status says why. But if ``beta`` is given, a threshold out
-    of range raises ``FieldError``.
+    above its alpha, in the variant ``linux``, and in the variant ``ns2`` with ``beta``. Without it
+    ``ValueError`` is raised. If a threshold or the capacity of a case is out of range, its rates
+    are NaN, and its status says why. But if ``beta`` is given, a threshold out of range or a beta
+    below its alpha raises ``FieldError``.
 
-    ``each(x, windows, delay)`` is called after each arrival, with the numbers of the flows that
-    have arrived.
+    ``each(x, windows, delay)`` is called after each arrival, with the over-estimates and windows of
+    the flows that have arrived. Without ``rtt`` these windows leave out the propagation delay.
     """
     word("variant", variant, VARIANTS)
     lower, upper = (floats("alpha", alpha),) * 2
@@ -175,13 +176,16 @@ def _join(
 
     Delta never rises from one round to the next, so a flow that has left the edge does not return
     to it. The iteration ends when no flow leaves the edge any more, after at most n rounds.
+
+    The last flow is the new one. ``edge`` holds its lower edge, and the upper edges of the others.
+    ``loose`` marks the flows that may keep their windows: earlier flows whose two edges differ.
     """
     old = windows.shape[-1]
     kept = np.zeros(x.shape, dtype=bool)
     w = np.concatenate([windows, np.ones((*x.shape[:-1], 1))], axis=-1)
     state = None
     for _ in range(old + 2):
-        state = secular.solve(
+        state = secular.solve(  # W/(Delta + d) is the rate for a backlog W and an over-estimate -d
             np.where(kept, w, edge),
             np.where(kept, -d, x),
             c,
@@ -208,7 +212,8 @@ def bonald(n: int, alpha: float, capacity: float) -> tuple[Floats, Floats]:
 
         x_i = (alpha/c) (i-1) S_{i-1},   r_i = c/(n S_n - (i-1) S_{i-1}).
 
-    Returns the x [n] in s and the rates [n] in pkt/s.
+    Returns the x [n] in s and the rates [n] in pkt/s. Raises ``FieldError`` for arguments out of
+    range.
 
     With two or more flows these rates add up to less than c. Two flows, for example, have the rates
     c/3 and c/2. But equation (6) of the same paper says that the sum is c. The rates of ``arrive``
@@ -261,6 +266,8 @@ def asymptotes(n: int, alpha: float, capacity: float, form: str = "exact") -> As
     In Bonald's form C = gamma. So for large n his queue is longer by about alpha packets per flow.
     His rates add up to less than c: about the fraction 1/(ln n + gamma + 1) is missing. This
     fraction falls only as the logarithm of n grows. At 10,000 flows it is still 9 %.
+
+    Raises ``FieldError`` for arguments out of range; n must be at least 2.
     """
     word("form", form, ("exact", "bonald"))
     n = count("n", n, 2)  # ln 1 = 0 divides

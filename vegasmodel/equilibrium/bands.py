@@ -11,13 +11,17 @@ depend on the TCP implementation (the flow's ``variant``). Let T be the propagat
 flow, and x the over-estimate of T:
 
 * ``paper``: phi = 1/(Delta - x). The edges are alpha and beta.
-* ``ns2``: phi is the same. The backlog is rounded, so the edges are alpha - 1/2 and beta + 1/2.
+* ``ns2``: phi is the same. The backlog is rounded, so the edges are alpha - 1/2 (at least 0) and
+  beta + 1/2.
 * ``linux``: phi = (T + x)/((Delta - x)(T + Delta)). The backlog is truncated, so the edges are
   alpha and beta + 1.
 
-So with ``ns2`` and ``linux`` there are many equilibria even if alpha = beta. The functions of this
-module return the least and the greatest value that a quantity has in the set of equilibria. The
-quantities are the queueing delay, the rates, the ratio of two rates and the Jain index.
+So with ``ns2`` and ``linux`` there are many equilibria even if alpha = beta. In these two variants
+the window does not rest at the upper edge itself, but as near to it as one likes.
+
+The functions of this module return the least and the greatest value that a quantity has in the set
+of equilibria. The quantities are the queueing delay, the rates, the ratio of two rates and the Jain
+index.
 
 Source: the paper ``boutremans``, 4.1, (10) and (11).
 """
@@ -52,9 +56,10 @@ def equilibria(
     """The set of equilibria of n Vegas flows that keep between alpha and beta packets queued.
 
     Each flow has the thresholds ``alpha`` and ``beta`` in packets, the over-estimate
-    ``over_estimate`` of baseRTT in s, and the propagation delay ``rtt`` in s. ``capacity`` is that
-    of the link, in pkt/s. ``rtt`` may be left out, except in the variant ``linux`` and for the
-    method ``windows`` of the result. Raises ``ValueError`` on impossible input.
+    ``over_estimate`` of baseRTT in s, and the propagation delay ``rtt`` in s. Each of these four is
+    an array [n], or one number for all flows. ``capacity`` is that of the link, in pkt/s. ``rtt``
+    may be left out, except in the variant ``linux`` and for the method ``windows`` of the result.
+    Raises ``ValueError`` on impossible input.
     """
     word("variant", variant, VARIANTS)
     lower, upper = dead_zone(*ordered(numbers("alpha", alpha), numbers("beta", beta)), variant)
@@ -86,8 +91,8 @@ def outer_range(low: Band, high: Band) -> tuple[Floats, Floats]:
     is the set in which all have their greatest values. Returns the least and the greatest rate of
     each flow, pkt/s ([n], [n]).
 
-    A flow's rate is greatest if its own over-estimate is greatest and those of the others are
-    least. For the least rate it is the other way round.
+    A flow's rate is greatest if its own backlog and over-estimate are greatest, and those of the
+    others are least. For the least rate it is the other way round.
     """
     least = _one_against(low, low.lower, low.x, high.upper, high.x)
     greatest = _one_against(low, low.upper, high.x, low.lower, low.x)
@@ -119,14 +124,15 @@ def _one_against(
 class Band:
     """The set of equilibria of Vegas flows whose backlogs may rest anywhere between two edges.
 
-    ``lower`` and ``upper`` are these edges, in packets, [n].
+    ``lower`` and ``upper`` are these edges, in packets, [n]. In ns-2 and Linux a backlog cannot
+    rest at its upper edge. So there a bound of a range may be a limit that no equilibrium reaches.
     """
 
     lower: Floats
     upper: Floats
-    x: Floats
-    c: float
-    rtt: Floats  # inf where not given
+    x: Floats  # over-estimates of baseRTT, s [n]
+    c: float  # capacity, pkt/s
+    rtt: Floats  # propagation delays, s [n]; inf where not given
     variant: str
 
     def _solve(self, edge: Floats) -> secular.Equilibrium:
@@ -168,11 +174,7 @@ class Band:
 
     @property
     def rate_range(self) -> tuple[Floats, Floats]:
-        """The least and the greatest rate of each flow, pkt/s ([n], [n]).
-
-        In ns-2 and Linux a backlog cannot rest at its upper edge, but comes as near to it as one
-        likes. So there a bound may be a limit that no equilibrium reaches.
-        """
+        """The least and the greatest rate of each flow, pkt/s ([n], [n])."""
         least, greatest = self._extremes
         return np.diagonal(least).copy(), np.diagonal(greatest).copy()
 
@@ -258,14 +260,15 @@ class Band:
         With more than ``_jain.MAX_FLOWS`` flows, the least index can only be computed if one order
         of the flows sorts the thresholds, the over-estimates of baseRTT and, for ``linux``,
         baseRTT. Raises ``ValueError`` if it cannot be computed, and if a lower edge is 0 packets.
+        Raises ``RuntimeError`` if the search takes too many steps.
         """
         return jain_range(self.lower, self.upper, self.x, self.c, self.rtt, self.variant)
 
     def backlog(self, rates: ArrayLike, delay: float) -> Floats:
-        """The backlog that each flow computes from its rate and RTT, in packets [n].
+        """The backlog that each flow computes at the given rates (pkt/s), in packets [n].
 
-        It is r_i/phi_i(delay), where phi_i is the rate of flow i per packet of backlog, as in
-        equation (11) of the paper ``boutremans``.
+        It is r_i/phi_i(delay), where ``delay`` is the queueing delay in s. phi_i is the rate of
+        flow i per packet of backlog, as in equation (11) of the paper ``boutremans``.
         """
         y = delay - self.x
         bend = 1.0 + y / (self.rtt + self.x) if find(self.variant).backlog_over_base else 1.0
@@ -274,10 +277,10 @@ class Band:
     def contains(self, rates: ArrayLike, tolerance: float = 1e-12) -> bool:
         """Whether the rates (pkt/s [n]) are an equilibrium at some queueing delay.
 
-        The rates must add up to the capacity. There must also be a queueing delay at which the
-        backlog of every flow lies between its two edges. A backlog may be at its lower edge, but at
-        its upper edge only in the variant ``paper``. ``tolerance`` is the relative rounding error
-        that is accepted.
+        The rates must be positive and add up to the capacity. There must also be a queueing delay
+        at which the backlog of every flow lies between its two edges. A backlog may be at its lower
+        edge, but at its upper edge only in the variant ``paper``. ``tolerance`` is the relative
+        rounding error that is accepted.
         """
         r = np.asarray(rates, dtype=np.float64)
         if r.shape != self.x.shape or not np.all(r > 0):
@@ -307,10 +310,11 @@ class Band:
         equilibria.
 
         The method tries combinations of whole windows. The least and the greatest queueing delay of
-        all equilibria give bounds for each window, by equation (10) of the paper ``boutremans``. In
-        ns-2 and Linux a window is also at least two packets. The windows W_i determine the queueing
-        delay Delta: the rates W_i/(rtt_i + Delta) must add up to the capacity. A combination is an
-        equilibrium if all backlogs then lie between their edges.
+        all equilibria give bounds for each window, by equation (10) of the paper ``boutremans``. A
+        window is also at least one packet, in ns-2 and Linux two packets. The windows W_i determine
+        the queueing delay Delta: the rates W_i/(rtt_i + Delta) must add up to the capacity. A
+        combination is an equilibrium if then Delta is not negative and all backlogs lie between
+        their edges, as in ``contains``.
 
         Raises ``ValueError`` without ``rtt``, and for more than ``limit`` combinations.
         """
@@ -349,7 +353,7 @@ class Band:
         """The window r (rtt + Delta) of a flow with the backlog ``edge``, both in packets.
 
         This is equation (10) of the paper ``boutremans``. r is the flow's rate, and Delta is the
-        queueing delay ``delay``.
+        queueing delay ``delay``. The window is infinite if Delta is not above the over-estimate.
         """
         y = delay - self.x
         bend = 1.0 + y / (self.rtt + self.x) if find(self.variant).backlog_over_base else 1.0

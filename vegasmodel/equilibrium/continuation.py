@@ -8,8 +8,8 @@ the tangent. So p may first rise and then fall.
 A fold is a point at which p turns back: the tangent's component along p changes its sign. Brent's
 method finds this point. It also finds a fold at a corner of the branch, where the tangent jumps
 because the derivatives of F jump. But if the tangent turns by more than a right angle at a corner,
-the branch ends there with the status ``LOST``. The angle is that of the curve of x and p divided by
-the argument ``scale``.
+the branch ends there with the status ``LOST``. The angle is measured after x and p have been
+divided by the argument ``scale``.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ Equations = Callable[[Floats, float], Floats]  # x [n], p -> [n], of order 1
 Slopes = Callable[[Floats, float], Floats]  # x [n], p -> [n, n + 1]: by x, then by p
 
 EXACT = 1e-12  # greatest |F| on the branch
-NUDGE = 1e-6  # of an unknown's scale: central differences where no slopes are given
+NUDGE = 1e-6  # step of finite differences where no slopes are given, as a fraction of ``scale``
 ROUNDS = 12  # of Newton's method
-SHORTEST = 1e-10  # step, of the longest
+SHORTEST = 1e-10  # shortest step, as a fraction of the longest
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,20 +81,22 @@ def follow(
 
     ``equations(x, p)`` returns n values for n unknowns x and the parameter p. At a solution all
     values are 0. They should be of order 1, and NaN where they are not defined. ``slopes(x, p)``
-    returns their derivatives; without it the derivatives are finite differences.
+    returns their derivatives, [n, n + 1]: by x, then by p. Without it the derivatives are finite
+    differences.
 
-    ``rising`` says whether the parameter rises at the beginning of the branch. The branch ends when
+    ``rising`` says whether the parameter rises at the beginning of the branch. The branch ends
 
-    - the parameter leaves the interval ``ends``,
-    - ``within(x)`` is false,
-    - the branch has ``most`` points, or
-    - no next point is found.
+    - with the first new point at which the parameter is outside the interval ``ends``, or at which
+      ``within(x)`` is false,
+    - when it has ``most`` points, or
+    - when no next point is found.
 
     ``step`` is the greatest length of a step. ``scale`` [n + 1] holds the units in which lengths
     are measured: one for each unknown, and the last for the parameter. If ``scale`` is one number,
     it is the unit of every unknown, and the parameter's unit is the length of ``ends``.
 
-    Raises ``ValueError`` if there is no solution near ``x`` at ``parameter``.
+    Raises ``ValueError`` if ``parameter`` is outside ``ends``, or if no solution is found near
+    ``x`` at ``parameter``.
     """
     guess = np.atleast_1d(np.asarray(x, dtype=np.float64))
     n, (low, high) = guess.size, ends

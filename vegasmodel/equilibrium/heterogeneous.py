@@ -1,10 +1,10 @@
 """Searches for all equilibria of Vegas, Reno and CUBIC flows over a small network of links.
 
-Vegas reacts to the queueing delay of its path, Reno and CUBIC react to loss. A link's queue
-determines its loss probability. With RED, the loss rises with the queue along RED's curve. A
-drop-tail buffer loses nothing until it is full. The rate x_i of flow i depends on the queueing
-delay q_i and the loss p_i of its path, which are sums over the links. For each link l the rates of
-the flows that cross it satisfy
+Vegas reacts to the queueing delay of its path, Reno and CUBIC react to loss. With RED, a link's
+loss probability rises with its queue along RED's curve. A drop-tail buffer loses nothing until it
+is full; then any loss probability is possible. The rate x_i of flow i depends on the queueing delay
+q_i and the loss p_i of its path, which are sums over the links. For each link l the rates of the
+flows that cross it satisfy
 
     sum_i x_i(q_i, p_i) <= c_l,   with equality if link l has a queue
 
@@ -18,8 +18,8 @@ estimate at e packets. The rates are
     CUBIC   x = max((C (3 + b)/(4 (1 - b)))^1/4 (R/p)^3/4, (3/(2 p))^1/2)/R
 
 with CUBIC's constants C = 0.4 and b = 0.7 (RFC 9438 4.3, 5.1). Losses cut Vegas's window, too, so
-its rate is at most that of the square-root law. This law uses the factor by which a loss multiplies
-the window (``Flows.decrease``).
+its rate is at most that of the square-root law. If q is at most x_0, this is its only limit. The
+square-root law uses the factor by which a loss multiplies the window (``Flows.decrease``).
 
 If all flows reacted to delay only, there would be one equilibrium (``network``). Here there may be
 several, and some may be unstable (Tang, Wang, Low and Chiang, IEEE/ACM Transactions on Networking
@@ -54,9 +54,9 @@ C, BETA = 0.4, 0.7  # RFC 9438
 STEPS = 50  # of Newton's method
 STARTS = 12  # in each combination of pieces
 MAX_STARTS = 2e6  # starts in all
-EXACT = 1e-9  # of a load over its capacity, at an equilibrium
-SAME = 1e-6  # of a price: two ends of Newton's method are one
-LEAST = 1e-12  # part of a piece
+EXACT = 1e-9  # greatest relative error of a link's load at an equilibrium
+SAME = 1e-6  # relative difference of prices below which two results are one equilibrium
+LEAST = 1e-12  # least ``part`` of a piece, and what replaces a derivative of 0 by ``part``
 
 
 @kinds.checked
@@ -100,9 +100,9 @@ class Equilibrium:
     """One equilibrium of a network.
 
     ``rates`` [flow] are in pkt/s. ``queue`` [link] is in packets, and ``loss`` [link] is the loss
-    probability. ``full`` [link] says whether the link is full. ``residual`` is the largest relative
-    error of a link's load. For a full link with the capacity c this error is |load/c - 1|. For any
-    other link it is load/c - 1, or 0 if that is negative.
+    probability. ``full`` [link] says whether the link is full, that is, whether it has a queue.
+    ``residual`` is the largest relative error of a link's load. For a full link with the capacity c
+    this error is |load/c - 1|. For any other link it is load/c - 1, or 0 if that is negative.
 
     ``index`` is the sign of det(-dy/dprice), 1 or -1 (0: degenerate). Here y are the loads of the
     full links. The price of a link is a number that gives its queue and its loss (``_Network``).
@@ -129,9 +129,9 @@ class Equilibria:
     """All equilibria that were found.
 
     Each equilibrium has an index, 1 or -1 (see ``Equilibrium``). The indices of all equilibria of a
-    network add up to 1. ``complete`` is true if the indices of those in ``found`` add up to 1, and
-    if the last search found no new equilibrium. Even then two equilibria of opposite index may be
-    missing.
+    network add up to 1. ``complete`` is true if the indices of those in ``found`` add up to 1, none
+    of them is 0 (degenerate), and the last search found no new equilibrium. Even then two
+    equilibria of opposite index may be missing.
     """
 
     found: tuple[Equilibrium, ...]
@@ -185,15 +185,16 @@ def equilibria(
     - ``curves``: for each link, rows (queue, loss) that rise from (0, 0) to loss 1 (``droptail``,
       ``red``). Straight pieces join the rows.
     - ``starts``: the number of random points from which Newton's method starts in each combination.
+    - ``seed``: the seed of the random points.
 
     A combination says which links are full, and on which piece of its curve each full link
     operates. A search tries all combinations. The first search is followed by a second one from as
     many other points.
 
     The indices of all equilibria (see ``Equilibrium``) add up to 1. If those of the equilibria
-    found do not, or if the second search finds more equilibria, a third search starts from four
-    times as many points. If it also finds more, or if the indices still do not add up to 1,
-    ``complete`` is False.
+    found do not, if one of them is 0, or if the second search finds more equilibria, a third search
+    starts from four times as many points. If it also finds more, or if the indices are still not as
+    they should be, ``complete`` is False.
 
     Raises ``FieldError`` or ``ValueError`` for values out of range and for networks too large.
     """
@@ -354,11 +355,11 @@ class _Network:
 
         Each link has a curve of loss over queue, which consists of straight pieces. ``pieces``
         selects one piece for each link (-1: no queue). A full link operates at a point of its
-        piece. Its price is the number of the piece plus u, the fraction of the piece before this
-        point.
+        piece. Its price is the number of the piece plus ``part``, the fraction of the piece before
+        this point. The price of a link without a queue is 0.
 
-        For each full link the unknown is ln u, and the equation is ln(load/capacity) = 0. Results
-        with u above 1 are left out.
+        For each full link the unknown is u = ln part, and the equation is ln(load/capacity) = 0.
+        Results with a part above 1 are left out, and so are points at which the method fails.
         """
         links = full.size
         piece = np.tile(np.maximum(pieces, 0), (size, 1))
@@ -387,7 +388,8 @@ class _Network:
 
         A link operates at a point of its curve of loss over queue. The curve consists of straight
         pieces, numbered from 0. The point lies on piece number ``piece``, and ``part`` is the
-        fraction of this piece before the point.
+        fraction of this piece before the point. Both results are [1, link]: one case, as in
+        ``place``.
         """
         ends = np.array([len(curve) - 2 for curve in self.curves])
         piece = np.minimum(np.floor(price).astype(np.intp), ends)
@@ -438,9 +440,10 @@ class _Network:
 
         ``J`` holds the derivatives of the relative loads with respect to ``part``. A link's
         ``part`` is the fraction of a straight piece of its loss-over-queue curve that lies before
-        its operating point. The method divides each column of ``J`` by ds/dpart.
+        its operating point. The method divides each column of ``J`` by ds/dpart. If ds/dpart is 0,
+        it divides by ``LEAST`` instead.
         """
         _, _, s_by, _ = self.place(*split)
         moves = s_by[0][full]
-        # on a vertical piece the queue stands, and its loss moves as fast as it must
+        # on a vertical piece the queue is constant, and the loss adapts almost at once
         return J / np.where(moves > 0.0, moves, LEAST)

@@ -30,20 +30,22 @@ __all__ = ["Crossing", "Jump", "Make", "Scan", "crossings", "trace"]
 
 Make = Callable[[float, float], Loop | None]  # the loop at (x, y); None: no rest there
 
-STEP = 0.2  # in (ln x, ln w, ln y)
-ASIDE = 1e-5  # of w: a root right of the axis by more is another one
-ROUND = 1e-12  # of x: by rounding a root may stand outside its bracket
-NEAR = 1.001  # factor between the ends of the bracket that Newton's method begins in
+STEP = 0.2  # greatest step, in (ln x, ln w, ln y)
+ASIDE = 1e-5  # a root right of the imaginary axis by more than this fraction of w is another root
+ROUND = 1e-12  # fraction of x by which rounding may put a result outside its interval
+NEAR = 1.001  # factor between the ends of the interval in which Newton's method begins
 
 
 @dataclass(frozen=True)
 class Crossing:
-    """A point (x, y) of the boundary of stability, where a pair of roots is on the imaginary axis.
+    """A point (x, y) at which a pair of characteristic roots is on the imaginary axis.
 
     The roots are i w and -i w; ``frequency`` is w in 1/s. They solve F(z) = 0, where F is the
     characteristic function. ``residual`` is the relative error of this equation: |F(i w)| over the
-    sum of the sizes of its terms. ``leading`` says that no other root lies right of the axis. Then
-    the equilibrium is stable on one side of the boundary.
+    sum of the sizes of its terms, or NaN if there is no equilibrium at (x, y).
+
+    ``leading`` says that a complete search found no root right of the axis. Then the point is on
+    the boundary of stability.
     """
 
     x: float
@@ -55,9 +57,10 @@ class Crossing:
 
 @dataclass(frozen=True)
 class Jump:
-    """A change of stability at ``y`` between x = ``low`` and ``high`` that is no Hopf bifurcation.
+    """A change of stability at ``y`` between x = ``low`` and ``high``, without a Hopf bifurcation.
 
-    No characteristic root was found on the imaginary axis between the two values of x.
+    No characteristic root was found on the imaginary axis between the two values of x. Or there is
+    no equilibrium at some x between them.
     """
 
     low: float
@@ -81,9 +84,11 @@ class Scan:
 def crossings(make: Make, xs: Floats, y: float) -> Scan:
     """Where stability changes at a fixed ``y``, as x runs through the values ``xs``.
 
-    ``xs`` are positive and rising. A change is found between two neighbouring values if the
-    equilibrium is stable at one and unstable at the other. So the function misses two changes
-    between the same two values, and a change beside a value without an equilibrium.
+    ``make(x, y)`` returns the loop at an equilibrium, or None if there is no equilibrium. ``xs``
+    are positive and rising. A change is found between two neighbouring values if the equilibrium is
+    stable at one and unstable at the other. So the function misses two changes between the same two
+    values, and a change beside a value without an equilibrium. Raises ``FieldError`` if a value in
+    ``xs`` is not positive.
     """
     xs = positive("xs", xs)
     points: list[Crossing] = []
@@ -111,8 +116,10 @@ def trace(
 ) -> list[Crossing]:
     """The boundary of stability through the point ``begin``, followed in both directions.
 
-    In each direction it ends at a limit of ``x_range`` or ``y_range``, where no next point is
-    found, or after ``most`` points.
+    ``make(x, y)`` returns the loop at an equilibrium, or None if there is no equilibrium. In each
+    direction the boundary ends at a limit of ``x_range`` or ``y_range``, where no next point is
+    found, or after ``most`` points. Raises ``ValueError`` if no point of it is found near
+    ``begin``.
     """
     ends = (math.log(y_range[0]), math.log(y_range[1]))
     u, y = np.log([begin.x, begin.frequency]), min(max(math.log(begin.y), ends[0]), ends[1])

@@ -9,8 +9,8 @@ multiplies W by ``decrease``; let kappa = 1 - decrease. At rest W is the smaller
     W = e (T + s)/(s - x)       the backlog is e (equation (4) of the paper ``boutremans``)
 
 In Linux the second window is W = e (T + x)/(s - x), because Linux divides by baseRTT, and not by
-the RTT, when it computes the backlog. W is at least ``least`` and at most ``most``, the flow's
-bounds.
+the RTT, when it computes the backlog. If s is at most x, only losses limit W. W is at least
+``least`` and at most ``most``, the flow's bounds.
 
 The flows fill the link, which determines the queueing delay s:
 
@@ -40,7 +40,7 @@ from vegasmodel.metrics import Floats
 
 __all__ = ["Rest", "Sources", "about_red", "rest"]
 
-SAME = 1e-9  # of a rate: the limit that holds it
+SAME = 1e-9  # greatest relative distance of a value from a limit that counts as reached
 
 
 @kinds.checked
@@ -57,6 +57,8 @@ class Sources:
     - ``climb``: m, the growth of the window in packets per round trip.
     - ``decrease``: the factor by which a loss multiplies the window.
     - ``least`` and ``most``: the bounds of the window, packets.
+
+    Raises ``FieldError`` for values out of range.
     """
 
     rtt: Floats
@@ -189,7 +191,8 @@ def _end(buffer: float, curve: Curve | None) -> tuple[float, str]:
 def _chance(curve: Curve | None, loss: float, queue: float) -> tuple[float, float]:
     """The probability p that a packet is lost at random or by RED, and the derivative of p.
 
-    The derivative is with respect to RED's average queue. Without RED it is 0.
+    The derivative is with respect to RED's average queue. It is 0 without RED, and if the queue
+    does not exceed RED's lower threshold.
     """
     if curve is None or queue <= curve.min_threshold:
         return loss, 0.0
@@ -216,7 +219,7 @@ def _limits(sources: Sources, s: float, p: float) -> tuple[Floats, Floats]:
 
     Both are in packets. At the first window the backlog equals the threshold ``edge``, if the
     queueing delay is ``s`` (in s). At the second, growth and cuts balance, if the loss probability
-    is ``p``.
+    is ``p``. The first is infinite if s does not exceed the over-estimate, the second if p is 0.
     """
     gap = s - sources.over_estimate
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -37,8 +37,8 @@ from vegasmodel.metrics import Floats
 
 __all__ = ["LAWS", "Recovery", "Source", "goodput"]
 
-GRID = 128  # windows told apart; wider ones are counted in steps of more than one packet
-REACH = 9.6  # sqrt(-2 ln(1e-9) / (1 - 0.75^2)): windows beyond REACH/sqrt(p) have no weight
+GRID = 128  # windows of the chain; if the largest exceeds this, a step is more than one packet
+REACH = 9.6  # sqrt(-2 ln(1e-9) / (1 - 0.75^2)): windows beyond REACH/sqrt(b p) have no weight
 DUPLICATES = 3  # ACKs that make a fast retransmit
 FINE_SLACK = 1 / 16  # of an RTT by which Vegas's fine-grained timer exceeds a steady RTT
 
@@ -101,6 +101,8 @@ class Source:
     - ``hold``: the window at which growth stops. The receiver or Vegas's backlog threshold sets it.
     - ``overflow``: the window at which the buffer overflows and drops a packet.
     - ``ack_every``: the number of packets per ACK.
+
+    Raises ``FieldError`` for values out of range.
     """
 
     loss: float
@@ -125,7 +127,7 @@ def goodput(source: Source, law: Recovery) -> float:
     """Goodput of one TCP source on a lossy path, packets per second, each packet counted once.
 
     It is infinite if nothing limits the source: there are no losses, and its window and the
-    capacity are unlimited.
+    capacity are unlimited. It is 0 if every packet is lost.
     """
     if source.loss >= 1.0:
         return 0.0
@@ -138,7 +140,7 @@ def goodput(source: Source, law: Recovery) -> float:
     if source.loss == 0.0 and source.hold <= source.overflow:
         return top / max(source.rtt, top / source.capacity)
     needed = float(DUPLICATES)
-    if law.fine_timer:  # the next whole number of packet times, blurred by half of one
+    if law.fine_timer:  # ACKs until it expires; rounding up to whole ACKs adds 1/2 on average
         slack = source.capacity * source.rtt * FINE_SLACK
         needed = min(max(slack + 0.5, 1.0), needed)
     overflows = source.overflow <= min(source.hold, reach)
@@ -237,7 +239,7 @@ class _Chain:
         p = -math.expm1(DUPLICATES * self.keep)
         doubled = 1 + p + 2 * p**2 + 4 * p**3 + 8 * p**4 + 16 * p**5 + 32 * p**6
         silence = np.full_like(self.w, timeout * doubled / (1 - p))
-        if self.law.backs_off:  # this loss, and one for each window before that let none be timed
+        if self.law.backs_off:  # one doubling for this loss, one for each window with a loss before
             hit = -np.expm1(self.keep * self.w)
             silence *= sum((1 - hit) * 2 ** (k + 1) * hit**k for k in range(5)) + 64 * hit**5
         return silence
@@ -256,6 +258,10 @@ class _Chain:
         Returns a matrix and a vector. Entry (i, j) of the matrix is the probability that growth
         from window i of the grid ends with a loss at window j. Entry i of the vector is the mean
         number of packets sent from window i to the loss.
+
+        Also sets what ``seconds`` needs: ``middle``, the mean window in each step of the grid,
+        ``rounds``, the mean number of round trips in it, and ``alive``. Entry (i, j) of ``alive``
+        is the probability of no loss from window i to window j.
         """
         w = self.w
         width = np.append(np.diff(w), 1.0)
@@ -279,6 +285,10 @@ class _Chain:
         Returns a matrix and a vector. Let ssthresh be window i of the grid. Entry (i, j) of the
         matrix is the probability that the next loss occurs at window j. Entry i of the vector is
         the mean number of packets sent until then.
+
+        Also sets what ``seconds`` needs: the windows of slow start (``slow_windows``), the mean
+        number of round trips at each (``slow_rounds``), and the probability that slow start ends
+        without a loss (``survive``).
         """
         w = self.w
         doublings = max(0, math.ceil(math.log2(w[-1] / 4.0)))
@@ -300,7 +310,7 @@ class _Chain:
         """The arrays in ``phase``, interpolated linearly from the grid to the windows ``window``.
 
         The first index of each array is a window of the chain's grid. A window below ``least`` is
-        replaced by ``least``.
+        replaced by ``least``, and a window above the grid by the largest one.
         """
         window = np.clip(window, least, self.w[-1])
         low = np.clip(np.searchsorted(self.w, window) - 1, 0, self.w.size - 2)
@@ -326,8 +336,8 @@ class _Chain:
             return (1 - _fewer(DUPLICATES, after, p, arrive)) * arrive
         if self.law.one_loss_only:  # all w - 1 others arrive, and the retransmission
             return np.where(after >= DUPLICATES, arrive ** (after + 1), 0.0)
-        # the others needed arrive, and every retransmission: lost with p, its second copy arrives
-        again = p * arrive
+        # enough others arrive, and every retransmission does
+        again = p * arrive  # a packet is lost, and its retransmission arrives
         whole: Floats = (again + arrive) ** after
         low, part = int(self.needed), self.needed % 1
         few = (1 - part) * _fewer(low, after, again, arrive)

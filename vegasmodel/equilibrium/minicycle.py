@@ -59,7 +59,7 @@ Form = Literal["derived", "printed"]
 Losers = Literal["both", "reno", "growing"]
 
 PHASES = derived.PHASES
-RESIDUAL = 1e-9  # largest relative misfit of the phases' lengths in a cycle that counts as solved
+RESIDUAL = 1e-9  # greatest ``residual`` of a cycle that counts as solved
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,7 @@ class Cycle:
 
     vegas: Floats  # throughput of one Vegas flow, pkt/s
     reno: Floats  # throughput of one Reno flow, pkt/s
-    vegas_range: Floats  # [..., 2] least and greatest; one value but in a continuum of cycles
+    vegas_range: Floats  # [..., 2] least and greatest; equal if there is only one steady cycle
     reno_range: Floats  # [..., 2]
     window_vegas: Floats  # [..., 7] at the edges of the PHASES, packets
     window_reno: Floats  # [..., 7]
@@ -90,7 +90,7 @@ class Cycle:
     utilization: Floats
     regime: npt.NDArray[np.str_]  # how Vegas meets the loss, see `solve`
     queue_empties: npt.NDArray[np.bool_]  # False: the small bandwidth-delay regime
-    residual: Floats  # relative misfit of the phases' lengths with N
+    residual: Floats  # relative misfit of V at the two losses, or of the phases' lengths with N
     status: npt.NDArray[np.int_]  # DONE, or UNDEFINED: infinite buffer, or not solved
 
 
@@ -120,6 +120,10 @@ def throughput(
 
     The result is NaN if no cycle is found, for example if the buffer is infinite. With
     ``form="printed"`` it is also NaN if the buffer exceeds mu T (``capacity`` times ``rtt``).
+
+    ``form="printed"`` ignores ``response`` and ``start``. It raises ``ValueError`` if ``beta`` is
+    given, and unless ``losers``, ``variant``, ``n_vegas`` and ``n_reno`` have their defaults.
+    Arguments out of range raise ``FieldError``.
     """
     word("form", form, ("derived", "printed"))
     if form == "printed":
@@ -198,7 +202,9 @@ def solve(
       queue faster than Vegas can shrink.
     - "least-window": above the upper limit, but Vegas's window cannot shrink further.
 
-    Raises FieldError for arguments out of range.
+    If the buffer is infinite or no cycle is found, the ``status`` is UNDEFINED. The numbers are
+    then NaN, and ``regime`` and ``queue_empties`` mean nothing. Raises FieldError for arguments out
+    of range.
     """
     C, T, B, lo, hi, cut, n_V, n_R, lag = _inputs(
         capacity, rtt, buffer, alpha, beta, decrease, n_vegas, n_reno, response
@@ -242,7 +248,7 @@ def _result(
     solved: npt.NDArray[np.bool_],
     loses: npt.NDArray[np.bool_],
 ) -> Cycle:
-    """The result of ``solve``, with values per flow; NaN for cases that were not solved.
+    """The result of ``solve``, with values per flow; the numbers are NaN for unsolved cases.
 
     ``sums`` is the cycle that ``solve`` has chosen. If a whole range of Vegas windows is steady,
     ``ends`` holds the cycles with the least and with the greatest of them; otherwise it holds

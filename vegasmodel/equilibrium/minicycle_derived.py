@@ -323,7 +323,8 @@ def _lagging_window(path: Path, least: Floats) -> Floats:
 
     In a steady cycle V is the same at both losses. This equation is solved between two bounds. A
     cycle that begins with the lower bound, ``least``, ends with a larger V. The upper bound is the
-    V at a loss if Vegas never shrank. A cycle that begins with it ends with a smaller V.
+    V at a loss if Vegas never shrank. A cycle that begins with it ends with a smaller V. The result
+    is NaN if no solution is found.
     """
     from scipy.optimize import elementwise  # heavy, and rarely needed
 

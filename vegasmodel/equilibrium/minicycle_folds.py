@@ -92,8 +92,10 @@ def cycles(
     ``decrease`` = lambda^p, gives the throughputs.
 
     ``capacity`` is in pkt/s, ``rtt`` in s, and ``alpha``, the lower threshold, in packets.
-    ``buffers`` are the least and the greatest buffer in packets. ``variant`` and ``response`` are
-    as in `minicycle.solve`.
+    ``buffers`` are the least and the greatest buffer in packets. If Vegas would see an empty queue
+    at the least buffer, the curve begins at a larger one. Its last point may lie outside
+    ``buffers``. ``variant``, ``response``, ``n_vegas`` and ``n_reno`` are as in `minicycle.solve`.
+    ``step`` is the greatest step along the curve.
 
     Raises FieldError for arguments out of range, and for a least buffer so large that no cycle has
     p = 1.

@@ -26,8 +26,10 @@ def throughput(
     """The throughputs Lambda_Vegas and Lambda_Reno as the paper ``devendictis`` prints them, pkt/s.
 
     mu is the capacity in pkt/s, T the round trip without queues in s; the buffer B and alpha are in
-    packets, and ``lam`` is lambda, the factor of Vegas's window at a loss. The result is NaN if the
-    buffer exceeds mu T: the paper's hypothesis 2 excludes that.
+    packets, and ``lam`` is lambda, the factor of Vegas's window at a loss. If B is below B_th, the
+    equations are those of ``appendix_a``, otherwise those of ``equilibrium``. B_th is the paper's
+    approximation alpha (3 - 2 lambda). The result is NaN if the buffer exceeds mu T: the paper's
+    hypothesis 2 excludes that.
     """
     B_th = alpha * (3 - 2 * lam)
     below = np.less(B, B_th)

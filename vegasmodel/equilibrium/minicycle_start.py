@@ -28,7 +28,7 @@ Variant = Literal["paper", "ns2", "linux"]
 FLOOR = {name: 0.0 if stack.real_numbers else stack.least_window for name, stack in STACKS.items()}
 INITIAL = {name: stack.least_window for name, stack in STACKS.items()}
 STEP = 1 / 64  # of a mini-cycle
-LONGEST = 2000  # mini-cycles; doubling ends before 1024 of them, or float64 does
+LONGEST = 2000  # mini-cycles; Reno's doubling overflows any buffer within 1024 of them
 
 
 def edge(backlog: Floats, variant: Variant, n_V: Floats, M: Floats) -> Edge:
@@ -71,7 +71,8 @@ def window(
 
     All sources start together in slow start, with ``initial`` packets each. M is the
     bandwidth-delay product and B the buffer, in packets. n_V and n_R are the numbers of Vegas and
-    Reno sources. ``cut`` is the factor of Vegas's window at a loss. All arrays have one shape.
+    Reno sources. ``cut`` is the factor of Vegas's window at a loss. Vegas loses only if its window
+    still grows at the overflow. All arrays have one shape.
     """
     lower, upper = edges(alpha, beta, variant, n_V, M)
     leave = edge(gamma, variant, n_V, M)

@@ -4,7 +4,7 @@ Flow i has the rate r_i, the threshold alpha_i, and the over-estimate x_i of its
 q_i is the queueing delay of its path, the sum over the links. In equilibrium the backlog that the
 flow computes is alpha_i: r_i (q_i - x_i) = alpha_i. This is the optimality condition of the problem
 
-    maximise  sum_i alpha_i ln r_i + x_i r_i    subject to  A r <= c.
+    maximise  sum_i (alpha_i ln r_i + x_i r_i)    subject to  A r <= c.
 
 c is the vector of the links' capacities. The matrix A shows which flows cross which links. The
 queueing delays of the links are the prices (Lagrange multipliers) of this problem. The equilibrium
@@ -33,7 +33,7 @@ from vegasmodel.support.extras import need
 
 __all__ = ["Certificate", "Equilibrium", "certificate", "parking_lot", "solve"]
 
-ACCURATE = 1e-10  # KKT residual of a certified answer
+ACCURATE = 1e-10  # a result is ``DONE`` if its ``Certificate.residual`` is below this
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,8 @@ def solve(
     - ``alpha`` [flow]: the backlog in packets that the flow keeps.
     - ``over_estimate`` [flow]: by how many seconds the flow over-estimates its propagation delay.
 
+    In place of each of the last three arrays, one number may be given for all entries.
+
     The solver Clarabel finds approximate queueing delays, and Newton steps make them exact up to
     rounding. Raises ``ValueError`` for arrays whose shapes do not fit, numbers out of range, or a
     flow without links, and ``ExtraMissing`` if Clarabel is not installed.
@@ -126,7 +128,8 @@ def certificate(
 ) -> Certificate:
     """How far given rates and prices are from the optimality (KKT) conditions; no solver is used.
 
-    A price is a link's queueing delay in s.
+    ``rates`` [flow] are in pkt/s. A price is a link's queueing delay in s; ``prices`` are [link].
+    The other arguments are those of ``solve``. Raises ``ValueError`` as ``solve`` does.
     """
     A, c, a, x = _checked(routing, capacity, alpha, over_estimate)
     r, price = np.asarray(rates, dtype=np.float64), np.asarray(prices, dtype=np.float64)
@@ -208,7 +211,7 @@ def _interior_point(A: Floats, c: Floats, a: Floats, x: Floats) -> Floats:
     found = np.asarray(solver.solve().z[:links], dtype=np.float64) / c
     if np.all(np.isfinite(found) & (found > 0)) and np.all(found @ A > x):
         return found
-    # It gave up.  Newton gets there from anywhere, slowly: each link as if alone with its flows.
+    # Clarabel failed. Start Newton's method, which then is slow, as if each link were the only one.
     most = np.where(A > 0, x / np.where(A > 0, A, 1.0), 0.0).max(axis=1)
     return np.asarray(most + (A > 0) @ a / c)
 
@@ -231,8 +234,8 @@ def _polish(A: Floats, c: Floats, a: Floats, x: Floats, prices: Floats) -> Float
 
     The steps solve the dual problem: minimise c . prices - sum_i alpha_i ln(q_i - x_i) for prices
     >= 0. c is the vector of the capacities. alpha_i is the threshold of flow i, q_i the queueing
-    delay of its path, and x_i its over-estimate of baseRTT. The steps end when the error no longer
-    falls.
+    delay of its path, and x_i its over-estimate of baseRTT. The steps end when a small error no
+    longer falls, or after 200 steps.
     """
     B = A / c[:, None]
     y = prices * c  # packets queued at each link

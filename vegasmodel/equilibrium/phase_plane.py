@@ -40,8 +40,9 @@ def reckoned(
 ) -> tuple[Floats, Floats]:
     """The backlogs that the Vegas flows compute, and the queueing delay, at constant windows.
 
-    ``windows`` has the shape [..., n] for n flows. Returns the backlogs in packets, [..., n], and
-    the queueing delay in s, [...].
+    ``windows``, in packets, has the shape [..., n] for n flows. ``over_estimate`` and ``rtt``, the
+    propagation delay, are in s, and ``capacity`` is in pkt/s. Returns the backlogs in packets,
+    [..., n], and the queueing delay in s, [...]. Raises ``FieldError`` for arguments out of range.
     """
     word("variant", variant, VARIANTS)
     c = float(positive("capacity", capacity))
@@ -70,7 +71,7 @@ def drift(
 
     A window grows if its flow's backlog is below ``lower`` packets, and shrinks if it is above
     ``upper`` packets (equation (1) of the paper ``boutremans``). ``stacks.dead_zone`` computes
-    these two limits from alpha and beta.
+    these two limits from alpha and beta. The other arguments are those of ``reckoned``.
     """
     diff, _ = reckoned(windows, over_estimate, capacity, rtt, variant)
     low, high = numbers("lower", lower), numbers("upper", upper, infinite=True)
@@ -93,8 +94,9 @@ def level(
 
     The result has one row with both windows for each queueing delay in ``delays``. Let Delta be the
     queueing delay, and x the flow's over-estimate of baseRTT. The flow has this backlog if its rate
-    is edge/(Delta - x). (In the variant ``linux`` the formula differs.) The other flow gets the
-    rest of the capacity. A row is NaN if Delta <= x, or if the rate exceeds the capacity.
+    is edge/(Delta - x). (In the variant ``linux`` this rate is multiplied by baseRTT/RTT.) The
+    other flow gets the rest of the capacity. A row is NaN if Delta <= x, or if the rate exceeds the
+    capacity.
     """
     word("variant", variant, VARIANTS)
     numbers("flow", flow, 0, 1)

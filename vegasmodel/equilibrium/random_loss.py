@@ -92,6 +92,8 @@ def random_factor(decrease: ArrayLike) -> Floats:
     The factors with k < K = ``FACTORS`` are multiplied one by one. The logarithm of the product of
     all other factors is approximated by f'(K)/8 - f(K)/2, where f(u) = ln(1 - d^(2u)). This follows
     from the midpoint rule and the trapezoidal rule. The error is below 1e-11.
+
+    Raises ``FieldError`` outside 0 <= d <= 1.
     """
     d = numbers("decrease", decrease, high=1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -185,7 +187,8 @@ def hold_window(
 ) -> Floats:
     """Window W at which Vegas stops growing: its backlog W (RTT - baseRTT) / RTT equals alpha.
 
-    baseRTT is ``rtt + over_estimate``. The function returns the lesser of two windows:
+    Windows and alpha are in packets, times in s, and ``capacity`` is in pkt/s. baseRTT is ``rtt +
+    over_estimate``. The function returns the lesser of two windows:
 
     - Other flows cause the queueing delay, so RTT = ``rtt + queueing``. Then W is ``alpha RTT /
       (RTT - baseRTT)``, or infinite if RTT <= baseRTT.
@@ -243,15 +246,18 @@ def throughput(
 ) -> float:
     """Rate of one flow on a lossy link, pkt/s.
 
-    ``queueing`` is the delay in s that other flows' packets cause. All methods limit the window to
-    the flow's ``max_window``, and for Vegas also to ``hold_window``. There are three methods:
+    ``p`` is the loss probability, ``capacity`` is in pkt/s, and ``buffer`` in packets. ``queueing``
+    is the delay in s that other flows' packets cause. All methods limit the window to the flow's
+    ``max_window``, and for Vegas also to ``hold_window``. For p = 1 the rate is 0. There are three
+    methods:
 
     - ``rounds``: the goodput by the Markov chain of ``loss_rounds``. A large window fills the
       buffer with the flow's own packets; if the buffer overflows, the window is cut.
     - ``pftk``: the sending rate by the function ``pftk``, at most the capacity.
     - ``square-root``: the sending rate by the function ``square_root``, at most the capacity.
 
-    For Vegas the last two methods follow the approach of Samios and Vernon, derived anew.
+    For Vegas the last two methods follow the approach of Samios and Vernon, derived anew. Raises
+    ``FieldError`` for arguments out of range.
     """
     _link(p, capacity, buffer, method)
     numbers("queueing", queueing)
@@ -279,9 +285,10 @@ def throughput(
 
 @dataclass(frozen=True)
 class Share:
-    """The rates of flows on one lossy link.
+    """The rates of flows on one lossy link, in pkt/s.
 
-    ``regime`` says what limits them:
+    ``queueing`` is the mean queueing delay in s, and ``loss`` the loss probability. ``regime`` says
+    what limits the rates:
 
     - ``loss-limited``: even without a queue, the rates add up to at most the capacity;
     - ``capacity-limited``: the link is full, and the mean queue is below the buffer;
@@ -317,6 +324,9 @@ def share(
 
     The model is a mean field: flows see each other's mean queue, but not each other's bursts. A
     single flow has only its own packets before it (see ``throughput``), so q is 0.
+
+    ``p``, ``capacity``, ``buffer`` and ``method`` are as in ``throughput``. Raises ``FieldError``
+    for arguments out of range, and if ``flows`` is empty.
     """
     _link(p, capacity, buffer, method)
     if not flows:

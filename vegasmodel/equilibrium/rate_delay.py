@@ -53,7 +53,7 @@ def service_rates(
     rates are NaN.
 
     Raises ``FieldError`` if a number of flows or the capacity is negative or infinite, or if ``k``
-    is not positive.
+    is not positive and finite.
     """
     n_R = numbers("n_rate", n_rate)
     n_D = numbers("n_delay", n_delay)
@@ -145,8 +145,9 @@ def relative_fairness(
 def split_buffer(buffer: ArrayLike, delay_buffer: ArrayLike = 0.1) -> tuple[Floats, Floats]:
     """The buffers ``(B_R, B_D)`` of the classes R and D, if they share the link's buffer.
 
-    Both are whole numbers of packets. Class D gets the fraction ``delay_buffer``, rounded, and
-    class R the rest. (In section III of the paper ``podlesny`` the fraction is 0.1.) Raises
+    The buffer is rounded down to whole packets. Class D gets the fraction ``delay_buffer`` of it,
+    rounded, and class R the rest. (In section III of the paper ``podlesny`` the fraction is 0.1.)
+    If the buffer is infinite, so are both parts; a part whose fraction is 0 is 0. Raises
     ``FieldError`` for a negative buffer or a fraction outside [0, 1].
     """
     B = numbers("buffer", buffer, infinite=True)

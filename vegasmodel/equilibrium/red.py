@@ -175,7 +175,7 @@ def effective(base: ArrayLike, spacing: Spacing = "wait") -> Floats:
     mean is 1/p. With m = 1/p_b, this number is:
 
     - ``wait`` (ns-2's default, ``wait_`` true): uniform on m to 2m - 1, so p = 2 p_b / (3 - p_b).
-    - ``uniform`` (``wait_`` false): uniform on 1 to m - 1, so p = 2 p_b.
+    - ``uniform`` (``wait_`` false): uniform on 1 to m - 1, so p = 2 p_b (at most 1).
     - ``independent``: geometric, because RED drops each packet with probability p = p_b.
 
     The module ``symbolic.red`` derives the first two results. They are exact if m is a whole

@@ -2,13 +2,13 @@
 
 Flow i has the propagation delay d_i, but its baseRTT is d_i + x_i. So the backlog that it computes
 is not the real one. In the steady state the computed backlog is alpha_i, and the rate of the flow
-is alpha_i/(Delta - x_i). Delta is the queueing delay, the same for all flows. It solves equation
-(6) of the paper ``boutremans``:
+is alpha_i/(Delta - x_i). (In Linux the rate has one more factor, see ``rates``.) Delta is the
+queueing delay, the same for all flows. It solves equation (6) of the paper ``boutremans``:
 
     sum_i alpha_i / (Delta - x_i) = c                                           (6)
 
-where c is the capacity. The solver finds the gap g = Delta - max x, because it suffers less from
-rounding errors than Delta.
+where c is the capacity. The solver finds the gap g = Delta - max x, because the gap suffers less
+from rounding errors than Delta.
 
 ``_secular_kernel.py`` contains the arithmetic. For NumPy input it runs as plain Python, or as
 compiled code if the input is large. For JAX input ``_secular_jax.py`` is used instead.
@@ -46,7 +46,8 @@ def queueing_delay(
     over-estimates of baseRTT in s. ``c`` [...] is the capacity in pkt/s. The arguments broadcast.
     ``rtt`` and ``variant`` are as in ``rates``.
 
-    The result has the shape [...]. It is NaN if there is no steady state.
+    The result has the shape [...]. It is NaN if the solver finds no steady state. The errors are
+    those of ``rates``.
     """
     return solve(alpha, x, c, rtt=rtt, variant=variant).delay
 
@@ -54,8 +55,8 @@ def queueing_delay(
 def rates(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -> Any:
     """The rates of Vegas flows on one link at the steady state, pkt/s [..., n].
 
-    The error of a rate is at most 8 units in the last place. ``alpha``, ``x`` and ``c`` are as in
-    ``queueing_delay``.
+    The error of a rate is at most 8 units in the last place; for JAX arrays the relative error is
+    at most 1e-11. ``alpha``, ``x`` and ``c`` are as in ``queueing_delay``.
 
     In the steady state the backlog that Vegas computes is alpha. ``variant`` says how Vegas
     computes it from the window W, the baseRTT and the RTT. The rate r follows from the queueing
@@ -63,26 +64,27 @@ def rates(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -
 
     - ``paper``: the backlog is W (RTT - baseRTT)/RTT, equation (3) of Boutremans and Le Boudec. So
       r = alpha/(Delta - x), equation (5).
-    - ``ns2``: the same as ``paper``. But ns-2 rounds the backlog, so a real flow may keep any
-      backlog in [alpha - 0.5, alpha + 0.5). The module ``bands`` computes the rates for all these
-      backlogs.
+    - ``ns2``: the same as ``paper``. But ns-2 rounds the backlog. So even with beta = alpha a real
+      flow may keep any backlog in [alpha - 0.5, alpha + 0.5). The module ``bands`` computes the
+      rates for all these backlogs.
     - ``linux``: the backlog is W (RTT - baseRTT)/baseRTT. So
       r = alpha (rtt + x)/((Delta - x)(rtt + Delta)). This variant needs ``rtt`` [..., n] in s.
-      Linux truncates the backlog, so a real flow may keep any backlog in [alpha, alpha + 1).
+      Linux truncates the backlog. So even with beta = alpha a real flow may keep any backlog in
+      [alpha, alpha + 1).
 
     A flow with alpha = 0 is absent: its rate is 0, and its x and rtt are ignored. All rates are NaN
-    if there is no steady state; ``solve`` gives the reason. Raises ``ValueError`` for shapes that
-    do not fit.
+    if the solver finds no steady state; the status of ``solve`` gives the reason. Raises
+    ``ValueError`` for shapes that do not fit, for no flow, for an unknown variant, for ``linux``
+    without ``rtt``, and for arguments that are not numbers.
     """
     return solve(alpha, x, c, rtt=rtt, variant=variant).rates
 
 
 def solve(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -> Equilibrium:
-    """The steady state of Vegas flows on one link: queueing delay and rates, and how it was found.
+    """The steady state of Vegas flows on one link: ``Equilibrium``, with delay, rates and status.
 
-    The arguments are those of ``queueing_delay`` and ``rates``. The result also has the solver's
-    residual, the number of its ``iterations``, and a ``status``, which says whether the steady
-    state was found.
+    The arguments and errors are those of ``queueing_delay`` and ``rates``. The status says whether
+    the solver has found the steady state.
     """
     word("variant", variant, VARIANTS)
     linux = find(variant).backlog_over_base
@@ -107,8 +109,8 @@ def solve(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -
 def compile_kernel() -> None:
     """Load the compiled version of the solver, so that smaller inputs use it, too.
 
-    Normally only inputs of 30 000 flows or more use the compiled version. After this call all
-    inputs of more than 100 flows use it.
+    Normally only inputs of 30 000 flows or more use the compiled version. After this call, or after
+    the first such input, all inputs of more than 100 flows use it.
 
     The call takes a second, and several seconds the first time on a machine. It saves time only if
     thousands of small inputs follow.
@@ -119,7 +121,8 @@ def compile_kernel() -> None:
 def _broadcast(alpha: Any, x: Any, rtt: Any, c: Any) -> tuple[np.ndarray[Any, Any], ...]:
     """The solver's inputs, broadcast to the shapes [..., n] (alpha, x and rtt) and [...] (c).
 
-    If rtt is ``None``, its array is a copy of x that no equation uses.
+    If rtt is ``None``, x takes its place, but no equation uses it. Raises ``ValueError`` if there
+    is no flow.
     """
     alpha, x, c = floats("alpha", alpha), floats("x", x), floats("c", c)
     rtt = x if rtt is None else floats("rtt", rtt)

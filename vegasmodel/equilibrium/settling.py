@@ -17,7 +17,7 @@ from vegasmodel.metrics import Floats
 
 __all__ = ["alone", "first_peak", "lag", "later", "peak", "together"]
 
-POINTS = 400  # of the delay on its way, at which speeds are compared
+POINTS = 400  # values of the queueing delay at which ``lag`` compares speeds
 SLOW_START = 2.0  # round trips in which a window doubles, the slower of the stacks
 
 
@@ -40,8 +40,8 @@ def together(windows: Floats, trips: Floats, c: Floats) -> float:
 
     Slow start may give the whole capacity c (pkt/s) to one flow, and almost nothing to the others.
     So after slow start, a window may have to fall from c RTT packets, or rise from 0, to its steady
-    value. It moves by one packet per round trip. ``windows`` are the steady windows in packets, and
-    ``trips`` the RTTs in s.
+    value. It moves by one packet per round trip. The result also contains the time of slow start.
+    ``windows`` are the steady windows in packets, and ``trips`` the RTTs in s.
     """
     most = c * trips
     swing = np.maximum(windows, most - windows) + SLOW_START * np.log2(np.maximum(most, 2.0))
@@ -127,7 +127,8 @@ def lag(
 
         dDelta/dt = v/(T_n^2 G + W).
 
-    The product of these two derivatives is the speed at which window j must fall.
+    The product of these two derivatives is the speed at which window j must fall. It can fall at
+    the speed 1/T_j.
 
     ``newcomer`` holds the new flow's over-estimate, propagation delay and gamma. In slow start,
     that is while its backlog is at most gamma, W doubles in ``doubling`` round trips:

@@ -43,11 +43,11 @@ Complex = NDArray[np.complex128]
 
 TOLERANCE = 1e-10  # of |F| at a root, over the sizes of its terms
 LIKE = 1e-9  # RTTs that differ by less are one
-SMALL = 0.02  # of F: what losses may add to it beyond the frequencies that are searched
+SMALL = 0.02  # greatest sum of the terms of F from losses, above the frequencies searched
 TURN = 0.7  # radians that F may turn from a point of the contour to the next
 MAX_CONTOUR_POINTS = 400_000  # points of a contour
-MAX_PERIODS = 2000  # of the longest RTT within the box: what is beyond takes gigabytes
-WIDE = 6.0  # longest RTTs: what dies out faster than e^-6 in one is not looked for
+MAX_PERIODS = 2000  # in the longest RTT, at the highest frequency; more would take gigabytes
+WIDE = 6.0  # disturbances that shrink to e^-6 or less within the longest RTT are not searched
 
 
 @kinds.checked
@@ -159,7 +159,10 @@ class Stability:
 
     @property
     def period(self) -> float:
-        """The period in s of the rightmost root's oscillation; infinite if that root is real."""
+        """The period in s of the rightmost root's oscillation; infinite if that root is real.
+
+        It is NaN if no root was found.
+        """
         w = abs(self.root.imag)
         return 2.0 * math.pi / w if w > 0 else (math.inf if w == 0 else math.nan)
 
@@ -240,7 +243,8 @@ def _answer(
     If the delay that the ACKs report changes by sigma e^zt, the window changes by
     lambda g sigma e^zt, where lambda is the flow's rate.
 
-    A Vegas window at a threshold has g = -gamma. A window that losses limit has
+    A Vegas window at a threshold has g = -gamma. A constant window has g = 0, and so has every
+    window that losses limit if the loss does not depend on the queue. Else such a window has
 
         g = -(m/W) (p'/p) c / ((1 + z/K) (z + 2 m lambda/W^2)).
 
@@ -267,9 +271,9 @@ def assess(loop: Loop, top: float | None = None, left: float | None = None) -> S
     The right side of the rectangle is so far right that no root lies beyond it. The other sides
     depend on the arguments, in 1/s:
 
-    - ``left``: the left side is at -``left``. By default the rectangle grows to the left until it
-      holds a root. It stops growing at the latest where disturbances shrink to e^-6 or less within
-      the longest RTT.
+    - ``left``: the left side is at -``left``, or slightly to the left of it. By default the
+      rectangle grows to the left until it holds a root. It stops growing at the latest where
+      disturbances shrink to e^-6 or less within the longest RTT.
     - ``top``: the rectangle reaches from -``top`` to ``top``, or slightly further. The default is
       4 pi/R or more, where R is the shortest RTT. Beyond it, losses have little influence on the
       roots.
@@ -344,7 +348,7 @@ def _periods(loop: Loop) -> Floats:
 def _axis(loop: Loop, top: float) -> Floats:
     """The poles of the characteristic function on the imaginary axis: frequencies 2 pi k/R.
 
-    R are the flows' RTTs, k = 1, 2, ...  Returns each frequency in 0 .. ``top`` once, in 1/s.
+    R are the flows' RTTs, k = 1, 2, ...  Returns each frequency below ``top`` once, in 1/s.
     """
     each = [2 * np.pi / R * np.arange(1, int(top * R / 6.28) + 2) for R in _periods(loop)]
     poles = np.sort(np.concatenate(each))
@@ -366,7 +370,7 @@ def _clear(loop: Loop, top: float) -> float:
 
 
 def _real_poles(loop: Loop) -> Floats:
-    """The real poles of the characteristic function, 1/s; all are negative."""
+    """The negative real poles of the characteristic function, 1/s; it also has a pole at 0."""
     if loop.plain:
         return np.empty(0)
     decays = [-2.0 * kind[2] for _, _, kind in _classes(loop) if kind[1] > 0.0]
@@ -404,6 +408,7 @@ def _count(loop: Loop, left: float, right: float, top: float) -> int | None:
     if abs(turned / np.pi - winding) > 0.1:
         return None
     real = int((_real_poles(loop) > left).sum())
+    # as many roots as turns plus poles; 1 is the pole at 0
     return winding + 1 + 2 * _axis(loop, top).size + real
 
 

@@ -51,7 +51,9 @@ def known(name: object) -> bool:
 def find(name: str) -> Law:
     """The law with the name ``name``.
 
-    Raises ``FieldError``, which lists the names of all laws, if there is none.
+    If an installed package offers the law, the package's module is imported first. Raises
+    ``FieldError``, which lists the names of all laws, if there is none. Also raises it if that
+    module fails or does not register the law.
     """
     for law in (*BUILT_IN, *_outside.values()):
         if law.name == name:

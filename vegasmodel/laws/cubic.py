@@ -44,7 +44,7 @@ def drift(f: Source) -> float:
     before = highest if f.memory > 0.0 else 2.0 * highest / (1.0 + BETA)
     begin = BETA * before
     k: float = ((highest - begin) / C) ** (1.0 / 3.0)
-    look_ahead = max(f.elapsed, f.rtt)  # a round trip after the time that counts
+    look_ahead = max(f.elapsed, f.rtt)  # one round trip after t = elapsed - rtt
     cubic: float = C * (look_ahead - k) ** 3 + highest
     rounds = look_ahead / f.rtt
     climb = (before - begin) / ALPHA

@@ -57,6 +57,8 @@ class Law:
     * ``hole by hole``: it learns of one missing packet per round trip.
     * ``one hole``: it retransmits one packet. If more are missing, it waits for its timer.
     * ``slow start``: it begins slow start with a window of one packet.
+
+    Raises ``FieldError`` for a field of the wrong kind or out of range.
     """
 
     name: str

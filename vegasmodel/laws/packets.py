@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 NEVER = 1e300
-SLACK = 1e-9  # rounding of a window that stands on a whole packet
+SLACK = 1e-9  # packets by which rounding errors may put a window below a whole number
 
 
 class Window(Protocol):
@@ -23,18 +23,18 @@ class Window(Protocol):
 
     cwnd: float
     ssthresh: float
-    next: float  # sequence numbers: the first packet not yet sent,
-    acked: float  # ... and not yet acknowledged
+    next: float  # sequence number of the first packet not yet sent
+    acked: float  # sequence number of the first packet not yet acknowledged
     alpha: float
     beta: float
     gamma: float
     base: float  # least RTT
-    known_base: float  # NaN: it is measured
+    known_base: float  # the baseRTT that the scenario gives; NaN: it is measured
     rtt_last: float
     rtt_min: float  # of this round trip
     rtt_count: float  # samples in it
     growth: float  # packets by which an ACK moves the window in this round trip
-    grow_next: int  # slow start doubles in every other one
+    grow_next: int  # Vegas's slow start: 1 in round trips in which the window doubles, else 0
     cwnd_cnt: float  # ACKs counted towards the next packet
     # of its stack
     plain_sums: bool
@@ -51,7 +51,7 @@ class Round(NamedTuple):
     outstanding: float  # packets in flight as it ends
     length: float  # packets sent in it
     opens: bool  # no loss is being repaired
-    exact: bool  # an ablation: no rounding
+    exact: bool  # the backlog is not rounded, in a run that tests the effect of rounding
     acked: float = 1.0  # packets that its last ACK acknowledges
 
 
@@ -61,10 +61,10 @@ class PacketRules(NamedTuple):
     A loss needs no such function: it multiplies the window by the factor ``decrease``.
     """
 
-    acks_to_change: Callable[[Any], float]  # ACKs after which a whole packet may have been passed
-    upon_acks: Callable[[Any, float], None]  # so many of new data, as ``acks_to_change`` allows
-    upon_round: Callable[[Any, Round], None]  # once a round trip
-    upon_each: Callable[[Any, bool], None]  # in place of that, an ablation: at every ACK
+    acks_to_change: Callable[[Any], float]  # ACKs until the window is at its next whole number
+    upon_acks: Callable[[Any, float], None]  # called for at most so many ACKs of new data
+    upon_round: Callable[[Any, Round], None]  # called once a round trip
+    upon_each: Callable[[Any, bool], None]  # called at every ACK in its place, as an experiment
 
 
 def cwnd_packets(f: Window) -> float:

@@ -7,7 +7,7 @@ import numpy as np
 from vegasmodel.laws.law import Law, Source
 from vegasmodel.laws.packets import SLACK, PacketRules, Round, Window, cwnd_packets
 
-DIVISIONS = 8.0  # ACKs that are added one by one, at most; each waits for the one before it
+DIVISIONS = 8.0  # greatest number of ACKs that are added one by one; for more, a formula is faster
 
 
 # devendictis (4): dW/dt = 1/RTT, W -> W/2 at a loss (Jacobson 1988)

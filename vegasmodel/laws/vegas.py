@@ -15,7 +15,7 @@ from vegasmodel.laws.packets import (
     keeps_up,
 )
 
-SUMMED_SINGLY = 32.0  # ACKs of a stretch whose increments are added one by one, at most
+SUMMED_SINGLY = 32.0  # greatest number of ACKs whose increments are added one by one
 
 
 # Vegas's rule for its window W (equation (1) of the paper boutremans): W grows by one packet per
@@ -45,9 +45,13 @@ def acks_to_change(f: Window) -> float:
 
 
 def upon_acks(f: Window, acks: float) -> None:
-    """Change the window by ``f.growth`` packets per ACK when ``acks`` ACKs arrive."""
+    """Change the window by ``f.growth`` packets per ACK when ``acks`` ACKs arrive.
+
+    The window does not change while ``keeps_up`` is false, or in the rest of a round trip in which
+    slow start has ended. It never shrinks below two packets.
+    """
     if f.growth == 1.0 and f.ssthresh < 1e9:
-        f.growth = 0.0  # slow start is over before the round is
+        f.growth = 0.0  # slow start has ended within this round trip
     if f.growth != 0.0 and keeps_up(f, acks):
         add(f, acks)
         if f.growth < 0.0:
@@ -72,7 +76,9 @@ def add(f: Window, acks: float) -> None:
 def upon_round(f: Window, over: Round) -> None:
     """Decide at the end of a round trip how the window changes.
 
-    Linux decides by the smallest RTT of the round trip, and ns-2 by the mean RTT.
+    Linux decides by the smallest RTT of the round trip (``decide_whole``), but not while a loss is
+    repaired. ns-2 and the papers' Vegas decide by the mean RTT (``decide``). For these two, this
+    function also updates the baseRTT, ``f.base``.
     """
     if f.whole_window:
         if over.opens:
@@ -81,7 +87,7 @@ def upon_round(f: Window, over: Round) -> None:
     if over.rtt <= 0.0:
         return
     if math.isnan(f.known_base):
-        if not f.resets_base:  # the least RTT seen, and only a sample is one
+        if not f.resets_base:  # the least RTT; a round trip without samples does not count
             f.base = min(f.base, over.rtt) if f.rtt_count > 0.0 else f.base
         elif over.rtt < f.base or over.length <= 1.0:
             f.base = over.rtt
@@ -102,6 +108,7 @@ def decide(f: Window, diff: float, delta: float) -> None:
 
     In slow start the window doubles in every other round trip. Before each doubling ``delta`` is
     compared with gamma. If it is larger, slow start ends and the window is cut to 7/8 at once.
+    These reductions stop at two packets.
     """
     if f.cwnd < f.ssthresh:  # slow start: doubles every other round
         f.grow_next = 1 - f.grow_next
@@ -126,7 +133,9 @@ def count_acked(f: Window, packets: float, acked: float) -> None:
     """Add ``acked`` packets to Linux's count of acknowledged packets.
 
     Whenever the count reaches the window, ``packets``, the window grows by one packet and the count
-    is reduced by ``packets``. So the window grows as in Reno, by one packet per round trip.
+    is reduced by ``packets``. So the window grows as in Reno, by one packet per round trip. If the
+    count has reached ``packets`` already, because the window was larger before, the window grows by
+    one packet and the count begins at 0.
     """
     if f.cwnd_cnt >= packets:  # from a larger window
         f.cwnd_cnt = 0.0
@@ -148,13 +157,17 @@ def decide_whole(f: Window, acked: float) -> None:
     If the round trip has at most two RTT samples, the backlog is not used. In congestion avoidance
     the window then grows as in Reno (``count_acked``). ``acked`` is the number of packets that the
     last ACK acknowledges.
+
+    The window never shrinks below two packets. When it shrinks, ssthresh becomes at most the window
+    minus 1, so that slow start does not begin again.
     """
     packets = cwnd_packets(f)
     if f.rtt_count <= 2.0:  # too few samples: like Reno
         if f.cwnd >= f.ssthresh:
             count_acked(f, packets, acked)
         return
-    # integers: microseconds, one added so that none is 0; it settles the many ties at rest
+    # As in Linux, whole microseconds plus 1, so that none is 0. This decides whether diff reaches
+    # a threshold if the backlog is nearly a whole number, as it often is at rest.
     rtt, base = np.floor(f.rtt_min * 1e6 + SLACK) + 1.0, np.floor(f.base * 1e6 + SLACK) + 1.0
     diff = np.floor(packets * (rtt - base) / base)
     if f.cwnd < f.ssthresh:
@@ -173,7 +186,7 @@ def upon_each(f: Window, exact: bool) -> None:
     """Decide at every ACK, by the last RTT, how much each further ACK changes the window.
 
     ns-2's Vegas decides only once per round trip. Runs with this function instead show how much
-    that matters.
+    that matters. In slow start, and while there is no baseRTT, the function does nothing.
     """
     if f.cwnd < f.ssthresh or f.base > 1e9:
         return

@@ -26,7 +26,10 @@ class QueueRule:
     """
 
     def read(self, value: object, where: str, packet_size: float | None) -> Any:
-        """Make a ``DropTail``, ``Red`` or ``RateDelay`` from the table of a scenario file."""
+        """Make a ``DropTail``, ``Red`` or ``RateDelay`` from the table of a scenario file.
+
+        Raises ``FieldError`` for another value, an unknown discipline and wrong keys.
+        """
         if not isinstance(value, Mapping):
             kinds = ", ".join(cls.__name__ for cls in _QUEUES.values())
             allowed = f'a table such as {{ discipline = "droptail" }}; in Python one of {kinds}'

@@ -18,7 +18,11 @@ from vegasmodel.fields.units import FieldError
 class Red(Checked):
     """Random early detection (RED).
 
-    The longer the mean queue is, the more likely an arriving packet is dropped or marked.
+    The longer the mean queue is, the more likely an arriving packet is dropped, or with ``ecn``
+    marked. The probability rises from 0 at ``min_threshold`` to ``max_probability`` at
+    ``max_threshold``, both in packets. Beyond that it is 1; with ``gentle`` it rises to 1 at twice
+    ``max_threshold``. ``weight`` is the weight of the newest queue length in the mean. ns-2 drops
+    instead of marking if the probability is above ``Stack.marks_up_to``.
     """
 
     min_threshold: OrText[float] = field(Quantity("packets"))

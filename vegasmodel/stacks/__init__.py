@@ -34,7 +34,7 @@ def dead_zone(alpha: ArrayLike, beta: ArrayLike, variant: str) -> tuple[Floats, 
 
     The window grows at a backlog below ``low`` and shrinks at one above ``high``. At the backlog
     ``low`` itself it rests. At the backlog ``high`` itself it rests only in the variant ``paper``.
-    Raises ``ValueError`` for an unknown variant and for beta below alpha.
+    ``low`` is at least 0. Raises ``ValueError`` for an unknown variant and for beta below alpha.
     """
     stack = find(variant)
     a, b = np.asarray(alpha, dtype=np.float64), np.asarray(beta, dtype=np.float64)
@@ -48,8 +48,8 @@ def dead_zone(alpha: ArrayLike, beta: ArrayLike, variant: str) -> tuple[Floats, 
 def waiting_room(buffer: ArrayLike, variant: str) -> Floats:
     """How many packets can wait at a drop-tail queue with the limit ``buffer``.
 
-    It is one packet fewer than ``buffer`` in ns-2, whose limit also counts the packet in
-    transmission.  Raises ``ValueError`` for an unknown variant.
+    In ns-2 it is one packet fewer than ``buffer`` (at least 0), because ns-2's limit also counts
+    the packet in transmission. Raises ``ValueError`` for an unknown variant.
     """
     room: Floats = np.maximum(
         np.asarray(buffer, dtype=np.float64) - find(variant).limit_counts, 0.0
@@ -60,7 +60,8 @@ def waiting_room(buffer: ArrayLike, variant: str) -> Floats:
 def find(variant: str, ns2_defaults: str = "papers") -> Stack:
     """The TCP implementation with the name ``variant``.
 
-    Raises ``ValueError``, which lists all names, if there is none.
+    For ns-2, ``ns2_defaults`` selects its default values: those of the papers, or "2.35". Raises
+    ``ValueError``, which lists all names, if there is no such implementation.
     """
     if variant not in STACKS:
         raise ValueError(f"variant {variant!r}: one of {', '.join(STACKS)}")

@@ -76,7 +76,7 @@ def band() -> tuple[Derivation, Derivation]:
 def no_over_estimate() -> Derivation:
     """The queueing delay, by equation (6), if no flow over-estimates its propagation delay.
 
-    This is section 3.1.2 of Boutremans and Le Boudec.
+    The n flows have the same alpha. This is section 3.1.2 of Boutremans and Le Boudec.
     """
     balance = sp.Eq(n * rate().derived.subs(x, 0), c)
     [derived] = sp.solve(balance, Delta)
@@ -177,7 +177,7 @@ def bonald_total() -> Derivation:
 
 
 def bend_integrand() -> Any:
-    """The function ((1-s) ln(1-s) + s)/s^2 of s; ``asymptotic`` needs its integral from 0 to 1."""
+    """The function ((1-s) ln(1-s) + s)/s^2 of s; ``asymptotic`` uses its integral from 0 to 1."""
     return ((1 - s) * sp.log(1 - s) + s) / s**2
 
 
@@ -190,9 +190,10 @@ def asymptotic() -> tuple[Derivation, Derivation]:
 
         (ln n + gamma)/(ln n + C + 1) + g/(ln n + C)^2.
 
-    gamma is Euler's constant, and g the integral of ``bend_integrand`` from 0 to 1. The first
-    result is the C for which the sum is 1, up to the term in 1/ln n. Bonald's formula has C = gamma
-    instead. The second result is the sum for this C.
+    gamma is Euler's constant. g is the integral of ``bend_integrand`` from 0 to 1; it is computed
+    as the sum of 1/(k^2 (k + 1)) over k = 1, 2, ... The first result is the C for which the sum of
+    the rates is 1, up to the term in 1/ln n. Bonald's formula has C = gamma instead. The second
+    result is the sum of the rates for C = gamma.
     """
     k = sp.symbols("k", integer=True, positive=True)
     bend = sp.summation(1 / (k**2 * (k + 1)), (k, 1, sp.oo))

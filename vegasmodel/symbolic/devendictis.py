@@ -246,7 +246,8 @@ def cycle_count() -> Formula:
     """The number N of mini-cycles (round trips) from one loss to the next.
 
     By equation (8) a loss halves Reno's window. By equation (10) the window then grows by one
-    packet per mini-cycle, up to W_R(N) at the next loss. The paper does not print this formula.
+    packet per mini-cycle, up to W_R(N) at the next loss. The paper does not print this formula, so
+    ``printed`` holds the one that we obtained by hand.
     """
     eight, ten = sp.Eq(W_R1, W_RN / 2), sp.Eq(W_RN, W_R1 + N - 1)
     [solution] = sp.solve([eight, ten], [W_R1, N], dict=True)
@@ -420,8 +421,9 @@ def meeting() -> Completion:
 def catching_up() -> Completion:
     """The number t of round trips for which Vegas's window is above its window at rest.
 
-    As Reno fills the queue, Vegas's window at rest falls.  Each Vegas source gives up only one
-    packet per round trip, so Vegas lags behind.  It has caught up after t round trips.
+    There are more Reno than Vegas sources. As Reno fills the queue, Vegas's window at rest falls.
+    Each Vegas source gives up only one packet per round trip, so Vegas lags behind. It has caught
+    up after t round trips.
     """
     line = sp.Eq((V - h - n_vegas * t) * (q + (n_reno - n_vegas) * t), (V - h) * q)
     [lag] = sp.solve(line, t)  # t is positive, so the root 0 is not among them

@@ -138,7 +138,7 @@ def pftk_timeout_probability() -> Derivation:
 
 
 def pftk_silence() -> Derivation:
-    """PFTK (27): the mean length of a sequence of timeouts, divided by the first timeout T_0.
+    """PFTK (27): the mean duration of a sequence of timeouts, divided by the first timeout T_0.
 
     The timer doubles at each timeout, up to 64 T_0.
     """
