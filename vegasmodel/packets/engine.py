@@ -84,9 +84,9 @@ def time_limit(scenario: Scenario, timeout: float | None) -> float:
 
 
 def few_packets(scenario: Scenario) -> bool:
-    """Whether a run is so short that round-trip times are recorded by default.
+    """Whether a run has so few packets that round-trip times are recorded by default.
 
-    It is if the links can carry at most ``MAX_RECORDED`` data packets in one direction in a run.
+    It has if the links can carry at most ``MAX_RECORDED`` data packets in one direction.
     """
     return _packets(scenario) <= MAX_RECORDED
 
