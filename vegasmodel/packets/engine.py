@@ -84,15 +84,15 @@ def time_limit(scenario: Scenario, timeout: float | None) -> float:
 
 
 def few_packets(scenario: Scenario) -> bool:
-    """Whether a run has so few packets that round-trip times are recorded by default.
+    """Whether a run records round-trip times by default.
 
-    It has if the links can carry at most ``MAX_RECORDED`` data packets in one direction.
+    It does if the links can carry at most ``MAX_RECORDED`` data packets (``_packets``).
     """
     return _packets(scenario) <= MAX_RECORDED
 
 
 def _packets(scenario: Scenario) -> float:
-    """The most data packets that all links together can carry in one direction in a run.
+    """An upper bound on the number of data packets that all links carry in one direction in a run.
 
     All links are taken to be as fast as the fastest one, and all packets as small as the smallest.
     """

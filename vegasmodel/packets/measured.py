@@ -33,8 +33,8 @@ def to_prediction(
     - ``throughput``: the number of packets delivered for the first time, divided by the measured
       time, pkt/s.  It is NaN if the flow is not active between ``warmup`` and ``duration``.
     - ``rtt_mean``: the mean RTT of the delivered packets, s.
-    - ``base_rtt``, for Vegas only, s: the source's own value at the end of the measured time if the
-      trace has such values.  If it has none for any flow, it is the flow's smallest RTT until then.
+    - ``base_rtt``, for Vegas only, s: the source's own value at the end of the measured time.  If
+      the trace has no such values for any flow, it is the flow's smallest RTT until then.
     - ``loss_rate``: dropped packets / sent packets.  If the trace does not record drops, it is
       retransmitted packets / sent packets.  ``extra["loss_rate"]`` says which of the two it is.
     - ``queue_mean``: the mean number of waiting packets of each link from ``warmup`` to
@@ -191,8 +191,8 @@ def _mean(
 def _base_rtt(trace: Trace, scenario: Scenario, order: list[int], weights: Floats) -> Floats | None:
     """The baseRTT of each Vegas source at the end of its flow's measured time, s: [flow].
 
-    If the trace has sources' own values, the result is the last one of the flow in its measured
-    time, or NaN if there is none.  If the trace has no such values at all, the result is the flow's
+    If the trace has the variable ``base_rtt``, the source's own values, the result is the flow's
+    last value in its measured time; it is NaN if there is none.  Otherwise the result is the flow's
     smallest RTT until that time.  It is NaN for flows that are not Vegas.
     """
     own, smallest = trace.known("base_rtt"), trace.known("rtt_min")

@@ -29,8 +29,8 @@ def in_packets_of(pairing: Pairing) -> tuple[Trace, tuple[Assumption, ...]]:
     equal. Counts of queues are converted only if the same factor holds for all flows of the trace.
 
     If some flows' packets have another size in the trace than in the scenario, the second result is
-    the assumption ``packet-size``. Its text names up to three of these flows. It fails if the trace
-    states the sizes; if they are inferred, it is not known whether it holds.
+    the assumption ``packet-size``. Its text names up to three of these flows. The assumption does
+    not hold if the trace states the sizes. If they are inferred, it is not known whether it holds.
     """
     trace, scenario = pairing.trace, pairing.scenario
     sizes = packet_sizes(trace)

@@ -43,7 +43,7 @@ MAX_METADATA = 8_000_000  # bytes
 MAX_NAME = 500  # characters of a flow's or link's name: an array of names is as wide as the longest
 LARGEST = 1e12  # packets, packets per second or seconds
 KEY = b"vegasmodel.trace"
-# These limits bound the memory that pyarrow allocates for the metadata of a Parquet file. A
+# ``LIMITS`` bounds the memory that pyarrow allocates for the metadata of a Parquet file. A
 # malicious file of a few bytes can claim that its metadata has a list of a million entries. Without
 # limits, pyarrow would allocate memory for all of them before it noticed that the file is too
 # short.

@@ -32,7 +32,7 @@ class Agreement:
     same throughputs have the same outcome. ``counts`` is the number of starts per model and
     outcome. ``p`` is the p-value of a chi-squared test for a difference between the models.
 
-    ``counts`` and ``ends`` still have the outcomes with few starts. The test merges those.
+    ``counts`` and ``ends`` also have outcomes with few starts, which the test merges.
     """
 
     counts: NDArray[np.intp]  # [2, outcome]

@@ -94,7 +94,7 @@ class Basins:
         return int((self.outcome >= 0).sum())
 
     def __repr__(self) -> str:
-        """One line: the number of outcomes, and the shares of the random starts of up to six."""
+        """One line: the number of outcomes, and the shares of starts that lead to the first six."""
         shares = ", ".join(f"{each.share:.3g}" for each in self.outcomes[:6])
         return f"<Basins {self.model}: {len(self.outcomes)} outcomes, shares of starts {shares}>"
 

@@ -85,10 +85,10 @@ def design(
 
 
 def _often(scenario: Scenario, runs: int) -> Scenario:
-    """The scenario with ``runs`` runs (at least one), or more if they differ by chance.
+    """The scenario with ``runs`` runs, but with at least ``MIN_RUNS`` if they differ by chance.
 
-    They are then at least ``MIN_RUNS``.  If the scenario gives a number of runs itself, it is
-    returned unchanged.
+    There is at least one run.  If the scenario gives a number of runs itself, it is returned
+    unchanged.
     """
     if scenario.run.runs is not None:
         return scenario

@@ -16,7 +16,7 @@ PACE = 30.0  # s between lines where there is no terminal
 
 @contextmanager
 def meter(file: IO[str] | None = None) -> Iterator[Callable[[int, int], None]]:
-    """Yield a function ``report(done, total)`` that takes the progress of a sweep, to show it.
+    """Yield a function ``report(done, total)``, by which a sweep reports its progress to the user.
 
     ``done`` is the number of points computed so far, and ``total`` the number of all points.  The
     progress is shown in ``file``, by default standard error.  A terminal shows one line, which is

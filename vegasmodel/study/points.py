@@ -146,7 +146,7 @@ def check_model(model: str, field: str = "model") -> None:
 
 
 def ready(*models: str) -> None:
-    """Check, before a long computation, that the models exist, and that simulators are installed.
+    """Check before a long computation that the models exist, and that ns-2 and ns-3 are installed.
 
     Raises ``FieldError`` for an unknown name, and ``EngineMissing`` if ns-2 or ns-3 is among
     ``models`` and is not installed.
@@ -205,7 +205,7 @@ def predictions(
     queues only at the start and at the end of a run.
 
     Only ``rounds`` uses the function ``enough``.  From the second run on, ``rounds`` calls it with
-    one prediction for each run so far.  It returns True if no further run is needed.
+    one prediction for each run so far.  ``enough`` returns True if no further run is needed.
     """
     beside = predictor.workers(threads)
     ask: Callable[[Scenario], Prediction]

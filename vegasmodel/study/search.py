@@ -71,7 +71,7 @@ class Search:
         self.x: Floats = np.empty(0)
         self.y: Floats = np.empty(0)  # achieved - wanted
         self.rough: set[float] = set()  # values at which only the side of the target is known
-        self.made: dict[float, Prediction] = {}  # the simulator's answers
+        self.made: dict[float, Prediction] = {}  # by value; only of simulators
         self.reasons: dict[str, int] = {}  # why there is no answer, and at how many values
 
     def miss(self, x: NDArray[Any], *, whole: bool = False) -> Floats:
@@ -222,7 +222,8 @@ class Search:
         At first, the tried numbers have gaps between them. Each gap over which the answer crosses
         the target is narrowed in steps. In each step the model is evaluated at two numbers inside
         the gap. In the first step, interpolation estimates the place of the crossing, and the two
-        numbers are those beside it. In later steps, they divide the gap into thirds.
+        numbers are the whole numbers beside this place. In later steps, they divide the gap into
+        thirds.
         """
         guessed = False
         while gaps := [(a, b) for a, b in self._crossings() if self.x[b] - self.x[a] > 1]:
@@ -352,12 +353,12 @@ class Search:
 def counted(scenario: Scenario, where: Field, model: str) -> bool:
     """Whether ``design`` tries only whole numbers for the field with this model.
 
-    - First windows, and fields whose rule asks for whole numbers, such as a number of flows: yes.
-    - A buffer, a largest window: if the model is a simulator.  ``fluid`` is none here if all flows
-      have the variant ``paper``.
-    - Thresholds of Vegas: if the model is such a simulator, and the TCP implementation of a flow
-      compares them with a rounded backlog.
-    - All other fields: no.
+    A first window is always whole, and so is a field whose rule asks for whole numbers, such as a
+    number of flows.
+
+    Other fields can be whole only if the model is a simulator (``fluid`` only if some flow has
+    another variant than ``paper``).  A buffer and a largest window then are.  Thresholds of Vegas
+    then are if the TCP implementation of a flow compares them with a rounded backlog.
     """
     if isinstance(where.plain, Integer) or where.key == "initial_window":
         return True

@@ -83,8 +83,8 @@ def sweep(
 
     - ``over``: the fields that vary, and the values of each.  This is a mapping such as
       ``{"link.buffer": [5, 10, 20]}`` or ``{"flow.rtt": "20ms:200ms:20ms"}``, or a list of texts
-      ``FIELD=START:STOP:STEP`` or ``FIELD=a,b,c``.  Numbers are in seconds, packets or packets per
-      second.  The grid has all combinations of the values.
+      ``FIELD=START:STOP:STEP`` or ``FIELD=a,b,c``.  Plain numbers, as in the first example, are in
+      seconds, packets or packets per second.  The grid has all combinations of the values.
     - ``model``: a model of ``predict``, or the packet-level simulator ``ns2`` or ``ns3``.
     - ``draw``: the number of random points that replace the grid.  Each field then has a range
       ``LOW..HIGH`` instead of its values.  The points are drawn uniformly, with the random seed

@@ -131,7 +131,7 @@ def _in_process(points: Points, model: str) -> Future[Figures]:
 def _ignoring_interrupts() -> Iterator[None]:
     """Let worker processes that start in the ``with`` block ignore Ctrl-C, SIGTERM and SIGHUP.
 
-    The parent process handles these signals; its thread receives them after the ``with`` block.
+    The parent process handles these signals.  In its calling thread they wait until the block ends.
     """
     before = signal.pthread_sigmask(
         signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
