@@ -22,8 +22,8 @@ Integers = NDArray[np.int64]
 def sizes(group: Flow, n: int, rng: np.random.Generator) -> Integers:
     """The sizes of ``n`` flows in packets; -1 for a flow that never ends.
 
-    ``group`` is the entry of the scenario that describes these flows.  Its ``size`` is a number or
-    a Pareto distribution.
+    ``group`` is the entry of the scenario that describes these flows.  Its ``size`` is a number,
+    which all flows get, or a Pareto distribution.  Sizes are rounded up to whole packets.
     """
     if isinstance(group.size, Pareto):
         shape = group.size.shape
@@ -38,7 +38,7 @@ def times(group: Flow, begin: float, stop: float, rng: np.random.Generator) -> F
 
     ``group`` is the entry of the scenario that describes these flows; its ``arrivals`` gives their
     rate and the distribution of the gaps between them.  Raises ``FieldError`` for more than
-    ``MAX_ARRIVALS`` flows.
+    ``MAX_ARRIVALS`` flows, and ``TypeError`` if the flows do not arrive at random.
     """
     law = group.arrivals
     if not isinstance(law, (Poisson, ParetoArrivals)):

@@ -46,8 +46,9 @@ def run(
     """Run ns-2 on each scenario that has no valid result in ``folder``; yield all results.
 
     ``tables`` are the contents of scenario files.  Yields each scenario with the path of its result
-    file, as soon as that file is ready.  Results that existed before are yielded, too.
-    ``processes`` is the number of ns-2 processes that run at the same time (default: one per core).
+    file, as soon as that file is ready.  Results that existed before are yielded, too.  Scenarios
+    that differ only in their names are run once and share a file.  ``processes`` is the number of
+    ns-2 processes that run at the same time (default: one per core).
 
     Raises ``FieldError``, before the first run, if the folder cannot be used or a scenario is
     invalid.  Also raises the errors of ``ns2.run``.
@@ -120,7 +121,8 @@ def _one(table: dict[str, Any], scenario: Scenario, folder: Path) -> Path:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command: a progress bar on standard error, one line per result on standard output.
 
-    ``arguments`` are those of the command line; ``None`` takes them from ``sys.argv``.
+    ``arguments`` are those of the command line; ``None`` takes them from ``sys.argv``.  Returns the
+    exit status: 0, 2 after an error or 130 after Ctrl-C.
     """
     from rich.console import Console
     from rich.progress import Progress

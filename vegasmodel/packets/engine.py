@@ -45,8 +45,8 @@ class EngineFailed(RuntimeError):  # noqa: N818 - the name says it
 def default_interval(scenario: Scenario) -> float:
     """The time between two samples of windows and queues, s, if the user gives none.
 
-    A run has 240 samples.  With more than 100 flows it has fewer, but at least 24.  Otherwise the
-    simulator would spend much time on sampling.
+    It is a 240th of the run's duration.  With more than 100 flows it is longer, at most a 24th of
+    the duration.  Otherwise the simulator would spend much time on sampling.
     """
     samples = min(240, max(24, 24_000 // len(scenario.members)))
     return scenario.run.duration / samples
@@ -55,7 +55,7 @@ def default_interval(scenario: Scenario) -> float:
 def rate_delay_limits(link: Link) -> tuple[int, int]:
     """The buffers of the rate class and the delay class of a Rate-Delay link, in packets.
 
-    For any other link, the result is the whole buffer and 0.
+    For any other link, the result is the whole buffer and 0.  An infinite buffer is ``UNLIMITED``.
     """
     part = link.queue.delay_buffer if isinstance(link.queue, RateDelay) else 0.0
     rate, delay = split(min(link.buffer, UNLIMITED), part)
@@ -84,15 +84,18 @@ def time_limit(scenario: Scenario, timeout: float | None) -> float:
 
 
 def few_packets(scenario: Scenario) -> bool:
-    """Whether the links can carry at most ``MAX_RECORDED`` data packets in a run.
+    """Whether a run records round-trip times by default.
 
-    Only then is the RTT of every packet recorded by default.
+    It does if the links can carry at most ``MAX_RECORDED`` data packets (``_packets``).
     """
     return _packets(scenario) <= MAX_RECORDED
 
 
 def _packets(scenario: Scenario) -> float:
-    """An upper bound on the number of data packets that all links together carry in a run."""
+    """An upper bound on the number of data packets that all links carry in one direction in a run.
+
+    All links are taken to be as fast as the fastest one, and all packets as small as the smallest.
+    """
     fastest = max(link.capacity for link in scenario.links) * len(scenario.links)
     smallest = min(scenario.size_of(group) for group in scenario.flows) / scenario.packet_size
     return fastest / smallest * scenario.run.duration
@@ -125,9 +128,9 @@ def run(
 ) -> Prediction:
     """Simulate all runs of a scenario; return the means over the runs as a prediction.
 
-    ``one(number=n)`` simulates run number n and returns its output.  ``processes`` runs go on at
-    the same time.  ``model`` names the simulator and ``version`` its version.  ``ns2.run`` explains
-    the prediction and its ``extra``.
+    ``one(number=n)`` simulates run number n and returns its output.  At most ``processes`` runs go
+    on at the same time.  ``model`` names the simulator and ``version`` its version.  ``ns2.run``
+    explains the prediction and its ``extra``.
     """
     begun = time.perf_counter()
     # threads are enough: the simulator's processes do the work
@@ -208,7 +211,7 @@ def one_line(text: str) -> str:
 
 
 def _measure(scenario: Scenario, output: Output) -> dict[str, Floats]:
-    """The throughputs, loss rates and other means of one run, computed from its counters.
+    """The throughputs, loss rates, RTTs and other results of one run, computed from its output.
 
     Most have one value per flow; ``queue_mean``, ``utilization`` and ``drops_links`` have one per
     link.
@@ -255,8 +258,8 @@ def _rtts(scenario: Scenario, output: Output) -> tuple[Floats, Floats]:
     """The baseRTT of each Vegas flow and the mean RTT of each flow, s: both [n_flows].
 
     The mean RTT is over the time in which the flow is measured.  The baseRTT is the flow's smallest
-    RTT until the end of that time.  Unknown values are NaN.  The baseRTT of a flow that is not
-    Vegas is NaN.
+    RTT until the end of that time.  Values are NaN if the run did not record RTTs.  The baseRTT of
+    a flow that is not Vegas is NaN.
     """
     base, mean = np.full((2, len(scenario.members)), np.nan)
     for f, trips in enumerate(output.round_trips or ()):

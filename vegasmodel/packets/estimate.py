@@ -16,16 +16,17 @@ from vegasmodel.stacks import STACKS
 __all__ = ["Estimate", "Estimates", "estimate", "first_windows", "lost_packets"]
 
 BLOCK = 1000  # packets in a block; with fewer, the rate is too coarse
-BLOCKS = (5, 100)
-RUN = 20  # least packets in a busy stretch, whose count is uncertain by one at its ends
-NEAR = 2  # packets
+BLOCKS = (5, 100)  # least and greatest number of blocks
+RUN = 20  # least packets in a busy period, whose count is uncertain by one at its ends
+NEAR = 2  # packets by which the queues that two flows meet may differ
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """An estimated value with its unit, and a text on how it was found.
+    """An estimated value with its unit, and a text on how it was found (``how``).
 
-    ``low`` to ``high`` is the range of values that agree with the trace.
+    ``low`` to ``high`` is a range of plausible values.  It often holds the middle half of the
+    values in the trace.  If ``value`` is a lower bound, ``high`` is infinite.
     """
 
     value: float
@@ -63,7 +64,7 @@ def estimate(trace: Trace, over_base: Collection[str] | None = None) -> Estimate
       queue.
     - ``base_rtt`` is the flow's smallest RTT in the trace.  A Vegas source does not know ``rtt``
       and uses its own smallest RTT instead.
-    - ``alpha`` is the backlog that the flow keeps, in packets.
+    - ``alpha`` is the backlog that the flow keeps in the second half of its life, in packets.
 
     The backlog of a flow with window W is W (RTT - baseRTT) / RTT.  For the flows that
     ``over_base`` names, it is W (RTT - baseRTT) / baseRTT, as in the Vegas of Linux.  By default
@@ -198,8 +199,8 @@ def _rtts(trace: Trace, bases: Mapping[str, Estimate], near: float) -> dict[str,
     follow from the differences.
 
     Such a d_i replaces the flow's smallest RTT only if it is clearly shorter: by more than ``near``
-    seconds and by more than the spread of the differences.  A smaller gap means little, because two
-    flows in one burst may meet queues that differ by a packet or two.
+    seconds, and by more than half the distance between the quartiles of the differences.  A smaller
+    gap means little, because two flows in one burst may meet queues that differ by a packet or two.
     """
     least_rtt = trace.known("rtt_min")
     rtt = trace.known("rtt") if least_rtt is None else least_rtt

@@ -26,7 +26,7 @@ LESS = "it has little to send, or the RTT or the time has another unit"
 def inspect(path: str | Path, format: str = "auto") -> dict[str, Any]:  # noqa: A002 - an option
     """A summary of the trace file at ``path``, as plain data; ``None`` stands for an unknown value.
 
-    Raises the same errors as ``reading.read``.
+    The arguments and the errors are those of ``reading.read``.
     """
     found = format_of(path) if format == "auto" else format
     trace = read(path, format)

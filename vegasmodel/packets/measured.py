@@ -28,14 +28,18 @@ def to_prediction(
     """The trace's averages for each flow over ``warmup .. duration`` of the scenario.
 
     A flow is measured in the part of this time in which it is active and which the trace covers.
-    It is active from its start to its stop, or to its last packet if its size is finite.
+    It is active from its start to its stop, or to its last packet if its size is finite.  Counts of
+    packets are first converted to packets of the scenario's size (``sizes.in_packets_of``).
 
     - ``throughput``: the number of packets delivered for the first time, divided by the measured
-      time.  It is NaN if the flow is not active between ``warmup`` and ``duration``.
-    - ``base_rtt``, for Vegas only: the source's own value at the end if the trace has it.
-      Otherwise it is the flow's smallest RTT until then.
+      time, pkt/s.  It is NaN if the flow is not active between ``warmup`` and ``duration``.
+    - ``rtt_mean``: the mean RTT of the delivered packets, s.
+    - ``base_rtt``, for Vegas only, s: the source's own value at the end of the measured time.  If
+      the trace has no such values for any flow, it is the flow's smallest RTT until then.
     - ``loss_rate``: dropped packets / sent packets.  If the trace does not record drops, it is
       retransmitted packets / sent packets.  ``extra["loss_rate"]`` says which of the two it is.
+    - ``queue_mean``: the mean number of waiting packets of each link from ``warmup`` to
+      ``duration``.
 
     ``flows`` maps flow names of the scenario to flow names of the trace; ``pairing.pair`` describes
     the default.  ``model`` is the name of the returned prediction.  Its ``assumptions`` list what
@@ -216,8 +220,9 @@ def _mean(
 def _base_rtt(trace: Trace, scenario: Scenario, order: list[int], weights: Floats) -> Floats | None:
     """The baseRTT of each Vegas source at the end of its flow's measured time, s: [flow].
 
-    If the trace has the source's own values, the result is the last of them.  Otherwise it is the
-    flow's smallest RTT until that time.  It is NaN for flows that are not Vegas.
+    If the trace has the variable ``base_rtt``, the source's own values, the result is the flow's
+    last value in its measured time; it is NaN if there is none.  Otherwise the result is the flow's
+    smallest RTT until that time.  It is NaN for flows that are not Vegas.
     """
     own, smallest = trace.known("base_rtt"), trace.known("rtt_min")
     if own is None and smallest is None:
@@ -255,8 +260,8 @@ def _queue(trace: Trace, scenario: Scenario) -> Floats | None:
     """The mean number of waiting packets at each link of the scenario, from warm-up to end: [link].
 
     Links are matched by name; NaN stands for a link that the trace does not have.  If the scenario
-    has one link and the trace none of that name, the link with the longest queue in the trace is
-    used.
+    has one link and the trace none of that name, the link with the longest mean queue in the trace
+    is used.  The result is ``None`` if the trace has no queues or does not cover this time.
     """
     queue = trace.known("queue")
     if queue is None:

@@ -70,11 +70,11 @@ def run(
     the result has
 
     - ``throughput``: packets per second delivered for the first time (counted by cumulative ACKs);
-    - ``throughput_se``: the standard error of ``throughput`` over the runs;
+    - ``throughput_se``: the standard error of ``throughput`` over the runs, if there are several;
     - ``acks`` and ``retransmits``: the numbers of packets acknowledged and retransmitted;
     - ``loss_rate``: dropped packets / sent packets;
-    - ``rtt_mean``: the mean RTT, if RTTs are recorded;
-    - ``base_rtt``, for Vegas: the flow's smallest RTT until the end, if RTTs are recorded.
+    - ``rtt_mean``: the mean RTT, s, if RTTs are recorded;
+    - ``base_rtt``, for Vegas: the flow's smallest RTT until the end, s, if RTTs are recorded.
 
     For each link the result has the mean number of waiting packets and the utilisation.
 
@@ -91,7 +91,7 @@ def run(
     - ``processes``: the number of runs that go on at the same time.
     - ``interval``: the time between two samples, s (default: ``default_interval``).
     - ``rtts``: whether RTTs are recorded.  By default they are recorded only if a run can have at
-      most ``engine.MAX_RECORDED`` packets.
+      most ``engine.MAX_RECORDED`` packets.  Short flows that arrive at random have no RTTs.
     - ``timeout``: the time, s, after which a run is stopped (default: ``engine.patience``).
     - ``scratch``: the folder in which each run makes its temporary folder (default: the system's).
     - ``spaced``: whether RED lets about 1/p packets pass after a drop, where p is the drop
@@ -143,7 +143,7 @@ def run_trace(
 
     ns-2 samples windows and queues every ``interval`` seconds.  It records every dropped data
     packet with its time, link, flow and sequence number.  With ``rtts`` it also records round-trip
-    times.  ``run`` explains the other arguments.
+    times.  ``run`` explains the other arguments and the errors.
     """
     made = ns2_script.script(
         scenario, number, interval=interval, rtts=rtts, spaced=spaced, stock=stock

@@ -69,8 +69,9 @@ def script(
     """The script for ns-2 that runs ``scenario`` once, with the seed of run number ``run``.
 
     The script samples windows and queues every ``interval`` seconds (``None``: never).  With
-    ``rtts`` it records the times at which each packet is sent and each ACK arrives.  ``ns2.run``
-    explains ``spaced`` and ``stock``.  Raises ``FieldError`` if ns-2 cannot simulate the scenario.
+    ``rtts`` it records when each packet is sent and each ACK arrives, but not for short flows that
+    arrive at random.  ``ns2.run`` explains ``spaced`` and ``stock``.  Raises ``FieldError`` if ns-2
+    cannot simulate the scenario.
     """
     ns2_support.check(scenario)
     rng = np.random.default_rng([scenario.run.seed, run])
@@ -107,10 +108,10 @@ def _words(settings: dict[str, float | int | str]) -> str:
 
 
 def _link(scenario: Scenario, i: int, link: Link) -> list[str]:
-    """The script's lines for both directions of a link.
+    """The script's lines for both directions of a link: queues, random losses and forced drops.
 
-    If only ACKs cross the reverse direction, its queue is unlimited.  If data cross it, it has the
-    same queue as the forward direction.
+    If only ACKs cross the reverse direction, its queue is unlimited and loses nothing.  If data
+    cross it, it has the same queue and random losses as the forward direction.
     """
     bits = link.capacity * scenario.packet_size * 8
     crossing = {group.direction for group in scenario.flows if link in scenario.path(group)}
@@ -165,7 +166,8 @@ def _classes(scenario: Scenario, i: int, link: Link, way: str) -> list[str]:
 
     ns-2 serves the two classes by weighted round robin.  In each round a class with the service
     share s may send 2 s ``turn`` bytes.  The shares are exact if these bytes are at least one
-    packet for each class.  ``turn`` is the smallest number for which this is so.
+    packet (the scenario's largest) for each class.  ``turn`` is the smallest whole number for which
+    this is so at all times.
 
     A larger ``turn`` has a drawback.  If a class may send more bytes per round than its buffer
     holds, it runs out of packets and does not use its share.
@@ -187,7 +189,7 @@ def _classes(scenario: Scenario, i: int, link: Link, way: str) -> list[str]:
 
 
 def _parts(scenario: Scenario, link: Link, way: str) -> Iterator[tuple[float, float]]:
-    """The times, s, at which a Rate-Delay link's service shares change, and the rate class's share.
+    """Yield the times, s, at which a Rate-Delay link's shares change, with the rate class's share.
 
     The shares of the rate class and the delay class are in the ratio k n_R : n_D (equation (5) of
     Podlesny and Williamson). n_R and n_D are the numbers of active long-lived flows in the two

@@ -95,7 +95,8 @@ def _rtts(
     """The mean and the smallest RTT in each interval, and the baseRTT of Vegas flows, s.
 
     Each array is [time, flow].  An RTT is NaN if no ACK gave one in the interval.  The baseRTT is
-    the smallest RTT of the flow up to the end of the interval.
+    the smallest RTT of the flow up to the end of the interval; it is NaN for flows that are not
+    Vegas.
     """
     shape = (edges.size - 1, len(trips))
     mean, least, base = np.full((3, *shape), np.nan)

@@ -30,8 +30,8 @@ class Installation:
     """The version of an installed ns-3, such as ``3.37``, and the compiler options for using it."""
 
     version: str
-    before: tuple[str, ...]  # the sources
-    after: tuple[str, ...]
+    before: tuple[str, ...]  # options that stand before the name of the source file
+    after: tuple[str, ...]  # options that stand after it
 
 
 @functools.cache
@@ -69,8 +69,8 @@ def find() -> Installation | None:
 def program() -> Path:
     """The path of our compiled ns-3 program.  The function compiles it if that was not done before.
 
-    Raises ``EngineMissing`` if ns-3 or the compiler is missing, and ``EngineFailed`` if compiling
-    fails.
+    It is compiled again if its source or the installed ns-3 has changed.  Raises ``EngineMissing``
+    if ns-3 or the compiler is missing, and ``EngineFailed`` if compiling fails.
     """
     ns3 = find()
     if ns3 is None:

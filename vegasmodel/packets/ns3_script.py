@@ -22,9 +22,9 @@ D_MARK = 46 << 2  # type of service of class D: DSCP 46, expedited forwarding
 def script(scenario: Scenario, run: int = 0, *, interval: float, rtts: bool = False) -> str:
     """The input of our ns-3 program for one run of ``scenario``, with the seed of run ``run``.
 
-    The program samples windows and queues every ``interval`` seconds.  With ``rtts`` it records the
-    times at which each packet is sent and each ACK arrives.  Raises ``FieldError`` if ns-3 cannot
-    simulate the scenario.
+    The program samples windows and queues every ``interval`` seconds.  With ``rtts`` it records
+    when each packet is sent and each ACK arrives, but not for short flows that arrive at random.
+    Raises ``FieldError`` if ns-3 cannot simulate the scenario.
     """
     ns3_support.check(scenario)
     rng = np.random.default_rng([scenario.run.seed, run])
@@ -52,8 +52,9 @@ def _line(word: str, *numbers: float) -> str:
 def _link(scenario: Scenario, link: Link, reverse: int, *, shaped: bool) -> str:
     """The line of the ns-3 program's input that describes one direction of a link.
 
-    ``shaped`` is false if only ACKs cross the link in this direction.  The queue is then unlimited,
-    as it is in the package's runs of ns-2.
+    ``reverse`` is 1 for the reverse direction, else 0.  ``shaped`` is false if only ACKs cross the
+    link in this direction.  The queue is then unlimited and loses nothing, as it is in the
+    package's runs of ns-2.
     """
     bits = link.capacity * scenario.packet_size * 8
     limit = int(min(link.buffer, UNLIMITED)) if shaped else UNLIMITED

@@ -205,7 +205,8 @@ def _by_control(
     flows without a partner are considered.  If the scenario and the trace have equally many flows
     of one congestion control, these are paired in the order of their starts.  Reno, NewReno, SACK
     and Tahoe count as one.  The function adds the new pairs to ``found`` and removes their flows
-    from ``free``.
+    from ``free``.  The rule of a pair is ``CONTROL`` if it does not matter which of the scenario's
+    flows is which, because they are alike; otherwise it is ``ORDER``.
     """
     left: dict[str, list[int]] = {}
     for k, member in enumerate(scenario.members):

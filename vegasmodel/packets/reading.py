@@ -36,9 +36,10 @@ _COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\x
 def read(path: str | Path, format: str = "auto") -> Trace:  # noqa: A002 - the option's name
     """Read a trace from a Parquet file of ``Trace.write`` or from a file in one of ``FORMATS``.
 
-    ``format="auto"`` recognises the format from the content. The memory used is bounded, however
-    long the file is. Raises ``TraceError``, a ``FieldError``, if the file cannot be read. The
-    message names the file, the line or byte, and what was expected there.
+    ``format`` is ``parquet``, one of ``FORMATS``, or ``auto``, which recognises the format from the
+    content. The memory used is bounded, however long the file is. Raises ``TraceError``, a
+    ``FieldError``, if the file cannot be read. The message names the file, the place in it if
+    known, and what was expected there. Raises ``FieldError`` for a wrong argument.
     """
     if not isinstance(path, (str, os.PathLike)):
         raise FieldError("path", path, "the name of a trace file")

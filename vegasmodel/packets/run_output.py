@@ -52,11 +52,12 @@ class RoundTrips:
 class Samples:
     """Windows, queues and counters of a run, sampled at equal steps of time.
 
-    The first sample is at the scenario's start, the last one at its end.
+    The first sample is at the scenario's start, the last one at its end.  The last step may be
+    shorter than the others.
     """
 
     time: Floats  # [n]
-    window: Floats  # [n, n_flows] packets
+    window: Floats  # [n, n_flows] packets; NaN for short flows that arrive at random
     flows: Floats  # [n, n_flows, 3] counters as in ``Output.flows``
     queue: Floats  # [n, n_links] waiting packets
     links: Floats  # [n, n_links, 3] counters as in ``Output.links``
@@ -70,8 +71,8 @@ class Output:
     their baseRTT; the times of these packets are negative.
 
     ``flows`` has three counters per flow: the packets acknowledged, retransmitted and sent.
-    ``links`` has three counters per link: the number of waiting packets integrated over time, the
-    packets that left, and the bytes that left.
+    ``links`` has three counters of each link's forward direction: the number of waiting packets
+    integrated over time, the packets that left, and the bytes that left.
     """
 
     flows: Counts
@@ -87,7 +88,7 @@ def read(folder: Path, n_flows: int, n_links: int, origin: float, *, rtts: bool)
 
     ``origin`` is the time on the simulator's clock at which the scenario begins, s.  ``rtts`` says
     whether the run recorded round-trip times.  Raises ``ValueError`` if the run did not reach its
-    end.
+    end, and ``OSError`` if a file is missing.
     """
     flows = Counts(np.full((2, n_flows), np.nan), np.full((2, n_flows, 3), np.nan))
     links = Counts(np.full((2, n_links), np.nan), np.full((2, n_links, 3), np.nan))

@@ -26,8 +26,11 @@ def in_packets_of(pairing: Pairing) -> tuple[Trace, tuple[Assumption, ...]]:
     """The trace with its counts converted to packets of the size that the scenario states.
 
     The conversion keeps the number of bytes. Sizes that differ by no more than headers count as
-    equal. If some flows' packets have another size in the trace than in the scenario, the second
-    result is the assumption ``packet-size``. Its text names up to three of these flows.
+    equal. Counts of queues are converted only if the same factor holds for all flows of the trace.
+
+    If some flows' packets have another size in the trace than in the scenario, the second result is
+    the assumption ``packet-size``. Its text names up to three of these flows. The assumption does
+    not hold if the trace states the sizes. If they are inferred, it is not known whether it holds.
     """
     trace, scenario = pairing.trace, pairing.scenario
     sizes = packet_sizes(trace)

@@ -43,7 +43,7 @@ MAX_METADATA = 8_000_000  # bytes
 MAX_NAME = 500  # characters of a flow's or link's name: an array of names is as wide as the longest
 LARGEST = 1e12  # packets, packets per second or seconds
 KEY = b"vegasmodel.trace"
-# These limits bound the memory that pyarrow allocates for the metadata of a Parquet file. A
+# ``LIMITS`` bounds the memory that pyarrow allocates for the metadata of a Parquet file. A
 # malicious file of a few bytes can claim that its metadata has a list of a million entries. Without
 # limits, pyarrow would allocate memory for all of them before it noticed that the file is too
 # short.
@@ -223,12 +223,14 @@ def make(
 ) -> Trace:
     """Make a trace from plain arrays.
 
-    ``times`` [n] are the ends of the intervals, s. ``variables`` has arrays by name, in the shapes
-    and units of ``VARIABLES``. A variable that is NaN everywhere is left out. The trace may share
-    the memory of the arrays.
+    ``times`` [n] are the ends of the intervals, s. ``flows`` and ``links`` are names. ``variables``
+    has arrays by name, in the shapes and units of ``VARIABLES``. A variable that is NaN everywhere
+    is left out. The trace may share the memory of the arrays. ``Trace`` explains the other
+    arguments.
 
-    Raises ``FieldError``, a ``ValueError``, for a wrong shape, for times that do not increase, and
-    for names of flows or links that are repeated, too long or end with a NUL character.
+    Raises ``FieldError``, a ``ValueError``, for an unknown variable, a wrong shape, times that do
+    not increase, and names of flows or links that are repeated, too long or end with a NUL
+    character.
     """
     import xarray as xr
 
@@ -335,7 +337,10 @@ def scenario_of(path: str | Path) -> str | None:
 
 
 def _about(path: str | Path, metadata: Mapping[bytes, bytes] | None, rows: int) -> dict[str, Any]:
-    """Parse the JSON metadata ``metadata`` of a trace file, and check the types of its values."""
+    """Parse the JSON metadata ``metadata`` of a trace file, and check the types of its values.
+
+    ``rows`` is the file's number of rows.  It is checked, too.  Raises ``TraceError``.
+    """
     raw = (metadata or {}).get(KEY)
     if raw is None or len(raw) > MAX_METADATA:
         raise TraceError(path, "metadata", None if raw is None else len(raw), "a trace's metadata")
@@ -379,6 +384,8 @@ def _columns(path: str | Path, schema: Any, about: dict[str, Any], rows: int) ->
     """Check the Parquet columns of a trace file; return the width of each column, by name.
 
     Each entry of a column is a list with one value per flow or per link. The width is its length.
+    The column ``time``, whose entries are numbers, is checked but not returned. Raises
+    ``TraceError`` if a column has another type or the file has too many values.
     """
     import pyarrow as pa
 

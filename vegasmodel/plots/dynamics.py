@@ -38,8 +38,11 @@ def windows(data: xr.Dataset, *, cycles: int = 5, most: int = 8) -> Figure:
     first, the last and evenly spaced ones between them. The same holds for links.
 
     A second column enlarges the last ``cycles`` cycles, each from one loss to the next, with a line
-    at each loss. It is drawn only if there are more than ``2 * cycles`` losses and the samples are
-    at most half the shortest RTT apart.
+    at each loss. It is drawn only if ``cycles`` is above 0, there are more than ``2 * cycles``
+    losses, and the samples are at most half the shortest RTT apart. Losses less than a round trip
+    apart count as one.
+
+    Raises ``FieldError`` for bad input.
     """
     simulated(data, "data")
     Integer(0).check(cycles, "cycles")
@@ -110,8 +113,9 @@ def _resolves_cycles(data: xr.Dataset) -> bool:
 def _losses(data: xr.Dataset) -> Floats:
     """The times at which flows lose packets; losses close to each other count as one.
 
-    A loss is left out if the previous loss, of any flow, is at most one RTT earlier. The RTT is
-    that of the flow that loses packets now. If several flows do, it is the longest of their RTTs.
+    A loss is left out if the previous loss, of any flow, is at most one RTT earlier, even if that
+    loss is left out, too. The RTT is that of the flow that loses packets now. If several flows do,
+    it is the longest of their RTTs.
     """
     rises = np.diff(data["lost"].values, axis=0) > 0
     rows = np.flatnonzero(rises.any(axis=1))

@@ -36,9 +36,13 @@ def heat(
     """Draw maps side by side with one colour scale; a cell without a value is grey.
 
     ``panels`` are arrays [y, x]. If their name is ``ratio``, they hold ratios of two rates: the
-    colour scale is logarithmic, and its middle is 1. Otherwise they hold shares from 0 to 1, and
-    the middle of the colour scale is one half. On the axes, times are in ms (starting times in s)
-    and capacities in Mbit/s.
+    colour scale is logarithmic, its middle is 1, and it ends at a ratio of at most 100. Otherwise
+    they hold shares from 0 to 1, and the middle of the colour scale is one half. Black lines join
+    points of some equal values (``LINES``). On the axes, times are in ms (starting times in s) and
+    capacities in Mbit/s.
+
+    ``title`` is the title of the figure and ``titles`` those of the panels. ``across`` are the
+    labels of the x axes, ``up`` is the label of the y axis, and ``shown`` that of the colour scale.
     """
     fig = figure(5.2 * len(panels), 4.6)
     fig.suptitle(plain(title), x=0.01, ha="left", fontsize="large")

@@ -78,14 +78,17 @@ def convergence_regions(
 ) -> Figure:
     """Draw the plane of the windows of two Vegas flows: where each grows, holds and shrinks.
 
-    This is figure 6 of Boutremans and Le Boudec. Lines bound the region where each flow holds its
-    window. The region where both flows hold is shaded. It is hatched where the first flow has the
-    greater rate. Arrows show in which direction the windows move.
+    This is like figure 6 of Boutremans and Le Boudec. Lines bound the region where each flow holds
+    its window. The region where both flows hold is shaded. It is hatched where the first flow has
+    the greater rate. Grey lines show where the link is just full and where the rates are equal.
+    ``arrows`` times ``arrows`` points have arrows, which show in which direction the windows move.
 
     ``paths`` are results of ``simulate``; each is drawn as a curve that starts at a circle and ends
     at a square. ``x`` are the flows' over-estimates of baseRTT in seconds. By default they are
-    those of the scenario, or 0 if it gives none. Raises ``ValueError`` unless the scenario has two
-    Vegas flows of one variant on one link.
+    those of the scenario, or 0 if it gives none.
+
+    Raises ``ValueError`` unless the scenario has two Vegas flows of one variant on one link, and
+    ``FieldError`` for another wrong argument.
     """
     plane = _plane(scenario, x)
     Integer(1, 1000).check(arrows, "arrows")

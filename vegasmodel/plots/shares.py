@@ -51,9 +51,10 @@ HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo", "--")
 
 
 def throughput_bars(scenario: Scenario, results: Sequence[Prediction]) -> Figure:
-    """The mean throughput per flow of each flow group, one bar per model.
+    """Draw the mean throughput per flow of each flow group (at most 12), with one bar per model.
 
-    Error bars show the range of throughputs if a model gives one, else two standard errors.
+    Error bars show the range of throughputs if a model gives one, else two standard errors if these
+    are known.  Models without an answer are left out.
     """
     expect(scenario)
     shown = [p for p in _answers(results, "results") if p.applicable]
@@ -144,7 +145,7 @@ def base_rtt_by_arrival(
 def throughput_over_buffer(
     models: Iterable[Prediction], measured: Iterable[Prediction] = ()
 ) -> Figure:
-    """Plot each group's throughput over the buffer of the first link.
+    """Plot each group's throughput, all its flows added up, over the buffer of the first link.
 
     The throughput is drawn as a fraction of this link's capacity. Each of the first four groups has
     a panel, with one curve per model. The predictions should be for scenarios that differ only in
@@ -183,8 +184,10 @@ def class_shares(models: Iterable[Prediction], measured: Iterable[Prediction] = 
     - The lower panel shows the mean throughput of a delay-class flow divided by that of a
       rate-class flow. Podlesny and Williamson call this quotient the relative fairness.
 
-    Filled markers are for scenarios whose first link has a Rate-Delay queue, hollow markers for the
-    other scenarios.
+    Reverse flows and short flows that arrive at random do not count. Filled markers are for
+    scenarios whose first link has a Rate-Delay queue, hollow markers for the other scenarios.
+
+    Raises ``ValueError`` if a class has no flow.
     """
     fig = figure(7.5, 7.0)
     upper, lower = fig.subplots(2, 1, sharex=True)
@@ -256,7 +259,11 @@ def _draw(
     marks: bool = False,
     hollow: bool = False,
 ) -> None:
-    """Draw a curve, or, if ``marks`` is True, markers with error bars from y - se to y + se."""
+    """Draw a curve with markers, or, if ``marks`` is True, only the markers and error bars.
+
+    The error bars reach from y - se to y + se.  There are none if ``se`` is unknown.  The curve has
+    no error bars.
+    """
     if marks:
         bars = None if se is None or not np.any(np.nan_to_num(se)) else np.nan_to_num(se)
         face = "white" if hollow else how.color
@@ -278,9 +285,9 @@ def _rows(result: Prediction, group: int) -> list[int]:
 def _whisker(result: Prediction, rows: Sequence[int]) -> tuple[float, float] | None:
     """The lower and the upper end of the error bar of a group's mean throughput, pkt/s.
 
-    If the model gives a range of throughputs for each flow, the ends are the means of these ranges'
-    ends. Otherwise they are two standard errors below and above the mean throughput. The result is
-    ``None`` if the standard errors are unknown.
+    ``rows`` are the indices of the group's flows. If the model gives a range of throughputs for
+    each flow, the ends are the means of these ranges' ends. Otherwise they are two standard errors
+    below and above the mean throughput. The result is ``None`` if neither is known.
     """
     if result.throughput_range is not None:
         low, high = result.throughput_range[rows].mean(axis=0)

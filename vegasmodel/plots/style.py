@@ -101,6 +101,7 @@ def save(fig: Figure, path: str | Path) -> None:
     """Save the figure in a file, whose suffix gives the format.
 
     If this fails, no incomplete file is left, and an older file of this name stays as it was.
+    Raises ``FieldError`` for a wrong argument, and the errors of matplotlib and of writing a file.
     """
     if not isinstance(fig, Figure):
         raise FieldError("fig", fig, "a figure, as the functions of vegasmodel.plots return")
@@ -155,7 +156,10 @@ def curves(
 
     ``models`` and ``measured`` map a name in the legend to the x values and the y values of a
     curve.  A measurement can also have the error of each y value.  Its error bars then reach from
-    y - error to y + error.
+    y - error to y + error.  ``x`` and ``y`` are the labels of the axes.  With ``log``, the y axis
+    is logarithmic.
+
+    Raises ``FieldError`` if a curve is not two rows of numbers of equal length.
     """
     _check_curves(models, "models")
     _check_curves(measured, "measured")

@@ -24,7 +24,9 @@ def model_errors(errors: Mapping[str, ArrayLike], *, title: str = "") -> Figure:
 
     ``errors`` maps a model's name to its error in each scenario. The error is the NRMSE (normalised
     root mean square error) of the throughputs, as a fraction: 0.05 is drawn as 5 %. NaN means that
-    the model has no answer.
+    the model has no answer. A model without any answer has no row.
+
+    Raises ``FieldError`` if ``errors`` is no such mapping.
     """
     if not isinstance(errors, Mapping):
         raise FieldError("errors", errors, "a mapping from a model's name to its errors")

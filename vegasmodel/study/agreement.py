@@ -31,14 +31,16 @@ class Agreement:
     A start is a choice of start times, first windows and a seed. Starts that lead to nearly the
     same throughputs have the same outcome. ``counts`` is the number of starts per model and
     outcome. ``p`` is the p-value of a chi-squared test for a difference between the models.
+
+    ``counts`` and ``ends`` also have outcomes with few starts, which the test merges.
     """
 
     counts: NDArray[np.intp]  # [2, outcome]
     ends: Floats  # [outcome, flow, 2] least and greatest throughput, pkt/s
-    statistic: float  # chi-squared; 0 where all starts lead to one outcome
-    freedom: int
-    p: float  # NaN, as ``statistic``, if one of the two has no outcome at all
-    alike: float  # share of the common starts with the same outcome in both; NaN: none in common
+    statistic: float  # chi-squared; 0 if only one outcome is left after the merging
+    freedom: int  # degrees of freedom of the test
+    p: float  # NaN, as ``statistic``, if one of the two models answers no start
+    alike: float  # of the starts that both models answer: the share with the same outcome in both
 
     def to_json(self) -> dict[str, Any]:
         """The result as the entry ``agreement`` of the JSON document of the command ``basins``."""
@@ -59,17 +61,19 @@ def agreement(one: Basins, other: Basins, tolerance: float | None = None) -> Agr
     a choice of start times, first windows and a seed.
 
     First, the starts of both models are grouped into common outcomes.  Starts have the same outcome
-    if their throughputs differ by at most ``tolerance``, or if they are linked by a chain of such
-    starts.  ``tolerance`` is a fraction of the mean throughput; by default it is that of ``one``.
+    if no flow's throughput differs by more than ``tolerance``, or if they are linked by a chain of
+    such starts.  ``tolerance`` is a fraction of the mean throughput; by default it is that of
+    ``one``.
 
     Then the outcomes are adapted to the test:
 
     - An outcome is wide if the throughputs of a flow differ in it by more than twice the tolerance.
       Wide outcomes are divided into up to four parts.
-    - Outcomes with too few starts for the test are merged.
+    - For the test only, outcomes with too few starts are merged.
 
-    The test is Pearson's chi-squared test for two samples, which assumes independent starts.  If
-    both models have the same starts, it rejects less often than its significance level says.
+    The test is Pearson's chi-squared test for two samples, which assumes independent starts.  With
+    the same ``seed`` in ``basins``, both models have the same starts.  Chance alone then leads to a
+    small p-value less often than with independent starts.
     """
     from scipy.stats import chi2_contingency
 
@@ -97,11 +101,12 @@ def agreement(one: Basins, other: Basins, tolerance: float | None = None) -> Agr
 
 
 def _parted(rates: Floats, label: NDArray[np.intp], tolerance: float) -> NDArray[np.intp]:
-    """Divide each wide outcome into parts; return the new outcome of each start, [start].
+    """Divide wide outcomes into up to ``BINS`` parts; return the new outcome of each start [start].
 
     ``rates`` [start, flow] are the throughputs, and ``label`` [start] is the outcome of each start
     so far.  An outcome is wide if the throughputs of some flow differ in it by more than
-    ``2 tolerance`` times the mean throughput of all flows and starts.
+    ``2 tolerance`` times the mean throughput of all flows and starts.  It is divided by the
+    throughput of the flow with the greatest difference.  It stays whole if ``_cuts`` finds no cut.
     """
     scale = float(rates[label >= 0].mean()) if np.any(label >= 0) else 1.0
     parted, n = label.copy(), int(label.max(initial=-1)) + 1
@@ -121,9 +126,11 @@ def _parted(rates: Floats, label: NDArray[np.intp], tolerance: float) -> NDArray
 def _cuts(along: Floats, near: float) -> Floats:
     """Where to cut the throughputs ``along`` into at most ``BINS`` parts of about equal counts.
 
-    Starts with nearly the same throughput should stay in one part.  So, near each quantile, the cut
-    lies where the fewest throughputs are within ``near`` of it.  If these are still too many, there
-    is no cut near this quantile.
+    ``along`` [start] are the throughputs of one flow.  Without other conditions, the cuts would lie
+    at the quantiles 1/BINS, 2/BINS and so on.  But starts with nearly the same throughput should
+    stay in one part.  So, near each quantile, the cut lies where the fewest throughputs are within
+    ``near`` of it.  If these are at least half as many as a part should have, there is no cut near
+    this quantile.
     """
     rates, n = np.sort(along), along.size
     middle = 0.5 * (rates[1:] + rates[:-1])
@@ -150,7 +157,7 @@ def _few_together(rates: Floats, label: NDArray[np.intp], least: float) -> NDArr
 
     If all rare outcomes together are still rare, the smallest other outcomes are added to them. All
     these become one outcome, or several if they have many starts. In the latter case outcomes with
-    similar throughputs, ``rates`` [start, flow], are merged.
+    similar throughputs of one flow are merged. ``rates`` [start, flow] are the throughputs.
     """
     size = np.bincount(label[label >= 0])
     few = size * least < EXPECTED
@@ -179,8 +186,8 @@ def _few_together(rates: Floats, label: NDArray[np.intp], least: float) -> NDArr
 def _counts(label: NDArray[np.intp], split: int, n: int) -> NDArray[np.intp]:
     """The number of starts per outcome for each of two models, [2, outcome].
 
-    ``label`` [start] is the index of the outcome of each start. Its first ``split`` entries are the
-    starts of the first model.
+    ``label`` [start] is the index of the outcome of each start, or -1 if there is no answer. Its
+    first ``split`` entries are the starts of the first model. ``n`` is the number of outcomes.
     """
     parts = label[:split], label[split:]
     return np.array([np.bincount(part[part >= 0], minlength=n) for part in parts])

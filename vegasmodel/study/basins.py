@@ -38,7 +38,7 @@ __all__ = [
     "sets",
 ]
 
-TOLERANCE = 0.05  # of a flow's mean throughput
+TOLERANCE = 0.05  # of the mean throughput of all flows and starts
 SURE = 4.0  # standard errors by which means of the same outcome may differ
 
 
@@ -57,7 +57,7 @@ class Outcome:
     share: float  # of the starts that have an answer
     share_se: float  # standard error of that share, binomial
     interval: tuple[float, float]  # 95 % interval of the share (Wilson)
-    example: int  # the start that comes nearest to the mean
+    example: int  # index of the start whose throughputs are nearest to the mean
 
     def to_json(self) -> dict[str, Any]:
         """The outcome as an entry of the list ``outcomes`` in the JSON document of ``basins``."""
@@ -83,7 +83,7 @@ class Basins:
     model: str
     tolerance: float
     starts: tuple[Start, ...]
-    throughput: Floats  # [start, flow] pkt/s; NaN: no answer; 0: active at no time that counts
+    throughput: Floats  # [start, flow] pkt/s; NaN: no answer; 0: never active after the warm-up
     outcome: NDArray[np.intp]  # [start] index into ``outcomes``; -1 where there is no answer
     outcomes: tuple[Outcome, ...]  # most starts first
     reasons: tuple[str, ...]  # why there is no answer, each once
@@ -94,12 +94,15 @@ class Basins:
         return int((self.outcome >= 0).sum())
 
     def __repr__(self) -> str:
-        """One line: the number of outcomes, and each outcome's share of the random starts."""
+        """One line: the number of outcomes, and the shares of starts that lead to the first six."""
         shares = ", ".join(f"{each.share:.3g}" for each in self.outcomes[:6])
         return f"<Basins {self.model}: {len(self.outcomes)} outcomes, shares of starts {shares}>"
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON document of the command ``basins``, without the version number of its format."""
+        """Most of the JSON document of the command ``basins``.
+
+        The command adds the entries ``sets`` and ``against`` and the version number of the format.
+        """
         return {
             "scenario": self.scenario.name,
             "model": self.model,
@@ -147,16 +150,20 @@ def basins(
       longest RTT).
     - Each flow gets a random first window, a whole number of packets from the range ``windows``.
       By default the range begins at 1 and ends at the slowest link's capacity times the longest
-      RTT, divided by the number of flows (rounded up, at least 2).  With ``(0, 0)`` the flows keep
-      their own first windows.  A flow with ``over_estimate = 0`` always keeps its own.
-    - The simulator gets a random seed.
+      RTT, divided by the number of flows (rounded up, at least 2, at most 1,000,000).  With
+      ``(0, 0)`` the flows keep their own first windows.  A flow with ``over_estimate = 0`` always
+      keeps its own.
+    - The simulator gets a random seed and makes one run.  The field ``start_jitter`` has no effect.
 
-    The shares hold for starts drawn in this way, and for no others.
+    A start has no answer if it puts a flow's start after its stop or after the end of the run.  The
+    shares hold for starts drawn in this way, and for no others.
 
     Starts with nearly the same throughputs have the same outcome.  More exactly, two starts are
     linked if no flow's throughput differs by more than ``tolerance`` times the mean throughput of
     all flows and starts.  Starts that are linked, directly or through others, have the same
     outcome.
+
+    ``threads`` is the number of threads of a simulator (by default one per core).
 
     Raises ``FieldError`` for bad input, and ``ExtraMissing`` or ``EngineMissing`` if the model
     needs something that is not installed.
@@ -249,8 +256,8 @@ def linked(features: Floats, tolerance: float, errors: Floats | None = None) -> 
 def outcomes(rates: Floats, outcome: NDArray[np.intp]) -> tuple[Outcome, ...]:
     """Describe each outcome: its mean throughputs, their range, and its share of the starts.
 
-    ``rates`` [start, flow] are the throughputs, pkt/s.  ``outcome`` [start] is the result of
-    ``linked``.
+    ``rates`` [start, flow] are the throughputs, pkt/s.  ``outcome`` [start] is the index of each
+    start's outcome, as ``grouped`` and ``linked`` return it.
     """
     return tuple(_outcome(rates, outcome, i) for i in range(outcome.max(initial=-1) + 1))
 
@@ -270,7 +277,7 @@ def _outcome(rates: Floats, outcome: NDArray[np.intp], i: int) -> Outcome:
 
 
 def sets(scenario: Scenario) -> list[tuple[Prediction, Floats]]:
-    """The predictions of the closed-form models that give a range of rates, not one rate per flow.
+    """The predictions of the closed-form models that give a range of rates for each flow.
 
     For example, if alpha < beta, Vegas may come to rest at any rate in a range.  Each prediction
     comes with an array [flow, 2] of the least and the greatest rate, pkt/s.

@@ -30,9 +30,11 @@ SAME = 1e-3  # difference of ln x below which a crossing lies on a traced curve
 class StabilityBoundary:
     """Where a scenario's equilibrium turns unstable, as curves in the plane of two of its fields.
 
-    On a curve, two characteristic roots are purely imaginary (a Hopf bifurcation).  ``jumps`` are
-    places where stability changes without a Hopf bifurcation; no curve is traced from them.
-    ``units`` are the units of the two fields.
+    On a curve, two characteristic roots are purely imaginary (a Hopf bifurcation).  At a point with
+    ``leading``, no other root has a positive real part, so stability changes there.
+
+    ``jumps`` are places where stability changes without a Hopf bifurcation; no curve is traced from
+    them.  ``units`` are the units of the two fields.
     """
 
     scenario: Scenario
@@ -69,10 +71,14 @@ def stability_boundary(
 ) -> StabilityBoundary:
     """Where the scenario's equilibrium turns unstable, as curves in the plane of two of its fields.
 
-    ``over`` has the ranges of the two fields, ``{name: (low, high)}``. The search scans the range
-    of the first field for three values of the second. It follows each Hopf bifurcation that it
-    finds as a curve in both directions, with at most ``most`` points in each. A boundary that none
-    of the three scans crosses is not found.
+    ``over`` has the ranges of the two fields, ``{name: (low, high)}``, in seconds, packets or
+    packets per second. The search scans the range of the first field for three values of the
+    second. From each Hopf bifurcation that lies on no curve yet, it follows a curve in both
+    directions, with at most ``most`` points in each. A boundary that none of the three scans
+    crosses is not found.
+
+    The equation of a curve is F(i w) = 0 with a real w > 0, where F is the characteristic function
+    (``equilibrium.stability``).
 
     Raises ``FieldError`` for bad input, such as a field of whole numbers or a range that is not
     positive.

@@ -61,7 +61,10 @@ class LimitCycles:
         return int((self.outcome >= 0).sum())
 
     def __repr__(self) -> str:
-        """One line: each steady state's kind, and the share of random starts that lead to it."""
+        """One line: the number of steady states, and the kinds and shares of up to six of them.
+
+        A share is that of the random starts that lead to the steady state.
+        """
         pairs = zip(self.distinct[:6], self.outcomes, strict=False)
         shares = ", ".join(f"{cycle.kind} {each.share:.3g}" for cycle, each in pairs)
         return f"<LimitCycles {self.model}: {len(self.outcomes)}, shares of starts: {shares}>"
@@ -134,8 +137,9 @@ def _table(cycles: tuple[LimitCycle | None, ...], n: int) -> tuple[Floats, Float
     """The throughputs [start, flow], and the features and their standard errors [start, feature].
 
     The function ``linked`` compares steady states by their features.  These are each flow's
-    throughput divided by the mean throughput, the logarithm of the period (0 if there is none), and
-    the index of the kind in ``KINDS``.
+    throughput divided by the mean throughput of all flows and starts, the logarithm of the period
+    (0 if there is none), and the index of the kind in ``KINDS``.  A start without an answer has NaN
+    everywhere.
     """
     rates, spread = np.full((2, len(cycles), n), np.nan)
     more = np.full((len(cycles), 2), np.nan)

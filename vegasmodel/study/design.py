@@ -49,9 +49,11 @@ def design(
     jumps.  In these cases a value is also a solution if the difference is at most the fraction
     ``within`` of the target.  Its ``note`` says why it is not exact.
 
-    The models or simulators in ``verify`` are run at each solution; their results are in
-    ``verified``.  If runs of the scenario differ by chance and it gives no number of runs, ns-2 and
-    ns-3 make at least 3 runs.
+    Each model or simulator in ``verify``, other than ``model`` itself, is evaluated at each
+    solution.  If it takes only whole numbers for the field, it is evaluated at the nearest one, and
+    the ``note`` says so.  ``verified`` holds its value of the target's quantity.  If runs of the
+    scenario differ by chance and it gives no number of runs, ns-2 and ns-3 make at least 3 runs to
+    verify a solution.
 
     With several runs, ``achieved_se`` and ``verified_se`` are the standard errors of the model's
     and the other models' answers (not for ``delay``).  If half the width of an answer's 95 %
@@ -85,7 +87,8 @@ def design(
 def _often(scenario: Scenario, runs: int) -> Scenario:
     """The scenario with ``runs`` runs, but with at least ``MIN_RUNS`` if they differ by chance.
 
-    If the scenario gives a number of runs itself, it is returned unchanged.
+    There is at least one run.  If the scenario gives a number of runs itself, it is returned
+    unchanged.
     """
     if scenario.run.runs is not None:
         return scenario
@@ -98,6 +101,8 @@ def _verified(search: Search, solution: Solution, others: Sequence[str]) -> Solu
 
     ``others`` are the names of the other models. A model's answer is its value of the quantity that
     the target is about, such as a share. The standard error of each answer is added if it is known.
+    The solution's note gets a remark if a model was asked at a rounded value, if it has no answer,
+    or if its standard error makes the solution doubtful.
     """
     figures: dict[str, float | None] = {}
     errors: dict[str, float | None] = {}

@@ -34,6 +34,7 @@ from vegasmodel.scenario import Flow, Link, Run, Scenario
 
 __all__ = ["Field", "find", "known", "put"]
 
+# keys that a study cannot vary
 _NOT_NUMBERS = ("name", "match", "path", "drops", "link", "flow", "run", "queue", "direction")
 _PARTS = {"link": Link, "flow": Flow}
 
@@ -81,7 +82,10 @@ class Field:
         return KINDS[self.plain.kind].unit if isinstance(self.plain, Quantity) else ""
 
     def read(self, text: str, scenario: Scenario) -> Any:
-        """Read a value from text with a unit.  Raises ``FieldError`` if it is not allowed."""
+        """Read a value from text, such as ``20 ms``.  Raises ``FieldError`` if it is not allowed.
+
+        A buffer as a time or in bandwidth-delay products is converted to packets.
+        """
         if isinstance(self.plain, Integer):
             try:
                 value: Any = int(text)
@@ -97,8 +101,8 @@ class Field:
     def size(self, scenario: Scenario) -> float:
         """The packet size, in bytes, with which the field's values are converted to packets.
 
-        A flow's field uses the size of the flow's packets.  The flow's ``access``, and the fields
-        that belong to no flow, use the scenario's packet size.
+        A field of flows uses the packet size of the first group to which it belongs.  The flows'
+        ``access``, and the fields that belong to no flow, use the scenario's packet size.
         """
         if self.part == "flow" and self.key != "access":
             return scenario.size_of(scenario.flows[self.indices[0]])
@@ -136,8 +140,8 @@ class Field:
 def find(scenario: Scenario, name: str, where: str = "field") -> Field:
     """The field called ``name``.
 
-    Raises ``FieldError`` if there is none; the error suggests the most similar field.  ``where`` is
-    the argument of the caller that the error names as wrong.
+    Raises ``FieldError`` if there is none; the error suggests a similar field if it finds one.
+    ``where`` is the argument of the caller that the error names as wrong.
     """
     for field in _all(scenario):
         if isinstance(name, str) and field.name == name:
@@ -205,6 +209,8 @@ def _fields(
 
 def put(scenario: Scenario, values: Mapping[Field, Any]) -> Scenario:
     """A copy of the scenario in which these fields have these values.
+
+    If a group has alpha = beta, and ``values`` changes only its alpha, its beta changes with it.
 
     Raises ``FieldError`` if the values contradict one another, such as alpha above beta.
     """

@@ -30,7 +30,7 @@ MAX_VALUES = 10_000_000  # values of one field
 DIGITS = 12  # significant digits of a grid's values, to avoid 0.060000000000000005
 FORMS = "START:STOP:STEP, a list a,b,c, or (with draw) a range LOW..HIGH"
 
-Block = tuple[slice, ...]  # of each dimension
+Block = tuple[slice, ...]  # the block's part of each dimension of the grid
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class Grid:
     """The points of a sweep: a scenario, and the values that its fields take (``axes``).
 
     By default the points are all combinations of the values.  If ``draw`` is given, it is the
-    number of points, and they are random.
+    number of points, and they are drawn at random with ``seed``.
     """
 
     scenario: Scenario
@@ -102,7 +102,10 @@ class Grid:
         return tuple(shape)
 
     def blocks(self, chunks: tuple[int, ...]) -> Iterator[Block]:
-        """Yield the blocks of the grid. ``chunks`` is their shape; the last ones may be smaller."""
+        """Yield the blocks of the grid.
+
+        ``chunks`` is their shape.  The last block along a dimension may be smaller.
+        """
         starts = [range(0, n, step) for n, step in zip(self.shape, chunks, strict=True)]
         for corner in itertools.product(*starts):
             yield tuple(
@@ -131,8 +134,11 @@ def make(
     """Make the grid of a sweep from the values of its fields.
 
     ``over`` is a list of texts ``FIELD=VALUES``, or a mapping from field to values.  If ``draw`` is
-    given, it is the number of points, and they are drawn at random with ``seed``.  Raises
-    ``FieldError`` for an unknown field, bad values, or more points than ``MAX_POINTS``.
+    given, it is the number of points, and they are drawn at random with ``seed``.  Every field then
+    needs a range ``LOW..HIGH`` as its values.  Without ``draw``, no field may have such a range.
+
+    Raises ``FieldError`` for an unknown field, a field given twice, bad values, or more points than
+    ``MAX_POINTS``.
     """
     expect(scenario)
     over = over if isinstance(over, Mapping) else listed(over, "over", "texts FIELD=VALUES")
@@ -211,8 +217,8 @@ def _stepped(scenario: Scenario, field: Field, parts: list[str], text: str) -> N
 def _step(scenario: Scenario, field: Field, text: str) -> float:
     """Read the step of a range of values written as ``START:STOP:STEP``.
 
-    Raises ``FieldError`` unless the step is above 0. The step of a whole number or of a buffer must
-    also be a value that the field accepts.
+    Raises ``FieldError`` unless the step is a finite number above 0. The step of a field of whole
+    numbers or of a buffer must also be a value that the field accepts.
     """
     from vegasmodel.fields.units import parse
 

@@ -32,12 +32,13 @@ class Panel:
     scenario: str  # the file's text
     over: tuple[str, str]  # as ``sweep`` takes them
     model: str
-    figure: tuple[str, str]  # "share" of a flow, or "ratio" of a pair of groups
+    figure: tuple[str, str]  # ("share", FLOW) or ("ratio", "GROUP/GROUP")
 
     def values(self, progress: Callable[[int, int], None] | None = None) -> xarray.DataArray:
-        """The share or ratio that the map shows, at each point [y, x].
+        """Run the sweep of this panel; return the share or ratio at each point [y, x].
 
-        It is NaN if the model has no answer at the point.
+        The share or ratio is NaN if the model has no answer at the point.  ``progress`` is
+        explained in ``sweep``.
         """
         scenario = Scenario.from_toml(self.scenario)
         data = sweep(scenario, list(self.over), self.model, progress=progress)
@@ -50,7 +51,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Map:
-    """A map: a question, two panels that answer it, and a text on how to read them."""
+    """A map: a title, two panels, and a text on how to read them (``reading``)."""
 
     name: str
     title: str

@@ -16,10 +16,12 @@ PACE = 30.0  # s between lines where there is no terminal
 
 @contextmanager
 def meter(file: IO[str] | None = None) -> Iterator[Callable[[int, int], None]]:
-    """Yield a function ``report(done, total)`` that writes the progress of a sweep to ``file``.
+    """Yield a function ``report(done, total)``, by which a sweep reports its progress to the user.
 
-    ``done`` is the number of points computed so far, and ``total`` the number of all points.
-    ``file`` is standard error by default.
+    ``done`` is the number of points computed so far, and ``total`` the number of all points.  The
+    progress is shown in ``file``, by default standard error.  A terminal shows one line, which is
+    updated four times a second and removed at the end.  Any other file gets a new line at most
+    every ``PACE`` seconds.
     """
     out = file or sys.stderr
     if not out.isatty():
@@ -42,7 +44,7 @@ def meter(file: IO[str] | None = None) -> Iterator[Callable[[int, int], None]]:
 
 
 class _Lines:
-    """The progress of a sweep: counts finished points, and writes lines to ``out``.
+    """The progress of a sweep, as it was last reported; may write it to ``out`` as lines of text.
 
     If ``out`` is ``None``, nothing is written.
     """
@@ -56,7 +58,8 @@ class _Lines:
     def __call__(self, done: int, total: int) -> None:
         """Store that ``done`` of ``total`` points are computed.
 
-        Write this to ``out`` if at least ``PACE`` seconds have passed since the last line.
+        Write this to ``out`` if at least ``PACE`` seconds have passed since the last line (or since
+        the start), unless all points are computed.
         """
         now = time.monotonic()
         if self.before is None:
@@ -72,7 +75,7 @@ class _Lines:
     def line(self) -> str:
         """The progress as text: points done, points per second, time left.
 
-        It is empty until this run has computed a point and a second has passed.
+        It is empty until this run has computed a point and ``PATIENCE`` seconds have passed.
         """
         seconds = time.monotonic() - self.began
         if self.before is None or seconds < PATIENCE or self.done == self.before:

@@ -65,7 +65,7 @@ DERIVED = ("throughput_bps", "share", "queueing_delay")  # computed from the oth
 class Points:
     """Points of a study: one scenario with different values of some of its fields.
 
-    ``columns`` holds one array per field, with the field's value at each point.
+    ``columns`` holds one array [point] per field, with the field's value at each point.
     """
 
     scenario: Scenario
@@ -113,12 +113,13 @@ class Points:
 class Figures:
     """A model's results at each point of a study; NaN where the model does not give one.
 
-    Rates are in pkt/s, times in seconds.
+    Rates are in pkt/s, times in seconds.  The arrays down to ``loss_rate`` are [point, flow], with
+    flows in the order of ``Points.flows``.
     """
 
-    throughput: Floats  # [point, flow], flows in the order of ``Points.flows``
+    throughput: Floats
     throughput_bps: Floats  # the same in bits per second
-    throughput_se: Floats
+    throughput_se: Floats  # its standard error over runs
     share: Floats  # one flow's share of all bytes delivered
     rtt_mean: Floats
     base_rtt: Floats
@@ -145,10 +146,10 @@ def check_model(model: str, field: str = "model") -> None:
 
 
 def ready(*models: str) -> None:
-    """Check, before a long computation, that all these models and simulators can be used.
+    """Check before a long computation that the models exist, and that ns-2 and ns-3 are installed.
 
-    Raises ``FieldError`` for an unknown name, and ``EngineMissing`` if a simulator is not
-    installed.
+    Raises ``FieldError`` for an unknown name, and ``EngineMissing`` if ns-2 or ns-3 is among
+    ``models`` and is not installed.
     """
     for model in models:
         check_model(model)
@@ -198,10 +199,13 @@ def predictions(
     An entry of ``scenarios`` may be a text that says why there is no such scenario.  This text is
     returned as the reason.
 
-    With ``brief``, packet-level simulators record no round-trip times, which saves time.
+    ``threads`` is the number of threads of a simulator; by default there is one per core.
+
+    With ``brief``, ns-2 and ns-3 save time: they record no round-trip times, and sample windows and
+    queues only at the start and at the end of a run.
 
     Only ``rounds`` uses the function ``enough``.  From the second run on, ``rounds`` calls it with
-    one prediction for each run so far.  It returns True if no further run is needed.
+    one prediction for each run so far.  ``enough`` returns True if no further run is needed.
     """
     beside = predictor.workers(threads)
     ask: Callable[[Scenario], Prediction]
@@ -245,7 +249,11 @@ def _blank(points: Points, n: int) -> dict[str, Any]:
 
 
 def collected(points: Points, found: Sequence[Prediction | tuple[int, str]]) -> Figures:
-    """Collect the predictions at all points in arrays."""
+    """Collect the predictions at all points in arrays.
+
+    ``found`` [point] is the result of ``predictions``.  If ``points.by_group``, the results of the
+    flows of a group are replaced by their mean.
+    """
     table, reasons = _blank(points, len(found)), [""] * len(found)
     for i, answer in enumerate(found):
         if isinstance(answer, tuple):
@@ -313,7 +321,8 @@ def _of_arrays(
     - ``bits``: the size of each flow's packets, in bits.
     - ``active``: the fraction of the measured time in which each flow is active.
     - ``capacity`` [point]: the link's capacity in pkt/s.
-    - ``bad`` [point]: True at points without an answer.
+    - ``bad`` [point]: True at points without an answer.  All their results become NaN.  Their
+      status becomes ``NO_ANSWER`` unless ``known`` gives another one than ``OK``.
     - ``why``: the reason why these points have no answer.
 
     ``bits`` and ``active`` are arrays [point, flow].  An array with one row holds for all points.
@@ -341,8 +350,8 @@ def _of_arrays(
 def columns(points: Points) -> dict[str, NDArray[Any]] | None:
     """The values of the varied fields at all points, as input of the model ``minicycle``.
 
-    The result maps each field's key, such as ``rtt``, to an array.  If only ``alpha`` varies and
-    the scenario has beta = alpha, ``beta`` gets the values of ``alpha``.
+    The result maps each field's key, such as ``rtt``, to an array.  If ``alpha`` varies without
+    ``beta``, and all Vegas groups have beta = alpha, ``beta`` gets the values of ``alpha``.
 
     Returns ``None`` if the model cannot compute all points at once.
     """
@@ -470,10 +479,11 @@ def _fluid(points: Points, scenarios: Sequence[Scenario | str], threads: int | N
 
 
 def _stands(points: Points, values: dict[str, Any], i: int) -> bool:
-    """Whether point ``i`` differs from the original scenario only in the parameters ``values``.
+    """Whether point ``i`` has the parameters ``values``, and otherwise the original link.
 
     A change of one parameter may also change another: a buffer of ``"1 BDP"`` changes with the RTT.
-    Such points cannot be computed together as arrays.
+    Such points cannot be computed together as arrays.  Returns False, too, if the values at the
+    point contradict one another.
     """
     try:
         made, base = points.at(i), points.scenario
@@ -497,8 +507,9 @@ def _allowed(points: Points, values: dict[str, Any]) -> NDArray[np.bool_]:
 
     In each Vegas group, alpha must be at most beta.
 
-    Each flow's RTT must be at least the time that its packet and the ACK need for transmission.  If
-    the scenario gives the link's delay, the RTT must be at least this time plus twice the delay.
+    Each flow's RTT must be at least the time that its packet and the ACK need for transmission on
+    the link and on the two access links.  If the scenario gives the link's delay, the RTT must be
+    at least this time plus twice the delay.
     """
     scenario, n = points.scenario, len(points)
     good = np.ones(n, np.bool_)

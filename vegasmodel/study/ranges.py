@@ -30,7 +30,10 @@ FRACTIONS = {  # ends of the range, and whether it is logarithmic
 
 @dataclass(frozen=True)
 class Range:
-    """A range from ``low`` to ``high``; if ``log``, values are spread over it at equal ratios."""
+    """A range from ``low`` to ``high``.
+
+    Values are spread over it in equal steps or, if ``log``, with equal ratios.
+    """
 
     low: float
     high: float
@@ -59,6 +62,9 @@ class Range:
 
 def of_field(scenario: Scenario, field: Field, between: tuple[float, float] | None = None) -> Range:
     """The range in which ``design`` searches for the field's value: ``between``, or a default.
+
+    ``between`` holds two numbers in the field's unit. Its range is logarithmic if the upper end is
+    more than ten times the lower one, and the lower one is positive.
 
     Raises ``FieldError`` if ``between`` is not a valid range, or if it is missing and the field has
     no default range.

@@ -53,8 +53,9 @@ def standard_error(aim: Target, found: Prediction | None) -> float | None:
 
         se^2 = (n - 1)/n * sum_k (T_k - mean(T))^2
 
-    Returns ``None`` if there is no such error: for example, if there is only one run, or if the
-    quantity is a delay, which is not computed from throughputs.
+    Returns ``None`` if there is no such error: for example, if ``found`` does not have the
+    throughputs of at least two runs, or if the quantity is a delay, which is not computed from
+    throughputs.
     """
     rates = run_rates(found)
     n = len(rates)
@@ -70,8 +71,8 @@ def standard_error(aim: Target, found: Prediction | None) -> float | None:
 def _with_rates(found: Prediction, rates: Floats) -> Prediction:
     """A copy of the prediction with the throughputs ``rates`` [flow], in pkt/s.
 
-    For each flow, the number of delivered packets changes in proportion to the throughput. The
-    time in which the flow is active does not change.
+    If the prediction has the number of packets that each flow delivered, this number changes in
+    proportion to the throughput. The utilization is computed anew from the throughputs.
     """
     packets, mean = found.delivered, np.asarray(found.throughput)
     if packets is not None:

@@ -40,15 +40,15 @@ from vegasmodel.study.targets import Target
 __all__ = ["Search", "counted"]
 
 EXACT = 1e-6  # of the target
-SCAN = {
+SCAN = {  # values tried first; with other models SCAN_POINTS
     "rounds": 13,
     "fluid": 33,
     **dict.fromkeys(comparison.ENGINES, 9),
-}  # else SCAN_POINTS
+}
 SCAN_POINTS = 65
-TURNS = 4  # times that values around turns are refined
+TURNS = 4  # times that more values are tried around turns (not for ``rounds``: once)
 COUNTED = ("buffer", "max_window", "initial_window")  # packets, which simulators count as whole
-ERROR_PROBABILITY = 1e-2  # of the wrong side of the target, at which there are enough random runs
+ERROR_PROBABILITY = 1e-2  # significance level of the test in ``_sided``
 THRESHOLDS = ("alpha", "beta", "gamma")
 
 
@@ -56,7 +56,7 @@ class Search:
     """A search for the values of a field with which a model meets a target.
 
     It keeps every value that was tried (``x``), and the model's answer at this value minus the
-    target (``y``).
+    target (``y``; NaN if there is no answer).  ``x`` is sorted.
     """
 
     def __init__(
@@ -64,21 +64,22 @@ class Search:
     ) -> None:
         self.scenario, self.field, self.aim, self.model = scenario, where, aim, model
         self.within, self.range = within, span
-        self.whole = counted(scenario, where, model)
+        self.whole = counted(scenario, where, model)  # whether only whole numbers are tried
         if self.whole and math.ceil(span.low) > math.floor(span.high):
             ends = f"{span.low:g}:{span.high:g}"
             raise FieldError("between", ends, f"a range with a whole number, for {model}")
         self.x: Floats = np.empty(0)
         self.y: Floats = np.empty(0)  # achieved - wanted
         self.rough: set[float] = set()  # values at which only the side of the target is known
-        self.made: dict[float, Prediction] = {}  # the simulator's answers
+        self.made: dict[float, Prediction] = {}  # by value; only of simulators
         self.reasons: dict[str, int] = {}  # why there is no answer, and at how many values
 
     def miss(self, x: NDArray[Any], *, whole: bool = False) -> Floats:
         """The model's answer minus the target, at each value of the field in ``x``.
 
-        The model is evaluated only at values that were not tried before.  ``whole`` is explained in
-        ``_ask``.
+        The model is evaluated only at values that were not tried before; these are added to
+        ``self.x`` and ``self.y``.  With ``whole``, the simulator ``rounds`` makes all runs
+        (``_ask``).
         """
         flat = np.ravel(np.asarray(x, dtype=np.float64))
         new, place = np.unique(flat, return_inverse=True)
@@ -99,6 +100,8 @@ class Search:
         The simulator ``rounds`` may make several runs for a value, and its answer is their mean. By
         default it stops once the runs show whether the mean lies above or below the target. With
         ``whole``, it makes all runs.
+
+        Predictions and reasons for missing answers are kept in ``self.made`` and ``self.reasons``.
         """
         found, made = answered(self._points(x), self.model, None if whole else self._sided)
         self.made |= {value: one for value, one in zip(x.tolist(), made, strict=False) if one}
@@ -113,10 +116,10 @@ class Search:
         return points.Points(self.scenario, (self.field,), (column,))
 
     def _sided(self, runs: Sequence[Prediction]) -> bool:
-        """Whether these runs show if the mean lies above or below the target (Student's t-test).
+        """Whether these runs show on which side of the target the mean lies (Student's t-test).
 
         ``runs`` holds one prediction for each run, all for the same value of the field. If the runs
-        show it, the value is added to ``rough``, the values at which not all runs were made.
+        show it, no more runs are made, and the value is added to ``self.rough``.
         """
         from scipy.special import stdtrit
 
@@ -131,11 +134,11 @@ class Search:
         return sure
 
     def _settle(self) -> bool:
-        """Make the missing runs of ``rounds`` at each value that may be a solution.
+        """Make all runs of ``rounds`` at each value that may be a solution.
 
-        At some values it made only a few runs, because they showed on which side of the target the
-        mean lies. A solution needs the mean of all runs. Returns whether runs were missing at any
-        value.
+        At some values ``rounds`` made only a few runs, because they showed on which side of the
+        target the mean lies. A solution needs the mean of all runs. Returns whether any of the
+        values had too few runs.
         """
         ends = [i for pair in self._met() for i in pair]
         ends += [self._nearer(*pair) for pair in self._crossings()]
@@ -148,8 +151,8 @@ class Search:
     def solutions(self) -> tuple[list[Solution], list[str]]:
         """Find the solutions in the range; return them in the order of their values, and notes.
 
-        A note tells of a jump: the answers at two neighbouring values lie on different sides of the
-        target, and neither is near enough to the target to be a solution.
+        A note tells of a jump without a solution: the answers at two neighbouring values lie on
+        different sides of the target, and neither is near enough to it to be a solution.
         """
         self.miss(self.range.values(SCAN.get(self.model, SCAN_POINTS), self.whole))
         if self.model not in comparison.ENGINES:
@@ -199,8 +202,9 @@ class Search:
     def _turns(self) -> Floats:
         """New values to try where the model's answer comes near the target without crossing it.
 
-        In such a place, a tried value has an answer at least as near to the target as the answers
-        at its two neighbours. The new values lie between this value and its neighbours, because the
+        In such a place, the answers at three neighbouring values lie on the same side of the
+        target. The middle one is at least as near to the target as the other two, and nearer than
+        one of them. The new values lie between the middle value and its neighbours, because the
         answer may reach the target there.
         """
         x, y = self.x, self.y
@@ -218,7 +222,8 @@ class Search:
         At first, the tried numbers have gaps between them. Each gap over which the answer crosses
         the target is narrowed in steps. In each step the model is evaluated at two numbers inside
         the gap. In the first step, interpolation estimates the place of the crossing, and the two
-        numbers are those beside it. In later steps, they divide the gap into thirds.
+        numbers are the whole numbers beside this place. In later steps, they divide the gap into
+        thirds.
         """
         guessed = False
         while gaps := [(a, b) for a, b in self._crossings() if self.x[b] - self.x[a] > 1]:
@@ -258,11 +263,12 @@ class Search:
         self.miss(np.concatenate([root.x[good], *(end[good] for end in root.bracket)]))
 
     def _solution(self, low: int, high: int) -> Solution:
-        """One solution for a row of tried values, number ``low`` to ``high``, that meet the target.
+        """One solution for successive tried values that all meet the target.
 
-        It has the value of the field whose answer is nearest to the target. If the row spans a wide
-        interval, the solution also has this interval and a note. It then has the scenario's own
-        value of the field, if this value is in the row.
+        ``low`` and ``high`` are the indices of the first and the last of these values. The solution
+        has the value whose answer is nearest to the target. If the values span a wide interval, the
+        solution also has this interval and a note. It then has the scenario's own value of the
+        field, if this is one of the values.
         """
         inside = range(low, high + 1)
         own = self.field.of(self.scenario)
@@ -289,7 +295,8 @@ class Search:
         """A list with a note if ``runs`` runs are too few to tell whether the target is met.
 
         They are too few if the 95 % confidence interval is too wide: half its width is more than
-        ``self.within`` times the target. ``error`` is the standard error of the target's quantity.
+        ``self.within`` times the target. ``error`` is the standard error of the target's quantity,
+        and ``model`` the name of the model for the note.
 
         The list is empty if the runs suffice, or if ``error`` is ``None``.
         """
@@ -346,9 +353,12 @@ class Search:
 def counted(scenario: Scenario, where: Field, model: str) -> bool:
     """Whether ``design`` tries only whole numbers for the field with this model.
 
-    A number of flows and a first window are always whole.  A buffer and a largest window are whole
-    if the model simulates whole packets.  Thresholds of Vegas are whole if, in addition, the flow's
-    TCP implementation compares them with a rounded backlog.
+    A first window is always whole, and so is a field whose rule asks for whole numbers, such as a
+    number of flows.
+
+    Other fields can be whole only if the model is a simulator (``fluid`` only if some flow has
+    another variant than ``paper``).  A buffer and a largest window then are.  Thresholds of Vegas
+    then are if the TCP implementation of a flow compares them with a rounded backlog.
     """
     if isinstance(where.plain, Integer) or where.key == "initial_window":
         return True

@@ -14,18 +14,21 @@ __all__ = ["Design", "Solution"]
 
 @dataclass(frozen=True)
 class Solution:
-    """A value of the field that meets the target, and the models' answers with this value."""
+    """A value of the field that meets the target, and the models' answers with this value.
+
+    An answer is a model's value of the target's quantity, such as a share.
+    """
 
     value: float
     unit: str
     achieved: float  # by the model, at exactly this value
-    exact: bool  # the target is met to 1e-6 of it
+    exact: bool  # whether ``achieved`` differs from the target by at most 1e-6 of the target
     scenario: Scenario  # the scenario with this value
     achieved_se: float | None = None  # standard error over the runs, if they are random
-    verified: dict[str, float | None] = field(default_factory=dict)
+    verified: dict[str, float | None] = field(default_factory=dict)  # by the other models
     verified_se: dict[str, float | None] = field(default_factory=dict)
     note: str = ""
-    interval: tuple[float, float] | None = None  # every value scanned in it meets the target
+    interval: tuple[float, float] | None = None  # every value tried in it meets the target
 
     def to_json(self) -> dict[str, Any]:
         """The solution as an entry of the list ``solutions`` in the JSON document of ``design``."""
@@ -44,7 +47,11 @@ class Solution:
 
 @dataclass(frozen=True, repr=False)
 class Design:
-    """All values of a field that were found to meet a target; if there is none, the reason."""
+    """All values of a field that were found to meet a target; if there is none, the reason.
+
+    ``wanted`` is the target's value, and ``scanned`` the range that was searched.  ``notes`` tell
+    where else the model's answer jumps across the target.
+    """
 
     field: str
     target: str
@@ -61,7 +68,10 @@ class Design:
         return ("none", "one", "several")[min(len(self.solutions), 2)]
 
     def __repr__(self) -> str:
-        """One line: the field, the target, the model, and the values that meet the target."""
+        """One line: the field, the target, the model, and up to six values that meet the target.
+
+        If there is no such value, the line says why.
+        """
         values = [f"{each.value:.6g} {each.unit}".strip() for each in self.solutions[:6]]
         more = ["..."] if len(self.solutions) > 6 else []
         said = ", ".join(values + more) or f"no value; {self.reason}"
@@ -86,7 +96,10 @@ class Design:
         return html_table(f"{title}: {notes}" if notes else title, columns, rows)
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON document of the command ``design``, without the version number of its format."""
+        """The JSON document of the command ``design``.
+
+        The command adds the scenario's name and the version number of the format.
+        """
         return {
             "field": self.field,
             "target": self.target,

@@ -1,4 +1,4 @@
-"""Draws random starts of a scenario: a start time and a first window for each flow."""
+"""Draws random starts of a scenario: a start time and a first window for each flow, and a seed."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class Start:
     """One start of a scenario: each flow's start time and first window, and the seed of the run."""
 
     times: tuple[float, ...]  # s
-    windows: tuple[int | None, ...]  # packets; None: the model's own
+    windows: tuple[int | None, ...]  # packets; None: the scenario's own
     seed: int
 
     def of(self, scenario: Scenario) -> Scenario:
         """A copy of the scenario with the start times, first windows and seed of this start.
 
-        The copy has one run.  Each of its flows is a group of its own, because each has its own
-        start time.  Raises ``FieldError`` if a flow would start after its stop or after the end of
-        the run.
+        The copy has one run and no ``start_jitter``.  Each of its flows is a group of its own,
+        because each has its own start time.  Raises ``FieldError`` if a flow would start after its
+        stop or after the end of the run.
         """
         groups = []
         given = zip(scenario.members, self.times, self.windows, strict=True)
@@ -62,8 +62,9 @@ class Starts:
     def draw(self, scenario: Scenario, n: int, seed: int) -> list[Start]:
         """Draw ``n`` random starts: each has start times, first windows and a seed.
 
-        The same ``seed`` gives the same starts; a larger ``n`` only adds starts at the end.  Raises
-        ``FieldError`` if ``n`` is out of range.
+        A flow with ``over_estimate = 0`` keeps its own first window.  The same ``seed`` gives the
+        same starts; a larger ``n`` only adds starts at the end.  Raises ``FieldError`` if ``n`` or
+        ``seed`` is out of range.
         """
         Integer(1, MAX_STARTS).check(n, "starts")
         Integer(0, 2**31 - 1).check(seed, "seed")

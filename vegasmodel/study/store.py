@@ -91,8 +91,11 @@ def opened(path: Path, layout: Layout, chunks: tuple[int, ...]) -> Iterator[Stor
     The folder is created if it does not exist.  Raises ``FieldError`` in these cases:
 
     - ``path`` exists and is not a stored sweep.
-    - The stored sweep has another scenario, other points or another model.
+    - The stored sweep has another scenario, other points, another model or other variables, or
+      another version of this package wrote it.
     - Another process is writing to it.
+
+    Raises ``OSError`` if the folder cannot be created.
     """
     import zarr
 
@@ -123,6 +126,8 @@ def _make(path: Path, layout: Layout, chunks: tuple[int, ...]) -> None:
 
     All files are first written to a temporary folder beside ``path``.  At the end this folder is
     renamed to ``path``.  So a process that is killed leaves no incomplete store at ``path``.
+
+    Raises ``FieldError`` if ``path`` exists and is no store.
     """
     if path.exists():
         if not (path / "zarr.json").is_file():

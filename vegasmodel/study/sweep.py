@@ -83,7 +83,9 @@ def sweep(
 
     - ``over``: the fields that vary, and the values of each.  This is a mapping such as
       ``{"link.buffer": [5, 10, 20]}`` or ``{"flow.rtt": "20ms:200ms:20ms"}``, or a list of texts
-      ``FIELD=START:STOP:STEP`` or ``FIELD=a,b,c``.  The grid has all combinations of the values.
+      ``FIELD=START:STOP:STEP`` or ``FIELD=a,b,c``.  Plain numbers, as in the first example, are in
+      seconds, packets or packets per second.  The grid has all combinations of the values.
+    - ``model``: a model of ``predict``, or the packet-level simulator ``ns2`` or ``ns3``.
     - ``draw``: the number of random points that replace the grid.  Each field then has a range
       ``LOW..HIGH`` instead of its values.  The points are drawn uniformly, with the random seed
       ``seed``.  They lie along one dimension, ``point``.
@@ -93,10 +95,10 @@ def sweep(
       All other models use threads instead.  A script that asks for more than one process must call
       ``sweep`` under ``if __name__ == "__main__"``.
     - ``engine``: ``"local"`` computes on this machine.  ``"dask"`` (needs the extra ``dask``)
-      computes on the Dask cluster at the address ``scheduler``; without an address, a cluster is
-      started on this machine.
-    - ``progress``: a function that is called with the number of finished points and the number of
-      all points.
+      computes on the Dask cluster at the address ``scheduler``, and ignores ``processes``.  Without
+      an address, a cluster is started on this machine.
+    - ``progress``: a function that is called at the start and after each block, with the number of
+      finished points and the number of all points.
 
     The dataset has variables such as ``throughput`` and ``share``, with the dimension ``flow``.
     Its variable ``status`` is 0 at a point with an answer.  At any other point ``status`` says why
@@ -170,7 +172,10 @@ def _computed(
     processes: int,
     progress: Progress | None,
 ) -> Iterator[tuple[Block, Figures]]:
-    """Compute the blocks of a sweep; yield each block with its results as soon as it is ready."""
+    """Compute the blocks of a sweep; yield each block with its results as soon as it is ready.
+
+    ``blocks`` are those still to compute; ``progress`` counts the others as done.
+    """
     done = space.size - sum(_size(block) for block in blocks)
     if progress is not None:
         progress(done, space.size)
@@ -250,8 +255,8 @@ def _layout(space: Grid, model: str) -> Layout:
 def _summary(values: NDArray[Any]) -> list[Any]:
     """Summarise the values of a field as a list, for the attributes of a sweep's dataset.
 
-    Up to 1000 values are listed in full.  If there are more, the list has the first and the last
-    value, the number of values and a hash of all of them.
+    Up to 1000 values are listed in full, as text.  If there are more, the list has the first and
+    the last value, the number of values and a hash of all of them.
     """
     import hashlib
 

@@ -1,8 +1,8 @@
 """How throughputs of a closed form depend on a scenario's fields; how uncertain their ratios are.
 
 The slope d ln(throughput)/d(field) is a finite difference of the model's answers. It is computed
-with a step of the field's value, and again with half that step. If the two results differ clearly,
-the slope may jump near the scenario's value. The result's ``smooth`` is then False.
+with a step of the field's value, and again with half that step; the second result is returned. If
+the two differ clearly, the slope may jump near the scenario's value. ``smooth`` is then False.
 
 Let the fields have independent errors with the standard deviations u_k. Then, to first order, the
 logarithm of the ratio of two groups' throughputs has the variance
@@ -34,7 +34,7 @@ __all__ = ["Sensitivity", "Uncertainty", "sensitivity", "uncertainty"]
 
 STEP = 2e-3  # part of the value, or of the standard deviation if that is larger
 SMOOTH = 1e-3  # relative difference of the slopes with two steps that is allowed
-ZERO = 1e-3  # scale of a field whose value is 0, in its unit
+ZERO = 1e-3  # what ``STEP`` is a part of in ``sensitivity`` if the field's value is 0; in its unit
 SHORT = {"rtt": "flow", "over_estimate": "flow", "capacity": "link"}
 
 
@@ -43,7 +43,8 @@ class _Input:
     """One field, or several fields that have the same random error.
 
     If ``share`` is True, the error is a fraction of each field's value.  Otherwise it is an amount
-    in the fields' unit.  ``sd`` is the standard deviation of this fraction or amount.
+    in the fields' unit.  ``sd`` is the standard deviation of this fraction or amount.  In
+    ``sensitivity`` there is no error, and ``sd`` only sets the size of the step.
     """
 
     name: str
@@ -146,8 +147,11 @@ def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float
     both mean a fraction of the field's value.  ``"2 ms"`` is an amount.
 
     The key ``rtt`` stands for the RTTs of all groups, which then share one error.  In the same way,
-    ``over_estimate`` stands for this field of all groups that have it, and ``capacity`` for the
-    capacities of all links.  The errors of different keys are independent.
+    ``over_estimate`` stands for this field of all Vegas groups, and ``capacity`` for the capacities
+    of all links.  The errors of different keys are independent.
+
+    The standard deviations of the ratios follow from equation (10) of JCGM 100:2008, to first order
+    in the errors.
 
     Raises ``FieldError`` for a deviation that is not above 0, and in the same cases as
     ``sensitivity``.

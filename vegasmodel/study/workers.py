@@ -30,7 +30,7 @@ from vegasmodel.support import extras
 __all__ = ["ENGINES", "check", "each", "pool"]
 
 ENGINES = ("local", "dask")
-AHEAD = 2  # blocks per worker that are submitted ahead
+AHEAD = 2  # unfinished blocks per worker; one in all if blocks are computed one at a time
 Submit = Callable[[Points, str], "Future[Figures]"]
 
 
@@ -131,7 +131,7 @@ def _in_process(points: Points, model: str) -> Future[Figures]:
 def _ignoring_interrupts() -> Iterator[None]:
     """Let worker processes that start in the ``with`` block ignore Ctrl-C, SIGTERM and SIGHUP.
 
-    The parent process handles these signals.
+    The parent process handles these signals.  In its calling thread they wait until the block ends.
     """
     before = signal.pthread_sigmask(
         signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -158,7 +158,8 @@ def _end_with_parent() -> None:
 def _dask(scheduler: str | None) -> Iterator[_Pool]:
     """Yield the workers of the Dask cluster at the address ``scheduler``.
 
-    Without an address, a cluster is started on this machine, with one process per core.
+    Without an address, a cluster is started on this machine, with one process per core.  Raises
+    ``FieldError`` if the cluster cannot be reached.
     """
     import distributed
 
@@ -197,8 +198,9 @@ def each(
 ) -> Iterator[tuple[Block, Figures]]:
     """Compute the blocks of a sweep; yield each block with its results as soon as it is ready.
 
-    The workers ``where`` compute them.  At most two blocks per worker are submitted at a time, so
-    that few blocks are in memory.
+    The workers ``where`` compute them, and ``points`` returns the points of a block.  At most two
+    blocks per worker are submitted at a time (with a single worker, one), so that few blocks are in
+    memory.
     """
     waiting = iter(blocks)
     under_way: dict[Future[Figures], Block] = {}

@@ -81,8 +81,8 @@ class Workplace:
         ``given`` is the text of its standard input.  ``environment`` holds environment variables
         that are added to those of this process.
 
-        Raises ``subprocess.TimeoutExpired`` if the command runs longer than ``budget.seconds``, and
-        ``OSError`` if it cannot start.
+        Raises ``subprocess.TimeoutExpired`` if the command runs longer than ``budget.seconds``; all
+        processes that run in the folder are then ended.  Raises ``OSError`` if it cannot start.
         """
         source = self.folder / ".given"
         source.write_text(given, encoding="ascii")
@@ -169,10 +169,11 @@ def workplace(within: Path | None = None) -> Iterator[Workplace]:
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
-    """End all running child processes if Ctrl-C interrupts the ``with`` block.
+    """End all running child processes if a signal such as Ctrl-C interrupts the ``with`` block.
 
-    Threads of this program may be waiting for these children.  They would otherwise go on waiting,
-    and the program would not end.
+    They are also ended if a generator that contains the block is closed, but not after an ordinary
+    error.  Threads of this program may be waiting for the children.  They would otherwise go on
+    waiting, and the program would not end.
     """
     try:
         yield

@@ -101,7 +101,8 @@ def main(command: Callable[[], int]) -> NoReturn:
 def status_of(error: BaseException) -> int:
     """Print one line about an error on standard error, and return the exit status for it.
 
-    Nothing is printed for ``SystemExit``, or if the reader of the output has gone.
+    Nothing is printed for ``SystemExit``, or if the reader of the output has gone.  If
+    ``VEGASMODEL_TRACEBACK`` is set, the traceback of an unexpected error is printed, too.
 
     After a signal, every error is reported as that signal.  The reason: a package that is being
     imported may catch ``Stopped`` and raise an error of its own.
@@ -161,7 +162,10 @@ def _prepare() -> None:
     """Prepare the process for a command.
 
     Afterwards standard output and standard error accept any text. An invalid terminal size is
-    removed from the environment. Warnings and log messages are switched off.
+    removed from the environment. Log messages, and errors in threads and destructors, are not
+    shown. Nor are warnings, unless Python's option ``-W`` asks for them.
+
+    If standard output is closed, the process exits with status 3.
     """
     for stream, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:  # closed: the next opened file would get its number
@@ -185,10 +189,10 @@ def _prepare() -> None:
 
 @contextlib.contextmanager
 def _stoppable() -> Iterator[None]:
-    """Make SIGINT, SIGTERM and SIGHUP raise ``Stopped`` in the ``with`` block.
+    """Make SIGINT, SIGTERM and SIGHUP end the child processes and raise ``Stopped``.
 
     If the process still runs ``GRACE`` seconds after such a signal, it is ended.  A signal that the
-    process ignored before stays ignored.
+    process ignored before stays ignored.  Nothing is undone at the end of the ``with`` block.
     """
     ours = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
     told, tell = os.pipe()

@@ -23,7 +23,7 @@ class _Package(ModuleType):
     """A package for whose modules ``dir`` lists only the public names.
 
     When Python has imported a module, it stores the module as an attribute of the package.  At this
-    moment the module gets a function ``__dir__`` that lists its public names.
+    moment the module gets a function ``__dir__`` that lists its public names, unless it has one.
     """
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -88,6 +88,7 @@ def compiled(
 ) -> Any:
     """Compile ``function`` with Numba at its first call, or now if a ``signature`` is given.
 
+    - ``signature``: the types of the arguments.  The function then takes no other types.
     - ``made_of``: further source files whose functions become part of the machine code.  The
       function is compiled again if one of these files changes, or its own file, or a file of this
       package that one of them imports.
@@ -118,7 +119,8 @@ def part(function: Callable[..., Any], **options: Any) -> Any:
     """Prepare ``function`` for calls from compiled functions only, not from Python code.
 
     Its machine code becomes part of every whole program (option ``whole_program`` of ``compiled``)
-    in which it is called.
+    in which it is called.  If Numba is switched off (``NUMBA_DISABLE_JIT``), the function is
+    returned as it is.
     """
     if numba.config.DISABLE_JIT:
         return function
@@ -197,7 +199,10 @@ def sources(file: Path) -> frozenset[Path]:
 
 @functools.cache
 def _imports(path: Path) -> frozenset[Path] | None:
-    """The files of this package that a file imports; ``None`` if they cannot be determined."""
+    """The files of this package that a file imports; ``None`` if they cannot be determined.
+
+    They cannot if the file may import by other means than statements, such as ``importlib``.
+    """
     text = path.read_text(encoding="utf-8")
     if _ANYTHING.search(text) and path != Path(__file__):
         return None

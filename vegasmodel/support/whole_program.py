@@ -89,7 +89,7 @@ class WholeProgram(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
         return types.Dispatcher(self._part)
 
     def compile(self, sig: Any) -> Any:
-        """Make the machine code of this function for arguments of these types.
+        """Make the machine code of this function for arguments of these types, or load it.
 
         The code contains every ``Part`` that the function calls, directly or through other
         functions.
@@ -217,6 +217,9 @@ def _with_short_indexing() -> Iterator[None]:
 
     Numba would copy the whole description of the array to memory, with all shapes and strides, each
     time an element is read or written. LLVM would then have to remove all this again.
+
+    Only elements of arrays in C order are treated differently, if there is one integer index for
+    each dimension and bounds are not checked.
     """
     from numba.np import arrayobj
 

@@ -82,13 +82,16 @@ def scenarios(
     max_groups: int = 3,
     max_links: int = 1,
 ) -> Scenario:
-    """Random valid scenarios: up to ``max_links`` links, all crossed by groups of 1 to 4 flows.
+    """Random valid scenarios: 1 to ``max_groups`` groups of 1 to 4 flows, which cross all links.
 
-    Links have 50 to 5000 pkt/s and a buffer of 5 to 200 packets, or of 1 or 2 bandwidth-delay
-    products. RTTs are 20 to 300 ms plus 100 ms per link.  Runs last 60 s, of which the
-    first 20 s are warm-up.  All flows of a scenario have the same variant.  Every scenario
-    satisfies ``Scenario.from_toml(s.to_toml()) == s``, and every model's answer satisfies
-    ``invariants.check``.
+    There are 1 to ``max_links`` links.  Links have 50 to 5000 pkt/s and a buffer of 5 to 200
+    packets, or of 1 or 2 bandwidth-delay products.  Their queues are drawn from ``queue``, by
+    default drop-tail.  RTTs are 20 to 300 ms plus 100 ms per link.  Runs last 60 s, of which the
+    first 20 s are warm-up.
+
+    Each group has one of ``laws``.  All flows of a scenario have the same variant, one of
+    ``variants``.  Every scenario satisfies ``Scenario.from_toml(s.to_toml()) == s``, and every
+    model's answer satisfies ``invariants.check``.
     """
     variant = draw(st.sampled_from(list(variants)))
     discipline = st.just(DropTail()) if queue is None else queue

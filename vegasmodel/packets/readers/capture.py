@@ -38,7 +38,8 @@ def matches(head: bytes) -> bool:
 def frames(source: Source) -> Iterator[Frame]:
     """The frames of the file: time (s), link type, captured bytes, and length on the wire in bytes.
 
-    If the file ends within a frame, that frame is left out and ``source.cut_short`` is set.
+    If the file ends within a frame, that frame is left out and ``source.cut_short`` is set.  Raises
+    ``TraceError`` if the file is malformed.
     """
     if not matches(source.head):
         source.fail("byte 0", source.head[:4], "the magic number of pcap or pcapng")

@@ -1,9 +1,10 @@
 """Follows TCP flows in a capture, which shows data and ACKs as they pass one point of the path.
 
-- Delivered bytes are the growth of the ACK number. An ACK of data that the capture does not have is
+- Delivered bytes are the growth of the ACK number. An ACK of data beyond the last captured byte is
   ignored. If the capture has no ACKs of a flow, the captured data count as delivered.
 - Bytes are converted to packets at the end. The data of a full segment count as one packet.
-- An RTT is the time from a segment to the ACK of its last byte. Retransmitted segments give no RTT.
+- An RTT is the time from a segment to the ACK of its last byte. A retransmission gives no RTT, nor
+  do the segments in flight at its time.
 - A capture that was not made at the sender shows only a part of the RTT. The missing part is the
   round trip from the place of the capture to the sender and back. The reader measures it as the
   time from an ACK to the data segment that echoes the ACK's timestamp. Before the first such
@@ -95,7 +96,7 @@ class Connections:
         The times from there on are shifted, so that they go on from the latest one.
 
         With ``steady``, any earlier time raises a ``TraceError``, which names the packet by
-        ``place``.
+        ``place``.  So does a time that is more than ``MAX_SPAN`` from the first, in any capture.
         """
         if self.origin is None:
             self.origin = time
@@ -115,6 +116,8 @@ class Connections:
 
     def syn(self, key: Key, seq: int, *, second: bool, mss: int) -> None:
         """Process a SYN with the sequence number ``seq``.
+
+        It is the second SYN of a handshake, or one sent again, or it begins a new connection.
 
         ``key`` is the pair (sender, receiver) of the SYN.  ``second`` is true if it is a SYN-ACK.
         ``mss`` is the value of its MSS option in bytes; it is 0 if the SYN has no such option.
@@ -161,9 +164,10 @@ class Connections:
         ``key`` is the pair (sender, receiver) of the segment, ``seq`` its sequence number, and
         ``headers`` the length of its IP and TCP headers in bytes.  ``stamp`` is its TCP timestamp,
         ``echo`` the timestamp that it echoes, and ``ident`` its IPv4 identifier.  Each of these
-        three is -1 if the segment does not have it.
+        three is -1 if the segment does not have it.  ``place`` names the packet in an error.
 
-        The result is ``None`` if the segment is a keep-alive or belongs to another connection.
+        A segment that the capture has twice is counted once.  The result is ``None`` if the segment
+        is a keep-alive or belongs to another connection.
         """
         time, flow = self.time, self.flows.get(key)
         if flow is None:
@@ -209,7 +213,8 @@ class Connections:
         """Move ``flow.begin``, the first byte of the flow, back to ``start``.
 
         This is needed if a segment that begins at ``start`` is captured after later bytes.  It is
-        not done if the capture has the flow's SYN or an ACK of later bytes.
+        not done if the capture has the flow's SYN or an ACK of later bytes, or if the flow has
+        ``MAX_HOLES`` holes already.
         """
         if flow.opened or flow.acked > flow.begin:
             return
@@ -248,7 +253,10 @@ class Connections:
         return True
 
     def _remember(self, flow: Flow) -> None:
-        """Make room for a segment in ``flow.recent``.  If it is full, drop its oldest segment."""
+        """Make room for a segment in ``flow.recent``, the flow's recent segments.
+
+        The oldest of them is dropped if there are too many of this flow or of all flows.
+        """
         recent = flow.recent
         if len(recent) >= MAX_RECENT or (self.recents >= MAX_RECENTS and recent):
             recent.popitem(last=False)
@@ -283,6 +291,10 @@ class Connections:
 
     def ack(self, key: Key, number: int, *, stamp: int = -1, ident: int = -1) -> None:
         """Process an ACK with the acknowledgement number ``number``.
+
+        It adds to the flow's ACKs.  If it acknowledges new data, it also adds to the delivered
+        bytes and gives the bytes in flight, and it may give an RTT.  A copy of an ACK, or an ACK
+        beyond the captured data, changes nothing.
 
         ``key`` is the pair (sender, receiver) of the data that it acknowledges.  ``stamp`` is the
         ACK's TCP timestamp and ``ident`` its IPv4 identifier.  Each is -1 if the ACK does not have
@@ -422,7 +434,8 @@ class Connections:
 
         Each direction of a connection that carries data is a flow.  The trace leaves out a
         direction with less than a hundredth of the other's data, such as the requests for a
-        download.
+        download.  ``name`` makes a flow's name from its pair (sender, receiver).  ``Bins.trace``
+        explains ``links`` and ``known``.  Raises ``TraceError`` if there is no flow.
         """
         totals = {(flow.key, flow.number): flow.total for flow in self.all}
         flows = [

@@ -11,7 +11,7 @@ reverse direction and with smaller packets. The trace leaves this other flow out
 - The smallest RTT is the delay of the first packet in one direction plus that of the first packet
   in the other. These are the SYN and the SYN-ACK, which pass the queue before the flow fills it.
   The result is slightly too short for data, because a SYN is smaller than a data packet and is
-  transmitted faster.
+  transmitted faster. If these delays are unknown or the mean RTT is smaller, the mean RTT is taken.
 
 A file with a document type declaration is refused.
 """

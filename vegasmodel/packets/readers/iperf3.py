@@ -115,7 +115,7 @@ class _Document:
         """The JSON object under ``key`` at the top level of the file.
 
         If the key is absent and ``needed`` is false, the result is an empty object.  If the key is
-        absent and ``needed`` is true, a ``TraceError`` is raised.
+        absent and ``needed`` is true, or if its value is no object, a ``TraceError`` is raised.
         """
         found = self.root.get(key)
         if isinstance(found, dict):
@@ -125,7 +125,7 @@ class _Document:
         return {}
 
     def number(self, where: str, table: Table, key: str, default: float | None = None) -> float:
-        """The number under ``key`` in the JSON object ``table``.
+        """The number under ``key`` in the JSON object ``table``, or ``default`` if it is absent.
 
         Raises ``TraceError`` unless it lies in 0 .. ``MAX_COUNT``.  ``where`` names the object in
         the error.
@@ -211,10 +211,13 @@ class _Document:
     def doubts(
         self, end: Table, names: Mapping[int, str], sending: Mapping[int, float]
     ) -> dict[str, str]:
-        """A warning if the sender wrote the file; empty if the receiver wrote it.
+        """A warning if the host that wrote the file sends any stream; empty if it only receives.
 
         The sender counts the bytes that iperf3 passed to the kernel.  Some of them may not have
         arrived.  If the file also has the receiver's count, the warning gives both totals.
+
+        ``end`` is the object ``end`` of the file.  ``names`` and ``sending`` have, for each socket
+        number, the stream's name and whether this host sends.
         """
         if not any(sending.values()):
             return {}

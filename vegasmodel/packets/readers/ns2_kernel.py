@@ -140,7 +140,8 @@ def _new_flow(s, place, fid, src, sport, dst, dport, t):
 def _first_time(s, f, seq):
     """Whether packet ``seq`` of flow number f is received for the first time.
 
-    The function also marks the packet as received.
+    The function also marks the packet as received.  A packet far below the highest one received is
+    taken as received before, because no record of it is kept.
     """
     high = s.flow[f, HIGH]
     word, bit = (seq >> 6) % WORDS, np.uint64(1) << np.uint64(seq & 63)
@@ -186,7 +187,8 @@ def _data(s, flow, f, k, kind, t, at, to, tcp, size, seq, uid):
     """Add an event of a data packet of flow number f to the sums of time interval k.
 
     Transmissions (``+``) are counted at the flow's source, deliveries (``r``) at its sink, and
-    drops (``d``) at any node.
+    drops (``d``) at any node.  The source is the first node in the trace that sends the flow's
+    data.
     """
     s.flow[f, EVENTS] = 1
     if size > s.flow[f, SIZE]:  # forget RTTs of smaller packets, such as a SYN, which are faster
@@ -249,7 +251,7 @@ def _ack(s, flow, f, k, t, seq):
 
 @jit
 def _queue(s, link, begin, width, e, kind, t, uid):
-    """Update the queue of link number e with one event of the trace.
+    """Update the queue of link number e, and the sums of this link, with one event of the trace.
 
     At ``+`` a packet joins the queue.  At ``-`` it leaves the queue to be transmitted.  At ``d`` it
     is dropped.  A full queue writes a ``+`` before the ``d``, so the ``d`` takes the packet off the
@@ -358,6 +360,7 @@ def _variable(s, flow, begin, width, buf, w):
 
     The line is ``time node port node port name value``.  The first node and port are the flow's
     source, the second its destination.  ``w`` holds the start and end of each word in ``buf``.
+    Variables other than ``cwnd_`` are not used if the trace has events of the flow's packets.
     Returns ``DONE``, or the reason why the line cannot be counted.
     """
     time, good = decimal(buf, w[0], w[1])

@@ -18,8 +18,8 @@ POWERS = 10.0 ** np.arange(23)
 TENS = 10 ** np.arange(19)
 # an event's numbers; the middle ones stand in the order of the line
 KIND, TYPE, AT, GOAL, BYTES, LABEL, NODE1, PORT1, NODE2, PORT2, NUMBER, PACKET = range(12)
-AFTER = np.array([0, 0, 0, 0, 0, 32, 46, 32, 46, 32, 32, 10])  # what follows each of those
-# its type
+AFTER = np.array([0, 0, 0, 0, 0, 32, 46, 32, 46, 32, 32, 10])  # the byte after each, from LABEL on
+# the type of the event's packet
 TCP, OTHER, ACK, ROUTING = range(4)
 # Numba's reference counts took half of the time.  Without them, nothing may be allocated.
 jit = functools.partial(compiled, whole_program=True, nogil=True, error_model="numpy", _nrt=False)
@@ -232,8 +232,8 @@ def usual(buf, i, e, clock):
 def unusual(buf, w, e, clock):
     """Parse the words of a line that records an event, in whatever form the line has.
 
-    ``w`` holds the start and end of each word in ``buf``.  The event's numbers are stored in ``e``
-    and its time in ``clock[0]``.  Returns whether the words form a valid event.
+    ``w`` holds the start and end of each of the line's 12 words in ``buf``.  The event's numbers
+    are stored in ``e`` and its time in ``clock[0]``.  Returns whether the words form a valid event.
     """
     e[KIND] = buf[w[0]]
     clock[0], good = decimal(buf, w[2], w[3])

@@ -101,7 +101,7 @@ def read(source: Source) -> Trace:
 
 
 class _Queues:
-    """Counts the packets that wait in the transmit queue of each network device.
+    """Counts the packets that wait in the transmit queue of each network device, and that leave it.
 
     At the event ``+`` a packet joins the queue, at ``-`` a packet leaves it.
     """

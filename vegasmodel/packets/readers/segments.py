@@ -6,7 +6,7 @@ a copy. The first of these rules that applies decides which it is:
 
 1. A second segment with a later TCP timestamp than all before it is a retransmission. If it has no
    timestamp, or the same as the latest one, a later IPv4 identifier makes it a retransmission.
-2. If the second segment does not begin and end at the same bytes as the first, it is undecided.
+2. If the second segment does not begin and end at the same bytes as a recent one, it is undecided.
 3. If both have IPv4 identifiers, equal ones mean a copy, different ones a retransmission.
 4. If both have TCP timestamps, different ones mean a retransmission.
 5. A second segment that follows within half the least time from a segment to its ACK is a copy. No
@@ -226,7 +226,11 @@ class Flow:
         return filled
 
     def hole(self, low: int, high: int) -> None:
-        """Note that the bytes ``[low, high)``, above all bytes seen before, are not captured."""
+        """Note that the bytes ``[low, high)``, above all bytes seen before, are not captured.
+
+        If there are ``MAX_HOLES`` holes already, the first is forgotten.  The flow's number of
+        retransmissions is then unknown.
+        """
         if len(self.holes) == MAX_HOLES:
             self.holes.pop(0)
             self.unsure += 1

@@ -61,7 +61,7 @@ class Snapshots:
         """Add a sample of one flow's state at ``time``, s; the times of a flow must not decrease.
 
         ``mss`` is the number of bytes of data in a full packet, and ``control`` the flow's
-        congestion control; it is empty if unknown.
+        congestion control; it is empty if unknown.  ``line`` is the sample's line in the file.
         """
         if time < self.times.get(flow, -math.inf):
             self.source.fail(f"line {line}", time, "a time that does not decrease")
@@ -141,7 +141,8 @@ class Snapshots:
     ) -> Trace:
         """The trace of all samples; its intervals end at the times of the samples.
 
-        Of a cumulative counter, the trace has the growth in each interval.
+        Of a cumulative counter, the trace has the growth in each interval.  Raises ``TraceError``
+        if there are samples at fewer than two times.
         """
         rows, names = self._joined(), list(self.latest)
         if len(rows) < 2:
