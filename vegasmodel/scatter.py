@@ -10,9 +10,9 @@ from vegasmodel.metrics import ENOUGH_PRECISION, Floats, percent, relative_uncer
 from vegasmodel.prediction import Assumption
 from vegasmodel.scenario import Scenario
 
-STEADY = 0.02  # coefficient of variation of a throughput over starts that is none
-MIN_RUNS, MAX_RUNS = 3, 5  # runs where chance has a part and the scenario does not say how many
-PIECES = 12  # of a run's measured time, whose scatter tells how sure a part of it is
+STEADY = 0.02  # relative differences up to this count as none
+MIN_RUNS, MAX_RUNS = 3, 5  # runs, if chance has a part and the scenario does not say how many
+PIECES = 12  # a run's measured time has so many equal pieces (half_suffices)
 
 
 def standard_error(rates: Floats) -> Floats:
@@ -21,7 +21,7 @@ def standard_error(rates: Floats) -> Floats:
     ``rates`` [runs, n_flows] are the flows' throughputs in each run.
     """
     found: Floats = np.std(rates, axis=0, ddof=1) / math.sqrt(len(rates))
-    # runs that agree to the last bit have a mean that is rounded
+    # where all runs agree to the last bit, np.std may give a rounding error instead of 0
     return np.where(np.ptp(rates, axis=0) > 0.0, found, 0.0 * found)
 
 

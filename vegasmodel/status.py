@@ -41,7 +41,7 @@ class Status(IntEnum):
 
     @property
     def reason(self) -> str:
-        """A sentence that says how the solver or the simulator ended."""
+        """Words that say how the solver or the simulator ended."""
         return _REASONS[self]
 
 
