@@ -173,7 +173,7 @@ class Prediction:
 
     @cached_property
     def shares(self) -> dict[str, float | None]:
-        """Each group's share of all bits delivered after the warm-up; ``None`` if that is nothing.
+        """Each group's share of all bits delivered after the warm-up; ``None`` if there are none.
 
         A throughput is a mean over the time in which the flow is active.  A share counts the bits
         of the whole time instead.  If two groups have the same throughput but one is active only
@@ -392,25 +392,26 @@ class LimitCycle:
     If neither was found, means such as ``throughput`` are taken over a long run.  Only the flows
     that are active at the end of the scenario's run take part in the steady state.
 
-    Some fields depend on the method (``limit_cycle``): the continuous equations of ``fluid``, its
-    small steps of time, or ``rounds``.
+    ``overflows`` and ``losses`` have a meaning only for a periodic motion. What they count depends
+    on the method (``limit_cycle``): the continuous equations of ``fluid``, its small steps of time,
+    or ``rounds``.
     """
 
     kind: str  # "fixed point" | "periodic" | "neither found"
     period: float  # s; 0 at a fixed point, NaN where neither is found
     # in one period: overflows by the continuous equations, else moments at which a window falls
-    overflows: int
+    overflows: int  # 0 without a period
     throughput: Floats  # [flow] pkt/s, mean over the period
     spread: Floats  # [flow] standard error of throughput; 0 at a fixed point and in a period
     window: Floats  # [flow] packets, mean over time
     rtt_mean: Floats  # [flow] s, mean over the packets
     base_rtt: Floats  # [flow] s; NaN if not Vegas
     queue_mean: float  # packets
-    # [flow] losses in one period. If neither was found: in all the time that is averaged over (by
-    # the continuous equations) or NaN
-    losses: Floats
+    losses: Floats  # [flow] in one period: losses by ``fluid``, lost packets by ``rounds``
     # Floquet multipliers, largest modulus first; empty if not computed; NaN if the windows after a
     # period are no continuous function of those before
     multipliers: np.ndarray
-    residual: float  # packets by which the state differs after a period (by rounds, after two)
+    # packets by which the state differs after a period (by ``rounds``, after two), or the windows
+    # after a round trip at a fixed point
+    residual: float
     status: str  # "done", or why there is no answer (the averages are then NaN)

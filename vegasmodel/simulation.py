@@ -46,7 +46,8 @@ def simulate(
       the mean since the sample before);
     - ``rtt`` (time, flow): the round trip of a packet sent at that time, s (in ``delayed``, of the
       packet whose ACK arrives at that time);
-    - ``base_rtt`` (time, flow): the least RTT that Vegas has seen, s; NaN for other laws;
+    - ``base_rtt`` (time, flow): the least RTT that Vegas has seen, s (in ``rounds``, the baseRTT
+      that Vegas uses, which a scenario can also fix by ``over_estimate``); NaN for other laws;
     - ``delivered``, ``lost`` (time, flow): packets so far;
     - ``queue`` (time, link): packets that wait to cross a link forward.
 

@@ -34,7 +34,7 @@ class Status(IntEnum):
     OVERFLOW = 5
     STUCK = 6
     UNSETTLED = 7
-    # the rounds
+    # the simulator ``rounds``
     FULL_RING = 8
     TOO_MANY_EVENTS = 9
     FALL = 10

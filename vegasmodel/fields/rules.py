@@ -111,7 +111,10 @@ class Quantity:
         )
 
     def check(self, value: Any, where: str) -> None:
-        """Raise ``FieldError`` unless the value, in s, packets or pkt/s, lies within the range."""
+        """Raise ``FieldError`` unless the value, in s, packets or pkt/s, lies within the range.
+
+        An infinite value is allowed only with ``infinite``.
+        """
         number = real(value)
         finite = math.isfinite(number) or (self.infinite and number == math.inf)
         if (
