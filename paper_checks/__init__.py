@@ -27,10 +27,11 @@ def records(paper: str) -> tuple[Record, ...]:
 
 
 def run(keys: Iterable[str] | None = None, live: bool = False) -> list[Check]:
-    """Run the checks of the papers ``keys`` (default: all five), in the order of ``PAPERS``.
+    """Run the checks of the papers ``keys``, in this order; by default of all five papers.
 
-    ``live``: run ns-2 again instead of reading its stored results.  Raises ``ValueError`` for an
-    unknown key, and with ``live`` ``vegasmodel.packets.ns2.EngineMissing``.
+    With ``live``, ns-2 runs again instead of reading its stored results.  Raises ``ValueError`` for
+    an unknown key, and with ``live`` ``vegasmodel.packets.ns2.EngineMissing`` if ns-2 is not
+    installed.
     """
     wanted = PAPERS if keys is None else tuple(keys)
     runs = Runs(live=live)

@@ -47,9 +47,9 @@ SPECIAL_FIRST = (
     "bands",
     "network",
 )
-MANY = 20  # flows
+MANY = 20  # flows: with more, ``rounds`` runs one seed only
 SWINGS = ("window", "rate")
-FEW = 40  # scenarios that are answered before two processes have loaded the engine
+FEW = 40  # scenarios: so few take less time than processes need to start
 ROWS = 2  # equal runs, so that a spread over the runs is 0
 
 
@@ -57,7 +57,10 @@ _known: dict[tuple[str, str], Prediction] = {}  # by fingerprint and model
 
 
 class _Lacking:
-    """Results of a model; access to a result that the model does not give raises ``NoRun``."""
+    """Results of a model; access to a result that the model does not give raises ``NoRun``.
+
+    The first access to ``window`` or ``rate`` of a simulator simulates the scenario (``swing``).
+    """
 
     def __init__(self, scenario: Scenario, model: str, **figures: Any) -> None:
         self._scenario, self._model = scenario, model
@@ -83,7 +86,11 @@ def answer(scenario: Scenario, model: str) -> Prediction:
 
 
 def prime(scenarios: Iterable[Scenario], processes: int = 2) -> None:
-    """Compute the answers of ``rounds`` for all scenarios in parallel processes."""
+    """Compute answers of ``rounds`` in parallel processes, for ``answer`` to find later.
+
+    Known answers are not computed again, and Web traffic has stored answers.  If at most ``FEW``
+    scenarios remain, nothing is done.
+    """
     new = (s for s in scenarios if (s.fingerprint(), "rounds") not in _known)
     todo = {s.fingerprint(): s for s in new if not web.is_web(s)}
     slow = list(todo.values())
@@ -98,9 +105,9 @@ def prime(scenarios: Iterable[Scenario], processes: int = 2) -> None:
 
 
 def _work(scenario: Scenario) -> float:
-    """Number of packets over all links and runs.
+    """The number of packets that all links can carry in all runs.
 
-    Only scenarios with few flows make all their runs.
+    With more than ``MANY`` flows only one run counts, because ``rounds`` makes only one.
     """
     runs = 1 if len(scenario.members) > MANY else scenario.run.times
     return runs * scenario.run.duration * sum(link.capacity for link in scenario.links)
@@ -125,7 +132,8 @@ def _predict(scenario: Scenario, model: str) -> Prediction:
 def swing(scenario: Scenario, model: str) -> tuple[Floats, Floats]:
     """Mean, least and largest window and rate of each flow after the warm-up, from a simulator.
 
-    The rate is window over RTT, as in ``runs``.  Raises ``NoRun``.
+    The rate is window over RTT, as in ``runs``.  Raises ``NoRun`` if the simulator cannot simulate
+    the scenario.
     """
     from vegasmodel.simulation import simulate
 
@@ -143,7 +151,7 @@ def swing(scenario: Scenario, model: str) -> tuple[Floats, Floats]:
 
 
 def by_simulator(model: str) -> Callable[[Scenario], Prediction | None]:
-    """The predictions of ``fluid`` or ``rounds``; ``None`` if it has no answer for one of them."""
+    """A function that returns the prediction of ``fluid`` or ``rounds``; ``None``: no answer."""
 
     def predicts(scenario: Scenario) -> Prediction | None:
         found = answer(scenario, model)
@@ -153,7 +161,10 @@ def by_simulator(model: str) -> Callable[[Scenario], Prediction | None]:
 
 
 def best_closed_form(scenario: Scenario) -> Prediction | None:
-    """The applicable closed form with the fewest broken hypotheses in this scenario."""
+    """The prediction of the closed form that has the fewest broken hypotheses in this scenario.
+
+    ``None`` if no closed form gives all throughputs.
+    """
     found = [answer(scenario, model) for model in SPECIAL_FIRST if model in CLOSED_FORMS]
     found = [p for p in found if p.applicable and p.throughput is not None]
     found = [p for p in found if np.all(np.isfinite(cast("Floats", p.throughput)))]
@@ -257,7 +268,7 @@ def measurement(scenario: Scenario, runs: Runs) -> Prediction:
     """ns-2's stored run as a prediction with standard errors: per flow or else per group.
 
     A run with many flows is stored per group; then every flow gets the mean of its group.  Raises
-    ``NoRun``.
+    ``NoRun`` if no run is stored.
     """
     member = np.array([m.group for m in scenario.members])
     with contextlib.suppress(NoRun):

@@ -39,10 +39,10 @@ class Check:
     ``reproduced``: |computed - printed| <= tolerance (for lists: in every entry), and ``computed``
     comes from a derivation, a model or a packet simulation.  ``consistent``: the same, but
     ``computed`` is arithmetic on printed numbers only.  ``erratum``: the values differ, and the
-    note derives the right one.  Records that show the same wrong ``statement`` have its name in
-    common.  ``discrepant``: the values differ, and the evidence shows that the print is wrong.
-    ``blocked``: the value cannot be computed, or it differs and the evidence does not decide; the
-    note says what is missing.
+    note derives the right one.  ``statement`` then names the wrong statement of the paper; several
+    records may show the same one.  ``discrepant``: the values differ, and the evidence shows that
+    the print is wrong.  ``blocked``: the value cannot be computed, or the evidence does not decide
+    whether it agrees; the note says what is missing.
 
     ``share``: if phase effects may decide, the fraction of the seeds that are within the tolerance.
     The majority of the seeds gives the verdict, and ``computed`` is their median.
@@ -57,7 +57,7 @@ class Check:
     verdict: Verdict
     note: str
     source: Source
-    packets: Any = None  # what packets give where ``computed`` is not theirs
+    packets: Any = None  # a packet simulation's value, if ``computed`` has another source
     share: float | None = None
     statement: str | None = None
 
@@ -70,9 +70,10 @@ class Check:
 class Found:
     """A computed value, and its tolerance if that follows from the evidence (a spread of runs).
 
-    ``packets``: the value of a packet simulation, if ``value`` comes from something else;
-    ``share``: see ``Check``.  ``missing``: why the evidence could not decide if the value differed
-    from the print.  ``undecided``: why the evidence decides neither way, whatever the value.
+    ``detail``: text for the note.  ``packets``: the value of a packet simulation, if ``value``
+    comes from something else.  ``share``: see ``Check``.  ``missing``: why the evidence could not
+    decide if the value differed from the print.  ``undecided``: why the evidence decides neither
+    way, whatever the value.
     """
 
     value: Value
@@ -102,7 +103,8 @@ class Record:
 
     ``note`` says how the value is computed and where ``tolerance`` comes from.  ``erratum`` has the
     corrected form and its derivation.  If several records show the same wrong statement,
-    ``statement`` is its name.  ``blocked`` is the reason why nothing can be computed.
+    ``statement`` is its name.  ``blocked`` is the reason why nothing can be computed; a record has
+    either this reason or the function.
 
     ``prints``: the words or numbers as they stand in the paper, if ``printed`` has another form (10
     ms for 0.01 s); ``AT_A_POINT`` if ``printed`` is a printed formula that we evaluate.
@@ -211,7 +213,7 @@ def distance(computed: Value, printed: Value) -> float:
 
 
 def _as_text(value: Value) -> str:
-    """The computed value of a record whose verdict it does not decide, as text."""
+    """A sentence with the computed number or numbers; empty if an entry is not a number."""
     entries = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
     if any(isinstance(entry, (bool, str)) or entry is None for entry in entries):
         return ""

@@ -17,7 +17,7 @@ ROUNDS = 200  # of each packet; the first half settles
 
 @dataclass(frozen=True)
 class Circulated:
-    """Counts over the second half."""
+    """Means over the second half of the rounds."""
 
     rates: Sequence[float]  # pkt/s of each source
     RTT: float  # s

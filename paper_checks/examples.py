@@ -46,7 +46,7 @@ EXAMPLES = {
 
 
 def example(paper: str, item: str) -> str:
-    """Text of the scenario file."""
+    """The text of the scenario file of an item: the first scenario that its records run."""
     return to_toml(scenarios(paper, [item])[0])
 
 

@@ -1,7 +1,7 @@
 """Writes a ``Scenario`` as the text of a scenario file.
 
-Keys that have their default are left out.  Numbers are written in the most readable unit that gives
-the same float when read back.  So the file has the fingerprint of its scenario.
+Most keys that have their default are left out.  Numbers are written in the most readable unit that
+gives the same float when read back.  So the file has the fingerprint of its scenario.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _quantity(value: float, kind: str, size: float) -> str:
 
 
 def _changed(entries: Mapping[str, tuple[Any, Any, Any]]) -> dict[str, Any]:
-    """Entries (own, default, text) whose own value differs from the default."""
+    """The texts of those entries (own value, default, text) that differ from their default."""
     return {key: text for key, (own, usual, text) in entries.items() if own != usual}
 
 

@@ -80,7 +80,7 @@ class Equation:
 
 
 def equations(paper: str) -> list[Equation]:
-    """The formulas of a paper that SymPy derives; empty if it prints none of its own."""
+    """The printed formulas of a paper that SymPy derives; empty if there are none."""
     if paper not in MODULES:
         return []
     module = importlib.import_module(f"vegasmodel.symbolic.{paper}")
@@ -102,7 +102,7 @@ def equations(paper: str) -> list[Equation]:
 
 
 def mathml(expression: Any) -> markupsafe.Markup:
-    """A SymPy expression as MathML; the symbol W_V1 is shown as W_V(1)."""
+    """A SymPy expression as MathML; a symbol such as W_V1 is shown as W_V(1)."""
     from sympy.printing.mathml import mathml as presentation
 
     named = {

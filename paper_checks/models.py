@@ -111,9 +111,10 @@ def rows(
     models: Sequence[str] = MODELS,
     chosen: Mapping[str, Sequence[Scenario]] | None = None,
 ) -> list[Row]:
-    """Errors of ``models`` by family (default: all), best first.
+    """Errors of ``models``, family by family, best model first.
 
-    Without a stored run there is no row.
+    ``chosen`` has the scenarios of each family, by default those of all families.  A model has no
+    row for a family if it answers none of the scenarios that have a stored run.
     """
     found = []
     chosen = families() if chosen is None else chosen
@@ -145,7 +146,7 @@ def _row(name: str, model: str, scenarios: Sequence[Scenario], runs: Runs) -> Ro
 def error(scenario: Scenario, model: str, runs: Runs) -> float | None:
     """NRMSE of a model's throughputs, per flow, or per group if ns-2's run is stored so.
 
-    ``None`` if the model has no answer.  Raises ``NoRun``.
+    ``None`` if the model has no answer.  Raises ``NoRun`` if no run of ns-2 is stored.
     """
     try:
         measured, flows = runs(scenario).mean, True

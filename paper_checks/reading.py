@@ -22,7 +22,7 @@ __all__ = ["drawn", "show", "text"]
 def drawn(papers: Sequence[str], number: int, seed: int) -> list[Check]:
     """``number`` different records of the papers, drawn by ``seed``, in the papers' order.
 
-    Raises ``FieldError`` if there are fewer records.
+    Raises ``FieldError`` if there are fewer records, or for a number below 1 or a negative seed.
     """
     known: list[tuple[str, Record]] = [(p, r) for p in papers for r in paper_checks.records(p)]
     if not 1 <= number <= len(known):
@@ -44,7 +44,7 @@ def show(papers: Sequence[str], number: int, seed: int, json: bool) -> None:
 
 
 def text(checks: Sequence[Check]) -> str:
-    """A record as lines of text: item, source, both values, their difference, verdict and note."""
+    """Each record as lines of text: item, verdict, both values, tolerance, evidence and note."""
     return "\n".join(
         f"{k}. {check.paper}, {check.item} ({check.kind}): {check.verdict}\n"
         f"   printed    {check.printed}\n"

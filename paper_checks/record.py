@@ -1,7 +1,8 @@
 """Reference runs: ``python -m paper_checks.record [--again]`` and ``... record KEY ITEM ...``.
 
-Without arguments it runs ns-2 for every record and stores the results.  Runs that are stored
-already are kept, unless ``--again`` is given; runs that no record uses are dropped.  With a paper's
+Without arguments it runs ns-2 for every record and every finding, and stores the results.  Runs
+that are stored already are kept, unless ``--again`` is given.  Runs that nothing uses any more are
+dropped.  With a paper's
 key and items it simulates the scenarios of those items again, stores nothing, and prints the
 measurements and verdicts.
 """
@@ -24,7 +25,7 @@ __all__ = ["measure", "store"]
 
 
 def store(again: bool = False) -> None:
-    """Fill ``reference.json``."""
+    """Write ``reference.json``; with ``again``, all its runs are made anew."""
     runs = Runs(live=again, keep=True)
     for paper in PAPERS:
         for record in records(paper):

@@ -80,9 +80,11 @@ class Groups:
 
 
 class Runs:
-    """Results of ns-2: stored ones; with ``live`` simulated again; with ``keep`` stored afterwards.
+    """Results of ns-2.  Stored ones are read; if there is none, ``NoRun`` is raised.
 
-    ``scenarios`` are those that were requested, by the key of their entry in the file.
+    With ``live``, all scenarios are simulated again.  With ``keep``, those without a stored result
+    are simulated, and each new result is stored at once.  ``scenarios`` are those that were
+    requested from ns-2, by the key of their entry in the file.
     """
 
     def __init__(self, live: bool = False, keep: bool = False) -> None:
@@ -107,19 +109,28 @@ class Runs:
         return _arrays(Groups, self._entry(key, scenario, _simulate_groups))
 
     def unspaced(self, scenario: Scenario) -> Measured:
-        """``groups`` with RED as published in 1993, without ns-2's ``wait_``.  Raises ``NoRun``."""
+        """The measurement per flow with RED as published in 1993, without ns-2's ``wait_``.
+
+        Raises ``NoRun``.
+        """
         key = scenario.fingerprint() + "-unspaced"
         self.scenarios[key] = scenario
         return _arrays(Measured, self._entry(key, scenario, partial(_simulate, spaced=False)))
 
     def automatic(self, scenario: Scenario) -> Measured:
-        """The same with RED as ns-2 2.35 sets it where nobody does.  Raises ``NoRun``."""
+        """The measurement per flow with RED's ``gentle_`` and weight as ns-2 2.35 sets them itself.
+
+        Raises ``NoRun``.
+        """
         key = scenario.fingerprint() + "-automatic"
         self.scenarios[key] = scenario
         return _arrays(Measured, self._entry(key, scenario, _simulate_automatic))
 
     def later_timers(self, scenario: Scenario) -> Measured:
-        """The same with the timers of ns-2 2.35, all else as it was.  Raises ``NoRun``."""
+        """The measurement per flow with the timers of ns-2 2.35, not those of the papers' years.
+
+        Raises ``NoRun``.
+        """
         key = scenario.fingerprint() + "-later-timers"
         self.scenarios[key] = scenario
         return _arrays(Measured, self._entry(key, scenario, partial(_simulate, stock=TIMERS)))
@@ -209,7 +220,7 @@ def _by_group(scenario: Scenario, found: Prediction, engine: str) -> dict[str, A
 
 
 def _simulate(scenario: Scenario, **options: Any) -> dict[str, Any]:
-    """``options`` are those of ``ns2.run``."""
+    """Run ns-2; return the entry for the file.  ``options`` are those of ``ns2.run``."""
     found = _run(scenario, **options)
     assert found.acks is not None
     assert found.retransmits is not None
@@ -234,7 +245,10 @@ def _simulate(scenario: Scenario, **options: Any) -> dict[str, Any]:
 
 
 def _simulate_automatic(scenario: Scenario) -> dict[str, Any]:
-    """``gentle_`` on, and the weight from the link's rate (queue/red.cc, initialize_params)."""
+    """Run ns-2 with RED's ``gentle_`` on, and its weight computed from the first link's rate.
+
+    ns-2 computes the weight in this way (queue/red.cc, initialize_params).
+    """
     first, *others = scenario.links
     assert isinstance(first.queue, Red)
     assert first.delay is not None

@@ -18,11 +18,11 @@ __all__ = ["doubling", "least_after_timeout", "windows"]
 
 RTT = 2.0  # s: the round trips of slow start stand apart
 HELD = 20  # packets on their way, all of which are lost
-FIRST = 1000  # of them
+FIRST = 1000  # the sequence number of the first packet that is lost
 
 
 def _alone(base: Scenario, law: str, rtt: float, held: float = math.inf) -> Scenario:
-    """The source of ``law`` alone, with an unlimited buffer; ``held``: its largest window."""
+    """The source of ``law`` alone, with a buffer of 1000 packets; ``held``: its largest window."""
     flow = next(flow for flow in base.flows if flow.law == law)
     flow = dataclasses.replace(flow, name=law, rtt=rtt, max_window=held)
     link = dataclasses.replace(base.links[0], buffer=1000.0)

@@ -74,7 +74,7 @@ def stored(scenario: Scenario) -> Prediction:
 
 
 def _answer(scenario: Scenario) -> dict[str, Any]:
-    """One seed: these are runs of many flows."""
+    """The answer of ``rounds`` as an entry of the file; with one seed, as there are many flows."""
     run = dataclasses.replace(scenario.run, runs=1)
     found = predict(dataclasses.replace(scenario, run=run), "rounds")
     figures: dict[str, Any] = {key: _digits(getattr(found, key)) for key in FIGURES}

@@ -4,8 +4,9 @@
 
 The script builds the wheel and installs it with its locked dependencies, and nothing else, into an
 empty environment.  It runs the commands in a folder with a space in its name.  A command must
-answer, or say in one line what is missing and end with exit status 2.  The machine code that this
-checkout has compiled is reused, because a minute of compiling is not part of the test.
+answer, or say in one line what is missing and end with exit status 2.  Then it installs the paper
+checks beside the library and runs their command.  The machine code that this checkout has compiled
+is reused, because a minute of compiling is not part of the test.
 """
 
 from __future__ import annotations
@@ -166,7 +167,7 @@ def install(place: Path) -> Path:
         if target.parent.parent.is_dir():  # a folder of old may be left
             target.parent.mkdir(exist_ok=True)
             shutil.copy2(made, target)
-    for file in package.rglob("*.py"):  # the kept code goes by the times of its sources
+    for file in package.rglob("*.py"):  # machine code is valid only for sources of the same time
         shutil.copystat(ROOT / "vegasmodel" / file.relative_to(package), file)
     return venv / "bin" / "python"
 

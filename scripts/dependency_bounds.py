@@ -4,7 +4,7 @@
 
 For each Python and for lowest and newest dependencies, the script installs the wheel into an empty
 environment.  It then runs the command lines of ``scripts/bare_wheel.py``, except those that compile
-for a minute.  This needs a network.
+for a minute, and a few more, which use the compiled simulators.  This needs a network.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ const open = (page, width) => new Promise(done => {
 
 
 def main(arguments: list[str]) -> int:
-    """Print every page that is too wide; return 1 if there is one."""
+    """Print every page that is too wide; return 1 if there is one, and 2 without Chromium."""
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if browser is None:
         print("no Chromium here: nothing was checked")

@@ -1,7 +1,7 @@
 """Compares the models' predictions with a measurement of the same scenario.
 
-A model is a closed form or a simulator of this package. Measurements come from traces, among them
-those of the packet-level simulators ns-2 and ns-3. The modules of the models (``equilibrium``,
+A model is a closed form or a simulator of this package. A measurement is a trace, or the result of
+a run of a packet-level simulator, ns-2 or ns-3. The modules of the models (``equilibrium``,
 ``engines``) and those that run ns-2 and ns-3 (``packets``) never import each other. So if a model
 and a packet-level simulator agree, the reason is not that they share code.
 """
@@ -47,19 +47,21 @@ VEGAS_OF = {
     "ns3": "ns-3's Vegas",
     "linux": "the Linux kernel's Vegas",
 }
-OVERLOAD = 1.05  # load / capacity; a trace with more than this is of another scenario
+OVERLOAD = 1.05  # load / capacity; a trace with a greater value is of another scenario
 
 
 def run_engine(
     scenario: Scenario, engine: str = "ns2", timeout: float | None = None, *, brief: bool = False
 ) -> Prediction:
-    """Run the packet-level simulator ``engine`` on the scenario; return what it measured.
+    """Run the packet-level simulator ``engine``, "ns2" or "ns3"; return what it measured.
 
-    ``timeout`` is the time limit of a run, s. The default, ``packets.engine.patience``, is about
+    The simulator makes as many runs as the scenario states, and the results are means over them.
+    ``timeout`` is the time limit of one run, s. The default, ``packets.engine.patience``, is about
     twenty times what such a run usually takes.  With ``brief``, the simulator records no round-trip
     times, and it samples windows and queues only at the start and at the end of the run.
 
-    Raises ``FieldError`` for an unknown engine or a ``timeout`` that is not positive.
+    Raises ``FieldError`` for an unknown engine, for a ``timeout`` that is not positive, or if the
+    simulator lacks a feature of the scenario. Raises ``EngineMissing`` if it is not installed.
     """
     rules.Choice(ENGINES).check(engine, "engine")
     from vegasmodel.packets import ns2, ns3
@@ -164,9 +166,10 @@ class Comparison:
     def to_xarray(self) -> xr.Dataset:
         """One dataset of all answers, joined along a dimension ``model``.
 
-        The last entry of ``model`` is the measurement.  The variables of an answer are those of
-        ``Prediction.to_xarray``.  The variables ``error_throughput_nrmse``, ``error_ratio`` and
-        ``error_base_rtt`` hold the errors of each model; at the measurement they are NaN.
+        Models without an answer are left out.  The last entry of ``model`` is the measurement.  The
+        variables of an answer are those of ``Prediction.to_xarray``.  The variables
+        ``error_throughput_nrmse``, ``error_ratio`` and ``error_base_rtt`` hold the errors of each
+        model; at the measurement they are NaN.
         """
         import xarray as xr
 
@@ -180,7 +183,7 @@ class Comparison:
         return data
 
     def table(self) -> str:
-        """The comparison as text: paired flows, estimates, all results, and the models' errors."""
+        """The text that ``print_table`` prints."""
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
             self.print_table()
@@ -202,7 +205,10 @@ class Comparison:
         return None if error is None or mean is None else nrmse(mean + error, mean)
 
     def print_table(self) -> None:
-        """Print the comparison as tables that fit the terminal's width."""
+        """Print the comparison: paired flows, estimates, the results, and the models' errors.
+
+        Closed forms without an answer are left out.  The tables fit the terminal's width.
+        """
         from vegasmodel import console
 
         console.print_pairing(self.pairing)
@@ -269,7 +275,8 @@ def model_errors(model: Prediction, measured: Prediction) -> dict[str, float | N
       error counts.
     - ``base_rtt``: a Vegas sender's baseRTT is the smallest RTT that it has measured. It may exceed
       the RTT of the empty path. The error of this excess is computed as for the throughputs: its
-      root mean square over the Vegas flows, divided by the mean measured excess.
+      root mean square over the Vegas flows with both baseRTTs known, divided by the mean measured
+      excess.
 
     An error is ``None`` if it cannot be computed, for example without a predicted baseRTT.
     """
@@ -285,12 +292,7 @@ def model_errors(model: Prediction, measured: Prediction) -> dict[str, float | N
 
 
 def _base_rtt_error(model: Prediction, measured: Prediction) -> float | None:
-    """The error of a model's baseRTTs (NRMSE); ``None`` if it cannot be computed.
-
-    A Vegas sender's baseRTT is the smallest RTT that it has measured. It may
-    exceed the RTT of the empty path. The NRMSE is the root mean square error of this excess over
-    the Vegas flows, divided by the mean measured excess.
-    """
+    """The error ``base_rtt`` of ``model_errors``; ``None`` if it cannot be computed."""
     if model.base_rtt is None or measured.base_rtt is None:
         return None
     members = model.scenario.members
@@ -324,8 +326,9 @@ def compare(
     of runs of ns-2 that the measurement averages. By default it is the scenario's ``runs``, or one
     if the scenario gives none. The models do not use it.
 
-    Raises ``FieldError`` for a bad trace, or if ``runs`` is given and the measurement is not by
-    ns-2. Raises ``EngineMissing`` if ns-2 must be run and is not installed.
+    Raises ``FieldError`` for a wrong argument or a bad trace, if ns-2 must be run but lacks a
+    feature of the scenario, or if ``runs`` is given and the measurement is not by ns-2. Raises
+    ``EngineMissing`` if ns-2 must be run and is not installed.
     """
     if runs is not None and trace is not None:
         raise FieldError("runs", runs, "nothing beside a trace, which is one run")
@@ -372,7 +375,8 @@ def run_often(scenario: Scenario, runs: int | None) -> Scenario:
 def enough_runs(measured: Prediction) -> tuple[Assumption, ...]:
     """The assumption ``enough-runs``: that more runs would hardly change the measured throughputs.
 
-    Returns no assumption if the measurement is not a run of ns-2 or ns-3.
+    It is not known of a single run in which chance has a part. If chance has no part, the
+    assumption holds.  Returns no assumption if the measurement is not by ns-2 or ns-3.
     """
     if measured.model not in ENGINES or measured.throughput is None:
         return ()
@@ -422,7 +426,7 @@ def _noted(results: Sequence[Prediction], notes: Sequence[Assumption]) -> tuple[
 def same_case(scenario: Scenario, measured: Prediction) -> tuple[Assumption, ...]:
     """The assumptions ``same-vegas`` and ``same-jitter`` about a measurement.
 
-    They say that the measured senders behave as the senders of the models do.
+    They say whether the measured senders behave as the senders of the models do.
     """
     return (*same_vegas(scenario, measured), same_jitter(scenario, measured))
 
@@ -431,8 +435,9 @@ def same_jitter(scenario: Scenario, measured: Prediction) -> Assumption:
     """The assumption ``same-jitter``: the measured senders wait at random as the modelled ones do.
 
     A modelled sender waits before each packet for a random time, at most ``send_jitter``. ns-2 and
-    ns-3 simulate the same waits, so the assumption holds for their runs. For a trace it is known
-    only if the trace names this scenario, with or without the waits, as the one that was run.
+    ns-3 simulate the same waits, so the assumption holds for their runs. Any other measurement must
+    name the scenario that was run. If this is the present scenario, the assumption holds. If it is
+    the present scenario without the waits, it does not hold. In all other cases it is not known.
     """
     still = replace(scenario, flows=tuple(replace(g, send_jitter=0.0) for g in scenario.flows))
     longest = max(scenario.jitter(group) for group in scenario.flows)
@@ -450,7 +455,8 @@ def same_jitter(scenario: Scenario, measured: Prediction) -> Assumption:
 def same_vegas(scenario: Scenario, measured: Prediction) -> tuple[Assumption, ...]:
     """The assumption ``same-vegas``: that the measured Vegas is the one that the models follow.
 
-    TCP implementations differ in how Vegas counts its backlog and when it decides. Returns no
+    TCP implementations differ in how Vegas counts its backlog and when it decides. It is not known
+    whether the assumption holds if the measurement does not tell whose Vegas ran. Returns no
     assumption if the scenario has no Vegas flows.
     """
     followed = dict.fromkeys(g.variant for g in scenario.flows if g.keeps_backlog)

@@ -1,9 +1,9 @@
 """Completes a scenario file that lacks keys, with estimates from a trace of the same network.
 
-The file may leave out a flow's RTT and a Vegas flow's thresholds alpha and beta. If there is only
-one link, the file may also leave out the link's capacity and buffer. If the trace is shorter than a
-run of default length, a missing duration is that of the trace, and a missing warm-up ends after the
-last flow has started.
+The file may leave out a flow's RTT, and a Vegas flow's thresholds: alpha, or alpha and beta. If
+only beta is missing, it has its default. If there is only one link, the file may also leave out the
+link's capacity and buffer. If the trace is shorter than a run of default length, a missing duration
+is that of the trace, and a missing warm-up ends after the last flow has started.
 
 A trace shows each Vegas flow's backlog, the number of packets that the flow kept queued. It does
 not show the thresholds. Vegas holds its window at any backlog between alpha and beta, so many pairs
@@ -46,7 +46,7 @@ class Filled:
     """The estimate of a key that a scenario file leaves out.
 
     ``low`` to ``high`` is the range of values that agree with the trace, and ``how`` says how the
-    estimate was found.
+    estimate was found. If the trace does not tell a buffer or alpha, ``value`` is the default.
     """
 
     key: str
@@ -66,7 +66,7 @@ class Filled:
 def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Filled, ...]]:
     """Estimate the missing keys of a scenario file from a trace.
 
-    ``table`` is the file's content.  Returns the scenario, and the list of the estimates.  Raises
+    ``table`` is the file's content.  Returns the scenario and the estimates.  Raises
     ``FieldError`` in four cases: the file has another error; its flows are not those of the trace;
     a required key cannot be estimated from the trace; the estimates are not a valid scenario.
     """
@@ -125,8 +125,8 @@ def _by_bytes(
     """The estimated capacity ``found``, in packets of the scenario's ``packet_size`` per second.
 
     ``found`` counts a small packet as much as a large one. It is returned unchanged if all flows
-    have packets of ``packet_size``.  For each flow of the scenario, ``order`` has its index in the
-    trace.
+    have packets of ``packet_size``, or if the trace tells no throughputs.  For each flow of the
+    scenario, ``order`` has its index in the trace.
     """
     delivered = trace.known("throughput")
     if found is None or delivered is None:
@@ -230,7 +230,8 @@ def _link(key: str, known: Estimates, draft: Scenario, trace: Trace) -> Filled:
 def _rtt(g: int, names: list[str], known: Estimates) -> Filled:
     """The estimated RTT of the group with index ``g``: the median over the flows of the group.
 
-    ``names`` are the names of these flows in the trace.
+    ``names`` are the names of these flows in the trace. Raises ``FieldError`` if the trace tells
+    the RTT of none of them.
     """
     place, found = f"flow[{g}].rtt", [known.rtt[name] for name in names if name in known.rtt]
     if not found:

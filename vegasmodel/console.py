@@ -348,7 +348,11 @@ def paragraphs(lines: Sequence[str]) -> None:
 
 
 def flow_table(result: Prediction, most: int = 50) -> Table:
-    """A table of one model's or measurement's results, with one row per flow."""
+    """A table of one model's or measurement's results, with one row per flow.
+
+    It shows at most ``most`` flows, and says how many more there are. Apart from the throughput, a
+    column without any value is left out.
+    """
     rows = []
     data = result.to_json()["flows"]
     for flow in data[:most]:
@@ -422,7 +426,8 @@ def _brief(value: Any) -> str:
 def print_trajectories(data: xr.Dataset, *, json: bool) -> None:
     """Print means over the second half of a simulation, as a table or, with ``json``, as JSON.
 
-    A flow has a mean window, rate and RTT; a link has a mean queue.
+    A flow has a mean window, rate and RTT; a link has a mean queue. The table is followed by the
+    names of the model's assumptions that do not hold; JSON has them in ``provenance``.
     """
     half = data.isel(time=slice(data.sizes["time"] // 2, None))
     means = half.mean("time", skipna=True)
@@ -472,8 +477,9 @@ def _time(seconds: float | None) -> str:
 def output_path(path: Path, field: str, suffixes: Sequence[str]) -> Path:
     """Check, before a long computation, that its result can be written to ``path``.
 
-    Raises ``FieldError`` unless the path ends in one of ``suffixes`` and its folder exists. Raises
-    ``PermissionError`` if the user may not write in the folder.
+    Returns ``path``. Raises ``FieldError`` unless it ends in one of ``suffixes``, its folder exists
+    and it is not itself a folder. Raises ``PermissionError`` if the user may not write in its
+    folder.
     """
     allowed = f"a path ending in {' or '.join(suffixes)} in a folder that exists"
     try:

@@ -25,7 +25,7 @@ STUDENT_T = (  # 0.975 quantiles of Student's t distribution with 1, 2, ... degr
 def jain(throughput: ArrayLike) -> float:
     """Jain's index ``(sum b_i)^2 / (n sum b_i^2)`` of n throughputs b_i.
 
-    NaN if all throughputs are 0.
+    Throughputs that are NaN are left out. The index is NaN if no throughput is above 0.
     """
     return float(jains(np.ravel(throughput)))
 
@@ -65,6 +65,9 @@ def group_means(
     throughput: ArrayLike, groups: Sequence[int], names: Sequence[str]
 ) -> dict[str, float]:
     """The mean throughput of the flows of each group, by the group's name.
+
+    ``throughput`` and ``groups`` have one entry per flow. An entry of ``groups`` is the index of
+    the flow's group in ``names``.
 
     A flow's throughput is NaN if the flow is never active between warm-up and end. The mean leaves
     such flows out. It is NaN if no flows are left.

@@ -84,7 +84,10 @@ def left_out_of_laws(scenario: Scenario, *, counted: bool = False) -> str:
 
 
 def header(scenario: Scenario, group: Flow) -> float:
-    """The bytes of headers that the group's TCP implementation adds to the size of its packets."""
+    """The bytes of headers that the group's TCP implementation adds to the size of its packets.
+
+    The result is 0 for some laws: ns-2's Vegas, for example, adds no headers.
+    """
     runs = stack(scenario, group)
     return 0.0 if group.law in runs.own_packets else runs.header
 

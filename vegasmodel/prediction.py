@@ -1,8 +1,8 @@
 """The classes of results.
 
-A ``Prediction`` has the flows' throughputs and more, by a model or a measurement. ``predict``
-returns it. A ``LimitCycle`` is the steady state of a scenario: a fixed point or a periodic motion.
-``limit_cycle`` returns it.
+A ``Prediction`` holds the flows' throughputs and other results of a model or a measurement.
+``predict`` returns one. A ``LimitCycle`` holds the steady state that a simulator found: a fixed
+point, a periodic motion, or averages if neither was found. ``limit_cycle`` returns one.
 """
 
 from __future__ import annotations
@@ -49,10 +49,11 @@ class Assumption:
 class Prediction:
     """The throughput of each flow, and the other results that a model or a measurement gives.
 
-    An array has one entry per flow, in the order of ``scenario.members``; ``queue_mean`` and
-    ``utilization_links`` have one entry per link instead.  Throughputs are in packets per second
-    and times in seconds.  A result that was not computed or measured is ``None``.  If a result
-    is missing for only some flows, their entries are NaN.
+    An array has one entry per flow, in the order of ``scenario.members``.  There are two kinds of
+    exceptions: ``queue_mean`` and ``utilization_links`` have one entry per link, and
+    ``throughput_range`` has the lower and the upper end of a range for each flow.  Throughputs are
+    in packets per second and times in seconds.  A result that was not computed or measured is
+    ``None``.  If a result is missing for only some flows, their entries are NaN.
     """
 
     model: str
@@ -60,14 +61,14 @@ class Prediction:
     throughput: Floats | None
     applicable: bool = True
     reason: str | None = None  # why not applicable
-    throughput_range: Floats | None = None  # [n_flows, 2], where the answer is a set
+    throughput_range: Floats | None = None  # [n_flows, 2] for models that give ranges
     throughput_se: Floats | None = None  # standard error over runs
     base_rtt: Floats | None = None
     rtt_mean: Floats | None = None
     loss_rate: Floats | None = None
     acks: Floats | None = None
     retransmits: Floats | None = None
-    delivered: Floats | None = None  # packets from warm-up to end; else throughput x active time
+    delivered: Floats | None = None  # packets from warm-up to end; None: throughput x active time
     queue_mean: Floats | None = None  # [n_links] packets
     utilization_links: Floats | None = None  # [n_links]; computed from the throughputs if None
     assumptions: tuple[Assumption, ...] = ()
@@ -90,7 +91,11 @@ class Prediction:
 
     @cached_property
     def groups(self) -> dict[str, float]:
-        """Each group's mean throughput per flow, pkt/s, by the group's name."""
+        """Each group's mean throughput per flow, pkt/s, by the group's name.
+
+        Flows whose throughput is NaN are left out of the mean.  The result is empty if the
+        prediction has no throughputs.
+        """
         if self.throughput is None:
             return {}
         members = [member.group for member in self.scenario.members]
@@ -101,9 +106,9 @@ class Prediction:
         """The standard error of each group's mean throughput per flow, pkt/s, by the group's name.
 
         It is computed from the group's mean throughput in each run.  The errors of the single flows
-        do not suffice, because flows of a group are correlated.  So if the throughputs of each run
-        (``extra["throughput_runs"]``) are missing, the error is known only for groups of one flow.
-        Groups whose error is unknown are left out.
+        do not suffice, because flows of a group are correlated.  So if the throughputs of several
+        runs (``extra["throughput_runs"]``) are missing, the error is known only for groups of one
+        flow (``throughput_se``).  Groups whose error is unknown are left out.
         """
         runs = self.extra.get("throughput_runs")  # [runs, flows]
         if runs is not None and len(runs) > 1:
@@ -123,12 +128,15 @@ class Prediction:
 
     @cached_property
     def ratios(self) -> dict[str, float | None]:
-        """The ratio ``a/b`` of mean throughputs per flow, for every ordered pair of groups."""
+        """The ratio ``a/b`` of mean throughputs per flow, for every ordered pair of groups.
+
+        A ratio is ``None`` if b's throughput is 0 or one of the two is NaN.
+        """
         return group_ratios(self.groups)
 
     @cached_property
     def throughput_bps(self) -> Floats | None:
-        """The throughput of each flow in bit/s, with the packets' headers."""
+        """The throughput of each flow in bit/s; a packet counts with its size in the scenario."""
         if self.throughput is None:
             return None
         bits: Floats = self.throughput * self._packet_bits
@@ -169,25 +177,29 @@ class Prediction:
 
     @cached_property
     def shares(self) -> dict[str, float | None]:
-        """Each group's share of all bits delivered after the warm-up; ``None`` if that is nothing.
+        """Each group's share of all bits delivered after the warm-up; ``None`` if there are none.
 
-        Throughputs are means over the time in which a flow is active; shares are not.  If two
-        groups have the same throughput but one is active only half as long, it has half the share
-        of the other.
+        A throughput is a mean over the time in which the flow is active.  A share counts the bits
+        of the whole time instead.  If two groups have the same throughput but one is active only
+        half as long, it has half the share of the other.
         """
         total = sum(self.group_bps.values())
         return {name: bps / total if total > 0 else None for name, bps in self.group_bps.items()}
 
     @cached_property
     def jain(self) -> float | None:
-        """Jain's fairness index of the flows' throughputs; ``None`` if it is not known."""
+        """Jain's fairness index of the flows' throughputs.
+
+        ``None`` if the prediction has no throughputs, or none of them is above 0.
+        """
         return None if self.throughput is None else _number(jain(self.throughput))
 
     @cached_property
     def utilization(self) -> Floats | None:
         """The utilization of each link, [n_links]: the part of its capacity that forward flows use.
 
-        If the model gives no utilization, it is computed from the mean rates (``delivered_bps``).
+        If the model gives no utilization, it is computed from the flows' mean rates
+        (``delivered_bps``).  It is ``None`` if they are missing as well.
         """
         if self.utilization_links is not None or self.delivered_bps is None:
             return self.utilization_links
@@ -201,7 +213,11 @@ class Prediction:
         return used / (8.0 * self.scenario.packet_size * capacity)
 
     def __repr__(self) -> str:
-        """One line: the model, mean throughputs per flow by group, number of failed assumptions."""
+        """One line: the model, its throughputs, and how many of its assumptions do not hold.
+
+        The throughputs are means per flow, of at most six groups.  Without an answer, the line has
+        the model and the reason.
+        """
         if not self.applicable:
             return f"<Prediction {self.model}: no answer, {self.reason}>"
         rates = [f"{name} {rate:.4g} pkt/s" for name, rate in list(self.groups.items())[:6]]
@@ -230,9 +246,10 @@ class Prediction:
     def to_dataframe(self) -> pd.DataFrame:
         """The prediction as a pandas table with one row per flow.
 
-        The column ``share`` is the flow's share of all delivered bits.  If a column has a unit, its
-        name ends with the unit: ``throughput_pps`` is in packets per second, ``rtt_mean_s`` in
-        seconds.  NaN means that the model gives no value.
+        The columns ``model``, ``flow``, ``law`` and ``group`` are texts, all others numbers.
+        ``share`` is the flow's share of all delivered bits.  If a column has a unit, its name ends
+        with the unit: ``throughput_pps`` is in packets per second, ``throughput_bps`` in bit/s and
+        ``rtt_mean_s`` in seconds.  NaN means that the model gives no value.
         """
         import pandas as pd
 
@@ -255,8 +272,10 @@ class Prediction:
     def to_xarray(self) -> xr.Dataset:
         """The prediction as an xarray dataset with the dimensions ``flow`` and ``link``.
 
-        The columns of ``to_dataframe`` become variables over ``flow``. Two variables are over
-        ``link``: the mean queue in packets (``queue_mean``) and the ``utilization``.
+        The numerical columns of ``to_dataframe`` become variables over ``flow``.  The columns
+        ``law`` and ``group`` become coordinates of ``flow``, and ``model`` becomes an attribute of
+        the dataset.  Two more variables are over ``link``: the mean queue in packets
+        (``queue_mean``) and the ``utilization``.  Each variable's ``attrs`` hold its unit.
         """
         frame = self.to_dataframe().drop(columns="model").set_index("flow")
         data: xr.Dataset = frame.to_xarray().set_coords(["law", "group"])
@@ -271,7 +290,11 @@ class Prediction:
         return data
 
     def to_json(self) -> dict[str, Any]:
-        """The prediction as an entry of the list ``results`` in a command's JSON document."""
+        """The prediction as an entry of the list ``results`` in a command's JSON document.
+
+        An unknown value is ``None``.  ``links`` has the utilization and the mean queue of each
+        link.  The same two values of the first link also stand outside ``links``.
+        """
         utilization, queues = self.utilization, self.queue_mean
         return {
             "model": self.model,
@@ -344,7 +367,8 @@ def _entry(values: Floats | None, i: int) -> float | None:
 def with_error(value: float, error: float | None, digits: int = 4) -> str:
     """A number and its standard error as text, such as ``125.3 ± 1.2``.
 
-    If the error is unknown or 0, the text is the number alone.
+    ``value`` gets ``digits`` significant digits, and the error two.  If the error is unknown or 0,
+    the text is the number alone.
     """
     text = f"{value:.{digits}g}"
     return f"{text} ± {float(f'{error:.2g}'):g}" if error and math.isfinite(error) else text
@@ -371,18 +395,27 @@ class LimitCycle:
 
     If neither was found, means such as ``throughput`` are taken over a long run.  Only the flows
     that are active at the end of the scenario's run take part in the steady state.
+
+    ``overflows`` and ``losses`` have a meaning only for a periodic motion. What they count depends
+    on the method (``limit_cycle``): the continuous equations of ``fluid``, its small steps of time,
+    or ``rounds``.
     """
 
     kind: str  # "fixed point" | "periodic" | "neither found"
     period: float  # s; 0 at a fixed point, NaN where neither is found
-    overflows: int  # in one period; by rounds, moments at which a window falls
+    # in one period: overflows by the continuous equations, else moments at which a window falls
+    overflows: int  # 0 without a period
     throughput: Floats  # [flow] pkt/s, mean over the period
-    spread: Floats  # [flow] standard error of that mean over blocks; 0 where the motion repeats
+    spread: Floats  # [flow] standard error of throughput; 0 at a fixed point and in a period
     window: Floats  # [flow] packets, mean over time
     rtt_mean: Floats  # [flow] s, mean over the packets
     base_rtt: Floats  # [flow] s; NaN if not Vegas
     queue_mean: float  # packets
-    losses: Floats  # [flow] losses in one period; by rounds, packets, NaN where nothing repeats
-    multipliers: np.ndarray  # Floquet, largest first; empty: none; NaN: the map jumps there
-    residual: float  # packets by which the state after a period differs from the one before
+    losses: Floats  # [flow] in one period: losses by ``fluid``, lost packets by ``rounds``
+    # Floquet multipliers, largest modulus first; empty if not computed; NaN if the windows after a
+    # period are no continuous function of those before
+    multipliers: np.ndarray
+    # packets by which the state differs after a period (by ``rounds``, after two), or the windows
+    # after a round trip at a fixed point
+    residual: float
     status: str  # "done", or why there is no answer (the averages are then NaN)

@@ -17,7 +17,7 @@ from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario, expect
 from vegasmodel.support.extras import ExtraMissing
 
-# model name -> module and function that answer a scenario; loaded when asked
+# model name -> module and function that evaluate the model; the module is imported when needed
 _MODELS = MappingProxyType(
     {
         "equilibrium": ("vegasmodel.adapters.secular", "equilibrium"),
@@ -80,7 +80,7 @@ def check_model(model: str) -> None:
 
 
 def check_models(models: Sequence[str]) -> list[str]:
-    """The names as a list. Raises ``FieldError`` unless each is the name of a model."""
+    """The names as a list. Raises ``FieldError`` if one of them is not the name of a model."""
     found: list[str] = listed(models, "models", "models")
     for model in found:
         check_model(model)
@@ -117,7 +117,8 @@ def predict_all(scenario: Scenario, models: Sequence[str] = MODELS) -> list[Pred
     """The predictions of several models for the scenario, in the order of ``models``.
 
     A model without an answer gives a prediction with ``applicable=False``, and ``reason`` says why.
-    One possible reason is that an optional package is not installed.
+    One possible reason is that an optional package is not installed.  Raises ``FieldError`` for an
+    unknown model.
     """
     return [_predict_or_say(scenario, model) for model in check_models(models)]
 
@@ -146,10 +147,11 @@ def batch(
 ) -> tuple[Prediction, ...]:
     """The predictions of one model for many scenarios, in the order of the scenarios.
 
-    They are computed in parallel on ``threads`` threads; the default is one per core.  The results
-    do not depend on the number of threads.  If the model has no answer for a scenario, the
-    prediction has ``applicable=False``, and ``reason`` says why.  Raises the same errors as
-    ``predict``, and ``FieldError`` for an invalid number of threads.
+    The first one is computed alone, and the others in parallel on ``threads`` threads.  The default
+    is one thread per core.  The results do not depend on the number of threads.  If the model has
+    no answer for a scenario, the prediction has ``applicable=False``, and ``reason`` says why.
+
+    Raises the same errors as ``predict``, and ``FieldError`` for an invalid number of threads.
     """
     from concurrent.futures import ThreadPoolExecutor
 
@@ -157,6 +159,6 @@ def batch(
     cases = listed(scenarios, "scenarios", "scenarios")
     if not cases:
         return ()
-    first = predict(cases[0], model)  # compiles; raises if all scenarios are wrong
+    first = predict(cases[0], model)  # compiles; raises errors of the arguments
     with ThreadPoolExecutor(beside) as pool:
         return (first, *pool.map(lambda case: predict(case, model), cases[1:]))

@@ -16,9 +16,9 @@ from vegasmodel.metrics import (
 from vegasmodel.prediction import Assumption
 from vegasmodel.scenario import Scenario
 
-STEADY = 0.02  # coefficient of variation of a throughput over starts that is none
-MIN_RUNS, MAX_RUNS = 3, 5  # runs where chance has a part and the scenario does not say how many
-PIECES = 12  # of a run's measured time, whose scatter tells how sure a part of it is
+STEADY = 0.02  # relative differences up to this count as none
+MIN_RUNS, MAX_RUNS = 3, 5  # runs, if chance has a part and the scenario does not say how many
+PIECES = 12  # a run's measured time has so many equal pieces (half_suffices)
 
 
 def uncertainty(rates: Floats) -> Floats:

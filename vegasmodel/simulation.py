@@ -42,29 +42,31 @@ def simulate(
     The variables, with their dimensions, are
 
     - ``window`` (time, flow): packets;
-    - ``rate`` (time, flow): packets per second into the first link;
+    - ``rate`` (time, flow): the sending rate, packets per second (in ``rounds`` and ``delayed``,
+      the mean since the sample before);
     - ``rtt`` (time, flow): the round trip of a packet sent at that time, s (in ``delayed``, of the
       packet whose ACK arrives at that time);
-    - ``base_rtt`` (time, flow): the least RTT that Vegas has seen, s; NaN for other laws;
+    - ``base_rtt`` (time, flow): the least RTT that Vegas has seen, s (in ``rounds``, the baseRTT
+      that Vegas uses, which a scenario can also fix by ``over_estimate``); NaN for other laws;
     - ``delivered``, ``lost`` (time, flow): packets so far;
     - ``queue`` (time, link): packets that wait to cross a link forward.
 
-    Each variable's ``attrs`` hold its unit.  The dataset's ``attrs`` hold the model, the scenario
-    and the version of this package.  The coordinates ``law``, ``variant`` and ``packet_size``
-    (bytes) describe each flow.
+    Each variable's ``attrs`` hold its unit.  The dataset's ``attrs`` hold the model, the scenario's
+    name and fingerprint, the version of this package, and how the simulation ended (``status``).
+    The coordinates ``law``, ``variant`` and ``packet_size`` (bytes) describe each flow.
 
     ``rounds`` may simulate several successive packets of a flow as one event.  ``parts`` is the
     approximate greatest number of events per flow and round trip.  By default ``rounds`` chooses it
-    for the scenario.
+    for the scenario.  The other models ignore ``parts``.
 
-    ``fluid`` has two methods.  If every flow has the variant ``paper`` and a law of this package,
-    and the link is drop-tail without random loss, windows change continuously.  When the buffer
-    overflows, every flow whose window is growing then loses one packet.  In all other cases
-    ``fluid`` follows each flow's law and TCP implementation in small steps of time, and chance may
-    decide which flow loses a packet.
+    ``fluid`` has two methods.  If every flow has the variant ``paper`` and a law of this package
+    other than CUBIC, and the link is drop-tail without random loss, windows change continuously.
+    When the buffer overflows, every flow whose window is growing then loses one packet.  In all
+    other cases ``fluid`` follows each flow's law and TCP implementation in small steps of time, and
+    chance may decide which flow loses a packet.
 
-    Raises ``FieldError`` for an unknown model, and ``ValueError`` if the model cannot simulate the
-    scenario.
+    Raises ``FieldError`` for an unknown model or a wrong argument, and ``ValueError`` if the model
+    cannot simulate the scenario.
     """
     expect(scenario)
     Choice(SIMULATORS).check(model, "model")
@@ -156,7 +158,7 @@ def _rounds(scenario: Scenario, samples: int, parts: int | None) -> dict[str, An
             "parts": resolution(scenario)[0] if parts is None else parts,
             "status": Status(totals.status).reason,
             "events": totals.events,
-            # features of the scenario that are not simulated
+            # names of the assumptions that do not hold
             "left_out": ", ".join(a.name for a in answers.left_out(scenario) if not a.holds),
         },
     }
@@ -264,7 +266,10 @@ def limit_cycle(
 def _steady_by_rounds(scenario: Scenario, longest: float | None) -> LimitCycle:
     """The steady state by ``rounds``, with the Floquet multipliers of ``fluid`` if they apply.
 
-    They apply if both models find a fixed point, or both find a periodic motion.
+    They apply if the continuous equations of ``fluid`` can describe the scenario, and if both
+    models find a fixed point or both find a periodic motion. Without them, there are no multipliers
+    in the result.  Raises ``ValueError`` if ``rounds`` cannot simulate the scenario, or if a flow
+    has a finite size.
     """
     from vegasmodel.engines.fluid.continuous import unsupported
     from vegasmodel.engines.rounds import answers

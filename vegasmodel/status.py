@@ -34,14 +34,14 @@ class Status(IntEnum):
     OVERFLOW = 5
     STUCK = 6
     UNSETTLED = 7
-    # the rounds
+    # the simulator ``rounds``
     FULL_RING = 8
     TOO_MANY_EVENTS = 9
     FALL = 10
 
     @property
     def reason(self) -> str:
-        """A sentence that says how the solver or the simulator ended."""
+        """Words that say how the solver or the simulator ended."""
         return _REASONS[self]
 
 

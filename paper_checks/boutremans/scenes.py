@@ -68,7 +68,7 @@ def joining(
 def one_by_one(n: int, alpha: float, every: float) -> Scenario:
     """A source joins every ``every`` seconds.
 
-    Rates are measured for 60 s after the last has settled.
+    Rates are measured for 60 s, from ``every`` seconds after the start of the last source on.
     """
     base = joining(n, alpha, alpha)
     start = Staggered(first=0.0, every=every)

@@ -46,9 +46,10 @@ NO_UNIT = "The variance of the random part of the delay has no unit, and its siz
 
 
 def _read(statistic: Statistic, printed: Value = True, tolerance: float = 0.0) -> Compute:
-    """The statistic at each of ``NOISE``.
+    """A function that computes the statistic at each of ``READINGS``.
 
-    The note names those at which it has the printed value.
+    Its result is that at ``NOISE``.  The note names the readings at which the statistic has the
+    printed value.  If there is one, the evidence does not decide against the print.
     """
 
     def compute(runs: Runs) -> Found:
@@ -172,7 +173,7 @@ def _in_order(a: Floats, b: Floats) -> tuple[bool, str]:
 
 
 def _rising(n: int, pairs: Sequence[tuple[float, float]], noise: float, runs: Runs) -> Found:
-    """Rank correlation of rate and over-estimate, for each alpha and beta."""
+    """Whether the rates grow with the baseRTTs, by rank correlation, for each alpha and beta."""
     parts = []
     for alpha, beta in pairs:
         measured = runs(joining(n, alpha, beta, noise=noise))
@@ -191,7 +192,10 @@ def _courses(noise: float) -> list[rule.Course]:
 
 
 def _use(noise: float, _: Runs) -> Found:
-    """Least part of the link used at any instant, and the queue if all peaks coincided."""
+    """Least part of the link used at any instant; the note has the shortest queue.
+
+    It also has the queue that there would be if all windows were smallest at the same time.
+    """
     courses = _courses(noise)
     used = min(float(course.rates.sum(axis=1).min()) for course in courses) / CAPACITY
     waiting = min(float(course.wait.min()) for course in courses) * CAPACITY
@@ -204,7 +208,10 @@ def _use(noise: float, _: Runs) -> Found:
 
 
 def _most(runs: Runs) -> Found:
-    """Largest gain of the last source.  It depends on the alphas of figure 4, which are missing."""
+    """Largest gain of the last source.  Raises ``NoRun`` if the alphas of figure 4 decide.
+
+    These alphas are missing from our text.
+    """
     ratios = {
         (n, alpha): float(np.median(last_over_first(runs, n, alpha, NOISE)))
         for n in SOURCES
@@ -263,7 +270,7 @@ def _alike(noise: float, runs: Runs) -> Found:
 
 
 def _apart(noise: float, _: Runs) -> Found:
-    """Variance of the sum of all windows over the sum of their variances."""
+    """Whether the variance of the sum of all windows is below twice the sum of their variances."""
     parts = [
         float(course.windows.sum(axis=1).var() / course.windows.var(axis=0).sum())
         for course in _courses(noise)

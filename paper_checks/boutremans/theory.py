@@ -189,7 +189,7 @@ def steady_state() -> list[Record]:
 
 
 def harmonic(n: int) -> float:
-    """S_n."""
+    """S_n = 1 + 1/2 + ... + 1/n."""
     return float(np.sum(1.0 / np.arange(1, n + 1)))
 
 

@@ -125,7 +125,7 @@ def _balance(q: float) -> float:
     return float(brentq(lambda V: _backlog(V, q) - ALPHA, 1e-6, M + q, xtol=1e-12))
 
 
-STARTS = ((5.0, 20.0), (5.0, 50.0), (20.0, 60.0), (30.0, 30.0))  # windows, tried besides
+STARTS = ((5.0, 20.0), (5.0, 50.0), (20.0, 60.0), (30.0, 30.0))  # windows, Vegas and Reno
 
 
 def _at_the_loss(V: float, R: float) -> tuple[float, float]:

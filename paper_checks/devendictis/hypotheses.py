@@ -113,7 +113,7 @@ def throughputs() -> list[Record]:
 
 
 def _emptied(runs: Runs) -> Found:
-    """Utilization of the link, which is idle only if no packet waits."""
+    """Whether the link, which is idle only if no packet waits, is idle at times in every case."""
     used = {(T, B): runs(roomy(T, B)).utilization for T in TIMES for B in BUFFERS}
     text = "; ".join(
         f"B = {B:g}: {', '.join(f'{100 * used[T, B]:.1f}' for T in TIMES)}" for B in BUFFERS

@@ -103,7 +103,7 @@ def alone(*dropped: int, T: float = 0.08) -> Scenario:
 
 
 def model(T: float, B: float, form: Form, mu: float = MU) -> tuple[float, float]:
-    """Lambda_Vegas and Lambda_Reno, pkt/s."""
+    """Throughputs of Vegas and Reno by the paper's model (Lambda_Vegas, Lambda_Reno), pkt/s."""
     from vegasmodel.equilibrium import minicycle
 
     vegas, reno = minicycle.throughput(mu, T, B, ALPHA, LAM, form=form)

@@ -10,9 +10,9 @@ from paper_checks.devendictis.scenes import ALPHA, LAM, MU
 
 
 def small_buffers() -> list[Record]:
-    """Appendix A at lambda 3/4, mu T 54, B 5, where N = 11 and a = 8 are whole numbers.
+    """The records of appendix A and of the threshold B_th.
 
-    And B_th.
+    Appendix A is taken at lambda 3/4, mu T 54 and B 5, where N = 11 and a = 8 are whole numbers.
     """
     pipe, small, lam = 54.0, 5.0, 0.75
     V_N, R_N, N = _cycle(pipe + small + 1, lam)

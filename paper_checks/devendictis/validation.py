@@ -77,7 +77,7 @@ def errors(
 def _largest(source: int, printed: float, runs: Runs) -> Found:
     """Largest error over the buffers.
 
-    Undecided if it depends on T and the buffers of the figure.
+    Raises ``NoRun`` if T and the buffers of the figure decide.
     """
     texts, ends = [], []
     tried: tuple[tuple[Place, Form], ...] = (
@@ -161,7 +161,7 @@ def _outperforms(runs: Runs) -> Found:
 
 
 def _resting(T: float, runs: Runs) -> tuple[float, float]:
-    """Least and largest window of Vegas alone, relative to alpha + mu T, from 30 s on."""
+    """Least and largest window of Vegas alone from 30 s on, each less alpha + mu T, packets."""
     base = alone(T=T)
     long = dataclasses.replace(base.run, duration=90.0, warmup=30.0)
     name = f"devendictis-vegas-rests-{1e3 * T:g}-ms"
@@ -171,7 +171,10 @@ def _resting(T: float, runs: Runs) -> tuple[float, float]:
 
 
 def _oscillates(runs: Runs) -> tuple[list[float], list[float], str]:
-    """By how much the window oscillates at each T, and from when on."""
+    """At each T, by how much the window oscillates, and its least value less alpha + mu T.
+
+    The third value has the results as text.
+    """
     ends = [_resting(T, runs) for T in TIMES]
     text = ", ".join(f"{least:.2f} to {largest:.2f}" for least, largest in ends)
     return (
@@ -323,7 +326,7 @@ def _period(T: float) -> float:
 
 
 def _cycles(runs: Runs) -> Found:
-    """Number of cycles in spans of equal length, and their duration.
+    """Whether spans of equal length have equally many cycles, which last as long as in the model.
 
     A loss of Reno ends each cycle.
     """
@@ -365,7 +368,10 @@ OURS = "B = 20; 1080, 2160 and 4320 pkt/s are ours, the figure's capacities are 
 
 
 def _over_capacities(runs: Runs) -> Found:
-    """Errors of the printed formulas for Vegas and Reno, percent, by T and capacity."""
+    """Whether the printed formulas err by no more than in figure 3, at each T and capacity.
+
+    Raises ``NoRun`` if T and the capacity decide.
+    """
     texts, within = [], []
     for T in TIMES:
         found = [
@@ -391,7 +397,10 @@ def _over_capacities(runs: Runs) -> Found:
 
 
 def _flat(runs: Runs) -> Found:
-    """Whether the ratio varies by at most 10 % over the capacities."""
+    """Whether the ratio varies by at most 10 % over the capacities.
+
+    Raises ``NoRun`` if T decides.
+    """
     texts, within = [], []
     for T in TIMES:
         found = [float(v / r) for v, r in (runs(roomy(T, 20.0, mu)).mean for mu in CAPACITIES)]

@@ -164,7 +164,10 @@ _SPAN = (round(2.33 / 1.3, 2), round(2.2 / 1.32, 2))
 
 
 def _cross(*rates: Floats) -> float | None:
-    """The buffer at which Vegas's throughput falls below the other's, if there is one."""
+    """The buffer at which Vegas's throughput falls below the other's, ``None`` if there is none.
+
+    It is interpolated between the buffers of ``AXIS``.
+    """
     gaps = [float(first - second) for first, second in rates]
     for k in range(1, len(gaps)):
         if gaps[k - 1] < 0 <= gaps[k]:

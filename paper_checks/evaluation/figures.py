@@ -368,7 +368,7 @@ LOSSY = ("reno", "sack")
 
 
 def vegas_alone(runs: Runs) -> Found:
-    """Number of packets that a single Vegas source keeps in the queue."""
+    """Whether a single Vegas source keeps 1 to 3 packets in the queue on average."""
     found = runs(single("vegas"))
     return Found(1.0 <= found.queue <= 3.0, detail=f"{found.queue:.2f} packets wait on average.")
 

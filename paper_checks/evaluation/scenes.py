@@ -82,9 +82,9 @@ def single(law: str, *, loss: float = 0.0, runs: int = 1) -> Scenario:
 
 
 def forced(law: str, drops: tuple[int, ...], since: float = 0.2, buffer: float = 50.0) -> Scenario:
-    """Figure 1: topology 1 with these packets dropped; a buffer of 50 holds all others; 2 s of it.
+    """Figure 1: a run of 2 s on topology 1, in which these packets are dropped.
 
-    Averages begin at ``since`` s.
+    With a buffer of 50 no other packet is lost.  Averages begin at ``since`` s.
     """
     base = single(law)
     lost = (Drop(flow=law, packets=drops),) if drops else ()

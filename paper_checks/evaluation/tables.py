@@ -279,7 +279,11 @@ GAPS = (1.0, 2.0)  # s
 
 
 def _besides(law: str, X: float, printed: float, runs: Runs) -> tuple[str, str]:
-    """The ratios with other buffers and a later second start; first, why they leave it open."""
+    """Two texts on other buffers and a later second start: why they decide, and their ratios.
+
+    The first is empty if the print does not lie between the ratios.  Both are empty where the four
+    readings decide.
+    """
     if X < 5e-3 or (law != "vegas" and X < 200e-3):
         return "", ""  # where the four readings decide
     four = list(_readings(law, X).values())
@@ -308,7 +312,7 @@ def _besides(law: str, X: float, printed: float, runs: Runs) -> tuple[str, str]:
 
 
 def _counts(scenario: Scenario) -> Callable[[Floats], float]:
-    """Ratio of the counts; the second source sends for 0.5 s less."""
+    """Ratio of the counts; a source that starts later sends for a shorter time."""
     active = [m.stop - max(m.start, scenario.run.warmup) for m in scenario.members]
     return lambda rates: float(rates[0] * active[0] / (rates[1] * active[1]))
 

@@ -90,7 +90,10 @@ def section_2() -> list[Record]:
 
 
 def _once(runs: Runs) -> Found:
-    """SACK's least window after one loss in a window, and after four; Reno's beside them."""
+    """Whether SACK's least window is the same after one loss in a window and after four.
+
+    The note also has Reno's least windows.
+    """
     stays, texts = [], []
     for room in ROOMS:
         pairs = {
@@ -127,7 +130,10 @@ def _beyond_window(runs: Runs) -> Found:
 
 
 def _aside(law: str) -> Callable[[Runs], Found]:
-    """Vegas's share with RED's lower threshold at 3 over its share with DropTail, by buffer."""
+    """Whether Vegas's share with RED's lower threshold at 3 is larger than with DropTail.
+
+    It must be larger at each buffer.
+    """
 
     def compute(runs: Runs) -> Found:
         early = [red(law, buffer) for buffer in THRESHOLD]

@@ -32,7 +32,7 @@ PRINT, RULE, NS2, NS2_LINE, LINUX = 0, 1, 2, 4, 6  # columns
 
 
 def _replayed(x2: int, longer_first: bool = False) -> float:
-    """The packet-by-packet simulation with the window rule as the paper prints it."""
+    """Rate of the shorter connection over the longer's, packet by packet by the printed rule."""
     shorter, longer = replay(x2, longer_first=longer_first)
     return shorter.rate(CONVERGED) / longer.rate(CONVERGED)
 
@@ -44,7 +44,10 @@ def _backlogs() -> np.ndarray:
 
 
 def _theory(x2: int, alpha: float, beta: float, runs: Runs) -> float:
-    """``boutremans`` (6) with the baseRTTs measured in ns-2; alpha is the middle of the band."""
+    """Rate of the shorter connection over the longer's by (6) of ``boutremans``.
+
+    The baseRTTs are those measured in ns-2, and alpha is the middle of the band.
+    """
     base = runs(two(x2, alpha, beta, warmup=CONVERGED if beta > alpha else 0.01)).base_rtt
     assert base is not None
     over = np.maximum(base - np.array([base_rtt(1), base_rtt(x2)]), 0.0)

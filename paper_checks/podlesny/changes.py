@@ -35,7 +35,7 @@ NAMES = {"droptail": "DropTail", "red": "RED/ECN", "rd": "RD"}
 
 
 def _indices(kind: Discipline, runs: Runs, exact: bool = False) -> Floats:
-    """[runs, windows]."""
+    """The index in each run and in each window of time (``WINDOWS``): [runs, windows]."""
     return np.column_stack([index(runs, sudden(kind, *window), exact) for window in WINDOWS])
 
 
@@ -65,7 +65,11 @@ def _at_once(runs: Runs) -> Found:
 
 
 def _order(runs: Runs) -> Found:
-    """Distance of a run's index from 1: |ln(index)|, mean over the windows of time."""
+    """Whether the index is nearest to 1 with RD, and nearer with RED/ECN than with DropTail.
+
+    The distance of a run's index from 1 is |ln(index)|, mean over the windows of time.  Distances
+    must differ by more than two standard errors.
+    """
 
     def far(kind: Discipline, exact: bool = False) -> Floats:
         return np.asarray(np.abs(np.log(_indices(kind, runs, exact))).mean(axis=1))
@@ -98,7 +102,10 @@ def _advantage_after(runs: Runs) -> Found:
 
 
 def _if_thresholds_agree(low: bool, high: bool, text: str) -> Found:
-    """The answer with ns-2's own thresholds of RED; undecided if those at 1/4 and 3/4 differ."""
+    """The answer ``low`` with ns-2's own thresholds of RED.
+
+    Raises ``NoRun`` if ``high``, the answer with thresholds at 1/4 and 3/4 of the buffer, differs.
+    """
     if low != high:
         raise NoRun(
             "RED's thresholds are not stated, and they decide: it "
@@ -300,7 +307,10 @@ def gain(newreno: int, vegas: int, setting: str, runs: Runs) -> tuple[float, str
 
 
 def _masked(newreno: int, vegas: int, runs: Runs) -> Found:
-    """The gain with the paper's router and reverse flows; the other settings are in the note."""
+    """Whether a wrongly marked flow does not gain with the paper's router and reverse flows.
+
+    The note has the rates in all settings.
+    """
     gains = [gain(newreno, vegas, setting, runs) for setting in SETTINGS]
     return Found(gains[0][0] <= 1, detail=f"{'; '.join(text for _, text in gains)}.")
 

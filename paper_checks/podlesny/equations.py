@@ -47,7 +47,10 @@ def _first(runs: Runs) -> list[float]:
 
 
 def _step(queue: float, rate: float = 100.0, base: float = 0.1) -> int:
-    """The window after the rule, for each flow that has ``queue`` packets waiting."""
+    """The change of a window by the printed rule: 1, 0 or -1 packets.
+
+    The flow has ``queue`` packets waiting.
+    """
     RTT = base + queue / rate
     cwnd = rate * RTT  # Little's law
     diff = (cwnd / base - cwnd / RTT) * base

@@ -55,7 +55,10 @@ RED = Red(
 
 @cache
 def dumbbell(ratio: float, kind: Discipline, alpha: int = 1, beta: int = 3) -> Scenario:
-    """20 Vegas flows and ``ratio`` times as many NewReno flows; five seeds at a ratio of 0.1."""
+    """20 Vegas flows and ``ratio`` times as many NewReno flows.
+
+    There are five runs if the ratio is below 0.5, and else three.
+    """
     base = load(FOLDER / "rd-ns3.toml")
     newreno, vegas = base.flows
     queues: dict[Discipline, Queue] = {

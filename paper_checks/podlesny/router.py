@@ -41,7 +41,7 @@ __all__ = [
 
 FOLDER = Path(__file__).parent
 SCALE = 0.2  # of the paper's flows, capacity and buffers
-N = 20  # flows of a class: 100
+N = 20  # flows of a class; the paper has 100
 PACKET = 8000.0  # bits
 BUFFER_TIME = 0.25  # s of the link
 SHORT, LONG = 0.020, 0.300  # s, propagation there and back
@@ -82,9 +82,9 @@ def _queue(kind: Discipline, capacity: float, base: Queue) -> Queue:
 
 
 def _with_rtts(flow: Flow, capacity: float, low: float, high: float) -> Flow:
-    """Propagation delays between ``low`` and ``high``.
+    """The flow with a propagation RTT between ``low`` and ``high`` seconds.
 
-    Access links of twice the bottleneck's rate.
+    Its access links have twice the bottleneck's rate.
     """
     sending = 1.04 * (1 / capacity + 2 / (2 * capacity))
     rtt = Uniform(low + sending, high + sending) if high > low else low + sending

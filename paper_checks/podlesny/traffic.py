@@ -110,9 +110,9 @@ def _grows(losses: Sequence[float]) -> bool:
 
 
 def _rises_with_web(runs: Runs) -> Found:
-    """The loss with short flows, with CBQ.
+    """Raises ``NoRun``, because CBQ alone has run this.
 
-    The note has that without, with CBQ and with the router.
+    Its text has Vegas's loss with short flows, by CBQ, and without them, by CBQ and by the router.
     """
     grows = _grows([loss(runs, s, "vegas") for s in webs()])
     without = [losses(runs, dumbbell(), "vegas", exact) for exact in (False, True)]
@@ -133,7 +133,10 @@ def _steady(
     exact: bool,
     runs: Runs,
 ) -> Found:
-    """Ratio of the largest mean index to the least, compared with that of the print."""
+    """Whether the ratio of the largest mean index to the least is at most that of the print.
+
+    Raises ``NoRun`` without ``exact``, and if the runs do not decide.
+    """
     values = np.array([index(runs, s, exact) for s in scenarios])
     means = values.mean(axis=1)
     least, most = int(np.argmin(means)), int(np.argmax(means))
@@ -293,7 +296,7 @@ def web_traffic() -> list[Record]:
 
 
 def _falls(runs: Runs) -> Found:
-    """To less than half from 10 to 30 Mbit/s, by the router and by CBQ."""
+    """Whether Vegas's loss falls to less than half from 10 to 30 Mbit/s, by router and by CBQ."""
     own, by_cbq = (
         [loss(runs, s, "vegas", exact) for s in capacities()[:2]] for exact in (True, False)
     )

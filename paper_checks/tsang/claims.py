@@ -29,9 +29,10 @@ LATER = 10.0  # s after the first source
 
 
 def _gain(runs: Runs) -> Found:
-    """Ratio of the second source's rate if it starts later to its rate if both start at once.
+    """Whether the second source gets more if it starts later than if both start at once.
 
-    Only delays are used at which the later start increases its over-estimate of baseRTT.
+    It must get more in most cases and less in none.  Only delays are used at which the later start
+    increases its over-estimate of baseRTT.
     """
     gains = {}
     for x2 in DELAYS:
@@ -62,7 +63,7 @@ def _by_backlog(runs: Runs) -> Found:
 
 
 def _unlimited(runs: Runs) -> Found:
-    """Largest window of each setting, packets."""
+    """Whether all windows with alpha 1 and beta 3 stay below the limit; each setting's largest."""
     largest = {
         name: max(
             r.window
@@ -86,7 +87,7 @@ def _below_red(runs: Runs) -> Found:
 
 
 def _queues(runs: Runs) -> Found:
-    """Mean queue for each delta, over the delays, packets."""
+    """Whether the mean queue over the delays grows with delta."""
     names = ("Vegas-1", "Vegas-2", "Vegas-3")
     means = [float(np.mean([runs(two(x2, *VEGAS[n])).queue for x2 in DELAYS])) for n in names]
     text = ", ".join(f"{mean:.2f}" for mean in means)
@@ -99,7 +100,7 @@ def _expected(name: str, x2: int, order: bool) -> float:
 
 
 def _relieved(runs: Runs) -> Found:
-    """Expected rate of the longer connection, pkt/s: below the fair share only with delta 1."""
+    """Whether the longer's expected rate is below the fair share with delta 1 and only then."""
     names = ("Vegas-1", "Vegas-2", "Vegas-3")
     found = [[_expected(name, *case) for name in names] for case in as_printed()]
     text = each_case(["/".join(f"{rate:.0f}" for rate in rates) for rates in found])
@@ -108,7 +109,7 @@ def _relieved(runs: Runs) -> Found:
 
 
 def _unstable(runs: Runs) -> Found:
-    """Range of the index over the delays, for each setting."""
+    """The setting whose index has the largest range over the delays."""
     spans = {n: float(np.ptp([index(x2, n) for x2 in DELAYS])) for n in VEGAS}
     text = ", ".join(f"{name} {span:.3f}" for name, span in spans.items())
     return Found(max(spans, key=lambda n: spans[n]), detail=f"Largest less least index: {text}.")

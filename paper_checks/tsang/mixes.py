@@ -113,7 +113,7 @@ def clear(gaps: Floats, names: tuple[str, str]) -> str:
 
 
 def _winner(n: int, table: str, printed: str, runs: Runs) -> Found:
-    """The law that leads with both RTTs; undecided if the RTTs differ, or if neither law leads."""
+    """The law that leads; undecided unless the printed law leads with both RTTs."""
     thresholds, red = TABLES[table]
     leaders, texts = set(), []
     first, _ = _cells(runs, n, thresholds, red)
@@ -158,7 +158,10 @@ def _moved(runs: Runs, one: tuple[str, int], other: tuple[str, int]) -> tuple[bo
 
 
 def _depends(runs: Runs) -> Found:
-    """For each of the three quantities the first pair of mixes that shows it, or all if none."""
+    """Whether for each of the three quantities some pair of mixes shows its influence.
+
+    The note has the first such pair of each, or all pairs if there is none.
+    """
     rows, shown = [], []
     for what, pairs in PAIRS.items():
         found = [_moved(runs, *pair) for pair in pairs]
@@ -315,9 +318,10 @@ def _apart(a: Floats, b: Floats) -> tuple[float, float]:
 
 
 def _stabler(runs: Runs) -> Found:
-    """The law whose index has the smaller standard deviation.
+    """Whether Reno's index has a smaller standard deviation than Vegas's with both RTTs.
 
-    The logarithms of the standard deviations differ by at least two standard errors.
+    Undecided if, with one of the RTTs, the logarithms of the standard deviations differ by at most
+    two standard errors.
     """
     error = 2 * np.sqrt(2 / (2 * (MANY - 1)))
     ratios, texts = [], []

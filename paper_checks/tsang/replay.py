@@ -1,9 +1,9 @@
 """Figure 1's network, packet by packet, with the window rule as section 2.1 prints it.
 
-ns-2's agent rounds the backlog to whole packets before it compares it with the thresholds, so these
-are in effect alpha - 1/2 and beta + 1/2.  The rule of the paper's section 2.1 compares the backlog
-itself.  Without the rounding tables 3 and 4 are reproduced, with it they are not.  Three more
-properties follow from the print; none of them is a number that could be tuned:
+ns-2's agent rounds the backlog to whole packets before it compares it with the thresholds, so the
+thresholds are in effect alpha - 1/2 and beta + 1/2.  The rule of the paper's section 2.1 compares
+the backlog itself.  Without the rounding tables 3 and 4 are reproduced, with it they are not.
+Three more properties follow from the print; none of them is a number that could be tuned:
 
 - The first packet gives an RTT sample.  In ns-2 2.35 it never does: a source's clock begins
   with its first packet, and a packet sent at 0 counts as not sent.  Here it gives a sample
@@ -152,7 +152,7 @@ class Connection:
     def _decide(self) -> None:
         """Vegas's decision, once per round trip.
 
-        The packet just acknowledged counts for the next one.
+        The packet just acknowledged counts for the next decision.
         """
         now, packets = self.network.now, self.next - self.mark
         mean = sum(self.rtts) / len(self.rtts) if self.rtts else now - self.sent[self.acked]

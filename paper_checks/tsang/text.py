@@ -77,7 +77,10 @@ def _fixed() -> Found:
 
 
 def _extra() -> Found:
-    """Whole packets of the window less those that the empty path holds, for a source alone."""
+    """Whether a source alone has 1 to 3 packets more in its window than the empty path holds.
+
+    Only whole packets of the window count.
+    """
     found = []
     for x2 in UNLIMITED:
         source = alone(x2)
@@ -90,7 +93,7 @@ def _extra() -> Found:
 
 
 def _moving() -> Found:
-    """Number of windows that change: with delta for both thresholds, and with alpha 1, beta 3."""
+    """Whether all windows go on changing with equal thresholds, and none with alpha 1, beta 3."""
 
     def moving(alpha: float, beta: float) -> int:
         pairs = (replay(x2, alpha, beta) for x2 in DELAYS)

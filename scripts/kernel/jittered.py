@@ -54,7 +54,10 @@ def laws(family: str, rng: np.random.Generator) -> list[str]:
 
 
 def draw(family: str, seed: int, k: int, default_waits: bool = False) -> Scenario:
-    """The ``k``-th scenario of a family, with two runs; their starts are jittered up to 5 s."""
+    """The ``k``-th scenario of a family, with two runs.
+
+    Their starts are jittered by up to 5 s, or by up to 1 s in the family ``arrivals``.
+    """
     rng = np.random.default_rng([seed, FAMILIES.index(family), k])
     arrive = family == "arrivals"
     capacity = float(np.round(np.exp(rng.uniform(*np.log(SLOW if arrive else CAPACITY)))))

@@ -1,4 +1,4 @@
-"""Stores the measurements of ``debian.py``, and compares them with the simulator ``rounds``.
+"""Stores the measurements of ``debian.py``, and compares stored ones with ``rounds``.
 
 .venv/bin/python scripts/kernel/stored.py store RESULTS FILE.toml [--each link.0.buffer=...]
 .venv/bin/python scripts/kernel/stored.py table

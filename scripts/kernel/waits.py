@@ -61,9 +61,9 @@ def receive(number: int, address: str) -> None:
 def summary(number: int, came: list[tuple[int, int, int]]) -> dict[str, float]:
     """Statistics of the waits: how many packets were reordered, and how uniform the waits are.
 
-    Only packets count that found no packet waiting before them.  ``distance`` is the
-    Kolmogorov-Smirnov distance from the uniform distribution between the least and the greatest
-    wait.
+    All packets that came count for the order (``overtaken``).  For the waits, only those count that
+    found no packet waiting before them (``alone``).  ``distance`` is the Kolmogorov-Smirnov
+    distance of their waits from the uniform distribution between the least and the greatest wait.
     """
     free = []
     before = -1

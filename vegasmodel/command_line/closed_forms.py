@@ -118,8 +118,9 @@ def arrivals(
 ) -> None:
     """Rates of Vegas flows that arrive one after another.
 
-    Each flow mistakes the queueing delay at its start for propagation delay.  Prints the rates of
-    the exact recursion beside those of Bonald's closed form, which do not add up to the capacity.
+    Each flow mistakes the queueing delay at its start for propagation delay.  Prints the
+    over-estimates x and the rates of the exact recursion.  If all flows have the same alpha, those
+    of Bonald's closed form stand beside them; its rates do not add up to the capacity.
 
     Example: vegasmodel arrivals --n 20 --capacity 125pkt/s --alpha 3
     """

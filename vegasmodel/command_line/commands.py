@@ -123,8 +123,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
 def _invoke(context: click.Context) -> None:
     """Run the command; if an argument is wrong, the error names the command-line option.
 
-    The command raises a ``FieldError`` that names the Python argument. This function replaces the
-    name by that of the option.
+    The command may raise a ``FieldError`` that names one of its Python arguments. This function
+    replaces that name by the name of the option.
     """
     try:
         app.invoke(context)

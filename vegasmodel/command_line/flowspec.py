@@ -18,7 +18,8 @@ def parse_flow(text: str, **defaults: Any) -> dict[str, Any]:
     """Read a flow from text such as ``vegas:alpha=3,beta=3``.
 
     The text has the form ``law[:key=value,...]``. The result is a dictionary with the keys that a
-    flow has in a scenario file. ``defaults`` gives the values of keys that the text lacks.
+    flow has in a scenario file. ``defaults`` gives the values of keys that the text lacks. Raises
+    ``FieldError`` for an option without ``=``; the values are not checked.
     """
     law, _, options = text.partition(":")
     table: dict[str, Any] = {"law": law.strip(), **defaults}

@@ -78,7 +78,10 @@ def register(files: Iterable[Path]) -> None:
 
 
 def check_picture(path: Path | None) -> None:
-    """Check, before a long computation, that ``--plot`` can write a picture to this path."""
+    """Check, before a long computation, that ``--plot`` can write a picture to this path.
+
+    Nothing is checked if ``path`` is ``None``, because no picture is wanted then.
+    """
     if path is not None:
         from vegasmodel.console import output_path
         from vegasmodel.support import extras

@@ -24,7 +24,7 @@ from vegasmodel.stacks import STACKS
 __all__ = ["from_trace", "plain"]
 
 MAX_FLOWS = 300  # tables of a file
-CAPACITY, RTT, LONGEST = "10 Mbit/s", 0.05, 1000.0  # guesses where a trace cannot tell; seconds
+CAPACITY, RTT, LONGEST = "10 Mbit/s", 0.05, 1000.0  # guesses; RTTs in seconds
 
 PLAIN = """\
 # One bottleneck, one Vegas and one Reno flow.  docs/scenario.md lists every key with its default.
@@ -54,7 +54,7 @@ warmup = "50 s"            # averages begin here
 
 
 def plain(name: str) -> str:
-    """The text of an example scenario file called ``name``; every command accepts it unchanged."""
+    """The text of an example scenario file called ``name``."""
     return PLAIN.format(name=name, laws=", ".join(laws.names()))
 
 
@@ -131,7 +131,8 @@ def _flows(trace: Trace) -> list[dict[str, Any]]:
 
     The flows keep their names if every name begins with a letter and has only letters, digits,
     hyphens and underscores. Otherwise each flow is named after its law and its number in the trace,
-    such as ``reno-2``, because addresses with ports are hard to read.
+    such as ``reno-2``, because addresses with ports are hard to read.  The law is ``reno`` if the
+    trace names no law that is known here.
     """
     firsts, end = trace.known("first"), float(trace.edges[-1])
     windows = first_windows(trace)

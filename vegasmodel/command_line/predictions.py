@@ -292,7 +292,8 @@ def _doubts(
     """The ``Uncertainty`` of the throughput ratios, for each closed form with an answer.
 
     ``uncertain`` are texts ``FIELD=ERROR``, where ERROR is the standard deviation of the field. If
-    there are none, the result is empty.
+    there are none, the result is empty.  Raises ``FieldError`` if a text is wrong, or if no closed
+    form has an answer.
     """
     if not uncertain:
         return []

@@ -35,7 +35,8 @@ def new(
 ) -> None:
     """Write a scenario file with comments.
 
-    Every command accepts the file unchanged.  Without SCENARIO.toml, the text is printed.
+    Every command that takes a scenario file accepts it.  Without SCENARIO.toml, the text is
+    printed.
 
     Example: vegasmodel new mixed.toml --from-trace capture.pcap
     """

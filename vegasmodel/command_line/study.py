@@ -181,7 +181,7 @@ def sweep(
         raise FieldError("--plot", str(plot), "a sweep of one or two fields, without --draw")
     began = time.monotonic()
     case = inputs.load(scenario, laws)
-    first: list[int] = []  # number of points that an earlier sweep has computed
+    first: list[int] = []  # numbers of points done; the first is that of an earlier sweep
 
     with meter() as said:
 
@@ -235,7 +235,8 @@ def _points(data: xr.Dataset, fields: Sequence[str]) -> Table:
     """A table with a row for each point of a sweep.
 
     A row has the values of the fields, and the flows' shares of all bits delivered. Only the first
-    ``MAX_FLOWS_SHOWN`` flows are shown.
+    ``MAX_FLOWS_SHOWN`` flows are shown. A share has a star if ``enough-runs`` does not hold at its
+    point.
     """
     import numpy as np
 

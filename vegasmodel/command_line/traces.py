@@ -85,7 +85,7 @@ def convert(
     format: str,  # noqa: A002 - the option's name
     json: bool,
 ) -> None:
-    """Read a packet trace of any known format into a trace file.
+    """Convert a trace of any known format to a trace file.
 
     TRACE may be output of ns-2, ns-3, ss, iperf3 or tcp_probe, a capture (pcap) or a CSV table.
 

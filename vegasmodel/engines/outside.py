@@ -50,11 +50,11 @@ _pointer = intrinsic(lambda _, __: (types.CPointer(types.float64)(types.int64), 
 class _Compiled(NamedTuple):
     """A compiled function of a user's law, and the arguments of its first unusable result.
 
-    A result is unusable if it is NaN or too large.
+    A result is unusable if it is NaN or too large. An error in the function counts as NaN.
     """
 
     function: Any
-    seen: Floats  # a ``Source``; NaN: every answer was a number
+    seen: Floats  # a ``Source``; all NaN: every result was usable
 
 
 def _values(rule: Rule) -> tuple[Any, ...]:

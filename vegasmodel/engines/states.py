@@ -30,7 +30,7 @@ class Kinds(NamedTuple):
     converts its value.
     """
 
-    numbers: tuple[str, ...] = ()  # sequence numbers that matter from what is acknowledged on
+    numbers: tuple[str, ...] = ()  # sequence numbers; all that are acknowledged count as one
     instants: tuple[str, ...] = ()
     spans: tuple[str, ...] = ()  # seconds
     rates: tuple[str, ...] = ()
@@ -46,10 +46,10 @@ class Memory(NamedTuple):
 
 
 class Now(NamedTuple):
-    """The present time, and two numbers by which ``write`` converts times, durations and rates."""
+    """The present time, and two numbers with which ``write`` converts times, durations, rates."""
 
     time: float
-    ago: float  # seconds after which it is of no account when something was
+    ago: float  # seconds: a time longer ago than this counts as this long ago
     capacity: float  # pkt/s: turns seconds into packets
 
 
@@ -89,8 +89,10 @@ def write(
     """Append the values of a record's fields to the ``n`` numbers that the array ``out`` holds.
 
     The record is number ``row`` in ``records``, and ``fields`` lists the fields. Sequence numbers
-    are written relative to ``acked``, times relative to ``now``. Returns ``n`` plus the number of
-    fields, even if ``out`` has no room for all values.
+    are written relative to ``acked``, and times relative to the present (``now``). Then times and
+    durations are multiplied by the capacity, and rates are divided by it. Values far in the past
+    (``now.ago``) or in the future (``FAR``) are limited, and so are sequence numbers below
+    ``acked``. Returns ``n`` plus the number of fields, even if ``out`` has no room for all values.
     """
     begin = row * records.width
     for k in range(fields.shape[0]):

@@ -60,7 +60,7 @@ def jit(
     return cast("_Function", compiled(function, whole_program=True, marks=marks, **options))
 
 
-rare = functools.partial(jit, rare=True)  # a step that few calls of its callers take
+rare = functools.partial(jit, rare=True)  # for a function that its callers seldom call
 
 
 class Table(Protocol[Row]):

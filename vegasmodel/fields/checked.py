@@ -50,7 +50,8 @@ class Tables:
     def read(self, value: object, where: str, packet_size: float | None) -> tuple[Any, ...]:
         """Read a list of tables as a tuple of dataclasses.
 
-        An error names a table by its index from 0, as in ``flow[1]``.
+        An entry that is such a dataclass already stays as it is.  An error names a table by its
+        index from 0, as in ``flow[1]``.
         """
         if not isinstance(value, Sequence) or isinstance(value, str):
             raise FieldError(where, value, "a list of tables")
@@ -159,8 +160,10 @@ def check(instance: Any) -> None:
     """Check every field of the dataclass against its rule.
 
     NumPy's numbers and arrays are first replaced by Python's numbers and lists. Text, lists and
-    tables are converted like those of a scenario file: ``"80 ms"`` becomes 0.08. A field whose
-    default is ``None`` is not checked if it was not given.
+    tables are converted like those of a scenario file: ``"80 ms"`` becomes 0.08. Text that needs a
+    packet size or an RTT stays text (``Unresolved``) and is not checked. In a field for a quantity,
+    a whole number becomes a float. A field whose default is ``None`` is not checked if it was not
+    given.
     """
     for field in dataclasses.fields(instance):
         value = getattr(instance, field.name)
@@ -248,8 +251,9 @@ def write_table(instance: Any) -> dict[str, Any]:
 def read(cls: type[T], table: object, where: str, packet_size: float | None, **given: Any) -> T:
     """Make a dataclass from a TOML table.
 
-    ``given`` holds the values of fields that the caller has already read.  Raises ``FieldError``
-    for a key that is unknown, missing or has a wrong value.
+    ``where`` is the place of the table for error messages.  ``given`` holds the values of fields
+    that the caller has already read.  Raises ``FieldError`` for a key that is unknown, missing or
+    has a wrong value, and for values that contradict one another.
     """
     if not isinstance(table, Mapping):
         raise FieldError(where, table, "a table")
@@ -283,9 +287,9 @@ class Checked:
     """Base class of dataclasses that check each field against its rule when an object is made."""
 
     def __new__(cls, *_: object, **given: object) -> Self:
-        """Raise ``FieldError`` for an argument that is no field of the dataclass.
+        """Raise ``FieldError`` for a keyword argument that is no field of the dataclass.
 
-        The error names the field with the most similar name.
+        The error names the field with the most similar name, if there is a similar one.
         """
         known = [field.name for field in dataclasses.fields(cast("Any", cls))]
         for name, value in given.items():

@@ -39,7 +39,8 @@ def checked(function: T) -> T:
     """Make ``function`` check the kind of each argument before it runs.
 
     For a class, the arguments of its constructor are checked. NumPy's numbers are accepted where
-    Python's are. An argument with the annotation ``Any`` is not checked.
+    Python's are. If the annotation is an array of floats, a list or a number becomes such an array.
+    An argument with the annotation ``Any`` is not checked.
     """
     if isinstance(function, type):
         made: Any = function
@@ -142,7 +143,10 @@ def _list(entry: Kind | None) -> Kind:
 
 
 def _is_number(value: Any, kind: type, dtypes: str) -> bool:
-    """Whether the value is a single number of the class ``kind``. True and False are no numbers."""
+    """Whether the value is a single number of the class ``kind``. True and False are no numbers.
+
+    A NumPy number, or an array of no dimension, counts if its dtype's kind is one of ``dtypes``.
+    """
     if isinstance(value, kind):
         return not isinstance(value, bool)
     return _is_array(value, dtypes) and np.ndim(value) == 0

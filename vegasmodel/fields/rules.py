@@ -34,19 +34,17 @@ class OrText(Generic[T]):
 
 
 class Unresolved(str):
-    """Text with a unit that becomes a number only when a packet size or an RTT is known.
+    """Text with a unit that becomes a number only when other values of the scenario are known.
 
-    It stays text until it is part of a scenario, which has a packet size and RTTs.
+    These are a packet size, a capacity or RTTs. The text stays text until it is part of a scenario,
+    which has all of them.
     """
 
     __slots__ = ()
 
 
 def known(*values: object) -> bool:
-    """Whether all values are numbers.
-
-    Any other value is text (``Unresolved``) that still needs a packet size or an RTT.
-    """
+    """Whether none of the values is text (``Unresolved``) that is still to become a number."""
     return not any(isinstance(value, Unresolved) for value in values)
 
 
@@ -96,8 +94,8 @@ class Quantity:
     def read(self, value: object, where: str, packet_size: float | None) -> float:
         """Read text with a unit as a float in the package's unit, such as s or pkt/s.
 
-        If this needs a packet size and ``packet_size`` is None, the value stays text
-        (class ``Unresolved``).
+        A number of packets or a fraction may be given without a unit.  If the conversion needs a
+        packet size and ``packet_size`` is None, the value stays text (class ``Unresolved``).
         """
         if packet_size is None and needs_packet_size(value, self.kind):
             return cast("float", Unresolved(value))
@@ -113,7 +111,10 @@ class Quantity:
         )
 
     def check(self, value: Any, where: str) -> None:
-        """Raise ``FieldError`` unless the value, in s, packets or pkt/s, lies within the range."""
+        """Raise ``FieldError`` unless the value, in s, packets or pkt/s, lies within the range.
+
+        An infinite value is allowed only with ``infinite``.
+        """
         number = real(value)
         finite = math.isfinite(number) or (self.infinite and number == math.inf)
         if (
@@ -128,7 +129,7 @@ class Quantity:
     def write(self, value: Any) -> Any:
         """Convert the number to text with its unit, such as ``"80 ms"``.
 
-        A fraction has no unit and stays a number.
+        A fraction has no unit and stays a number. Text (``Unresolved``) stays text.
         """
         if isinstance(value, str):
             return str(value)
@@ -191,7 +192,7 @@ class Choice(AsItIs):
     def check(self, value: Any, where: str) -> None:
         """Raise ``FieldError`` unless the value is one of the allowed words.
 
-        The error names the most similar allowed word.
+        The error lists the allowed words, and names the most similar one if there is a similar one.
         """
         if not isinstance(value, str) or value not in self.words:
             raise FieldError(

@@ -172,12 +172,13 @@ def parse(
     ``kind`` is a key of ``KINDS``. The result must lie in ``low <= value <= high``. With
     ``low_open`` it must not be ``low`` itself. ``inf`` is allowed only with ``infinite``.
 
-    If ``packet_size``, in bytes, is given, bits and bytes are converted to packets. Then
-    ``"1 Mbit/s"``, for example, is allowed as a rate in pkt/s.
+    If ``packet_size``, in bytes, is given, bits and bytes are converted to packets, and packets to
+    bytes, where the kind needs it. Then ``"1 Mbit/s"``, for example, is allowed as a rate in pkt/s.
 
-    A number without a unit is allowed for the kinds ``packets``, ``buffer`` and ``fraction`` only.
+    A finite number without a unit is allowed for the kinds ``packets``, ``buffer`` and ``fraction``
+    only.
 
-    Raises ``FieldError`` if the text is not allowed.
+    Raises ``FieldError``, which names ``field``, if the text is not allowed.
     """
     allowed = _allowed(kind, low, high, low_open=low_open, infinite=infinite)
     value = _to_float(text, kind, field, allowed, packet_size)

@@ -55,6 +55,9 @@ def _addressed(parts: Sequence[Any], rest: str, name: str, value: Any) -> tuple[
     ``parts`` are all links or all groups.  ``rest`` says what to change: ``buffer`` stands for the
     buffers of all links, and ``uplink.buffer`` for that of the link named ``uplink``.  Returns the
     indices of the links or groups, and the key.
+
+    Raises ``FieldError`` if there is no such key, link or group. The error shows ``name``, the
+    whole name of what to change, and ``value``, its new value.
     """
     keys = [field.metadata["key"] or field.name for field in dataclasses.fields(parts[0])]
     if rest.split(".")[0] in keys:
@@ -85,7 +88,7 @@ def _grown(part: Any, tree: Mapping[Any, Any], where: str) -> Any:
 
     ``tree`` maps the names of attributes to their new values.  If an attribute is itself a
     dataclass, a mapping changes some of its attributes: ``{"queue": {"weight": 0.01}}`` changes
-    only the weight of the queue.
+    only the weight of the queue.  ``where`` is the place of ``part`` for error messages.
     """
     changes = {
         key: _grown(getattr(part, key), value, f"{where}.{key}".lstrip("."))

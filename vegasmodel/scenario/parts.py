@@ -42,7 +42,7 @@ __all__ = [
 LAWS = tuple(law.name for law in laws.BUILT_IN)
 """The names of the package's own laws."""
 VARIANTS = tuple(STACKS)
-"""The names of the stacks."""
+"""The names that a flow's ``variant`` may have, each of a TCP implementation."""
 MAX_FLOWS = 100_000
 
 LONGEST = 1e7  # seconds
@@ -68,7 +68,8 @@ class Drop(Checked):
 class Link(Shown):
     """One link with its queue.
 
-    ``buffer`` is the number of packets that can wait. The packet in transmission does not count.
+    ``buffer`` is the number of packets that can wait. The packet in transmission does not count,
+    except where a drop-tail queue behaves as in ns-2 (``placement.waiting_room``).
     """
 
     capacity: OrText[float] = field(_RATE)
@@ -76,7 +77,7 @@ class Link(Shown):
     buffer: OrText[float] = field(BufferRule("buffer", infinite=True), math.inf)
     delay: OrText[float] = field(
         _TIME, None
-    )  # one way; default 1 ms, or less where that is too much
+    )  # one way; default 1 ms, or less if a flow's RTT is too short for it
     queue: Queue = field(QueueRule(), DropTail())
     loss: OrText[float] = field(Quantity("fraction", high=1.0), 0.0)
     drops: tuple[Drop, ...] = field(Tables(Drop), ())

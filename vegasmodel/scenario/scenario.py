@@ -1,8 +1,8 @@
 """The scenario, which is the input of every model: links, groups of flows and the length of a run.
 
 All numbers are in seconds, packets (of ``Scenario.packet_size`` bytes) and packets per second.
-``Scenario.from_toml`` reads the text of a scenario file, in which values have units.  In Python, a
-scenario is made from ``Link``, ``Flow`` and ``Run`` objects.
+``Scenario.from_toml`` reads the text of a scenario file, in which values may have other units.  In
+Python, a scenario is made from ``Link``, ``Flow`` and ``Run`` objects.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ DEFAULT_DELAY = 1e-3  # one way, seconds
 class Scenario(Checked):
     """The input of every model: links, groups of flows, and how long a run lasts (``run``).
 
-    Making a scenario raises ``FieldError`` if its values do not fit together.
+    Making a scenario raises ``FieldError`` if a value is not allowed, or if values do not fit
+    together.
     """
 
     links: tuple[Link, ...] = field(Tables(Link), key="link")
@@ -71,12 +72,12 @@ class Scenario(Checked):
     def from_dict(cls, table: Mapping[str, Any]) -> Scenario:
         """Make a scenario from a dictionary with the keys of a scenario file.
 
-        Values may be text with units.
+        Values may be text with units.  Raises ``FieldError`` as ``from_toml`` does.
         """
         return checked.read(cls, table, "", None)
 
     def __repr__(self) -> str:
-        """One line with the scenario's name, links and groups; ``to_toml`` writes all fields."""
+        """One line: the scenario's name, its first three links and its first six groups."""
         links = [
             f"{format_rate(link.capacity, self.packet_size)}, buffer {link.buffer:.4g} pkt"
             for link in self.links[:3]
@@ -143,7 +144,10 @@ class Scenario(Checked):
         ]
 
     def path(self, group: Flow) -> tuple[Link, ...]:
-        """The links that a group's data packets cross, in the order in which they cross them."""
+        """The links that a group's data packets cross, in the order in which they cross them.
+
+        A group with the direction ``reverse`` crosses its links from the last to the first.
+        """
         by_name = {link.name: link for link in self.links}
         links = self.links if group.path is None else tuple(by_name[name] for name in group.path)
         return links if group.direction == "forward" else links[::-1]
@@ -231,9 +235,9 @@ class Scenario(Checked):
         return replaced(self, self._given, changes or {}, fields)
 
     def to_toml(self) -> str:
-        """The text of a scenario file for this scenario; keys with default values are left out.
+        """The text of a scenario file for this scenario; ``from_toml`` makes an equal one from it.
 
-        ``from_toml`` makes an equal scenario from it.
+        Keys with default values are left out, except ``name`` and ``packet_size``.
         """
         links, flows = self._given
         own = {"name": self.name, "packet_size": write(self.packet_size, "bytes")}
@@ -243,15 +247,20 @@ class Scenario(Checked):
         return toml_file.write(table)
 
     def to_dict(self) -> dict[str, Any]:
-        """The scenario as a dictionary, with numbers in seconds, packets and packets per second."""
+        """The scenario as a dictionary, with numbers in seconds, packets and packets per second.
+
+        Its keys are the names of the attributes, such as ``links``.  So ``from_dict``, which
+        expects the keys of a scenario file, such as ``link``, cannot read it.
+        """
         return dataclasses.asdict(self)
 
     def fingerprint(self) -> str:
         """A hash of the scenario without its name; stored runs are found by this hash.
 
-        ``match`` does not enter the hash, because it does not affect a run.  ``initial_window``
-        enters it only if it is given, and ``send_jitter`` only if it is not 0.  The reason is that
-        the first runs were stored before these two keys existed, and their hashes must not change.
+        ``match`` does not enter the hash, because it does not affect a run.  A missing ``runs``
+        enters it as 1, and a missing ``send_jitter`` as its default.  ``initial_window`` enters it
+        only if it is given, and ``send_jitter`` only if it is not 0.  The reason is that the first
+        runs were stored before these two keys existed, and their hashes must not change.
         """
         return self._key
 
@@ -355,6 +364,7 @@ def _buffers(scenario: Scenario) -> None:
 
     A buffer given as a time holds the packets that the link transmits in this time. A
     bandwidth-delay product is the link's capacity times the mean RTT of the flows that cross it.
+    Raises ``FieldError`` for such a buffer if no flow crosses the link.
     """
     links = list(scenario.links)
     for i, link in enumerate(links):

@@ -54,16 +54,18 @@ class LawRule(AsItIs):
 
 
 class BufferRule(Quantity):
-    """Reads, checks and writes a buffer: packets, a time, or bandwidth-delay products (BDP).
+    """Reads, checks and writes a buffer: packets, bytes, a time, or bandwidth-delay products (BDP).
 
-    A time or a number of BDP becomes packets only when the capacity and the RTTs are known.
+    Bytes become packets only when the packet size is known, and a time or a number of BDP only when
+    the capacity and the RTTs are known.
     """
 
     def read(self, value: object, where: str, packet_size: float | None) -> float:
         """Read a buffer from a scenario file.
 
         A time such as ``"100 ms"`` or a number of bandwidth-delay products such as ``"1 BDP"``
-        stays text (``Unresolved``) until the capacity and the RTTs are known.
+        stays text (``Unresolved``) until the capacity and the RTTs are known.  So does text in
+        bytes if ``packet_size`` is None.
         """
         for kind in ("time", "bdp"):
             try:
@@ -76,10 +78,11 @@ class BufferRule(Quantity):
     def packets(
         self, text: str, where: str, packet_size: float, capacity: float, rtt: float
     ) -> float:
-        """Convert a buffer's text, such as ``"100 ms"`` or ``"1 BDP"``, to packets.
+        """Convert a buffer's text, such as ``"100 ms"``, ``"1 BDP"`` or ``"20 kB"``, to packets.
 
-        ``capacity`` is that of the buffer's link in pkt/s.  ``rtt`` is the mean RTT in s of the
-        flows that cross the link, or NaN if it is unknown.
+        ``packet_size`` is in bytes, and ``capacity`` is that of the buffer's link in pkt/s.
+        ``rtt`` is the mean RTT in s of the flows that cross the link, or NaN if it is unknown.
+        Raises ``FieldError`` for any other text, and for a number of BDP if ``rtt`` is unknown.
         """
         for kind, one in (("time", capacity), ("bdp", capacity * rtt)):
             try:

@@ -22,7 +22,11 @@ the sender waits for ACKs. So A_i is the largest value that N_i + W_i has had:
 
     A_i(t) = max over v <= t of N_i(v) + W_i(v)                                         (D3)
 
-Each ACK moves the window by m_i/W_i packets, so the window moves by m_i packets per round trip:
+In the first round trip of a flow no ACKs arrive. It then sends its initial window at a constant
+rate.
+
+In congestion avoidance each ACK moves the window by m_i/W_i packets, so the window moves by m_i
+packets per round trip:
 
     W_i dW_i = m_i dN_i,   m_i in Sgn_i(Diff_i),   Diff_i = W_i (s_i - x_i)/(T_i + s_i) (D4)
 
@@ -34,10 +38,12 @@ alpha, -1 if Diff_i is above the threshold beta, and 0 in between. At a threshol
 value between its values just below and just above the threshold.
 
 In slow start the window grows by the factor e^g per round trip: dW_i = (e^g - 1) dN_i, where the
-constant g depends on the flow's law.
+constant g depends on the flow's law. A loss ends slow start. Vegas also ends it when Diff_i reaches
+the threshold gamma.
 
 After a loss at the full buffer a sender cuts its window once, however many packets of that window
-were lost. One cut multiplies the window by the factor ``decrease``. Random loss and RED reduce the
+were lost. One cut multiplies the window by the factor ``decrease``. After it the window stays
+constant while the sender recovers from the loss. Random loss and RED reduce the
 window smoothly, by the mean effect of their drops: dW_i = -p (1 - decrease) W_i dN_i. In slow start
 the window is not reduced in this way. Instead, slow start ends with one cut as soon as the expected
 number of drops reaches 1.
@@ -132,15 +138,15 @@ def run(
     - ``samples`` is the number of times, evenly spaced, at which the result gives the curves.
     - ``losers`` and ``packets`` mean the same as in ``continuous.run``.
     - ``step`` is the length of an integration step divided by the shortest propagation RTT.
-    - ``begin`` is an equilibrium in which the run begins.  Without it the network is empty at
-      first.
+    - ``begin`` is an equilibrium of all flows in which the run begins; the flows' start times then
+      do not count.  Without it the network is empty at first.
 
     The propagation delay from a sender to the queue, and that from the queue back to the sender,
     are made at least one step long.  The sum of the two, the flow's propagation RTT, stays the
     same.
 
-    Raises ``ValueError`` if the model cannot simulate the scenario (``unsupported`` says why), or
-    if the run would take too long.
+    Raises ``ValueError`` for a wrong argument, if the model cannot simulate the scenario
+    (``unsupported`` says why), or if the run would take too long.
     """
     reason = unsupported(scenario)
     if reason is not None:
@@ -252,7 +258,8 @@ def resting(
 
     ``rest`` is the equilibrium.  All rates were constant before time 0, so two points in time
     describe the whole past.  ``way`` [flow] is the propagation delay from each sender to the queue
-    in seconds, and ``c`` the capacity in pkt/s.
+    in seconds, ``c`` the capacity in pkt/s, and ``chance`` has the parameters of random loss and
+    RED.
     """
     y, past = at_rest(flows, way)
     s, W = rest.delay, np.asarray(rest.window, dtype=np.float64)
@@ -266,5 +273,5 @@ def resting(
     past.lost[:2], past.early[:2] = p * came, p * came
     past.growing[:2] = ~flows.keeps_backlog
     y.window[:], y.over_estimate[:], y.seen[:], y.share[:] = W, x, s, share
-    y.acked[:], y.missed[:], y.early[:] = -W, -p * W, -p * W  # A(0) is 0, and W is on its way
+    y.acked[:], y.missed[:], y.early[:] = -W, -p * W, -p * W  # N = A - W, and A(0) is 0
     return y, past

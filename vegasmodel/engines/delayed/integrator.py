@@ -56,9 +56,9 @@ Right = Callable[[float, Floats, Floats], Floats]  # f(t, y [n], z [lag, n]) -> 
 # Dormand and Prince's coefficients and Shampine's dense output, from SciPy
 A, B, C, E, P = (np.asarray(getattr(RK45, name), dtype=np.float64) for name in "ABCEP")
 ORDER = 5
-SUBSAMPLES = 8  # of a step, between which an event's sign is looked at
-ITERATIONS = 12  # of a step that reads itself
-AFTER = 1e-3  # part of a step after an event at which its sign is known again
+SUBSAMPLES = 8  # parts of a step, between which an event's sign is compared
+ITERATIONS = 12  # times that a step longer than a delay is computed, at most
+AFTER = 1e-3  # of a step: from here on, an event at its start can occur again
 
 
 @kinds.checked
@@ -148,7 +148,7 @@ class _Stepper:
         memory.current, memory.used_current = None, False
         K = np.empty((7, y.size))
         K[0] = self.slope(t, y)
-        # until it knows better a step that reads itself goes straight on
+        # a straight line stands for the solution within the step until the first result
         guess = np.zeros((y.size, 4))
         guess[:, 0] = K[0]
         memory.current = Piece(t, h, y, guess, t + h)
@@ -205,7 +205,11 @@ def integrate(
     - ``lags`` are the delays tau in seconds: numbers, or functions ``tau(t, y, past)``, where
       ``past(u)`` is the state at an earlier time u.  The delayed time t - tau must grow with t.
     - ``start`` is the state at ``span[0]``.  Without it ``history`` gives this state.
+    - ``events`` are the events to handle (``Event``).
     - ``sample`` holds the times, in any order, at which the solution is wanted.
+    - ``rtol`` and ``atol`` are the relative and the absolute tolerance for the error of a step.
+    - ``max_step`` is the greatest length of a step in seconds, and ``max_steps`` the greatest
+      number of steps.
     - ``keep`` is the time in seconds for which past states are stored.  No delay may be longer.
 
     Wrong arguments raise ``ValueError``.  If the integration fails later, ``Solution.status`` says

@@ -2,8 +2,9 @@
 
 The numbers of packets sent, arrived and lost are piecewise linear functions of time. A step is no
 longer than the shortest delay between a sender and the queue. So all past values that a step needs
-are known. A step ends early if a flow starts or stops, if a sender learns of a loss, if the queue
-becomes empty or if the buffer becomes full.
+are known. A step ends early if the queue becomes empty or the buffer becomes full, or at an event
+of a flow: its start or stop, the end of its first round trip, the news of a loss, or the end of its
+recovery from a loss.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from vegasmodel.engines.fluid.records import Flows
 from vegasmodel.engines.tables import jit, making
 from vegasmodel.metrics import Floats
 
-GROWING, ALL, LOSS_BASED = 0, 1, 2  # who loses when the buffer overflows
+GROWING, ALL, LOSS_BASED = 0, 1, 2  # which flows lose packets when the buffer overflows
 TINY = 1e-12  # of a step: times that differ by less are equal
 CLOCK_ERROR = 8.0 * 2.0**-52  # of the time: rounding error of a clock
-SEARCH = 60  # points at which a filling or emptying is looked for
+SEARCH = 60  # most iterations that find when the queue becomes empty or the buffer full
 
 
 class Past(NamedTuple):
@@ -46,10 +47,10 @@ class Senders(NamedTuple):
     window: Floats
     over_estimate: Floats  # x_i
     in_slow_start: np.ndarray  # bool: in slow start
-    recovery_until: Floats  # time before which the window rests
+    recovery_until: Floats  # time until which the window stays constant
     loss_heard: Floats  # when the sender hears of a loss, inf: none is on its way
     same_loss_until: Floats  # losses at the queue before this time belong to the last cut
-    expected: Floats  # random losses expected in slow start
+    expected: Floats  # mean number of drops by random loss and RED so far in slow start
     acked: Floats  # N_i: packets of whose fate the sender has heard
     missed: Floats  # those of ``acked`` that were lost
     early: Floats  # those of ``missed`` that found room
@@ -64,11 +65,11 @@ class Chance(NamedTuple):
 
     loss: float  # of every packet
     red: bool  # RED too, by the average queue
-    low: float  # its thresholds, packets
+    low: float  # RED's thresholds, packets
     high: float
-    top: float  # its probability at ``high``
-    gentle: bool
-    weight: float  # of a packet in the average
+    top: float  # RED's probability at ``high``
+    gentle: bool  # above ``high`` RED's probability rises to 1 gradually; else it jumps to 1
+    weight: float  # RED's weight of a packet in the average
 
 
 class Totals(NamedTuple):
@@ -158,7 +159,8 @@ def queue_step(
     """Advance the queue by h seconds, or less if it becomes empty or full before.
 
     Returns the length of the step in seconds, the queueing delay s at its end, and the number of
-    packets that overflow.  The delay stays within 0 .. s_max and follows
+    packets that overflow.  Writes into ``came`` [flow] how many packets of each flow have reached
+    the queue by the end of the step.  The delay stays within 0 .. s_max and follows
 
         c ds/dt = (1 - p) sum_i A_i'(t - f_i) - c.
 
@@ -206,6 +208,10 @@ def drop(
 ) -> None:  # fmt: skip
     """Decide which flows lose the packets that overflow in a step, and when their senders learn it.
 
+    ``excess`` is the number of these packets.  Each flow's part is added to ``lost`` [flow].  A
+    sender hears of the first loss only, until it has cut its window; losses of packets that it sent
+    before the cut cause no other cut.
+
     ``losers`` selects the flows that can lose packets: ``ALL`` flows; those whose windows grew when
     they sent the packets (``GROWING``); or the loss-based flows among these (``LOSS_BASED``).  The
     selected flows share the loss in proportion to their arrivals at the queue in the step.  If the
@@ -245,7 +251,7 @@ def reach(W: float, to: float, g0: float, g1: float, e: float) -> float:
     dW, dg = to - W, g1 - g0
     a, b, f = dW * dg, W * dg + g0 * dW, W * g0 - e
     root = np.sqrt(max(b * b - 4.0 * a * f, 0.0))
-    # the form of the root without cancellation that lies where the sign changes
+    # both roots, in a form without cancellation; the one in [0, 1] is taken
     q = -0.5 * (b + root) if b > 0.0 else -0.5 * (b - root)
     first = f / q if q != 0.0 else 0.0
     second = q / a if a != 0.0 else np.inf
@@ -264,6 +270,9 @@ def avoid(
     chooses m by the backlog W g: m is ``climb`` if the backlog is below ``lower``, -1 if it is
     above ``upper``, and 0 in between.  In the step the factor g goes from ``g0`` to ``g1``.  The
     window stays between ``floor`` and ``cap``.
+
+    If the backlog reaches a threshold in the step, then for the rest of the step the window keeps
+    the backlog between the thresholds, as far as its steepest rise and fall allow.
     """
     up = max(min(np.sqrt(W * W + 2.0 * climb * acks), cap), W)
     down = min(max(np.sqrt(max(W * W - 2.0 * acks, 0.0)), floor), W)
@@ -293,9 +302,9 @@ def avoid(
 def loss_report(p: Flows, y: Senders, past: Past, last: int, i: int, t: float) -> float:
     """Process the ACKs and the reports of losses that reach the sender of flow i by time t.
 
-    Outside fast recovery the window then changes as ``move`` says.  Returns the number of lost
-    packets of which the sender learns now, whether the full buffer, random loss or RED dropped
-    them.
+    Updates the sender's state in ``y``, among it its baseRTT.  Outside recovery from a loss the
+    window changes as ``move`` says.  Returns the number of lost packets of which the sender learns
+    now, whether the full buffer, random loss or RED dropped them.
     """
     at = t - p.rtt[i] + y.forward_delay[i]
     k = index(past.exit, y.inward[i], last, at)
@@ -325,7 +334,8 @@ def move(p: Flows, y: Senders, i: int, acks: float, g0: float, g1: float, tossed
     """The window of flow i after a step in which its sender learns the fate of ``acks`` packets.
 
     Each of these packets was delivered or lost.  Random loss or RED dropped ``tossed`` of them.  In
-    the step the ratio of backlog to window goes from ``g0`` to ``g1``.
+    the step the ratio of backlog to window goes from ``g0`` to ``g1``.  Slow start ends in this
+    step if the backlog reaches gamma, or by a drop (see the comment below).
     """
     W, cap, floor = y.window[i], p.max_window[i], p.min_window[i]
     # `tossed` is the expected number of drops by random loss and RED that the sender detects in
@@ -360,7 +370,7 @@ def may_send(p: Flows, y: Senders, i: int, t: float, sent: float) -> float:
     A (``sent``) is the number of packets sent so far, and W is the window.  N is the number of
     packets that the sender knows to be delivered or lost.  After a cut of the window N + W is less
     than A, so the sender waits for ACKs.  In its first round trip a flow has no ACKs, and sends its
-    initial window at a constant rate.
+    initial window at a constant rate.  A flow that is not active sends nothing more.
     """
     if not p.start[i] <= t < p.stop[i]:
         return sent
@@ -437,7 +447,9 @@ def note(
     """Store the samples of the step that ends at entry ``last`` of the past.
 
     A sample is taken at each time of ``grid`` within the step, by linear interpolation between the
-    step's two ends.  Returns the index of the first time of ``grid`` after the step.
+    step's two ends.  ``before`` has the flows' part of the sample at the beginning of the step, and
+    ``k`` is the index of the first time of ``grid`` without a sample.  Returns the index of the
+    first time of ``grid`` after the step.  ``march`` explains ``record``.
     """
     n, end = y.window.size, past.time[last]
     while k < grid.size and grid[k] <= end:
@@ -466,7 +478,8 @@ def march(
     Returns the stored past and the index of its last entry.  Row k of ``record`` receives the state
     at the time ``grid[k]``.  For each flow a row contains five numbers: the window, the queueing
     delay that the latest ACK reports, and the packets sent, delivered and lost so far.  The last
-    number of a row is the queueing delay of the link.
+    number of a row is the queueing delay of the link.  The sums and integrals over the steps are
+    added to ``out``.
     """
     n = y.window.size
     came, before = np.empty(n), np.zeros(5 * n)
@@ -479,7 +492,7 @@ def march(
         left = min(due, end) - t
         wanted = left if left <= longest * (1.0 + TINY) else longest
         mean = past.mean[last]
-        if last and chance.red:  # halfway through the step, as it has moved of late
+        if last and chance.red:  # extrapolate RED's average to the middle of the step
             before_that = t - past.time[last - 1]
             if before_that > TINY * longest:
                 mean += 0.5 * wanted * (mean - past.mean[last - 1]) / before_that

@@ -87,6 +87,9 @@ class Memory:
     def at(self, u: float, low: float = -math.inf, high: float = math.inf) -> Floats:
         """The state y(u), from the stored polynomials or, before the start, from the given past.
 
+        After the stored steps, it comes from the polynomial of the step that is being made
+        (``current``).
+
         ``low`` and ``high`` are two successive breaks: times at which the solution or one of its
         derivatives jumps.  Only the steps between these two breaks are used.  If u lies outside the
         interval, the polynomial of the step nearest to u is extrapolated to u.
@@ -115,7 +118,11 @@ class Memory:
         return tau
 
     def past(self, t: float, y: Floats) -> Floats:
-        """The delayed states y(t - delay): one row for each delay, a column for each unknown."""
+        """The delayed states y(t - delay): one row for each delay, a column for each unknown.
+
+        Raises ``ForgottenError`` if a state is no longer stored, and ``NegativeDelayError`` if a
+        delay is below 0.
+        """
         z = np.empty((len(self.lags), y.size))
         for k in range(len(self.lags)):
             i = self.passed[k]

@@ -215,9 +215,9 @@ def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Arr
     below = jnp.minimum(low, p.max_window) > W
     grows = below & (up < jnp.minimum(low, p.max_window))
     on_low = below & ~grows & (low <= p.max_window)
-    # A growing Vegas window W stops when its backlog reaches the threshold alpha (in slow start,
-    # gamma). If alpha = beta, W then follows the queueing delay and keeps the backlog at alpha. If
-    # alpha < beta, W stays at the value `met` that it has at this moment (`stays`).
+    # A growing Vegas window W stops when its backlog reaches the threshold: alpha, or gamma in slow
+    # start. If alpha = beta, W then follows the queueing delay and keeps the backlog at this
+    # threshold. If alpha < beta, W stays at the value `met` that it has at this moment (`stays`).
     # In the second case the moment is found by linear interpolation. L is the window whose backlog
     # is the threshold, and g = W/L - 1. So the moment is that at which g = 0. g0 < 0 is g at the
     # start of the step. g1 > 0 would be g at its end if W grew throughout the step. So g is 0 after
