@@ -201,6 +201,18 @@ def test_true_and_false_on_the_command_line(
     assert "flow.delayed_ack: 'yes' is not allowed; true or false" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("model", ["minicycle", "fluid"])
+def test_the_share_of_a_group_whose_count_varies_is_that_of_all_its_flows(model: str) -> None:
+    data = vm.sweep(mixed(), {"flow.vegas.count": [1, 2, 4]}, model)
+    assert data["share"].values.sum(axis=1) == pytest.approx([1.0] * 3)
+    for i, count in enumerate((1, 2, 4)):
+        answer = vm.predict(mixed().replace({"flow.vegas.count": count}), model)
+        assert dict(zip(data["flow"].values, data["share"].values[i], strict=True)) == (
+            pytest.approx(answer.shares)
+        )
+        assert data["throughput"].values[i] == pytest.approx(list(answer.groups.values()))
+
+
 def test_values_and_units() -> None:
     data = vm.sweep(mixed(), ["flow.rtt=20ms:200ms:20ms", "link.buffer=5,7.5,60"], "minicycle")
     assert list(data["flow.rtt"].values) == [
