@@ -170,6 +170,49 @@ def test_rounds_and_words_and_counts() -> None:
     assert list(crowd["throughput"].values[2]) == pytest.approx(list(wanted.values()))
 
 
+@pytest.mark.parametrize(
+    "over",
+    [
+        {"flow.delayed_ack": [True, False]},
+        {"flow.delayed_ack": np.array([True, False])},
+        {"flow.delayed_ack": ["true", "false"]},
+        ["flow.delayed_ack=true,false"],
+    ],
+)
+def test_a_field_that_is_true_or_false(over: Any) -> None:
+    data = vm.sweep(mixed(), over, "fluid")
+    assert data["flow.delayed_ack"].values.tolist() == [True, False]
+    for i, delayed in enumerate((True, False)):
+        check_point(data, (i,), mixed().replace({"flow.delayed_ack": delayed}), "fluid")
+    vm.plots.sweep(data)
+
+
+def test_true_and_false_on_the_command_line(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = ["sweep", str(place / "s.toml"), "--model", "fluid", "--out", str(place / "m.zarr")]
+    line += ["--over", "flow.delayed_ack=true,false"]
+    assert run(line) == 0
+    shown = [words[0] for words in map(str.split, capsys.readouterr().out.splitlines()) if words]
+    assert [word for word in shown if word in ("true", "false")] == ["true", "false"]
+    kept = xr.open_zarr(place / "m.zarr", chunks=None)
+    assert kept["flow.delayed_ack"].values.tolist() == [True, False]
+    assert run([*line[:-1], "flow.delayed_ack=yes,no"]) == 2
+    assert "flow.delayed_ack: 'yes' is not allowed; true or false" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("model", ["minicycle", "fluid"])
+def test_the_share_of_a_group_whose_count_varies_is_that_of_all_its_flows(model: str) -> None:
+    data = vm.sweep(mixed(), {"flow.vegas.count": [1, 2, 4]}, model)
+    assert data["share"].values.sum(axis=1) == pytest.approx([1.0] * 3)
+    for i, count in enumerate((1, 2, 4)):
+        answer = vm.predict(mixed().replace({"flow.vegas.count": count}), model)
+        assert dict(zip(data["flow"].values, data["share"].values[i], strict=True)) == (
+            pytest.approx(answer.shares)
+        )
+        assert data["throughput"].values[i] == pytest.approx(list(answer.groups.values()))
+
+
 def test_values_and_units() -> None:
     data = vm.sweep(mixed(), ["flow.rtt=20ms:200ms:20ms", "link.buffer=5,7.5,60"], "minicycle")
     assert list(data["flow.rtt"].values) == [

@@ -241,7 +241,6 @@ def _points(data: xr.Dataset, fields: Sequence[str]) -> Table:
     import numpy as np
 
     from vegasmodel import console
-    from vegasmodel.fields.units import format_time
 
     dims, flows = data["status"].dims, [str(name) for name in data["flow"].values]
     units = {name: data[name].attrs.get("units", "") for name in fields}
@@ -249,10 +248,7 @@ def _points(data: xr.Dataset, fields: Sequence[str]) -> Table:
     for place in np.ndindex(data["status"].shape):
         point = data.isel(dict(zip(dims, place, strict=True)))
         at = {name: point[name].item() for name in fields}
-        where = [
-            str(v) if isinstance(v, str) else format_time(v) if units[n] == "s" else f"{v:.6g}"
-            for n, v in at.items()
-        ]
+        where = [_value(v, units[n]) for n, v in at.items()]
         shares = point["share"].values[:MAX_FLOWS_SHOWN]
         mark = "*" if point["uncertainty"].item() > ENOUGH_PRECISION else ""
         shown = [f"{100 * x:.1f} %{mark}" if math.isfinite(x) else "-" for x in shares]
@@ -264,6 +260,17 @@ def _points(data: xr.Dataset, fields: Sequence[str]) -> Table:
         heads.append(f"{part}.\n{key}" if part else key)
     heads += [f"{name}\nshare" for name in flows[:MAX_FLOWS_SHOWN]]
     return console.table(heads, rows)
+
+
+def _value(value: str | float, unit: str) -> str:
+    """The value of a field as text for a table; true and false as in a scenario file."""
+    from vegasmodel.fields.units import format_time
+
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return value
+    return format_time(value) if unit == "s" else f"{value:.6g}"
 
 
 @click.command()

@@ -28,7 +28,7 @@ from typing import Any
 from vegasmodel import laws
 from vegasmodel.fields import rules
 from vegasmodel.fields.checked import OneOf
-from vegasmodel.fields.rules import Integer, Quantity, Unresolved
+from vegasmodel.fields.rules import Boolean, Integer, Quantity, Unresolved
 from vegasmodel.fields.units import KINDS, FieldError
 from vegasmodel.scenario import Flow, Link, Run, Scenario
 
@@ -74,6 +74,11 @@ class Field:
         return isinstance(self.plain, (Quantity, Integer))
 
     @property
+    def yes_no(self) -> bool:
+        """Whether the field's values are true and false."""
+        return isinstance(self.plain, Boolean)
+
+    @property
     def unit(self) -> str:
         """The unit in which the package holds the field's values, such as ``s``.
 
@@ -93,6 +98,8 @@ class Field:
                 value = text
             self.plain.check(value, self.name)
             return value
+        if self.yes_no:
+            return self.check({"true": True, "false": False}.get(text.strip().lower(), text))
         value = self.plain.read(text, self.name, self.size(scenario))
         if isinstance(value, Unresolved):  # a buffer as a time, or in bandwidth-delay products
             return self.of(scenario.replace({self.name: text}))

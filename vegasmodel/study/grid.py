@@ -239,6 +239,6 @@ def _step(scenario: Scenario, field: Field, text: str) -> float:
 def _checked(field: Field, values: list[Any]) -> NDArray[Any]:
     if len(set(values)) < len(values):
         raise FieldError(field.name, f"{len(values)} values", "each value once")
-    if not field.number:
+    if not (field.number or field.yes_no):
         return np.array([str(value) for value in values])
     return np.array(values)

@@ -94,7 +94,8 @@ class Points:
     def by_group(self) -> bool:
         """Whether the number of flows varies from point to point.
 
-        If so, the results of single flows are replaced by the means over the flows of each group.
+        If so, each group has one entry in place of its flows: the means over the flows, and their
+        share together.
         """
         return any(field.key == "count" for field in self.fields)
 
@@ -120,7 +121,7 @@ class Figures:
     throughput: Floats
     throughput_bps: Floats  # the same in bits per second
     throughput_se: Floats  # its standard error over runs
-    share: Floats  # one flow's share of all bytes delivered
+    share: Floats  # the group's share of all bytes delivered
     rtt_mean: Floats
     base_rtt: Floats
     loss_rate: Floats
@@ -264,11 +265,12 @@ def collected(points: Points, found: Sequence[Prediction | tuple[int, str]]) -> 
         bits = np.asarray(answer.throughput) * _bits(scenario)
         share = _parts(np.asarray(answer.delivered_bps))
         values = {name: getattr(answer, name) for name in PER_FLOW if name not in DERIVED}
-        for name, value in {**values, "share": share, "throughput_bps": bits}.items():
+        for name, value in {**values, "throughput_bps": bits}.items():
             if value is not None:
                 table[name][i] = np.bincount(groups, value) / count if points.by_group else value
         table["group_mean"][i] = [answer.groups[group.name] for group in answer.scenario.flows]
         table["group_share"][i] = np.bincount(groups, share)
+        table["share"][i] = table["group_share"][i] if points.by_group else share
         for name in ("queue_mean", "utilization"):
             value = getattr(answer, name)
             if value is not None:

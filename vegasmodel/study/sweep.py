@@ -101,6 +101,8 @@ def sweep(
       finished points and the number of all points.
 
     The dataset has variables such as ``throughput`` and ``share``, with the dimension ``flow``.
+    If the ``count`` of a group varies, this dimension has the groups: ``share`` is the share of the
+    whole group, and the other variables are means over its flows.
     Its variable ``status`` is 0 at a point with an answer.  At any other point ``status`` says why
     there is no answer, and the other variables are NaN.
 
@@ -232,6 +234,8 @@ def _layout(space: Grid, model: str) -> Layout:
     coordinates |= {
         dim: (dim, np.array(labels, dtype=np.str_), {}) for dim, labels in names.items()
     }
+    if first.by_group:
+        coordinates["flow"][2]["long_name"] = "groups: their shares, and means over their flows"
     meanings = [word.replace(" ", "_") for word in ("not computed", *points.STATUS)]
     status = {
         "flag_values": list(range(store.NOT_YET, len(points.STATUS))),
