@@ -95,8 +95,8 @@ class Connections:
         and the time is used as it is.  If it is earlier by more, the capture's clock was set back.
         The times from there on are shifted, so that they go on from the latest one.
 
-        With ``steady``, any earlier time raises a ``TraceError``, which names the packet by
-        ``place``.  So does a time that is more than ``MAX_SPAN`` from the first, in any capture.
+        With ``steady``, any earlier time is an error.  A time more than ``MAX_SPAN`` seconds from
+        the first is always one.  The ``TraceError`` names the packet by ``place``.
         """
         if self.origin is None:
             self.origin = time
@@ -292,9 +292,9 @@ class Connections:
     def ack(self, key: Key, number: int, *, stamp: int = -1, ident: int = -1) -> None:
         """Process an ACK with the acknowledgement number ``number``.
 
-        It adds to the flow's ACKs.  If it acknowledges new data, it also adds to the delivered
-        bytes and gives the bytes in flight, and it may give an RTT.  A copy of an ACK, or an ACK
-        beyond the captured data, changes nothing.
+        The ACK is counted.  If it acknowledges new data, it also adds to the delivered bytes and
+        gives the bytes in flight, and it may give an RTT.  An ACK that the capture clearly has
+        twice, and an ACK of data that the capture does not reach, are not counted.
 
         ``key`` is the pair (sender, receiver) of the data that it acknowledges.  ``stamp`` is the
         ACK's TCP timestamp and ``ident`` its IPv4 identifier.  Each is -1 if the ACK does not have

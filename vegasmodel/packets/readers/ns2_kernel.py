@@ -294,9 +294,9 @@ def _home(s, f, node):
 def _time(s, bins_end, t):
     """The time of a line in s, and a status: ``DONE`` if the time can be used, else why not.
 
-    The time ``t`` cannot be used if it is out of range, if it is after ``bins_end`` (the end of the
-    last interval of time), or if it is less than the time of the line before.  But if it is less
-    only by a rounding error, the time of the line before replaces it.
+    The time ``t`` cannot be used if it is out of range, if it is not before ``bins_end`` (the end
+    of the last interval of time), or if it is less than the time of the line before.  But if it is
+    less only by a rounding error, the time of the line before replaces it.
     """
     if not 0.0 <= t <= MAX_TIME:
         return 0.0, BAD_TIME

@@ -30,7 +30,11 @@ _STAMPS = struct.Struct(">II").unpack_from
 
 
 def read(source: Source) -> Trace:
-    """Read the whole capture.  If a frame is malformed, a ``TraceError`` names its position."""
+    """Read the whole capture.
+
+    A ``TraceError`` names the position of a malformed record of the file.  A malformed TCP packet
+    is skipped.
+    """
     connections, place, cut = Connections(source), "a packet", 0
     for time, link, frame, orig_len in capture.frames(source):
         found = _tcp(source, link, frame, orig_len)
