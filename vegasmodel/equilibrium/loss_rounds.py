@@ -180,7 +180,7 @@ class _Chain:
         self.overflows, self.needed = overflows, needed
         self.step = max(1.0, top / GRID)
         below = self.step * np.arange(1.0, max(2, math.ceil(top / self.step - 1e-9)))
-        self.w: Floats = np.append(below, top)  # the top itself: no jump where it moves
+        self.w: Floats = np.append(below, top)  # it ends at ``top`` even if that is not a step
         self.keep = math.log1p(-loss)  # ln of the probability that a packet arrives
         self.fast = self._fast_retransmit()
         self.kept = law.decrease * self.w
@@ -265,7 +265,7 @@ class _Chain:
         """
         w = self.w
         width = np.append(np.diff(w), 1.0)
-        self.middle = w + np.maximum(width - 1, 0) / 2  # of the whole windows in a step
+        self.middle = w + np.maximum(width - 1, 0) / 2  # mean of the whole windows in a step
         packets = self.ack_every * width * (self.middle + self.law.ack_lag)
         before = np.concatenate([[0.0], np.cumsum(packets)[:-1]])
         self.alive = np.triu(

@@ -108,7 +108,7 @@ def cycles(
     word("variant", variant, VARIANTS)
     n_V, n_R = float(numbers("n_vegas", n_vegas, 1.0)), float(numbers("n_reno", n_reno, 1.0))
     edge, _ = minicycle_start.edges(np.array(A), np.array(A), variant, np.array(n_V), np.array(M))
-    behind = 1.0 - lag * (n_V + n_R)  # of the queue that Vegas sees, to B
+    behind = 1.0 - lag * (n_V + n_R)  # the queue that Vegas sees is B + behind, but at most B
     ends = floats("buffers", buffers).ravel().tolist()
     low = max([*ends[:1], 1e-3 - min(behind, 0.0)])
     if len(ends) != 2 or not low < ends[1] < math.inf:

@@ -137,8 +137,9 @@ class Stability:
     - ``residual``: the largest |F| at a root, relative to the sum of the sizes of F's terms.
     - ``left`` and ``top``: the roots were searched where the real part is above ``left`` and the
       imaginary part between -``top`` and ``top``, in 1/s.
-    - ``complete``: True if the search found as many roots as the argument principle counts. If
-      there are none, disturbances with frequencies below ``top`` decay faster than e^(``left`` t).
+    - ``complete``: True if the search found as many roots as the argument principle counts, and
+      ``residual`` is tiny. If there are no roots, disturbances with frequencies below ``top`` decay
+      faster than e^(``left`` t); ``left`` is negative.
 
     If ``top`` is too large for a search, ``roots`` is empty and ``complete`` is False. With RED
     ``stable`` is then False.
