@@ -39,7 +39,7 @@ __all__ = ["LAWS", "Recovery", "Source", "goodput"]
 
 GRID = 128  # windows of the chain; if the largest exceeds this, a step is more than one packet
 REACH = 9.6  # sqrt(-2 ln(1e-9) / (1 - 0.75^2)): windows beyond REACH/sqrt(b p) have no weight
-DUPLICATES = 3  # ACKs that make a fast retransmit
+DUPLICATES = 3  # duplicate ACKs that start a fast retransmit
 FINE_SLACK = 1 / 16  # of an RTT by which Vegas's fine-grained timer exceeds a steady RTT
 
 
@@ -63,10 +63,10 @@ class Recovery:
     decrease: float = 0.5  # window factor of a fast retransmit
     restarts: bool = False  # slow start after a fast retransmit, too
     one_loss_only: bool = False  # a second loss in the window means a timeout
-    fine_timer: bool = False  # fewer than three duplicate ACKs may do
-    round_per_hole: bool = False  # each further hole takes a round
-    idle_rounds: float = 0.0  # rounds without growth after a recovery
-    slow_rounds: int = 1  # rounds for which slow start keeps a window
+    fine_timer: bool = False  # fewer than three duplicate ACKs may be enough
+    round_per_hole: bool = False  # each further lost packet takes a round trip
+    idle_rounds: float = 0.0  # round trips without growth after a recovery
+    slow_rounds: int = 1  # round trips for which slow start keeps a window
     backs_off: bool = False  # a fast retransmit doubles the coarse timer, too
     ack_lag: float = 0.5  # ACKs beyond w that a growth by one packet takes
 

@@ -137,7 +137,7 @@ def cycles(
         return np.array([[by_cut if inside else 1.0, by_buffer]])
 
     first = 1.0 + math.log(float(edge.window(np.array(seen(low)))) / window(low, 1.0))
-    # a step of the buffer as long as one of p, so that neither corner is sharper than a right angle
+    # the unit of the buffer in steps: with it the curve turns by less than a right angle at corners
     unit = 1.5 * A * (n_V + 2.0 * n_R * (1.0 - lam))
     if first < 1.0:
         raise FieldError("buffers", buffers, "a least buffer below B_th, the upper fold")

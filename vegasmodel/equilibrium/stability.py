@@ -41,8 +41,8 @@ from vegasmodel.metrics import Floats
 
 Complex = NDArray[np.complex128]
 
-TOLERANCE = 1e-10  # of |F| at a root, over the sizes of its terms
-LIKE = 1e-9  # RTTs that differ by less are one
+TOLERANCE = 1e-10  # greatest |F| at a root, divided by the sum of the sizes of F's terms
+LIKE = 1e-9  # relative difference below which two RTTs count as one
 SMALL = 0.02  # greatest sum of the terms of F from losses, above the frequencies searched
 TURN = 0.7  # radians that F may turn from a point of the contour to the next
 MAX_CONTOUR_POINTS = 400_000  # points of a contour
