@@ -198,8 +198,9 @@ def settles(scenario: Scenario) -> Assumption:
     """The simulators' assumption that windows reach the steady state within the warm-up.
 
     Every long-lived flow with a built-in law is tested. Let w be its first window. Let W be its
-    window at a fair share of its slowest link, but at most the receiver's window. Let n be the
-    number of its round trips from its start to the end of the warm-up.
+    window at its fair share of the capacity, on the link of its path where this share is least; but
+    W is at most the receiver's window. Let n be the number of its round trips from its start to the
+    end of the warm-up.
 
     The assumption fails if, for some flow,
 

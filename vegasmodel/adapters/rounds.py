@@ -27,9 +27,9 @@ def answer(scenario: Scenario) -> Prediction:
     """Simulate the scenario, average from ``warmup`` to ``duration``, and test for phase effects.
 
     A phase effect occurs if packets of several flows always reach the queue in the same order. The
-    same flow then loses packets again and again. Random waits of the senders prevent this. So the
-    test simulates the scenario again with such waits, or without them if the scenario has them, and
-    compares the results (``phases.effects``).
+    same flow then loses packets again and again. Random waits of the senders prevent this. If phase
+    effects are possible, the test simulates the scenario again with such waits, or without them if
+    the scenario has them, and compares the results (``phases.effects``).
     """
     found = figures(scenario)
     if not found.applicable:
@@ -41,8 +41,9 @@ def answer(scenario: Scenario) -> Prediction:
 def figures(scenario: Scenario, enough: answers.Enough | None = None) -> Prediction:
     """The simulator's prediction for a scenario, without the test for phase effects.
 
-    From the second run on, the function ``enough`` gets the predictions of all runs so far. It
-    returns True if no further run is needed.
+    It is not applicable if the simulation ends early, or if no flow sends after the warm-up. From
+    the second run on, the function ``enough`` gets the predictions of all runs so far. It returns
+    True if no further run is needed.
     """
     found = answers.answer(scenario, enough=enough)
     growth = losses_end_growth(scenario)

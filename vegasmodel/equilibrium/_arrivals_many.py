@@ -232,7 +232,7 @@ def _march(
             ref, fresh = now, False
             back = max(i - BLOCK, 0)
             radius = REACH * 1.5 * (ref - (found[back - 1] if back else 0.0))
-            # pole j stands at found[j - 1]: those at ref - R or below are far
+            # pole j is found[j - 1]; poles below ref - R are far
             near = 0
             if ref > radius:
                 near = min(int(np.searchsorted(found[:i], ref - radius)) + 1, i)

@@ -35,7 +35,7 @@ _LANES = (
 
 _FILES = (str(kernel.__file__), str(lanes.__file__), __file__)
 
-# One signature each, so one compilation: inputs may be read-only
+# One signature for each function, so that it is compiled once. Input arrays may be read-only.
 _F8, _FLAG = numba.float64, numba.boolean
 _IN = numba.types.Array(_F8, 1, "C", readonly=True)
 _OUT, _TABLE, _COUNTS = _F8[::1], _F8[:, ::1], numba.int64[:, ::1]

@@ -195,7 +195,7 @@ def _most_squares(boxes: _Boxes) -> float:
             parts(path, left),
             parts(path, right),
         )
-        # each of the terms is +-(first factor, monotone) times edge psi, positive and falling
+        # each term is a monotone factor (grow or shed) times edge psi, which is positive and falls
         grow = [np.where(at_lower[path], m - r, 0.0) for m, r in ((mine, rates), (mine_r, rates_r))]
         shed = [np.where(at_upper[path], r - m, 0.0) for m, r in ((mine, rates), (mine_r, rates_r))]
         most = _upper(grow[1], psi, psi_r) - _lower(shed[1], psi, psi_r)

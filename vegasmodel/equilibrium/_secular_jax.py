@@ -22,7 +22,7 @@ from vegasmodel.equilibrium._solution import Equilibrium
 
 ROUGH_PASSES = 60
 EXACT_PASSES = 80
-RESIDUAL = 1e-11  # of the sum of the rates, as exact as the rates are claimed to be
+RESIDUAL = 1e-11  # greatest relative error of the sum of the rates in a valid result
 
 two_sum: Any = kernel.two_sum  # written for floats, just as right for arrays
 

@@ -4,8 +4,9 @@ A case is one link with its flows. The innermost loops run over the cases, so th
 use vector instructions. The place of a case in these loops is called its lane. For each case the
 solver adds the same terms in the same order as ``_secular_kernel.find_gap``, so the result is the
 same to the last bit. If no valid result is found for a case here, ``_secular_kernel.solve_case``
-solves it again, alone. It also solves all cases with Linux flows or with more than ``CHUNK`` flows.
-This module is only run as compiled code (``_compiled.py``).
+solves it again, alone. It also solves all cases with Linux flows or with more than ``CHUNK`` flows,
+and the last cases if fewer than ``FEWEST`` are left. This module is only run as compiled code
+(``_compiled.py``).
 """
 
 from __future__ import annotations

@@ -208,7 +208,7 @@ class _Curve:
         def turning(distance: float) -> float:
             nonlocal best
             point = self.onto(u + distance * tangent, tangent)
-            if point is None:  # the whole step succeeded, so this one does but for rounding
+            if point is None:  # only by rounding, because the whole step succeeded
                 return math.nan
             best = point
             return float(self.tangent(point, tangent)[-1])

@@ -18,8 +18,8 @@ estimate at e packets. The rates are
     CUBIC   x = max((C (3 + b)/(4 (1 - b)))^1/4 (R/p)^3/4, (3/(2 p))^1/2)/R
 
 with CUBIC's constants C = 0.4 and b = 0.7 (RFC 9438 4.3, 5.1). Losses cut Vegas's window, too, so
-its rate is at most that of the square-root law. If q is at most x_0, this is its only limit. The
-square-root law uses the factor by which a loss multiplies the window (``Flows.decrease``).
+its rate is at most that of the square-root law. If q is at most x_0, its rate is that of this law.
+The law uses the factor by which a loss multiplies the window (``Flows.decrease``).
 
 If all flows reacted to delay only, there would be one equilibrium (``network``). Here there may be
 several, and some may be unstable (Tang, Wang, Low and Chiang, IEEE/ACM Transactions on Networking
@@ -52,11 +52,11 @@ __all__ = ["Equilibria", "Equilibrium", "Flows", "droptail", "equilibria", "red"
 LAWS = ("vegas", "vegas-linux", "reno", "cubic")
 C, BETA = 0.4, 0.7  # RFC 9438
 STEPS = 50  # of Newton's method
-STARTS = 12  # in each combination of pieces
-MAX_STARTS = 2e6  # starts in all
+STARTS = 12  # random points from which a search starts in each combination of pieces
+MAX_STARTS = 2e6  # greatest product of these points and the number of combinations
 EXACT = 1e-9  # greatest relative error of a link's load at an equilibrium
 SAME = 1e-6  # relative difference of prices below which two results are one equilibrium
-LEAST = 1e-12  # least ``part`` of a piece, and what replaces a derivative of 0 by ``part``
+LEAST = 1e-12  # least ``part`` of a piece; ``physical`` also divides by it instead of by 0
 
 
 @kinds.checked

@@ -28,7 +28,7 @@ from vegasmodel.status import Status
 
 __all__ = ["Crossing", "Jump", "Make", "Scan", "crossings", "trace"]
 
-Make = Callable[[float, float], Loop | None]  # the loop at (x, y); None: no rest there
+Make = Callable[[float, float], Loop | None]  # the loop at (x, y); None: no equilibrium there
 
 STEP = 0.2  # greatest step, in (ln x, ln w, ln y)
 ASIDE = 1e-5  # a root right of the imaginary axis by more than this fraction of w is another root

@@ -56,9 +56,9 @@ class Sources:
       is W (RTT - baseRTT)/RTT.
     - ``climb``: m, the growth of the window in packets per round trip.
     - ``decrease``: the factor by which a loss multiplies the window.
-    - ``least`` and ``most``: the bounds of the window, packets.
+    - ``least`` and ``most``: the bounds of the window, packets. They are not checked.
 
-    Raises ``FieldError`` for values out of range.
+    Raises ``FieldError`` for other values out of range.
     """
 
     rtt: Floats

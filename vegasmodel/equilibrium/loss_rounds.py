@@ -39,7 +39,7 @@ __all__ = ["LAWS", "Recovery", "Source", "goodput"]
 
 GRID = 128  # windows of the chain; if the largest exceeds this, a step is more than one packet
 REACH = 9.6  # sqrt(-2 ln(1e-9) / (1 - 0.75^2)): windows beyond REACH/sqrt(b p) have no weight
-DUPLICATES = 3  # ACKs that make a fast retransmit
+DUPLICATES = 3  # duplicate ACKs that start a fast retransmit
 FINE_SLACK = 1 / 16  # of an RTT by which Vegas's fine-grained timer exceeds a steady RTT
 
 
@@ -63,10 +63,10 @@ class Recovery:
     decrease: float = 0.5  # window factor of a fast retransmit
     restarts: bool = False  # slow start after a fast retransmit, too
     one_loss_only: bool = False  # a second loss in the window means a timeout
-    fine_timer: bool = False  # fewer than three duplicate ACKs may do
-    round_per_hole: bool = False  # each further hole takes a round
-    idle_rounds: float = 0.0  # rounds without growth after a recovery
-    slow_rounds: int = 1  # rounds for which slow start keeps a window
+    fine_timer: bool = False  # fewer than three duplicate ACKs may be enough
+    round_per_hole: bool = False  # each further lost packet takes a round trip
+    idle_rounds: float = 0.0  # round trips without growth after a recovery
+    slow_rounds: int = 1  # round trips for which slow start keeps a window
     backs_off: bool = False  # a fast retransmit doubles the coarse timer, too
     ack_lag: float = 0.5  # ACKs beyond w that a growth by one packet takes
 
@@ -180,7 +180,7 @@ class _Chain:
         self.overflows, self.needed = overflows, needed
         self.step = max(1.0, top / GRID)
         below = self.step * np.arange(1.0, max(2, math.ceil(top / self.step - 1e-9)))
-        self.w: Floats = np.append(below, top)  # the top itself: no jump where it moves
+        self.w: Floats = np.append(below, top)  # it ends at ``top`` even if that is not a step
         self.keep = math.log1p(-loss)  # ln of the probability that a packet arrives
         self.fast = self._fast_retransmit()
         self.kept = law.decrease * self.w
@@ -265,7 +265,7 @@ class _Chain:
         """
         w = self.w
         width = np.append(np.diff(w), 1.0)
-        self.middle = w + np.maximum(width - 1, 0) / 2  # of the whole windows in a step
+        self.middle = w + np.maximum(width - 1, 0) / 2  # mean of the whole windows in a step
         packets = self.ack_every * width * (self.middle + self.law.ack_lag)
         before = np.concatenate([[0.0], np.cumsum(packets)[:-1]])
         self.alive = np.triu(

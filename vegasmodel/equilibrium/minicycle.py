@@ -79,7 +79,7 @@ class Cycle:
     length: Floats  # [..., 6] mini-cycles in each of the PHASES; they add up to N - 1
     duration: Floats  # [..., 6] seconds; half of the first and of the last mini-cycle included
     a: Floats  # mini-cycles with an empty queue, (11); below 1 where it never empties
-    b: Floats  # the mini-cycle in which Vegas stops growing, (16)
+    b: Floats  # the mini-cycle in which Vegas stops growing, (16), or that of the loss
     N: Floats  # mini-cycles in a cycle, (10)
     period: Floats  # seconds from loss to loss
     packets_vegas: Floats  # sent by one flow in a cycle
@@ -449,16 +449,18 @@ def hypotheses(
 ) -> tuple[tuple[str, bool, str], ...]:
     """Which hypotheses of ``devendictis`` hold, each as (name, holds, detail).
 
-    The paper's hypotheses are:
+    The paper's hypotheses 1 to 5 are:
 
-    - (1) The receiver limits no window.
-    - (2) The bandwidth-delay product mu T exceeds the buffer B.
-    - (3) A loss is repaired without a timeout.
-    - (4) The queue is empty after a loss.
-    - (5) At an overflow all flows lose a packet.
+    - "receiver-window" (1): The receiver limits no window.
+    - "large-bandwidth-delay" (2): The bandwidth-delay product mu T exceeds the buffer B.
+    - "fast-retransmit" (3): A loss is repaired without a timeout.
+    - "empty-buffer-after-loss" (4): The queue is empty after a loss.
+    - "synchronised-losses" (5): At an overflow all flows lose a packet. It does not hold if Vegas
+      no longer grows at the overflow.
 
-    The paper also assumes that alpha equals beta. The form "derived" of the model needs neither
-    this nor hypotheses 2 and 4. It needs hypothesis 5 only if ``losers`` is "both".
+    The paper also assumes that alpha equals beta ("single-threshold"). The form "derived" of the
+    model needs neither this nor hypotheses 2 and 4. It needs hypothesis 5 only if ``losers`` is
+    "both".
 
     We add the hypothesis "one-cycle". It concerns a cycle in which Vegas still grows at every
     overflow: Vegas cannot change from it to a cycle in which it is never cut. It could change if

@@ -108,7 +108,7 @@ def cycles(
     word("variant", variant, VARIANTS)
     n_V, n_R = float(numbers("n_vegas", n_vegas, 1.0)), float(numbers("n_reno", n_reno, 1.0))
     edge, _ = minicycle_start.edges(np.array(A), np.array(A), variant, np.array(n_V), np.array(M))
-    behind = 1.0 - lag * (n_V + n_R)  # of the queue that Vegas sees, to B
+    behind = 1.0 - lag * (n_V + n_R)  # the queue that Vegas sees is B + behind, but at most B
     ends = floats("buffers", buffers).ravel().tolist()
     low = max([*ends[:1], 1e-3 - min(behind, 0.0)])
     if len(ends) != 2 or not low < ends[1] < math.inf:
@@ -137,7 +137,7 @@ def cycles(
         return np.array([[by_cut if inside else 1.0, by_buffer]])
 
     first = 1.0 + math.log(float(edge.window(np.array(seen(low)))) / window(low, 1.0))
-    # a step of the buffer as long as one of p, so that neither corner is sharper than a right angle
+    # the unit of the buffer in steps: with it the curve turns by less than a right angle at corners
     unit = 1.5 * A * (n_V + 2.0 * n_R * (1.0 - lam))
     if first < 1.0:
         raise FieldError("buffers", buffers, "a least buffer below B_th, the upper fold")

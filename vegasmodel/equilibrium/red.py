@@ -247,7 +247,7 @@ def demand(flows: Flows, curve: Curve, queue: float, loss: float, capacity: floa
             )
         ),
     )
-    d: ArrayLike = 0.5  # a mark halves the window, that of ns-2's Vegas too
+    d: ArrayLike = 0.5  # a mark halves the window, also in ns-2's Vegas
     if not curve.ecn:
         d = np.where(vegas, 0.75, 0.5) if flows.decrease is None else flows.decrease
     delay = queue / capacity

@@ -75,7 +75,7 @@ def rates(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -
     A flow with alpha = 0 is absent: its rate is 0, and its x and rtt are ignored. All rates are NaN
     if the solver finds no steady state; the status of ``solve`` gives the reason. Raises
     ``ValueError`` for shapes that do not fit, for no flow, for an unknown variant, for ``linux``
-    without ``rtt``, and for arguments that are not numbers.
+    without ``rtt``, for arguments that are not numbers, and if JAX computes with 32-bit floats.
     """
     return solve(alpha, x, c, rtt=rtt, variant=variant).rates
 

@@ -18,7 +18,7 @@ from vegasmodel.metrics import Floats
 __all__ = ["alone", "first_peak", "lag", "later", "peak", "together"]
 
 POINTS = 400  # values of the queueing delay at which ``lag`` compares speeds
-SLOW_START = 2.0  # round trips in which a window doubles, the slower of the stacks
+SLOW_START = 2.0  # round trips in which slow start doubles a window, in the slowest stack
 
 
 @kinds.checked

@@ -41,8 +41,8 @@ from vegasmodel.metrics import Floats
 
 Complex = NDArray[np.complex128]
 
-TOLERANCE = 1e-10  # of |F| at a root, over the sizes of its terms
-LIKE = 1e-9  # RTTs that differ by less are one
+TOLERANCE = 1e-10  # greatest |F| at a root, divided by the sum of the sizes of F's terms
+LIKE = 1e-9  # relative difference below which two RTTs count as one
 SMALL = 0.02  # greatest sum of the terms of F from losses, above the frequencies searched
 TURN = 0.7  # radians that F may turn from a point of the contour to the next
 MAX_CONTOUR_POINTS = 400_000  # points of a contour
@@ -137,8 +137,9 @@ class Stability:
     - ``residual``: the largest |F| at a root, relative to the sum of the sizes of F's terms.
     - ``left`` and ``top``: the roots were searched where the real part is above ``left`` and the
       imaginary part between -``top`` and ``top``, in 1/s.
-    - ``complete``: True if the search found as many roots as the argument principle counts. If
-      there are none, disturbances with frequencies below ``top`` decay faster than e^(``left`` t).
+    - ``complete``: True if the search found as many roots as the argument principle counts, and
+      ``residual`` is tiny. If there are no roots, disturbances with frequencies below ``top`` decay
+      faster than e^(``left`` t); ``left`` is negative.
 
     If ``top`` is too large for a search, ``roots`` is empty and ``complete`` is False. With RED
     ``stable`` is then False.

@@ -30,7 +30,7 @@ _OF_THE_PAPERS = ("vegas", "reno", "newreno", "sack", "tahoe")  # what closed fo
 # properties for laws of this package, which the page on own laws does not describe
 _FOR_THE_PACKAGE = {"is_cubic", "left_out", "overdue_checks", "per_ack"}
 
-# what a rule is tried upon when it is registered
+# the state of the sender with which a law's functions are tested when it is registered
 _USUAL = Source(20.0, 0.11, 0.1, 1.8, 1.0, 30.0, 2.0, 4.0)
 _outside: dict[str, Law] = {}
 _files: dict[Path, tuple[str, ...]] = {}  # files that were run, and the laws of each
@@ -95,10 +95,10 @@ def register_law(name: str, drift: Rule | None = None, **data: Any) -> Callable[
         def drift(f):
             return f.alpha - f.backlog      # packets per round trip
 
-    ``data`` sets other fields of ``Law``. Two of them are functions that take a ``Source`` at a
-    loss. ``cut`` returns the window after the loss. ``remember`` returns a number, which the law
-    can read until the next loss. Numba compiles all three functions, so they may use only
-    arithmetic and ``math``.
+    ``data`` sets other fields of ``Law``, except ``packets``. Two of them are functions that take a
+    ``Source`` at a loss. ``cut`` returns the window after the loss. ``remember`` returns a number,
+    which the law can read until the next loss. Numba compiles ``drift``, ``cut`` and ``remember``,
+    so they may use only arithmetic and ``math``.
 
     With ``delay_based=True``, slow start also ends when the backlog exceeds the threshold gamma,
     unless ``slow_start`` is given. A second law of the same name replaces the first.

@@ -5,7 +5,7 @@ If a Reno flow would have a larger window, CUBIC follows Reno's.
 
 from vegasmodel.laws.law import Law, Source
 
-C = 0.4  # packets a cubic second
+C = 0.4  # packets per second cubed
 BETA = 0.7  # factor on the window at a loss
 ALPHA = 3.0 * (1.0 - BETA) / (1.0 + BETA)  # of an AIMD(alpha, beta) that is fair to Reno
 

@@ -30,11 +30,11 @@ class Source(NamedTuple):
 
     window: float  # congestion window, packets; at a loss, the window before the cut
     rtt: float  # round-trip time as the source measures it
-    base_rtt: float  # least round-trip time that it has measured
+    base_rtt: float  # least round-trip time that it has measured, or what the scenario gives
     backlog: float  # its own packets in the queue, as its TCP implementation computes them
     elapsed: float  # seconds since its last loss (since its start, if there was none)
     memory: float  # what ``remember`` returned at the last loss; 0 before any loss
-    alpha: float  # threshold, packets; in ``fluid`` the package's laws get it after rounding
+    alpha: float  # threshold, packets; in ``fluid`` Vegas gets ``stacks.dead_zone`` instead
     beta: float  # threshold, packets; as for ``alpha``
 
 

@@ -70,7 +70,7 @@ class Mechanisms:
     # ACKs, where a flow's receiver delays them
     ack_pause: float = 0.1  # seconds for which an ACK waits for a second packet
     adapts_ack_pause: bool = False  # this wait doubles when no second packet comes in time
-    late_duplicates: float = 0.0  # seconds for which duplicate ACKs after the third are held back
+    late_duplicates: float = 0.0  # most seconds by which duplicate ACKs after the third are delayed
     quick_acks: float = 0.0  # ACKs that do not wait, at first and after a long silence
     counts_packets: bool = False  # windows grow by the packets acknowledged, not by the ACKs
 
