@@ -331,7 +331,10 @@ def _scattered(result: Prediction, *, each: bool) -> bool:
 
 
 def paragraphs(lines: Sequence[str]) -> None:
-    """Print each text as a paragraph under a table, wrapped at the terminal's width."""
+    """Print each text as a paragraph under a table.
+
+    It is wrapped at the terminal's width, or at 100 characters if the terminal is wider.
+    """
     out = console()
     if lines:
         out.print()
