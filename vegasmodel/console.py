@@ -1,4 +1,4 @@
-"""Prints results on the terminal, as tables for 80 columns or as one JSON document."""
+"""Prints results on the terminal, as tables that fit its width or as one JSON document."""
 
 from __future__ import annotations
 
