@@ -422,8 +422,8 @@ def _brief(value: Any) -> str:
 def print_trajectories(data: xr.Dataset, *, json: bool) -> None:
     """Print means over the second half of a simulation, as a table or, with ``json``, as JSON.
 
-    A flow has a mean window, rate and RTT; a link has a mean queue. The table is followed by the
-    names of the model's assumptions that do not hold; JSON has them in ``provenance``.
+    A flow has a mean window, rate and RTT; a link has a mean queue. If ``data`` lists assumptions
+    that do not hold (``left_out``), they follow the table; JSON has them in ``provenance``.
     """
     half = data.isel(time=slice(data.sizes["time"] // 2, None))
     means = half.mean("time", skipna=True)
