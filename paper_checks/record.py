@@ -2,9 +2,8 @@
 
 Without arguments it runs ns-2 for every record and every finding, and stores the results.  Runs
 that are stored already are kept, unless ``--again`` is given.  Runs that nothing uses any more are
-dropped.  With a paper's
-key and items it simulates the scenarios of those items again, stores nothing, and prints the
-measurements and verdicts.
+dropped.  With a paper's key and items it simulates the scenarios of those items again, stores
+nothing, and prints the measurements and verdicts.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Compares the models' predictions with a measurement of the same scenario.
 
 A model is a closed form or a simulator of this package. A measurement is a trace, or the result of
-a run of a packet-level simulator, ns-2 or ns-3. The modules of the models (``equilibrium``,
-``engines``) and those that run ns-2 and ns-3 (``packets``) never import each other. So if a model
-and a packet-level simulator agree, the reason is not that they share code.
+a run of a packet-level simulator (ns-2 or ns-3) or of the Linux kernel. The modules of the models
+(``equilibrium``, ``engines``) and those that run ns-2 and ns-3 (``packets``) never import each
+other. So if a model and a packet-level simulator agree, the reason is not that they share code.
 """
 
 from __future__ import annotations

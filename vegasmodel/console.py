@@ -1,4 +1,4 @@
-"""Prints results on the terminal, as tables for 80 columns or as one JSON document."""
+"""Prints results on the terminal, as tables that fit its width or as one JSON document."""
 
 from __future__ import annotations
 
@@ -338,7 +338,10 @@ def _scattered(result: Prediction, *, each: bool) -> bool:
 
 
 def paragraphs(lines: Sequence[str]) -> None:
-    """Print each text as a paragraph under a table, wrapped at the terminal's width."""
+    """Print each text as a paragraph under a table.
+
+    It is wrapped at the terminal's width, or at 100 characters if the terminal is wider.
+    """
     out = console()
     if lines:
         out.print()
@@ -426,8 +429,8 @@ def _brief(value: Any) -> str:
 def print_trajectories(data: xr.Dataset, *, json: bool) -> None:
     """Print means over the second half of a simulation, as a table or, with ``json``, as JSON.
 
-    A flow has a mean window, rate and RTT; a link has a mean queue. The table is followed by the
-    names of the model's assumptions that do not hold; JSON has them in ``provenance``.
+    A flow has a mean window, rate and RTT; a link has a mean queue. If ``data`` lists assumptions
+    that do not hold (``left_out``), they follow the table; JSON has them in ``provenance``.
     """
     half = data.isel(time=slice(data.sizes["time"] // 2, None))
     means = half.mean("time", skipna=True)

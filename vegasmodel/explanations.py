@@ -1,7 +1,7 @@
 """Explains each model: its equations, its assumptions, its source and its accuracy.
 
 Each assumption has a name, such as ``fifo-queue``. A prediction lists the names of its model's
-assumptions, and says for each whether the scenario meets it.
+assumptions, and says for each whether the scenario meets it, if that is known.
 """
 
 from __future__ import annotations

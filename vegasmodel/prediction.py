@@ -49,11 +49,11 @@ class Assumption:
 class Prediction:
     """The throughput of each flow, and the other results that a model or a measurement gives.
 
-    An array has one entry per flow, in the order of ``scenario.members``.  There are two kinds of
-    exceptions: ``queue_mean`` and ``utilization_links`` have one entry per link, and
-    ``throughput_range`` has the lower and the upper end of a range for each flow.  Throughputs are
-    in packets per second and times in seconds.  A result that was not computed or measured is
-    ``None``.  If a result is missing for only some flows, their entries are NaN.
+    An array has one entry per flow, in the order of ``scenario.members``, with two exceptions:
+    ``queue_mean`` and ``utilization_links`` have one entry per link, and ``throughput_range`` has
+    two per flow, the lower and the upper end of a range.  Throughputs are in packets per second and
+    times in seconds.  A result that was not computed or measured is ``None``.  If a result is
+    missing for only some flows, their entries are NaN.
     """
 
     model: str
@@ -154,6 +154,7 @@ class Prediction:
 
         Time in which the flow is not active counts here.  It does not count in ``throughput_bps``,
         which is therefore larger for a flow that is active for only a part of the time.
+        ``None`` if the prediction has no throughputs.
         """
         if self.throughput is None or self.throughput_bps is None:
             return None

@@ -67,7 +67,7 @@ def _queue(kind: Discipline, capacity: float, base: Queue) -> Queue:
         return DropTail()
     # The values that ns-2's RED chooses by default: thresholds for a target delay of 5 ms, a weight
     # with a time constant of one packet, and drop probabilities that rise to 1 above the upper
-    # threshold.
+    # threshold. Only ``red-high`` has other thresholds.
     low, high = max(5.0, 0.005 * capacity / 2), 3 * max(5.0, 0.005 * capacity / 2)
     if kind == "red-high":
         low, high = 0.25 * BUFFER_TIME * capacity, 0.75 * BUFFER_TIME * capacity

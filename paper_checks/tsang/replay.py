@@ -14,9 +14,9 @@ Three more properties follow from the print; none of them is a number that could
 
 Everything else is ns-2's Vegas.  It decides once per round trip, on the mean RTT of its packets.
 In slow start the window doubles every other round trip by one packet per ACK, and at the end of
-slow start it is multiplied by 7/8.  The window does not grow while two packets could be sent and
-are not.  With ``rounded`` the windows are those of ns-2 2.35 to the last digit, which a test
-checks.  No packet is lost, so there is no RED here.
+slow start it is multiplied by 7/8.  The window does not grow while it is far from used up, that
+is, while it exceeds ``next - acked`` by more than 2.  With ``rounded`` the windows are those of
+ns-2 2.35 to the last digit, which a test checks.  No packet is lost, so there is no RED here.
 """
 
 from __future__ import annotations

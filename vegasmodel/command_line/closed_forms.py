@@ -120,7 +120,7 @@ def arrivals(
 
     Each flow mistakes the queueing delay at its start for propagation delay.  Prints the
     over-estimates x and the rates of the exact recursion.  If all flows have the same alpha, those
-    of Bonald's closed form stand beside them; its rates do not add up to the capacity.
+    of Bonald's closed form stand beside them; its rates need not add up to the capacity.
 
     Example: vegasmodel arrivals --n 20 --capacity 125pkt/s --alpha 3
     """

@@ -1,4 +1,4 @@
-"""Writes a new scenario file with a comment on each key.
+"""Writes a new scenario file with comments.
 
 If the user gives a trace, the file describes the flows of the trace, and the values in the file are
 estimates from the trace. A value that cannot be estimated is a guess, and its comment says so.

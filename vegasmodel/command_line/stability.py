@@ -1,4 +1,7 @@
-"""The command ``stability``, which tells whether a scenario's equilibrium is stable."""
+"""The command ``stability``, which tells whether a scenario's equilibrium is stable.
+
+It can also trace the boundary of stability in the plane of two fields.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The commands that write traces: ``simulate`` and ``convert``.
+"""The commands that can write traces: ``simulate`` and ``convert``.
 
-``simulate`` runs a simulator. ``convert`` reads a trace in the format of another tool.
+``simulate`` runs a simulator. ``convert`` reads a trace in any known format.
 """
 
 from __future__ import annotations

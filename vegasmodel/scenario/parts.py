@@ -69,7 +69,7 @@ class Link(Shown):
     """One link with its queue.
 
     ``buffer`` is the number of packets that can wait. The packet in transmission does not count,
-    except where a drop-tail queue behaves as in ns-2 (``placement.waiting_room``).
+    except where a queue without RED behaves as in ns-2 (``placement.waiting_room``).
     """
 
     capacity: OrText[float] = field(_RATE)
