@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from vegasmodel import equilibrium
 from vegasmodel.equilibrium import _secular_kernel as kernel
 from vegasmodel.equilibrium import _secular_lanes as lanes
-from vegasmodel.equilibrium import secular, sensitivity
+from vegasmodel.equilibrium import phase_plane, secular, sensitivity
 from vegasmodel.status import Status
 
 RNG = np.random.default_rng(7)
@@ -419,3 +419,11 @@ def test_a_list_beside_a_jax_array_is_an_array():
     """An earlier version warned before it checked the shapes."""
     with jax.enable_x64(True), pytest.raises(ValueError, match="no flow"):
         secular.solve([], jnp.zeros(0), 1.0)
+
+
+def test_a_flow_without_window_takes_no_part_in_the_plane_of_windows() -> None:
+    """60 packets alone: 60/(0.1 + s) = 500 pkt/s gives s = 20 ms, and a backlog of 10 packets."""
+    backlog, delay = phase_plane.reckoned([0.0, 60.0], 0.0, 500.0, 0.1)
+    np.testing.assert_allclose(backlog, [0.0, 10.0], rtol=1e-12)
+    assert delay == pytest.approx(0.02, rel=1e-12)
+    assert list(phase_plane.drift([0.0, 60.0], 3.0, 3.0, 0.0, 500.0, 0.1)) == [1, -1]
