@@ -454,3 +454,21 @@ def test_numbers_give_numbers(form):
     assert all(
         isinstance(rate, float) for rate in minicycle.throughput(1080.0, 0.08, 20.0, form=form)
     )
+
+
+def test_the_parameters_of_every_vegas_group_count():
+    """The equations have no over-estimate, and one start of all Vegas flows."""
+    vegas = {"law": "vegas", "rtt": "20 ms", "over_estimate": "0 s"}
+    reno = {"law": "reno", "rtt": "20 ms"}
+
+    def answer(**other: object) -> vm.Prediction:
+        second = {**vegas, "name": "second", **other}
+        link = {"capacity": "1000 pkt/s", "buffer": "30 pkt"}
+        case = scenario({**vegas, "name": "first"}, second, reno, **link)
+        return vm.predict(case, "minicycle")
+
+    broken = [a.name for a in answer(over_estimate="5 ms").assumptions if not a.holds]
+    assert "base-rtt-is-the-rtt" in broken
+    assert "base-rtt-is-the-rtt" not in [a.name for a in answer().assumptions if not a.holds]
+    for other in ({"gamma": 9}, {"initial_window": 7}):
+        assert "for all Vegas flows" in str(answer(**other).reason)

@@ -189,8 +189,9 @@ def reason(scenario: Scenario) -> str | None:
     if scenario.links[0].never_full:
         return "the buffer is infinite: Reno never loses and there is no cycle"
     vegas = [g for g in scenario.flows if g.keeps_backlog]
-    if len({(g.alpha, g.beta, g.decrease, g.variant) for g in vegas}) > 1:
-        return "the equations have one alpha, beta, decrease and variant for all Vegas flows"
+    shared = ("alpha", "beta", "gamma", "decrease", "initial_window", "variant")
+    if len({tuple(getattr(g, name) for name in shared) for g in vegas}) > 1:
+        return f"the equations have one {', one '.join(shared)} for all Vegas flows"
     if any(g.decrease != 0.5 for g in scenario.flows if not g.keeps_backlog):
         return "the equations halve the loss-based window; a decrease other than 0.5 is given"
     return None
@@ -228,7 +229,7 @@ def _hypotheses(
             single,
             "" if single else "several sources are taken to go through the cycle in step",
         ),
-        _known_base(scenario, vegas, bool(cycle.queue_empties)),
+        _known_base(scenario, bool(cycle.queue_empties)),
         one_recovery(scenario, "a loss halves the window, as Reno's", ["reno"]),
         _enough_cycles(scenario, float(cycle.period), vegas, n_vegas, n_reno),
         plain_queue(link),
@@ -257,19 +258,21 @@ def _enough_cycles(
     return Assumption("settles-in-time", holds, "" if holds else detail)
 
 
-def _known_base(scenario: Scenario, vegas: Flow, empties: bool) -> Assumption:
+def _known_base(scenario: Scenario, empties: bool) -> Assumption:
     """The assumption that Vegas knows its true baseRTT, the propagation delay T of the model.
 
     Flows that measure their baseRTT find the true one if the queue empties in every cycle, or if no
     flow starts before them. If the scenario gives an over-estimate of baseRTT instead, the
     assumption holds only if it is 0.
     """
-    right, detail = vegas.over_estimate == 0.0, "the over-estimate is not in the equations"
-    if vegas.over_estimate == "measured":
-        first = min(m.start for m in scenario.members)
-        right = empties or all(m.start == first for m in scenario.members if m.flow.keeps_backlog)
-        detail = "some Vegas flow starts beside others, and the queue that it finds never empties"
-    return Assumption("base-rtt-is-the-rtt", right, "" if right else detail)
+    name, vegas = "base-rtt-is-the-rtt", [m for m in scenario.members if m.flow.keeps_backlog]
+    if any(m.flow.over_estimate not in ("measured", 0.0) for m in vegas):
+        return Assumption(name, False, "the over-estimate is not in the equations")
+    first = min(m.start for m in scenario.members)
+    measured = [m for m in vegas if m.flow.over_estimate == "measured"]
+    right = empties or all(m.start == first for m in measured)
+    detail = "some Vegas flow starts beside others, and the queue that it finds never empties"
+    return Assumption(name, right, "" if right else detail)
 
 
 def _per_flow(member: np.ndarray[tuple[int], np.dtype[np.bool_]], v: Floats, r: Floats) -> Floats:
