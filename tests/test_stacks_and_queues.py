@@ -114,7 +114,7 @@ def test_fluid_and_rounds_count_the_same_room(buffer: float, queue: object, room
     link = vm.Link(1000.0, buffer=buffer, queue=queue)
     s = vm.Scenario((link,), flows, run=vm.Run(20.0, 5.0))
     assert float(routes(s, list(s.members), 0.01).links[0]["buffer"]) == room
-    assert run.frame(s)[0].room == room
+    assert run.frame(s, run.senders(s))[0].room == room
 
 
 def test_tahoe_begins_anew_in_every_stack() -> None:
