@@ -38,6 +38,7 @@ def jit(
     forceinline: bool = False,
     rare: bool = False,
     apart: bool = False,
+    distinct: bool = False,
 ) -> _Function:
     """Compile a function that creates no arrays; ``making`` is for functions that create some.
 
@@ -49,10 +50,11 @@ def jit(
     - ``rare``: nothing is inlined, neither the function in its callers nor the functions that it
       calls. So it takes less time to compile.
     - ``apart``: the function is not inlined in its callers; functions that it calls may be.
+    - ``distinct``: if True, the code is faster, but arrays that Python passes may not share memory.
     """
     options: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False}
     options |= {"negative_indices": negative_indices, "forceinline": forceinline}
-    options |= {"rare": rare, "apart": apart}
+    options |= {"rare": rare, "apart": apart, "distinct": distinct}
     return cast("_Function", compiled(function, whole_program=True, **options))
 
 

@@ -85,6 +85,7 @@ def compiled(
     negative_indices: bool = True,
     rare: bool = False,
     apart: bool = False,
+    distinct: bool = False,
     **options: Any,
 ) -> Any:
     """Compile ``function`` with Numba at its first call, or now if a ``signature`` is given.
@@ -93,10 +94,11 @@ def compiled(
       function is compiled again if one of these files changes, or its own file, or a file of this
       package that one of them imports.
     - ``whole_program``: compile the function and all compiled functions that it calls as one
-      program.  The next three options have an effect only in such a program.
+      program.  The next four options have an effect only in such a program.
     - ``negative_indices``: if False, the code is faster, but no array index may be negative.
     - ``rare``: do not inline this function in its callers, and inline no function in it.
     - ``apart``: do not inline this function in its callers.
+    - ``distinct``: if True, the code is faster, but arrays that Python passes may not share memory.
     - ``options``: options of ``numba.njit``.
 
     The machine code is kept on disk, in the first of these folders that can be written: the one
@@ -106,7 +108,7 @@ def compiled(
     whole_program = whole_program and not numba.config.DISABLE_JIT
     made = None
     if whole_program:
-        made = WholeProgram(function, options, negative_indices, rare, apart)
+        made = WholeProgram(function, options, negative_indices, rare, apart, distinct)
     dispatcher = made or numba.njit(**options)(function)
     with contextlib.suppress(RuntimeError, OSError):  # no writable folder: no cache
         dispatcher._cache = _Kept(function, made_of)

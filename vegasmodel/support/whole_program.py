@@ -65,9 +65,11 @@ class WholeProgram(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
         negative_indices: bool = True,
         rare: bool = False,
         apart: bool = False,
+        distinct: bool = False,
     ) -> None:
         options = {**options, "nopython": True, "no_cfunc_wrapper": True}
-        super().__init__(function, targetoptions=options, pipeline_class=_WholePasses)
+        passes = _DistinctPasses if distinct else _WholePasses
+        super().__init__(function, targetoptions=options, pipeline_class=passes)
         self._negative_indices = negative_indices
         self._part = Part(function, {**options, "no_cpython_wrapper": True}, rare, apart)
 
@@ -455,6 +457,20 @@ class _LowerWhole(NativeLowering):  # type: ignore[misc]
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
+class _LowerDistinct(_LowerWhole):
+    """The compiler pass for a ``WholeProgram`` whose arrays share no memory.
+
+    So LLVM knows that a change of one array leaves the others as they are.
+    """
+
+    _name = "whole_program_distinct"
+
+    def run_pass(self, state: Any) -> Any:
+        state.flags.noalias = True
+        return super().run_pass(state)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
 class _LowerPart(NativeLowering):  # type: ignore[misc]
     """The compiler pass that translates a ``Part`` to LLVM's intermediate language.
 
@@ -545,6 +561,10 @@ class _WholePasses(CompilerBase):  # type: ignore[misc]
             passes.add_pass(one, one.__name__)
         passes.finalize()
         return [passes]
+
+
+class _DistinctPasses(_WholePasses):
+    lowering = _LowerDistinct
 
 
 class _PartPasses(_WholePasses):
