@@ -487,7 +487,7 @@ def far_from_full(link: Queue, interval: float) -> bool:
     room must only exceed half the buffer.
     """
     room = link.buffer - link.queue * link.packets_per_work
-    return room > min(max(NEAR, interval / 3.0), 0.5 * link.buffer)
+    return room > 0.5 * link.buffer or room > max(NEAR, interval / 3.0)
 
 
 @rare
