@@ -61,6 +61,17 @@ def jit(
 rare = functools.partial(jit, rare=True)  # a step that few calls of its callers take
 
 
+def direct(function: _Function) -> _Function:
+    """The machine code of a function that has been compiled for arguments of one set of types.
+
+    A usual call begins with a look at the types of all arguments. For a short function this takes
+    longer than the function itself. A call of the result leaves it out. If the function has not
+    been compiled, or for several sets of types, the result is the function itself.
+    """
+    made = list(getattr(function, "overloads", {}).values())
+    return cast("_Function", made[0].entry_point) if len(made) == 1 else function
+
+
 class Table(Protocol[Row]):
     """The type of an array of records in compiled code.
 

@@ -27,12 +27,14 @@ from vegasmodel.engines.rounds.state import (
     Net,
     array,
 )
+from vegasmodel.engines.tables import direct
 from vegasmodel.fields import kinds
 from vegasmodel.laws import registered
 from vegasmodel.laws.packets import NEVER
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import work
 from vegasmodel.scenario import Red, Scenario
+from vegasmodel.status import Status
 from vegasmodel.support.progress import running
 
 __all__ = ["Simulation", "Totals", "run"]
@@ -211,7 +213,7 @@ class Simulation:
         synchronised: bool = False,
         without: Collection[str] = (),
     ) -> None:
-        from vegasmodel.engines.rounds.kernel import start_flows
+        from vegasmodel.engines.rounds.kernel import march, start_flows
 
         near, calm = resolution(scenario) if parts is None else (parts, parts)
         if near < 1:
@@ -256,6 +258,7 @@ class Simulation:
         self.per_flow = np.zeros((self.times.size, len(members), 6))
         self.queues = np.zeros((self.times.size, len(way.links)))
         self.events = 0
+        self._march = march
         self._outside = registered(group.law for group in scenario.flows)
         self._warmup, self._synchronised = scenario.run.warmup, synchronised
         self._grid = roundings(scenario, [members[i] for i in who], way)
@@ -271,7 +274,7 @@ class Simulation:
         """
         from vegasmodel.engines.rounds.kernel import march
 
-        status, events, time = march(
+        status, events, time = self._march(
             self.net,
             self.holes,
             self.times,
@@ -283,6 +286,8 @@ class Simulation:
             self._grid,
             falls,
         )
+        if status == Status.FALL and self._march is march:  # there will be many calls
+            self._march = direct(march)
         self.events += int(events)
         for law in self._outside:
             from vegasmodel.engines.outside import sound
