@@ -272,8 +272,6 @@ class Simulation:
         reduces the number of whole packets in a flow's window. The next call continues the run. By
         default it does not stop for such events.
         """
-        from vegasmodel.engines.rounds.kernel import march
-
         status, events, time = self._march(
             self.net,
             self.holes,
@@ -286,8 +284,8 @@ class Simulation:
             self._grid,
             falls,
         )
-        if status == Status.FALL and self._march is march:  # there will be many calls
-            self._march = direct(march)
+        if status == Status.FALL:  # many calls may follow
+            self._march = direct(self._march)
         self.events += int(events)
         for law in self._outside:
             from vegasmodel.engines.outside import sound
