@@ -95,7 +95,7 @@ def compiled(
     - ``whole_program``: compile the function and all compiled functions that it calls as one
       program.  The next two options have an effect only in such a program.
     - ``negative_indices``: if False, the code is faster, but no array index may be negative.
-    - ``marks``: what LLVM inlines, and how much it optimises.
+    - ``marks``: what LLVM inlines, how much it optimises, and what it may assume.
     - ``options``: options of ``numba.njit``.
 
     The machine code is kept on disk, in the first of these folders that can be written: the one

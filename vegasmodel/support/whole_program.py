@@ -10,7 +10,10 @@ Small functions are inlined in their callers. Two marks prevent this, and make t
 - ``apart``: the function is not inlined.
 - ``rare``: the function is not inlined, and no function that it calls is inlined in it.
 
-A third mark, ``quick``, makes LLVM optimise less. The code is then compiled faster.
+Two more marks say how LLVM optimises:
+
+- ``quick``: it optimises less. The code is then compiled faster.
+- ``distinct``: it assumes that arrays that Python passes share no memory. The code is then faster.
 
 To save more compile time, several steps of Numba and LLVM that bring nothing here are left out.
 """
@@ -57,6 +60,7 @@ class Marks(NamedTuple):
     rare: bool = False  # inlined nowhere, and nothing is inlined in it
     apart: bool = False  # inlined nowhere
     quick: bool = False  # optimised less, and so compiled faster
+    distinct: bool = False  # arrays that Python passes share no memory
 
 
 NO_MARKS = Marks()
@@ -530,7 +534,8 @@ class _LowerWhole(NativeLowering):  # type: ignore[misc]
 
     def run_pass(self, state: Any) -> Any:
         state.library = _Whole(state.targetctx.codegen(), state.func_id.func_qualname)
-        state.library.marks = state.pipeline.marks
+        marks = state.library.marks = state.pipeline.marks
+        state.flags.noalias = marks.distinct  # so a change of one array leaves the others alone
         state.library.enable_object_caching()
         return super().run_pass(state)
 

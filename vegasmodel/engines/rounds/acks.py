@@ -150,6 +150,12 @@ def send_or_wait(f: Sender, packets: float, spread: float) -> None:
 
 
 @jit
+def for_each(total: float, packets: float) -> float:
+    """``total`` divided by ``packets``; for a single packet no time is lost with a division."""
+    return total if packets == 1.0 else total / packets
+
+
+@jit
 def acknowledge(f: Sender, p: Parcel, packets: float, now: float, samples: float) -> float:
     """Process the ACKs of the next ``packets`` packets of the group ``p``.
 
@@ -157,10 +163,10 @@ def acknowledge(f: Sender, p: Parcel, packets: float, now: float, samples: float
     give. It is 0 for example if the packets were sent more than once. Returns the time at which the
     last of the ACKs arrives.
     """
-    part = packets / p.count
+    part = 1.0 if packets == p.count else packets / p.count
     end = now + max(p.back - now, 0.0) * part
     share = p.rtt_sum * part
-    f.rtt_last = p.rtt_sum / p.count
+    f.rtt_last = for_each(p.rtt_sum, p.count)
     f.latest = max(f.latest, p.sent_at)
     f.late = p.late
     if samples > 0.0:
@@ -192,6 +198,6 @@ def portion(p: Parcel, now: float, step: float) -> float:
     They are the first packets of the group. They arrive within about ``step`` seconds.
     """
     span = p.back - now
-    if span <= 1.5 * step:
+    if p.count <= 1.0 or span <= 1.5 * step:
         return p.count
     return min(max(np.floor(p.count * step / span + 0.5), 1.0), p.count)

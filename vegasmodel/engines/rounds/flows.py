@@ -23,6 +23,7 @@ from vegasmodel.scenario import Flow, Member, Pareto, ParetoArrivals, Poisson, S
 from vegasmodel.stacks import Stack
 
 MAX_ARRIVALS = 200_000  # short flows of one group, expected
+_BYTES = np.dtype((np.void, FLOW.itemsize))  # a record in one piece; else its fields are copied
 _BLOCK = 8.0  # bytes of a SACK block in an ACK
 _LARGEST = 2.0**53  # packets; a Pareto tail has no end
 _RECOVERIES: tuple[str, ...] = get_args(Recovery)
@@ -125,6 +126,8 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     record["receiver_rtt"] = record["rtt"]
     record["noise"], record["slack"] = group.delay_noise, 4.0 * access_leg(scenario, member)
     record["event"], record["finished"] = START, NEVER
+    record["short_flow"] = group.arrivals != "once"
+    record["start"] = to_first_link(scenario, member)  # when it starts at 0
 
 
 def _syn_in_window(law: Law, runs: Stack) -> bool:
@@ -179,28 +182,30 @@ def records(scenario: Scenario, starts: Floats | None, seed: int) -> NDArray[Any
     scenario's own seed.
     """
     found, places = [], []
+    first: dict[tuple[int, float, float], NDArray[Any]] = {}  # of members that are alike
     rng = np.random.default_rng([scenario.run.seed, seed, len(scenario.flows)])
     for i, member in enumerate(scenario.members):
         begin = member.start if starts is None else float(starts[i])
         times = _arrivals(member.flow, begin, member.stop, rng)
-        some = np.zeros(max(len(times), 1), FLOW)
-        _record(scenario, member, some)
-        some["member"], some["short_flow"] = i, member.flow.arrivals != "once"
-        some["start"] = times + to_first_link(scenario, member) if len(times) else math.inf
+        alike = member.group, member.rtt, member.stop
+        if alike not in first:
+            first[alike] = np.zeros(1, FLOW)
+            _record(scenario, member, first[alike])
+        some = first[alike].view(_BYTES).repeat(max(len(times), 1)).view(FLOW)
+        some["member"] = i
+        some["start"] = times + some["start"] if len(times) else math.inf
         some["since"] = some["start"]
         some["size"] = _sizes(member.flow, len(some), rng) + some["syn_in_window"]
         found.append(some)
         places += [_place(find(member.flow.law))] * len(some)
-    flows = np.zeros(len(places), FLOW)  # np.concatenate would compare the records field by field
-    for some, end in zip(found, np.cumsum([len(some) for some in found]), strict=True):
-        flows[end - len(some) : end] = some
+    flows = np.concatenate([some.view(_BYTES) for some in found]).view(FLOW)
     # If packets of two flows reach a queue at the same instant, ns-2 handles first the packet that
     # entered its access link first. On the same path, this is the packet of the flow with the
     # longer RTT, whose access link has the longer delay. This simulator handles such packets in the
     # order of the array `flows`. So the array begins with the longest RTT. Flows with the same RTT
     # are sorted by other properties, so that their order in the scenario file does not matter.
     keys = (*(flows[key] for key in ("stop", "beta", "alpha")), np.array(places), flows["start"])
-    flows = flows[np.lexsort((*keys, -flows["rtt"]))]
+    flows = flows.view(_BYTES)[np.lexsort((*keys, -flows["rtt"]))].view(FLOW)
     # every ns-2 agent's clock began at a time of its own (boot_time_), every host's, too
     ticks = np.random.default_rng([scenario.run.seed, seed, len(flows), 0])
     period = np.where(flows["timer_wheel"], GRAINS * JIFFY, flows["tick"])
@@ -231,9 +236,9 @@ def sum_by_member(flows: NDArray[Any], n: int) -> NDArray[Any]:
     its short flows.
     """
     if len(flows) == n:
-        return flows[np.argsort(flows["member"])]
+        return flows.view(_BYTES)[np.argsort(flows["member"])].view(FLOW)
     out = np.zeros(n, FLOW)
-    out[flows["member"][::-1]] = flows[::-1]
+    out.view(_BYTES)[flows["member"][::-1]] = flows[::-1].view(_BYTES)
     for key in _SUMS:
         out[key] = np.bincount(flows["member"], flows[key], n)
     np.minimum.at(out["base"], flows["member"], flows["base"])

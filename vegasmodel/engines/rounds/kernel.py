@@ -530,7 +530,7 @@ def march(
             binade += 1
             limit = 2.0 ** (binade + FIRST_BINADE)
             _set_rounding(net, grid[binade])
-        before = cwnd_packets(f)
+        before = cwnd_packets(f) if now >= falls else 0.0
         fits = (
             _flow_event(net, f, who, holes[who], now, synchronised) if e == f.hop else hop(net, e)
         )

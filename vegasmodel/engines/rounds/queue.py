@@ -296,8 +296,11 @@ def _update_red_average(link: Queue, packets: float, seen: float) -> None:
     """
     missed = np.floor(link.capacity * link.idle)
     link.idle = 0.0
-    link.average *= (1.0 - link.weight) ** missed
-    link.average += (1.0 - (1.0 - link.weight) ** packets) * (seen - link.average)
+    kept = 1.0 - link.weight
+    if missed > 0.0:
+        link.average *= kept**missed
+    kept = kept if packets == 1.0 else kept**packets  # a power takes long
+    link.average += (1.0 - kept) * (seen - link.average)
 
 
 @jit
@@ -491,7 +494,7 @@ def far_from_full(link: Queue, interval: float) -> bool:
     room must only exceed half the buffer.
     """
     room = link.buffer - link.queue * link.packets_per_work
-    return room > min(max(NEAR, interval / 3.0), 0.5 * link.buffer)
+    return room > 0.5 * link.buffer or room > max(NEAR, interval / 3.0)
 
 
 @rare

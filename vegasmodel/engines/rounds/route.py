@@ -461,10 +461,14 @@ def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
     capacity_here = links["capacity"][hops["link"]]
     works = rounded(hops["work"] / capacity_here) * capacity[:, hops["link"]]
     works = np.where(hops["work"] == largest[hops["link"]], hops["work"], works)
-    legs: list[Floats] = []
+    more: dict[tuple[int, float], list[Floats]] = {}
     queues = {key: k for k, key in enumerate(way.keys)}
     for member in members:
-        legs += _legs(scenario, member, _live(scenario, member, queues))
-    more = [(rounded(wires) - wires).sum(axis=1) for wires in legs]
-    delays = hops["to_next"] + np.column_stack(more)
+        if (member.group, member.rtt) not in more:
+            legs = _legs(scenario, member, _live(scenario, member, queues))
+            errors = [(rounded(wires) - wires).sum(axis=1) for wires in legs]
+            more[member.group, member.rtt] = errors
+    delays = hops["to_next"] + np.column_stack(
+        [errors for member in members for errors in more[member.group, member.rtt]]
+    )
     return np.hstack([capacity, np.minimum(instant, INSTANT), works, delays])

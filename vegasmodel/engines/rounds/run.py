@@ -27,12 +27,14 @@ from vegasmodel.engines.rounds.state import (
     Net,
     array,
 )
+from vegasmodel.engines.tables import direct
 from vegasmodel.fields import kinds
 from vegasmodel.laws import registered
 from vegasmodel.laws.packets import NEVER
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import work
 from vegasmodel.scenario import Red, Scenario
+from vegasmodel.status import Status
 from vegasmodel.support.progress import running
 
 __all__ = ["Simulation", "Totals", "run"]
@@ -211,7 +213,7 @@ class Simulation:
         synchronised: bool = False,
         without: Collection[str] = (),
     ) -> None:
-        from vegasmodel.engines.rounds.kernel import start_flows
+        from vegasmodel.engines.rounds.kernel import march, start_flows
 
         near, calm = resolution(scenario) if parts is None else (parts, parts)
         if near < 1:
@@ -256,6 +258,7 @@ class Simulation:
         self.per_flow = np.zeros((self.times.size, len(members), 6))
         self.queues = np.zeros((self.times.size, len(way.links)))
         self.events = 0
+        self._march = march
         self._outside = registered(group.law for group in scenario.flows)
         self._warmup, self._synchronised = scenario.run.warmup, synchronised
         self._grid = roundings(scenario, [members[i] for i in who], way)
@@ -269,9 +272,7 @@ class Simulation:
         reduces the number of whole packets in a flow's window. The next call continues the run. By
         default it does not stop for such events.
         """
-        from vegasmodel.engines.rounds.kernel import march
-
-        status, events, time = march(
+        status, events, time = self._march(
             self.net,
             self.holes,
             self.times,
@@ -283,6 +284,8 @@ class Simulation:
             self._grid,
             falls,
         )
+        if status == Status.FALL:  # many calls may follow
+            self._march = direct(self._march)
         self.events += int(events)
         for law in self._outside:
             from vegasmodel.engines.outside import sound

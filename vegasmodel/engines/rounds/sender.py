@@ -14,6 +14,7 @@ import numpy as np
 from vegasmodel.engines.rounds.acks import (
     acknowledge,
     add_hole,
+    for_each,
     portion,
     send,
     send_or_wait,
@@ -89,6 +90,30 @@ def _before_new_data(f: Sender) -> None:
 
 
 @jit
+def _acks_at_once(f: Sender, acks: float, each: float, untimed: float, once: bool) -> float:
+    """How many of the next ``acks`` ACKs of new data the simulator processes in one step.
+
+    A step ends before the round trip ends. It ends when the window reaches a whole number of
+    packets, or when the packets begin or cease to give RTT samples. Each ACK acknowledges ``each``
+    packets. ``once`` says whether the first of them gives a sample. Packets below number
+    ``untimed`` give none.
+    """
+    alike = acks_to_change(f)
+    if each > 1.0 and f.counts_packets:
+        alike /= each
+    acks = min(acks, max(np.floor(alike), 1.0))
+    if in_cwr(f):
+        acks = max(min(acks, np.ceil((f.recover - f.acked) / each)), 1.0)
+    if f.round_end > f.acked:
+        acks = min(acks, np.ceil((f.round_end - f.acked - each + 1.0) / each))
+    if not once:
+        return min(acks, np.ceil((untimed - f.acked) / each))
+    if f.acked < f.stale:
+        return min(acks, np.ceil((f.stale - f.acked) / each))
+    return acks
+
+
+@jit
 def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> float:
     """Process the next ACKs of new data: those of the first packets of the group ``p``.
 
@@ -108,24 +133,13 @@ def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> fl
     f.marked, p.marked = max(f.marked, p.marked), 0
     _before_new_data(f)
     acks = ready if each == 1.0 else np.floor((f.delack_packets + ready) / each)
-    alike = acks_to_change(f)
-    if each > 1.0 and f.counts_packets:
-        alike /= each
-    acks = min(acks, max(np.floor(alike), 1.0))
-    if in_cwr(f):
-        acks = max(min(acks, np.ceil((f.recover - f.acked) / each)), 1.0)
     decides = f.rounds and f.acked + each - 1.0 >= f.round_end
-    if decides:
-        acks = 1.0
-        if not f.decides_late:  # the kernel counts the sample of the ACK on which it decides
-            until = max(p.back - now, 0.0) * (each - f.delack_packets) / p.count
-            end_round(f, now + until, in_flight(f) - each + 1.0, each)
-    elif f.round_end > f.acked:
-        acks = min(acks, np.ceil((f.round_end - f.acked - each + 1.0) / each))
-    if not once:
-        acks = min(acks, np.ceil((untimed - f.acked) / each))
-    elif f.acked < f.stale:
-        acks = min(acks, np.ceil((f.stale - f.acked) / each))
+    if acks != 1.0:
+        acks = 1.0 if decides else _acks_at_once(f, acks, each, untimed, once)
+    # the kernel counts the sample of the ACK on which it decides
+    if decides and not f.decides_late:
+        until = max(p.back - now, 0.0) * (each - f.delack_packets) / p.count
+        end_round(f, now + until, in_flight(f) - each + 1.0, each)
     alone = in_flight(f) <= each
     f.received_at = p.sent_at
     packets = acks * each - f.delack_packets
@@ -207,10 +221,12 @@ def _merge(f: Sender, ring: Table[Parcel], now: float, step: float) -> None:
     """
     while f.count > 1:
         p, after = ring[f.head], ring[around(f.head + 1, ring)]
+        if after.back - now > step or after.first == f.round_end:
+            return
         intact = p.lost == 0.0 and p.marked == 0 and after.first == p.first + p.count
         # of these ACKs every one counts
         each = f.holes > 0 and (f.overdue_checks or f.phase == RECOVERY)
-        if not intact or each or after.back - now > step or after.first == f.round_end:
+        if not intact or each:
             return
         after.first = p.first
         after.count += p.count
@@ -347,7 +363,7 @@ def _parcel_arrives(f: Sender, p: Parcel, holes: Floats, now: float, step: float
     wait (``send_jitter``) is over; the receiver's timer for delayed ACKs expires; or the
     retransmission timer expires. The function then handles only that event.
     """
-    first = now + max(p.back - now, 0.0) / p.count
+    first = now + for_each(max(p.back - now, 0.0), p.count)
     if _next_wait_end(f) < min(first, f.deadline):
         _end_first_wait(f, holes, now)
     elif f.deadline < first:

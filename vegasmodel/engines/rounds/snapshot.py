@@ -32,6 +32,7 @@ from vegasmodel.engines.rounds.state import (
     jit,
 )
 from vegasmodel.engines.states import Kinds, Memory, Now, apart, fields, memory, put, write
+from vegasmodel.engines.tables import direct
 from vegasmodel.metrics import Floats
 
 AGO = 16.0  # round trips after which it is of no account when something was
@@ -140,6 +141,7 @@ class Observer:
         self._rough = ROUGH * len(self._flows)
         self._timers = self._rough + int(self._coarse.sum()) * len(_TIMER)
         self._row = np.empty(1024)
+        self._write = direct(write_state)
 
     def look(self, now: float) -> tuple[bytes, Floats]:
         """The state at the time ``now``: its first numbers as bytes, and all numbers as an array.
@@ -148,7 +150,7 @@ class Observer:
         window. Most states already differ in these, so that they need no further comparison. The
         next call of ``look`` overwrites the array.
         """
-        size = write_state(self._row, self._net, self._holes, now, self._capacity)
+        size = self._write(self._row, self._net, self._holes, now, self._capacity)
         if size > self._row.size:
             self._row = np.empty(2 * size)
             return self.look(now)

@@ -23,7 +23,7 @@ from vegasmodel.engines.tables import layout
 from vegasmodel.metrics import Floats
 from vegasmodel.stacks.stack import Mechanisms
 
-jit = functools.partial(any_index, negative_indices=False, quick=False)
+jit = functools.partial(any_index, negative_indices=False, quick=False, distinct=True)
 inlined = functools.partial(jit, forceinline=True)  # a step that almost every packet takes
 rare = functools.partial(jit, rare=True)  # a step that few packets take
 apart = functools.partial(jit, apart=True)  # a step of many callers, needed in few scenarios

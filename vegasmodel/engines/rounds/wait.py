@@ -54,10 +54,9 @@ def _free(f: Sender, now: float) -> float:
 
 
 @jit
-def _may_send(f: Sender, holes: Floats, now: float) -> bool:
-    """Whether the sender has a packet to send and the window allows it to leave."""
+def _may_send(f: Sender, holes: Floats, free: float) -> bool:
+    """Whether the sender has a packet to send, if it may send ``free`` packets."""
     mends = f.phase == RECOVERY and f.scoreboard
-    free = _free(f, now)
     if free < 1.0 or (mends and f.paced_recovery):
         return False
     if mends:
@@ -75,7 +74,7 @@ def begin_wait(f: Sender, holes: Floats, at: float) -> None:
 
     No wait begins if one is in progress already, or if no packet may leave.
     """
-    if f.wait_ends == NEVER and _may_send(f, holes, at):
+    if f.wait_ends == NEVER and _may_send(f, holes, _free(f, at)):
         f.wait_ends = at + f.jitter * np.random.random()
         f.flight_limit = outstanding(f) + 1.0 if _halving(f, at) else 0.0
 
@@ -90,9 +89,9 @@ def end_wait(f: Sender, holes: Floats, now: float) -> None:
     sent, are more than the window (tcp-linux.cc: load_to_linux).
     """
     f.time, f.wait_ends = max(now, f.wait_ends), NEVER
-    if not _may_send(f, holes, f.time):
-        return
     free = _free(f, f.time)
+    if not _may_send(f, holes, free):
+        return
     if f.phase == RECOVERY and f.scoreboard:
         send_in_recovery(f, holes, free, 0.0)
     else:
@@ -101,5 +100,5 @@ def end_wait(f: Sender, holes: Floats, now: float) -> None:
         f.prr_out = f.prr_delivered
         if outstanding(f) - 1.0 <= window(f):
             f.cwnd = max(f.cwnd, f.flight_limit)
-    elif f.phase == RECOVERY and f.scoreboard and _may_send(f, holes, f.time):
+    elif f.phase == RECOVERY and f.scoreboard and _may_send(f, holes, _free(f, f.time)):
         f.wait_ends = f.time  # the rest of several holes follows at once
