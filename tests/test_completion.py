@@ -217,6 +217,22 @@ def test_a_whole_file_has_no_estimates(capsys):
     assert "estimated-parameters" not in json.dumps(document["results"])
 
 
+def test_a_file_that_new_wrote_counts_as_estimated(tmp_path, capsys):
+    path = str(tmp_path / "new.toml")
+    assert run(["new", "--from-trace", str(TRACE), path]) == 0
+    written = vm.load(path)
+    assert written.estimated_from == TRACE.name
+    known = written.replace(estimated_from=None)
+    assert known.fingerprint() == written.fingerprint()
+    assert vm.Scenario.from_toml(written.to_toml()) == written != known
+    capsys.readouterr()
+    for case, told in ((written, True), (known, False)):
+        compared = vm.compare(case, TRACE, models=["fluid"])
+        notes = [a.detail for a in compared.models[0].assumptions if TRACE.name in a.detail]
+        assert bool(notes) == told
+        assert ("a model's error is also theirs" in " ".join(compared.table().split())) == told
+
+
 def test_a_trace_that_is_shorter_than_a_run_by_default():
     """30 s: the run has the length of the trace, and its first third is the warm-up."""
     table = {

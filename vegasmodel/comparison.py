@@ -234,6 +234,9 @@ class Comparison:
         if scatter:
             said = f"its scatter over runs gives a perfect model an NRMSE of {percent(scatter)}"
             console.paragraphs([f"{name}: {said}."])
+        if self.scenario.estimated_from is not None:
+            said = f"The file has estimates from {self.scenario.estimated_from} (estimated_from)"
+            console.paragraphs([f"{said}: a model's error is also theirs."])
         open_questions = [a for a in self.measured.assumptions if a.holds is None]
         console.paragraphs(
             [f"{self.measured.model}: {a.name} is not known: {a.detail}." for a in open_questions]
@@ -426,9 +429,14 @@ def _noted(results: Sequence[Prediction], notes: Sequence[Assumption]) -> tuple[
 def same_case(scenario: Scenario, measured: Prediction) -> tuple[Assumption, ...]:
     """The assumptions ``same-vegas`` and ``same-jitter`` about a measurement.
 
-    They say whether the measured senders behave as the senders of the models do.
+    They say whether the measured senders behave as the senders of the models do.  If the scenario
+    file has estimates, ``estimated-parameters`` says so.
     """
-    return (*same_vegas(scenario, measured), same_jitter(scenario, measured))
+    notes = (*same_vegas(scenario, measured), same_jitter(scenario, measured))
+    if scenario.estimated_from is None:
+        return notes
+    said = f"values of the file are estimates from {scenario.estimated_from}"
+    return (*notes, Assumption("estimated-parameters", None, said))
 
 
 def same_jitter(scenario: Scenario, measured: Prediction) -> Assumption:

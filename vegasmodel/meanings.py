@@ -76,7 +76,8 @@ ASSUMPTIONS = MappingProxyType(
         "same-jitter": "senders wait as long in the model as in the measurement (`send_jitter`)",
         "phase-effects": "the answer is about the same with senders that wait and with senders "
         "that do not; not known if chance may be why it is not",
-        "estimated-parameters": "values missing in the scenario file were estimated from the trace",
+        "estimated-parameters": "no value of the scenario file is missing, or known as an "
+        "estimate (`estimated_from`)",
         "fixed-starts": "start times are not random (`start_jitter`), "
         "or no flow measures its baseRTT",
         "flow-pairing": "it is certain which flow of the trace is which flow "

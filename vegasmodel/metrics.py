@@ -170,6 +170,7 @@ def percent(part: float) -> str:
     return f"{float(f'{100.0 * part:.2g}'):g} %"
 
 
+@kinds.checked
 def standard_error(rates: Floats) -> Floats:
     """The standard error of each mean throughput over the runs, [n].
 

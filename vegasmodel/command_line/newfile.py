@@ -26,6 +26,11 @@ __all__ = ["from_trace", "plain"]
 MAX_FLOWS = 300  # tables of a file
 CAPACITY, RTT, LONGEST = "10 Mbit/s", 0.05, 1000.0  # guesses; RTTs in seconds
 
+HEAD = """\
+# From a trace; docs/scenario.md lists every key.
+# The trace does not tell whether senders wait at random before they send. Models assume that they
+# do (send_jitter). If they do not, write send_jitter = "0 s" under each [[flow]].
+"""
 PLAIN = """\
 # One bottleneck, one Vegas and one Reno flow.  docs/scenario.md lists every key with its default.
 name = "{name}"
@@ -58,9 +63,10 @@ def plain(name: str) -> str:
     return PLAIN.format(name=name, laws=", ".join(laws.names()))
 
 
-def from_trace(trace: Trace, name: str) -> tuple[str, tuple[Filled, ...]]:
+def from_trace(trace: Trace, name: str, source: str = "a trace") -> tuple[str, tuple[Filled, ...]]:
     """Write a scenario file that describes a trace; return its text and the list of the estimates.
 
+    ``source`` is the name by which the file mentions the trace.
     The file has one table for each flow of the trace. If the trace does not tell a value, the file
     has a guess or the default, and its comment says so.  Raises ``FieldError`` if the trace has no
     flow or more than ``MAX_FLOWS``, or if the estimates are not a valid scenario.
@@ -68,7 +74,8 @@ def from_trace(trace: Trace, name: str) -> tuple[str, tuple[Filled, ...]]:
     if not 0 < len(trace.flows) <= MAX_FLOWS:
         allowed = f"a trace of 1 to {MAX_FLOWS} flows"
         raise FieldError("--from-trace", f"{len(trace.flows)} flows", allowed)
-    table: dict[str, Any] = {"name": name, **_size(trace), "link": [{}], "flow": _flows(trace)}
+    table: dict[str, Any] = {"name": name, "estimated_from": source, **_size(trace)}
+    table |= {"link": [{}], "flow": _flows(trace)}
     notes: dict[tuple[str, int, str], str] = {}
     rtt = RTT
     while True:
@@ -102,6 +109,7 @@ def from_trace(trace: Trace, name: str) -> tuple[str, tuple[Filled, ...]]:
             notes["flow", i, "law"] = "a guess: the trace does not name its congestion control"
     if run:
         table["run"] = run
+    notes["", 0, "estimated_from"] = "without this line the values count as known"
     return _commented(toml_file.write(table), notes | _size_note(trace)), filled
 
 
@@ -216,4 +224,4 @@ def _commented(text: str, notes: dict[tuple[str, int, str], str]) -> str:
             kind = ""
         note = notes.get((kind, count.get(kind, 0), line.partition(" = ")[0]))
         lines.append(f"{line}  # {note}" if note else line)
-    return "# From a trace; docs/scenario.md lists every key.\n" + "\n".join(lines) + "\n"
+    return HEAD + "\n".join(lines) + "\n"

@@ -50,12 +50,13 @@ def new(
         if file.exists() and not force:
             said = "give another name, or --force to replace it"
             raise FieldError("SCENARIO.toml", str(file), said, wrong="exists already")
-    stem = "new" if file is None else file.stem
-    name = stem if stem.isprintable() and len(stem) <= 120 else "new"
+    name = _usable("new" if file is None else file.stem, "new")
     if from_trace is None:
         text, estimates = newfile.plain(name), []
     else:
-        text, filled = newfile.from_trace(read(from_trace), name)
+        text, filled = newfile.from_trace(
+            read(from_trace), name, _usable(from_trace.name, "a trace")
+        )
         estimates = [entry.to_json() for entry in filled]
     if file is not None:
         with atomic_write(file) as part:
@@ -67,6 +68,11 @@ def new(
         click.echo(text, nl=False)
     else:
         console.paragraphs([f"{file} is written; try: vegasmodel predict {file} --model all"])
+
+
+def _usable(name: str, other: str) -> str:
+    """The name if a scenario file may have it, else ``other``."""
+    return name if name.isprintable() and 0 < len(name) <= 120 else other
 
 
 @click.command()

@@ -49,6 +49,7 @@ class Scenario(Checked):
     name: str = field(Text(), "scenario")
     ack_size: OrText[float] = field(Quantity("bytes", low=1.0, high=65535.0), 40.0)
     run: Run = field(Table(Run), Run())
+    estimated_from: str | None = field(Text(), None)  # the trace that gave the values of the file
 
     # of an instance: links and flows as the user gave them, with text and missing fields
     _given: ClassVar[tuple[tuple[Link, ...], tuple[Flow, ...]]] = ((), ())
@@ -257,17 +258,18 @@ class Scenario(Checked):
     def fingerprint(self) -> str:
         """A hash of the scenario without its name; stored runs are found by this hash.
 
-        ``match`` does not enter the hash, because it does not affect a run.  A missing ``runs``
-        enters it as 1, and a missing ``send_jitter`` as its default.  ``initial_window`` enters it
-        only if it is given, and ``send_jitter`` only if it is not 0.  The reason is that the first
-        runs were stored before these two keys existed, and their hashes must not change.
+        ``match`` and ``estimated_from`` do not enter the hash, because they do not affect a run.  A
+        missing ``runs`` enters it as 1, and a missing ``send_jitter`` as its default.
+        ``initial_window`` enters it only if it is given, and ``send_jitter`` only if it is not 0.
+        The reason is that the first runs were stored before these two keys existed, and their
+        hashes must not change.
         """
         return self._key
 
     @functools.cached_property
     def _key(self) -> str:
         data = self.to_dict()
-        del data["name"]
+        del data["name"], data["estimated_from"]
         data["run"]["runs"] = self.run.times
         for group, flow in zip(self.flows, data["flows"], strict=True):
             del flow["match"]
