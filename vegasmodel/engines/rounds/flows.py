@@ -228,7 +228,8 @@ def sum_by_member(flows: NDArray[Any], n: int) -> NDArray[Any]:
     """The records of the flows at the end of a run, one record for each flow of the scenario.
 
     A group of short flows is one flow of the scenario. The counts in its record are the sums over
-    its short flows.
+    its short flows, and its baseRTT is the least of theirs. All other fields are those of one of
+    them.
     """
     if len(flows) == n:
         return flows[np.argsort(flows["member"])]
