@@ -17,6 +17,9 @@ window that Vegas holds is disturbed within this range, the disturbance may last
 If the buffer does not overflow, the windows become constant. The map then takes the windows at one
 time to the windows one round trip later (the longest round trip of all flows). The multipliers are
 the eigenvalues of its derivative.
+
+If neither is found, the result holds averages over a long time. Scenarios that the package
+``sampled`` simulates are passed on to ``steady.py``.
 """
 
 from __future__ import annotations
