@@ -61,7 +61,7 @@ class BatchRun:
     throughput: Floats  # [scenario, flow] pkt/s
     rtt_mean: Floats  # [scenario, flow] s, mean over the packets
     base_rtt: Floats  # [scenario, flow] s; NaN if not Vegas
-    losses: Floats  # [scenario, flow] overflows in which the flow lost
+    losses: Floats  # [scenario, flow] as in ``ContinuousRun``
     queue_mean: Floats  # [scenario] packets
     ok: np.ndarray  # [scenario] bool: false where an overflow finds no window that can yield
 

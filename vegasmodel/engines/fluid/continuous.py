@@ -57,7 +57,7 @@ class ContinuousRun:
     base_rtt: Floats  # [flow] s; NaN if not Vegas
     rtt_mean: Floats  # [flow] s, mean over the packets
     queue_mean: Floats  # [link] packets
-    losses: Floats  # [flow] overflows in which the flow lost, after warmup
+    losses: Floats  # [flow] after warmup: overflows in which it lost (``sampled``: cuts at losses)
     status: str  # "done", or why it ended early (throughput, rtt_mean, queue_mean are then NaN)
     delivered: Floats | None = None  # [flow] packets after warmup; None from ``continuous.run``
     throughput_runs: Floats | None = None  # [run, flow] pkt/s, if runs can differ by chance

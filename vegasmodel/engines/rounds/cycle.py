@@ -34,7 +34,7 @@ LONGEST_TIMEOUTS = 640.0  # seconds: ten of the longest timeouts
 STATES_PER_KEY = 8  # states that agree in whole numbers, of which as many are remembered
 MAX_STORED = 2**24  # numbers in all states that are remembered
 LEAST_TRIPS = 2500  # round trips before an average may do
-BLOCKS = (16, 8, 4)  # of an average; the longest may still hang on those before them
+BLOCKS = (16, 8, 4)  # of an average; the largest error counts, as short blocks are correlated
 ENOUGH_PRECISION = 0.005  # standard error over mean, at which a long average is long enough
 
 

@@ -505,6 +505,9 @@ def march(
 ) -> tuple[int, int, float]:
     """Run the simulation up to time ``end`` and take samples at the instants ``times``.
 
+    ``out_flow`` and ``out_queue`` receive the samples (``_take_sample``). At ``warmup`` the totals
+    are stored (``_end_warmup``).
+
     Returns the status, the number of events, and the simulated time in seconds.
 
     The run also stops, with the status ``FALL``, at any event from the time ``falls`` on that

@@ -303,7 +303,8 @@ def arrive_evenly(
     travel on. The interval ends at ``time``, and the queue was ``found`` packets long when it
     began. ``spent`` and ``least`` are the mean and the least time in seconds that the packets have
     travelled so far. Directly behind these packets, ``behind`` packets were lost at earlier queues.
-    Returns False if the run fails.
+    ``first``, ``mark`` and ``sent_at`` are those of the group (``Parcel``). Returns False if the
+    run fails.
     """
     h = net.hops[e]
     f, link = net.flows[h.flow], net.links[h.link]

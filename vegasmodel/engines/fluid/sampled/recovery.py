@@ -21,8 +21,8 @@ from vegasmodel.engines.fluid.sampled.records import (
 )
 from vegasmodel.engines.tables import jit, rare
 
-TIMER_TICK = 0.1  # seconds, of the clock of BSD's timer. A steady RTT leaves it at RTT + 3 ticks:
-TIMER_TICKS = 3.0  # its variance is kept in quarters of a tick, and 3/4 decay no further
+TIMER_TICK = 0.1  # seconds: tick of the clock of BSD's timer
+TIMER_TICKS = 3.0  # by which this timer exceeds a steady RTT: its integer rttvar stays at 3
 LONGEST_TIMEOUT = 64.0  # seconds; ns-2's longest timeout
 
 

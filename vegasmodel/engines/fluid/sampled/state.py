@@ -15,7 +15,7 @@ from vegasmodel.engines.states import Kinds, Now, fields, memory, put, write
 from vegasmodel.engines.tables import Table, jit
 from vegasmodel.metrics import Floats
 
-PAST = ("lost", "rounds_at_rest", "timeouts")  # columns that only add up,
+PAST = ("lost", "rounds_at_rest", "timeouts")  # columns that move no window,
 INSTANTS = ("timeout_ends", "last_loss")  # ... that are times,
 TRAINS = (  # ... that say where the flows' trains are
     "arriving", "front", "end", "train", "train_rate", "phase",
