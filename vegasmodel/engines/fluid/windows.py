@@ -137,8 +137,8 @@ def delay_after(
 ) -> float:
     """Queueing delay s1 at the end of a step of length h.
 
-    It is the root of the function ``excess``, which falls as s1 grows; it is 0 if there is no
-    queue. The delay of a full buffer is ``s_max``. A result above ``s_max`` means that the buffer
+    It is the root of the function ``excess``, which falls as s1 grows, or 0 if there is no queue.
+    The delay of a full buffer is ``s_max``. A result above ``s_max`` means that the buffer
     overflows.
 
     Newton's method starts at ``guess``. It may oscillate, because the slope of ``excess`` jumps at

@@ -155,7 +155,9 @@ def send_or_wait(f: Sender, packets: float, spread: float) -> None:
 def acknowledge(f: Sender, p: Parcel, packets: float, now: float, samples: float) -> float:
     """Process the ACKs of the next ``packets`` packets of the group ``p``.
 
-    The packets of a group travel together. ``samples`` is the number of RTT samples that these ACKs
+    The packets of a group travel together. This function removes them from the group, and updates
+    the RTT samples and the totals; the caller changes ``f.acked`` and the window. ``samples`` is
+    the number of RTT samples that these ACKs
     give. It is 0 for example if the packets were sent more than once. Returns the time at which the
     last of the ACKs arrives.
     """

@@ -238,7 +238,7 @@ def dupack_threshold(f: Sender, later: float) -> float:
 
 @rare
 def cut(f: Sender) -> bool:
-    """Cut the window because of a loss, but only once per window of data.
+    """Cut the window because of a loss and begin a recovery, but only once per window of data.
 
     Returns True if the caller is to retransmit the first missing packet. The result is False if the
     window has been cut in this window of data already. It is False for Tahoe, too, because Tahoe's

@@ -178,7 +178,10 @@ def _sack_seconds(f: Sender, holes: Floats) -> float:
 
 @rare
 def fast_retransmit(f: Sender, end: float) -> None:
-    """Retransmit the first missing packet at time ``end`` and restart the retransmission timer."""
+    """Retransmit the first missing packet at time ``end`` and restart the retransmission timer.
+
+    The RTT measurement in progress is cancelled, unless the sender has ``every_ack_restarts``.
+    """
     f.retransmit = f.acked
     arm(f, end)
     if not f.every_ack_restarts:

@@ -176,9 +176,9 @@ def _lengthen(
 def _noise(f: Sender, h: Hop, back: float) -> tuple[float, float]:
     """Draw the random delay of an ACK that would otherwise arrive at time ``back``.
 
-    In ns-2 packets have a random delay before the first queue, and in Linux the sender waits a
-    random time before it sends. The simulator delays the ACK instead; the round trip takes the same
-    time. No ACK overtakes the one before it.
+    A packet may have a random delay before the first queue: noise (``Sender.noise``), and in Linux
+    a random wait below TCP (``queue_wait``). The simulator delays the ACK instead; the round trip
+    takes the same time. No ACK overtakes the one before it.
 
     In ns-2 the sender may also wait before it sends (``noise_wait``). This random wait is part of
     the ACK's delay, too. But it is not part of the RTT, because ns-2 stamps a packet after the

@@ -38,7 +38,8 @@ def on_loss(flow: Sender, now: LinkState, smooth: bool) -> None:
 
     The sender cuts its window. With ``smooth`` windows are real numbers, and nothing else happens.
     Otherwise the sender then also begins a recovery (Tahoe: slow start), or it waits for its
-    retransmission timer.
+    retransmission timer. It waits if too few duplicate ACKs can arrive, or if its recovery repairs
+    only one loss (Reno) and there are more. A sender with RACK does not wait.
     """
     lost, W, left = flow.undetected, allowed_in_flight(flow, smooth), flow.detection_in
     flow.detection_in, flow.in_slow_start, flow.rounds_at_rest = 0.0, False, 0.0
