@@ -61,7 +61,7 @@ class BatchRun:
     throughput: Floats  # [scenario, flow] pkt/s
     rtt_mean: Floats  # [scenario, flow] s, mean over the packets
     base_rtt: Floats  # [scenario, flow] s; NaN if not Vegas
-    losses: Floats  # [scenario, flow] overflows in which the flow lost
+    losses: Floats  # [scenario, flow] as in ``ContinuousRun``
     queue_mean: Floats  # [scenario] packets
     ok: np.ndarray  # [scenario] bool: false where an overflow finds no window that can yield
 
@@ -71,8 +71,11 @@ def pack(scenarios: Sequence[Scenario], *, packets: bool | None = None) -> Batch
     """Put scenarios into arrays, so that they can be simulated together.
 
     In the simulation of these arrays all windows change continuously, even those of a TCP
-    implementation that changes its window once per round trip.  If the model cannot simulate one of
-    the scenarios, the function raises ``ValueError``, which names the scenario.
+    implementation that changes its window once per round trip.  ``packets`` means the same as in
+    ``continuous.run``.
+
+    Raises ``ValueError`` if there is no scenario, or if the model cannot simulate one of them; the
+    error then names the scenario.
     """
     if not scenarios:
         raise ValueError("a batch has at least one scenario")
@@ -113,15 +116,17 @@ def run(
 
     By default each scenario is simulated as in the simulator ``fluid`` (``fluid/run.py``).  If
     ``losers`` or ``packets`` is given, or if ``scenarios`` is the result of ``pack``, all scenarios
-    are simulated as in ``continuous.run``, where windows change continuously.
+    are simulated as in ``continuous.run``, where windows change continuously.  Random delays of
+    start times are then ignored.
 
-    - ``losers``, ``packets`` and ``step`` mean the same as in ``continuous.run``.
+    - ``losers``, ``packets`` and ``step`` mean the same as in ``continuous.run``.  Scenarios that
+      are simulated one by one have a step of their own.
     - ``engine`` is "threads" or "jax".  With "jax" all windows have to change continuously.
     - ``threads`` is the number of threads of the engine "threads" (default: one per core).
     - ``chunk`` is the number of scenarios that the engine "jax" simulates together (default: all of
       them on a GPU, 64 on a CPU).
 
-    Raises ``ValueError`` for wrong arguments.
+    Raises ``ValueError`` for wrong arguments, or if a scenario cannot be simulated.
     """
     instant = losers is not None or packets is not None or isinstance(scenarios, Batch)
     losers = "growing" if losers is None else losers

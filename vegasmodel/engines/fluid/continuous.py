@@ -2,8 +2,9 @@
 
 ``run`` integrates the differential equations in ``windows.py``, which have no feedback delay. Vegas
 follows equation (1) of the paper ``boutremans``. When Vegas's backlog reaches a threshold, the
-backlog may stay there, while the window changes with the queue. The window then slides. The window
-of Reno grows by one packet per round trip. Losses occur when the queue fills the buffer.
+backlog may stay there, while the window changes with the queue. The window then slides. Outside
+slow start a loss-based window grows by one packet per round trip, or by half a packet if ACKs are
+delayed. Losses occur when the queue fills the buffer.
 
 A flow's ``variant`` names a TCP implementation. This model takes only parameters from it, such as
 the backlogs at which Vegas grows and shrinks. In a real implementation Vegas also sends whole
@@ -56,9 +57,9 @@ class ContinuousRun:
     base_rtt: Floats  # [flow] s; NaN if not Vegas
     rtt_mean: Floats  # [flow] s, mean over the packets
     queue_mean: Floats  # [link] packets
-    losses: Floats  # [flow] overflows in which the flow lost, after warmup
-    status: str  # "done", or why the integration ended early (the averages are then NaN)
-    delivered: Floats | None = None  # [flow] packets after warmup, where windows decide so
+    losses: Floats  # [flow] after warmup: overflows in which it lost (``sampled``: cuts at losses)
+    status: str  # "done", or why it ended early (throughput, rtt_mean, queue_mean are then NaN)
+    delivered: Floats | None = None  # [flow] packets after warmup; None from ``continuous.run``
     throughput_runs: Floats | None = None  # [run, flow] pkt/s, if runs can differ by chance
     by_chance: bool = False  # whether runs differ by chance
     timeouts: Floats | None = None  # [flow] waits for the timer after several losses, in all runs
@@ -228,7 +229,8 @@ def run(
     overflows are equal (relative error 1e-9), the cycle between them is repeated, and no further
     one is computed until a flow starts or stops.
 
-    Raises ``ValueError`` if the model cannot simulate the scenario (``unsupported`` says why).
+    Raises ``ValueError`` for a wrong argument, or if the model cannot simulate the scenario
+    (``unsupported`` says why).
     """
     from vegasmodel.engines.fluid import march as windows_march
 

@@ -17,6 +17,9 @@ window that Vegas holds is disturbed within this range, the disturbance may last
 If the buffer does not overflow, the windows become constant. The map then takes the windows at one
 time to the windows one round trip later (the longest round trip of all flows). The multipliers are
 the eigenvalues of its derivative.
+
+If neither is found, the result holds averages over a long time. Scenarios that the package
+``sampled`` simulates are passed on to ``steady.py``.
 """
 
 from __future__ import annotations
@@ -52,9 +55,9 @@ if TYPE_CHECKING:
 
 CLOSE = 1e-9  # packets: a return to within this closes the cycle
 NUDGE = 1e-4  # packets: for finite differences of the map
-JUMP = 10.0  # nudges: the slopes on both sides differ by less, unless the map jumps
-LONGEST = 8  # overflows in a cycle
-OVERFLOWS = 64  # before Newton's method, and cycles averaged where nothing repeats
+JUMP = 10.0  # nudges: by more than this the map's second difference shows a jump
+LONGEST = 8  # overflows in a cycle, at most
+OVERFLOWS = 64  # before Newton's method is first tried, and in each block of an average
 LONGEST_WAIT = 1e4  # round trips until an overflow or rest
 LASTING = 1000  # round trips that a transient may take; overflows can be far more frequent
 INSTANT = 1e-6  # of a round trip: overflows this near to each other are one without end

@@ -141,8 +141,9 @@ def time_to_change(
 def drift(p: Flows, y: State, on: np.ndarray, moves: np.ndarray) -> float:
     """The derivative s' = ds/dt of the queueing delay, if all windows continue to move as they do.
 
-    Flow i has the window W_i and the propagation delay T_i. While there is a queue, the flows'
-    rates add up to the capacity c: sum_i W_i/(T_i + s) = c. The derivative of this equation is
+    No flow may be in slow start. Flow i has the window W_i and the propagation delay T_i. While
+    there is a queue, the flows' rates add up to the capacity c: sum_i W_i/(T_i + s) = c. The
+    derivative of this equation is
 
         sum_i (u_i + (v_i - W_i/(T_i + s)) s')/(T_i + s) = 0
 

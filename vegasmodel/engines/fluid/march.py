@@ -179,8 +179,9 @@ def march(
 ) -> int:  # fmt: skip
     """Simulate up to time ``end``, or with ``stop_at_loss`` only up to the first overflow.
 
-    The usual length of a step is ``fraction`` of the shortest round trip. The function fills in
-    ``samples`` of the trajectories.
+    The usual length of a step is ``fraction`` of the shortest round trip. ``losers`` says which
+    flows lose at an overflow (``cut_windows``). The function fills in ``samples`` of the
+    trajectories, and adds to the time integrals in ``out``.
 
     A cycle lasts from one overflow to the next. With ``skip``, cycles that repeat are skipped. If
     samples are wanted, this needs a record of all steps of a cycle. A cycle with more steps than

@@ -6,8 +6,8 @@ There are two methods:
   TCP as in the papers (``variant = "paper"``) with a law of this package other than CUBIC, and
   if the link is drop-tail without random loss.
 * The package ``sampled`` proceeds in small steps of time. It is used in all other cases: for RED,
-  for random loss, for laws that the user has written, and for the TCP of ns-2 or Linux, whose
-  windows are whole packets and change once per round trip.
+  for random loss, for CUBIC, for laws that the user has written, and for the TCP of ns-2 or Linux,
+  which sends whole packets and whose Vegas changes its window once per round trip.
 """
 
 from __future__ import annotations
@@ -99,9 +99,11 @@ def run(
 
     Averages are means over ``runs`` runs. By default there is one run if runs do not differ by
     chance. If they do, there are as many as the scenario states, or else 3 to 5
-    (``scatter.enough``). The trajectories are those of the first run.
+    (``scatter.enough``). If ``continuous.py`` simulates the scenario and start times are not
+    random, there is one run, whatever ``runs`` is. The trajectories are those of the first run.
 
-    Raises ``ValueError`` for a wrong argument, or if the model cannot simulate the scenario.
+    Raises ``ValueError`` for a wrong argument, if the model cannot simulate the scenario, or if a
+    function of a user's law returns an unusable number.
     """
     reason = unsupported(scenario)
     if reason is not None:
@@ -138,7 +140,10 @@ def run(
 
 
 def _continuous(scenario: Scenario, sample: float | None, runs: int | None) -> ContinuousRun:
-    """Simulate the scenario by ``continuous.py``: several times if start times are random."""
+    """Simulate the scenario by ``continuous.py``: several times if start times are random.
+
+    If a run fails, the result is that run.
+    """
     if one_run_suffices(scenario):
         return continuous.run(scenario, sample)
     times = np.array([member.start for member in scenario.members])
@@ -190,7 +195,8 @@ def _one(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict[st
     """Simulate run number k of the scenario.
 
     Returns the averages after warmup, and samples at the times ``time``: the windows, the queueing
-    delay and the losses so far.
+    delay and the losses so far. Also returns how many random numbers were drawn (``draws``), and
+    each flow's timeouts.
     """
     from vegasmodel.engines.fluid.sampled import march
 
@@ -289,7 +295,8 @@ def _grows_by_acks(law: Law, runs: Stack) -> bool:
     """Whether each ACK adds a part of a packet to the window of a flow with this law and stack.
 
     Vegas and other laws that decide once per round trip grow otherwise. So do the windows of Linux
-    and of ns-2's CUBIC, which count ACKs until they grow by a whole packet.
+    and of ns-2's CUBIC, which count ACKs until they grow by a whole packet, and the windows of TCP
+    as in the papers, which grow at every instant.
     """
     whole = runs.whole_window or (law.is_cubic and len(runs.cubic_agent) > 0)
     return not (law.once_a_round or whole or runs.real_numbers)

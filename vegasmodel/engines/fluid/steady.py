@@ -1,4 +1,4 @@
-"""Finds the steady state of senders on one link whose windows are whole packets.
+"""Finds the steady state of a scenario that the package ``sampled`` simulates.
 
 The search records the state of senders and queue each time a window falls by a packet or more. The
 motion is periodic if a state returns, and returns once more after the same number of records. If no
@@ -6,8 +6,9 @@ window moves any more, the state is a fixed point. If the windows only grow duri
 there is no result. In all other cases the result is an average over a long run, with its standard
 error. If random numbers decide which packets are lost, it is always such an average.
 
-Windows of whole packets move in jumps, so the motion has no derivatives. The result therefore has
-no Floquet multipliers (the factors by which small disturbances grow in a cycle).
+Here windows usually are whole packets and move in jumps, so the motion has no derivatives. The
+result therefore has no Floquet multipliers (the factors by which small disturbances grow in a
+cycle).
 """
 
 from __future__ import annotations
@@ -126,7 +127,8 @@ def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
 
     The search begins when all flows have started and the flows that stop before the end of the run
     have stopped. If the motion is periodic, the averages are those of one cycle. If no window
-    moves, they are taken over one round trip, and otherwise over a long time.
+    moves, they are taken over one round trip, and otherwise over a long time. If the windows only
+    grow, the averages are NaN, and ``status`` says why.
 
     ``longest`` (default ``LONGEST``) is a number of round trips. Neither the search for a cycle nor
     an average takes longer. Raises ``ValueError`` if the model cannot simulate the scenario.

@@ -71,6 +71,7 @@ def window_after(
     (W2) of this module. The law chooses m from the state at the end of the step: m is positive if
     the window grows, -1 if it shrinks and 0 if it rests. If the window slides on a threshold of the
     backlog, m lies between these values. In slow start the window grows exponentially with g.
+    During a fast recovery it rests.
 
     Returns W1, its derivatives with respect to s1 and to h, and how the window moves (``UP``,
     ``DOWN``, ``REST``, or the threshold on which it slides).
@@ -136,8 +137,8 @@ def delay_after(
 ) -> float:
     """Queueing delay s1 at the end of a step of length h.
 
-    It is the root of the function ``excess``, which falls as s1 grows; it is 0 if there is no
-    queue. The delay of a full buffer is ``s_max``. A result above ``s_max`` means that the buffer
+    It is the root of the function ``excess``, which falls as s1 grows, or 0 if there is no queue.
+    The delay of a full buffer is ``s_max``. A result above ``s_max`` means that the buffer
     overflows.
 
     Newton's method starts at ``guess``. It may oscillate, because the slope of ``excess`` jumps at

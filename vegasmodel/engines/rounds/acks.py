@@ -46,9 +46,11 @@ def add_hole(
 ) -> None:
     """Record in ``holes`` that the receiver misses ``count`` packets, from number ``first`` on.
 
-    Packets that are recorded already are not recorded again. A hole is a range of consecutive
-    missing packets. For ns-2's Vegas each missing packet is a hole of its own, because this sender
-    stores the time at which each packet was sent. A hole's row in ``holes`` has six numbers:
+    Packets that are recorded already are not recorded again. If ``holes`` is full, its last hole is
+    extended instead; what has arrived in between then counts as missing. A hole is a range of
+    consecutive missing packets. For ns-2's Vegas each missing packet is a hole of its own, because
+    this sender stores the time at which each packet was sent. A hole's row in ``holes`` has six
+    numbers:
 
     - the number of its first packet;
     - the number of the first packet after it;
@@ -81,7 +83,7 @@ def fill_holes(
     """Record that ``count`` packets have arrived, from number ``first`` on.
 
     Returns how many of them are new. They may fill holes, which are ranges of packets that the
-    receiver misses.
+    receiver misses. ``f.acked`` then becomes the number of the first packet that is still missing.
     """
     new = max(first + count - max(f.received, first), 0.0)
     if new > 0.0:
@@ -159,7 +161,9 @@ def for_each(total: float, packets: float) -> float:
 def acknowledge(f: Sender, p: Parcel, packets: float, now: float, samples: float) -> float:
     """Process the ACKs of the next ``packets`` packets of the group ``p``.
 
-    The packets of a group travel together. ``samples`` is the number of RTT samples that these ACKs
+    The packets of a group travel together. This function removes them from the group, and updates
+    the RTT samples and the totals; the caller changes ``f.acked`` and the window. ``samples`` is
+    the number of RTT samples that these ACKs
     give. It is 0 for example if the packets were sent more than once. Returns the time at which the
     last of the ACKs arrives.
     """

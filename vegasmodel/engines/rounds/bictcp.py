@@ -56,10 +56,10 @@ def _hystart_reset(f: Sender, now: float) -> None:
 def sample(f: Sender, rtt: float, now: float, acked: float, samples: float) -> None:
     """Process ``samples`` RTT samples of ``rtt`` seconds, as the kernel's cubictcp_acked does.
 
-    ``acked`` is the number of the last packet acknowledged. The samples update the least RTT, and
-    HyStart may end slow start because of them. In the first second after a recovery, samples are
-    ignored. During a recovery they count: they come from packets that SACK reports, and the queue
-    is short then.
+    ``acked`` is the number of the first packet that is not yet acknowledged. The samples update the
+    least RTT, and HyStart may end slow start because of them. In the first second after a recovery,
+    samples are ignored. During a recovery they count: they come from packets that SACK reports, and
+    the queue is short then.
     """
     if now - f.epoch_start < AFTER_LOSS and f.epoch_start < NEVER:
         return

@@ -34,7 +34,7 @@ LONGEST_TIMEOUTS = 640.0  # seconds: ten of the longest timeouts
 STATES_PER_KEY = 8  # states that agree in whole numbers, of which as many are remembered
 MAX_STORED = 2**24  # numbers in all states that are remembered
 LEAST_TRIPS = 2500  # round trips before an average may do
-BLOCKS = (16, 8, 4)  # of an average; the longest may still hang on those before them
+BLOCKS = (16, 8, 4)  # of an average; the largest error counts, as short blocks are correlated
 ENOUGH_PRECISION = 0.005  # standard error over mean, at which a long average is long enough
 
 
@@ -49,13 +49,13 @@ class Steady:
     period: float
     sections: int  # in a period: falls of a window
     throughput: Floats
-    spread: Floats
+    spread: Floats  # standard error of the throughput; 0 if the windows repeat or are constant
     window: Floats
     rtt_mean: Floats
     base_rtt: Floats
     queue_mean: float
-    losses: Floats
-    residual: float  # packets by which the whole state differs after two periods; NaN: none found
+    losses: Floats  # packets lost in a period; NaN if no state returns
+    residual: float  # packets by which the state differs after two periods; NaN: no state returns
     status: str  # "done", or why the run failed (the averages are then NaN)
 
 
@@ -64,8 +64,8 @@ def steady(scenario: Scenario, longest: float | None = None) -> Steady:
     """Find the steady state of a scenario by simulation.
 
     If a state returns periodically, the answer is the mean over two periods. If not, it is the mean
-    over the last three quarters of a long run. The search begins once all long-lived flows have
-    started and the flows that stop before the end of the run have stopped.
+    over the last three quarters of a long run. The search begins once all flows have started and
+    the flows that stop before the end of the run have stopped.
 
     The search makes one or more tries. The first try simulates ``FIRST`` round trips, and each
     further try twice as many as the one before. No further try follows if the motion is periodic or
@@ -74,7 +74,9 @@ def steady(scenario: Scenario, longest: float | None = None) -> Steady:
 
     No try has more than ``longest`` round trips. Without ``longest``, a further try follows only if
     a sender's retransmission timer has expired in the first one; the further tries then last at
-    most ``LONGEST_TIMEOUTS`` seconds.
+    most ``LONGEST_TIMEOUTS`` seconds. Round trips are counted by the longest RTT.
+
+    If a run fails, ``status`` says why, and all numbers of the answer are NaN.
     """
     from vegasmodel.engines.rounds.run import Simulation
 
@@ -119,9 +121,10 @@ def steady(scenario: Scenario, longest: float | None = None) -> Steady:
 def _repeats(simulation: Simulation, started: float) -> tuple[int, Steady | None]:
     """Run until the whole state has returned twice, or until the run ends.
 
-    The state is looked at each time a window falls. As many falls must lie between its first and
-    second occurrence as between its second and third. Returns the status of the run and the
-    periodic answer, or None in place of the answer if no state has returned twice.
+    The function also stops when it has stored ``MAX_STORED`` numbers. The state is looked at each
+    time a window falls. As many falls must lie between its first and second occurrence as between
+    its second and third. Returns the status of the run and the periodic answer, or None in place of
+    the answer if no state has returned twice.
 
     Comparing whole states takes time. So a state is stored and compared only if its first numbers
     have occurred before. These are a few whole numbers for each flow, for example its window in

@@ -61,7 +61,8 @@ def hear(f: Sender, packets: float, begin: float, end: float) -> None:
 
     The pause is the time that an ACK waits for a second packet. The kernel adapts it in
     tcp_event_data_recv. The first of the ``packets`` packets arrives at ``begin``, the last at
-    ``end``, and the others at equal intervals between.
+    ``end``, and the others at equal intervals between. After a silence longer than the receiver's
+    own retransmission timeout, its next ACKs are sent without delay.
     """
     if not f.delayed_ack or not f.adapts_ack_pause or packets <= 0.0:
         return

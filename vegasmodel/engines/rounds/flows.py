@@ -177,7 +177,8 @@ def _arrivals(group: Flow, begin: float, stop: float, rng: np.random.Generator) 
 def records(scenario: Scenario, starts: Floats | None, seed: int) -> NDArray[Any]:
     """Make the records of all flows (``state.Sender``).
 
-    Each short flow that arrives at random has a record of its own. ``starts`` [n_flows] replaces
+    Each short flow that arrives at random has a record of its own. A group in which none arrives
+    has one record, which never starts. ``starts`` [n_flows] replaces
     the scenario's start times, in seconds. All random values depend on ``seed`` and on the
     scenario's own seed.
     """
@@ -233,7 +234,8 @@ def sum_by_member(flows: NDArray[Any], n: int) -> NDArray[Any]:
     """The records of the flows at the end of a run, one record for each flow of the scenario.
 
     A group of short flows is one flow of the scenario. The counts in its record are the sums over
-    its short flows.
+    its short flows, and its baseRTT is the least of theirs. All other fields are those of one of
+    them.
     """
     if len(flows) == n:
         return flows.view(_BYTES)[np.argsort(flows["member"])].view(FLOW)

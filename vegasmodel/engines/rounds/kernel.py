@@ -128,9 +128,9 @@ def send_burst(net: Net, f: Sender, at: float) -> bool:
     The packets follow one another at the rate of the access link. If another flow has an event
     before the next packet, the rest of the burst is sent after that event.
 
-    A burst of a Linux sender is not interrupted by other flows, because Linux puts all its packets
-    into the queue together (netem_enqueue). This does not hold if each packet waits a random time
-    below TCP (``queue_wait``).
+    A burst of a Linux sender is not interrupted by other flows: without an access link, Linux puts
+    all its packets into the queue together (tcp_write_xmit). This does not hold if each packet
+    waits a random time below TCP (``queue_wait``).
     """
     h = net.hops[f.hop]
     f.event = DATA
@@ -146,8 +146,10 @@ def send_burst(net: Net, f: Sender, at: float) -> bool:
         # A burst leaves the sender packet by packet, at the rate of its access link. In ns-2 all
         # packets of the burst have the same timestamp, the time at which the burst begins. So the
         # RTT of a packet includes the time in which the earlier packets of the burst leave. In
-        # Linux each packet has its own timestamp (tcp_transmit_skb). So there the RTT of a packet
-        # begins when this packet leaves.
+        # Linux, too, the timestamps of a burst are equal (tcp_transmit_skb). But this simulator
+        # follows runs of Linux without access links (``docs/linux.md``). There all packets of the
+        # burst enter the queue at the time of their timestamp. So the RTT of a Linux packet begins
+        # here when the packet enters the queue.
         sent_at = at if f.stamps_departure else f.left_at
         took = f.rtt + (at - sent_at)
         fits = arrive_at_once(net, f.hop, at, f.first, packets, 0.0, took, took, 0, sent_at)
@@ -502,6 +504,9 @@ def march(
     falls: float,
 ) -> tuple[int, int, float]:
     """Run the simulation up to time ``end`` and take samples at the instants ``times``.
+
+    ``out_flow`` and ``out_queue`` receive the samples (``_take_sample``). At ``warmup`` the totals
+    are stored (``_end_warmup``).
 
     Returns the status, the number of events, and the simulated time in seconds.
 

@@ -150,7 +150,8 @@ def acks_to_change(f: Sender) -> float:
     """How many ACKs of new data can be processed together, at least 1.
 
     In slow start the group ends at the latest with the ACK that ends slow start. Otherwise it ends
-    at the latest with the ACK that enlarges the window to its next whole number of packets.
+    at the latest with the ACK at which the window grows to its next whole number of packets. With a
+    user's law it also ends when the window falls below its present whole number.
     """
     if in_slow_start(f):
         return max(1.0, np.ceil(f.ssthresh - f.cwnd - SLACK))
@@ -237,7 +238,7 @@ def dupack_threshold(f: Sender, later: float) -> float:
 
 @rare
 def cut(f: Sender) -> bool:
-    """Cut the window because of a loss, but only once per window of data.
+    """Cut the window because of a loss and begin a recovery, but only once per window of data.
 
     Returns True if the caller is to retransmit the first missing packet. The result is False if the
     window has been cut in this window of data already. It is False for Tahoe, too, because Tahoe's
@@ -308,7 +309,8 @@ def cut_overdue(f: Sender, sent_at: float, now: float) -> bool:
 def deflate(f: Sender) -> None:
     """At an ACK of new data, undo what duplicate ACKs have added to the window of ns-2's Vegas.
 
-    This is done if there were more than three duplicate ACKs. Their count returns to 0 in any case.
+    This is done if there were more than three duplicate ACKs; ssthresh then becomes 2. The count of
+    duplicate ACKs returns to 0 in any case.
     """
     if f.dupacks > 3.0 and f.cwnd > f.deflated:
         f.cwnd, f.ssthresh = f.deflated, 2.0

@@ -178,7 +178,10 @@ def _sack_seconds(f: Sender, holes: Floats) -> float:
 
 @rare
 def fast_retransmit(f: Sender, end: float) -> None:
-    """Retransmit the first missing packet at time ``end`` and restart the retransmission timer."""
+    """Retransmit the first missing packet at time ``end`` and restart the retransmission timer.
+
+    The RTT measurement in progress is cancelled, unless the sender has ``every_ack_restarts``.
+    """
     f.retransmit = f.acked
     arm(f, end)
     if not f.every_ack_restarts:
@@ -242,11 +245,12 @@ def _mark_lost(f: Sender, holes: Floats) -> float:
 def _allowed(f: Sender, holes: Floats, acks: float, now: float, advanced: float) -> float:
     """How many packets a sender with SACK may send in recovery when ``acks`` ACKs arrive.
 
-    Linux follows PRR (``laws.prr_allowance``). ns-2's CUBIC sends nothing while as many packets are
+    Linux first marks the packets that it now knows to be lost, and then follows PRR
+    (``laws.prr_allowance``). ns-2's CUBIC sends nothing while as many packets are
     in flight as the window before the cut allowed (``next_pkts_in_flight_`` in tcp-linux.cc). Then
     it sends one packet for two ACKs until only a window is in flight (``laws.half_rate``). Every
     other sender may send the window less the packets in flight. ``advanced`` is 1 for partial ACKs
-    and 0 for duplicate ACKs.
+    and 0 for duplicate ACKs. It counts as 0 if Linux has just marked packets.
     """
     if f.halves_rate and f.pipe >= window(f) and now < f.stop:
         return half_rate(f, acks) if f.pipe < f.recover_in_flight else 0.0
@@ -291,7 +295,8 @@ def _acks_alike(f: Sender, p: Parcel, acks: float, enough: float) -> float:
     """How many of the next ``acks`` duplicate ACKs can be processed together.
 
     Before a loss is signalled, the group ends at the latest with the duplicate ACK that signals it
-    (the one with the number ``enough``). Later, while no packet may leave, the group ends just
+    (the one with the number ``enough``). Senders that can act on each of these ACKs (ns-2's Vegas,
+    limited transmit) process them one by one. Later, while no packet may leave, the group ends just
     before the first ACK that allows one. With Linux's PRR, all ACKs of a recovery are alike.
     """
     if p.first < f.acked:
@@ -419,7 +424,7 @@ def _check_at_duplicate(f: Sender, holes: Floats, acks: float, end: float) -> No
     Vegas retransmits the first missing packet at the third duplicate ACK. At any other duplicate
     ACK it retransmits the packet only if it is overdue, that is, older than Vegas's fine timeout.
     If the packet is not overdue, each duplicate ACK after the third enlarges the window by one
-    packet.
+    packet. A packet that was sent before a timeout is not retransmitted here (``cut_overdue``).
     """
     sent_at = holes[0, 2] if f.holes > 0 else end - f.rtt_last
     if (f.holes > 0 and overdue(f, end - sent_at)) or f.dupacks == 3.0:

@@ -29,13 +29,13 @@ GROUPS_SHOWN = 6  # groups whose throughputs are written out
 def possible(scenario: Scenario, found: Prediction | None = None) -> bool:
     """Whether phase effects are possible, so that the same flow may always be the one that loses.
 
-    Three conditions must hold. A flow crosses a drop-tail queue that can overflow. All flows send
-    without end. There are at least two loss-based flows, or there is one loss-based flow and the
-    flows have different RTTs.
+    Three conditions must hold. A flow crosses a drop-tail queue that can overflow. No flow has
+    a limited amount of data. There are at least two loss-based flows, or there is one loss-based
+    flow and the flows have different RTTs.
 
-    If there are Vegas flows only and no random loss, those count as loss-based that have lost
-    packets after the warm-up in ``found``, the prediction for the scenario. They lose packets if
-    the buffer is too small for all the packets that they want to keep there.
+    If all flows are delay-based, like Vegas, and there is no random loss, those count as loss-based
+    that have lost packets after the warm-up in ``found``, the prediction for the scenario. They
+    lose packets if the buffer is too small for all the packets that they want to keep there.
     """
     crossed = [link for group in scenario.flows for link in scenario.path(group)]
     spills = any(isinstance(k.queue, DropTail) and not k.never_full for k in crossed)
@@ -98,11 +98,11 @@ def effects(scenario: Scenario, found: Prediction) -> Assumption:
     """The assumption that there are no phase effects, and whether it holds for ``found``.
 
     ``found`` is the prediction for the scenario. If phase effects are not possible (``possible``),
-    the assumption holds. Otherwise a second scenario is simulated (``otherwise``). If senders wait
-    at random before they send, they do not wait in the second scenario, and the other way round.
-    The assumption holds if the throughputs of the two scenarios do not differ (``_differ``). It is
-    unknown whether it holds if the second scenario has no answer, or if chance may be the reason
-    for a difference.
+    or if ``found`` has no throughputs, the assumption holds. Otherwise a second scenario is
+    simulated (``otherwise``). If senders wait at random before they send, they do not wait in the
+    second scenario, and the other way round. The assumption holds if the throughputs of the two
+    scenarios do not differ (``_differ``). It is unknown whether it holds if the second scenario has
+    no answer, or if chance may be the reason for a difference.
 
     A second scenario that is not random is run once. Its measured time is halved if ``found``
     contains runs of half the length. A random one is run at least twice. Further runs are made only

@@ -28,8 +28,8 @@ _Function = Callable[..., Any]
 def place(law: Law) -> int:
     """The number of a law's set of rules, by which compiled code finds the rules.
 
-    The number is stored in ``Sender.rules``. It is 0 if the law has no such set, as CUBIC and most
-    laws of users.
+    The number is stored in ``Sender.rules``. It is 0 if the law has no such set, like CUBIC and
+    most laws of users.
     """
     return 1 + list(RULES).index(law.per_ack) if law.per_ack in RULES else BY_ADDRESS
 

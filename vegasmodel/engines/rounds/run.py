@@ -268,6 +268,9 @@ class Simulation:
     def proceed(self, falls: float = math.inf) -> tuple[int, float]:
         """Continue the run to its end; returns the status and the simulated time in seconds.
 
+        The run ends early if it fails; the status (``Status``) says why. ``FieldError`` is raised
+        if a function of a user's law has returned an unusable number.
+
         ``falls`` is a time in seconds. From then on, the run also stops after each event that
         reduces the number of whole packets in a flow's window. The next call continues the run. By
         default it does not stop for such events.
@@ -339,9 +342,9 @@ def run(
     (``MECHANISMS``) that are switched off, to measure their effect. The scenario's seed and
     ``seed`` together determine all random numbers.
 
-    With ``synchronised``, if one flow loses a packet, each other flow loses one, too. The paper
-    ``devendictis`` assumes this. Without it, only the flow whose packet found the buffer full
-    loses.
+    With ``synchronised``, if one flow loses a packet, each other flow that is not in recovery loses
+    one, too. The paper ``devendictis`` assumes this. Without it, a loss of one flow causes no loss
+    of another.
 
     In the totals, a group of short flows that arrive at random counts as one flow. Raises
     ``ValueError`` for ``parts`` below 1, for unknown mechanisms, and for synchronised losses if

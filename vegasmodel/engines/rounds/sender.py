@@ -272,7 +272,8 @@ def _no_acks_due(f: Sender, holes: Floats, now: float) -> None:
     """Decide what the sender does next if no ACK is on its way back from the path's last queue.
 
     It sends what the window allows, or it waits: for packets that are still in other queues, for
-    the end of its random wait or of an ACK's delay, or for the retransmission timer.
+    the end of its random wait or of an ACK's delay, or for the retransmission timer. If it has
+    nothing to wait for, no event is planned (``f.time`` is ``NEVER``).
     """
     due = f.deadline if _armed(f) else NEVER
     soon = _next_wait_end(f)

@@ -65,7 +65,8 @@ def append(link: Queue, work: float, size: float, discrete: int) -> None:
     """Add packets of the size ``size`` to the end of the queue; ``work`` is the sum of their sizes.
 
     Sizes are in packets of the scenario's packet size. ``discrete`` is 1 for whole packets and 0
-    for packets that arrive evenly, like a fluid.
+    for packets that arrive evenly, like a fluid. If the table ``link.stock`` is full, the packets
+    join its last row, and the size in this row becomes their mean size.
     """
     if work <= NOTHING:
         return

@@ -66,9 +66,9 @@ def rto_of(rtt: float, deviation: float) -> float:
 def timeout(f: Sender) -> float:
     """The retransmission timeout (RTO) in seconds.
 
-    It is at least ``MIN_RTO``. With ``floor_before_backoff`` this minimum applies to the timeout
-    before the backoff multiplies it, as in RFC 2988 (``rfc2988_`` and ``minrto_`` in ns-2).
-    Otherwise it applies to the product.
+    It is at least ``MIN_RTO`` and at most ``longest_rto``. With ``floor_before_backoff`` this
+    minimum applies to the timeout before the backoff multiplies it, as in RFC 2988 (``rfc2988_``
+    and ``minrto_`` in ns-2). Otherwise it applies to the product.
     """
     if f.floor_before_backoff:
         return min(f.backoff * max(f.rto, MIN_RTO), f.longest_rto)
@@ -98,7 +98,8 @@ def arm(f: Sender, now: float) -> None:
 def syn_lost(f: Sender) -> float:
     """The time in seconds after which the sender retransmits a lost SYN; each loss doubles it.
 
-    In ns-2 a lost SYN also reduces the first window to one packet (``bugfix_ss_``).
+    In ns-2 a lost SYN also sets the first window to one packet and ssthresh to two
+    (``bugfix_ss_``).
     """
     pause = INITIAL_RTO * f.backoff
     f.backoff *= 2.0
@@ -148,9 +149,10 @@ def arm_reordering_timer(f: Sender, now: float, left: float) -> None:
 def back_off(f: Sender) -> None:
     """Double the retransmission timeout after it has expired.
 
-    The timeout can grow to 64 times its first value. With ``floor_before_backoff`` it can also grow
-    further, until it reaches ``longest_rto`` seconds. When the timeout has grown to 16 times its
-    first value, the sender discards its mean RTT (``srtt``), as in BSD.
+    The function is also called when ns-2's Vegas retransmits an overdue packet. The timeout can
+    grow to 64 times its first value. With ``floor_before_backoff`` it can also grow further, until
+    it reaches ``longest_rto`` seconds. When the timeout has grown to 16 times its first value, the
+    sender discards its mean RTT (``srtt``), as in BSD.
     """
     if f.backoff < 64.0 or (f.floor_before_backoff and timeout(f) < f.longest_rto):
         f.backoff *= 2.0
@@ -219,7 +221,8 @@ def update_ticks(f: Sender, now: float) -> None:
 def update_mean(f: Sender, rtt: float, samples: float) -> None:
     """Update the mean RTT (gain 1/8) and its mean deviation (gain 1/4) with RTT samples.
 
-    There are ``samples`` samples, and each is ``rtt`` seconds. A Linux sender updates its RTO, too.
+    There are ``samples`` samples, and each is ``rtt`` seconds. A Linux sender also updates its RTO
+    and ends its backoff.
     """
     if f.mean_rtt == 0.0:
         f.mean_rtt, f.rtt_deviation = rtt, f.first_deviation * rtt

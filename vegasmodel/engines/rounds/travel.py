@@ -176,9 +176,9 @@ def _lengthen(
 def _noise(f: Sender, h: Hop, back: float) -> tuple[float, float]:
     """Draw the random delay of an ACK that would otherwise arrive at time ``back``.
 
-    In ns-2 packets have a random delay before the first queue, and in Linux the sender waits a
-    random time before it sends. The simulator delays the ACK instead; the round trip takes the same
-    time. No ACK overtakes the one before it.
+    A packet may have a random delay before the first queue: noise (``Sender.noise``), and in Linux
+    a random wait below TCP (``queue_wait``). The simulator delays the ACK instead; the round trip
+    takes the same time. No ACK overtakes the one before it.
 
     In ns-2 the sender may also wait before it sends (``noise_wait``). This random wait is part of
     the ACK's delay, too. But it is not part of the RTT, because ns-2 stamps a packet after the
@@ -303,7 +303,8 @@ def arrive_evenly(
     travel on. The interval ends at ``time``, and the queue was ``found`` packets long when it
     began. ``spent`` and ``least`` are the mean and the least time in seconds that the packets have
     travelled so far. Directly behind these packets, ``behind`` packets were lost at earlier queues.
-    Returns False if the run fails.
+    ``first``, ``mark`` and ``sent_at`` are those of the group (``Parcel``). Returns False if the
+    run fails.
     """
     h = net.hops[e]
     f, link = net.flows[h.flow], net.links[h.link]

@@ -29,7 +29,7 @@ from vegasmodel.metrics import Floats
 
 @jit
 def _halving(f: Sender, now: float) -> bool:
-    """Whether the sender holds packets back after a cut, because its window is full."""
+    """Whether ns-2's CUBIC holds packets back after a cut, because its window is full."""
     if not f.halves_rate or now >= f.stop:
         return False
     if f.phase == RECOVERY:

@@ -9,8 +9,9 @@ queueing delay s. At this delay the rates of the flows add up to c:
 
     sum_i (n_i - k_i)/(T_i + s) = c,   or s = 0 if this sum is below c at s = 0         (S1)
 
-The window moves by m_i packets per round trip, as the flow's law decides. There are two exceptions:
-in ns-2 Vegas reduces its window at once, and in Linux it makes every change at once.
+Outside slow start the window moves by m_i packets per round trip, as the flow's law decides. There
+are three exceptions: in ns-2 Vegas reduces its window at once; in Linux it makes every change at
+once; and a window to which each ACK adds m_i/W_i grows a little more slowly (``grow_by_acks``).
 
     dW_i/dt = m_i/(T_i + s)                                                             (S2)
 

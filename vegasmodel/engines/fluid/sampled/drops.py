@@ -45,9 +45,10 @@ def lose(flow: Sender, now: LinkState, packets: float, ago: float) -> None:
     the sender detect the loss. A second loss before then is detected together with the first.
     ``flow.later_hole`` holds how many round trips before this detection it occurred.
 
-    In a model whose windows are real numbers (``smooth`` in ``overflow``), ``on_acks`` does not
-    wait for the round trip. A loss at the full buffer then has ``packets`` = 0: the sender cuts its
-    window, but none of its packets in flight is lost. It counts as one loss in ``flow.lost``.
+    If windows are real numbers (``smooth`` in ``overflow``), ``on_acks`` does not wait for the
+    round trip: the sender cuts its window at the end of this step. A loss at the full buffer then
+    has ``packets`` = 0, because only the cut is simulated, and no packet in flight is lost. It
+    counts as one packet in ``flow.lost``.
     """
     passed = max(now.step - ago, 0.0) / (flow.rtt + now.delay)  # of this step, before the loss
     if flow.detection_in <= 0.0:

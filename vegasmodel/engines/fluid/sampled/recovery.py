@@ -21,8 +21,8 @@ from vegasmodel.engines.fluid.sampled.records import (
 )
 from vegasmodel.engines.tables import jit, rare
 
-TIMER_TICK = 0.1  # seconds, of the clock of BSD's timer. A steady RTT leaves it at RTT + 3 ticks:
-TIMER_TICKS = 3.0  # its variance is kept in quarters of a tick, and 3/4 decay no further
+TIMER_TICK = 0.1  # seconds: tick of the clock of BSD's timer
+TIMER_TICKS = 3.0  # by which this timer exceeds a steady RTT: its integer rttvar stays at 3
 LONGEST_TIMEOUT = 64.0  # seconds; ns-2's longest timeout
 
 
@@ -38,7 +38,8 @@ def on_loss(flow: Sender, now: LinkState, smooth: bool) -> None:
 
     The sender cuts its window. With ``smooth`` windows are real numbers, and nothing else happens.
     Otherwise the sender then also begins a recovery (Tahoe: slow start), or it waits for its
-    retransmission timer.
+    retransmission timer. It waits if too few duplicate ACKs can arrive, or if its recovery repairs
+    only one loss (Reno) and there are more. A sender with RACK does not wait.
     """
     lost, W, left = flow.undetected, allowed_in_flight(flow, smooth), flow.detection_in
     flow.detection_in, flow.in_slow_start, flow.rounds_at_rest = 0.0, False, 0.0

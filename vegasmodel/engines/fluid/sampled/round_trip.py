@@ -1,6 +1,6 @@
 """What a sender does when ACKs arrive: it measures the delay, detects losses and moves its window.
 
-The law decides at the end of a round trip by how much the window changes.
+A law such as Vegas decides at the end of a round trip by how much the window changes.
 """
 
 from __future__ import annotations
@@ -65,9 +65,10 @@ def decide(flow: Sender, now: LinkState) -> None:
 def _decide_in_slow_start(flow: Sender, now: LinkState, smooth: bool) -> None:
     """End Vegas's slow start if the backlog exceeds gamma, and then reduce the window.
 
-    Otherwise decide whether the window doubles in the next round trip: in Linux always, in ns-2 and
-    in the papers every other time. There the backlog is tested only before a round trip in which
-    the window would double.
+    With ``smooth`` windows are real numbers, and the window is not reduced. If the backlog does not
+    exceed gamma, decide whether the window doubles in the next round trip: in Linux always, in ns-2
+    and in the papers every other time. There the backlog is tested only before a round trip in
+    which the window would double.
     """
     f = source(flow, now, False)
     flow.round_drift = 0.0

@@ -1,10 +1,11 @@
 """Writes the state of senders and queue as an array of numbers, so that two states can be compared.
 
 A search for periodic motion looks for a state that returns. The array contains everything that
-determines the future of a simulation, with one exception: it does not say where on their path the
-trains are. A train consists of the packets of one flow that travel close together (``trains.py``).
-Trains matter only while the windows do not fill the link. Random numbers then decide which packets
-are lost, so no state is expected to return.
+determines the future of a simulation, with two exceptions: the state of RED and of random loss, and
+where on their path the trains are. RED and random loss choose by chance which packets are lost, so
+no state is expected to return. A train consists of the packets of one flow that travel close
+together (``trains.py``). Trains matter only while the windows do not fill the link. Then, too,
+random numbers decide which packets are lost.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from vegasmodel.engines.states import Kinds, Now, fields, memory, put, write
 from vegasmodel.engines.tables import Table, jit
 from vegasmodel.metrics import Floats
 
-PAST = ("lost", "rounds_at_rest", "timeouts")  # columns that only add up,
+PAST = ("lost", "rounds_at_rest", "timeouts")  # columns that move no window,
 INSTANTS = ("timeout_ends", "last_loss")  # ... that are times,
 TRAINS = (  # ... that say where the flows' trains are
     "arriving", "front", "end", "train", "train_rate", "phase",
@@ -38,7 +39,8 @@ SIZE = LOSSES + len(_MOVING) + 2  # numbers of each flow, at most
 def write_state(out: Floats, flows: Table[Sender], state: Table[LinkState]) -> int:
     """Write the state of senders and queue into ``out``, as numbers; returns how many they are.
 
-    First comes for each flow the number of packets that it has lost.
+    First come the numbers of packets that the flows have lost, and then the times in seconds since
+    their last losses.
     """
     n, senders, now = 0, memory(flows), Now(state[0].time, 0.0, 1.0)
     for i in range(flows.shape[0]):
