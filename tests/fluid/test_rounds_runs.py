@@ -9,6 +9,7 @@ import pytest
 
 import vegasmodel as vm
 from vegasmodel import scatter
+from vegasmodel.engines.fluid.run import run as by_fluid
 from vegasmodel.engines.rounds import answers, phases
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.run import run
@@ -166,3 +167,11 @@ def test_a_run_that_fails_is_the_last_and_its_answer_is_a_reason_alone(
     assert (found.applicable, found.assumptions) == (False, ())
     assert "nothing ends the growth" in found.reason
     assert "give a buffer or a max_window" in found.reason
+
+
+@pytest.mark.parametrize("runs", [0, -1])
+def test_there_is_at_least_one_run(runs: int) -> None:
+    scenario = Scenario((Link(500.0, buffer=20.0),), (Flow("reno", 0.05, variant="ns2"),))
+    for simulate in (answers.answer, by_fluid):
+        with pytest.raises(ValueError, match=rf"runs: {runs} is not allowed; at least 1"):
+            simulate(scenario, runs=runs)

@@ -47,6 +47,6 @@ LINUX = Stack(
     syn_is_ack=True,
     third_ack=True,
     bursts_at_once=True,  # the stored runs have no access links
-    stamps_departure=True,  # tcp_transmit_skb; ns-2's clock does not see the sender's own queue
+    stamps_departure=True,  # without access links a burst enters the queue at its time stamp
     random_ties=True,  # a few instructions decide which timer runs first
 )

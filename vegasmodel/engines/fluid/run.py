@@ -105,6 +105,8 @@ def run(
     Raises ``ValueError`` for a wrong argument, if the model cannot simulate the scenario, or if a
     function of a user's law returns an unusable number.
     """
+    if runs is not None and runs < 1:
+        raise ValueError(f"runs: {runs} is not allowed; at least 1")
     reason = unsupported(scenario)
     if reason is not None:
         raise ValueError(reason)

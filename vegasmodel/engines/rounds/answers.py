@@ -212,6 +212,8 @@ def answer(
     cannot simulate the scenario, ``Prediction.not_applicable`` gives the reason. If a run fails,
     it is the last one, the throughputs are NaN, and ``extra["status"]`` gives the reason.
     """
+    if runs is not None and runs < 1:
+        raise ValueError(f"runs: {runs} is not allowed; at least 1")
     began = time.perf_counter()
     reason = obstacle(scenario)
     if reason is not None:
