@@ -176,11 +176,11 @@ def horizon(
     The usual length is ``fraction`` of the shortest round trip. For a flow in slow start, only a
     quarter of its round trip counts.
 
-    Outside slow start, steps may be longer where the queueing delay s changes slowly. In the
-    greatest length, s changes by only a small part of any flow's RTT. If Vegas's window slides on a
-    threshold of the backlog, s also changes by only a small part of s - x. Here x is Vegas's
-    over-estimate of the propagation delay, so s - x is the queueing delay that Vegas measures. The
-    greatest length is never below the usual one.
+    If no flow is in slow start, steps may be longer while the queueing delay s changes slowly. The
+    greatest length is that in which s changes by a small part of each flow's RTT, or the usual
+    length if that is longer. For a Vegas flow whose window follows the queue so that its backlog
+    stays at a threshold, the part is taken of s - x instead. Here x is its over-estimate of the
+    propagation delay, so s - x is the queueing delay that it measures.
 
     The step ends at ``until`` at the latest, or earlier if a flow's fast recovery ends earlier.
     """

@@ -29,7 +29,12 @@ from vegasmodel.metrics import Floats
 
 @jit
 def _halving(f: Sender, now: float) -> bool:
-    """Whether ns-2's CUBIC holds packets back after a cut, because its window is full."""
+    """Whether ns-2's CUBIC, which halves its rate after a cut, may now send no packet by its window.
+
+    The function ``_free`` then lets it send one packet for each second ACK. The result is False for
+    other senders. It is also False if the sender is neither in recovery nor reducing its window, or
+    in a recovery without a scoreboard.
+    """
     if not f.halves_rate or now >= f.stop:
         return False
     if f.phase == RECOVERY:
