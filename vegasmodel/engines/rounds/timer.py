@@ -23,12 +23,15 @@ from vegasmodel.engines.rounds.state import (
     jit,
     rare,
 )
+from vegasmodel.metrics import Floats
 
 MIN_RTO = 0.2  # seconds: ns-2's shortest timeout, minrto_, and Linux's least variance
 TIMEOUT_MIN = 0.002  # seconds; TCP_TIMEOUT_MIN_US
 JIFFY = 0.004  # seconds; Debian's kernel has 250 ticks a second
 LEVELS = 63.0, 504.0  # ticks from which on timers are rounded to 8 and 64 ticks (LVL_START)
 GRAINS = 64.0  # ticks between two looks at the timers of long pauses
+# what is left of an old mean and an old deviation of the RTT after 0, 1, 2 ... samples
+MEAN_KEPT, DEVIATION_KEPT = (np.array([kept**k for k in range(65)]) for kept in (0.875, 0.75))
 INITIAL_RTO = 1.0  # seconds; TCP_TIMEOUT_INIT, until a lost SYN is sent again
 
 
@@ -218,6 +221,13 @@ def update_ticks(f: Sender, now: float) -> None:
 
 
 @jit
+def _power(base: float, powers: Floats, exponent: float) -> float:
+    """``base`` to the power ``exponent``. If the table ``powers`` has it, this saves time."""
+    k = int(exponent)
+    return powers[k] if k == exponent and k < powers.shape[0] else base**exponent
+
+
+@jit
 def update_mean(f: Sender, rtt: float, samples: float) -> None:
     """Update the mean RTT (gain 1/8) and its mean deviation (gain 1/4) with RTT samples.
 
@@ -227,9 +237,10 @@ def update_mean(f: Sender, rtt: float, samples: float) -> None:
     if f.mean_rtt == 0.0:
         f.mean_rtt, f.rtt_deviation = rtt, f.first_deviation * rtt
     error = rtt - f.mean_rtt
-    one = samples == 1.0  # a power takes long
-    f.mean_rtt += (0.125 if one else 1.0 - 0.875**samples) * error
-    f.rtt_deviation += (0.25 if one else 1.0 - 0.75**samples) * (abs(error) - f.rtt_deviation)
+    f.mean_rtt += (1.0 - _power(0.875, MEAN_KEPT, samples)) * error
+    f.rtt_deviation += (1.0 - _power(0.75, DEVIATION_KEPT, samples)) * (
+        abs(error) - f.rtt_deviation
+    )
     f.overdue_factor = 1.0
     if f.timestamps:  # tcp_ack_update_rtt, by the timestamp of every ACK
         f.rto, f.backoff = rto_of(f.mean_rtt, f.rtt_deviation), 1.0
