@@ -90,7 +90,7 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     if runs.handshake and not own and not _syn_in_window(law, runs):
         size = scenario.ack_size if runs.syn_is_ack else runs.header
         record["syn"] = size / scenario.packet_size
-    record["first_window"], record["rto"] = runs.first_window, runs.first_rto
+    record["first_window"], record["rto"] = runs.first_window, record["first_rto"]
     record["ssthresh"], record["grow_next"] = 1e9, 1
     if runs.receiver_ssthresh:
         record["ssthresh"] = math.floor(min(group.max_window, 1e9))
@@ -125,6 +125,7 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     record["receiver_rtt"] = record["rtt"]
     record["noise"], record["slack"] = group.delay_noise, 4.0 * access_leg(scenario, member)
     record["event"], record["finished"] = START, NEVER
+    record["boot_time"] = -to_first_link(scenario, member)
 
 
 def _syn_in_window(law: Law, runs: Stack) -> bool:
@@ -204,7 +205,8 @@ def records(scenario: Scenario, starts: Floats | None, seed: int) -> NDArray[Any
     # every ns-2 agent's clock began at a time of its own (boot_time_), every host's, too
     ticks = np.random.default_rng([scenario.run.seed, seed, len(flows), 0])
     period = np.where(flows["timer_wheel"], GRAINS * JIFFY, flows["tick"])
-    flows["boot_time"] = ticks.uniform(0.0, 1.0, len(flows)) * period
+    random = ticks.uniform(0.0, 1.0, len(flows)) * period
+    flows["boot_time"] = np.where(flows["clock_from_zero"], flows["boot_time"], random)
     return flows
 
 

@@ -11,13 +11,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from vegasmodel.engines.rounds.acks import usable_window
 from vegasmodel.engines.rounds.laws import (
     cwnd_packets,
     in_slow_start,
     retransmission_timeout,
     window,
 )
-from vegasmodel.engines.rounds.losses import early_timer_expired
+from vegasmodel.engines.rounds.losses import (
+    early_timer_expired,
+    send_in_recovery,
+    take_all_for_lost,
+)
 from vegasmodel.engines.rounds.queue import (
     advance,
     enqueue_handshake,
@@ -34,6 +39,7 @@ from vegasmodel.engines.rounds.state import (
     DATA,
     FIRST_BINADE,
     OPEN,
+    RECOVERY,
     REST,
     START,
     TIMER,
@@ -300,6 +306,17 @@ def _handshake(net: Net, f: Sender) -> float:
 
 
 @rare
+def _send_missing(f: Sender, holes: Floats, now: float) -> None:
+    """After a timeout of ns-2's CUBIC, send the first missing packet, or wait at random first."""
+    f.event, f.first, f.spread, f.burst, f.retransmit, f.late = DATA, f.next, 0.0, 0.0, -1.0, 0.0
+    arm(f, now)
+    if f.jitter > 0.0:
+        begin_wait(f, holes, now)
+    else:
+        send_in_recovery(f, holes, usable_window(f, now), 0.0)
+
+
+@rare
 def _restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
     """Send what the window allows, at the flow's start or after a timeout.
 
@@ -311,6 +328,10 @@ def _restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
             f.event = DATA
             return
         retransmission_timeout(f, now)
+        if f.phase == RECOVERY:
+            take_all_for_lost(f, holes)
+            _send_missing(f, holes, now)
+            return
     if f.next == 0.0:  # the clock of ns-2's Vegas begins
         f.round_start = now
     if f.event == CONNECTED and f.third_ack:  # its last ACK goes ahead of the data

@@ -58,9 +58,12 @@ ROUND = Kinds(
     instants=("round_start",), spans=("rtt_sum", "rtt_min"), plain=("rtt_count",)
 )  # of Vegas; round_end too
 CUBIC = Kinds(
-    ("train_end",), ("counted", "train_start", "train_last"), ("delay_min", "train_rtt", "cubic_k"),
+    ("train_end",), ("counted", "train_start", "train_last"), ("delay_min", "train_rtt"),
     (),
-    _words("cnt last_max origin_point reno_cwnd reno_acks last_cwnd train_samples hystart_found"),
+    _words(
+        "cnt last_max origin_point cubic_k reno_cwnd reno_acks last_cwnd train_samples "
+        "hystart_found"
+    ),
 )  # fmt: skip
 ACKS = Kinds(
     ("dups_for",), ("heard_at",), _words("delack_pause receiver_rtt"), (),

@@ -92,10 +92,10 @@ class Sender(Mechanisms):
     dupacks: float  # duplicate ACKs in a row
     inflated: float  # packets that fast recovery adds to the window
     pipe: float  # SACK: packets thought to be in the network
-    recover_in_flight: float  # the window before the cut, taken as packets in flight (PRR, CUBIC)
-    prr_delivered: float  # packets delivered since the cut (PRR and ``halves_rate``)
-    prr_out: float  # packets sent since the cut (PRR and ``halves_rate``)
-    flight_limit: float  # ns-2's CUBIC: packets allowed in flight when a wait after a cut began
+    recover_in_flight: float  # the window before the cut, taken as packets in flight (PRR)
+    prr_delivered: float  # packets delivered since the cut (PRR)
+    prr_out: float  # packets sent since the cut (PRR)
+    flight_limit: float  # ns-2's CUBIC: packets allowed in flight after a cut (``limit_flight``)
     latest: float  # sending time of the last-sent packet that is known to have arrived (Linux)
     phase: int  # ``OPEN`` or ``RECOVERY``
     partial: int  # 1: a partial ACK has come in this recovery (NewReno)
@@ -146,7 +146,7 @@ class Sender(Mechanisms):
     last_max: float  # W_max, the window at the last loss; 0: no loss is known
     epoch_start: float  # time of the first ACK after the last cut; NEVER: none has come
     origin_point: float  # window at which the cubic curve is flat
-    cubic_k: float  # seconds from the beginning of the epoch to this point (K)
+    cubic_k: float  # time from the beginning of the epoch to this point (K), 1024ths of a second
     reno_cwnd: float  # window that a Reno flow would have reached since the epoch began
     reno_acks: float  # ACKs counted towards the next packet of this window
     last_cwnd: float  # window at the last computation of ``cnt``
