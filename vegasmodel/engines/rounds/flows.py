@@ -116,8 +116,7 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     record["rtt_last"] = record["rtt"]
     record["backoff"] = 1.0
     wait, long = scenario.jitter(group), scenario.jitter(group) > scenario.usual_jitter(group)
-    waits = "noise_wait" if group.delay_noise > 0.0 and not long else "jitter"
-    record["queue_wait" if runs.waits_in_queue else waits], record["waits_long"] = wait, long
+    record["queue_wait" if runs.waits_in_queue else "jitter"], record["waits_long"] = wait, long
     record["delayed_ack"], record["quick_acks_left"] = group.delayed_ack, runs.quick_acks
     if own or _syn_in_window(law, runs):  # packet 0 carries data or is a SYN: SYN_immediate_ack_
         record["quick_acks_left"] = max(runs.quick_acks, 1.0)
@@ -125,7 +124,12 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     record["receiver_rtt"] = record["rtt"]
     record["noise"], record["slack"] = group.delay_noise, 4.0 * access_leg(scenario, member)
     record["event"], record["finished"] = START, NEVER
-    record["boot_time"] = -to_first_link(scenario, member)
+    record["boot_time"] = -_to_first_queue(scenario, member)
+
+
+def _to_first_queue(scenario: Scenario, member: Member) -> float:
+    """The time in s that a data packet takes from the sender to the first queue (``route.py``)."""
+    return 0.0 if member.flow.delay_noise > 0.0 else to_first_link(scenario, member)
 
 
 def _syn_in_window(law: Law, runs: Stack) -> bool:
@@ -187,7 +191,7 @@ def records(scenario: Scenario, starts: Floats | None, seed: int) -> NDArray[Any
         some = np.zeros(max(len(times), 1), FLOW)
         _record(scenario, member, some)
         some["member"], some["short_flow"] = i, member.flow.arrivals != "once"
-        some["start"] = times + to_first_link(scenario, member) if len(times) else math.inf
+        some["start"] = times + _to_first_queue(scenario, member) if len(times) else math.inf
         some["since"] = some["start"]
         some["size"] = _sizes(member.flow, len(some), rng) + some["syn_in_window"]
         found.append(some)

@@ -71,7 +71,6 @@ class Sender(Mechanisms):
     known_base: float  # baseRTT held fixed; NaN: the flow measures it
     jitter: float  # longest random wait before it sends what the window allows, seconds
     queue_wait: float  # longest random wait of each packet below TCP (``waits_in_queue``), seconds
-    noise_wait: float  # longest random wait of a sender whose delay has noise, seconds
     waits_long: bool  # this wait can exceed a packet's transmission time at the slowest link
     noise: float  # standard deviation of the random part of its delay, seconds
     slack: float  # seconds by which this random part may shorten the delay, at most
@@ -262,6 +261,8 @@ class Hop:
     room: int  # number of places in this ring buffer
     most: int  # number of places to which it may grow
     latest: float  # when its last parcel arrives at the next stop
+    burst_at: float  # noise: when the last burst set out, seconds
+    burst_noise: float  # noise: random delay that all packets of this burst but the first have
     # The fields below are used if this queue is not the first one on the flow's path. (The `Sender`
     # describes the packets that enter the first queue.) A ring buffer holds the parcels (groups of
     # packets) that are on their way to this queue. ``head`` is the index of its first parcel,

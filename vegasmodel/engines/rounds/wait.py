@@ -5,8 +5,8 @@ random, uniform between 0 and ``Sender.jitter`` seconds. At its end the sender s
 that the window then allows. (ns-2's CUBIC sends only one while it reduces its rate.) A fast
 retransmit does not wait, except that of ns-2's CUBIC.
 
-Two other random waits are simulated elsewhere: that of a Linux sender, which takes place below TCP
-(``Sender.queue_wait``), and that of a sender whose delay has noise (``Sender.noise_wait``).
+The random wait of a Linux sender, which takes place below TCP, is simulated elsewhere
+(``Sender.queue_wait``).
 
 If the simulator processes several ACKs together, the packets that they allow do not wait, because
 the waits of many ACKs average out. But long waits, during which several ACKs can arrive, do not
