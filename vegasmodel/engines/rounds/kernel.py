@@ -483,12 +483,13 @@ def start_flows(net: Net, seed: int) -> None:
 
 
 @rare
-def _set_rounding(net: Net, row: Floats) -> None:
+def _set_rounding(net: Net, row: Floats, then: Floats, changes: float) -> None:
     """Set the capacity and the delays to values that have rounding errors like those of ns-2.
 
     ns-2 rounds times, and its rounding errors grow as the simulated time grows
     (``route.roundings``). ``row`` contains the values for the present time. It is a row of
-    ``march``'s argument ``grid``.
+    ``march``'s argument ``grid``. ``then`` is the next row, which holds from the time ``changes``
+    on.
     """
     n, m = net.links.shape[0], net.hops.shape[0]
     for k in range(n):
@@ -500,6 +501,8 @@ def _set_rounding(net: Net, row: Floats) -> None:
         link.rate += (f.rate if e == f.hop else h.rate) * (row[2 * n + e] - h.work)
         h.work, h.to_next = row[2 * n + e], row[2 * n + m + e]
         h.early = h.lead * link.instant / link.capacity
+        h.changes, h.to_next_then = changes, then[2 * n + m + e]
+        h.slower_then = link.capacity / then[h.link] - 1.0
 
 
 @rare
@@ -549,7 +552,7 @@ def march(
         while now >= limit and binade + 1 < grid.shape[0]:
             binade += 1
             limit = 2.0 ** (binade + FIRST_BINADE)
-            _set_rounding(net, grid[binade])
+            _set_rounding(net, grid[binade], grid[min(binade + 1, grid.shape[0] - 1)], limit)
         before = cwnd_packets(f)
         fits = (
             _flow_event(net, f, who, holes[who], now, synchronised) if e == f.hop else hop(net, e)
