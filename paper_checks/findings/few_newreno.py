@@ -47,7 +47,9 @@ def page(runs: Runs) -> Page:
         ax.xaxis.set_minor_formatter("")
     tidy(left, right)
     legend(fig, right)
-    return Page("Rate-Delay services with few or wrongly marked flows", _text(rows, runs), fig, CAPTION)
+    return Page(
+        "Rate-Delay services with few or wrongly marked flows", _text(rows, runs), fig, CAPTION
+    )
 
 
 WRONG = ["who", "by", "marked right", "marked wrong", "others in that queue"]

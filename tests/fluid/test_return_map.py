@@ -1,5 +1,6 @@
 """The periodic steady state against closed forms, long runs and its own invariants."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -11,6 +12,7 @@ from tests.fluid.test_continuous import reno, scenario, steady_state, vegas
 from vegasmodel import simulation
 from vegasmodel.engines.fluid import continuous
 from vegasmodel.engines.fluid import cycle as return_map
+from vegasmodel.engines.rounds.answers import starts_of
 from vegasmodel.fields.units import FieldError
 from vegasmodel.scenario import Flow
 
@@ -198,3 +200,23 @@ def test_invariants(c, rtts, B, alpha, scale):
         np.testing.assert_allclose(turned.throughput[::-1], answer.throughput, rtol=1e-5)
         slower = at(range(n), scale)
         np.testing.assert_allclose(slower.throughput * scale, answer.throughput, rtol=1e-5)
+
+
+@pytest.mark.parametrize("model", ["fluid", "rounds"])
+def test_random_starts_are_those_of_the_first_run(model):
+    """As ns-2's, they follow from ``run.seed`` and the number of the run."""
+    flows = [vegas(2.0, name="a"), vegas(2.0, name="b", rtt=0.2)]
+    asked = scenario(flows, 250.0, math.inf)
+    asked = dataclasses.replace(asked, run=dataclasses.replace(asked.run, start_jitter=30.0))
+    moved = dataclasses.replace(
+        asked,
+        flows=tuple(
+            dataclasses.replace(group, start=start)
+            for group, start in zip(asked.flows, starts_of(asked, 0), strict=True)
+        ),
+        run=dataclasses.replace(asked.run, start_jitter=0.0),
+    )
+    found, there = (simulation.limit_cycle(one, model) for one in (asked, moved))
+    np.testing.assert_allclose(found.throughput, there.throughput, rtol=1e-9)
+    still = dataclasses.replace(asked, run=moved.run)
+    assert not np.allclose(simulation.limit_cycle(still, model).throughput, found.throughput)

@@ -31,14 +31,19 @@ NS2 = Stack(
     passes_ssthresh=True,  # bictcp_cong_avoid: snd_cwnd <= snd_ssthresh
     cubic_tick=0.001,  # JIFFY_RATIO
     cubic_agent=(
-        ("limited_transmit", True),  # tcp-linux.cc: packets_in_flight
+        ("tick", 0.001),  # tcp-linux.cc: tcp_tick_ = 1.0/JIFFY_RATIO
+        ("clock_from_zero", True),  # tcp-linux.cc: tcp_time_stamp
+        ("counts_places", True),  # scoreboard1.cc: lost_seq_threshold
         ("dup_thresh", 4.0),  # scoreboard1.cc: fack_ - (dupack_threshold + 1)
         ("halves_rate", True),  # tcp-linux.cc: next_pkts_in_flight_
         ("clears_scoreboard", True),  # tcp-linux.cc: ClearScoreBoard
+        ("keeps_scoreboard", True),  # tcp-linux.cc: enter_loss, MarkLoss
+        ("least_after_loss", 2.0),  # tcp_cubic.c: bictcp_recalc_ssthresh
         ("finds_lost_again", True),  # scoreboard1.cc: GetSndNxt() <= fack_
         ("every_ack_restarts", True),  # tcp-linux.cc: time_processing
         ("floor_before_backoff", True),  # ns-default.tcl: Agent/TCP/Linux set rfc2988_
         ("estimates_first", True),  # timerfix_
+        ("first_rto", 3.0),  # ns-default.tcl: Agent/TCP/Linux set rtxcur_init_
         ("longest_rto", 120.0),  # maxrto_
         ("fractional_cut", False),  # its windows are whole numbers, whatever precisionReduce_ is
     ),

@@ -38,14 +38,17 @@ class Mechanisms:
     acks_before_growth: bool = False  # after ``cnt`` ACKs the window grows only at the next ACK
     passes_ssthresh: bool = False  # slow start goes on at cwnd = ssthresh, by one more packet
     cubic_tick: float = 0.004  # length of a tick of CUBIC's clock, seconds
+    clock_from_zero: bool = False  # the sender's clock begins with the simulation, not at random
 
     # losses
     rack: bool = False  # a packet counts as lost a while after a packet sent later has arrived
     paced_recovery: bool = False  # recovery sends by proportional rate reduction (RFC 6937)
     limited_transmit: bool = False  # each duplicate ACK before ``dup_thresh`` releases a packet
     dup_thresh: float = 3.0  # number of duplicate ACKs that signal a loss
+    counts_places: bool = False  # lost: ``dup_thresh`` places below the highest packet reported
     halves_rate: bool = False  # after a cut two ACKs release a packet, until a window is in flight
     clears_scoreboard: bool = False  # at its end, a recovery forgets what SACK blocks reported
+    keeps_scoreboard: bool = False  # a timeout sends again only what SACK blocks do not report
     finds_lost_again: bool = False  # a lost retransmission is detected when a later packet arrives
     fractional_cut: bool = False  # a cut does not round the window down to whole packets
     swells_uncut: bool = False  # a third duplicate ACK adds 3 packets even if it does not cut
@@ -61,6 +64,7 @@ class Mechanisms:
     timestamps: bool = False  # every ACK gives an RTT sample; off: only one packet is timed
     first_deviation: float = 0.25  # mean deviation after the first RTT sample, divided by this RTT
     every_ack_restarts: bool = False  # duplicates restart the timer; timing goes on in recovery
+    first_rto: float = 6.0  # retransmission timeout before the first RTT sample, seconds
     longest_rto: float = 64.0  # longest retransmission timeout, seconds
     floor_before_backoff: bool = False  # the least timeout applies before the backoff (RFC 2988)
     estimates_first: bool = False  # the restarted timer uses the RTT sample of the same ACK
@@ -116,7 +120,6 @@ class Stack(Mechanisms):
     own_packets: tuple[str, ...] = ()  # laws whose packets have no ECN, no SYN and no ``header``
     header: float = 0.0  # bytes of headers added to the packets of the other laws
     always_sack: bool = False  # the sender knows which packets are missing, whatever the law
-    first_rto: float = 6.0  # retransmission timeout before the first RTT sample, seconds
     handshake: bool = False  # a flow begins with a handshake
     syn_is_ack: bool = False  # a handshake's packets are as long as an ACK; off: as ``header``
 

@@ -39,7 +39,7 @@ from vegasmodel.engines.fluid.continuous import (
     limits,
     unsupported,
 )
-from vegasmodel.engines.fluid.run import all_continuous
+from vegasmodel.engines.fluid.run import all_continuous, random_starts
 from vegasmodel.engines.fluid.steady import steady
 from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import Choice
@@ -73,8 +73,10 @@ class _Motion:
         self._losers, self._step = LOSERS.index(losers), step
         packets = in_packets(scenario, packets)
         self.c, self.s_max = limits(scenario, packets)
-        self.all_started = max(member.start for member in scenario.members)
         flows = flows_of(scenario, packets)
+        _, late = random_starts(scenario, 0)
+        flows = flows._replace(start=flows.start + late)
+        self.all_started = float(flows.start.max())
         # the steady state is that of the flows present at the end, for as long as it takes
         stays = flows.stop >= scenario.run.duration
         self.flows = flows._replace(stop=np.where(stays, np.inf, flows.stop))
@@ -120,7 +122,8 @@ def limit_cycle(
 ) -> LimitCycle:
     """Find the steady state of a scenario: a fixed point, a cycle, or averages over a long time.
 
-    The averages of a cycle are those over one period.
+    The averages of a cycle are those over one period. If start times are random
+    (``start_jitter``), they are those of the first run of ``run``.
 
     There are two methods. The equations of ``continuous.py`` hold for windows that change at every
     instant. They are used if ``losers`` or ``packets`` is given. They are also used if every flow

@@ -152,7 +152,7 @@ def _continuous(scenario: Scenario, sample: float | None, runs: int | None) -> C
     found: list[ContinuousRun] = []
     asked = runs or scenario.run.runs
     while not found or not _done([vars(each) for each in found], asked):
-        _, late = _random_starts(scenario, len(found))
+        _, late = random_starts(scenario, len(found))
         spacing = sample if not found else math.inf  # curves of the first run only
         found.append(continuous.run(scenario, spacing, starts=times + late))
         if found[-1].status != Status.DONE.reason:
@@ -222,7 +222,7 @@ def _one(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict[st
         }
 
 
-def _random_starts(scenario: Scenario, k: int) -> tuple[np.random.Generator, Floats]:
+def random_starts(scenario: Scenario, k: int) -> tuple[np.random.Generator, Floats]:
     """The random numbers of run number ``k``, and the seconds by which each flow starts later."""
     rng = np.random.default_rng([scenario.run.seed, k])
     rng.integers(1, 2**31 - 1)  # as the packet engines draw
@@ -237,7 +237,7 @@ def begin(scenario: Scenario, flows: np.ndarray, k: int) -> np.ndarray:
     """
     from vegasmodel.engines.fluid.sampled import drops, records
 
-    rng, late = _random_starts(scenario, k)
+    rng, late = random_starts(scenario, k)
     flows["start"] += late
     state = np.zeros(1, records.LINK_STATE)
     state["red_gap"], state["loss_gap"] = 1.0 + rng.random(), rng.exponential()

@@ -10,8 +10,9 @@ import math
 
 import numpy as np
 
-from vegasmodel.engines.rounds.laws import outstanding, window
+from vegasmodel.engines.rounds.laws import has_pipe, in_cwr, outstanding, window
 from vegasmodel.engines.rounds.state import (
+    OPEN,
     WITHOUT_TICKS,
     Parcel,
     Receiver,
@@ -20,6 +21,7 @@ from vegasmodel.engines.rounds.state import (
     rare,
 )
 from vegasmodel.engines.rounds.timer import update_mean
+from vegasmodel.laws.packets import NEVER
 from vegasmodel.metrics import Floats
 
 
@@ -27,11 +29,36 @@ from vegasmodel.metrics import Floats
 def usable_window(f: Sender, now: float) -> float:
     """How many packets the sender may send now: the window less the packets in flight, at least 0.
 
-    The result is 0 after the flow's stop time.
+    With ``halves_rate`` it is at least 1 after a cut of the window, as long as fewer packets than
+    ``flight_limit`` are in flight. The result is 0 after the flow's stop time.
     """
     if now >= f.stop:
         return 0.0
-    return max(window(f) - outstanding(f), 0.0)
+    free = max(window(f) - outstanding(f), 0.0)
+    return max(free, 1.0) if f.halves_rate and f.flight_limit > outstanding(f) else free
+
+
+@jit
+def limit_flight(f: Sender) -> None:
+    """At an ACK, let ns-2's CUBIC have one packet more in flight than it has now.
+
+    It does so only between a cut of the window and the end of the recovery, and not if an earlier
+    limit is lower. The first limit is the window before the cut. When a packet is sent, the limit
+    falls to the number of packets that were in flight before (``note_flight``). So a packet is sent
+    for every second ACK, until the packets in flight fit into the window. This is
+    ``next_pkts_in_flight_`` in send_much of tcp-linux.cc.
+    """
+    if f.phase == OPEN and not in_cwr(f):
+        f.flight_limit = 0.0
+    elif f.wait_ends == NEVER:
+        f.flight_limit = min(f.flight_limit, outstanding(f) + 1.0)
+
+
+@jit
+def note_flight(f: Sender, before: float) -> None:
+    """Lower the limit of ns-2's CUBIC if packets were sent while ``before`` were in flight."""
+    if outstanding(f) > before:
+        f.flight_limit = min(f.flight_limit, max(before, 1.0))
 
 
 @jit
@@ -123,11 +150,13 @@ def send(f: Sender, packets: float, spread: float) -> None:
     The simulator divides time into intervals. If ``spread`` is above 1, that number of the packets
     leaves evenly spaced over the present interval. The others leave together at its end.
     """
-    packets = sendable(f, packets)
+    packets, before = sendable(f, packets), outstanding(f)
     f.first = f.next
     f.spread = min(packets, spread) if spread > 1.0 else 0.0
     f.burst = packets - f.spread
     f.next += packets
+    f.pipe += packets if has_pipe(f) else 0.0
+    note_flight(f, before)
 
 
 @jit

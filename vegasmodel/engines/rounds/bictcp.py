@@ -21,9 +21,18 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.engines.rounds.state import Sender, jit, rare
-from vegasmodel.laws.packets import NEVER
+from vegasmodel.laws.packets import NEVER, SLACK
 
-C = 410.0 / 1024.0  # packets/s^3: bic_scale 41, in tenths and in 1024ths of a second
+CUBE_RTT_SCALE = 410.0  # bic_scale 41 in tenths: C is 410/1024 packets/s^3
+CUBE_FACTOR = 2**40 // 410  # 1/C, with seconds counted in 1024ths
+SECOND = 1024.0  # BICTCP_HZ: so many parts of a second
+# 64 times the cube root of x 2^18, at x = 0, 1, 2 ... (cubic_root)
+ROOTS = (
+    0, 54, 54, 54, 118, 118, 118, 118, 123, 129, 134, 138, 143, 147, 151, 156,
+    157, 161, 164, 168, 170, 173, 176, 179, 181, 185, 187, 190, 192, 194, 197, 199,
+    200, 202, 204, 206, 209, 211, 213, 215, 217, 219, 221, 222, 224, 225, 227, 229,
+    231, 232, 234, 236, 237, 239, 240, 242, 244, 245, 246, 248, 250, 251, 252, 254,
+)  # fmt: skip
 SAME_WINDOW = 1.0 / 32.0  # seconds, HZ/32: so long an unchanged window keeps its count
 CNT_BEFORE_LOSS = 20.0  # ACKs per packet, at most, while no loss is known
 WINDOWS_AT_TARGET = 100.0  # windows of ACKs per packet, at or above the target
@@ -91,19 +100,37 @@ def _ticks_at(f: Sender, now: float) -> float:
     return np.floor((now + f.boot_time) / f.cubic_tick)
 
 
+@rare
+def cubic_root(a: int) -> int:
+    """The cube root of ``a`` as the kernel computes it in cubic_root, in whole numbers.
+
+    It looks up a first value and makes one step of Newton's method. The result is off by about 0.2
+    %, which moves the end of CUBIC's plateau by some milliseconds.
+    """
+    bits = 0
+    while a >> bits > 0:
+        bits += 1
+    if bits < 7:
+        return (ROOTS[a] + 35) >> 6
+    b = ((bits * 84) >> 8) - 1
+    x = ((ROOTS[a >> (3 * b)] + 10) << b) >> 6
+    x = 2 * x + a // (x * (x - 1))
+    return (x * 341) >> 10
+
+
 @jit
 def _target(f: Sender, now: float) -> float:
     """CUBIC's target window C (t - K)^3 + W_max, in whole packets (RFC 9438, equation 1).
 
-    C is CUBIC's constant. An epoch starts with the first ACK in congestion avoidance after a cut.
-    The time t is the time since this start plus the least RTT. The target reaches W_max, which was
-    set at the last loss, at t = K. If the window is already above W_max when the epoch starts, this
-    window takes the place of W_max.
+    C is CUBIC's constant. The kernel counts time in 1024ths of a second. An epoch starts with the
+    first ACK in congestion avoidance after a cut. The time t is the time since this start plus the
+    least RTT. The target reaches W_max, which was set at the last loss, at t = K. If the window is
+    already above W_max when the epoch starts, this window takes the place of W_max.
     """
     min_rtt = np.ceil(f.delay_min / f.cubic_tick) if f.delay_min < NEVER else 0.0
     ticks = _ticks_at(f, now) - _ticks_at(f, f.epoch_start) + min_rtt
-    offset = ticks * f.cubic_tick - f.cubic_k
-    delta = np.floor(C * abs(offset) ** 3)
+    offset = np.floor(ticks * f.cubic_tick * SECOND + SLACK) - f.cubic_k
+    delta = np.floor(CUBE_RTT_SCALE * abs(offset) ** 3 / 2.0**40)
     return f.origin_point - delta if offset < 0.0 else f.origin_point + delta
 
 
@@ -123,8 +150,7 @@ def _update(f: Sender, acks: float, now: float) -> None:
         if f.epoch_start == NEVER:
             f.epoch_start, f.reno_acks, f.reno_cwnd = now, acks, window
             f.origin_point = max(f.last_max, window)
-            f.cubic_k = ((f.origin_point - window) / C) ** (1.0 / 3.0)
-            f.cubic_k = np.floor(1024.0 * f.cubic_k) / 1024.0  # bic_K counts 1024ths of a second
+            f.cubic_k = float(cubic_root(CUBE_FACTOR * int(f.origin_point - window)))
         target = _target(f, now)
         f.cnt = WINDOWS_AT_TARGET * window
         if target > window:

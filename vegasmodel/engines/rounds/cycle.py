@@ -72,18 +72,22 @@ def steady(scenario: Scenario, longest: float | None = None) -> Steady:
     all windows are constant. The tries also end if one of more than ``LEAST_TRIPS`` round trips has
     precise averages (``ENOUGH_PRECISION``).
 
+    If start times are random (``start_jitter``), they are those of the first run of ``answer``.
+
     No try has more than ``longest`` round trips. Without ``longest``, a further try follows only if
     a sender's retransmission timer has expired in the first one; the further tries then last at
     most ``LONGEST_TIMEOUTS`` seconds. Round trips are counted by the longest RTT.
 
     If a run fails, ``status`` says why, and all numbers of the answer are NaN.
     """
+    from vegasmodel.engines.rounds.answers import starts_of
     from vegasmodel.engines.rounds.run import Simulation
 
+    starts = starts_of(scenario, 0)
     members, duration = scenario.members, scenario.run.duration
     rtts = [member.rtt for member in members]
     gone = [member.stop for member in members if member.stop < duration]
-    started = max([member.start for member in members] + gone)
+    started = max([float(starts.max()), *gone])
     trips = float(FIRST)
     while True:
         trips = min(trips, longest or trips)
@@ -95,7 +99,8 @@ def steady(scenario: Scenario, longest: float | None = None) -> Steady:
         )
         timing = replace(scenario.run, duration=end, warmup=started + SETTLED * span)
         samples = math.ceil(end / min(rtts) * SAMPLES) + 1
-        simulation = Simulation(replace(scenario, flows=flows, run=timing), samples=samples)
+        timed = replace(scenario, flows=flows, run=timing)
+        simulation = Simulation(timed, samples=samples, starts=starts)
         with simulation.with_progress():
             status, found = _repeats(simulation, started)
             if found is not None:

@@ -91,7 +91,7 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     if runs.handshake and not own and not _syn_in_window(law, runs):
         size = scenario.ack_size if runs.syn_is_ack else runs.header
         record["syn"] = size / scenario.packet_size
-    record["first_window"], record["rto"] = runs.first_window, runs.first_rto
+    record["first_window"], record["rto"] = runs.first_window, record["first_rto"]
     record["ssthresh"], record["grow_next"] = 1e9, 1
     if runs.receiver_ssthresh:
         record["ssthresh"] = math.floor(min(group.max_window, 1e9))
@@ -117,8 +117,7 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     record["rtt_last"] = record["rtt"]
     record["backoff"] = 1.0
     wait, long = scenario.jitter(group), scenario.jitter(group) > scenario.usual_jitter(group)
-    waits = "noise_wait" if group.delay_noise > 0.0 and not long else "jitter"
-    record["queue_wait" if runs.waits_in_queue else waits], record["waits_long"] = wait, long
+    record["queue_wait" if runs.waits_in_queue else "jitter"], record["waits_long"] = wait, long
     record["delayed_ack"], record["quick_acks_left"] = group.delayed_ack, runs.quick_acks
     if own or _syn_in_window(law, runs):  # packet 0 carries data or is a SYN: SYN_immediate_ack_
         record["quick_acks_left"] = max(runs.quick_acks, 1.0)
@@ -127,7 +126,13 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     record["noise"], record["slack"] = group.delay_noise, 4.0 * access_leg(scenario, member)
     record["event"], record["finished"] = START, NEVER
     record["short_flow"] = group.arrivals != "once"
-    record["start"] = to_first_link(scenario, member)  # when it starts at 0
+    record["start"] = _to_first_queue(scenario, member)  # when it starts at 0
+    record["boot_time"] = -_to_first_queue(scenario, member)
+
+
+def _to_first_queue(scenario: Scenario, member: Member) -> float:
+    """The time in s that a data packet takes from the sender to the first queue (``route.py``)."""
+    return 0.0 if member.flow.delay_noise > 0.0 else to_first_link(scenario, member)
 
 
 def _syn_in_window(law: Law, runs: Stack) -> bool:
@@ -210,7 +215,8 @@ def records(scenario: Scenario, starts: Floats | None, seed: int) -> NDArray[Any
     # every ns-2 agent's clock began at a time of its own (boot_time_), every host's, too
     ticks = np.random.default_rng([scenario.run.seed, seed, len(flows), 0])
     period = np.where(flows["timer_wheel"], GRAINS * JIFFY, flows["tick"])
-    flows["boot_time"] = ticks.uniform(0.0, 1.0, len(flows)) * period
+    random = ticks.uniform(0.0, 1.0, len(flows)) * period
+    flows["boot_time"] = np.where(flows["clock_from_zero"], flows["boot_time"], random)
     return flows
 
 

@@ -11,13 +11,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from vegasmodel.engines.rounds.acks import usable_window
 from vegasmodel.engines.rounds.laws import (
     cwnd_packets,
     in_slow_start,
     retransmission_timeout,
     window,
 )
-from vegasmodel.engines.rounds.losses import early_timer_expired
+from vegasmodel.engines.rounds.losses import (
+    early_timer_expired,
+    send_in_recovery,
+    take_all_for_lost,
+)
 from vegasmodel.engines.rounds.queue import (
     advance,
     enqueue_handshake,
@@ -34,6 +39,7 @@ from vegasmodel.engines.rounds.state import (
     DATA,
     FIRST_BINADE,
     OPEN,
+    RECOVERY,
     REST,
     START,
     TIMER,
@@ -302,6 +308,17 @@ def _handshake(net: Net, f: Sender) -> float:
 
 
 @rare
+def _send_missing(f: Sender, holes: Floats, now: float) -> None:
+    """After a timeout of ns-2's CUBIC, send the first missing packet, or wait at random first."""
+    f.event, f.first, f.spread, f.burst, f.retransmit, f.late = DATA, f.next, 0.0, 0.0, -1.0, 0.0
+    arm(f, now)
+    if f.jitter > 0.0:
+        begin_wait(f, holes, now)
+    else:
+        send_in_recovery(f, holes, usable_window(f, now), 0.0)
+
+
+@rare
 def _restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
     """Send what the window allows, at the flow's start or after a timeout.
 
@@ -314,6 +331,10 @@ def _restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
             f.event = DATA
             return
         retransmission_timeout(f, now)
+        if f.phase == RECOVERY:
+            take_all_for_lost(f, holes)
+            _send_missing(f, holes, now)
+            return
     if f.next == 0.0:  # the clock of ns-2's Vegas begins
         f.round_start = now
     if f.event == CONNECTED and f.third_ack:  # its last ACK goes ahead of the data
@@ -465,12 +486,13 @@ def start_flows(net: Net, seed: int) -> None:
 
 
 @rare
-def _set_rounding(net: Net, row: Floats) -> None:
+def _set_rounding(net: Net, row: Floats, then: Floats, changes: float) -> None:
     """Set the capacity and the delays to values that have rounding errors like those of ns-2.
 
     ns-2 rounds times, and its rounding errors grow as the simulated time grows
     (``route.roundings``). ``row`` contains the values for the present time. It is a row of
-    ``march``'s argument ``grid``.
+    ``march``'s argument ``grid``. ``then`` is the next row, which holds from the time ``changes``
+    on.
     """
     n, m = net.links.shape[0], net.hops.shape[0]
     for k in range(n):
@@ -482,6 +504,8 @@ def _set_rounding(net: Net, row: Floats) -> None:
         link.rate += (f.rate if e == f.hop else h.rate) * (row[2 * n + e] - h.work)
         h.work, h.to_next = row[2 * n + e], row[2 * n + m + e]
         h.early = h.lead * link.instant / link.capacity
+        h.changes, h.to_next_then = changes, then[2 * n + m + e]
+        h.slower_then = link.capacity / then[h.link] - 1.0
 
 
 @rare
@@ -534,7 +558,7 @@ def march(
         while now >= limit and binade + 1 < grid.shape[0]:
             binade += 1
             limit = 2.0 ** (binade + FIRST_BINADE)
-            _set_rounding(net, grid[binade])
+            _set_rounding(net, grid[binade], grid[min(binade + 1, grid.shape[0] - 1)], limit)
         before = cwnd_packets(f) if now >= falls else 0.0
         fits = (
             _flow_event(net, f, who, holes[who], now, synchronised) if e == f.hop else hop(net, e)

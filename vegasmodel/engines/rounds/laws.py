@@ -43,13 +43,22 @@ def in_flight(f: Sender) -> float:
 
 
 @jit
+def has_pipe(f: Sender) -> bool:
+    """Whether the sender counts the packets that it thinks to be in the network (``pipe``).
+
+    A sender with SACK does so in a recovery. ns-2's CUBIC does so whenever a packet is missing.
+    """
+    return f.scoreboard and (f.phase == RECOVERY or (f.counts_places and f.holes > 0))
+
+
+@jit
 def outstanding(f: Sender) -> float:
     """The packets that count against the window.
 
-    In a recovery with SACK they are ``pipe``, the packets thought to be in the network. Otherwise
-    they are all packets that were sent and are not yet acknowledged.
+    They are those that the sender thinks to be in the network, if it counts these (``has_pipe``).
+    Otherwise they are all packets that were sent and are not yet acknowledged.
     """
-    return f.pipe if f.phase == RECOVERY and f.scoreboard else in_flight(f)
+    return f.pipe if has_pipe(f) else in_flight(f)
 
 
 @jit
@@ -266,6 +275,7 @@ def cut(f: Sender) -> bool:
     f.pipe = f.high - f.acked - f.dupacks
     f.probed = 0.0
     f.recover_in_flight, f.prr_delivered, f.prr_out = before, 1.0, 1.0
+    f.flight_limit = before
     return True
 
 
@@ -348,23 +358,14 @@ def prr_allowance(f: Sender, acks: float, advanced: float) -> float:
 
 
 @rare
-def half_rate(f: Sender, acks: float) -> float:
-    """How many packets a sender may send when ``acks`` ACKs arrive: one for every second ACK.
-
-    ns-2's CUBIC sends at this rate after a cut, while the packets in flight fill the new window.
-    """
-    f.prr_delivered += acks
-    return max(np.floor(0.5 * f.prr_delivered) - f.prr_out, 0.0)
-
-
-@rare
 def enter_cwr(f: Sender) -> None:
     """Cut the window because of an ECN mark, but only once per window of data."""
     if f.acked >= f.recover or f.timed_out:
+        before = min(cwnd_packets(f), np.floor(f.max_window))
         f.cwnd = max(_decreased(f, 0.5) if f.rules != BY_ADDRESS else _window_after_loss(f), 1.0)
         f.ssthresh = max(np.floor(f.cwnd), 2.0)
         f.recover, f.timed_out, f.echoed = f.high, 0, 1
-        f.prr_delivered, f.prr_out = 0.0, 0.0
+        f.flight_limit = before
 
 
 @jit
@@ -388,9 +389,12 @@ def retransmission_timeout(f: Sender, now: float) -> None:
         reset(f, now)
     f.cwnd, f.cwnd_cnt = 2.0 if f.overdue_checks else 1.0, 0.0
     f.deflated, f.changed, f.resent = 0.0, now, f.high
-    f.inflated, f.dupacks, f.phase = 0.0, 0.0, OPEN
+    f.inflated, f.dupacks, f.flight_limit = 0.0, 0.0, 0.0
     f.recover, f.timed_out, f.echoed = f.high, 1, 0
-    f.next = f.acked
+    if f.keeps_scoreboard and f.high > f.acked:
+        f.phase = RECOVERY
+    else:
+        f.phase, f.next = OPEN, f.acked
     back_off(f)
     stop_timing(f)
     f.timeouts += 1.0

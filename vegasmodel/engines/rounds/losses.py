@@ -13,8 +13,11 @@ import numpy as np
 
 from vegasmodel.engines.rounds.acks import (
     acknowledge,
+    add_hole,
     blocks,
     fill_holes,
+    limit_flight,
+    note_flight,
     portion,
     send,
     send_or_wait,
@@ -32,7 +35,6 @@ from vegasmodel.engines.rounds.laws import (
     dupack_threshold,
     end_round,
     grow,
-    half_rate,
     in_flight,
     in_slow_start,
     outstanding,
@@ -112,6 +114,60 @@ def _recall(f: Sender, holes: Floats, first: float, packets: float) -> None:
 
 
 @jit
+def _lost_below(f: Sender, holes: Floats) -> float:
+    """The number below which all missing packets count as lost for ns-2's CUBIC.
+
+    A missing packet is lost if the highest packet that SACK reports comes at least ``dup_thresh``
+    places after it, however many of the packets between have arrived (``lost_seq_threshold`` in
+    scoreboard1.cc). After a timeout all packets sent before it are lost (``MarkLoss``).
+    """
+    last = f.holes - 1
+    beyond = holes[last, 0] if last >= 0 and holes[last, 1] >= f.received else f.received
+    return max(beyond - f.dup_thresh, f.recover if f.timed_out else 0.0)
+
+
+@jit
+def count_flight(f: Sender, holes: Floats) -> None:
+    """Count the packets that ns-2's CUBIC takes to be in flight, and store them in ``pipe``.
+
+    They are all packets that were sent, without those that SACK reports, and without lost ones that
+    were not sent again (``packets_in_flight`` in scoreboard1.h).
+    """
+    if not f.counts_places:
+        return
+    f.pipe, below = in_flight(f), _lost_below(f, holes)
+    for k in range(f.holes):
+        end = holes[k + 1, 0] if k + 1 < f.holes else max(f.received, holes[k, 1])
+        f.pipe -= end - (holes[k, 4] if forgotten(f, holes, k) else holes[k, 1])
+        f.pipe -= max(min(holes[k, 1], below) - max(holes[k, 0], holes[k, 5]), 0.0)
+
+
+@rare
+def take_all_for_lost(f: Sender, holes: Floats) -> None:
+    """At a timeout, let ns-2's CUBIC take all packets for lost that SACK has not reported.
+
+    It sends only these again (``enter_loss`` in tcp-linux.cc, ``MarkLoss`` in scoreboard1.cc).
+    """
+    add_hole(f, holes, f.received, f.high - f.received, f.time)
+    for k in range(f.holes):
+        holes[k, 4], holes[k, 5] = 0.0, holes[k, 0]
+    count_flight(f, holes)
+
+
+@jit
+def known_lost(f: Sender, holes: Floats, k: int) -> float:
+    """The end of the packets of hole ``k`` that the sender knows to be lost.
+
+    They begin with the hole, a range of missing packets. If none is known to be lost, the result is
+    the hole's beginning.
+    """
+    if f.counts_places:
+        return min(holes[k, 1], max(_lost_below(f, holes), holes[k, 0]))
+    known = holes[k, 4] > 0.0 if f.rack else holes[k, 1] < f.received
+    return holes[k, 1] if known else holes[k, 0]
+
+
+@jit
 def _receive(f: Sender, holes: Floats, first: float, packets: float, sent_at: float) -> float:
     """Record that packets from ``first`` on have arrived behind a hole; returns how many are new.
 
@@ -136,16 +192,15 @@ def send_in_recovery(f: Sender, holes: Floats, free: float, acks: float) -> None
     for row in range(2 * f.holes):
         k, column = row // 2, 5 if row % 2 == 0 else 4
         if column == 5:
-            low, high = max(holes[k, 0], holes[k, 5]), holes[k, 1]
-            known = holes[k, 4] > 0.0 if f.rack else high < f.received
+            low, high = max(holes[k, 0], holes[k, 5]), known_lost(f, holes, k)
         else:
-            known = forgotten(f, holes, k)
-            low, high = holes[k, 4], holes[k + 1, 0] if known else 0.0
-        if low < high and known and free > 0.0:
-            packets = min(free, high - low)
+            low, high = holes[k, 4], holes[k + 1, 0] if forgotten(f, holes, k) else 0.0
+        if low < high and free > 0.0:
+            packets, before = min(free, high - low), outstanding(f)
             holes[k, column] = low + packets
             f.pipe += packets
             f.prr_out += packets
+            note_flight(f, before)
             free -= packets
             if packets > 1.0 or f.retransmit >= 0.0 or free <= 0.0:
                 f.first = low
@@ -155,19 +210,22 @@ def send_in_recovery(f: Sender, holes: Floats, free: float, acks: float) -> None
             f.retransmit = low
     before = f.next
     send(f, free, free if acks > 1.0 else 0.0)
-    f.pipe += f.next - before
     f.prr_out += f.next - before
 
 
 @jit
-def _send_or_wait(f: Sender, holes: Floats, free: float, acks: float) -> None:
+def _send_or_wait(f: Sender, holes: Floats, free: float, acks: float, end: float) -> None:
     """Call ``send_in_recovery``, unless the sender first waits a random time.
 
     If the sender waits, nothing is sent here, and ``sender.plan`` begins the wait. Linux does not
-    wait in recovery.
+    wait in recovery. ``end`` is the time at which the last of ``acks`` ACKs arrives.
     """
     if f.paced_recovery or not waits_first(f, acks):
+        before = f.pipe
         send_in_recovery(f, holes, free, acks)
+        sent = f.pipe - before
+        if 0.0 < sent < np.floor(free) and acks <= 1.0 and not f.paced_recovery:
+            f.wait_ends = end + sent * f.gap  # the rest of several holes follows at once
 
 
 @jit
@@ -246,14 +304,9 @@ def _allowed(f: Sender, holes: Floats, acks: float, now: float, advanced: float)
     """How many packets a sender with SACK may send in recovery when ``acks`` ACKs arrive.
 
     Linux first marks the packets that it now knows to be lost, and then follows PRR
-    (``laws.prr_allowance``). ns-2's CUBIC sends nothing while as many packets are
-    in flight as the window before the cut allowed (``next_pkts_in_flight_`` in tcp-linux.cc). Then
-    it sends one packet for two ACKs until only a window is in flight (``laws.half_rate``). Every
-    other sender may send the window less the packets in flight. ``advanced`` is 1 for partial ACKs
-    and 0 for duplicate ACKs. It counts as 0 if Linux has just marked packets.
+    (``laws.prr_allowance``). Every other sender sends what its window allows. ``advanced`` is 1 for
+    partial ACKs and 0 for duplicate ACKs. It counts as 0 if Linux has just marked packets.
     """
-    if f.halves_rate and f.pipe >= window(f) and now < f.stop:
-        return half_rate(f, acks) if f.pipe < f.recover_in_flight else 0.0
     if not f.paced_recovery or now >= f.stop:
         return usable_window(f, now)
     return prr_allowance(f, acks, 0.0 if _mark_lost(f, holes) > 0.0 else advanced)
@@ -278,16 +331,32 @@ def retransmit_first(f: Sender, holes: Floats) -> None:
     for k in range(f.holes):
         holes[k, 4], holes[k, 5] = 0.0, holes[k, 0]
     holes[0, 5] += 1.0
-    if f.clears_scoreboard:  # after an earlier recovery, packets beyond its end are known already
-        received = _received_beyond(f, holes)
-        f.pipe = f.high - f.acked - received
-        if received > f.dup_thresh:
-            _forget(f, holes)
     if f.rack:
         _mark_lost(f, holes)
         if f.pipe <= 0.0:
             restart_when_idle(f)
         f.pipe += 1.0
+
+
+@jit
+def _count_places(f: Sender, holes: Floats, now: float, end: float) -> None:
+    """Process a duplicate ACK for ns-2's CUBIC, which may begin a recovery (``_lost_below``).
+
+    The first packet of a recovery leaves like any other. So it waits if the sender waits at random
+    (send_much in tcp-linux.cc). After an earlier recovery, packets beyond its end may have arrived
+    already. They count only if they are in the SACK blocks of this ACK (``_forget``).
+    """
+    if f.phase == OPEN and f.holes > 0 and known_lost(f, holes, 0) > f.acked and cut(f):
+        for k in range(f.holes):
+            holes[k, 4], holes[k, 5] = 0.0, holes[k, 0]
+        if _received_beyond(f, holes) > f.dup_thresh:
+            _forget(f, holes)
+        count_flight(f, holes)
+    limit_flight(f)
+    if f.phase == RECOVERY:
+        _send_or_wait(f, holes, usable_window(f, now), 1.0, end)
+    else:
+        _send_new_data(f, now, 1.0)
 
 
 @jit
@@ -299,6 +368,8 @@ def _acks_alike(f: Sender, p: Parcel, acks: float, enough: float) -> float:
     limited transmit) process them one by one. Later, while no packet may leave, the group ends just
     before the first ACK that allows one. With Linux's PRR, all ACKs of a recovery are alike.
     """
+    if f.counts_places:
+        return 1.0
     if p.first < f.acked:
         acks = min(acks, f.acked - p.first)
     if f.phase == OPEN and f.dupacks < enough:
@@ -335,18 +406,22 @@ def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
     _restart_at_duplicate(f, end)
     new = _receive(f, holes, first, acks, p.sent_at)
     f.delivered += new
+    count_flight(f, holes)
     end += _sack_seconds(f, holes) + hold_duplicate(f, acks)
     if f.hystart:
         sample(f, f.rtt_last, end, f.acked, acks)
     f.dupacks += acks
+    if f.counts_places:
+        _count_places(f, holes, now, end)
+        return end
     later = p.sent_at - holes[0, 2]
     enough = dupack_threshold(f, later)
     if f.overdue_checks:
         _check_at_duplicate(f, holes, acks, end)
     elif f.phase == RECOVERY:
         if f.scoreboard:
-            f.pipe -= new if f.clears_scoreboard else acks  # what it had forgotten has left already
-            _send_or_wait(f, holes, _allowed(f, holes, acks, now, 0.0), acks)
+            f.pipe -= acks
+            _send_or_wait(f, holes, _allowed(f, holes, acks, now, 0.0), acks, end)
             return end
         f.inflated += acks
     elif f.dupacks == enough:
@@ -365,13 +440,24 @@ def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
         f.inflated += acks
     if f.dupacks >= enough:
         _send_new_data(f, now, acks)
-    elif f.rack:  # limited transmit, RFC 3042
+    else:
+        _limited_transmit(f, now, end, acks, later)
+    return end
+
+
+@jit
+def _limited_transmit(f: Sender, now: float, end: float, acks: float, later: float) -> None:
+    """Send new packets at duplicate ACKs that do not yet signal a loss (RFC 3042).
+
+    ``acks`` is their number, and the last arrives at ``end``. For ``later`` see
+    ``laws.dupack_threshold``. In ns-2 this is ``singledup_``.
+    """
+    if f.rack:
         send(f, min(usable_window(f, now) + f.dupacks, acks), acks)
         arm_reordering_timer(f, end, reordering_window(f) - later)
-    elif f.limited_transmit and not f.overdue_checks and now < f.stop:  # likewise: singledup_
+    elif f.limited_transmit and not f.overdue_checks and now < f.stop:
         free = np.floor(f.cwnd + f.dupacks) - in_flight(f)
         send(f, max(min(free, 1.0), 0.0), 0.0)
-    return end
 
 
 @jit
@@ -446,7 +532,7 @@ def acks_fill_hole(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
     alone = in_flight(f) <= 1.0
     if f.phase == OPEN:
         acks = min(acks, acks_to_change(f))
-    if f.overdue_checks or (f.phase == RECOVERY and not f.scoreboard):
+    if f.overdue_checks or (f.phase == RECOVERY and (f.halves_rate or not f.scoreboard)):
         acks = 1.0
     end = now + max(p.back - now, 0.0) * acks / p.count
     first, again, before = p.first, min(f.resent, f.next), f.acked
@@ -455,6 +541,7 @@ def acks_fill_hole(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
     f.delivered += _receive(f, holes, first, acks, p.sent_at)
     if f.syn_in_window and before == 0.0:
         f.delivered -= 1.0  # the SYN carries no data
+    count_flight(f, holes)
     end += _sack_seconds(f, holes)
     f.next = max(f.next, f.acked)
     if f.hystart:
@@ -480,9 +567,9 @@ def _leave_recovery(
     """Process ACKs of new data that end a recovery, or that arrive outside a recovery.
 
     The window grows, and the sender sends what the window allows. With ``sack_exit_rests`` the
-    window does not grow at the end of a recovery. Linux may begin another recovery instead
-    (``_more_known_lost``). If enough packets have arrived beyond a hole, ns-2's CUBIC begins
-    another recovery at the next duplicate ACK.
+    window does not grow at the end of a recovery, unless a timeout began the recovery. Linux may
+    begin another recovery instead (``_more_known_lost``). If enough packets have arrived beyond a
+    hole, ns-2's CUBIC begins another recovery at the next duplicate ACK.
 
     ``alone`` is True if at most one packet was in flight before these ``acks`` ACKs. Then nothing
     is in flight after them, and Linux's Vegas begins a new round trip (``restart_when_idle``).
@@ -493,12 +580,11 @@ def _leave_recovery(
             f.round_end, f.round_start = f.next, end  # begins a new cycle after the loss
             f.rtt_count, f.rtt_min = 0.0, NEVER
         if f.sack_exit_rests:
-            f.recover, grows = -1.0, False
+            f.recover, grows = -1.0, f.timed_out == 1
+        if f.clears_scoreboard:
+            f.pipe, f.timed_out = in_flight(f), 0
         worse = _more_known_lost(f, holes)
-    known_lost = f.clears_scoreboard and f.holes > 0 and f.received - holes[0, 0] >= f.dup_thresh
     f.phase, f.inflated, f.dupacks = OPEN, 0.0, 0.0
-    if known_lost:  # the next duplicate ACK reports all that the receiver has (scoreboard1.cc)
-        f.dupacks = f.dup_thresh - 1.0
     if worse:
         _reenter_recovery(f, holes, acks)
         return
@@ -507,6 +593,7 @@ def _leave_recovery(
         grow(f, acks, end)
     if alone:
         restart_when_idle(f)
+    limit_flight(f)
     free = usable_window(f, now)
     send_or_wait(f, free, free if swell and acks > 1.0 else acks)
 
@@ -606,10 +693,16 @@ def _partial(
     if not (impatient and f.partial):
         arm(f, end)
     f.partial = 1
+    if f.counts_places:
+        if f.timed_out:  # its state is TCP_CA_Loss, and the window grows (tcp-linux.cc)
+            grow(f, acks, end)
+        limit_flight(f)
+        _send_or_wait(f, holes, usable_window(f, now), acks, end)
+        return
     if f.scoreboard:
         f.backoff = 1.0
         f.pipe -= f.partial_in_pipe * acks
-        _send_or_wait(f, holes, _allowed(f, holes, acks, now, 1.0), acks)
+        _send_or_wait(f, holes, _allowed(f, holes, acks, now, 1.0), acks, end)
         return
     f.retransmit = f.acked
     if f.acked > f.timed:

@@ -6,6 +6,9 @@ which only ACKs cross the link, there is no queue. The link then delays ACKs by 
 
 In scenarios for ns-2 there is an exception: a direction with only ACKs has a queue if ACKs of two
 flows often arrive at the same time. One of the two then has to wait (``_ack_queues``).
+
+A flow whose delay has noise has a queue of its own before all others: that of its access link. No
+packet waits there for long, but each is delayed at random on the way from there to the next queue.
 """
 
 from __future__ import annotations
@@ -37,6 +40,7 @@ BINADES = 32  # of the clock, up to 2^19 s
 UNIT = 1e-7  # packets: what a unit of the clock between 256 and 512 s is magnified to
 OWN = 8.0  # units of the clock: our own rounding errors are smaller
 INSTANT = 1e-8  # packets: what a queue serves in an instant, at most
+ACCESS = "access"  # in place of a direction: an access link whose delay has noise
 Key = tuple[str, str, str]  # link, direction, class
 
 
@@ -65,7 +69,8 @@ class Routes:
     @property
     def data_queues(self) -> int:
         """Number of queues that the data packets of at least one flow cross."""
-        return len(set(self.hops["link"][self.hops["data"] == 1]))
+        found = set(self.hops["link"][self.hops["data"] == 1])
+        return len([k for k in found if self.keys[k][1] != ACCESS])
 
 
 def other(direction: str) -> str:
@@ -87,7 +92,14 @@ def _queues(scenario: Scenario) -> dict[Key, int]:
                 found.setdefault((link.name, group.direction, service), len(found))
     for key in _ack_queues(scenario, found):
         found[key] = len(found)
+    for group in scenario.flows:
+        if group.delay_noise > 0.0:
+            found[_access(group)] = len(found)
     return found
+
+
+def _access(group: Flow) -> Key:
+    return group.name, ACCESS, ""
 
 
 def _ack_queues(scenario: Scenario, queues: dict[Key, int]) -> list[Key]:
@@ -156,11 +168,14 @@ def _acks_meet(scenario: Scenario, queues: dict[Key, int]) -> bool:
     return len(halves) > 1 and bool(np.any(apart < ack))
 
 
-def _link_record(scenario: Scenario, link: Link, key: Key, record: NDArray[np.void]) -> None:
-    record["capacity"] = link.capacity
-    record["loss_hazard"] = -math.log1p(-min(link.loss, 1.0 - 1e-12))
-    record["buffer"], record["seat"] = _room(scenario, link, key), 1.0
+def _plain(capacity: float, room: float, record: NDArray[np.void]) -> None:
+    record["capacity"], record["buffer"], record["seat"] = capacity, room, 1.0
     record["discipline"], record["partner"], record["packets_per_work"] = DROPTAIL, -1, 1.0
+
+
+def _link_record(scenario: Scenario, link: Link, key: Key, record: NDArray[np.void]) -> None:
+    _plain(link.capacity, _room(scenario, link, key), record)
+    record["loss_hazard"] = -math.log1p(-min(link.loss, 1.0 - 1e-12))
     if _acks_alone(scenario, link, key):
         return
     if isinstance(link.queue, RateDelay):
@@ -210,7 +225,8 @@ def _stops(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[t
     If no data of the flow cross the queue, the flow's ACKs cross it on the way back.
     """
     group, path = member.flow, scenario.path(member.flow)
-    stops = [(queues[_key(link, group.direction, group)], True) for link in path]
+    stops = [(queues[_access(group)], True)] if group.delay_noise > 0.0 else []
+    stops += [(queues[_key(link, group.direction, group)], True) for link in path]
     for link in reversed(path):
         key = _key(link, other(group.direction), group)
         if key in queues:
@@ -232,13 +248,16 @@ def _legs(scenario: Scenario, member: Member, live: list[bool]) -> list[Floats]:
     ack = scenario.ack_size / scenario.packet_size
     access, leg = scenario.access_rate(group), access_leg(scenario, member)
     out, back = data / access + leg, ack / access + leg
-    wires = [[data / link.capacity + link.delay] for link in path]
+    noisy = group.delay_noise > 0.0  # its first access link has all their propagation delay
+    first, out, back = (out + 3.0 * leg, out - leg, back - leg) if noisy else (out, out, back)
+    wires = [[first]] if noisy else []
+    wires += [[data / link.capacity + link.delay] for link in path]
     wires[-1] += [out, back]
     for link, stops in zip(reversed(path), live, strict=True):
         if stops:
             wires.append([])
         wires[-1].append(ack / link.capacity + link.delay)
-    wires[-1] += [back, out]
+    wires[-1] += [back] if noisy else [back, first]
     return [np.array(wire) for wire in wires]
 
 
@@ -262,7 +281,11 @@ def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
     queues = _queues(scenario)
     by_name = {link.name: link for link in scenario.links}
     links = np.zeros(len(queues), LINK)
+    access = {_access(group): scenario.access_rate(group) for group in scenario.flows}
     for key, k in queues.items():
+        if key[1] == ACCESS:
+            _plain(access[key], math.inf, links[k])
+            continue
         _link_record(scenario, by_name[key[0]], key, links[k])
         if key[2]:
             twin = (*key[:2], "delay" if key[2] == "rate" else "rate")
@@ -280,7 +303,7 @@ def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
     names = ("flow", "link", "data", "last", "precedes", "work", "wire", "to_next")
     for name, column in zip(names, zip(*rows, strict=True), strict=True):
         hops[name] = column
-    hops["idle"], hops["ends_parcel"] = 1, -1
+    hops["idle"], hops["ends_parcel"], hops["changes"] = 1, -1, math.inf
     links["instant"] = INSTANT
     if link_stack(scenario).scheduled_ties:
         hops["lead"] = _leads(hops["link"], hops["wire"])
@@ -300,7 +323,7 @@ def _way(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[Hop
     gaps = _distances(scenario, member, live)
     works = (scenario.ack_size / scenario.packet_size, work(scenario, member.flow))
     wires = _last_wires(scenario, member, live)
-    ties = link_stack(scenario).scheduled_ties
+    ties = link_stack(scenario).scheduled_ties and member.flow.delay_noise == 0.0
     path = scenario.path(member.flow)
     return [
         Hop(
@@ -331,7 +354,8 @@ def _last_wires(scenario: Scenario, member: Member, live: list[bool]) -> list[fl
     """
     group, path = member.flow, scenario.path(member.flow)
     data, ack = work(scenario, group), scenario.ack_size / scenario.packet_size
-    wires = [to_first_link(scenario, member)]
+    wires = [0.0] if group.delay_noise > 0.0 else []
+    wires += [to_first_link(scenario, member)]
     wires += [data / link.capacity + link.delay for link in path[:-1]]
     back = [ack / scenario.access_rate(group) + access_leg(scenario, member)]
     back += [ack / link.capacity + link.delay for link in reversed(path[1:])]
@@ -440,10 +464,12 @@ def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
 
     The rounding errors in the table are those of ns-2, but enlarged, so that they exceed the
     rounding errors of this simulator itself. They are still smaller than the difference between two
-    RTTs that differ in the fourth digit. The table is empty if a link has Rate-Delay services, or
-    if the scenario is not for ns-2.
+    RTTs that differ in the fourth digit. The table is empty if a link has Rate-Delay services, if
+    the scenario is not for ns-2, or if a flow's delay has noise.
     """
     links, hops = way.links, way.hops
+    if any(member.flow.delay_noise > 0.0 for member in members):
+        return np.zeros((0, 2))
     if np.any(links["partner"] >= 0) or not link_stack(scenario).scheduled_ties:
         return np.zeros((0, 2))
     units = 2.0 ** (np.arange(BINADES)[:, None] + FIRST_BINADE - 53)

@@ -15,12 +15,12 @@ from vegasmodel.engines.rounds.acks import (
     acknowledge,
     add_hole,
     for_each,
+    limit_flight,
     portion,
     send,
     send_or_wait,
     sendable,
     usable_window,
-    waits_first,
 )
 from vegasmodel.engines.rounds.bictcp import sample
 from vegasmodel.engines.rounds.delayed_ack import (
@@ -39,14 +39,18 @@ from vegasmodel.engines.rounds.laws import (
     end_round,
     enter_cwr,
     grow,
-    half_rate,
     in_cwr,
     in_flight,
     in_slow_start,
     restart_when_idle,
     window,
 )
-from vegasmodel.engines.rounds.losses import acks_fill_hole, duplicate_acks, retransmission_lost
+from vegasmodel.engines.rounds.losses import (
+    acks_fill_hole,
+    count_flight,
+    duplicate_acks,
+    retransmission_lost,
+)
 from vegasmodel.engines.rounds.state import (
     DATA,
     HOLE_BY_HOLE,
@@ -103,6 +107,8 @@ def _acks_at_once(f: Sender, acks: float, each: float, untimed: float, once: boo
         alike /= each
     acks = min(acks, max(np.floor(alike), 1.0))
     if in_cwr(f):
+        if f.halves_rate:
+            return 1.0
         acks = max(min(acks, np.ceil((f.recover - f.acked) / each)), 1.0)
     if f.round_end > f.acked:
         acks = min(acks, np.ceil((f.round_end - f.acked - each + 1.0) / each))
@@ -198,11 +204,8 @@ def _advance_window(
     restart_timer(f, end)
     if alone:
         restart_when_idle(f)
+    limit_flight(f)
     free = usable_window(f, now)
-    if f.halves_rate and in_cwr(f) and free == 0.0 and now < f.stop:
-        free = half_rate(f, acks)
-        if not waits_first(f, 1.0):
-            f.prr_out += free
     send_or_wait(f, free, 1.0 if acks <= 1.0 else (free if swell else packets))
 
 
@@ -335,6 +338,7 @@ def _next_interval(f: Sender, ring: Table[Parcel], holes: Floats, now: float, st
             if f.phase == RECOVERY and f.finds_lost_again:
                 retransmission_lost(f, holes, p.first, p.lost)
             add_hole(f, holes, p.first, p.lost, p.sent_at)
+            count_flight(f, holes)
             p.first += p.lost
             p.lost = 0.0
         if p.back <= now:

@@ -59,9 +59,12 @@ ROUND = Kinds(
     instants=("round_start",), spans=("rtt_sum", "rtt_min"), plain=("rtt_count",)
 )  # of Vegas; round_end too
 CUBIC = Kinds(
-    ("train_end",), ("counted", "train_start", "train_last"), ("delay_min", "train_rtt", "cubic_k"),
+    ("train_end",), ("counted", "train_start", "train_last"), ("delay_min", "train_rtt"),
     (),
-    _words("cnt last_max origin_point reno_cwnd reno_acks last_cwnd train_samples hystart_found"),
+    _words(
+        "cnt last_max origin_point cubic_k reno_cwnd reno_acks last_cwnd train_samples "
+        "hystart_found"
+    ),
 )  # fmt: skip
 ACKS = Kinds(
     ("dups_for",), ("heard_at",), _words("delack_pause receiver_rtt"), (),
@@ -98,14 +101,16 @@ LEFT_OUT = {
     + _words(
         "recovery rules drift_at cut_at remember_at once rounds keeps_base scoreboard probes "
         "rtt gap block alpha beta gamma decrease max_window first_window untimed syn known_base "
-        "syn_in_window jitter queue_wait noise_wait waits_long places noise slack delayed_ack "
+        "syn_in_window jitter queue_wait waits_long places noise slack delayed_ack "
         "start stop size finished without boot_time hop hops longest_stretch member short_flow "
         "ecn_capable head acked sent lost retransmits acks timeouts early_timers delivered "
         "ahead ahead_since ahead_until acks_lost rtt_area rtt_samples mark_delivered mark_sent "
         "mark_lost mark_retransmits mark_acks"
     ),
     "hop": _words(
-        "flow link data last work precedes wire lead early to_next ring room most latest head idle"
+        "flow link data last work precedes wire lead early to_next ring room most latest head idle "
+        "changes to_next_then slower_then "
+        "burst_at burst_noise"
     ),
     "link": _words(
         "capacity buffer discipline loss_hazard min_threshold max_threshold max_probability weight "

@@ -71,7 +71,6 @@ class Sender(Mechanisms):
     known_base: float  # baseRTT held fixed; NaN: the flow measures it
     jitter: float  # longest random wait before it sends what the window allows, seconds
     queue_wait: float  # longest random wait of each packet below TCP (``waits_in_queue``), seconds
-    noise_wait: float  # longest random wait of a sender whose delay has noise, seconds
     waits_long: bool  # this wait can exceed a packet's transmission time at the slowest link
     noise: float  # standard deviation of the random part of its delay, seconds
     slack: float  # seconds by which this random part may shorten the delay, at most
@@ -92,10 +91,10 @@ class Sender(Mechanisms):
     dupacks: float  # duplicate ACKs in a row
     inflated: float  # packets that fast recovery adds to the window
     pipe: float  # SACK: packets thought to be in the network
-    recover_in_flight: float  # the window before the cut, taken as packets in flight (PRR, CUBIC)
-    prr_delivered: float  # packets delivered since the cut (PRR and ``halves_rate``)
-    prr_out: float  # packets sent since the cut (PRR and ``halves_rate``)
-    flight_limit: float  # ns-2's CUBIC: packets allowed in flight when a wait after a cut began
+    recover_in_flight: float  # the window before the cut, taken as packets in flight (PRR)
+    prr_delivered: float  # packets delivered since the cut (PRR)
+    prr_out: float  # packets sent since the cut (PRR)
+    flight_limit: float  # ns-2's CUBIC: packets allowed in flight after a cut (``limit_flight``)
     latest: float  # sending time of the last-sent packet that is known to have arrived (Linux)
     phase: int  # ``OPEN`` or ``RECOVERY``
     partial: int  # 1: a partial ACK has come in this recovery (NewReno)
@@ -146,7 +145,7 @@ class Sender(Mechanisms):
     last_max: float  # W_max, the window at the last loss; 0: no loss is known
     epoch_start: float  # time of the first ACK after the last cut; NEVER: none has come
     origin_point: float  # window at which the cubic curve is flat
-    cubic_k: float  # seconds from the beginning of the epoch to this point (K)
+    cubic_k: float  # time from the beginning of the epoch to this point (K), 1024ths of a second
     reno_cwnd: float  # window that a Reno flow would have reached since the epoch began
     reno_acks: float  # ACKs counted towards the next packet of this window
     last_cwnd: float  # window at the last computation of ``cnt``
@@ -258,10 +257,15 @@ class Hop:
     lead: float  # 0 to 1: of several arrivals of one instant, the greatest comes first
     early: float  # seconds by which its events are put forward for this reason
     to_next: float  # seconds from here to the next queue, in the empty network
+    changes: float  # time from which ns-2 rounds times otherwise (``route.roundings``)
+    to_next_then: float  # ``to_next`` from that time on
+    slower_then: float  # part by which a packet takes longer to transmit from that time on
     ring: int  # index of its ring buffer's first place in ``Net.rings``
     room: int  # number of places in this ring buffer
     most: int  # number of places to which it may grow
     latest: float  # when its last parcel arrives at the next stop
+    burst_at: float  # noise: when the last burst set out, seconds
+    burst_noise: float  # noise: random delay that all packets of this burst but the first have
     # The fields below describe the packets that arrive at this queue. They are not used for the
     # first queue on the flow's path: the packets that enter it are described by the `Sender`.
     head: int  # index of the first parcel in the ring buffer of parcels on their way here

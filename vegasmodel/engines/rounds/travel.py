@@ -12,6 +12,8 @@ reached the next queue. So the clock of the next queue is behind that of the sim
 # mypy: disable-error-code="no-any-return"
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from vegasmodel.engines.rounds.acks import add_hole, blocks, fill_holes, portion
@@ -173,24 +175,44 @@ def _lengthen(
 
 
 @jit
-def _noise(f: Sender, h: Hop, back: float) -> tuple[float, float]:
-    """Draw the random delay of an ACK that would otherwise arrive at time ``back``.
+def _noise(f: Sender, h: Hop, back: float, sent_at: float) -> float:
+    """Draw the random delay, in s, of a packet or ACK that would otherwise arrive at time ``back``.
 
-    A packet may have a random delay before the first queue: noise (``Sender.noise``), and in Linux
-    a random wait below TCP (``queue_wait``). The simulator delays the ACK instead; the round trip
-    takes the same time. No ACK overtakes the one before it.
+    In ns-2 a packet's delay has noise on its way to the first link. So a packet that is early or
+    late also arrives early or late at that link's queue, and a packet that waits there behind
+    another leaves with the delay of the other. No packet overtakes the one before it. If it would,
+    it arrives a transmission time later than that one (``avoidReordering_`` in delay.cc).
 
-    In ns-2 the sender may also wait before it sends (``noise_wait``). This random wait is part of
-    the ACK's delay, too. But it is not part of the RTT, because ns-2 stamps a packet after the
-    wait.
+    A packet enters the access link when the packets before it have left it. The delay that was
+    drawn last then holds (``delay_`` in delay.cc). So in a burst, which leaves at ``sent_at``, all
+    packets but the first have the same delay.
 
-    Returns the delay, and the part of it that is in an RTT sample, in seconds.
+    In Linux each packet may wait a random time below TCP (``queue_wait``). The simulator delays the
+    ACK instead; the round trip takes the same time. No ACK overtakes the one before it.
     """
-    wait = f.noise_wait * np.random.random() if f.noise_wait > 0.0 else 0.0
-    late = max(f.noise * np.random.normal(), -f.slack) if f.noise > 0.0 else 0.0
-    late += f.queue_wait * np.random.random() + wait
-    h.latest = max(h.latest, back + late)
-    return h.latest - back, h.latest - back - wait
+    if h.last:
+        arrival = max(h.latest, back + f.queue_wait * np.random.random())
+    else:
+        second = sent_at == h.burst_at and math.isnan(h.burst_noise)
+        late = h.burst_noise
+        if sent_at > h.burst_at or second:
+            late = max(f.noise * np.random.normal(), -f.slack)
+            h.burst_at, h.burst_noise = sent_at, late if second else math.nan
+        arrival = back + late
+        if arrival < h.latest:
+            arrival = h.latest + f.gap
+    h.latest = arrival
+    return arrival - back
+
+
+@jit
+def _silence(f: Sender, h: Hop, back: float) -> float:
+    """The part of its delay, in s, by which a pause is shorter than without noise (``_noise``).
+
+    The next packet would arrive at time ``back`` or later if its delay had no noise. So with noise
+    it may arrive as early as this function says, and the pause cannot be longer.
+    """
+    return max(h.latest - back, 0.0 if h.last else -f.slack)
 
 
 @inlined
@@ -217,9 +239,9 @@ def _forward(
     if net.links[h.link].partner >= 0:  # in order, however the shares of the classes change
         back = max(back, h.latest)
         h.latest = back
-    if h.last and (f.noise > 0.0 or f.queue_wait > 0.0):
-        late, timed = _noise(f, h, back)
-        back, rtt_sum, rtt_min = back + late, rtt_sum + timed * count, rtt_min + timed
+    if (h.last and f.queue_wait > 0.0) or (e == f.hop and f.noise > 0.0):
+        late = _noise(f, h, back, sent_at) if count > 0.0 else _silence(f, h, back)
+        back, rtt_sum, rtt_min = back + late, rtt_sum + late * count, rtt_min + late
     if h.last:
         home = net.hops[f.hop]
         if f.count == home.room:
@@ -239,8 +261,9 @@ def _forward(
         ring = net.rings[after.ring : after.ring + after.room]
         done = 0
         plain = lost == 0.0 and marked == 0
+        step = f.rtt_last / net.parts if f.noise == 0.0 else 0.0
         if not plain or not _lengthen(
-            after, ring, back, first, count, rtt_sum, rtt_min, sent_at, f.rtt_last / net.parts
+            after, ring, back, first, count, rtt_sum, rtt_min, sent_at, step
         ):
             done = push(after, ring, back, first, count, lost, rtt_sum, rtt_min, marked, sent_at)
         f.transit += max(done, 0)
@@ -284,6 +307,20 @@ def _note_lateness(link: Queue, time: float) -> None:
 
 
 @jit
+def _onward(h: Hop, time: float, wait: float) -> float:
+    """Seconds from ``time`` until a packet reaches the stop after hop ``h``.
+
+    The packet first waits at the hop's queue for ``wait`` seconds. ns-2 rounds each time when it
+    schedules the event. So what happens after ``Hop.changes`` has the rounding of that time,
+    although this function is called before.
+    """
+    late = time + wait - h.changes
+    if late <= 0.0:
+        return h.to_next + wait
+    return h.to_next_then + wait + late * h.slower_then
+
+
+@jit
 def arrive_evenly(
     net: Net,
     e: int,
@@ -322,7 +359,7 @@ def arrive_evenly(
     after = waiting(net.links, h.link, link.queue, h.work)
     rtt_sum = kept * (spent + 0.5 * (before + after))
     least += min(before, after)
-    back = time + h.to_next + after
+    back = time + _onward(h, time, after)
     mark = max(mark, int(picked > 0.0))
     return _forward(net, e, back, first, kept, lost + behind, rtt_sum, least, mark, sent_at)
 
@@ -377,7 +414,7 @@ def arrive_at_once(
     if kept > 0.0:
         enqueue(link, min(stay, 1.0), h.work)
         rest = 0.0 if packets > 1.0 or lost > 0.0 else behind
-        back = time + (h.to_next + wait)
+        back = time + _onward(h, time, wait)
         rtt = least + wait
         fits = _forward(net, e, back, first, one, rest, one * (spent + wait), rtt, mark, sent_at)
     if packets > 1.0 or lost > 0.0:
@@ -386,7 +423,7 @@ def arrive_at_once(
         gap = min(more, 1.0) * h.work / link.capacity
         last = waiting(net.links, h.link, link.queue, h.work)
         rtt_sum = 0.5 * more * ((spent + wait + gap) + (spent + last))
-        back, first = time + (h.to_next + last), first + one
+        back, first = time + _onward(h, time, last), first + one
         lost += behind
         rtt = least + wait + gap
         go = _forward_more(net, e, back, first, more, lost, rtt_sum, rtt, mark, sent_at)

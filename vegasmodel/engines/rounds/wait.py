@@ -3,10 +3,10 @@
 A wait begins when the window allows a packet and no other wait is in progress. Its length is
 random, uniform between 0 and ``Sender.jitter`` seconds. At its end the sender sends all packets
 that the window then allows. (ns-2's CUBIC sends only one while it reduces its rate.) A fast
-retransmit does not wait.
+retransmit does not wait, except that of ns-2's CUBIC.
 
-Two other random waits are simulated elsewhere: that of a Linux sender, which takes place below TCP
-(``Sender.queue_wait``), and that of a sender whose delay has noise (``Sender.noise_wait``).
+The random wait of a Linux sender, which takes place below TCP, is simulated elsewhere
+(``Sender.queue_wait``).
 
 If the simulator processes several ACKs together, the packets that they allow do not wait, because
 the waits of many ACKs average out. But long waits, during which several ACKs can arrive, do not
@@ -19,42 +19,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.rounds.acks import send, sendable, usable_window
-from vegasmodel.engines.rounds.laws import in_cwr, outstanding, window
-from vegasmodel.engines.rounds.losses import forgotten, send_in_recovery
+from vegasmodel.engines.rounds.acks import limit_flight, send, sendable, usable_window
+from vegasmodel.engines.rounds.laws import outstanding, window
+from vegasmodel.engines.rounds.losses import forgotten, known_lost, send_in_recovery
 from vegasmodel.engines.rounds.state import RECOVERY, Sender, jit
 from vegasmodel.laws.packets import NEVER
 from vegasmodel.metrics import Floats
 
 
 @jit
-def _halving(f: Sender, now: float) -> bool:
-    """Whether ns-2's CUBIC, which halves its rate after a cut, may now send no packet by its window.
-
-    The function ``_free`` then lets it send one packet for each second ACK. The result is False for
-    other senders. It is also False if the sender is neither in recovery nor reducing its window, or
-    in a recovery without a scoreboard.
-    """
-    if not f.halves_rate or now >= f.stop:
-        return False
-    if f.phase == RECOVERY:
-        return f.scoreboard and f.pipe >= window(f)
-    return in_cwr(f) and usable_window(f, now) < 1.0
-
-
-@jit
 def _free(f: Sender, now: float) -> float:
-    """How many packets the sender may send at the end of a wait.
-
-    Usually this is the usable window. While ns-2's CUBIC reduces its rate, it is one packet if an
-    ACK has arrived since the last wait, and otherwise none. It is none, too, while as many packets
-    are in flight as the window before the cut allowed. If waits are shorter than the time between
-    two ACKs, each ACK begins a wait of its own and so allows one packet. In this case CUBIC's rate
-    is not halved (tcp-linux.cc: the timer of each wait restores ``next_pkts_in_flight_``).
-    """
-    if _halving(f, now):
-        capped = f.phase == RECOVERY and f.pipe >= f.recover_in_flight
-        return 1.0 if f.prr_delivered > f.prr_out and not capped else 0.0
+    """How many whole packets the sender may send now."""
     return np.floor(usable_window(f, now) + 1e-9)
 
 
@@ -66,7 +41,7 @@ def _may_send(f: Sender, holes: Floats, free: float) -> bool:
         return False
     if mends:
         for k in range(f.holes):
-            if max(holes[k, 0], holes[k, 5]) < holes[k, 1] < f.received:
+            if max(holes[k, 0], holes[k, 5]) < known_lost(f, holes, k):
                 return True
             if forgotten(f, holes, k) and holes[k, 4] < holes[k + 1, 0]:
                 return True
@@ -81,29 +56,33 @@ def begin_wait(f: Sender, holes: Floats, at: float) -> None:
     """
     if f.wait_ends == NEVER and _may_send(f, holes, _free(f, at)):
         f.wait_ends = at + f.jitter * np.random.random()
-        f.flight_limit = outstanding(f) + 1.0 if _halving(f, at) else 0.0
 
 
 @jit
 def end_wait(f: Sender, holes: Floats, now: float) -> None:
     """End the sender's random wait and send the packets that the window now allows.
 
-    If ns-2's CUBIC was reducing its rate when the wait began, ``flight_limit`` is the number of
-    packets that were then in flight, plus one. At the end of such a wait the window grows to
-    ``flight_limit`` if it is smaller. It does not grow if the packets in flight, less the one just
-    sent, are more than the window (tcp-linux.cc: load_to_linux).
+    While ns-2's CUBIC reduces its rate, ``flight_limit`` packets may be in flight. Before it sends,
+    it stores this number or its window, whichever is larger. Afterwards the stored number becomes
+    its limit again, if the limit is still above the window. Otherwise it becomes its window
+    (save_from_linux and load_to_linux in tcp-linux.cc). So every ACK releases a packet, and not
+    every second one. The next ACK lowers the limit in any case (``limit_flight``).
     """
     f.time, f.wait_ends = max(now, f.wait_ends), NEVER
+    stored = max(f.flight_limit, window(f))
+    limit_flight(f)
     free = _free(f, f.time)
-    if not _may_send(f, holes, free):
+    if _may_send(f, holes, free):
+        if f.phase == RECOVERY and f.scoreboard:
+            before = f.pipe
+            send_in_recovery(f, holes, free, 0.0)
+            if _may_send(f, holes, _free(f, f.time)):  # the rest of several holes follows at once
+                f.wait_ends = f.time + (f.pipe - before) * f.gap
+        else:
+            send(f, free, 0.0)
+    if not f.halves_rate or f.jitter == 0.0:
         return
-    if f.phase == RECOVERY and f.scoreboard:
-        send_in_recovery(f, holes, free, 0.0)
+    if f.flight_limit > window(f):
+        f.flight_limit = min(stored, outstanding(f))
     else:
-        send(f, free, 0.0)
-    if f.flight_limit > 0.0:
-        f.prr_out = f.prr_delivered
-        if outstanding(f) - 1.0 <= window(f):
-            f.cwnd = max(f.cwnd, f.flight_limit)
-    elif f.phase == RECOVERY and f.scoreboard and _may_send(f, holes, _free(f, f.time)):
-        f.wait_ends = f.time  # the rest of several holes follows at once
+        f.cwnd = max(f.cwnd, stored)
