@@ -9,6 +9,7 @@ import pytest
 
 import vegasmodel as vm
 from vegasmodel import console
+from vegasmodel.prediction import with_error
 from vegasmodel.study.solutions import Design, Solution
 
 S = vm.Scenario(
@@ -67,6 +68,8 @@ def test_what_they_say() -> None:
     assert repr(C) == "<Comparison of a & b with ns2: rounds errs least, 9.8 %>"
     assert "33.3 %" in P._repr_html_()
     assert "66.7 %" in P._repr_html_()
+    assert with_error(48.25, 5e-15) == "48.25"  # rounding is no scatter
+    assert with_error(48.25, 0.5) == "48.25 ± 0.5"
 
 
 def test_a_frame_has_a_row_for_every_flow() -> None:

@@ -376,7 +376,7 @@ def enough_runs(measured: Prediction) -> tuple[Assumption, ...]:
     if not scenario.by_chance and not scenario.random_arrivals:
         return (Assumption("enough-runs", True),)
     if n == 1 or measured.throughput_se is None:
-        said = "how far another run would differ counts as the models' error; --runs 5 measures it"
+        said = "how far another run would differ counts as the models' error; runs = 5 measures it"
         return (Assumption("enough-runs", None, said),)
     return (of_means(scenario, measured.throughput, measured.throughput_se, n),)
 
@@ -477,9 +477,9 @@ def _measurement(
     try:
         found = _from_traces(traces, scenario) if traces else run_engine(scenario, timeout=timeout)
     except FieldError as error:  # ns-2 lacks a feature of the scenario
-        if "--trace" in error.allowed:
+        other = "compare takes a trace in place of ns-2; predict needs neither"
+        if error.allowed == other:
             raise
-        other = "compare --trace takes another measurement, and predict --model all needs none"
         allowed = f"{error.allowed}; {other}"
         raise FieldError(error.field, error.value, allowed, wrong=error.wrong) from None
     if not damaged:

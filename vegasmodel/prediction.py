@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+ROUNDING = 1e-12  # of a mean: a standard error below it is due to rounding
+
 
 @dataclass(frozen=True)
 class Assumption:
@@ -340,10 +342,11 @@ def _entry(values: Floats | None, i: int) -> float | None:
 def with_error(value: float, error: float | None, digits: int = 4) -> str:
     """A number and its standard error as text, such as ``125.3 ± 1.2``.
 
-    If the error is unknown or 0, the text is the number alone.
+    If the error is unknown, or 0 but for rounding, the text is the number alone.
     """
     text = f"{value:.{digits}g}"
-    return f"{text} ± {float(f'{error:.2g}'):g}" if error and math.isfinite(error) else text
+    known = error is not None and math.isfinite(error) and error > ROUNDING * abs(value)
+    return f"{text} ± {float(f'{error:.2g}'):g}" if known else text
 
 
 def _percent(value: float | None) -> str:
