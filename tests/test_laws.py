@@ -154,12 +154,40 @@ def test_a_law_reads_a_number_outside_it_anew_in_each_run(model, monkeypatch):
         assert mean[0] == pytest.approx(1000.0 * target, rel=0.02)  # within a packet or less
 
 
+def twice(x):
+    return 2.0 * TARGET * x
+
+
+def over_and_over(x, n):
+    return twice(x) if n == 0 else over_and_over(x, n - 1)
+
+
+@pytest.mark.parametrize("model", ["fluid", "rounds"])
+def test_a_law_calls_functions_of_its_file(model, monkeypatch):
+    """Among them: one inside another function, one that calls itself, one of NumPy."""
+
+    def inner(x):
+        return np.minimum(over_and_over(x, 3), 1e3)
+
+    monkeypatch.setitem(globals(), "TARGET", 0.5)
+    vm.register_law("plain", lambda f: 1.0 / f.window + 0.5)
+    vm.register_law("helped", lambda f: inner(1.0 / f.window) + 0.5)
+    answers = [
+        vm.predict(scenario(law, "reno", "ns2"), model).throughput for law in ("plain", "helped")
+    ]
+    assert answers[0].tolist() == answers[1].tolist()
+    monkeypatch.setitem(globals(), "TARGET", 0.05)  # of a function that a function calls
+    less = vm.predict(scenario("helped", "reno", "ns2"), model).throughput
+    assert less[0] < answers[0][0]
+
+
 def test_numba_says_in_one_line_what_it_cannot_compile():
     table = {"a": object()}
     vm.register_law("objects", lambda f: f.rtt if table else 0.0)
     with pytest.raises(FieldError, match=r"^law objects: drift: .*Numba compiles") as told:
         rates("objects", "reno")
     assert "\n" not in str(told.value)
+    assert told.value.__suppress_context__, "Numba's own error is long"
 
 
 def test_a_window_that_a_law_lowers_does_not_start_slowly_again_by_rounds():
