@@ -72,6 +72,13 @@ def test_what_they_say() -> None:
     assert with_error(48.25, 0.5) == "48.25 ± 0.5"
 
 
+def test_the_broken_assumptions_are_those_that_do_not_hold() -> None:
+    three = tuple(vm.Assumption(str(holds), holds) for holds in (True, False, None))
+    found = dataclasses.replace(P, assumptions=three)
+    assert [each.name for each in found.broken] == ["False"]
+    assert P.broken == ()
+
+
 def test_a_frame_has_a_row_for_every_flow() -> None:
     frame = P.to_dataframe()
     assert list(frame["flow"]) == ["vegas[0]", "vegas[1]", "<b>"]

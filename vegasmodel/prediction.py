@@ -44,10 +44,27 @@ class Assumption:
 class Prediction:
     """The throughput of each flow, and the other results that a model or a measurement gives.
 
-    An array has one entry per flow, in the order of ``scenario.members``; ``queue_mean`` and
-    ``utilization_links`` have one entry per link instead.  Throughputs are in packets per second
-    and times in seconds.  A result that was not computed or measured is ``None``.  If a result
+    An array has one entry per flow, in the order of ``scenario.members`` (``names``), unless
+    another shape is given.  A result that was not computed or measured is ``None``.  If a result
     is missing for only some flows, their entries are NaN.
+
+    - ``model``: the model's name, or that of the simulator that measured.
+    - ``scenario``: what the result is for.
+    - ``throughput``: packets delivered per second while the flow is active.
+    - ``applicable``, ``reason``: whether there is an answer, and if not, why.
+    - ``throughput_range``: [n_flows, 2] pkt/s, if the answer is a range.
+    - ``throughput_se``: standard error of ``throughput`` over runs, pkt/s.
+    - ``base_rtt``: the least round-trip time that a Vegas flow has seen, s; NaN for other laws.
+    - ``rtt_mean``: mean round-trip time, s.
+    - ``loss_rate``: packets lost over packets sent.
+    - ``acks``, ``retransmits``: numbers of ACKs and of packets that were sent again.
+    - ``delivered``: packets from the warm-up to the end of the run.
+    - ``queue_mean``: [n_links] packets that wait.
+    - ``utilization_links``: [n_links], if it does not follow from the throughputs; see
+      ``utilization``.
+    - ``assumptions``: each with ``name``, ``holds`` and ``detail``; ``broken`` has those that fail.
+    - ``seconds``: time it took to answer.
+    - ``extra``: more figures, which depend on the model.
     """
 
     model: str
@@ -77,6 +94,11 @@ class Prediction:
         return cls(
             model, scenario, None, applicable=False, reason=reason, assumptions=tuple(assumptions)
         )
+
+    @property
+    def broken(self) -> tuple[Assumption, ...]:
+        """The assumptions that do not hold in the scenario."""
+        return tuple(each for each in self.assumptions if each.holds is False)
 
     @cached_property
     def names(self) -> list[str]:
@@ -204,7 +226,7 @@ class Prediction:
             return f"<Prediction {self.model}: no answer, {self.reason}>"
         rates = [f"{name} {rate:.4g} pkt/s" for name, rate in list(self.groups.items())[:6]]
         more = [f"{len(self.groups) - 6} more"] if len(self.groups) > 6 else []
-        broken = sum(a.holds is False for a in self.assumptions)
+        broken = len(self.broken)
         said = f"; {broken} assumption{'s' * (broken > 1)} not held" if broken else ""
         return f"<Prediction {self.model}: {', '.join([*rates, *more])}{said}>"
 
@@ -212,7 +234,7 @@ class Prediction:
         title = f"{self.model} on {self.scenario.name}"
         if not self.applicable:
             return html_table(f"{title}: no answer, {self.reason}", [], [])
-        broken = [a.name for a in self.assumptions if a.holds is False]
+        broken = [each.name for each in self.broken]
         said = f"{title}; does not hold: {', '.join(broken)}" if broken else title
         rows = [
             [
