@@ -20,6 +20,7 @@ from vegasmodel.packets.trace import TraceError as TraceError
 from vegasmodel.prediction import Assumption as Assumption
 from vegasmodel.prediction import LimitCycle as LimitCycle
 from vegasmodel.prediction import Prediction as Prediction
+from vegasmodel.prediction import Predictions as Predictions
 from vegasmodel.predictor import MODELS as MODELS
 from vegasmodel.predictor import batch as batch
 from vegasmodel.predictor import predict as predict

@@ -26,7 +26,7 @@ from vegasmodel.metrics import (
     percent,
     worst_ratio,
 )
-from vegasmodel.prediction import Assumption, Prediction, with_error
+from vegasmodel.prediction import Assumption, Prediction, Predictions, with_error
 from vegasmodel.predictor import MODELS, SIMULATED, check_models, predict_all
 from vegasmodel.scatter import of_means
 from vegasmodel.scenario import VARIANTS, Run, Scenario, expect
@@ -156,10 +156,7 @@ class Comparison:
         Models without an answer are left out.  The columns are those of
         ``Prediction.to_dataframe``.
         """
-        import pandas as pd
-
-        frames = [p.to_dataframe() for p in self.results if p.applicable]
-        return pd.concat(frames, ignore_index=True)
+        return Predictions(self.results).to_dataframe()
 
     def to_xarray(self) -> xr.Dataset:
         """One dataset of all answers, joined along a dimension ``model``.

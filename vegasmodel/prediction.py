@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from vegasmodel.metrics import Floats, delivered, group_means, group_ratios, jain
 from vegasmodel.scenario import Scenario
 from vegasmodel.support.html_table import html_table
+from vegasmodel.support.text_table import text_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -231,9 +232,18 @@ class Prediction:
         return f"<Prediction {self.model}: {', '.join([*rates, *more])}{said}>"
 
     def _repr_html_(self) -> str:
+        return html_table(*self._shown)
+
+    def table(self) -> str:
+        """The prediction as text: a line for each group, and what does not hold."""
+        return text_table(*self._shown)
+
+    @property
+    def _shown(self) -> tuple[str, list[str], list[list[str]]]:
+        """The title, columns and rows of the prediction as a table."""
         title = f"{self.model} on {self.scenario.name}"
         if not self.applicable:
-            return html_table(f"{title}: no answer, {self.reason}", [], [])
+            return f"{title}: no answer, {self.reason}", [], []
         broken = [each.name for each in self.broken]
         said = f"{title}; does not hold: {', '.join(broken)}" if broken else title
         rows = [
@@ -245,7 +255,7 @@ class Prediction:
             ]
             for name, rate in self.groups.items()
         ]
-        return html_table(said, ["group", "pkt/s per flow", "Mbit/s together", "share"], rows)
+        return said, ["group", "pkt/s per flow", "Mbit/s together", "share"], rows
 
     def to_dataframe(self) -> pd.DataFrame:
         """The prediction as a pandas table with one row per flow.
@@ -332,6 +342,48 @@ class Prediction:
             "acks": _entry(self.acks, i),
             "retransmits": _entry(self.retransmits, i),
         }
+
+
+class Predictions(list[Prediction]):
+    """The predictions of several models for one scenario: a list that can also be shown."""
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """One pandas table of all answers, with one row per model and flow.
+
+        Models without an answer are left out.  The columns are those of
+        ``Prediction.to_dataframe``.
+        """
+        import pandas as pd
+
+        frames = [each.to_dataframe() for each in self if each.applicable]
+        return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+
+    def table(self) -> str:
+        """The predictions as text: for each model the groups' throughputs, or why there is none."""
+        return text_table(*self._shown)
+
+    def _repr_html_(self) -> str:
+        return html_table(*self._shown)
+
+    @property
+    def _shown(self) -> tuple[str, list[str], list[list[str]]]:
+        """The title, columns and rows of the predictions as a table."""
+        names = list(dict.fromkeys(name for each in self for name in each.groups))
+        rows = [
+            [
+                each.model,
+                *(
+                    with_error(each.groups[name], each.groups_se.get(name))
+                    if name in each.groups
+                    else "-"
+                    for name in names
+                ),
+                ", ".join(a.name for a in each.broken) if each.applicable else str(each.reason),
+            ]
+            for each in self
+        ]
+        title = f"{self[0].scenario.name}: pkt/s per flow" if self else "no model"
+        return title, ["model", *names, "does not hold, or why there is no answer"], rows
 
 
 def active_part(scenario: Scenario) -> Floats:

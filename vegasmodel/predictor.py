@@ -13,7 +13,7 @@ from typing import cast
 from vegasmodel.fields.rules import Choice, Integer, listed
 from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import foreign
-from vegasmodel.prediction import Prediction
+from vegasmodel.prediction import Prediction, Predictions
 from vegasmodel.scenario import Scenario, expect
 from vegasmodel.support.extras import ExtraMissing
 
@@ -96,13 +96,15 @@ def predict(scenario: Scenario, model: str = "rounds") -> Prediction:
     return dataclasses.replace(prediction, model=model, seconds=seconds)
 
 
-def predict_all(scenario: Scenario, models: Sequence[str] = MODELS) -> list[Prediction]:
+def predict_all(scenario: Scenario, models: Sequence[str] = MODELS) -> Predictions:
     """The predictions of several models for the scenario, in the order of ``models``.
+
+    The result is a list, with the methods ``table`` and ``to_dataframe``.
 
     A model without an answer gives a prediction with ``applicable=False``, and ``reason`` says why.
     One possible reason is that an optional package is not installed.
     """
-    return [_predict_or_say(scenario, model) for model in check_models(models)]
+    return Predictions(_predict_or_say(scenario, model) for model in check_models(models))
 
 
 def _predict_or_say(scenario: Scenario, model: str) -> Prediction:
