@@ -275,7 +275,7 @@ def test_a_part_without_its_required_fields_is_one_line(cls: type[Any]) -> None:
         (lambda: vm.Scenario(vm.Link(1000), FLOWS), "link", "a list of Link"),  # type: ignore[arg-type]
         (lambda: vm.predict(SCENARIO, ["fluid", "rounds"]), "model", "predict_all"),  # type: ignore[arg-type]
         (lambda: vm.predict(SCENARIO, "mini"), "model", "one of equilibrium, bands, "),
-        (lambda: vm.predict_all(SCENARIO, "fluid"), "models", "a list of models"),
+        (lambda: vm.predict_all(SCENARIO, 3), "models", "a list of models"),
         (lambda: vm.batch(SCENARIO), "scenarios", "a list of scenarios"),  # type: ignore[arg-type]
         (lambda: vm.limit_cycle("mixed.toml"), "scenario", "a Scenario"),  # type: ignore[arg-type]
         (lambda: vm.limit_cycle(SCENARIO, "rounds", losers="all"), "losers", "fluid takes it"),

@@ -298,12 +298,14 @@ def _base_rtt_error(model: Prediction, measured: Prediction) -> float | None:
 def compare(
     scenario: Scenario | Mapping[str, Any],
     trace: str | Path | Trace | None = None,
-    models: Sequence[str] = MODELS,
+    models: str | Sequence[str] = MODELS,
     timeout: float | None = None,
     *,
     runs: int | None = None,
 ) -> Comparison:
     """Compare the answers of ``models`` with a measurement of the same scenario.
+
+    ``models`` are names of models, or a single name.
 
     ``trace`` is the measurement: the name of a file, or what ``packets.read`` returned. Without a
     trace, the measurement is the stored one of exactly this scenario. If none is stored, ns-2 is

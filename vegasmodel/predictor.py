@@ -62,8 +62,13 @@ def check_model(model: str) -> None:
     Choice(MODELS).check(model, "model")
 
 
-def check_models(models: Sequence[str]) -> list[str]:
-    """The names as a list. Raises ``FieldError`` unless each is the name of a model."""
+def check_models(models: str | Sequence[str]) -> list[str]:
+    """The names as a list; ``models`` may also be a single name, or ``all``.
+
+    Raises ``FieldError`` unless each is the name of a model.
+    """
+    if isinstance(models, str):
+        models = MODELS if models == "all" else (models,)
     found: list[str] = listed(models, "models", "models")
     for model in found:
         check_model(model)
@@ -96,10 +101,11 @@ def predict(scenario: Scenario, model: str = "rounds") -> Prediction:
     return dataclasses.replace(prediction, model=model, seconds=seconds)
 
 
-def predict_all(scenario: Scenario, models: Sequence[str] = MODELS) -> Predictions:
+def predict_all(scenario: Scenario, models: str | Sequence[str] = MODELS) -> Predictions:
     """The predictions of several models for the scenario, in the order of ``models``.
 
-    The result is a list, with the methods ``table`` and ``to_dataframe``.
+    ``models`` may also be a single name, or ``all``.  The result is a list, with the methods
+    ``table`` and ``to_dataframe``.
 
     A model without an answer gives a prediction with ``applicable=False``, and ``reason`` says why.
     One possible reason is that an optional package is not installed.
