@@ -76,7 +76,16 @@ FILES = {
     "unknown class": ("flow", '+class = "gold"', "flow[0].class"),
     "over_estimate negative": ("flow", '+over_estimate = "-1 ms"', "over_estimate"),
     "bool as text": ("flow", '+delayed_ack = "yes"', "flow[0].delayed_ack"),
-    "same name twice": ("flow", '+[[flow]]\nlaw = "vegas"\nrtt = "80 ms"', "flow[1].name"),
+    "same name twice": (
+        "flow",
+        '+[[flow]]\nlaw = "vegas"\nrtt = "80 ms"',
+        "'vegas' is the name of two flows; give",
+    ),
+    "same link name twice": (
+        "link",
+        '+[[link]]\nname = "L"\ncapacity = "5 pkt/s"',
+        "'L' is the name of two links",
+    ),
     "name over two lines": ("flow", '+name = "a\\nb"', "flow[0].name"),
     "warmup beyond duration": ("run", '=[run]\nduration = "5 s"\nwarmup = "5 s"', "run.warmup"),
     "duration zero": ("run", '=[run]\nduration = "0 s"', "run.duration"),

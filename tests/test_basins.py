@@ -96,6 +96,12 @@ def drawn(rng: np.random.Generator, chances: list[float], n: int) -> Basins:
     return Basins(pair(), "x", 0.05, beginnings, rates, grouped(rates, 0.05), (), ())
 
 
+def test_one_outcome_is_one() -> None:
+    flows = [vm.Flow("vegas", 0.06, alpha=3, beta=3), vm.Flow("reno", 0.06)]
+    one = vm.basins(vm.Scenario([vm.Link(1080.0, buffer=20)], flows), "minicycle", starts=3)
+    assert repr(one) == "<Basins minicycle: 1 outcome, shares of starts 1>"
+
+
 def test_like_sources_are_told_apart_as_often_as_the_test_says() -> None:
     rng = np.random.default_rng(1)
     even, uneven = [0.5, 0.3, 0.2], [0.3, 0.5, 0.2]

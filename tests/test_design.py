@@ -304,7 +304,8 @@ def test_the_engineers_question_is_right_by_ns2() -> None:
         ("link.buffer", "ratio:vegas=1", "ratio:a/b"),
         ("link.buffer", "jane=1", "did you mean 'jain'"),
         ("link.buffer", "delay=20", "a unit is needed"),
-        ("link.buffer", "jain", "jain=0.95"),
+        ("link.buffer", "jain", "'jain' lacks =VALUE; jain=0.95"),
+        ("link.buffer", "share:vegas", "'share:vegas' lacks =VALUE; share:GROUP=0.3"),
     ],
 )
 def test_bad_questions(solve: str, target: str, says: str) -> None:

@@ -286,6 +286,30 @@ def test_the_page_on_sweeps_names_every_variable() -> None:
     assert all(kind in page for kind in targets.KINDS)
 
 
+TWO_VEGAS = {  # the rows of a table of docs/linux.md, and their scenario files
+    "40 ms, 3 and 3 | 10": "e1a_2M_40ms_a3b3",
+    "40 ms, 2 and 4 | 10": "e1b_2M_40ms_a2b4",
+    "40 ms, 2 and 4 | 2": "e1d_2M_40ms_a2b4_iw2",
+    "40 ms, 10 and 10 | 10": "vegas_vegas_2M_40ms_a10b10",
+    "40 ms, 10 and 10 | 2": "e1h_2M_40ms_a10b10_iw2",
+    "320 ms, 3 and 3 | 10": "vegas_vegas_2M_320ms_a3b3",
+    "320 ms, 3 and 3 | 2": "e1j1_2M_320ms_a3b3",
+}
+
+
+@pytest.mark.parametrize("row", TWO_VEGAS)
+def test_the_table_of_two_vegas_has_what_compare_prints(row: str) -> None:
+    page = (ROOT / "docs" / "linux.md").read_text(encoding="utf-8")
+    found = vm.compare(
+        vm.load(ROOT / "paper_checks" / "linux" / f"{TWO_VEGAS[row]}.toml"), models=["rounds"]
+    )
+    cells = [
+        f"{p.shares['second']:.3f} | {1e3 * p.base_rtt[1]:.1f} ms"
+        for p in (found.measured, *found.models)
+    ]
+    assert f"| {row} | {' | '.join(cells)} |" in page
+
+
 def test_the_page_on_laws_of_your_own_prints_what_it_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -243,6 +243,14 @@ def test_a_word_of_a_column_s_name_is_explained(capsys: pytest.CaptureFixture[st
     assert "Jain's fairness index" in capsys.readouterr().out
 
 
+def test_names_are_explained_in_python() -> None:
+    assert vm.explain("phase-effects").endswith("\nA hypothesis of rounds.")
+    assert vm.explain("NRMSE").startswith("throughput NRMSE: root mean square error")
+    assert vm.explain("minicycle").startswith("minicycle: one Vegas beside one Reno flow")
+    with pytest.raises(vm.FieldError, match=r"^name: 'phase-effect' .*mean 'phase-effects'"):
+        vm.explain("phase-effect")
+
+
 def test_every_model_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     assert set(EXPLANATIONS) == set(vm.MODELS)
     assert run(["explain"]) == 0

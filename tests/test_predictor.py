@@ -15,7 +15,7 @@ import vegasmodel as vm
 from tests.helpers import scenario
 from vegasmodel.adapters.common import settles
 from vegasmodel.engines.fluid.run import by_chance
-from vegasmodel.predictor import CLOSED_FORMS, MODELS, predict_all
+from vegasmodel.predictor import CLOSED_FORMS, MODELS, check_models, predict_all
 
 RED = {"discipline": "red", "min_threshold": "5 pkt", "max_threshold": "15 pkt"}
 VEGAS = {"law": "vegas", "alpha": 3, "beta": 3}
@@ -309,6 +309,8 @@ def test_no_such_model() -> None:
     with pytest.raises(vm.FieldError, match=r"vegasmodel\.predict_all\(scenario"):
         vm.predict(HOME["bands"], "all")
     assert [p.model for p in vm.predict_all(HOME["bands"], ["bands", "red"])] == ["bands", "red"]
+    assert [p.model for p in vm.predict_all(HOME["bands"], "bands")] == ["bands"]
+    assert check_models("all") == list(vm.MODELS)
 
 
 def test_more_than_a_model_takes_is_a_reason_and_no_error():

@@ -115,6 +115,14 @@ def test_every_public_name_has_a_docstring(package: str) -> None:
                     assert undocumented(f"{name}.{inner}", value) == []
 
 
+@pytest.mark.parametrize("cls", [vm.Link, vm.Flow, vm.Run, vm.Prediction, vm.Source])
+def test_help_on_a_class_explains_each_field(cls: type) -> None:
+    said = inspect.getdoc(cls) or ""
+    listed = [line.partition(":")[0] for line in said.splitlines() if line.startswith("- ``")]
+    wanted = [f"``{name}``" for name in getattr(cls, "_fields", inspect.signature(cls).parameters)]
+    assert ", ".join(listed).removeprefix("- ").replace("- ", "").split(", ") == wanted
+
+
 def test_a_closed_form_loads_no_library_that_it_does_not_use() -> None:
     """Imports take most of the time of a first answer: ``benchmarks/first_answer.py``."""
     code = (

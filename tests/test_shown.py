@@ -9,6 +9,7 @@ import pytest
 
 import vegasmodel as vm
 from vegasmodel import console
+from vegasmodel.prediction import with_error
 from vegasmodel.study.solutions import Design, Solution
 
 S = vm.Scenario(
@@ -67,6 +68,36 @@ def test_what_they_say() -> None:
     assert repr(C) == "<Comparison of a & b with ns2: rounds errs least, 9.8 %>"
     assert "33.3 %" in P._repr_html_()
     assert "66.7 %" in P._repr_html_()
+    assert with_error(48.25, 5e-15) == "48.25"  # rounding is no scatter
+    assert with_error(48.25, 0.5) == "48.25 ± 0.5"
+
+
+def test_predictions_are_tables_as_text() -> None:
+    none = vm.Prediction.not_applicable("red", S, "no\nRED")
+    both = vm.Predictions([P, none])
+    assert both.table().splitlines() == [
+        "a & b: pkt/s per flow",
+        "model   vegas  <b>  does not hold, or why there is no answer",
+        "rounds    150  300",
+        "red         -    -  no\\nRED",
+    ]
+    assert list(both.to_dataframe()["model"]) == ["rounds"] * 3  # of three flows
+    assert "&lt;b&gt;" in both._repr_html_()
+    assert none.table() == "red on a & b: no answer, no\\nRED"
+    assert P.table().splitlines()[1:] == [
+        "group  pkt/s per flow  Mbit/s together   share",
+        "vegas             150              1.2  33.3 %",
+        "<b>               300              2.4  66.7 %",
+    ]
+    assert vm.Predictions().to_dataframe().empty
+    assert isinstance(vm.predict_all(S, ["bands"]), vm.Predictions)
+
+
+def test_the_broken_assumptions_are_those_that_do_not_hold() -> None:
+    three = tuple(vm.Assumption(str(holds), holds) for holds in (True, False, None))
+    found = dataclasses.replace(P, assumptions=three)
+    assert [each.name for each in found.broken] == ["False"]
+    assert P.broken == ()
 
 
 def test_a_frame_has_a_row_for_every_flow() -> None:

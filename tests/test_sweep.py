@@ -59,9 +59,11 @@ def check_point(data: xr.Dataset, i: tuple[int, ...], made: vm.Scenario, model: 
         answer = None
     if answer is None or not answer.applicable:
         assert here["status"] != points.OK
+        assert here.pop("reason")
         assert all(np.isnan(value).all() for name, value in here.items() if name != "status")
         return
     assert here["status"] == points.OK
+    assert here["reason"] == ""
     rates = np.asarray(answer.throughput)
     assert here["throughput"] == pytest.approx(rates, rel=1e-12)
     assert here["throughput_mbps"] == pytest.approx(rates * 500 * 8 / 1e6, rel=1e-12)
@@ -113,6 +115,17 @@ def test_the_minicycle_over_arrays_is_the_minicycle(variant: str) -> None:
                     assert np.isnan(data["throughput"].values[i, j, k]).all()
                 else:
                     check_point(data, (i, j, k), made, "minicycle")
+
+
+@pytest.mark.parametrize("model", ["minicycle", "bands", "fluid"])
+def test_a_point_without_an_answer_says_why(place: Path, model: str) -> None:
+    over = {"flow.vegas.alpha": [2.0, 6.0], "flow.vegas.beta": [4.0]}
+    for out in (None, place / "m.zarr"):
+        status, reason = (vm.sweep(mixed(), over, model, out)[n] for n in ("status", "reason"))
+        assert status.values[1, 0] == points.NOT_ALLOWED
+        assert "beta: 4.0 is not allowed; at least alpha, 6 pkt" in str(reason.values[1, 0])
+        why = "" if model != "bands" else "the equations do not have the law reno"
+        assert str(reason.values[0, 0]) == why
 
 
 def test_link_and_rtt_too() -> None:
@@ -458,6 +471,7 @@ def test_the_command(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert row[2:4] == [f"{100 * part:.1f}", "%"]
     (row,) = (words for words in map(str.split, out.splitlines()) if words[:2] == ["20", "2"])
     assert row[2:] == ["-", "-"]  # beta below alpha
+    assert "No answer: flow.beta: 2.0 is not allowed; at least alpha, 3 pkt" in out
 
 
 def test_fields_of_several_parts() -> None:

@@ -145,7 +145,8 @@ def test_every_kind_of_key_can_be_replaced() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"link.bufer": 3}, "link.bufer: 3 .*did you mean 'buffer'"),
+        ({"link.bufer": 3}, "link.bufer: 'bufer' is neither .*did you mean 'buffer'"),
+        ({"buffer": 3}, "'buffer' is no key of a scenario; did you mean link.buffer"),
         ({"flow.vegs.alpha": 3}, "did you mean 'vegas'"),
         ({"flow.vegas.alfa": 3}, "did you mean 'alpha'"),
         ({"flow.vegas.alpha": 9}, r"flow.beta: 3.0 is not allowed; at least alpha, 9 pkt"),

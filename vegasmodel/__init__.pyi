@@ -9,7 +9,9 @@ from vegasmodel.adapters.stability import StabilityVerdict as StabilityVerdict
 from vegasmodel.adapters.stability import stability as stability
 from vegasmodel.comparison import Comparison as Comparison
 from vegasmodel.comparison import compare as compare
+from vegasmodel.explanations import explain as explain
 from vegasmodel.fields.units import FieldError as FieldError
+from vegasmodel.laws import Source as Source
 from vegasmodel.laws import register_law as register_law
 from vegasmodel.packets.engine import EngineFailed as EngineFailed
 from vegasmodel.packets.engine import EngineMissing as EngineMissing
@@ -18,6 +20,7 @@ from vegasmodel.packets.trace import TraceError as TraceError
 from vegasmodel.prediction import Assumption as Assumption
 from vegasmodel.prediction import LimitCycle as LimitCycle
 from vegasmodel.prediction import Prediction as Prediction
+from vegasmodel.prediction import Predictions as Predictions
 from vegasmodel.predictor import MODELS as MODELS
 from vegasmodel.predictor import batch as batch
 from vegasmodel.predictor import predict as predict

@@ -26,7 +26,7 @@ from vegasmodel.metrics import (
     percent,
     worst_ratio,
 )
-from vegasmodel.prediction import Assumption, Prediction, with_error
+from vegasmodel.prediction import Assumption, Prediction, Predictions, with_error
 from vegasmodel.predictor import MODELS, SIMULATED, check_models, predict_all
 from vegasmodel.scatter import of_means
 from vegasmodel.scenario import VARIANTS, Run, Scenario, expect
@@ -158,10 +158,7 @@ class Comparison:
         Models without an answer are left out.  The columns are those of
         ``Prediction.to_dataframe``.
         """
-        import pandas as pd
-
-        frames = [p.to_dataframe() for p in self.results if p.applicable]
-        return pd.concat(frames, ignore_index=True)
+        return Predictions(self.results).to_dataframe()
 
     def to_xarray(self) -> xr.Dataset:
         """One dataset of all answers, joined along a dimension ``model``.
@@ -310,12 +307,14 @@ def _base_rtt_error(model: Prediction, measured: Prediction) -> float | None:
 def compare(
     scenario: Scenario | Mapping[str, Any],
     trace: str | Path | Trace | None = None,
-    models: Sequence[str] = MODELS,
+    models: str | Sequence[str] = MODELS,
     timeout: float | None = None,
     *,
     runs: int | None = None,
 ) -> Comparison:
     """Compare the answers of ``models`` with a measurement of the same scenario.
+
+    ``models`` are names of models, or a single name.
 
     ``trace`` is the measurement: the name of a file, or what ``packets.read`` returned. Without a
     trace, the measurement is the stored one of exactly this scenario. If none is stored, ns-2 is
@@ -387,7 +386,7 @@ def enough_runs(measured: Prediction) -> tuple[Assumption, ...]:
     if not scenario.by_chance and not scenario.random_arrivals:
         return (Assumption("enough-runs", True),)
     if n == 1 or measured.throughput_se is None:
-        said = "how far another run would differ counts as the models' error; --runs 5 measures it"
+        said = "how far another run would differ counts as the models' error; runs = 5 measures it"
         return (Assumption("enough-runs", None, said),)
     return (of_means(scenario, measured.throughput, measured.throughput_se, n),)
 
@@ -495,9 +494,9 @@ def _measurement(
     try:
         found = _from_traces(traces, scenario) if traces else run_engine(scenario, timeout=timeout)
     except FieldError as error:  # ns-2 lacks a feature of the scenario
-        if "--trace" in error.allowed:
+        other = "compare takes a trace in place of ns-2; predict needs neither"
+        if error.allowed == other:
             raise
-        other = "compare --trace takes another measurement, and predict --model all needs none"
         allowed = f"{error.allowed}; {other}"
         raise FieldError(error.field, error.value, allowed, wrong=error.wrong) from None
     if not damaged:

@@ -262,7 +262,7 @@ def print_pairing(pairs: Sequence[Mapping[str, str]], most: int = 20) -> None:
     if any(pair["flow"] != pair["trace"] for pair in pairs):
         lines = [f"{p['flow']} is {p['trace']} of the trace, by {p['by']}." for p in pairs[:most]]
         if len(pairs) > most:
-            lines.append(f"({len(pairs) - most} more; --json lists all)")
+            lines.append(f"({len(pairs) - most} more; the JSON output lists all)")
         paragraphs(lines)
         console().print()
 
@@ -312,7 +312,7 @@ def print_results(
             out.print()
             out.print(shares)
     if left_out:
-        out.print(Text(f"(--json lists all {n} groups and their ratios)"))
+        out.print(Text(f"(the JSON output lists all {n} groups and their ratios)"))
     if per_flow:
         for result in results:
             if result.applicable:

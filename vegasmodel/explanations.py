@@ -1,5 +1,7 @@
 """Explains each model: its equations, its assumptions, its source and its accuracy.
 
+``explain`` also explains the names that answers and tables show (``meanings``).
+
 Each assumption has a name, such as ``fifo-queue``. A prediction lists the names of its model's
 assumptions, and says for each whether the scenario meets it, if that is known.
 """
@@ -11,7 +13,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-__all__ = ["EXPLANATIONS", "Explanation"]
+from vegasmodel.fields.rules import nearest
+from vegasmodel.fields.units import FieldError
+from vegasmodel.meanings import ASSUMPTIONS, COLUMNS
+
+__all__ = ["EXPLANATIONS", "Explanation", "explain", "models_with"]
 
 _COMMON = {
     "fifo-queue": "one first-in-first-out queue, so all flows see one queueing delay",
@@ -62,6 +68,21 @@ class Explanation:
     def to_json(self) -> dict[str, Any]:
         """The explanation as plain Python types, for JSON."""
         return dataclasses.asdict(self)
+
+    def __str__(self) -> str:
+        """The explanation as text of several lines."""
+        lines = [
+            self.title,
+            "",
+            *(f"  {equation}" for equation in self.equations),
+            "",
+            "Hypotheses, by the names that an answer gives them:",
+            *(f"  {name}: {said}." for name, said in self.hypotheses.items()),
+            "",
+            f"Source: {self.source}.",
+            f"Accuracy: {self.accuracy}.",
+        ]
+        return "\n".join(lines)
 
 
 EXPLANATIONS = MappingProxyType(
@@ -126,8 +147,8 @@ EXPLANATIONS = MappingProxyType(
             (
                 "both go through one cycle from loss to loss, in mini-cycles of one window each",
                 "Reno: window halved at the loss, then one packet more each mini-cycle",
-                "Vegas: window times `decrease` at the loss, then one more each mini-cycle until",
-                "its backlog reaches its threshold, then it gives way",
+                "Vegas: window times `decrease` at the loss, then one more each mini-cycle",
+                "until its backlog reaches its threshold, then it gives way",
                 "the loss comes when c T + buffer packets are in flight",
             ),
             {
@@ -169,7 +190,7 @@ EXPLANATIONS = MappingProxyType(
         "random-loss": Explanation(
             "flows that share a link which loses packets at random",
             (
-                "r_i = the law's rate at loss probability p and RTT_i + q / c (square root, PFTK)",
+                "r_i = the law's rate at loss probability p, RTT_i + q / c (square root, PFTK)",
                 "q = 0 where the flows leave the link idle, else sum_i r_i = c",
             ),
             {
@@ -210,7 +231,7 @@ EXPLANATIONS = MappingProxyType(
         "fluid": Explanation(
             "differential equations of windows over one self-clocked link",
             (
-                "dW_i/dt = drift of the law (vegasmodel/laws), once a round trip in ns2 and linux",
+                "dW_i/dt = drift of the law (vegasmodel/laws), once a round trip in ns2, linux",
                 "sum_i W_i / (rtt_i + Delta) = c while packets queue; Delta = 0 before",
             ),
             {
@@ -260,3 +281,42 @@ EXPLANATIONS = MappingProxyType(
     }
 )
 """The explanation of every model, by the model's name."""
+
+
+def explain(name: str) -> str:
+    """What a name means, as text: that of a model, of an assumption or of a column of a table.
+
+    For example, ``explain("phase-effects")`` says when this assumption holds, and which models make
+    it.  A word of such a name is enough: ``explain("nrmse")`` explains all columns with this word.
+
+    Raises ``FieldError``, which gives the nearest name, if there is no such name.
+    """
+    if isinstance(name, str) and name in EXPLANATIONS:
+        return f"{name}: {EXPLANATIONS[name]}"
+    known = (*ASSUMPTIONS, *COLUMNS)
+    word = str(name).lower()
+    alike = [each for each in known if word in (each.lower(), *each.lower().split())]
+    found = [name] if name in known else alike
+    if not found:
+        near = nearest(name, [*EXPLANATIONS, *known])
+        allowed = f"one of {', '.join(EXPLANATIONS)}, or an assumption's name{near}"
+        raise FieldError("name", name, allowed)
+    return "\n".join(map(_meaning, found))
+
+
+def models_with(name: str) -> dict[str, str]:
+    """The models that make the assumption ``name``, and what it means for each."""
+    return {
+        model: known.hypotheses[name]
+        for model, known in EXPLANATIONS.items()
+        if name in known.hypotheses
+    }
+
+
+def _meaning(name: str) -> str:
+    """The meaning of an assumption, with the models that make it, or of a table's column."""
+    if name in COLUMNS:
+        return f"{name}: {COLUMNS[name]}."
+    of = models_with(name)
+    made = f"\nA hypothesis of {', '.join(of)}." if of else ""
+    return f"{name}: it holds if {ASSUMPTIONS[name]}.{made}"

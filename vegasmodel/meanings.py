@@ -24,7 +24,7 @@ ASSUMPTIONS = MappingProxyType(
         "delay-buffer-large-enough": "the D queue holds what its flows keep queued",
         "empty-buffer-after-loss": "the buffer runs empty after a loss",
         "enough-runs": "more runs would hardly change the mean; of a measurement "
-        "with one run it is not known (`--runs`)",
+        "with one run it is not known (`runs`)",
         "every-ack-arrives": "no ACK is lost",
         "every-packet-acknowledged": "ACKs are not delayed",
         "fast-retransmit": "losses are recovered without a timeout",

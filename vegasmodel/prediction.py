@@ -27,10 +27,13 @@ from vegasmodel.metrics import (
 )
 from vegasmodel.scenario import Scenario
 from vegasmodel.support.html_table import html_table
+from vegasmodel.support.text_table import text_table
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
+
+ROUNDING = 1e-12  # of a mean: a standard error below it is due to rounding
 
 
 @dataclass(frozen=True)
@@ -49,11 +52,28 @@ class Assumption:
 class Prediction:
     """The throughput of each flow, and the other results that a model or a measurement gives.
 
-    An array has one entry per flow, in the order of ``scenario.members``, with two exceptions:
-    ``queue_mean`` and ``utilization_links`` have one entry per link, and ``throughput_range`` has
-    two per flow, the lower and the upper end of a range.  Throughputs are in packets per second and
-    times in seconds.  A result that was not computed or measured is ``None``.  If a result is
-    missing for only some flows, their entries are NaN.
+    An array has one entry per flow, in the order of ``scenario.members`` (``names``), unless
+    another shape is given.  A result that was not computed or measured is ``None``.  If a result
+    is missing for only some flows, their entries are NaN.
+
+    - ``model``: the model's name, or that of the simulator that measured.
+    - ``scenario``: what the result is for.
+    - ``throughput``: packets delivered per second while the flow is active.
+    - ``applicable``, ``reason``: whether there is an answer, and if not, why.
+    - ``throughput_range``: [n_flows, 2] pkt/s, the lower and the upper end, if the answer is a
+      range.
+    - ``throughput_se``: standard error of ``throughput`` over runs, pkt/s.
+    - ``base_rtt``: the least round-trip time that a Vegas flow has seen, s; NaN for other laws.
+    - ``rtt_mean``: mean round-trip time, s.
+    - ``loss_rate``: packets lost over packets sent.
+    - ``acks``, ``retransmits``: numbers of ACKs and of packets that were sent again.
+    - ``delivered``: packets from the warm-up to the end of the run.
+    - ``queue_mean``: [n_links] packets that wait.
+    - ``utilization_links``: [n_links], if it does not follow from the throughputs; see
+      ``utilization``.
+    - ``assumptions``: each with ``name``, ``holds`` and ``detail``; ``broken`` has those that fail.
+    - ``seconds``: time it took to answer.
+    - ``extra``: more figures, which depend on the model.
     """
 
     model: str
@@ -83,6 +103,11 @@ class Prediction:
         return cls(
             model, scenario, None, applicable=False, reason=reason, assumptions=tuple(assumptions)
         )
+
+    @property
+    def broken(self) -> tuple[Assumption, ...]:
+        """The assumptions that do not hold in the scenario."""
+        return tuple(each for each in self.assumptions if each.holds is False)
 
     @cached_property
     def names(self) -> list[str]:
@@ -223,15 +248,24 @@ class Prediction:
             return f"<Prediction {self.model}: no answer, {self.reason}>"
         rates = [f"{name} {rate:.4g} pkt/s" for name, rate in list(self.groups.items())[:6]]
         more = [f"{len(self.groups) - 6} more"] if len(self.groups) > 6 else []
-        broken = sum(a.holds is False for a in self.assumptions)
+        broken = len(self.broken)
         said = f"; {broken} assumption{'s' * (broken > 1)} not held" if broken else ""
         return f"<Prediction {self.model}: {', '.join([*rates, *more])}{said}>"
 
     def _repr_html_(self) -> str:
+        return html_table(*self._shown)
+
+    def table(self) -> str:
+        """The prediction as text: a line for each group, and what does not hold."""
+        return text_table(*self._shown)
+
+    @property
+    def _shown(self) -> tuple[str, list[str], list[list[str]]]:
+        """The title, columns and rows of the prediction as a table."""
         title = f"{self.model} on {self.scenario.name}"
         if not self.applicable:
-            return html_table(f"{title}: no answer, {self.reason}", [], [])
-        broken = [a.name for a in self.assumptions if a.holds is False]
+            return f"{title}: no answer, {self.reason}", [], []
+        broken = [each.name for each in self.broken]
         said = f"{title}; does not hold: {', '.join(broken)}" if broken else title
         rows = [
             [
@@ -242,7 +276,7 @@ class Prediction:
             ]
             for name, rate in self.groups.items()
         ]
-        return html_table(said, ["group", "pkt/s per flow", "Mbit/s together", "share"], rows)
+        return said, ["group", "pkt/s per flow", "Mbit/s together", "share"], rows
 
     def to_dataframe(self) -> pd.DataFrame:
         """The prediction as a pandas table with one row per flow.
@@ -338,6 +372,48 @@ class Prediction:
         }
 
 
+class Predictions(list[Prediction]):
+    """The predictions of several models for one scenario: a list that can also be shown."""
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """One pandas table of all answers, with one row per model and flow.
+
+        Models without an answer are left out.  The columns are those of
+        ``Prediction.to_dataframe``.
+        """
+        import pandas as pd
+
+        frames = [each.to_dataframe() for each in self if each.applicable]
+        return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+
+    def table(self) -> str:
+        """The predictions as text: for each model the groups' throughputs, or why there is none."""
+        return text_table(*self._shown)
+
+    def _repr_html_(self) -> str:
+        return html_table(*self._shown)
+
+    @property
+    def _shown(self) -> tuple[str, list[str], list[list[str]]]:
+        """The title, columns and rows of the predictions as a table."""
+        names = list(dict.fromkeys(name for each in self for name in each.groups))
+        rows = [
+            [
+                each.model,
+                *(
+                    with_error(each.groups[name], each.groups_se.get(name))
+                    if name in each.groups
+                    else "-"
+                    for name in names
+                ),
+                ", ".join(a.name for a in each.broken) if each.applicable else str(each.reason),
+            ]
+            for each in self
+        ]
+        title = f"{self[0].scenario.name}: pkt/s per flow" if self else "no model"
+        return title, ["model", *names, "does not hold, or why there is no answer"], rows
+
+
 def active_part(scenario: Scenario) -> Floats:
     """The fraction of the measured time in which each flow is active, [n_flows], from 0 to 1.
 
@@ -368,11 +444,12 @@ def _entry(values: Floats | None, i: int) -> float | None:
 def with_error(value: float, error: float | None, digits: int = 4) -> str:
     """A number and its standard error as text, such as ``125.3 ± 1.2``.
 
-    ``value`` gets ``digits`` significant digits, and the error two.  If the error is unknown or 0,
-    the text is the number alone.
+    ``value`` gets ``digits`` significant digits, and the error two.  If the error is unknown, or 0
+    but for rounding, the text is the number alone.
     """
     text = f"{value:.{digits}g}"
-    return f"{text} ± {float(f'{error:.2g}'):g}" if error and math.isfinite(error) else text
+    known = error is not None and math.isfinite(error) and error > ROUNDING * abs(value)
+    return f"{text} ± {float(f'{error:.2g}'):g}" if known else text
 
 
 def _percent(value: float | None) -> str:

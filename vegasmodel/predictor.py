@@ -13,7 +13,7 @@ from typing import cast
 from vegasmodel.fields.rules import Choice, Integer, listed
 from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import foreign
-from vegasmodel.prediction import Prediction
+from vegasmodel.prediction import Prediction, Predictions
 from vegasmodel.scenario import Scenario, expect
 from vegasmodel.support.extras import ExtraMissing
 
@@ -79,8 +79,13 @@ def check_model(model: str) -> None:
     Choice(MODELS).check(model, "model")
 
 
-def check_models(models: Sequence[str]) -> list[str]:
-    """The names as a list. Raises ``FieldError`` if one of them is not the name of a model."""
+def check_models(models: str | Sequence[str]) -> list[str]:
+    """The names as a list; ``models`` may also be a single name, or ``all``.
+
+    Raises ``FieldError`` unless each is the name of a model.
+    """
+    if isinstance(models, str):
+        models = MODELS if models == "all" else (models,)
     found: list[str] = listed(models, "models", "models")
     for model in found:
         check_model(model)
@@ -113,14 +118,17 @@ def predict(scenario: Scenario, model: str = "rounds") -> Prediction:
     return dataclasses.replace(prediction, model=model, seconds=seconds)
 
 
-def predict_all(scenario: Scenario, models: Sequence[str] = MODELS) -> list[Prediction]:
+def predict_all(scenario: Scenario, models: str | Sequence[str] = MODELS) -> Predictions:
     """The predictions of several models for the scenario, in the order of ``models``.
+
+    ``models`` may also be a single name, or ``all``.  The result is a list, with the methods
+    ``table`` and ``to_dataframe``.
 
     A model without an answer gives a prediction with ``applicable=False``, and ``reason`` says why.
     One possible reason is that an optional package is not installed.  Raises ``FieldError`` for an
     unknown model.
     """
-    return [_predict_or_say(scenario, model) for model in check_models(models)]
+    return Predictions(_predict_or_say(scenario, model) for model in check_models(models))
 
 
 def _predict_or_say(scenario: Scenario, model: str) -> Prediction:

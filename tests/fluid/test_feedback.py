@@ -12,7 +12,7 @@ from tests.fluid.test_continuous import reno, scenario, steady_state, vegas
 from vegasmodel.engines.delayed import feedback
 from vegasmodel.engines.delayed.integrator import Event, integrate
 from vegasmodel.engines.fluid import continuous
-from vegasmodel.scenario import Drop, Red
+from vegasmodel.scenario import Drop, Flow, Red
 from vegasmodel.simulation import simulate
 
 
@@ -293,8 +293,10 @@ def test_what_the_model_has_no_equation_for_is_refused():
         scenario([vegas()], drops=(Drop("vegas", (3,)),)),
         scenario([vegas(direction="reverse")]),
     ):
-        with pytest.raises(ValueError, match=r"the (continuous|delayed) fluid has no"):
+        with pytest.raises(ValueError, match="the delayed fluid has no"):
             feedback.run(bad)
+    with pytest.raises(ValueError, match="the delayed fluid does not know the law cubic"):
+        feedback.run(scenario([vegas(), Flow("cubic", 0.1)]))
     with pytest.raises(ValueError, match="at most 3e\\+09 steps"):
         feedback.run(scenario([vegas(rtt=1e-6)], 1e12, delay=0.0))
     for options in ({"losers": "nobody"}, {"samples": 1}, {"step": 0.0}, {"step": 1.0}):

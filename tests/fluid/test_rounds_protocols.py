@@ -15,19 +15,20 @@ from vegasmodel.scenario import Link, Run, Scenario
 
 # Two Vegas flows of the Linux 6.1 kernel at 250 pkt/s, buffer 1000 (in a virtual machine with a
 # deterministic clock).  Given are rtt, alpha, beta, initial window, start of the second flow, end,
-# and the time from which throughput is averaged; then the second flow's measured share and baseRTT.
+# and the time from which throughput is averaged; then the second flow's measured share and baseRTT,
+# and how far the share may be off (in the last run it depends on the start, by milliseconds).
 LINUX = {
-    "e1a": ((0.04, 3, 3, 10, 20.0, 120.0, 53.33), 0.7778, 0.05621),
-    "e1b": ((0.04, 2, 4, 10, 20.0, 120.0, 53.33), 0.7778, 0.056212),
-    "e1d": ((0.04, 2, 4, 2, 20.0, 120.0, 53.33), 0.6472, 0.056212),
-    "e1h": ((0.04, 10, 10, 2, 20.0, 120.0, 53.33), 0.7548, 0.068212),
-    "e1j1": ((0.32, 3, 3, 2, 126.137, 230.0, 160.76), 0.6180, 0.336205),
+    "e1a": ((0.04, 3, 3, 10, 20.0, 120.0, 53.33), 0.7778, 0.05621, 1e-3),
+    "e1b": ((0.04, 2, 4, 10, 20.0, 120.0, 53.33), 0.7778, 0.056212, 1e-3),
+    "e1d": ((0.04, 2, 4, 2, 20.0, 120.0, 53.33), 0.6472, 0.056212, 1e-3),
+    "e1h": ((0.04, 10, 10, 2, 20.0, 120.0, 53.33), 0.7548, 0.068212, 1e-3),
+    "e1j1": ((0.32, 3, 3, 2, 126.137, 230.0, 160.76), 0.6180, 0.336205, 0.02),
 }
 
 
 @pytest.mark.parametrize("name", LINUX)
 def test_linux_shares_and_base_rtts(name: str) -> None:
-    (rtt, alpha, beta, first, second, end, begin), share, base = LINUX[name]
+    (rtt, alpha, beta, first, second, end, begin), share, base, near = LINUX[name]
     own = None if first == 10 else first  # the kernel's default
     for over in (("measured", "measured"), (0.0, base - rtt)):  # as it was measured
         flows = tuple(
@@ -40,8 +41,8 @@ def test_linux_shares_and_base_rtts(name: str) -> None:
         found = answer(Scenario((Link(250.0, buffer=1000.0),), flows, run=Run(end, begin)))
         assert found.throughput is not None
         assert found.base_rtt is not None
-        assert found.throughput[1] / found.throughput.sum() == pytest.approx(share, abs=0.02)
-        assert found.base_rtt[1] == pytest.approx(base, abs=1e-3)
+        assert found.throughput[1] / found.throughput.sum() == pytest.approx(share, abs=near)
+        assert found.base_rtt[1] == pytest.approx(base, abs=3e-4)
 
 
 @pytest.mark.parametrize("law", ["vegas", "reno", "sack"])

@@ -68,12 +68,12 @@ def test_match_is_a_name_an_address_a_port_or_both(text, flow):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("40000", "these fit: 10.0.0.1:40000"),
-        ("10.0.0.2", "these fit"),
-        ("500", "none fits of 10.0.0.1"),
-        ("10.0.0.1:5001", "none fits"),
-        ("5", "none fits"),
-        ("::2", "none fits"),
+        ("40000", "fits 2 flows of the trace, not 1; 10.0.0.1:40000"),
+        ("10.0.0.2", "fits"),
+        ("500", "fits no flow of the trace; it has 10.0.0.1"),
+        ("10.0.0.1:5001", "fits no flow"),
+        ("5", "fits no flow"),
+        ("::2", "fits no flow"),
     ],
 )
 def test_a_match_that_fits_none_or_several_is_refused(text, message):
@@ -83,7 +83,9 @@ def test_a_match_that_fits_none_or_several_is_refused(text, message):
 
 def test_a_number_that_is_no_flow_s_name_fits_none_of_named_flows():
     named = trace(("1", "2"))
-    with pytest.raises(FieldError, match=r"flow\[0\].match.*none fits of 1, 2"):
+    with pytest.raises(
+        FieldError, match=r"flow\[0\].match.*fits no flow of the trace; it has 1, 2"
+    ):
         pair(named, scenario('vegas\nmatch = "7"', "reno"))
 
 

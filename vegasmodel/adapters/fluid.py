@@ -116,10 +116,10 @@ def _of_hosts(scenario: Scenario, losses: Floats) -> list[Assumption]:
     moved = (starts > starts.min()) | (scenario.run.start_jitter > 0 and len(members) > 1)
     late = hosts & delay_based & moved
     said = [
-        *(["its probes, its timers and its recovery"] if losses[hosts].any() else []),
-        *(["the burst with which a late Vegas begins"] if late.any() else []),
+        *(["the probes, timers and recovery of the flows' TCP"] if losses[hosts].any() else []),
+        *(["the burst with which a Vegas flow begins beside others"] if late.any() else []),
     ]
-    detail = f"not in the equations: of the stack {' and '.join(said)}" if said else ""
+    detail = f"the equations lack {' and '.join(said)}" if said else ""
     return [Assumption("whole-stack", not said, detail)]
 
 

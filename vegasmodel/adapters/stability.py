@@ -15,6 +15,7 @@ import numpy as np
 
 from vegasmodel.adapters import rest as rests
 from vegasmodel.adapters.common import column, rtts
+from vegasmodel.engines.delayed import feedback
 from vegasmodel.engines.fluid import continuous
 from vegasmodel.equilibrium.loop_rest import Rest, Sources, rest
 from vegasmodel.equilibrium.red import Curve
@@ -144,12 +145,9 @@ def place(scenario: Scenario) -> Rest | str:
 
 
 def _unsupported(scenario: Scenario) -> str | None:
-    queue = scenario.links[0].queue
-    if isinstance(queue, Red) and queue.ecn:
-        return "the delayed equations have no marks (ecn)"
-    reason = continuous.unsupported(scenario, random_loss=True, red=True)
+    reason = feedback.unsupported(scenario)
     if reason is not None:
-        return reason.replace("the continuous fluid has", "the delayed equations have")
+        return reason
     if any(find(group.law).recovery == "slow start" for group in scenario.flows):
         return "a window that starts again from one packet does not rest"
     vegas = (g for g in scenario.flows if g.keeps_backlog)

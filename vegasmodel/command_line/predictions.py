@@ -150,6 +150,7 @@ def measure(
 @click.command()
 @inputs.scenario
 @click.option("--trace", type=inputs.FILE, help="Compare with this trace.")
+@click.option("--model", default="all", help="A model's name, or all.")
 @click.option(
     "--max-error",
     type=float,
@@ -163,6 +164,7 @@ def measure(
 def compare(
     scenario: Path,
     trace: Path | None,
+    model: str,
     max_error: float | None,
     runs: int | None,
     timeout: str | None,
@@ -170,7 +172,7 @@ def compare(
     json: bool,
     plot: Path | None,
 ) -> None:
-    """Compare all models with a measurement.
+    """Compare models, by default all of them, with a measurement.
 
     Prints each model's results and errors.  The measurement is the given trace.  Without a trace it
     is the stored run of exactly this scenario, or else a new run of ns-2.  With a trace, the file
@@ -180,14 +182,16 @@ def compare(
     """
     from vegasmodel import comparison, console
     from vegasmodel.fields import toml_file
+    from vegasmodel.predictor import choose
 
+    models = choose(model)
     if max_error is not None and not 0 <= max_error < math.inf:
         raise FieldError("--max-error", max_error, "a finite number, at least 0")
     inputs.check_picture(plot)
     most = _seconds(timeout)
     inputs.register(laws)
     with progress.shown():
-        result = comparison.compare(toml_file.read(scenario), trace=trace, timeout=most, runs=runs)
+        result = comparison.compare(toml_file.read(scenario), trace, models, most, runs=runs)
     if json:
         console.print_json(result.to_json())
     else:

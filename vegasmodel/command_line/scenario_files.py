@@ -172,62 +172,27 @@ def explain(
     Example: vegasmodel explain minicycle
     """
     from vegasmodel import console
-    from vegasmodel.explanations import EXPLANATIONS
-    from vegasmodel.fields.rules import nearest
-    from vegasmodel.fields.units import FieldError
+    from vegasmodel.explanations import EXPLANATIONS, models_with
+    from vegasmodel.explanations import explain as explained
     from vegasmodel.meanings import ASSUMPTIONS, COLUMNS
 
     if model is None:
         if json:
             console.print_json({"models": {k: v.to_json() for k, v in EXPLANATIONS.items()}})
         else:
-            rows = [[name, known.title] for name, known in EXPLANATIONS.items()]
-            for name, title in rows:
-                console.console().print(console.plain(f"{name:16} {title}"))
+            for name, known in EXPLANATIONS.items():
+                console.console().print(console.plain(f"{name:16} {known.title}"))
         return
-    if model in ASSUMPTIONS or model in COLUMNS:
-        _explain_name(model, json)
-        return
-    words = {name: name.lower().split() for name in (*ASSUMPTIONS, *COLUMNS)}
-    alike = [name for name, parts in words.items() if model.lower() in (name.lower(), *parts)]
-    if model not in EXPLANATIONS and alike and not json:  # NRMSE: two columns end with it
-        for name in alike:
-            _explain_name(name, json)
-        return
-    if model not in EXPLANATIONS:
-        near = nearest(model, [*EXPLANATIONS, *ASSUMPTIONS, *COLUMNS])
-        allowed = f"one of {', '.join(EXPLANATIONS)}, or an assumption's name{near}"
-        raise FieldError("MODEL", model, allowed)
-    known = EXPLANATIONS[model]
-    if json:
-        console.print_json({"model": model, **known.to_json()})
-        return
-    out = console.console()
-    out.print(console.plain(f"{model}: {known.title}"))
-    out.print()
-    for line in known.equations:
-        out.print(console.plain(f"  {line}"), soft_wrap=True)
-    console.paragraphs(
-        ["Hypotheses, by the names that an answer gives them:"]
-        + [f"  {name}: {said}." for name, said in known.hypotheses.items()]
-    )
-    console.paragraphs([f"Source: {known.source}.", f"Accuracy: {known.accuracy}."])
-
-
-def _explain_name(name: str, json: bool) -> None:
-    """Print the meaning of an assumption, with the models that make it, or of a table's column."""
-    from vegasmodel import console
-    from vegasmodel.explanations import EXPLANATIONS
-    from vegasmodel.meanings import ASSUMPTIONS, COLUMNS
-
-    of = {model: known.hypotheses[name] for model, known in EXPLANATIONS.items()
-          if name in known.hypotheses}  # fmt: skip
-    meaning = ASSUMPTIONS.get(name) or COLUMNS[name]
-    if json:
-        console.print_json({"name": name, "meaning": meaning, "models": of})
-        return
-    when = "it holds if " if name in ASSUMPTIONS else ""
-    lines = [f"{name}: {when}{meaning}."]
-    if of:
-        lines.append(f"A hypothesis of {', '.join(of)}.")
-    console.paragraphs(lines)
+    try:
+        text = explained(model)
+    except FieldError as error:
+        raise error.of("MODEL") from None
+    meaning = ASSUMPTIONS.get(model) or COLUMNS.get(model)
+    if not json:
+        console.paragraphs(text.split("\n"))
+    elif meaning is not None:
+        console.print_json({"name": model, "meaning": meaning, "models": models_with(model)})
+    elif model in EXPLANATIONS:
+        console.print_json({"model": model, **EXPLANATIONS[model].to_json()})
+    else:
+        raise FieldError("MODEL", model, "the whole name of an assumption or column, with --json")

@@ -217,8 +217,10 @@ def sweep(
             }
         )
         return
+    reasons: list[str] = []
     if status.size <= MAX_POINTS_SHOWN:
         console.console().print(_points(data, [text.partition("=")[0] for text in over]))
+        reasons = [str(said) for said in dict.fromkeys(data["reason"].values.flat) if said]
     sizes = " x ".join(f"{name} {size}" for name, size in dims.items())
     bad = ", ".join(f"{n} {word}" for word, n in counts.items() if n and word != STATUS[0])
     there = f", {first[0]} of them there already" if first[0] else ""
@@ -226,6 +228,7 @@ def sweep(
         [
             f"{out}: {status.size} points ({sizes}){there}; {seconds:.1f} s."
             + (f" {bad}." if bad else ""),
+            *(f"No answer: {said}." for said in reasons[:3]),
             *([f"enough-runs does not hold at {unsure} points{UNSURE}"] if unsure else []),
         ]
     )

@@ -1,16 +1,18 @@
 """Compiles the functions of a law that the user registered, so that the simulators can call them.
 
 A simulator is compiled once, for all laws, so it does not contain the functions of a user's law.
-This module compiles each of these functions separately, as a C function. The user's function takes
-a ``laws.law.Source``, which describes the sender. The C function takes the eight fields of
-``Source`` as floats. ``rounds`` calls the functions of this package's CUBIC in the same way, unless
-it simulates the Linux kernel's CUBIC (``rounds/bictcp.py``).
+This module compiles each of these functions separately, as a C function, together with the Python
+functions that it calls. The user's function takes a ``laws.law.Source``, which describes the
+sender. The C function takes the eight fields of ``Source`` as floats. ``rounds`` calls the
+functions of this package's CUBIC in the same way, unless it simulates the Linux kernel's CUBIC
+(``rounds/bictcp.py``).
 """
 
 from __future__ import annotations
 
 import functools
 import math
+from types import CellType, FunctionType
 from typing import Any, NamedTuple
 
 import numba
@@ -57,20 +59,20 @@ class _Compiled(NamedTuple):
     seen: Floats  # a ``Source``; all NaN: every result was usable
 
 
-def _values(rule: Rule) -> tuple[Any, ...]:
+def _values(rule: Any, seen: set[FunctionType]) -> tuple[Any, ...]:
     """The values of the outside variables that a rule (a function of a user's law) reads.
 
     Outside variables are global names and those of an enclosing function. Numba compiles their
     values into the rule as constants. For an object that cannot be hashed, such as an array, the
-    result contains its ``id``.
+    result contains its ``id``. If a value is a Python function, the values that this function
+    reads follow it, unless the function is among those ``seen`` before.
     """
-    code = getattr(rule, "__code__", None)
-    if code is None:
+    if not isinstance(rule, FunctionType) or rule in seen:
         return ()
-    around = getattr(rule, "__globals__", {})
-    cells = getattr(rule, "__closure__", None) or ()
-    values = [around.get(name) for name in code.co_names] + [cell.cell_contents for cell in cells]
-    return tuple(map(_hashed, values))
+    seen.add(rule)
+    values = [rule.__globals__.get(name) for name in rule.__code__.co_names]
+    values += [cell.cell_contents for cell in rule.__closure__ or ()]
+    return tuple(x for v in values for x in (_hashed(v), *_values(v, seen)))
 
 
 def _hashed(value: Any) -> Any:
@@ -81,17 +83,41 @@ def _hashed(value: Any) -> Any:
     return value
 
 
+def _jitted(function: Any, made: dict[FunctionType, Any]) -> Any:
+    """A function of a user's law for Numba, with the Python functions that it calls.
+
+    The function is copied, and in its copy they are replaced by their compiled forms. ``made`` has
+    the compiled forms of the functions that were met so far.
+    """
+    if not isinstance(function, FunctionType):
+        return numba.njit(error_model="numpy")(function)
+    if function not in made:
+        around = dict(function.__globals__)
+        cells = tuple(CellType(cell.cell_contents) for cell in function.__closure__ or ())
+        copy = FunctionType(
+            function.__code__, around, function.__name__, function.__defaults__, cells
+        )
+        made[function] = numba.njit(error_model="numpy")(copy)
+        for name in function.__code__.co_names:
+            if isinstance(around.get(name), FunctionType):
+                around[name] = _jitted(around[name], made)
+        for cell in cells:
+            if isinstance(cell.cell_contents, FunctionType):
+                cell.cell_contents = _jitted(cell.cell_contents, made)
+    return made[function]
+
+
 def _compiled(rule: Rule) -> _Compiled:
     """The compiled form of a rule (a function of a user's law).
 
     The rule is compiled anew if an outside variable that it reads has another value than before.
     """
-    return _compiled_with(rule, _values(rule))
+    return _compiled_with(rule, _values(rule, set()))
 
 
 @functools.cache
 def _compiled_with(rule: Rule, _: tuple[Any, ...]) -> _Compiled:
-    inner = numba.njit(error_model="numpy")(rule)
+    inner = _jitted(rule, {})
     seen = np.full(len(Source._fields), np.nan)
     where = seen.ctypes.data
 
@@ -145,9 +171,9 @@ def _compile(law: Law, name: str, rule: Rule) -> _Compiled:
         return _compiled(rule)
     except Exception as error:  # whatever Numba raises at the user's code
         said = getattr(rule, "__name__", rule)
-        allowed = "arithmetic and math on one Source, which Numba compiles"
+        allowed = "a function of one Source that Numba compiles"
         allowed = f"{allowed} ({place(rule, error)}: {_reason(error)})"
-        raise FieldError(f"law {law.name}: {name}", said, allowed) from error
+        raise FieldError(f"law {law.name}: {name}", said, allowed) from None
 
 
 def sound(law: Law) -> None:

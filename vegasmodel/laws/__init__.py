@@ -97,8 +97,8 @@ def register_law(name: str, drift: Rule | None = None, **data: Any) -> Callable[
 
     ``data`` sets other fields of ``Law``, except ``packets``. Two of them are functions that take a
     ``Source`` at a loss. ``cut`` returns the window after the loss. ``remember`` returns a number,
-    which the law can read until the next loss. Numba compiles ``drift``, ``cut`` and ``remember``,
-    so they may use only arithmetic and ``math``.
+    which the law can read until the next loss. Numba compiles all three functions and the Python
+    functions that they call. It knows arithmetic, ``math`` and functions of NumPy.
 
     With ``delay_based=True``, slow start also ends when the backlog exceeds the threshold gamma,
     unless ``slow_start`` is given. A second law of the same name replaces the first.

@@ -7,7 +7,7 @@ A law has up to three functions:
 - ``remember`` is called at a loss and returns a number, which the law can read until the next loss.
 
 Each function takes one argument, a ``Source``, which holds the state of the sender. The simulators
-compile the functions with Numba, so they may use only arithmetic and the module ``math``.
+compile the functions with Numba, which knows arithmetic, ``math`` and functions of NumPy.
 """
 
 from __future__ import annotations
@@ -26,7 +26,15 @@ from vegasmodel.laws.packets import PacketRules
 
 
 class Source(NamedTuple):
-    """The state of a sender that a law's functions may read; windows in packets, times in s."""
+    """The state of a sender, which the functions of a law get.
+
+    - ``window``: congestion window, packets; at a loss, the window before the cut.
+    - ``rtt``, ``base_rtt``: round-trip time as the source measures it, and the least so far, s.
+    - ``backlog``: its own packets in the queue, as its TCP implementation computes them.
+    - ``elapsed``: seconds since its last loss, or since its start if there was none.
+    - ``memory``: what ``remember`` returned at the last loss; 0 before the first loss.
+    - ``alpha``, ``beta``: the flow's thresholds, packets.
+    """
 
     window: float  # congestion window, packets; at a loss, the window before the cut
     rtt: float  # round-trip time as the source measures it

@@ -31,7 +31,7 @@ def check(scenario: Scenario) -> None:
             raise FieldError(
                 f"flow[{i}].law",
                 flow.law,
-                "compare takes a --trace in place of ns-2; predict needs neither",
+                "compare takes a trace in place of ns-2; predict needs neither",
                 wrong="is not in ns-2, which has laws of the package only",
             )
         _flow(flow, f"flow[{i}]")

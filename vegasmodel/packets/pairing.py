@@ -146,10 +146,10 @@ def _matched(trace: Trace, scenario: Scenario) -> dict[int, tuple[int, str]]:
         hits = [names.index(group.match)] if group.match in names else []
         hits = hits or [i for i, name in enumerate(names) if _fits(group.match, name)]
         if len(hits) != group.count:
-            many = f"one flow of the trace, {group.count} in all" if group.count > 1 else "one flow"
-            fits = f"these fit: {_some([names[i] for i in hits])}" if hits else "none fits"
-            shown = "" if hits else f" of {_some(names)}"
-            raise FieldError(field, group.match, f"what only {many} has; {fits}{shown}")
+            said = f"fits {len(hits) or 'no'} flow{'s' * (len(hits) > 1)} of the trace"
+            many = f", not {group.count}" if hits else ""
+            shown = f"it has {_some(names)}" if not hits else _some([names[i] for i in hits])
+            raise FieldError(field, group.match, shown, wrong=f"{said}{many}")
         for i in hits:
             if i in taken:
                 raise FieldError(field, group.match, f"another flow than that of {taken[i]}")

@@ -102,8 +102,8 @@ VARIABLES = {
 class Trace:
     """What a simulator, a kernel or a capture recorded about flows and links over time.
 
-    ``ns2_trace.record`` makes a trace by simulation, ``read`` from a file, and ``make`` from
-    arrays.
+    ``packets.ns2_trace.record`` makes a trace by simulation, ``packets.read`` from a file, and
+    ``packets.trace.make`` from arrays.
 
     - ``data``: the dataset, as the docstring of the module ``trace`` describes it.
     - ``begin``: start of the first interval, s.

@@ -26,15 +26,15 @@ def replaced(scenario: T, given: Parts, changes: Mapping[str, Any], fields: Mapp
     links, flows = given
     whole: Any = scenario
     inner = {"link": links[0], "flow": flows[0], "run": whole.run}
-    for name, value in {**changes, **fields}.items():
+    for name in (*changes, *fields):
         if name not in _keys(scenario) and (found := _places(name, inner)):
-            raise FieldError(name, value, f"no key of the scenario itself; did you mean {found}?")
+            raise FieldError(name, name, f"did you mean {found}?", wrong="is no key of a scenario")
     tree: dict[Any, Any] = {}  # ("link", 0) -> attribute -> new value, or a tree of inner changes
     for name, value in changes.items():
         head, _, rest = name.partition(".")
         if head in ("link", "flow") and rest:
             parts: Sequence[Any] = links if head == "link" else flows
-            places, key = _addressed(parts, rest, name, value)
+            places, key = _addressed(parts, rest, name)
             for i in places:
                 _set_nested(tree.setdefault((head, i), {}), parts[i], key, name, value)
         else:
@@ -49,7 +49,7 @@ def replaced(scenario: T, given: Parts, changes: Mapping[str, Any], fields: Mapp
     return grown
 
 
-def _addressed(parts: Sequence[Any], rest: str, name: str, value: Any) -> tuple[Sequence[int], str]:
+def _addressed(parts: Sequence[Any], rest: str, name: str) -> tuple[Sequence[int], str]:
     """Find out which links or groups to change, and which of their keys.
 
     ``parts`` are all links or all groups.  ``rest`` says what to change: ``buffer`` stands for the
@@ -64,9 +64,10 @@ def _addressed(parts: Sequence[Any], rest: str, name: str, value: Any) -> tuple[
         return range(len(parts)), rest
     named = [i for i, part in enumerate(parts) if rest.startswith(f"{part.name}.")]
     if not named:
-        kind = name.split(".")[0]
-        near = nearest(rest.split(".")[0], [*keys, *(part.name for part in parts)])
-        raise FieldError(name, value, f"{kind}.KEY or {kind}.NAME.KEY{near}")
+        kind, wrong = name.split(".")[0], rest.split(".")[0]
+        near = nearest(wrong, [*keys, *(part.name for part in parts)])
+        said = f"is neither a key nor the name of a {kind}"
+        raise FieldError(name, wrong, f"{kind}.KEY or {kind}.NAME.KEY{near}", wrong=said)
     longest = max(named, key=lambda i: len(parts[i].name))  # a name may hold dots
     return [longest], rest[len(parts[longest].name) + 1 :]
 

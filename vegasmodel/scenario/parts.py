@@ -68,8 +68,19 @@ class Drop(Checked):
 class Link(Shown):
     """One link with its queue.
 
-    ``buffer`` is the number of packets that can wait. The packet in transmission does not count,
-    except where a queue without RED behaves as in ns-2 (``placement.waiting_room``).
+    A number is in pkt/s, packets or s: ``Link("10 Mbit/s")``, but ``Link(1250)`` is 1250 pkt/s.
+
+    - ``capacity``: pkt/s, or text such as ``"10 Mbit/s"``.
+    - ``name``: the link's name.
+    - ``buffer``: packets that can wait, without the one in transmission (which counts where a queue
+      without RED behaves as in ns-2); or ``"100 ms"`` at full rate, or ``"1 BDP"``.
+    - ``delay``: one way, s; a part of the ``rtt`` of each flow that crosses the link. The default
+      is 1 ms, or less where that is too much.
+    - ``queue``: ``DropTail()``, ``Red(...)`` or ``RateDelay(...)``.
+    - ``loss``: probability that a data packet is lost at random.
+    - ``drops``: packets that packet-level simulators drop on purpose, each a ``Drop``.
+
+    ``docs/scenario.md`` has more about each field.
     """
 
     capacity: OrText[float] = field(_RATE)
@@ -183,11 +194,37 @@ _THRESHOLD = Quantity("packets", low_open=True, high=1e6)
 class Flow(Shown):
     """A group of ``count`` flows with the same settings.
 
-    ``law`` is the congestion control, and ``variant`` the TCP implementation.  They determine the
-    defaults of ``name``, ``alpha``, ``beta``, ``gamma``, ``decrease`` and ``service``.
+    A number is in s, packets or pkt/s: ``Flow("vegas", "40 ms")``, but ``Flow("vegas", 40)`` has an
+    RTT of 40 s.
 
-    ``match`` tells which flows of a measured trace are those of this group.  It is a flow's name in
-    the trace, an address, a port, or ``address:port``.
+    - ``law``: the congestion control, such as ``"vegas"`` or ``"reno"``.
+    - ``rtt``: round-trip time while every queue is empty, s; or a ``Uniform``.
+    - ``name``: the group's name; the default is the law.
+    - ``count``: the number of flows.
+    - ``start``: s; or a ``Staggered``.
+    - ``stop``: s; the default is the end of the run.
+    - ``size``: packets to send; or a ``Pareto``.
+    - ``arrivals``: ``"once"``, or of many short flows a ``Poisson`` or ``ParetoArrivals``.
+    - ``alpha``, ``beta``, ``gamma``: thresholds of Vegas, packets. Their defaults are those of the
+      ``variant``.
+    - ``decrease``: factor on the window at a loss; the default is that of ``law`` and ``variant``.
+    - ``variant``: the TCP implementation: ``"paper"``, ``"ns2"`` or ``"linux"``.
+    - ``over_estimate``: baseRTT less ``rtt``, s; or ``"measured"``.
+    - ``max_window``: the receiver's window, packets.
+    - ``initial_window``: packets; the default is that of the TCP implementation.
+    - ``delayed_ack``: whether the receiver answers every second packet only.
+    - ``packet_size``: bytes; the default is the scenario's.
+    - ``direction``: ``"forward"``, or ``"reverse"`` against the direction of the links.
+    - ``service``: class of Rate-Delay services, ``"rate"`` or ``"delay"`` (``class`` in a file).
+    - ``path``: names of the links that it crosses; the default is all links.
+    - ``access``: rate of the flow's own access links, pkt/s.
+    - ``send_jitter``: a sender waits at random up to this time before it sends, s; the default is a
+      packet's transmission time.
+    - ``delay_noise``: standard deviation of the propagation delay, s.
+    - ``match``: which flows of a measured trace are those of this group: a flow's name in the
+      trace, an address, a port, or ``address:port``.
+
+    ``docs/scenario.md`` has more about each field.
     """
 
     law: str = field(LawRule())
@@ -258,12 +295,17 @@ class Flow(Shown):
 
 @dataclass(frozen=True, repr=False)
 class Run(Shown):
-    """How long a run lasts, when measuring begins (``warmup``), and how many runs there are.
+    """How long a run lasts, when measuring begins, and how many runs there are.
 
-    The default ``warmup`` is 200 s, or a third of the duration if that is less.
-
-    If ``runs`` is not given, ns-2 and ns-3 run once.  ``fluid`` and ``rounds`` run once if the
-    results do not depend on chance, and otherwise up to five times.
+    - ``duration``: s.
+    - ``warmup``: averages begin at this time, s; the default is a third of the duration, at most
+      200 s.
+    - ``seed``: of all random numbers.
+    - ``runs``: results are means over this many runs. If it is not given, ns-2 and ns-3 run once;
+      ``fluid`` and ``rounds`` run once if the results do not depend on chance, and otherwise up to
+      five times.
+    - ``start_jitter``: each start is moved by a uniform draw up to this time, s.
+    - ``ns2_defaults``: ``"papers"`` for the ns-2 of the papers' years, or ``"2.35"``.
     """
 
     duration: OrText[float] = field(_POSITIVE_TIME, 600.0)

@@ -329,7 +329,8 @@ def _unique(what: str, names: list[str]) -> None:
     seen: set[str] = set()
     for i, name in enumerate(names):
         if name in seen:
-            raise FieldError(f"{what}[{i}].name", name, f"a name that no other {what} has")
+            said = f"is the name of two {what}s"
+            raise FieldError(f"{what}[{i}].name", name, "give each a name of its own", wrong=said)
         seen.add(name)
 
 

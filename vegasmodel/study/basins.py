@@ -96,7 +96,9 @@ class Basins:
     def __repr__(self) -> str:
         """One line: the number of outcomes, and the shares of starts that lead to the first six."""
         shares = ", ".join(f"{each.share:.3g}" for each in self.outcomes[:6])
-        return f"<Basins {self.model}: {len(self.outcomes)} outcomes, shares of starts {shares}>"
+        n = len(self.outcomes)
+        many = f"{n} outcome{'s' * (n != 1)}"
+        return f"<Basins {self.model}: {many}, shares of starts {shares}>"
 
     def to_json(self) -> dict[str, Any]:
         """Most of the JSON document of the command ``basins``.

@@ -422,8 +422,8 @@ def _by_arrays(points: Points) -> Figures | None:
         status=status,
     )  # fmt: skip
     reasons = list(figures.reasons)
-    for i in np.flatnonzero(~allowed)[:1000]:
-        reasons[i] = str(_scenario(points, i))
+    for k, i in enumerate(np.flatnonzero(~allowed).tolist()):  # a text for each would take long
+        reasons[i] = str(_scenario(points, i)) if k < 1000 else STATUS[NOT_ALLOWED]
     return dataclasses.replace(figures, reasons=tuple(reasons))
 
 

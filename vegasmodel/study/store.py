@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["NOT_YET", "Layout", "Store", "opened"]
 
 NOT_YET = -1  # the status of a point that is not computed
+NUMBER = (np.nan, np.float64)  # value and type of a variable before a point is computed
+BLANK: dict[str, tuple[Any, Any]] = {"status": (NOT_YET, np.int8), "reason": ("", object)}
 LATER = ("status",)  # written after the rest of a block
 HALF = "*.partial"  # temporary files of Zarr
 
@@ -166,13 +168,13 @@ def _empty(layout: Layout, chunks: tuple[int, ...]) -> dict[str, bytes]:
             made[:] = values.astype(object) if values.dtype.kind == "U" else values
         for name, (more, attrs) in layout.variables.items():
             shape, whole = layout.lengths(more), len(layout.shape)
-            status = name in LATER
+            blank, kind = BLANK.get(name, NUMBER)
             group.create_array(
                 name,
                 shape=shape,
                 chunks=(*chunks, *shape[whole:]),
-                dtype="int8" if status else "float64",
-                fill_value=NOT_YET if status else np.nan,
+                dtype=str if kind is object else kind,
+                fill_value=blank,
                 dimension_names=(*layout.dims, *more),
                 attributes=attrs,
             )

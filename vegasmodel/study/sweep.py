@@ -103,8 +103,8 @@ def sweep(
     The dataset has variables such as ``throughput`` and ``share``, with the dimension ``flow``.
     If the ``count`` of a group varies, this dimension has the groups: ``share`` is the share of the
     whole group, and the other variables are means over its flows.
-    Its variable ``status`` is 0 at a point with an answer.  At any other point ``status`` says why
-    there is no answer, and the other variables are NaN.
+    Its variable ``status`` is 0 at a point with an answer.  At any other point ``status`` and
+    ``reason`` say why there is no answer, and the other variables are NaN.
 
     Raises ``FieldError`` for bad input, and ``OSError`` if ``out`` cannot be written.  Raises
     ``ExtraMissing`` or ``EngineMissing`` if something that the sweep needs is not installed.
@@ -251,9 +251,9 @@ def _layout(space: Grid, model: str) -> Layout:
         "scenario": scenario.name,
         "scenario_toml": scenario.to_toml(),
     }
-    return Layout(
-        space.dims, space.shape, coordinates, {**FIGURES, "status": ((), status)}, attributes
-    )
+    reason = {"long_name": "why there is no answer; empty if there is one"}
+    variables = {**FIGURES, "reason": ((), reason), "status": ((), status)}
+    return Layout(space.dims, space.shape, coordinates, variables, attributes)
 
 
 def _summary(values: NDArray[Any]) -> list[Any]:
@@ -272,9 +272,7 @@ def _summary(values: NDArray[Any]) -> list[Any]:
 
 def _empty(layout: Layout) -> dict[str, NDArray[Any]]:
     return {
-        name: np.full(layout.lengths(more), -1, np.int8)
-        if name == "status"
-        else np.full(layout.lengths(more), np.nan)
+        name: np.full(layout.lengths(more), *store.BLANK.get(name, store.NUMBER))
         for name, (more, _) in layout.variables.items()
     }
 
@@ -299,5 +297,5 @@ def _values(space: Grid, block: Block, figures: Figures) -> dict[str, NDArray[An
     }
     flat["ratio"] = np.stack(ratio, axis=1) if ratio else np.empty((len(mean), 0))
     flat["throughput_mbps"] = figures.throughput_bps / 1e6
-    flat["status"] = figures.status
+    flat["status"], flat["reason"] = figures.status, np.array(figures.reasons, object)
     return {name: values.reshape(*shape, *values.shape[1:]) for name, values in flat.items()}

@@ -77,6 +77,8 @@ def read(text: str, scenario: Scenario) -> Target:
         raise FieldError("target", text, "text such as share:vegas=0.3")
     head, equals, tail = text.rpartition("=")
     kind, colon, of_whom = head.partition(":")
+    if not equals and (wanted := text.partition(":")[0]) in KINDS:
+        raise FieldError("target", text, KINDS[wanted], wrong="lacks =VALUE")
     if not equals or kind not in KINDS:
         allowed = f"one of {'; '.join(KINDS.values())}{rules.nearest(kind, tuple(KINDS))}"
         raise FieldError("target", text, allowed)

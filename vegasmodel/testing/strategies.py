@@ -35,7 +35,7 @@ class Equilibrium(NamedTuple):
     """Arguments of ``vm.equilibrium.rates`` and ``vm.equilibrium.queueing_delay``."""
 
     alpha: Floats  # [n] packets
-    x: Floats  # [n] s, over-estimates, at least 0
+    over_estimate: Floats  # [n] s, at least 0
     capacity: float  # pkt/s
 
 

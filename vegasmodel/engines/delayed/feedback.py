@@ -117,10 +117,10 @@ def unsupported(scenario: Scenario) -> str | None:
     Unlike the model without feedback delay (``continuous.py``), this one can simulate random loss
     and RED, but not RED that marks packets (ECN).
     """
-    queue = scenario.links[0].queue
+    queue, name = scenario.links[0].queue, "the delayed fluid"
     if isinstance(queue, Red) and queue.ecn:
-        return "the delayed fluid has no marks (ecn)"
-    return continuous.unsupported(scenario, random_loss=True, red=True)
+        return f"{name} has no marks (ecn)"
+    return continuous.unsupported(scenario, random_loss=True, red=True, name=name)
 
 
 @kinds.checked

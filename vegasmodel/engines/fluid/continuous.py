@@ -67,12 +67,18 @@ class ContinuousRun:
 
 @kinds.checked
 def unsupported(
-    scenario: Scenario, *, random_loss: bool = False, red: bool = False, any_law: bool = False
+    scenario: Scenario,
+    *,
+    random_loss: bool = False,
+    red: bool = False,
+    any_law: bool = False,
+    name: str = "the continuous fluid",
 ) -> str | None:
     """The reason why the model cannot simulate the scenario; None if it can.
 
     Simulators that can do more than this one use the function as well.  By the flags they say what
-    they can simulate: random loss, RED, or any law of congestion control.
+    they can simulate: random loss, RED, or any law of congestion control.  ``name`` is what the
+    reason calls the simulator.
     """
     queues = DropTail | Red if red else DropTail
     link, flows = scenario.links[0], scenario.flows
@@ -89,11 +95,12 @@ def unsupported(
             scenario.size_of(f) != scenario.packet_size for f in flows
         ),
     }
+    found = [reason for reason, present in reasons.items() if present]
+    said = [f"{name} has no {', no '.join(found)}"] if found else []
     if not any_law and foreign(group.law for group in flows):
         names = sorted({group.law for group in flows if foreign((group.law,))})
-        reasons[f"thresholds of the law {', '.join(names)}"] = True
-    found = [reason for reason, present in reasons.items() if present]
-    return f"the continuous fluid has no {', no '.join(found)}" if found else None
+        said.append(f"{name} does not know the law {', '.join(names)}")
+    return "; ".join(said) or None
 
 
 def thresholds(flow: Flow) -> tuple[float, float]:

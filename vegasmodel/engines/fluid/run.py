@@ -61,10 +61,10 @@ def papers_only(scenario: Scenario) -> bool:
 @kinds.checked
 def unsupported(scenario: Scenario) -> str | None:
     """The reason why this model cannot simulate the scenario; None if it can."""
-    queue = scenario.links[0].queue
+    queue, name = scenario.links[0].queue, "the fluid"
     if isinstance(queue, Red) and queue.ecn:
-        return "the fluid has no marks (ecn)"
-    return continuous.unsupported(scenario, random_loss=True, red=True, any_law=True)
+        return f"{name} has no marks (ecn)"
+    return continuous.unsupported(scenario, random_loss=True, red=True, any_law=True, name=name)
 
 
 def all_continuous(scenario: Scenario) -> bool:
