@@ -351,7 +351,7 @@ def test_only_ratios_that_are_left_out_are_said_to_be_in_the_json(
     three = [f"vegas:name={name}" for name in ("a", "b", "c")]
     for flows, left_out in ((three, False), ([*three, "vegas:name=d"], True)):
         assert run([*case, *flows]) == 0
-        said = f"(--json lists all {len(flows)} groups and their ratios)"
+        said = f"(the JSON output lists all {len(flows)} groups and their ratios)"
         assert (said in capsys.readouterr().out) == left_out
 
 

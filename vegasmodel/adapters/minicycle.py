@@ -189,7 +189,7 @@ def reason(scenario: Scenario) -> str | None:
     if scenario.links[0].never_full:
         return "the buffer is infinite: Reno never loses and there is no cycle"
     vegas = [g for g in scenario.flows if g.keeps_backlog]
-    shared = ("alpha", "beta", "gamma", "decrease", "initial_window", "variant")
+    shared = ("alpha", "beta", "gamma", "decrease", "variant")
     if len({tuple(getattr(g, name) for name in shared) for g in vegas}) > 1:
         return f"the equations have one {', one '.join(shared)} for all Vegas flows"
     if any(g.decrease != 0.5 for g in scenario.flows if not g.keeps_backlog):

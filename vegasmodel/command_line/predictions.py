@@ -150,7 +150,12 @@ def measure(
 @click.command()
 @inputs.scenario
 @click.option("--trace", type=inputs.FILE, help="Compare with this trace.")
-@click.option("--model", default="all", help="A model's name, or all.")
+@click.option(
+    "--model",
+    "models",
+    multiple=True,
+    help="A model's name, or all; may be repeated. Default: all.",
+)
 @click.option(
     "--max-error",
     type=float,
@@ -164,7 +169,7 @@ def measure(
 def compare(
     scenario: Path,
     trace: Path | None,
-    model: str,
+    models: tuple[str, ...],
     max_error: float | None,
     runs: int | None,
     timeout: str | None,
@@ -184,14 +189,14 @@ def compare(
     from vegasmodel.fields import toml_file
     from vegasmodel.predictor import choose
 
-    models = choose(model)
+    names = choose(models or ("all",))
     if max_error is not None and not 0 <= max_error < math.inf:
         raise FieldError("--max-error", max_error, "a finite number, at least 0")
     inputs.check_picture(plot)
     most = _seconds(timeout)
     inputs.register(laws)
     with progress.shown():
-        result = comparison.compare(toml_file.read(scenario), trace, models, most, runs=runs)
+        result = comparison.compare(toml_file.read(scenario), trace, names, most, runs=runs)
     if json:
         console.print_json(result.to_json())
     else:
