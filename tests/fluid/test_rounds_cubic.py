@@ -369,18 +369,6 @@ def test_cubic_beside_reno_has_the_cycle_of_ns2() -> None:
     assert found.retransmits == pytest.approx([259.0, 211.0], abs=5.0)
 
 
-def test_packets_that_wait_while_the_clock_gets_coarser_are_rounded_as_in_ns2() -> None:
-    """An RTT of five transmission times: rounding decides who meets the full buffer from the start.
-
-    Packets that reach the queue, that it drops, and that the sources send again in 40 s of ns-2.
-    """
-    flows = tuple(Flow(law, 0.02, variant="ns2", send_jitter=0.0) for law in ("reno", "cubic"))
-    found = run(Scenario((Link(250.0, buffer=10.0),), flows, run=Run(40.0, 1.0))).flows
-    assert tuple(found["sent"]) == (3223.0, 6993.0)
-    assert tuple(found["lost"]) == (116.0, 98.0)
-    assert tuple(found["retransmits"]) == (265.0, 98.0)
-
-
 def test_cubic_beside_sack_with_late_acks_and_random_waits_gets_its_part_of_ns2() -> None:
     """ns-2: 0.20 +- 0.02 of 976 packets/s for SACK, the mean of 5 runs of 120 s."""
     flows = tuple(Flow(law, 0.01, variant="ns2", delayed_ack=True) for law in ("sack", "cubic"))

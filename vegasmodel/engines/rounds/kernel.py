@@ -486,13 +486,12 @@ def start_flows(net: Net, seed: int) -> None:
 
 
 @rare
-def _set_rounding(net: Net, row: Floats, then: Floats, changes: float) -> None:
+def _set_rounding(net: Net, row: Floats) -> None:
     """Set the capacity and the delays to values that have rounding errors like those of ns-2.
 
     ns-2 rounds times, and its rounding errors grow as the simulated time grows
     (``route.roundings``). ``row`` contains the values for the present time. It is a row of
-    ``march``'s argument ``grid``. ``then`` is the next row, which holds from the time ``changes``
-    on.
+    ``march``'s argument ``grid``.
     """
     n, m = net.links.shape[0], net.hops.shape[0]
     for k in range(n):
@@ -504,8 +503,6 @@ def _set_rounding(net: Net, row: Floats, then: Floats, changes: float) -> None:
         link.rate += (f.rate if e == f.hop else h.rate) * (row[2 * n + e] - h.work)
         h.work, h.to_next = row[2 * n + e], row[2 * n + m + e]
         h.early = h.lead * link.instant / link.capacity
-        h.changes, h.to_next_then = changes, then[2 * n + m + e]
-        h.slower_then = link.capacity / then[h.link] - 1.0
 
 
 @rare
@@ -558,7 +555,7 @@ def march(
         while now >= limit and binade + 1 < grid.shape[0]:
             binade += 1
             limit = 2.0 ** (binade + FIRST_BINADE)
-            _set_rounding(net, grid[binade], grid[min(binade + 1, grid.shape[0] - 1)], limit)
+            _set_rounding(net, grid[binade])
         before = cwnd_packets(f) if now >= falls else 0.0
         fits = (
             _flow_event(net, f, who, holes[who], now, synchronised) if e == f.hop else hop(net, e)

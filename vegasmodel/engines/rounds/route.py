@@ -303,7 +303,7 @@ def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
     names = ("flow", "link", "data", "last", "precedes", "work", "wire", "to_next")
     for name, column in zip(names, zip(*rows, strict=True), strict=True):
         hops[name] = column
-    hops["idle"], hops["ends_parcel"], hops["changes"] = 1, -1, math.inf
+    hops["idle"], hops["ends_parcel"] = 1, -1
     links["instant"] = INSTANT
     if link_stack(scenario).scheduled_ties:
         hops["lead"] = _leads(hops["link"], hops["wire"])

@@ -109,7 +109,6 @@ LEFT_OUT = {
     ),
     "hop": _words(
         "flow link data last work precedes wire lead early to_next ring room most latest head idle "
-        "changes to_next_then slower_then "
         "burst_at burst_noise"
     ),
     "link": _words(

@@ -257,9 +257,6 @@ class Hop:
     lead: float  # 0 to 1: of several arrivals of one instant, the greatest comes first
     early: float  # seconds by which its events are put forward for this reason
     to_next: float  # seconds from here to the next queue, in the empty network
-    changes: float  # time from which ns-2 rounds times otherwise (``route.roundings``)
-    to_next_then: float  # ``to_next`` from that time on
-    slower_then: float  # part by which a packet takes longer to transmit from that time on
     ring: int  # index of its ring buffer's first place in ``Net.rings``
     room: int  # number of places in this ring buffer
     most: int  # number of places to which it may grow

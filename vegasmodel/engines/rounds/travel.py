@@ -307,20 +307,6 @@ def _note_lateness(link: Queue, time: float) -> None:
 
 
 @jit
-def _onward(h: Hop, time: float, wait: float) -> float:
-    """Seconds from ``time`` until a packet reaches the stop after hop ``h``.
-
-    The packet first waits at the hop's queue for ``wait`` seconds. ns-2 rounds each time when it
-    schedules the event. So what happens after ``Hop.changes`` has the rounding of that time,
-    although this function is called before.
-    """
-    late = time + wait - h.changes
-    if late <= 0.0:
-        return h.to_next + wait
-    return h.to_next_then + wait + late * h.slower_then
-
-
-@jit
 def arrive_evenly(
     net: Net,
     e: int,
@@ -359,7 +345,7 @@ def arrive_evenly(
     after = waiting(net.links, h.link, link.queue, h.work)
     rtt_sum = kept * (spent + 0.5 * (before + after))
     least += min(before, after)
-    back = time + _onward(h, time, after)
+    back = time + h.to_next + after
     mark = max(mark, int(picked > 0.0))
     return _forward(net, e, back, first, kept, lost + behind, rtt_sum, least, mark, sent_at)
 
@@ -414,7 +400,7 @@ def arrive_at_once(
     if kept > 0.0:
         enqueue(link, min(stay, 1.0), h.work)
         rest = 0.0 if packets > 1.0 or lost > 0.0 else behind
-        back = time + _onward(h, time, wait)
+        back = time + (h.to_next + wait)
         rtt = least + wait
         fits = _forward(net, e, back, first, one, rest, one * (spent + wait), rtt, mark, sent_at)
     if packets > 1.0 or lost > 0.0:
@@ -423,7 +409,7 @@ def arrive_at_once(
         gap = min(more, 1.0) * h.work / link.capacity
         last = waiting(net.links, h.link, link.queue, h.work)
         rtt_sum = 0.5 * more * ((spent + wait + gap) + (spent + last))
-        back, first = time + _onward(h, time, last), first + one
+        back, first = time + (h.to_next + last), first + one
         lost += behind
         rtt = least + wait + gap
         go = _forward_more(net, e, back, first, more, lost, rtt_sum, rtt, mark, sent_at)
