@@ -182,7 +182,7 @@ def test_compare_takes_a_model_as_predict_does(capsys: pytest.CaptureFixture[str
     doc = document(capsys, ["compare", str(LINUX), "--model", "bands", "--json"])
     assert [result["model"] for result in doc["results"]] == ["bands", "trace"]
     assert run(["compare", str(LINUX), "--model", "bandz"]) == 2
-    assert "--model: 'bandz' is not allowed" in capsys.readouterr().err
+    assert "model: 'bandz' is not allowed" in capsys.readouterr().err
 
 
 def test_the_stored_linux_run_is_found(capsys: pytest.CaptureFixture[str]) -> None:
