@@ -146,7 +146,7 @@ def _plane(scenario: Scenario, x: ArrayLike | None) -> _Plane:
 
 
 def _shade(ax: Axes, plane: _Plane, top: Floats) -> None:
-    """Shade the region where both windows hold.
+    """Shade the region in which Vegas keeps both windows as they are.
 
     Hatch it where the first flow has the greater rate.
     """

@@ -85,14 +85,14 @@ def forgotten(f: Sender, holes: Floats, k: int) -> bool:
 
 @rare
 def _forget(f: Sender, holes: Floats) -> None:
-    """Let ns-2's CUBIC forget what the receiver has, but for the ranges in the last SACK blocks.
+    """Let ns-2's CUBIC forget what the receiver has, but for the three highest ranges of packets.
 
     When a recovery ends, ns-2's CUBIC clears its table of the packets that the receiver has
     (``ClearScoreBoard`` in tcp-linux.cc). If packets beyond the recovery's end are missing, another
-    recovery begins. The ACK with which it begins has at most three SACK blocks. All packets that no
-    block contains then count as lost, also those that earlier blocks have reported
-    (``UpdateScoreBoard`` in scoreboard1.cc). So many packets are sent twice if more than three
-    ranges of packets have arrived beyond the first missing packet.
+    recovery begins. The ACK with which it begins has at most three SACK blocks, here taken to be
+    the highest ranges. All packets that no block contains then count as lost, also those that
+    earlier blocks have reported (``UpdateScoreBoard`` in scoreboard1.cc). So packets that have
+    arrived are sent again if they lie in more than three ranges.
     """
     ranges = f.holes if holes[f.holes - 1, 1] < f.received else f.holes - 1
     for k in range(ranges - SACK_BLOCKS):

@@ -356,12 +356,14 @@ def _event(s, flow, link, begin, width, e, time):
 
 @jit
 def _variable(s, flow, begin, width, buf, w):
-    """Add the value of a traced TCP variable, such as ``cwnd_``, to the sums.
+    """Add what a line says of a traced TCP variable to the flow's sums in its time interval.
 
     The line is ``time node port node port name value``.  The first node and port are the flow's
     source, the second its destination.  ``w`` holds the start and end of each word in ``buf``.
-    Variables other than ``cwnd_`` are not used if the trace has events of the flow's packets.
-    Returns ``DONE``, or the reason why the line cannot be counted.
+    Values of ``cwnd_`` and ``rtt_`` are added.  Of the counts of packets (``ack_``,
+    ``nrexmitpack_``, ``ndatapack_``) the increase is added.  Variables other than ``cwnd_`` are not
+    used once the trace has shown an event of the flow's packets.  Returns ``DONE``, or the reason
+    why the line cannot be counted.
     """
     time, good = decimal(buf, w[0], w[1])
     src, good1 = integer(buf, w[2], w[3])
