@@ -155,7 +155,7 @@ stopped growing, because its backlog has reached alpha.
 change is ns-2's rounding: ns-2 rounds the backlog to whole packets before it compares the backlog
 with alpha. So Vegas's window is constant at every backlog from alpha - 1/2 to alpha + 1/2. Without
 rounding it is constant only at a backlog of alpha. At buffers of 20 and 30 packets, this change
-reduces the error of the model as derived by {gain[0]:.0%}. (The error is that of the ratio in the table.)
+reduces the error of the model as derived by {gain[0]:.0%}. (The table has the errors of the ratio.)
 
 The second change of the model of `devendictis` is that only Reno, whose window grows, loses a
 packet at an overflow. At buffers of 20 and 30 packets this removes {gain[1]:.0%} of the error that
