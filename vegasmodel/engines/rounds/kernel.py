@@ -18,11 +18,7 @@ from vegasmodel.engines.rounds.laws import (
     retransmission_timeout,
     window,
 )
-from vegasmodel.engines.rounds.losses import (
-    early_timer_expired,
-    send_in_recovery,
-    take_all_for_lost,
-)
+from vegasmodel.engines.rounds.losses import early_timer_expired, send_in_recovery
 from vegasmodel.engines.rounds.queue import (
     advance,
     enqueue_handshake,
@@ -33,6 +29,7 @@ from vegasmodel.engines.rounds.queue import (
     waiting,
     waiting_now,
 )
+from vegasmodel.engines.rounds.scoreboard import take_all_for_lost
 from vegasmodel.engines.rounds.sender import plan
 from vegasmodel.engines.rounds.state import (
     CONNECTED,

@@ -13,7 +13,6 @@ import numpy as np
 
 from vegasmodel.engines.rounds.acks import (
     acknowledge,
-    add_hole,
     blocks,
     fill_holes,
     limit_flight,
@@ -41,6 +40,13 @@ from vegasmodel.engines.rounds.laws import (
     prr_allowance,
     restart_when_idle,
     window,
+)
+from vegasmodel.engines.rounds.scoreboard import (
+    count_flight,
+    forget,
+    forgotten,
+    known_lost,
+    recall,
 )
 from vegasmodel.engines.rounds.state import (
     HOLE_BY_HOLE,
@@ -70,102 +76,6 @@ from vegasmodel.engines.rounds.timer import (
 from vegasmodel.laws.packets import NEVER
 from vegasmodel.metrics import Floats
 
-SACK_BLOCKS = 3  # in an ACK, at most (RFC 2018)
-
-
-@jit
-def forgotten(f: Sender, holes: Floats, k: int) -> bool:
-    """Whether ns-2's CUBIC has forgotten that the packets behind hole ``k`` have arrived.
-
-    It then sends them again. Column 4 of the hole has the number of the first of them that it has
-    not sent again, or 0 (``_forget``).
-    """
-    return f.clears_scoreboard and k + 1 < f.holes and holes[k, 4] > 0.0
-
-
-@rare
-def _forget(f: Sender, holes: Floats) -> None:
-    """Let ns-2's CUBIC forget what the receiver has, but for the three highest ranges of packets.
-
-    When a recovery ends, ns-2's CUBIC clears its table of the packets that the receiver has
-    (``ClearScoreBoard`` in tcp-linux.cc). If packets beyond the recovery's end are missing, another
-    recovery begins. The ACK with which it begins has at most three SACK blocks, here taken to be
-    the highest ranges. All packets that no block contains then count as lost, also those that
-    earlier blocks have reported (``UpdateScoreBoard`` in scoreboard1.cc). So packets that have
-    arrived are sent again if they lie in more than three ranges.
-    """
-    ranges = f.holes if holes[f.holes - 1, 1] < f.received else f.holes - 1
-    for k in range(ranges - SACK_BLOCKS):
-        holes[k, 4] = holes[k, 1]
-
-
-@rare
-def _recall(f: Sender, holes: Floats, first: float, packets: float) -> None:
-    """Let ns-2's CUBIC learn that a range of packets that it had forgotten has arrived.
-
-    The receiver has received ``packets`` packets from number ``first`` on. The first SACK block of
-    its ACK is the range that they belong to. What the sender has sent of this range again no longer
-    counts as in flight.
-    """
-    for k in range(f.holes - 1):
-        if forgotten(f, holes, k) and first <= holes[k + 1, 0] and holes[k, 1] <= first + packets:
-            f.pipe -= holes[k, 4] - holes[k, 1]
-            holes[k, 4] = 0.0
-
-
-@jit
-def _lost_below(f: Sender, holes: Floats) -> float:
-    """The number below which all missing packets count as lost for ns-2's CUBIC.
-
-    A missing packet is lost if the highest packet that SACK reports comes at least ``dup_thresh``
-    places after it, however many of the packets between have arrived (``lost_seq_threshold`` in
-    scoreboard1.cc). After a timeout all packets sent before it are lost (``MarkLoss``).
-    """
-    last = f.holes - 1
-    beyond = holes[last, 0] if last >= 0 and holes[last, 1] >= f.received else f.received
-    return max(beyond - f.dup_thresh, f.recover if f.timed_out else 0.0)
-
-
-@jit
-def count_flight(f: Sender, holes: Floats) -> None:
-    """Count the packets that ns-2's CUBIC takes to be in flight, and store them in ``pipe``.
-
-    They are all packets that were sent, without those that SACK reports, and without lost ones that
-    were not sent again (``packets_in_flight`` in scoreboard1.h).
-    """
-    if not f.counts_places:
-        return
-    f.pipe, below = in_flight(f), _lost_below(f, holes)
-    for k in range(f.holes):
-        end = holes[k + 1, 0] if k + 1 < f.holes else max(f.received, holes[k, 1])
-        f.pipe -= end - (holes[k, 4] if forgotten(f, holes, k) else holes[k, 1])
-        f.pipe -= max(min(holes[k, 1], below) - max(holes[k, 0], holes[k, 5]), 0.0)
-
-
-@rare
-def take_all_for_lost(f: Sender, holes: Floats) -> None:
-    """At a timeout, let ns-2's CUBIC take all packets for lost that SACK has not reported.
-
-    It sends only these again (``enter_loss`` in tcp-linux.cc, ``MarkLoss`` in scoreboard1.cc).
-    """
-    add_hole(f, holes, f.received, f.high - f.received, f.time)
-    for k in range(f.holes):
-        holes[k, 4], holes[k, 5] = 0.0, holes[k, 0]
-    count_flight(f, holes)
-
-
-@jit
-def known_lost(f: Sender, holes: Floats, k: int) -> float:
-    """The end of the packets of hole ``k`` that the sender knows to be lost.
-
-    They begin with the hole, a range of missing packets. If none is known to be lost, the result is
-    the hole's beginning.
-    """
-    if f.counts_places:
-        return min(holes[k, 1], max(_lost_below(f, holes), holes[k, 0]))
-    known = holes[k, 4] > 0.0 if f.rack else holes[k, 1] < f.received
-    return holes[k, 1] if known else holes[k, 0]
-
 
 @jit
 def _receive(f: Sender, holes: Floats, first: float, packets: float, sent_at: float) -> float:
@@ -174,7 +84,7 @@ def _receive(f: Sender, holes: Floats, first: float, packets: float, sent_at: fl
     In a recovery of ns-2's CUBIC their ACK also reports the packets around them.
     """
     if f.clears_scoreboard and f.phase == RECOVERY:
-        _recall(f, holes, first, packets)
+        recall(f, holes, first, packets)
     return fill_holes(f, holes, first, packets, sent_at)
 
 
@@ -326,7 +236,7 @@ def retransmit_first(f: Sender, holes: Floats) -> None:
     """Record that the first missing packet is retransmitted at the beginning of a recovery.
 
     A Linux sender also marks the other packets that it now knows to be lost. ns-2's CUBIC counts
-    anew which packets are in flight, and may forget what has arrived (``_forget``).
+    anew which packets are in flight, and may forget what has arrived (``scoreboard.forget``).
     """
     for k in range(f.holes):
         holes[k, 4], holes[k, 5] = 0.0, holes[k, 0]
@@ -344,13 +254,13 @@ def _count_places(f: Sender, holes: Floats, now: float, end: float) -> None:
 
     The first packet of a recovery leaves like any other. So it waits if the sender waits at random
     (send_much in tcp-linux.cc). After an earlier recovery, packets beyond its end may have arrived
-    already. They count only if they are in the SACK blocks of this ACK (``_forget``).
+    already. They count only if they are in the SACK blocks of this ACK (``scoreboard.forget``).
     """
     if f.phase == OPEN and f.holes > 0 and known_lost(f, holes, 0) > f.acked and cut(f):
         for k in range(f.holes):
             holes[k, 4], holes[k, 5] = 0.0, holes[k, 0]
         if _received_beyond(f, holes) > f.dup_thresh:
-            _forget(f, holes)
+            forget(f, holes)
         count_flight(f, holes)
     limit_flight(f)
     if f.phase == RECOVERY:

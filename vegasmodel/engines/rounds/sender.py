@@ -45,12 +45,8 @@ from vegasmodel.engines.rounds.laws import (
     restart_when_idle,
     window,
 )
-from vegasmodel.engines.rounds.losses import (
-    acks_fill_hole,
-    count_flight,
-    duplicate_acks,
-    retransmission_lost,
-)
+from vegasmodel.engines.rounds.losses import acks_fill_hole, duplicate_acks, retransmission_lost
+from vegasmodel.engines.rounds.scoreboard import count_flight
 from vegasmodel.engines.rounds.state import (
     DATA,
     HOLE_BY_HOLE,

@@ -1,0 +1,110 @@
+"""What a sender with SACK takes for lost, and what ns-2's CUBIC takes for in flight.
+
+The sender keeps a list of holes, ranges of packets that the receiver misses (its scoreboard). Most
+functions are for ns-2's CUBIC, which counts lost packets by their places and clears this list at
+the end of a recovery.
+"""
+
+# mypy: disable-error-code="no-any-return"
+from __future__ import annotations
+
+from vegasmodel.engines.rounds.acks import add_hole
+from vegasmodel.engines.rounds.laws import in_flight
+from vegasmodel.engines.rounds.state import Sender, jit, rare
+from vegasmodel.metrics import Floats
+
+SACK_BLOCKS = 3  # in an ACK, at most (RFC 2018)
+
+
+@jit
+def forgotten(f: Sender, holes: Floats, k: int) -> bool:
+    """Whether ns-2's CUBIC has forgotten that the packets behind hole ``k`` have arrived.
+
+    It then sends them again. Column 4 of the hole has the number of the first of them that it has
+    not sent again, or 0 (``forget``).
+    """
+    return f.clears_scoreboard and k + 1 < f.holes and holes[k, 4] > 0.0
+
+
+@rare
+def forget(f: Sender, holes: Floats) -> None:
+    """Let ns-2's CUBIC forget what the receiver has, but for the three highest ranges of packets.
+
+    When a recovery ends, ns-2's CUBIC clears its table of the packets that the receiver has
+    (``ClearScoreBoard`` in tcp-linux.cc). If packets beyond the recovery's end are missing, another
+    recovery begins. The ACK with which it begins has at most three SACK blocks, here taken to be
+    the highest ranges. All packets that no block contains then count as lost, also those that
+    earlier blocks have reported (``UpdateScoreBoard`` in scoreboard1.cc). So packets that have
+    arrived are sent again if they lie in more than three ranges.
+    """
+    ranges = f.holes if holes[f.holes - 1, 1] < f.received else f.holes - 1
+    for k in range(ranges - SACK_BLOCKS):
+        holes[k, 4] = holes[k, 1]
+
+
+@rare
+def recall(f: Sender, holes: Floats, first: float, packets: float) -> None:
+    """Let ns-2's CUBIC learn that a range of packets that it had forgotten has arrived.
+
+    The receiver has received ``packets`` packets from number ``first`` on. The first SACK block of
+    its ACK is the range that they belong to. What the sender has sent of this range again no longer
+    counts as in flight.
+    """
+    for k in range(f.holes - 1):
+        if forgotten(f, holes, k) and first <= holes[k + 1, 0] and holes[k, 1] <= first + packets:
+            f.pipe -= holes[k, 4] - holes[k, 1]
+            holes[k, 4] = 0.0
+
+
+@jit
+def _lost_below(f: Sender, holes: Floats) -> float:
+    """The number below which all missing packets count as lost for ns-2's CUBIC.
+
+    A missing packet is lost if the highest packet that SACK reports comes at least ``dup_thresh``
+    places after it, however many of the packets between have arrived (``lost_seq_threshold`` in
+    scoreboard1.cc). After a timeout all packets sent before it are lost (``MarkLoss``).
+    """
+    last = f.holes - 1
+    beyond = holes[last, 0] if last >= 0 and holes[last, 1] >= f.received else f.received
+    return max(beyond - f.dup_thresh, f.recover if f.timed_out else 0.0)
+
+
+@jit
+def count_flight(f: Sender, holes: Floats) -> None:
+    """Count the packets that ns-2's CUBIC takes to be in flight, and store them in ``pipe``.
+
+    They are all packets that were sent, without those that SACK reports, and without lost ones that
+    were not sent again (``packets_in_flight`` in scoreboard1.h).
+    """
+    if not f.counts_places:
+        return
+    f.pipe, below = in_flight(f), _lost_below(f, holes)
+    for k in range(f.holes):
+        end = holes[k + 1, 0] if k + 1 < f.holes else max(f.received, holes[k, 1])
+        f.pipe -= end - (holes[k, 4] if forgotten(f, holes, k) else holes[k, 1])
+        f.pipe -= max(min(holes[k, 1], below) - max(holes[k, 0], holes[k, 5]), 0.0)
+
+
+@rare
+def take_all_for_lost(f: Sender, holes: Floats) -> None:
+    """At a timeout, let ns-2's CUBIC take all packets for lost that SACK has not reported.
+
+    It sends only these again (``enter_loss`` in tcp-linux.cc, ``MarkLoss`` in scoreboard1.cc).
+    """
+    add_hole(f, holes, f.received, f.high - f.received, f.time)
+    for k in range(f.holes):
+        holes[k, 4], holes[k, 5] = 0.0, holes[k, 0]
+    count_flight(f, holes)
+
+
+@jit
+def known_lost(f: Sender, holes: Floats, k: int) -> float:
+    """The end of the packets of hole ``k`` that the sender knows to be lost.
+
+    They begin with the hole, a range of missing packets. If none is known to be lost, the result is
+    the hole's beginning.
+    """
+    if f.counts_places:
+        return min(holes[k, 1], max(_lost_below(f, holes), holes[k, 0]))
+    known = holes[k, 4] > 0.0 if f.rack else holes[k, 1] < f.received
+    return holes[k, 1] if known else holes[k, 0]
