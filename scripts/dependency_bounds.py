@@ -31,9 +31,6 @@ MORE = (  # the compiled engines among them
     Try("nonsense", 2, "No such command"),
     Try("ratio --help"),
 )
-NAMES = (
-    "import importlib.metadata as m, sys; print(*(n + ' ' + m.version(n) for n in sys.argv[1:]))"
-)
 VERSIONS = """
 import importlib.metadata, sys
 print(" ", *(f"{name} {importlib.metadata.version(name)}" for name in sys.argv[1:]), flush=True)

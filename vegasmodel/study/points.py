@@ -211,13 +211,13 @@ def predictions(
     beside = predictor.workers(threads)
     ask: Callable[[Scenario], Prediction]
     if model in comparison.ENGINES:
-        ask = lambda scenario: comparison.run_engine(scenario, model, brief=brief)  # noqa: E731
+        ask = lambda scenario: comparison.run_engine(scenario, model, brief=brief)  # noqa: E731 - one line
     elif model == "rounds":
         from vegasmodel.adapters import rounds  # loads its machine code
 
-        ask = lambda scenario: rounds.figures(scenario, enough)  # noqa: E731
+        ask = lambda scenario: rounds.figures(scenario, enough)  # noqa: E731 - one line
     else:
-        ask = lambda scenario: predictor.predict(scenario, model)  # noqa: E731
+        ask = lambda scenario: predictor.predict(scenario, model)  # noqa: E731 - one line
 
     def one(scenario: Scenario | str) -> Prediction | tuple[int, str]:
         if isinstance(scenario, str):

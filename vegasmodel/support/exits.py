@@ -170,7 +170,7 @@ def _prepare() -> None:
     for stream, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:  # closed: the next opened file would get its number
             os.open(os.devnull, os.O_RDWR)
-            setattr(sys, name, open(stream, "w", closefd=False))  # noqa: SIM115
+            setattr(sys, name, open(stream, "w", closefd=False))  # noqa: SIM115 - stays open
             if name == "stdout":
                 sys.exit(_complain("standard output is closed", MACHINE))
     for out in (sys.stdout, sys.stderr):

@@ -44,7 +44,7 @@ class _CompileListener(event.Listener):  # type: ignore[misc]  # Numba has no ty
     def on_start(self, event: Any) -> None:  # noqa: ARG002 - Numba's signature
         self.depth += 1
 
-    def on_end(self, event: Any) -> None:  # noqa: ARG002
+    def on_end(self, event: Any) -> None:  # noqa: ARG002 - likewise
         self.depth -= 1
 
 

@@ -268,7 +268,7 @@ def _without_lifetimes() -> Iterator[None]:
     """
     plain = PostProcessor.run
 
-    def run(self: Any, emit_dels: bool = False, extend_lifetimes: bool = False) -> None:  # noqa: ARG001
+    def run(self: Any, emit_dels: bool = False, extend_lifetimes: bool = False) -> None:  # noqa: ARG001 - Numba's
         self.func_ir.blocks = canonicalize_cfg(self.func_ir.blocks)
         self.func_ir.generator_info = None
 
@@ -466,7 +466,7 @@ def _inlining_can_be_asked() -> bool:
     return True
 
 
-def _symbol(name: str, arguments: Any, *, abi_tags: Any = (), uid: Any = None) -> str:  # noqa: ARG001
+def _symbol(name: str, arguments: Any, *, abi_tags: Any = (), uid: Any = None) -> str:  # noqa: ARG001 - Numba's
     """The name of a compiled function in LLVM's language: its Python name and a unique number.
 
     Numba itself would add the types of the function's arguments.  The type of a record lists all
