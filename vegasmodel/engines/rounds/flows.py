@@ -131,7 +131,11 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
 
 
 def _to_first_queue(scenario: Scenario, member: Member) -> float:
-    """The time in s that a data packet takes from the sender to the first queue (``route.py``)."""
+    """The time in s that a data packet takes from the sender to the first queue.
+
+    It is 0 if the delay has noise, because the path then has a hop of its own for the access link
+    (``route.py``).
+    """
     return 0.0 if member.flow.delay_noise > 0.0 else to_first_link(scenario, member)
 
 
