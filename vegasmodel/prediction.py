@@ -490,10 +490,10 @@ class LimitCycle:
     base_rtt: Floats  # [flow] s; NaN if not Vegas
     queue_mean: float  # packets
     losses: Floats  # [flow] in one period: losses by ``fluid``, lost packets by ``rounds``
-    # Floquet multipliers, largest modulus first; empty if not computed; NaN if the windows after a
-    # period are no continuous function of those before
+    # Floquet multipliers, the largest modulus first. The array is empty if they were not computed.
+    # It has NaN if the windows after a period do not depend continuously on those before it.
     multipliers: np.ndarray
-    # packets by which the state differs after a period (by ``rounds``, after two), or the windows
-    # after a round trip at a fixed point
+    # Greatest difference, in packets, between the state and the state one period later (by
+    # ``rounds``, two periods later). At a fixed point: between windows one round trip apart.
     residual: float
     status: str  # "done", or why there is no answer (the averages are then NaN)

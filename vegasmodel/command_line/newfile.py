@@ -27,7 +27,7 @@ MAX_FLOWS = 300  # tables of a file
 CAPACITY, RTT, LONGEST = "10 Mbit/s", 0.05, 1000.0  # guesses; RTTs in seconds
 
 HEAD = """\
-# From a trace; docs/scenario.md lists every key.
+# This file describes a trace. docs/scenario.md lists every key.
 # The trace does not tell whether senders wait at random before they send. Models assume that they
 # do (send_jitter). If they do not, write send_jitter = "0 s" under each [[flow]].
 """

@@ -34,11 +34,12 @@ ILL_CONDITIONED = int(Status.ILL_CONDITIONED)
 CHUNK = 4096  # flows of a partial sum; a fixed number, so that results do not depend on threads
 WIDTH = 6  # greatest number of partial sums of a chunk
 LIMIT = 220  # of passes; in the worst case many of them only halve the range of exponents
-ROUGH_LIMIT = 60  # passes after which the first stage ends anyway
-# The iteration has two stages. The first one computes in float64, the second one with twice as many
-# digits. A stage ends after a step that changes the unknown g by at most a certain fraction of g.
-# ROUGH_STEP has this fraction for the first stage, LAST_STEP for the second. The first number of
-# each pair is for a step of quadratic convergence, the second for a step of cubic convergence.
+ROUGH_LIMIT = 60
+# The iteration for the gap g (`find_gap`) has two stages. The first stage computes in float64, the
+# second one with twice as many digits. A stage ends after a step that changes g by at most a
+# certain fraction of g. ROUGH_STEP has this fraction for the first stage, LAST_STEP for the second.
+# The first number of each pair is for a step of quadratic convergence, the second for a step of
+# cubic convergence. The first stage also ends after ROUGH_LIMIT steps.
 ROUGH_STEP = (3e-5, 1e-2)
 LAST_STEP = (3e-9, 1e-6)
 UNIT = 2.0**-53
@@ -423,8 +424,11 @@ def first_gap(
     if linux:
         g = max(least, reach - top)
     else:
-        # Let B be the sum of the other thresholds, and ``mean`` their weighted mean of top - x. By
-        # Jensen's inequality the other rates add up to at least B/(g + mean). This bounds the gap.
+        # The gap g solves pole/g + R(g) = c. ``pole`` is the sum of the thresholds alpha of the
+        # flows with the largest over-estimate, ``top``. R(g) is the sum of alpha/(g + top - x) over
+        # the other flows, where x is a flow's over-estimate. Let ``others`` be the sum of their
+        # alphas, and ``mean`` the mean of top - x, weighted by alpha. By Jensen's inequality
+        # R(g) >= others/(g + mean). So the root of pole/g + others/(g + mean) = c is at most g.
         least, others = pole / c, total - pole
         g = least
         if others > 0.0:
@@ -460,8 +464,8 @@ def advance(
         order = 0
     size = abs(move)
     if exact and size <= LAST_STEP[order] * g:
-        # Rounding errors change the sum of the rates by about ``doubt``. If this changes g by more
-        # than a unit in the last place, the result has too few digits.
+        # Rounding errors change the sum of the rates by about ``doubt``. If such an error changes
+        # the solution g by more than the fraction UNIT, g has too few valid digits.
         doubt = (8.0 + min(n, CHUNK)) * UNIT * UNIT * c
         if doubt > UNIT * (head + slope * g):
             return g, lower, upper, exact, ILL_CONDITIONED

@@ -146,13 +146,13 @@ def send_burst(net: Net, f: Sender, at: float) -> bool:
         packets = min(f.burst, f.burst_part)
         _foresee(net.links, h.link, at)
         advance(net.links, h.link, at)
-        # A burst leaves the sender packet by packet, at the rate of its access link. In ns-2 all
-        # packets of the burst have the same timestamp, the time at which the burst begins. So the
-        # RTT of a packet includes the time in which the earlier packets of the burst leave. In
-        # Linux, too, the timestamps of a burst are equal (tcp_transmit_skb). But this simulator
-        # follows runs of Linux without access links (``docs/linux.md``). There all packets of the
-        # burst enter the queue at the time of their timestamp. So the RTT of a Linux packet begins
-        # here when the packet enters the queue.
+        # A packet's RTT counts from its timestamp, ``sent_at``. In ns-2 every packet of a burst has
+        # the time at which the burst begins as its timestamp. The packets leave one by one, at the
+        # rate of the access link. So the RTT of a later packet includes its wait for the earlier
+        # ones. In Linux the timestamps of a burst are equal, too (tcp_transmit_skb). The Linux
+        # machines that we measured have no access links (``docs/linux.md``), so the whole burst
+        # enters the queue at its timestamp. Hence the timestamp of a Linux packet is here the time
+        # at which the packet enters the queue.
         sent_at = at if f.stamps_departure else f.left_at
         took = f.rtt + (at - sent_at)
         fits = arrive_at_once(net, f.hop, at, f.first, packets, 0.0, took, took, 0, sent_at)
