@@ -1,4 +1,4 @@
-"""The ways in which a solver or a simulator can end, each with a number."""
+"""The status of a solver or a simulator: how it ended, or that it is still at work."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Status"]
 class Status(IntEnum):
     """How a solver or a simulator ended; the property ``reason`` says it in words.
 
-    In arrays, a status is stored as its number.
+    ``PENDING`` says that it has not ended yet. In arrays, a status is stored as its number.
 
     The result of a solver is valid if the status is ``DONE``.  If it is ``INACCURATE``, there is a
     result, but it does not pass its own check.  With any other status the result is NaN.  There is

@@ -1,9 +1,12 @@
-"""Computes the steady state after each start of a flow, and tests whether it is reached in time.
+"""The steady states of Vegas flows that start one after another; whether they are reached in time.
 
-A flow that measures its baseRTT takes the queueing delay at its start for propagation delay. To
-predict this delay, the closed forms assume that the earlier flows have reached their steady state.
-``follow`` computes the steady state after each start. Windows need time to reach it. ``settled``
-tells whether all windows reach each steady state before the next flow starts.
+A flow that measures its baseRTT takes the queueing delay at its start for propagation delay. The
+function ``follow`` computes this delay. It assumes that the earlier flows have then reached their
+steady state.
+
+Windows need time to reach a steady state. The function ``settled`` tests two conditions. The
+earlier flows must have reached their steady state whenever a flow that measures its baseRTT starts.
+And the last steady state must be reached before the averages begin (``warmup``).
 """
 
 from __future__ import annotations

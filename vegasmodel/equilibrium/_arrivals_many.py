@@ -121,9 +121,12 @@ def _place(level: int, k: int, leaves: int) -> int:
 def _gather(alpha: Floats, found: Floats, i: int, leaves: int, clusters: Floats) -> None:
     """Write all clusters whose last flow is flow i - 1 into the table ``clusters``.
 
-    A cluster is a group of flows; the table holds the ``NODES`` terms that replace their rates. The
-    number i is a multiple of ``BLOCK``. So the smallest cluster is the block of flows before flow
-    i. Each larger one is made from two clusters of half its size.
+    A cluster is a group of flows that arrived one after another. It has 2^L blocks of ``BLOCK``
+    flows (``_place``). For each cluster the table holds ``NODES`` terms. Their sum replaces the sum
+    of the rates of the cluster's flows.
+
+    The number i is a multiple of ``BLOCK``. So the smallest cluster is the block of flows before
+    flow i. Each larger one is made from two clusters of half its size.
     """
     k = i // BLOCK - 1
     first = i - BLOCK

@@ -8,8 +8,9 @@ the tangent. So p may first rise and then fall.
 A fold is a point at which p turns back: the tangent's component along p changes its sign. Brent's
 method finds this point. It also finds a fold at a corner of the branch, where the tangent jumps
 because the derivatives of F jump. But if the tangent turns by more than a right angle at a corner,
-the branch ends there with the status ``LOST``. The angle is measured after x and p have been
-divided by the argument ``scale``.
+the curve beyond the corner does not reach the plane of any step. Then Newton's method finds no next
+point, and the result ends there with the status ``LOST``. The angle is measured after x and p have
+been divided by the argument ``scale``.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ def follow(
     length, status = step, Status.POINTS_USED_UP
     while len(points) < most:
         found = curve.onto(u + length * tangent, tangent)
-        if found is None or not (turned := curve.tangent(found, tangent)) @ tangent >= 0.0:
+        if found is None or np.isnan(turned := curve.tangent(found, tangent)).any():
             length *= 0.5
             if length < SHORTEST * step:
                 status = Status.LOST

@@ -213,7 +213,9 @@ def records(scenario: Scenario, starts: Floats | None, seed: int) -> NDArray[Any
     # entered its access link first. On the same path, this is the packet of the flow with the
     # longer RTT, whose access link has the longer delay. This simulator handles such packets in the
     # order of the array `flows`. So the array begins with the longest RTT. Flows with the same RTT
-    # are sorted by other properties, so that their order in the scenario file does not matter.
+    # are sorted by other properties, so that their order in the scenario file does not matter. (The
+    # order in the file matters only for random arrivals and sizes: it decides which random numbers
+    # each group gets.)
     keys = (*(flows[key] for key in ("stop", "beta", "alpha")), np.array(places), flows["start"])
     flows = flows.view(_BYTES)[np.lexsort((*keys, -flows["rtt"]))].view(FLOW)
     # every ns-2 agent's clock began at a time of its own (boot_time_), every host's, too

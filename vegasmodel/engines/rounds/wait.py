@@ -5,13 +5,14 @@ random, uniform between 0 and ``Sender.jitter`` seconds. At its end the sender s
 that the window then allows. (ns-2's CUBIC sends only one while it reduces its rate.) A fast
 retransmit does not wait, except that of ns-2's CUBIC.
 
+If the simulator processes several ACKs together, it neglects the waits: the packets that these ACKs
+allow leave when the ACKs arrive. This makes the RTT shorter by half of ``Sender.jitter`` on
+average. By default this is half the transmission time of a packet at the slowest link. If the
+scenario sets longer waits (``waits_long``), the simulator processes each ACK separately, so that
+the sender waits at each.
+
 The random wait of a Linux sender, which takes place below TCP, is simulated elsewhere
 (``Sender.queue_wait``).
-
-If the simulator processes several ACKs together, the packets that they allow do not wait, because
-the waits of many ACKs average out. But long waits, during which several ACKs can arrive, do not
-average out. For a sender with long waits (``waits_long``) the simulator therefore processes each
-ACK separately.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -92,13 +92,14 @@ def drop_at_random(
     between two losses is a real number with an exponential distribution.
 
     RED computes an average of the queue. While the link is idle, the average falls as if packets
-    arrived at the rate of the link. RED drops nothing while at most one packet waits. Otherwise the
-    average decides what it drops:
+    arrived at the rate of the link. From the average, RED computes a drop probability p:
 
-    - At or above the highest threshold, it drops packets until the average falls (``drop_all``).
-    - Below it, RED computes a drop probability p from the average. The number of packets between
-      two drops is uniform on 1/p .. 2/p, as in ns-2 (``wait_``). To this end p is added up over the
-      packets. At a random value of the sum, uniform on 1 .. 2, the next packet is dropped.
+    - If p is 1 before or after the step, RED drops packets until p is below 1 (``drop_all``).
+    - If p is below 1, the number of packets between two drops is uniform on 1/p .. 2/p, as in ns-2
+      (``wait_``). To this end p is added up over the packets. At a random value of the sum, uniform
+      on 1 .. 2, the next packet is dropped.
+
+    In both cases RED drops a packet only while more than one packet waits.
     """
     if link.loss > 0.0:
         now.loss_gap -= packets * link.loss
