@@ -3,15 +3,15 @@
 The file may leave out a flow's RTT, and a Vegas flow's thresholds: alpha, or alpha and beta. If
 only beta is missing, it has its default. If there is only one link, the file may also leave out the
 link's capacity and buffer. If the trace is shorter than a run of default length, a missing duration
-is that of the trace, and a missing warm-up ends after the last flow has started.
+is that of the trace, and a missing warm-up is a part of the trace.
 
 A trace shows each Vegas flow's backlog, the number of packets that the flow kept queued. It does
 not show the thresholds. Vegas holds its window at any backlog between alpha and beta, so many pairs
-(alpha, beta) agree with the trace. The estimate is the pair with the smallest difference beta -
-alpha. If a table ``[[flow]]`` of the file stands for several flows, the pair agrees with the
-backlogs of all of them. In Linux all flows of a host have the same thresholds, so there the pair
-agrees with the backlogs of all flows. TCP implementations compute the backlog in different ways, so
-the estimate depends on the flow's ``variant``.
+(alpha, beta) agree with the trace. If one value agrees with the backlogs of all flows that share
+the thresholds, it is the estimate of both alpha and beta. Otherwise alpha is the smallest of these
+backlogs, and beta the largest. The flows of one table ``[[flow]]`` share their thresholds. In Linux
+all flows of a host do. TCP implementations compute the backlog in different ways, so the estimate
+depends on the flow's ``variant``.
 """
 
 from __future__ import annotations

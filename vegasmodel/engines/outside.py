@@ -3,9 +3,7 @@
 A simulator is compiled once, for all laws, so it does not contain the functions of a user's law.
 This module compiles each of these functions separately, as a C function, together with the Python
 functions that it calls. The user's function takes a ``laws.law.Source``, which describes the
-sender. The C function takes the eight fields of ``Source`` as floats. ``rounds`` calls the
-functions of this package's CUBIC in the same way, unless it simulates the Linux kernel's CUBIC
-(``rounds/bictcp.py``).
+sender. The C function takes the eight fields of ``Source`` as floats.
 """
 
 from __future__ import annotations

@@ -21,10 +21,11 @@ are one equation for z (the normal map, Robinson 1992):
     ln(V(p)/E) + z - p = 0.
 
 As B varies, the solutions z form a curve with two folds, at which the curve turns back. At the
-upper fold p = 1 and the buffer is B_th; for larger buffers the first cycle does not exist. At the
-lower fold p = 0; for smaller buffers the second cycle does not exist. For a buffer between those of
-the two folds there are three solutions. The third one, with 0 < p < 1, is an unstable cycle. It
-separates the initial windows that lead to the first cycle from those that lead to the second.
+upper fold p = 1; for larger buffers the first cycle does not exist. (The paper calls this buffer
+B_th.) At the lower fold p = 0; for smaller buffers the second cycle does not exist. For a buffer
+between those of the two folds there are three solutions. The third one, with 0 < p < 1, is an
+unstable cycle. It separates the initial windows that lead to the first cycle from those that lead
+to the second.
 """
 
 from __future__ import annotations

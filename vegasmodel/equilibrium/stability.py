@@ -19,8 +19,8 @@ The equilibrium is stable if all roots have negative real parts. The symbols are
 - K: the speed, in 1/s, at which this average follows the queue.
 
 If RED marks packets instead of dropping them, F lacks the first term. Without RED, p' is 0 and each
-g_i is a constant, -gamma_i. Then the equilibrium is stable if the mean of the gamma_i, weighted by
-the mu_i, is below 1. This mean is ``Loop.gain``.
+g_i is a constant. Let gamma_i be -g_i. Then the equilibrium is stable if the mean of the gamma_i,
+weighted by the mu_i, is below 1. This mean is ``Loop.gain``.
 
 ``characteristic`` computes F and says how it is derived.
 """

@@ -1,4 +1,4 @@
-"""TCP SACK: selective acknowledgements show the sender all lost packets at once (RFC 2018)."""
+"""TCP SACK: ACKs list packets that have arrived, so the sender knows the lost ones (RFC 2018)."""
 
 from vegasmodel.laws.law import Law, Source
 from vegasmodel.laws.reno import ONE_A_WINDOW

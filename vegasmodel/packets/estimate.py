@@ -1,4 +1,4 @@
-"""Estimates capacity, buffer, RTTs and Vegas's thresholds alpha and beta from a trace."""
+"""Estimates from a trace the capacity, the buffer, and the RTT and the backlog of each flow."""
 
 from __future__ import annotations
 

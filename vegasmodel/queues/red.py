@@ -1,4 +1,4 @@
-"""RED, random early detection: the queue drops packets before it is full.
+"""RED, random early detection: the queue drops or marks packets at random before it is full.
 
 Source: Floyd and Jacobson, 1993.
 """

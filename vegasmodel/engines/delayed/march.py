@@ -3,8 +3,7 @@
 The numbers of packets sent, arrived and lost are piecewise linear functions of time. A step is no
 longer than the shortest delay between a sender and the queue. So all past values that a step needs
 are known. A step ends early if the queue becomes empty or the buffer becomes full, or at an event
-of a flow: its start or stop, the end of its first round trip, the news of a loss, or the end of its
-recovery from a loss.
+of a flow, such as its start or the news of a loss.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ If the buffer does not overflow, the windows become constant. The map then takes
 time to the windows one round trip later (the longest round trip of all flows). The multipliers are
 the eigenvalues of its derivative.
 
-If neither is found, the result holds averages over a long time. Scenarios that the package
-``sampled`` simulates are passed on to ``steady.py``.
+If the buffer overflows again and again but no cycle is found, the result holds averages over a long
+time. Scenarios that the package ``sampled`` simulates are passed on to ``steady.py``.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 """The main loop of the simulator ``rounds``: it handles the events of all flows in order of time.
 
-Between two events packets arrive at a queue at a constant rate, so the length of the queue is a
-linear function of time. A packet that finds q packets in the queue leaves it q/c seconds later,
-where c is the capacity in packets per second. If a round trip has very many packets, one event
-stands for several of them (``run.resolution``).
+At most events packets of one flow reach a queue: one packet if a round trip has few packets,
+otherwise several (``run.resolution``). Other events are the start of a flow, the end of its TCP
+handshake, and the expiry of a timer.
+
+``march`` is the main loop. ``travel.py`` moves packets from queue to queue, and ``queue.py`` says
+how a queue delays and drops them.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -1,7 +1,7 @@
 """How a queue delays and drops packets.
 
-Between two events of the simulation the queue changes at a constant rate, like a fluid. At an event
-whole packets are added to it or dropped.
+Between two events of the simulation packets arrive at a constant rate, and the link sends at a
+constant rate, as if they were a fluid. At an event whole packets are added to the queue or dropped.
 
 Packets may differ in size. ``Queue.queue`` is the sum of the sizes of all packets at the link, in
 units of the scenario's packet size. Multiplied by ``Queue.packets_per_work`` it gives the number of

@@ -4,11 +4,12 @@ A link has one queue in each direction in which data packets cross it (with Rate
 two). ACKs that cross the link in this direction pass through the same queue. In a direction in
 which only ACKs cross the link, there is no queue. The link then delays ACKs by a constant time.
 
-In scenarios for ns-2 there is an exception: a direction with only ACKs has a queue if ACKs of two
-flows often arrive at the same time. One of the two then has to wait (``_ack_queues``).
+There is an exception if the links of the scenario behave as in ns-2: a direction with only ACKs has
+a queue if ACKs of two flows often arrive at the same time. One of the two then has to wait
+(``_ack_queues``).
 
-A flow whose delay has noise has a queue of its own before all others: that of its access link. No
-packet waits there for long, but each is delayed at random on the way from there to the next queue.
+A flow whose delay has noise has a queue of its own before all others: that of its access link. On
+the way from there to the next queue, packets get their random delay.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ Reno, NewReno and SACK use one set, Vegas another. The sets have the numbers 1, 
 ``Sender.rules`` is the number of the flow's set. For each rule, ``choice`` makes a compiled
 function that looks at this number and calls the rule of the right set.
 
-CUBIC and most laws of users have no such set, and the number 0. Their functions are called by their
-addresses in memory (``engines/outside.py``).
+Most laws of users have no such set, and the number 0. Their functions are called by their addresses
+in memory (``engines/outside.py``). CUBIC also has the number 0; ``bictcp.py`` moves its window.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Entry to the simulator ``rounds``: takes a scenario, returns trajectories and totals.
 
-If a round trip has few packets, each packet is an event of its own. If it has many packets, an
-event stands for several of them. The function ``resolution`` sets the limit. So the computing time
-for a round trip does not grow with the capacity beyond this limit.
+The simulator handles packets at a queue in events. The function ``resolution`` limits the number of
+events for each flow and queue in a round trip. If a round trip has fewer packets than this limit,
+each packet is an event of its own. Otherwise an event stands for several packets. So the computing
+time for a round trip is limited, too, however large the capacity is.
 """
 
 from __future__ import annotations

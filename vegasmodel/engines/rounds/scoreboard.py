@@ -1,8 +1,8 @@
-"""What a sender with SACK takes for lost, and what ns-2's CUBIC takes for in flight.
+"""Which packets a sender with SACK takes for lost, and how many ns-2's CUBIC takes for in flight.
 
-The sender keeps a list of holes, ranges of packets that the receiver misses (its scoreboard). Most
-functions are for ns-2's CUBIC, which counts lost packets by their places and clears this list at
-the end of a recovery.
+SACK tells the sender which packets have arrived. From this the sender keeps a list of holes: ranges
+of packets that the receiver misses. Most functions here are for ns-2's CUBIC. It clears its list at
+the end of a recovery, so it forgets which packets have arrived.
 """
 
 # mypy: disable-error-code="no-any-return"

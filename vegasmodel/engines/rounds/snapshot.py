@@ -1,14 +1,14 @@
 """Stores states of the simulator ``rounds`` and compares them, to find out whether a state returns.
 
-If two states are equal, everything that follows them is equal, too. A state leaves out what cannot
-affect the future, such as totals.
+If two states are equal, everything that follows them is equal, too, unless random numbers decide
+it. A state leaves out what cannot affect the future, such as totals.
 
 States of different times must be comparable. So a state contains sequence numbers relative to the
 flow's first unacknowledged packet, and times relative to the time of the state. Times are
 multiplied by the capacity of the first queue, in packets per second, and so become numbers of
-packets. If an event is older than ``AGO`` round trips, its exact time no longer matters. Its age is
-then replaced by ``AGO`` round trips. The states of ns-2's coarse retransmission timers are compared
-only if they matter (``Observer.apart``).
+packets. If an event is older than ``AGO`` round trips, its exact time is taken not to matter. Its
+age is then replaced by ``AGO`` round trips. The states of ns-2's coarse retransmission timers are
+compared only if they matter (``Observer.apart``).
 """
 
 from __future__ import annotations

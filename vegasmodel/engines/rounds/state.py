@@ -1,10 +1,13 @@
 """The state of the simulator ``rounds``: a record for each flow, queue, and group of packets.
 
-The records are stored in NumPy arrays. Counts are in packets, times are in seconds. The simulator
-treats a flow's sender as if it were at the flow's first queue. So the times in the flow's record
-are those at which packets reach this queue. The delay from the real sender to this queue is added
-to the delay of the ACKs. Each queue has its own clock, which is behind the clock of the simulation
-by ``Queue.shift`` seconds (``travel.py`` says why).
+The records are stored in NumPy arrays. Counts are in packets, times are in seconds.
+
+The simulator treats a flow's sender as if it were at the flow's first queue. The delay from the
+real sender to this queue is added to the delay of the ACKs. So the times in the flow's record are
+those at which packets reach this queue.
+
+Each queue has its own clock, which is behind the clock of the simulation by ``Queue.shift`` seconds
+(``travel.py`` says why).
 """
 
 from __future__ import annotations

@@ -1,11 +1,16 @@
-"""The timers after which a sender takes a packet for lost.
+"""The timers of a sender, which expire when ACKs do not come.
 
-BSD and ns-2 have a coarse timer, which counts clock ticks. They measure the RTT of one packet at a
-time. Linux measures the RTT with every ACK. If no more ACKs come, Linux first sends a probe
-(``tcp_schedule_loss_probe``). Only later does it take the whole window for lost.
+When the retransmission timer expires, the sender takes all packets in flight for lost. In BSD and
+ns-2 this timer counts coarse clock ticks, and the RTT of one packet at a time is measured. Linux
+measures the RTT with every ACK.
 
-The Vegas of ns-2 also has a fine timer. The sender looks at it only at certain ACKs: at each
-duplicate ACK, and at the first two ACKs of new data after a retransmission.
+Linux has two more timers, which usually expire earlier. After the first, the sender sends one more
+packet, the tail probe (``tcp_schedule_loss_probe``). After the second, the reordering timer, it
+takes the first missing packet for lost.
+
+The Vegas of ns-2 also compares the time since a packet was sent with a fine timeout. It does so
+only at certain ACKs: at each duplicate ACK, and at the first two ACKs of new data after a
+retransmission.
 """
 
 # mypy: disable-error-code="no-any-return"
