@@ -1,4 +1,4 @@
-"""Splits a flow's propagation delay over its path, and computes the size of its packets.
+"""Splits a flow's propagation delay over its path, and finds its TCP implementation.
 
 A data packet crosses an access link at the sender, the scenario's links on the flow's path, and an
 access link at the receiver. The ACK takes the same way back. So a round trip crosses access links
@@ -13,8 +13,8 @@ The field ``rtt`` of a flow is its round-trip time with empty queues. It consist
 The first two parts are known, so the last part is the rest of ``rtt``. Each of the four crossings
 gets a quarter of it.
 
-Some TCP implementations add headers to the packet. The field ``rtt`` does not include the time to
-transmit them.
+Some TCP implementations add headers to the packet (``work`` is its whole size). The field ``rtt``
+does not include the time to transmit them.
 """
 
 from __future__ import annotations

@@ -51,6 +51,36 @@ def test_what_has_no_branch_says_so() -> None:
     assert 0.49 < ending.parameter.max() < 0.51
 
 
+@pytest.mark.parametrize(("slope", "status"), [(0.9, Status.LEFT_RANGE), (1.1, Status.LOST)])
+def test_a_branch_turns_by_less_than_a_right_angle(slope: float, status: Status) -> None:
+    """The tangents of x = slope |p| on both sides of the corner enclose twice atan(slope)."""
+    branch = follow(
+        lambda x, p: x - slope * abs(p), [slope], -1.0, (-1.0, 1.0),
+        slopes=lambda _, p: np.array([[1.0, -math.copysign(slope, p)]]), scale=np.ones(2),
+    )  # fmt: skip
+    assert branch.status == status
+    assert branch.parameter[-1] == pytest.approx(0.0 if status == Status.LOST else 1.0, abs=0.06)
+
+
+def test_a_sharp_corner_without_given_derivatives_raises_no_error() -> None:
+    """Finite differences show a fold at this corner, but p does not turn back there."""
+    branch = follow(
+        lambda x, p: x - 5.0 * abs(p), [5.0], -1.0, (-1.0, 1.0), scale=np.ones(2),
+        step=0.0437, most=200,
+    )  # fmt: skip
+    assert branch.folds == ()
+    assert branch.parameter[-1] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_a_branch_ends_where_it_has_no_derivatives() -> None:
+    def slopes(x: Any, p: float) -> Any:
+        return np.array([[1.0, -1.0]]) if p < 0.5 else np.full((1, 2), np.nan)
+
+    branch = follow(lambda x, p: x - p, [0.0], 0.0, (0.0, 1.0), slopes=slopes)
+    assert branch.status == Status.LOST
+    assert branch.parameter[-1] == pytest.approx(0.5, abs=1e-6)
+
+
 @pytest.mark.parametrize(
     ("capacity", "rtt", "alpha", "decrease"),
     [(1080, 0.06, 3, 0.75), (250, 0.06, 2, 0.75), (1080, 0.06, 3, 0.5), (5000, 0.1, 6, 0.875)],

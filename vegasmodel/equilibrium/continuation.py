@@ -8,9 +8,9 @@ the tangent. So p may first rise and then fall.
 A fold is a point at which p turns back: the tangent's component along p changes its sign. Brent's
 method finds this point. It also finds a fold at a corner of the branch, where the tangent jumps
 because the derivatives of F jump. But if the tangent turns by more than a right angle at a corner,
-the curve beyond the corner does not reach the plane of any step. Then Newton's method finds no next
-point, and the result ends there with the status ``LOST``. The angle is measured after x and p have
-been divided by the argument ``scale``.
+the curve beyond the corner does not reach the plane of any step. Then Newton's method may find no
+next point, and the result ends there with the status ``LOST``. The angle is measured after x and p
+have been divided by the argument ``scale``.
 """
 
 from __future__ import annotations
@@ -116,14 +116,17 @@ def follow(
     length, status = step, Status.POINTS_USED_UP
     while len(points) < most:
         found = curve.onto(u + length * tangent, tangent)
-        if found is None or np.isnan(turned := curve.tangent(found, tangent)).any():
+        turned = None if found is None else curve.tangent(found, tangent)
+        turns = turned is not None and tangent[-1] * turned[-1] < 0.0
+        fold = curve.fold(u, tangent, length) if turns else None
+        if found is None or turned is None or np.isnan(turned).any() or (turns and fold is None):
             length *= 0.5
             if length < SHORTEST * step:
                 status = Status.LOST
                 break
             continue
-        if tangent[-1] * turned[-1] < 0.0:
-            folds.append(curve.fold(u, tangent, length))
+        if fold is not None:
+            folds.append(fold)
         u, tangent = found, turned
         points.append(u)
         tangents.append(tangent)
@@ -196,11 +199,12 @@ class _Curve:
         direction = np.linalg.svd(slopes)[2][-1]
         return np.asarray(math.copysign(1.0, direction @ along) * direction)
 
-    def fold(self, u: Floats, tangent: Floats, length: float) -> Fold:
+    def fold(self, u: Floats, tangent: Floats, length: float) -> Fold | None:
         """The fold within one step along the curve: there the parameter p is greatest or least.
 
         The step starts at the point ``u`` and goes the distance ``length`` in the direction
-        ``tangent``. At the fold p stops rising and begins to fall, or the other way round.
+        ``tangent``. At the fold p stops rising and begins to fall, or the other way round. The
+        result is None if the curve is not found everywhere within the step.
         """
         from scipy.optimize import brentq
 
@@ -209,11 +213,14 @@ class _Curve:
         def turning(distance: float) -> float:
             nonlocal best
             point = self.onto(u + distance * tangent, tangent)
-            if point is None:  # only by rounding, because the whole step succeeded
+            if point is None:
                 return math.nan
             best = point
             return float(self.tangent(point, tangent)[-1])
 
-        brentq(turning, 0.0, length, xtol=1e-15, rtol=1e-14, maxiter=200)
+        try:
+            brentq(turning, 0.0, length, xtol=1e-15, rtol=1e-14, maxiter=200)
+        except ValueError:  # NaN
+            return None
         v = best * self.unit
         return Fold(v[:-1], float(v[-1]), self.residual(best), bool(tangent[-1] > 0))

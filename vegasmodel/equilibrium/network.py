@@ -8,9 +8,9 @@ flow computes is alpha_i: r_i (q_i - x_i) = alpha_i. This is the optimality cond
 
 c is the vector of the links' capacities. The matrix A shows which flows cross which links. The
 queueing delays of the links are the prices (Lagrange multipliers) of this problem. The equilibrium
-exists, and its rates are unique, because the objective is strictly concave. The queueing delays are
-unique if the rows of A for the full links are linearly independent. Otherwise one of the possible
-sets is returned.
+exists, because the capacities bound all rates. Its rates are unique, because the objective is
+strictly concave. The queueing delays are unique if the rows of A for the full links are linearly
+independent. Otherwise ``solve`` returns one of the possible sets of queueing delays.
 
 The model has one threshold per flow. A flow with alpha < beta may keep any backlog between the two,
 so solve once with alpha and once with beta. In the model no buffer overflows and no ACK waits in a

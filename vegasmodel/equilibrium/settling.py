@@ -1,4 +1,4 @@
-"""How long windows take to reach their steady state.
+"""How long windows take to reach their steady state, and how long the queue may become meanwhile.
 
 Outside slow start a Vegas window moves by at most one packet per round trip. So a change of n
 packets takes at least n round trips. In slow start the window grows faster: it doubles in one round

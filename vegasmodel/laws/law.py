@@ -1,13 +1,14 @@
 """The class of a congestion control law, which moves the window and cuts it at a loss.
 
-A law has up to three functions:
+A law consists of constants and of up to three functions:
 
 - ``drift`` returns the growth of the window in packets per round trip.
 - ``cut`` returns the window after a loss.
 - ``remember`` is called at a loss and returns a number, which the law can read until the next loss.
 
 Each function takes one argument, a ``Source``, which holds the state of the sender. The simulators
-compile the functions with Numba, which knows arithmetic, ``math`` and functions of NumPy.
+compile the functions with Numba, which knows arithmetic, ``math`` and functions of NumPy. Laws of
+this package may have more functions, for the packet simulator ``rounds`` (``laws/packets.py``).
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """How throughputs of a closed form depend on a scenario's fields; how uncertain their ratios are.
 
-The slope d ln(throughput)/d(field) is a finite difference of the model's answers. It is computed
-with a step of the field's value, and again with half that step; the second result is returned. If
-the two differ clearly, the slope may jump near the scenario's value. ``smooth`` is then False.
+The slope d ln(throughput)/d(field) is a finite difference: the field's value is changed by small
+steps, and the model's answers are compared. The slope is computed with one size of the steps, and
+again with half this size. The second result is returned. If the two differ clearly, the slope may
+jump near the scenario's value, and ``smooth`` is False.
 
 Let the fields have independent errors with the standard deviations u_k. Then, to first order, the
 logarithm of the ratio of two groups' throughputs has the variance

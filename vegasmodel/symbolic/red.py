@@ -1,4 +1,7 @@
-"""Derives RED's drop probability in SymPy, and shows that a RED queue has only one equilibrium."""
+"""Derives RED's drop probability in SymPy, and how flows' rates fall with queue and loss.
+
+From the signs of these derivatives it follows that a RED queue has at most one equilibrium.
+"""
 
 from __future__ import annotations
 

@@ -192,9 +192,8 @@ def acknowledge(f: Sender, p: Parcel, packets: float, now: float, samples: float
 
     The packets of a group travel together. This function removes them from the group, and updates
     the RTT samples and the totals; the caller changes ``f.acked`` and the window. ``samples`` is
-    the number of RTT samples that these ACKs
-    give. It is 0 for example if the packets were sent more than once. Returns the time at which the
-    last of the ACKs arrives.
+    the number of RTT samples that these ACKs give. It is 0 for example if the packets were sent
+    more than once. Returns the time at which the last of the ACKs arrives.
     """
     part = 1.0 if packets == p.count else packets / p.count
     end = now + max(p.back - now, 0.0) * part

@@ -187,9 +187,8 @@ def records(scenario: Scenario, starts: Floats | None, seed: int) -> NDArray[Any
     """Make the records of all flows (``state.Sender``).
 
     Each short flow that arrives at random has a record of its own. A group in which none arrives
-    has one record, which never starts. ``starts`` [n_flows] replaces
-    the scenario's start times, in seconds. All random values depend on ``seed`` and on the
-    scenario's own seed.
+    has one record, which never starts. ``starts`` [n_flows] replaces the scenario's start times, in
+    seconds. All random values depend on ``seed`` and on the scenario's own seed.
     """
     found, places = [], []
     first: dict[tuple[int, float, float], NDArray[Any]] = {}  # of members that are alike

@@ -1,6 +1,6 @@
 """The main loop of the simulator ``rounds``: it handles the events of all flows in order of time.
 
-At most events packets of one flow reach a queue: one packet if a round trip has few packets,
+In most events, packets of one flow reach a queue: one packet if a round trip has few packets,
 otherwise several (``run.resolution``). Other events are the start of a flow, the end of its TCP
 handshake, and the expiry of a timer.
 

@@ -2,9 +2,9 @@
 
 ``grow`` handles ACKs of new data, ``end_round`` the end of a round trip, ``cut`` a loss (in ns-2's
 Vegas ``cut_overdue``), ``enter_cwr`` a congestion mark, and ``retransmission_timeout`` a timeout.
-These functions are the same for all laws of congestion control. By how much a window changes is
-said by each law's file in ``laws/``. TCP implementations differ in details. A flow's ``variant``
-selects the implementation, for example that of the Linux kernel (``linux``).
+These functions are the same for all laws of congestion control. Each law says in its file in
+``laws/`` by how much the window changes. TCP implementations differ in details. A flow's
+``variant`` selects the implementation, for example that of the Linux kernel (``linux``).
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -11,7 +11,7 @@
   segment it uses the times of the TCP handshake. If the capture has no handshake either, the flow's
   RTTs are unknown.
 - Only a capture at the sender shows what was sent, what was retransmitted and what is in flight.
-- A new SYN between the same two ports begins a new connection.
+- A new SYN between the same addresses and ports begins a new connection.
 """
 
 from __future__ import annotations

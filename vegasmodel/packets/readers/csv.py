@@ -1,7 +1,7 @@
 """Reads a CSV table of samples of senders, with one row per flow and sampling time.
 
 The columns have the names of the Linux kernel, but another program may have written them. The table
-counts as a kernel's only if it has the column ``KERNEL``.
+counts as a kernel's only if it has the column ca_state.
 
 The required columns are time (s), flow (its name), cwnd (packets), bytes_acked and snd_mss (bytes).
 Optional columns are:
