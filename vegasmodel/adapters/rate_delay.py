@@ -1,7 +1,7 @@
 """Evaluates the model of Rate-Delay services for a scenario.
 
 A link with these services has two queues. The flows of class R have high rates, the flows of class
-D have short queueing delays. The equations are (5) to (7) of the paper ``podlesny``.
+D have short queueing delays. The equations are (5) to (7) of Podlesny and Williamson.
 """
 
 from __future__ import annotations

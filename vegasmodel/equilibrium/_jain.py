@@ -7,7 +7,7 @@ its rate r_i is phi_i(g) times the backlog:
 
     l_i = a_i phi_i(g) <= r_i <= u_i = b_i phi_i(g)
 
-In the paper ``boutremans`` phi_i = 1/(Delta - x_i).
+In TCP Vegas as published phi_i = 1/(Delta - x_i).
 
 At a given gap, the sum of squares is least if the rates are as equal as their limits l_i and u_i
 allow. It is greatest if every rate except one is at a limit. So both the least and the greatest sum

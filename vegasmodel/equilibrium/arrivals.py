@@ -8,7 +8,7 @@ The model assumes that the earlier flows have reached their equilibrium when a f
 assumes that the flow's first packets cause no queue of their own. Units: packets, seconds, packets
 per second.
 
-Source: the paper ``boutremans``, 3.1.2, after Bonald 1998.
+Source: Boutremans and Le Boudec (2000), section 3.1.2, after Bonald (1998).
 """
 
 from __future__ import annotations

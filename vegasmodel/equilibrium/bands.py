@@ -23,7 +23,7 @@ The functions of this module return the least and the greatest value that a quan
 of equilibria. The quantities are the queueing delay, the rates, the ratio of two rates and the Jain
 index.
 
-Source: the paper ``boutremans``, 4.1, (10) and (11).
+Source: Boutremans and Le Boudec (2000), section 4.1, equations (10) and (11).
 """
 
 from __future__ import annotations

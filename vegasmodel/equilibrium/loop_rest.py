@@ -6,7 +6,7 @@ flow's window W grows by m packets per round trip until its backlog reaches the 
 multiplies W by ``decrease``; let kappa = 1 - decrease. At rest W is the smaller of two windows:
 
     W = (m/(kappa p))^(1/2)     growth and losses balance (Misra, Gong and Towsley, for m = 1)
-    W = e (T + s)/(s - x)       the backlog is e (equation (4) of the paper ``boutremans``)
+    W = e (T + s)/(s - x)       the backlog is e (Boutremans and Le Boudec 2000, (4))
 
 In Linux the second window is W = e (T + x)/(s - x), because Linux divides by baseRTT, and not by
 the RTT, when it computes the backlog. If s is at most x, only losses limit W. W is at least

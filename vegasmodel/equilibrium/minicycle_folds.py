@@ -1,10 +1,11 @@
 """Which steady cycles Vegas and Reno have at each buffer size, and at which sizes cycles vanish.
 
-Vegas and Reno share a drop-tail link with a buffer of B packets (the paper ``devendictis``). A
-cycle lasts from one overflow of the buffer to the next. At an overflow each source whose window
-still grows loses a packet. So there may be two steady cycles. In the first cycle, Vegas still grows
-at every overflow, and every overflow multiplies its window by a factor lambda below 1. In the
-second cycle, Vegas has stopped growing before every overflow, and loses nothing.
+Vegas and Reno share a drop-tail link with a buffer of B packets (the model of De Vendictis and
+Baiocchi 2002). A cycle lasts from one overflow of the buffer to the next. At an overflow each
+source whose window still grows loses a packet. So there may be two steady cycles. In the first
+cycle, Vegas still grows at every overflow, and every overflow multiplies its window by a factor
+lambda below 1. In the second cycle, Vegas has stopped growing before every overflow, and loses
+nothing.
 
 To connect the two cycles, suppose that a fraction p of the overflows cuts Vegas's window. Then an
 overflow multiplies this window by lambda^p on average (geometric mean). Let V(p) be the window that

@@ -1,4 +1,4 @@
-"""The equations (7) to (17) and appendix A of the paper `devendictis`, exactly as printed.
+"""The equations (7) to (17) and appendix A of De Vendictis and Baiocchi (2002), as printed.
 
 The paper models a Vegas source beside a Reno source (`minicycle` describes the model). Two of its
 equations are wrong. Comments mark them, and `docs/errata.md` has the derivations.

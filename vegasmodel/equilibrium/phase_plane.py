@@ -2,8 +2,8 @@
 
 Flow i has the window W_i, the propagation delay d_i and the over-estimate x_i of this delay. The
 link has the capacity c. The queueing delay Delta solves sum_i W_i/(d_i + Delta) = c; it is 0 if the
-windows do not fill the link. Each flow computes its backlog, the left side of equation (3) of the
-paper ``boutremans``:
+windows do not fill the link. Each flow computes its backlog, the left side of equation (3) of
+Boutremans and Le Boudec (2000):
 
     Diff_i = W_i - W_i (d_i + x_i)/(d_i + Delta)
 
@@ -11,7 +11,7 @@ In the variant ``linux`` the backlog is Diff_i times RTT/baseRTT, that is (d_i +
 The window grows if the backlog is below alpha, and shrinks if it is above beta. In between the
 window does not change. Units: packets, seconds, packets per second.
 
-Source: the paper ``boutremans``, (1), (3) and figure 6.
+Source: Boutremans and Le Boudec (2000), equations (1) and (3), figure 6.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Flow i has the propagation delay d_i, but its baseRTT is d_i + x_i. So the backlog that it computes
 is not the real one. In the steady state the computed backlog is alpha_i, and the rate of the flow
 is alpha_i/(Delta - x_i). (In Linux the rate has one more factor, see ``rates``.) Delta is the
-queueing delay, the same for all flows. It solves equation (6) of the paper ``boutremans``:
+queueing delay, the same for all flows. It solves equation (6) of Boutremans and Le Boudec (2000):
 
     sum_i alpha_i / (Delta - x_i) = c                                           (6)
 
@@ -13,7 +13,7 @@ from rounding errors than Delta.
 ``_secular_kernel.py`` contains the arithmetic. For NumPy input it runs as plain Python, or as
 compiled code if the input is large. For JAX input ``_secular_jax.py`` is used instead.
 
-Source: the paper ``boutremans``, (2) to (6).
+Source: Boutremans and Le Boudec (2000), equations (2) to (6).
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ The arguments alpha and x have the shape [..., n], and the capacity c has the sh
 with alpha = 0 is absent: its rate and all its derivatives are 0. If there is no steady state, the
 result is NaN.
 
-Source: the paper ``boutremans``, 3.1.3, (7) to (9).
+Source: Boutremans and Le Boudec (2000), section 3.1.3, equations (7) to (9).
 """
 
 from __future__ import annotations

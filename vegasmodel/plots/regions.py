@@ -1,6 +1,6 @@
 """Draws the plane of the windows of two Vegas flows: where each one grows, holds or shrinks.
 
-The figure is like figure 6 of the paper ``boutremans``.
+The figure is like figure 6 of Boutremans and Le Boudec (2000).
 """
 
 from __future__ import annotations

@@ -53,8 +53,8 @@ packet that reaches the queue moves v towards c s, by the fraction w of the diff
 RED's weight.
 
 Sources: for (D3) Jacobsson et al., "ACK-clocking dynamics", INFOCOM 2008; for (D4) equation (1) of
-the paper ``boutremans``; for RED and the mean effect of drops Misra, Gong and Towsley, SIGCOMM
-2000.
+Boutremans and Le Boudec (2000); for RED and the mean effect of drops Misra, Gong and Towsley,
+SIGCOMM 2000.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Simulates senders that share one link, with windows that change continuously.
 
 ``run`` integrates the differential equations in ``windows.py``, which have no feedback delay. Vegas
-follows equation (1) of the paper ``boutremans``. When Vegas's backlog reaches a threshold, the
-backlog may stay there, while the window changes with the queue. The window then slides. Outside
+follows equation (1) of Boutremans and Le Boudec (2000). When Vegas's backlog reaches a threshold,
+the backlog may stay there, while the window changes with the queue. The window then slides. Outside
 slow start a loss-based window grows by one packet per round trip, or by half a packet if ACKs are
 delayed. Losses occur when the queue fills the buffer.
 

@@ -1,8 +1,8 @@
 """Finds the steady state of senders that share one link: constant windows or a periodic motion.
 
 If the buffer overflows again and again, the windows move in cycles from one overflow to the next
-(figure 2 of the paper ``devendictis``). The return map takes the windows just after an overflow to
-the windows just after the next overflow. If the motion repeats only after k overflows, the map
+(De Vendictis and Baiocchi 2002, figure 2). The return map takes the windows just after an overflow
+to the windows just after the next overflow. If the motion repeats only after k overflows, the map
 takes the windows to those k overflows later. A fixed point of the map is a periodic motion. If the
 windows are slightly disturbed, the disturbance is multiplied in each period by certain factors, the
 Floquet multipliers. They are the eigenvalues of the map's derivative at the fixed point.

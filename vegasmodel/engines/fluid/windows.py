@@ -1,8 +1,8 @@
 """Differential equations for the windows of senders that share one link, without feedback delay.
 
 Flow i has the window W_i and the propagation delay T_i. The link has the capacity c and the
-queueing delay s. (The paper ``boutremans`` writes d_i for T_i and Delta for s.) ACKs clock the
-senders, so the queue follows the windows at once:
+queueing delay s. (Boutremans and Le Boudec (2000) write d_i for T_i and Delta for s.) ACKs clock
+the senders, so the queue follows the windows at once:
 
     sum_i W_i / (T_i + s) = c,   or s = 0 if this sum is below c at s = 0              (W1)
 
@@ -12,7 +12,7 @@ Outside slow start a window moves by m_i packets per round trip:
 
 Sgn_i is the set of values that m_i may have. For Reno m_i is always 1 (1/2 if the receiver delays
 ACKs). For Vegas m_i is 1 if the backlog is below alpha, -1 if it is above beta, and 0 in between
-(``boutremans`` (1)).
+(Boutremans and Le Boudec, equation (1)).
 
 If Vegas's backlog is exactly alpha, m_i may have any value from 0 to 1. If it is exactly beta, m_i
 may have any value from -1 to 0. (If alpha = beta, the values are those from -1 to 1.) The window
@@ -27,7 +27,7 @@ While all windows slide or rest, the solution is exact; otherwise its error fall
 ends whenever a window begins or ceases to grow, to shrink, to slide or to rest. So a later state is
 a smooth function of an earlier one, and ``cycle.py`` can differentiate it.
 
-Sources: ``boutremans`` 3.1, ``devendictis`` (5).
+Sources: Boutremans and Le Boudec (2000), section 3.1; De Vendictis and Baiocchi (2002), (5).
 """
 
 from __future__ import annotations

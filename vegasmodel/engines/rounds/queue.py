@@ -9,7 +9,7 @@ packets at the link (``stock.py``). The packet in transmission is included in bo
 buffer has room for ``Queue.buffer`` waiting packets, whatever their sizes. So if the buffer is
 full, ``Queue.buffer`` + 1 packets are at the link.
 
-A link with Rate-Delay services has two queues, for the classes R and D (the paper ``podlesny``).
+A link with Rate-Delay services has two queues, for the classes R and D (Podlesny and Williamson).
 Each class is guaranteed its share of the capacity. It may also use what the other class leaves
 over. So the time at which a packet leaves depends on packets of the other class that arrive later.
 The simulator assumes that they arrive at the mean rate of the recent past (``Queue.recent``).
