@@ -38,7 +38,7 @@ CYCLES = 10  # least number in an average, so that an unfinished cycle hardly ch
 def answer(scenario: Scenario) -> Prediction:
     """The throughputs in the steady cycle of the mini-cycle model.
 
-    With ``variant = "paper"`` the model keeps hypothesis 5 of the paper ``devendictis``: both
+    With ``variant = "paper"`` the model keeps hypothesis 5 of De Vendictis and Baiocchi: both
     sources lose packets when the buffer overflows. With the other variants a source loses packets
     only if its window grows at that moment. Reno's window always grows; Vegas's grows only while
     its backlog is below its threshold.
@@ -202,7 +202,7 @@ def _hypotheses(
 ) -> list[Assumption]:
     """The assumptions of the mini-cycle model.
 
-    Among them are hypotheses 1 to 5 of the paper ``devendictis`` (section 3). Others are, for
+    Among them are hypotheses 1 to 5 of De Vendictis and Baiocchi (section 3). Others are, for
     example, that each law has one source, and that the run is long enough.
     """
     link = scenario.links[0]

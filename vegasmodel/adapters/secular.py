@@ -40,7 +40,7 @@ def _failure(status: int) -> str:
 
 
 def equilibrium(scenario: Scenario) -> Prediction:
-    """The rates of Vegas flows in equilibrium, by equations (3) to (6) of the paper ``boutremans``.
+    """The rates of Vegas flows in equilibrium, by equations (3) to (6) of Boutremans and Le Boudec.
 
     A flow's over-estimate of its baseRTT is given in the scenario, or is the queueing delay that
     the flow finds when it starts. Each flow's backlog is the middle of its dead zone
@@ -193,7 +193,7 @@ def _quasi_static(
 def arrivals_bonald(scenario: Scenario) -> Prediction:
     """The rates of flows that arrive one after another, by Bonald's closed form.
 
-    Section 3.1.2 of the paper ``boutremans`` prints this form. The rates that it gives need not add
+    Section 3.1.2 of Boutremans and Le Boudec prints this form. The rates that it gives need not add
     up to the capacity.
     """
     name = "arrivals-bonald"

@@ -73,7 +73,7 @@ def arrive(
     Set it to 0 if all flows know their propagation delays.
 
     Without ``beta`` every flow keeps alpha packets queued. Then the rates of the first i flows must
-    add up to the capacity, which determines Delta_i (equation (6) of the paper ``boutremans``).
+    add up to the capacity, which determines Delta_i (equation (6) of Boutremans and Le Boudec).
 
     With ``beta`` each flow keeps its window while its backlog is between two edges, near alpha and
     beta. Then there are many equilibria, and the order of arrival selects one of them:
@@ -206,7 +206,7 @@ def _join(
 def bonald(n: int, alpha: float, capacity: float) -> tuple[Floats, Floats]:
     """Bonald's closed form for n flows that arrive one after another.
 
-    The paper ``boutremans`` prints it in section 3.1.2. Let c be the capacity, alpha the threshold
+    Boutremans and Le Boudec print it in section 3.1.2. Let c be the capacity, alpha the threshold
     of each flow, and S_i = 1 + 1/2 + ... + 1/i. Then flow i over-estimates baseRTT by x_i and has
     the rate r_i:
 

@@ -268,7 +268,7 @@ class Band:
         """The backlog that each flow computes at the given rates (pkt/s), in packets [n].
 
         It is r_i/phi_i(delay), where ``delay`` is the queueing delay in s. phi_i is the rate of
-        flow i per packet of backlog, as in equation (11) of the paper ``boutremans``.
+        flow i per packet of backlog, as in equation (11) of Boutremans and Le Boudec.
         """
         y = delay - self.x
         bend = 1.0 + y / (self.rtt + self.x) if find(self.variant).backlog_over_base else 1.0
@@ -310,7 +310,7 @@ class Band:
         equilibria.
 
         The method tries combinations of whole windows. The least and the greatest queueing delay of
-        all equilibria give bounds for each window, by equation (10) of the paper ``boutremans``. A
+        all equilibria give bounds for each window, by equation (10) of Boutremans and Le Boudec. A
         window is also at least one packet, in ns-2 and Linux two packets. The windows W_i determine
         the queueing delay Delta: the rates W_i/(rtt_i + Delta) must add up to the capacity. A
         combination is an equilibrium if then Delta is not negative and all backlogs lie between
@@ -352,7 +352,7 @@ class Band:
     def _window(self, edge: Floats, delay: float) -> Floats:
         """The window r (rtt + Delta) of a flow with the backlog ``edge``, both in packets.
 
-        This is equation (10) of the paper ``boutremans``. r is the flow's rate, and Delta is the
+        This is equation (10) of Boutremans and Le Boudec. r is the flow's rate, and Delta is the
         queueing delay ``delay``. The window is infinite if Delta is not above the over-estimate.
         """
         y = delay - self.x

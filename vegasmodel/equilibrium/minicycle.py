@@ -167,7 +167,7 @@ def solve(
 
     ``losers`` says who loses packets when the buffer overflows.
 
-    - "both": every source loses a packet. This is hypothesis 5 of the paper `devendictis`.
+    - "both": every source loses a packet. This is hypothesis 5 of De Vendictis and Baiocchi.
     - "reno": only Reno loses. Vegas's window is never cut, so ``decrease`` has no effect.
     - "growing": every source loses whose window still grows. In a small buffer these are Vegas and
       Reno, in a large one Reno alone. The throughputs jump at the limit between the two. For some
@@ -401,9 +401,9 @@ def threshold(
         (mu T + B + 1)/(3 - 2 lambda) = alpha (mu T + B)/B.
 
     mu T is the bandwidth-delay product, and lambda the factor of Vegas's window at a loss. The left
-    side is Vegas's window at the overflow if it grows until then (appendix A of the paper
-    ``devendictis``). The right side is its window at the backlog alpha with a full buffer. The
-    paper's approximation of B_th is alpha (3 - 2 lambda).
+    side is Vegas's window at the overflow if it grows until then (appendix A of De Vendictis and
+    Baiocchi). The right side is its window at the backlog alpha with a full buffer. The paper's
+    approximation of B_th is alpha (3 - 2 lambda).
     """
     C, T, _, A, _, cut, *_ = _inputs(capacity, rtt, 0.0, alpha, None, decrease)
     k = A * (3 - 2 * cut)
@@ -447,7 +447,7 @@ def hypotheses(
     n_vegas: int = 1,
     n_reno: int = 1,
 ) -> tuple[tuple[str, bool, str], ...]:
-    """Which hypotheses of ``devendictis`` hold, each as (name, holds, detail).
+    """Which hypotheses of De Vendictis and Baiocchi hold, each as (name, holds, detail).
 
     The paper's hypotheses 1 to 5 are:
 

@@ -48,9 +48,9 @@ PHASES = ("fill", "grow", "hold", "lag", "follow", "overflow")
 class Edge:
     """The sum V of the Vegas windows as a function of the queue q, at a given backlog per flow.
 
-    It is V = ``shift`` + ``pull``/q with two constants, by equation (7) of the paper
-    ``devendictis``. Vegas keeps its window while its backlog is between a lower and an upper limit.
-    There is one ``Edge`` for each of the two limits.
+    It is V = ``shift`` + ``pull``/q with two constants, by equation (7) of De Vendictis and
+    Baiocchi. Vegas keeps its window while its backlog is between a lower and an upper limit. There
+    is one ``Edge`` for each of the two limits.
     """
 
     shift: Floats
@@ -138,7 +138,7 @@ def positive_root(p: Floats, r: Floats, c: Floats) -> Floats:
 def loss_limited_window(M: Floats, B: Floats, cut: Floats, n_V: Floats, n_R: Floats) -> Floats:
     """The sum V of the Vegas windows at the loss, if Vegas and Reno both grow up to it.
 
-    This is W_V(N) of appendix A of the paper ``devendictis``; N is the number of mini-cycles (round
+    This is W_V(N) of appendix A of De Vendictis and Baiocchi; N is the number of mini-cycles (round
     trips) in a cycle. A loss multiplies V by lambda and halves the sum R of the Reno windows. Then
     each window grows by one packet per mini-cycle. With n_V Vegas and n_R Reno sources,
 
@@ -157,7 +157,7 @@ def still_grows(
 ) -> npt.NDArray[np.bool_]:
     """Whether Vegas's backlog is still below its lower limit when the buffer overflows.
 
-    Then its window is that of appendix A of the paper ``devendictis``. Vegas sees the queue as it
+    Then its window is that of appendix A of De Vendictis and Baiocchi. Vegas sees the queue as it
     was ``response`` round trips ago. Since then the queue has grown by n_V + n_R packets per round
     trip, one for each source.
     """
@@ -190,7 +190,7 @@ def held_window(path: Path) -> Floats:
 def final_windows(path: Path) -> tuple[Floats, Floats]:
     """The least and the greatest sum V of the Vegas windows at the loss; mostly they are equal.
 
-    V is W_V(N) in the paper ``devendictis``. There are three cases:
+    V is W_V(N) in De Vendictis and Baiocchi. There are three cases:
 
     - Vegas grows up to the loss. V is then given by appendix A of the paper.
     - Vegas's backlog reaches its upper limit. V is then given by equation (7) for a full buffer, or
@@ -367,9 +367,9 @@ def _filling(M: Floats, B: Floats, course: Course) -> tuple[Floats, Floats, Floa
 def _following(path: Path, q: Floats, p: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     """Length and integrals of phase 3, in which the queue grows from ``q`` to ``p`` packets.
 
-    In this phase Vegas's backlog stays at its upper limit. By equation (17) of the paper
-    ``devendictis``, the Vegas windows add up to V = h + X/q. ``path.upper`` gives the constants
-    h (``shift``) and X (``pull``). The Reno windows add up to R = mu T + q - V, where mu T is the
+    In this phase Vegas's backlog stays at its upper limit. By equation (17) of De Vendictis and
+    Baiocchi, the Vegas windows add up to V = h + X/q. ``path.upper`` gives the constants h
+    (``shift``) and X (``pull``). The Reno windows add up to R = mu T + q - V, where mu T is the
     bandwidth-delay product.
 
     R grows by n_R packets in each mini-cycle (round trip) i. So di = dR/n_R = (1 + X/q^2) dq/n_R,

@@ -23,7 +23,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 def throughput(
     mu: Floats, T: Floats, B: Floats, alpha: Floats, lam: Floats
 ) -> tuple[Floats, Floats]:
-    """The throughputs Lambda_Vegas and Lambda_Reno as the paper ``devendictis`` prints them, pkt/s.
+    """The throughputs Lambda_Vegas and Lambda_Reno as De Vendictis and Baiocchi print them, pkt/s.
 
     mu is the capacity in pkt/s, T the round trip without queues in s; the buffer B and alpha are in
     packets, and ``lam`` is lambda, the factor of Vegas's window at a loss. If B is below B_th, the
@@ -48,7 +48,7 @@ def equilibrium(
     """The cycle for a buffer above B_th, by the printed equations: Vegas reaches its equilibrium.
 
     Returns P_Vegas and P_Reno, the packets that each flow sends in a cycle, and Delta, the duration
-    of the cycle in seconds. The equations are those of the paper ``devendictis``.
+    of the cycle in seconds. The equations are those of De Vendictis and Baiocchi.
     """
     M = mu * T
     # (7) at q = B
@@ -82,7 +82,7 @@ def equilibrium(
 def vegas_window(W_R: Floats, M: Floats, alpha: Floats) -> Floats:
     """Vegas's window at rest if Reno's window is ``W_R`` packets.
 
-    This is equation (17) of the paper ``devendictis``. M is the bandwidth-delay product mu T in
+    This is equation (17) of De Vendictis and Baiocchi. M is the bandwidth-delay product mu T in
     packets.
     """
     C = W_R - alpha - M
@@ -94,7 +94,7 @@ def phase_3_sum(W_R: Floats, steps: Floats, M: Floats, alpha: Floats) -> Floats:
     """C_V, the packets that Vegas sends in phase 3 of a cycle: the sum of its windows.
 
     The sum is over the mini-cycles (round trips) i of the phase, with the windows W_V of equation
-    (17) of the paper ``devendictis``. The number of mini-cycles, ``steps``, need not be whole. So
+    (17) of De Vendictis and Baiocchi. The number of mini-cycles, ``steps``, need not be whole. So
     the formula of Euler and Maclaurin replaces the sum by three terms:
 
     - the integral of W_V over i,
@@ -121,7 +121,7 @@ def appendix_a(mu: Floats, T: Floats, B: Floats, lam: Floats) -> tuple[Floats, F
     """The cycle for a buffer below B_th, by the printed equations: Vegas grows until the loss.
 
     Returns P_Vegas and P_Reno, the packets that each flow sends in a cycle, and Delta, the duration
-    of the cycle in seconds. The equations are those of appendix A of the paper ``devendictis``.
+    of the cycle in seconds. The equations are those of appendix A of De Vendictis and Baiocchi.
     """
     M = mu * T
     N = (M + B + 1) * (1 - lam) / (3 - 2 * lam) + 1

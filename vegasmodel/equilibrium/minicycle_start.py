@@ -34,7 +34,7 @@ LONGEST = 2000  # mini-cycles; Reno's doubling overflows any buffer within 1024 
 def edge(backlog: Floats, variant: Variant, n_V: Floats, M: Floats) -> Edge:
     """The sum of the Vegas windows as a function of the queue, at the same ``backlog`` per flow.
 
-    This is equation (7) of the paper ``devendictis``. The backlog is in packets, computed by the
+    This is equation (7) of De Vendictis and Baiocchi. The backlog is in packets, computed by the
     formula of ``variant``. n_V is the number of Vegas flows and M the bandwidth-delay product in
     packets.
     """

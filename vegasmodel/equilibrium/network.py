@@ -145,7 +145,7 @@ def certificate(
 def parking_lot(links: int, long: int = 1, cross: int = 1) -> Floats:
     """The routing matrix of ``long`` flows over all ``links``, then ``cross`` flows on each link.
 
-    It has one row per link and one column per flow. The paper ``podlesny`` uses this parking-lot
+    It has one row per link and one column per flow. Podlesny and Williamson use this parking-lot
     topology in section IV-H, with 5 links, 20 long flows and 20 cross flows on each link, all
     Vegas.
     """

@@ -70,7 +70,7 @@ def drift(
     """Whether Vegas makes each window grow (1), hold (0) or shrink (-1).
 
     A window grows if its flow's backlog is below ``lower`` packets, and shrinks if it is above
-    ``upper`` packets (equation (1) of the paper ``boutremans``). ``stacks.dead_zone`` computes
+    ``upper`` packets (equation (1) of Boutremans and Le Boudec). ``stacks.dead_zone`` computes
     these two limits from alpha and beta. The other arguments are those of ``reckoned``.
     """
     diff, _ = reckoned(windows, over_estimate, capacity, rtt, variant)

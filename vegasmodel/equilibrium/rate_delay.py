@@ -44,7 +44,7 @@ def service_rates(
 ) -> tuple[Floats, Floats]:
     """Service rates ``(S_R, S_D)`` of the classes R and D of a Rate-Delay link, pkt/s.
 
-    These are equations (6) and (7) of the paper ``podlesny``. The link has a queue for loss-based
+    These are equations (6) and (7) of Podlesny and Williamson. The link has a queue for loss-based
     flows (class R) and one for Vegas flows (class D). ``n_rate`` and ``n_delay`` are the numbers of
     active flows in R and D. A router estimates them, so they need not be whole. ``k`` is the target
     ratio of an R flow's rate to a D flow's.
@@ -70,7 +70,7 @@ def service_rates(
 def volume_ratio(n_rate: ArrayLike, n_delay: ArrayLike, k: ArrayLike = 1.0) -> Floats:
     """Traffic of class D over that of class R, ``lambda = n_D / (k n_R)``.
 
-    This is equation (5) of the paper ``podlesny``. n_D and n_R are the numbers of flows in the two
+    This is equation (5) of Podlesny and Williamson. n_D and n_R are the numbers of flows in the two
     classes, and k is the target ratio of an R flow's rate to a D flow's. The result is infinite if
     only class R has no flows, and NaN if neither class has any. Raises ``FieldError`` as
     ``service_rates``.
@@ -106,7 +106,7 @@ def served(
 ) -> tuple[Floats, Floats]:
     """The rates of classes R and D, pkt/s, if each class may also use what the other leaves idle.
 
-    This is the scheduler of figure 2 of the paper ``podlesny``. It guarantees the service rate S_R
+    This is the scheduler of figure 2 of Podlesny and Williamson. It guarantees the service rate S_R
     to class R and S_D to class D. ``demand_rate`` and ``demand_delay`` are the most that the flows
     of R and D can send, in pkt/s; they may be infinite.
     """
@@ -123,7 +123,7 @@ def served(
 def relative_fairness(
     total_delay: ArrayLike, n_delay: ArrayLike, total_rate: ArrayLike, n_rate: ArrayLike
 ) -> Floats:
-    """Mean rate of a Vegas flow over that of a NewReno flow, as in ``podlesny`` section IV.
+    """Mean rate of a Vegas flow over a NewReno flow's, as in section IV of Podlesny and Williamson.
 
     It is ``(total_delay / n_delay) / (total_rate / n_rate)``. ``total_delay`` is what all Vegas
     flows get together, and ``total_rate`` what all NewReno flows get. Both are rates, or both are
@@ -146,7 +146,7 @@ def split_buffer(buffer: ArrayLike, delay_buffer: ArrayLike = 0.1) -> tuple[Floa
     """The buffers ``(B_R, B_D)`` of the classes R and D, if they share the link's buffer.
 
     The buffer is rounded down to whole packets. Class D gets the fraction ``delay_buffer`` of it,
-    rounded, and class R the rest. (In section III of the paper ``podlesny`` the fraction is 0.1.)
+    rounded, and class R the rest. (In section III of Podlesny and Williamson the fraction is 0.1.)
     If the buffer is infinite, so are both parts; a part whose fraction is 0 is 0. Raises
     ``FieldError`` for a negative buffer or a fraction outside [0, 1].
     """
@@ -159,7 +159,7 @@ def delay_bound(B_D: ArrayLike, S_D: ArrayLike) -> Floats:
     """Longest queueing delay of a packet of class D, ``d = B_D / S_D`` seconds.
 
     Class D holds the Vegas flows. B_D is its buffer in packets and S_D its service rate in pkt/s
-    (section II-C of the paper ``podlesny``). The delay is infinite if S_D is 0.
+    (section II-C of Podlesny and Williamson). The delay is infinite if S_D is 0.
 
     The bound holds exactly if packets are infinitely small. With real packets the delay may be
     longer, by at most one packet time of class R plus one of class D.

@@ -170,7 +170,7 @@ def empty_tally(n: int) -> Tally:
 def limits(scenario: Scenario, packets: bool) -> tuple[float, float]:
     """Capacity in pkt/s, and the queueing delay in seconds at which the buffer overflows.
 
-    In section 3 of the paper ``devendictis`` a packet is lost when the windows of Vegas and Reno
+    In section 3 of De Vendictis and Baiocchi a packet is lost when the windows of Vegas and Reno
     add up to mu T + B + 1.  Here mu T is the bandwidth-delay product and B the buffer in packets.
     So the buffer overflows at a queue of B + 1 packets.
 
@@ -223,8 +223,8 @@ def run(
     - ``sample`` is the time in seconds between two samples of the curves (default: a thousandth of
       the duration).  If it is infinite, the curves are empty.
     - ``losers`` selects which flows lose packets when the buffer overflows: ``growing``, those
-      whose windows grow at that moment; ``all``, every flow (hypothesis 5 of the paper
-      ``devendictis``); or ``loss-based``, the loss-based ones among those that grow.
+      whose windows grow at that moment; ``all``, every flow (hypothesis 5 of De Vendictis and
+      Baiocchi); or ``loss-based``, the loss-based ones among those that grow.
     - ``packets`` takes into account that windows are whole packets.  The fast recovery of a
       loss-based flow then takes one propagation RTT, and the buffer overflows at a queue that is
       half a packet shorter (``limits``).  By default it is on if a flow's variant is ns2 or linux.

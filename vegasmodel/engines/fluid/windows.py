@@ -50,8 +50,8 @@ def threshold(e: float, rtt: float, over: float, s: float, over_base: bool) -> t
     T (``rtt``) is the propagation delay, s the queueing delay, and x (``over``) the flow's
     over-estimate of T. So the RTT is T + s, and Vegas's baseRTT is T + x.
 
-    The backlog is W (RTT - baseRTT)/RTT, so W = e (T + s)/(s - x) (``boutremans`` (4)). Linux
-    divides by baseRTT instead (``over_base``), so there W = e (T + x)/(s - x).
+    The backlog is W (RTT - baseRTT)/RTT, so W = e (T + s)/(s - x), equation (4) of Boutremans and
+    Le Boudec. Linux divides by baseRTT instead (``over_base``), so there W = e (T + x)/(s - x).
     """
     gap = s - over
     if gap <= 0.0 or e == np.inf:

@@ -226,7 +226,7 @@ def _note_arrivals(link: Queue, now: float) -> None:
 def share_capacity(links: Table[Queue], k: int) -> None:
     """Set the guaranteed shares of the classes of a Rate-Delay link: S_R : S_D = k n_R : n_D.
 
-    This is equation (5) of the paper ``podlesny``. S_R and S_D are the shares of the capacity that
+    This is equation (5) of Podlesny and Williamson. S_R and S_D are the shares of the capacity that
     the classes R and D are guaranteed, n_R and n_D are their numbers of active flows, and k is the
     target ratio of the rates of an R flow and a D flow. If a class has no active flow, the shares
     stay as they are; the other class may then use the whole capacity.
