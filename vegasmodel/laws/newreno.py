@@ -7,7 +7,7 @@ from vegasmodel.laws.law import Law, Source
 from vegasmodel.laws.reno import ONE_A_WINDOW
 
 
-# devendictis (4): dW/dt = 1/RTT, W -> W/2 at a loss (Jacobson 1988)
+# dW/dt = 1/RTT, and W -> W/2 at a loss (Jacobson 1988; De Vendictis and Baiocchi, equation (4))
 def drift(_: Source) -> float:
     """Growth of the window in congestion avoidance: one packet per round trip."""
     return 1.0

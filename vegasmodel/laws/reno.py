@@ -10,7 +10,7 @@ from vegasmodel.laws.packets import SLACK, PacketRules, Round, Window, cwnd_pack
 DIVISIONS = 8.0  # greatest number of ACKs that are added one by one; for more, a formula is faster
 
 
-# devendictis (4): dW/dt = 1/RTT, W -> W/2 at a loss (Jacobson 1988)
+# dW/dt = 1/RTT, and W -> W/2 at a loss (Jacobson 1988; De Vendictis and Baiocchi, equation (4))
 def drift(_: Source) -> float:
     """Growth of the window in congestion avoidance: one packet per round trip."""
     return 1.0

@@ -18,7 +18,7 @@ from vegasmodel.laws.packets import (
 SUMMED_SINGLY = 32.0  # greatest number of ACKs whose increments are added one by one
 
 
-# Vegas's rule for its window W (equation (1) of the paper boutremans): W grows by one packet per
+# Vegas's rule for its window W (Boutremans and Le Boudec, equation (1)): W grows by one packet per
 # RTT while Diff < alpha, and shrinks by one packet per RTT while Diff > beta. Otherwise W does not
 # change. Diff is Vegas's estimate of its backlog, the number of its own packets in the queue:
 # Diff = W (RTT - baseRTT)/RTT. Linux divides by baseRTT, not by RTT.

@@ -344,8 +344,8 @@ def run(
     ``seed`` together determine all random numbers.
 
     With ``synchronised``, if one flow loses a packet, each other flow that is not in recovery loses
-    one, too. De Vendictis and Baiocchi assume this. Without it, a loss of one flow causes no loss of
-    another.
+    one, too. De Vendictis and Baiocchi assume this. Without it, a loss of one flow causes no loss
+    of another.
 
     In the totals, a group of short flows that arrive at random counts as one flow. Raises
     ``ValueError`` for ``parts`` below 1, for unknown mechanisms, and for synchronised losses if
