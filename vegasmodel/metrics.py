@@ -1,4 +1,4 @@
-"""Measures of results: Jain's fairness index, ratios of throughputs, and errors of predictions."""
+"""Measures of results: fairness, ratios of throughputs, errors of predictions and of means."""
 
 from __future__ import annotations
 
