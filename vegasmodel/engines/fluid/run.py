@@ -33,7 +33,7 @@ from vegasmodel.status import Status
 
 __all__ = ["run", "unsupported"]
 
-STEP = 0.5  # over the shortest round trip, where windows decide once in it
+STEP = 0.5
 CONTINUOUS_STEP = 1.0 / 64.0  # the same where they decide at every instant
 _BUILT_IN = tuple(known.name for known in BUILT_IN)
 _RECOVERIES: tuple[str, ...] = get_args(Recovery)
@@ -346,7 +346,10 @@ def senders(scenario: Scenario) -> np.ndarray:
     from vegasmodel.engines.fluid.sampled.records import FLOW
 
     flows = np.zeros(len(scenario.members), FLOW)
-    flows["in_train"] = len({member.rtt for member in scenario.members}) == 1
+    together = len({member.rtt for member in scenario.members}) == 1
+    # if the buffer is infinite, steps are too long to tell the queue in a part of a round trip
+    finite = math.isfinite(scenario.links[0].buffer)
+    flows["in_train"] = together
     rows = [_group(scenario, group) for group in scenario.flows]
     for i, member in enumerate(scenario.members):
         for name, value in rows[member.group].items():
@@ -354,4 +357,6 @@ def senders(scenario: Scenario) -> np.ndarray:
         fixed = member.flow.over_estimate
         flows[i]["over_estimate"] = math.inf if isinstance(fixed, str) else fixed
         flows[i]["rtt"], flows[i]["start"], flows[i]["stop"] = member.rtt, member.start, member.stop
+    decides = flows["once_a_round"] & ~flows["whole_window"]
+    flows["samples_train"] = decides & (together and finite and not papers_only(scenario))
     return flows

@@ -225,7 +225,47 @@ def arrival(flow: Sender, now: LinkState, link: Bottleneck) -> float:
 
 
 @rare
-def loser(flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck) -> int:
+def follower(
+    flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck
+) -> tuple[int, float]:
+    """The flow that loses a packet if all RTTs are equal.
+
+    The buffer is full, and one ACK to flow ``grew`` has released two packets. If senders do not
+    wait, each packet arrives in the same part of a transmission (``arrival``), so that between two
+    departures one packet arrives. Then the second of the two packets is lost.
+
+    A random wait can delay a packet until after the next departure. Its probability is ``late``.
+    If the first of the two packets is late, the queue has room for the second one, which follows
+    at once. Then the queue is full, and the next packet that is not late is lost. The number of
+    packets before it has a geometric distribution. First come the packets of ``grew`` that are
+    still behind in its train, and then the other flows' trains in their order.
+    """
+    if link.max_wait == 0.0:
+        return grew, 0.0
+    flow = flows[grew]
+    late = (flow.rtt * link.capacity % 1.0 + link.max_wait - 1.0) / link.max_wait
+    if late <= 0.0:
+        return grew, 0.0
+    passed, total = np.floor(np.log(1.0 - draw(now)) / np.log(late)), 0.0
+    behind = max(flow.spare_acks, 0.0)
+    if not (flow.grows_by_acks or flow.once_a_round):  # the place of its growth is unknown
+        behind = flow.in_flight * draw(now)
+    if passed <= behind:
+        return grew, passed / link.capacity
+    for i in range(flows.shape[0]):
+        total += flows[i].in_flight if flows[i].active else 0.0
+    which, least = grew, np.inf
+    for i in range(flows.shape[0]):
+        flow = flows[i]
+        if flow.active and i != grew and flow.in_flight > 0.0:
+            place = (flow.round_part * total + passed) % total - flow.in_flight  # < 0: in its train
+            if place < least:
+                which, least = i, place
+    return which, passed / link.capacity
+
+
+@rare
+def loser(flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck) -> tuple[int, float]:
     """The flow that loses a packet because flow ``grew`` has sent one too many for a full buffer.
 
     Each departure from the queue makes room for one packet. If two packets arrive between two
@@ -236,9 +276,8 @@ def loser(flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck) -> 
       lost.
 
     If RTTs differ, a random draw decides between the two cases. If all RTTs are equal, packets
-    released by different ACKs arrive one transmission time apart. Then only the first case is
-    possible, unless the senders' random waits are longer than a transmission time. With such waits
-    the loser is drawn at random, in proportion to the flows' rates.
+    released by different ACKs arrive about one transmission time apart. The function ``follower``
+    then decides.
     """
     alike, growth = True, 0.0
     for i in range(flows.shape[0]):
@@ -247,17 +286,76 @@ def loser(flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck) -> 
             alike = alike and flow.rtt == flows[grew].rtt
             growth += max(flow.growth, 0.0)
     if alike:
-        # waits of more than a transmission change their order
-        return victim(flows, now) if link.max_wait > 1.0 else grew
+        return follower(flows, grew, now, link)
     meetings = 0.5 * link.capacity  # of two packets, a second
     for _ in range(TRIES):
         if draw(now) * (meetings + growth) >= meetings:
-            return grew
+            return grew, 0.0
         i, j = victim(flows, now), victim(flows, now)
         a, b = arrival(flows[i], now, link), arrival(flows[j], now, link)
         if flows[i].rtt != flows[j].rtt or np.floor(a) != np.floor(b):
-            return i if a % 1.0 > b % 1.0 else j
-    return grew
+            return (i if a % 1.0 > b % 1.0 else j), 0.0
+    return grew, 0.0
+
+
+@rare
+def drop_last(flows: Table[Sender], now: LinkState, link: Bottleneck) -> None:
+    """Drop the additional packets for which there is no room, beginning with the last one."""
+    s_max = link.room / link.capacity
+    while excess_rate(flows, s_max, link.capacity) > RATE_ERROR * link.capacity:
+        which = last_to_grow(flows, now)
+        if which < 0:
+            return
+        flow = flows[which]
+        ago = min(grown_ago(flow, flow.cwnd - flow.in_flight + flow.extra_lost), now.step)
+        flow.extra -= 1.0
+        flow.extra_lost += 1.0
+        loses, later = loser(flows, which, now, link)
+        lose(flows[loses], now, 1.0, ago - later)
+
+
+@jit
+def next_ago(flow: Sender) -> float:
+    """Seconds from the first additional packet not yet handled to the end of the step."""
+    return grown_ago(flow, flow.cwnd - flow.in_flight + flow.extra_lost + flow.extra - 1.0)
+
+
+@rare
+def drop_in_order(flows: Table[Sender], now: LinkState, link: Bottleneck, over: float) -> None:
+    """Drop packets in a step in which Vegas reduces its window, in the order of events.
+
+    A window that falls leaves a place in the queue, which the next additional packet takes. So it
+    matters which of them comes first. ``over`` is the rate in excess of the capacity, if the buffer
+    were full, before the additional packets of this step and before the windows fall.
+    """
+    s_max = link.room / link.capacity
+    while True:
+        first, which, like, falls = -1.0, -1, 1.0, False
+        for i in range(flows.shape[0]):
+            flow = flows[i]
+            if flow.active and flow.extra > WINDOW_ERROR:
+                ago = next_ago(flow)
+                if ago > first + WINDOW_ERROR * first or which < 0:
+                    first, which, like, falls = ago, i, 1.0, False
+                elif ago >= first - WINDOW_ERROR * first and not falls:
+                    like += 1.0
+                    which = i if draw(now) * like < 1.0 else which
+            if flow.active and flow.freed > 0.0 and flow.freed_ago > first:
+                first, which, like, falls = flow.freed_ago, i, 1.0, True
+        if which < 0:
+            return
+        flow = flows[which]
+        if falls:
+            over -= flow.freed / (flow.rtt + s_max)
+            flow.freed = 0.0
+            continue
+        sent = min(flow.extra, 1.0)
+        flow.extra -= sent
+        over += sent / (flow.rtt + s_max)
+        while over > RATE_ERROR * link.capacity:
+            loses, later = loser(flows, which, now, link)
+            lose(flows[loses], now, 1.0, min(first, now.step) - later)
+            over -= 1.0 / (flows[loses].rtt + s_max)
 
 
 @jit
@@ -269,8 +367,8 @@ def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: boo
     overflow.
 
     The function first treats bursts and single packets after a timeout. Then it goes through the
-    other additional packets for which there is no room, beginning with the last one. For each of
-    them, the function ``loser`` names the flow that loses a packet.
+    other additional packets (``drop_last``, ``drop_in_order``). For each of them for which there is
+    no room, the function ``loser`` names the flow that loses a packet.
 
     With ``smooth`` windows are real numbers. Then every flow whose window grows has one loss.
     """
@@ -282,19 +380,22 @@ def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: boo
             if flow.extra == flow.in_flight == 1.0:
                 admit_alone(flows, i, now, link)
     s_max = link.room / link.capacity
-    while excess_rate(flows, s_max, link.capacity) > RATE_ERROR * link.capacity:
-        which = last_to_grow(flows, now)
-        if which < 0:
-            return
-        if smooth:
-            for i in range(flows.shape[0]):
-                flow = flows[i]
-                # a window that moves to and fro about a threshold slides there and does not grow
-                if flow.active and flow.extra > 0.0 and flow.growth_before > 0.0:
-                    lose(flow, now, 0.0, 0.0)
-            return
-        flow = flows[which]
-        ago = min(grown_ago(flow, flow.cwnd - flow.in_flight + flow.extra_lost), now.step)
-        flow.extra -= 1.0
-        flow.extra_lost += 1.0
-        lose(flows[loser(flows, which, now, link)], now, 1.0, ago)
+    over = excess_rate(flows, s_max, link.capacity)
+    freed, sent = 0.0, 0.0
+    for i in range(flows.shape[0]):
+        flow = flows[i]
+        if flow.active:
+            freed += flow.freed / (flow.rtt + s_max)
+            sent += max(flow.extra, 0.0) / (flow.rtt + s_max)
+    if over + freed <= RATE_ERROR * link.capacity:
+        return
+    if freed > 0.0:
+        drop_in_order(flows, now, link, over + freed - sent)
+    elif not smooth:
+        drop_last(flows, now, link)
+    elif last_to_grow(flows, now) >= 0:
+        for i in range(flows.shape[0]):
+            flow = flows[i]
+            # a window that moves to and fro about a threshold slides there and does not grow
+            if flow.active and flow.extra > 0.0 and flow.growth_before > 0.0:
+                lose(flow, now, 0.0, 0.0)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.fluid.sampled.law import allowed_in_flight, drift
+from vegasmodel.engines.fluid.sampled.law import allowed_in_flight, decide, drift
 from vegasmodel.engines.fluid.sampled.records import (
+    DUPLICATES,
     HOLE_BY_HOLE,
     NEVER,
     SCOREBOARD,
@@ -77,7 +78,7 @@ def growing(flow: Sender, now: LinkState, h: float) -> float:
 
 
 @jit
-def double(flow: Sender, g: float) -> None:
+def double(flow: Sender, g: float, per: float) -> None:
     """Let the window grow in slow start during ``g`` round trips, at most up to ssthresh.
 
     The function is for loss-based laws. The caller, ``move``, itself moves Vegas's window.
@@ -86,7 +87,8 @@ def double(flow: Sender, g: float) -> None:
     be an exception. Tahoe sends again all packets from the first lost one on. If every other packet
     was lost, half of these packets had arrived before. Their ACKs are duplicates, so the window
     grows only by half per round trip. When Tahoe has sent all of them again, one ACK acknowledges
-    them and releases a whole window.
+    them and releases a whole window. ``per`` is the time between two packets of a train, in round
+    trips.
     """
     W = flow.cwnd
     per_trip = 1.5 if flow.resends_left > 0.0 else 2.0
@@ -95,8 +97,34 @@ def double(flow: Sender, g: float) -> None:
         flow.resends_left = max(flow.resends_left - W * g, 0.0)
         flow.window_sent = flow.cwnd if flow.resends_left == 0.0 else 0.0
     flow.in_slow_start = flow.cwnd < flow.ssthresh
-    if not flow.in_slow_start:
-        flow.spare_acks, flow.rest = np.floor(flow.cwnd), 1.0  # no ACK of this round trip is left
+    if not flow.in_slow_start and flow.in_train:
+        after_slow_start(flow, W, g, per_trip**flow.drift_factor, per)
+
+
+@jit
+def after_slow_start(flow: Sender, W: float, g: float, factor: float, per: float) -> None:
+    """Set when a window next grows after its slow start, which ends within these ``g`` round trips.
+
+    The window was ``W`` before, and grows by the factor ``factor`` in a round trip. All RTTs are
+    equal. ``per`` is the time between two packets of a train, in round trips.
+
+    In slow start a sender's packets form a short train, at the place in the round trip at which the
+    sender has detected its loss. So its window grows only there, at whole round trips since then,
+    and not evenly as ``flow.cwnd`` does. Let N be ssthresh and let the window be (1 + x) N at the
+    end of the last train if slow start went on. Then N - xN ACKs of this train come after slow
+    start, each adds 1/N, and W is N + x. So W reaches N + 1 at about the ACK (1 - x) (N + 1/2) of
+    the next train. If the train has fewer ACKs, W reaches N + 1 one round trip later.
+    """
+    after = g - np.log(flow.cwnd / W) / np.log(factor)
+    left = 1.0 - (flow.round_part + g - after + WINDOW_ERROR) % 1.0 + WINDOW_ERROR
+    left = 0.0 if left >= 1.0 - WINDOW_ERROR else left
+    N = np.floor(flow.cwnd + WINDOW_ERROR)
+    flow.spare_acks = N - (2.0 - factor**left) * (N + 0.5)
+    flow.rest = left - after
+    if flow.spare_acks < 0.0:
+        flow.spare_acks += N
+        flow.rest += 1.0
+    flow.rest += (DUPLICATES + N - flow.spare_acks) * per  # three duplicate ACKs told of the loss
 
 
 @jit
@@ -137,7 +165,7 @@ def grow_by_acks(flow: Sender, m: float, g: float) -> tuple[float, float]:
 
 
 @jit
-def move(flow: Sender, now: LinkState, g: float, smooth: bool) -> None:
+def move(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> None:
     """Change the window during ``g`` round trips, by the rule of slow start or else by its law.
 
     Outside slow start this is equation (S2) of the package ``sampled``. If the law decides once per
@@ -145,7 +173,7 @@ def move(flow: Sender, now: LinkState, g: float, smooth: bool) -> None:
     """
     W, doubling, moving, after = flow.cwnd, flow.in_slow_start, g, 0.0
     if flow.in_slow_start and flow.slow_start == UNTIL_LOSS:
-        double(flow, g)
+        double(flow, g, 1.0 / (c * (flow.rtt + now.delay)))
     elif flow.in_slow_start and flow.doubling == 1:
         flow.cwnd = W * 2.0**g
     elif flow.in_slow_start or (flow.once_a_round and not smooth):  # as decided for this round
@@ -188,7 +216,34 @@ def send(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
 
 
 @jit
-def grow(flows: Table[Sender], now: LinkState, h: float, smooth: bool) -> bool:
+def decide_within(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
+    """Let the law decide within a step if a round trip ends there and all RTTs are equal.
+
+    ns-2's Vegas reduces its window at once. The place that its packet leaves in the queue is taken
+    by the flow whose window grows next. So in each round trip in which Vegas reduces its window,
+    the same flow can grow although the buffer is full. ``freed_ago`` tells ``drops.overflow`` when
+    Vegas has decided.
+    """
+    flow.decided, flow.freed, flow.freed_ago = False, 0.0, 0.0
+    if not flow.in_train or not flow.once_a_round or flow.whole_window or smooth:
+        return
+    g = h / (flow.rtt + now.delay)
+    busy = flow.in_slow_start or flow.recovery_left > 0.0 or flow.timeout_ends > now.time + h
+    if busy or flow.round_part + g < 1.0 or 0.0 < flow.detection_in <= g:
+        return
+    if flow.measures_base:
+        flow.over_estimate = min(flow.over_estimate, flow.acked_delay)
+    before = flow.cwnd
+    decide(flow, now)
+    flow.rounds_at_rest = (
+        flow.rounds_at_rest + 1.0 if flow.cwnd == before and flow.round_drift == 0.0 else 0.0
+    )
+    flow.decided = True
+    flow.freed_ago = (flow.round_part + g - 1.0) * (flow.rtt + now.delay)
+
+
+@jit
+def grow(flows: Table[Sender], now: LinkState, h: float, c: float, smooth: bool) -> bool:
     """Advance windows and packets in flight by a step of ``h`` seconds.
 
     The equations are (S2) and (S3) of the package ``sampled``. The function also stores for each
@@ -210,11 +265,15 @@ def grow(flows: Table[Sender], now: LinkState, h: float, smooth: bool) -> bool:
         W, n, recovers = flow.cwnd, flow.in_flight, flow.recovery_left > 0.0
         g = growing(flow, now, h)
         if g > 0.0:
-            move(flow, now, g, smooth)
+            move(flow, now, g, c, smooth)
+        decide_within(flow, now, h, smooth)
         flow.cwnd = min(max(flow.cwnd, min(flow.min_window, W)), flow.max_window)
         flow.growth_before = flow.growth
         flow.growth = (flow.cwnd - W) / h if h > 0.0 else 0.0
+        before = flow.in_flight
         send(flow, now, h, smooth)
+        if flow.decided:
+            flow.freed = max(before - flow.in_flight, 0.0)
         if recovers and flow.recovery_left <= 0.0 and flow.recovery == HOLE_BY_HOLE:
             flow.burst += flow.extra  # the window counts from the last hole no more: a train
         moved = moved or flow.in_flight != n

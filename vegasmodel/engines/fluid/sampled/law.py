@@ -98,3 +98,19 @@ def cut(flow: Sender, now: LinkState, smooth: bool) -> float:
     if flow.cut_rounds_up:
         return W - np.floor((1.0 - flow.decrease) * W)
     return np.floor(flow.decrease * W)
+
+
+@jit
+def decide(flow: Sender, now: LinkState) -> None:
+    """Let the law decide at the end of a round trip by how much the window changes.
+
+    - In Linux the window changes at once.
+    - In ns-2 it shrinks at once, but grows evenly over the next round trip.
+    - In TCP as in the papers it shrinks and grows evenly over the next round trip.
+    """
+    m = drift(flow, now, False)
+    flow.round_drift = 0.0
+    if flow.whole_window or (not flow.real_numbers and m < 0.0):
+        flow.cwnd = min(max(flow.cwnd + m, flow.min_window), flow.max_window)
+    else:
+        flow.round_drift = m

@@ -10,8 +10,16 @@ import numpy as np
 from vegasmodel.engines.fluid.records import Tally
 from vegasmodel.engines.fluid.sampled.drops import overflow
 from vegasmodel.engines.fluid.sampled.growth import grow
+from vegasmodel.engines.fluid.sampled.law import drift
 from vegasmodel.engines.fluid.sampled.queue import delay
-from vegasmodel.engines.fluid.sampled.records import NONE, Bottleneck, LinkState, Sender
+from vegasmodel.engines.fluid.sampled.records import (
+    NEVER,
+    NONE,
+    WINDOW_ERROR,
+    Bottleneck,
+    LinkState,
+    Sender,
+)
 from vegasmodel.engines.fluid.sampled.round_trip import on_acks, sample_delay
 from vegasmodel.engines.fluid.sampled.trains import begin_train
 from vegasmodel.engines.on_demand import call
@@ -69,6 +77,76 @@ def rests(flows: Table[Sender], link: Bottleneck) -> bool:
 
 
 @jit
+def overflow_nears(flows: Table[Sender], now: LinkState, link: Bottleneck, fraction: float) -> bool:
+    """Whether the buffer can overflow in the next step, of ``fraction`` of a round trip.
+
+    Most windows grow by at most a packet per round trip. One packet more counts to be safe.
+    """
+    packets = now.delay * link.capacity + 1.0
+    for i in range(flows.shape[0]):
+        if flows[i].active:
+            packets += fraction
+    return packets > link.room
+
+
+@jit
+def next_event(flow: Sender, now: LinkState, c: float) -> float:
+    """Round trips until the sender's next event, if its present state lasts.
+
+    The events are:
+
+    - the sender detects a loss, or its recovery ends;
+    - a round of Vegas ends, or the last packet of its train passes;
+    - the window reaches the next whole number of packets.
+
+    Events that are nearer than ``WINDOW_ERROR`` do not count.
+    """
+    after = NEVER
+    if flow.detection_in > WINDOW_ERROR:
+        after = flow.detection_in
+    if flow.recovery_left > WINDOW_ERROR:
+        return min(after, flow.recovery_left)
+    if flow.timeout_ends > now.time:
+        return after
+    if flow.once_a_round and flow.round_part < 1.0 - WINDOW_ERROR:
+        after = min(after, 1.0 - flow.round_part)
+    if flow.samples_train:
+        passes = flow.in_flight / (c * (flow.rtt + now.delay)) - flow.round_part
+        after = min(after, passes) if passes > WINDOW_ERROR else after
+    growth = 0.0  # packets per round trip
+    if flow.once_a_round:
+        growth = flow.round_drift
+    elif not flow.in_slow_start:
+        growth = drift(flow, now, False)
+    if growth > 0.0:
+        left = np.floor(flow.cwnd + WINDOW_ERROR) + 1.0 - flow.cwnd
+        after = min(after, left / growth + (flow.rest if flow.grows_by_acks else 0.0))
+    return after
+
+
+@jit
+def step_in_train(flows: Table[Sender], now: LinkState, link: Bottleneck, fraction: float) -> float:
+    """Length of the next step if all RTTs are equal, in round trips: at most ``fraction``.
+
+    Steps end at fixed places of the first sender's round. So the steps of a motion that repeats
+    repeat, too. While the buffer is nearly full, the order of events within a round trip decides
+    who loses. Then a step also ends right after the next event of any sender.
+    """
+    part, first = fraction, True
+    nears = overflow_nears(flows, now, link, fraction)
+    for i in range(flows.shape[0]):
+        flow = flows[i]
+        if flow.active:
+            if first:  # the middle between two ends, so that the first sender's round ends within
+                over = (flow.round_part / fraction + 0.5 + WINDOW_ERROR) % 1.0
+                part = (1.0 - over + WINDOW_ERROR) * fraction
+                first = False
+            if nears:
+                part = min(part, next_event(flow, now, link.capacity) + WINDOW_ERROR)
+    return part
+
+
+@jit
 def step_length(
     flows: Table[Sender], now: LinkState, link: Bottleneck, fraction: float, smooth: bool,
     until: float,
@@ -79,6 +157,8 @@ def step_length(
     """
     h: float = until - now.time
     if smooth or not rests(flows, link):
+        if not smooth and flows[0].in_train:
+            fraction = step_in_train(flows, now, link, fraction)
         for i in range(flows.shape[0]):
             flow = flows[i]
             if flow.active:
@@ -119,7 +199,7 @@ def march(
             k += 1
         now.step = h
         arrivals = sample_delay(flows, now, h, link.capacity)
-        moved = grow(flows, now, h, smooth)
+        moved = grow(flows, now, h, link.capacity, smooth)
         if moved and link.room < np.inf:
             overflow(flows, now, link, smooth)
         if link.meet_at != 0:

@@ -10,13 +10,25 @@ RATE_ERROR = 1e-12  # ... and of the rates in it, of the capacity
 
 
 @jit
+def in_network(flows: Table[Sender]) -> float:
+    """The number of packets of all flows that are in flight and not lost."""
+    packets = 0.0
+    for i in range(flows.shape[0]):
+        if flows[i].active:
+            packets += flows[i].in_flight - flows[i].undetected
+    return packets
+
+
+@jit
 def delay(flows: Table[Sender], now: LinkState, c: float) -> float:
     """The queueing delay s at which the sum R(s) of the flows' rates is the capacity c.
 
     This is equation (S1) of the package ``sampled``. Newton's method solves 1/R(s) = 1/c. It is
     applied to 1/R because this function is linear in s if all RTTs are equal, and nearly linear if
-    they differ little.
+    they differ little. If all RTTs are equal, the equation is solved directly.
     """
+    if flows[0].in_train:
+        return max(in_network(flows) / c - flows[0].rtt, 0.0)
     s = now.delay
     for _ in range(50):
         total, slope = 0.0, 0.0
@@ -44,6 +56,8 @@ def excess_rate(flows: Table[Sender], s_max: float, c: float) -> float:
     queueing delay ``s_max``.
     """
     f = -c
+    if flows[0].in_train:
+        return in_network(flows) / (flows[0].rtt + s_max) - c
     for i in range(flows.shape[0]):
         flow = flows[i]
         if flow.active:

@@ -30,6 +30,7 @@ class Sender:
     doubling: int
     cut_rounds_up: bool  # the window after a cut is rounded up to whole packets
     once_a_round: bool  # its law decides once per round trip
+    samples_train: bool  # it samples the delay only while its train passes (``sample_delay``)
     in_train: bool  # all RTTs are equal, so its packets follow one another
     grows_by_acks: bool  # each ACK adds to its window, a real number (``grow_by_acks``)
     recovery: int  # ``SCOREBOARD``, ``HOLE_BY_HOLE``, ``ONE_HOLE`` or ``SLOW_START``
@@ -93,6 +94,9 @@ class Sender:
     window_sent: float  # packets of a whole window that one ACK releases
     extra: float  # packets sent in addition to one per ACK
     extra_lost: float  # those of them that found the buffer full
+    decided: bool  # its law has decided in this step (``decide_within``)
+    freed: float  # packets by which this decision has lowered the number in flight
+    freed_ago: float  # seconds from the decision to the end of the step
     interval: float  # seconds per packet of growth while ACKs move the window
     still: float  # seconds at the end of the step in which ACKs do not move it
     growth: float  # growth of the window, packets per second

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.fluid.sampled.law import drift, source
+from vegasmodel.engines.fluid.sampled.law import decide, source
 from vegasmodel.engines.fluid.sampled.queue import burst
 from vegasmodel.engines.fluid.sampled.records import GAMMA, WINDOW_ERROR, LinkState, Sender
 from vegasmodel.engines.fluid.sampled.recovery import on_loss, silent
@@ -24,6 +24,10 @@ def sample_delay(flows: Table[Sender], now: LinkState, h: float, c: float) -> fl
     packets, or longer if the queue is long. Packets that the flow adds in its own slow start are
     left out here, because ``queue.burst`` counts them.
 
+    If all RTTs are equal, a sender's packets stay together as a train, which passes within a part
+    n/(c (T + s)) of the round trip. A round trip of Vegas begins with its first packet.
+    So its samples are the queueing delays in this part of the round trip (``samples_train``).
+
     Returns the number of packets of all flows in the step.
     """
     s, arrivals, growth = now.delay, 0.0, 0.0
@@ -38,27 +42,15 @@ def sample_delay(flows: Table[Sender], now: LinkState, h: float, c: float) -> fl
             packets = flow.in_flight * h / trip
             arrivals += packets
             others = (growth - max(flow.growth, 0.0) * flow.in_slow_start) * trip
-            flow.delay_sum += packets * (s + 0.5 * max(others / c - s, 0.0))
-            flow.round_sent += packets
-            flow.sent = packets
+            part = 1.0  # of these packets, whose delays are samples
+            if flow.samples_train:
+                share, g = min(flow.in_flight / (c * trip), 1.0), h / trip
+                part = min(max(share - flow.round_part, 0.0), g) / g
+            flow.delay_sum += part * packets * (s + 0.5 * max(others / c - s, 0.0))
+            flow.round_sent += part * packets
+            flow.sent = part * packets
             flow.least_delay = min(flow.least_delay, s)
     return arrivals
-
-
-@jit
-def decide(flow: Sender, now: LinkState) -> None:
-    """Let the law decide at the end of a round trip by how much the window changes.
-
-    - In Linux the window changes at once.
-    - In ns-2 it shrinks at once, but grows evenly over the next round trip.
-    - In TCP as in the papers it shrinks and grows evenly over the next round trip.
-    """
-    m = drift(flow, now, False)
-    flow.round_drift = 0.0
-    if flow.whole_window or (not flow.real_numbers and m < 0.0):
-        flow.cwnd = min(max(flow.cwnd + m, flow.min_window), flow.max_window)
-    else:
-        flow.round_drift = m
 
 
 @jit
@@ -102,11 +94,12 @@ def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
     busy = flow.recovery_left > 0.0 or flow.timeout_ends > now.time
     if not busy and flow.in_slow_start and flow.slow_start == GAMMA:
         _decide_in_slow_start(flow, now, smooth)
-    elif not (busy or flow.in_slow_start or smooth) and flow.once_a_round:
+    elif not (busy or flow.in_slow_start or smooth or flow.decided) and flow.once_a_round:
         decide(flow, now)
-    flow.rounds_at_rest = (
-        flow.rounds_at_rest + 1.0 if flow.cwnd == before and flow.round_drift == 0.0 else 0.0
-    )
+    if not flow.decided:
+        flow.rounds_at_rest = (
+            flow.rounds_at_rest + 1.0 if flow.cwnd == before and flow.round_drift == 0.0 else 0.0
+        )
     if flow.round_sent > 0.0:
         mean = flow.delay_sum / flow.round_sent + 0.5 * burst(flow, now, c) / c
         flow.acked_delay = flow.least_delay if flow.least_of_round else mean
@@ -138,6 +131,10 @@ def on_acks(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> i
     if flow.round_part >= 1.0:
         flow.round_part -= np.floor(flow.round_part)
         end_round(flow, now, c, smooth)
+        if flow.samples_train:  # in this step, too, it has sent packets of the round that has begun
+            share = flow.in_flight / (c * (flow.rtt + now.delay))
+            flow.round_sent = min(flow.round_part, share) * flow.in_flight
+            flow.delay_sum = flow.round_sent * now.delay
         if flow.round_drift != 0.0 and flow.recovery_left <= 0.0 and flow.timeout_ends <= now.time:
             flow.cwnd += flow.round_drift * flow.round_part  # of the round that has begun
     return losses
