@@ -17,8 +17,9 @@ from vegasmodel.equilibrium import rate_delay as closed_form
 from vegasmodel.laws import find
 from vegasmodel.laws.packets import Round
 from vegasmodel.packets import ns2_script, ns3_script
+from vegasmodel.queues.discipline import waiting_room
 from vegasmodel.queues.rate_delay import split
-from vegasmodel.stacks import STACKS, dead_zone, waiting_room
+from vegasmodel.stacks import STACKS, dead_zone
 
 RATE_DELAY = """
 packet_size = "500 B"
@@ -91,7 +92,7 @@ def test_the_dead_zone_is_where_the_implementations_rest() -> None:
 
 
 def test_only_ns2_counts_the_packet_in_transmission() -> None:
-    assert {name: float(waiting_room(20.0, name)) for name in STACKS} == {
+    assert {name: float(waiting_room(20.0, stack)) for name, stack in STACKS.items()} == {
         "paper": 20.0,
         "ns2": 19.0,
         "linux": 20.0,
