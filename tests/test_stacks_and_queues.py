@@ -2,6 +2,7 @@
 
 import math
 from types import SimpleNamespace
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from vegasmodel.laws.packets import Round
 from vegasmodel.packets import ns2_script, ns3_script
 from vegasmodel.queues.discipline import waiting_room
 from vegasmodel.queues.rate_delay import split
-from vegasmodel.stacks import STACKS, dead_zone
+from vegasmodel.stacks import STACKS, Variant, dead_zone
 
 RATE_DELAY = """
 packet_size = "500 B"
@@ -92,11 +93,7 @@ def test_the_dead_zone_is_where_the_implementations_rest() -> None:
 
 
 def test_only_ns2_counts_the_packet_in_transmission() -> None:
-    assert {name: float(waiting_room(20.0, stack)) for name, stack in STACKS.items()} == {
-        "paper": 20.0,
-        "ns2": 19.0,
-        "linux": 20.0,
-    }
+    assert {name: float(waiting_room(27.0, stack)) for name, stack in STACKS.items()} == ROOM
     text = RATE_DELAY.replace('queue = { discipline = "rd" }\n', "")
     for variant, room in (("ns2", 19.0), ("linux", 20.0)):
         s = vm.Scenario.from_toml(text % (20, variant))
@@ -199,6 +196,10 @@ def test_every_source_has_one_limit_of_the_buffer(variant: str) -> None:
     if variant == "ns2":  # the packet engine counts for itself: it is given the buffer
         lines = ns2_script.script(s, interval=1.0).text.splitlines()
         assert any(x.startswith("shape 0 forward") and "limit_ 27" in x for x in lines)
+
+
+def test_annotations_name_every_stack() -> None:
+    assert get_args(Variant) == tuple(STACKS)
 
 
 def test_an_unknown_stack_is_named() -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from types import MappingProxyType
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,12 +21,14 @@ from vegasmodel.stacks.ns2 import NS2, NS2_2_35
 from vegasmodel.stacks.paper import PAPER
 from vegasmodel.stacks.stack import Stack
 
-__all__ = ["STACKS", "Stack", "dead_zone"]
+__all__ = ["STACKS", "Stack", "Variant", "dead_zone"]
 
 Floats = NDArray[np.float64]
 
 STACKS = MappingProxyType({stack.name: stack for stack in (PAPER, NS2, LINUX)})
 """The stacks by name: what a scenario's ``variant`` may be."""
+Variant = Literal["paper", "ns2", "linux"]
+"""The names of the stacks, for type annotations."""
 _EDITIONS = MappingProxyType({(NS2.name, "2.35"): NS2_2_35})
 
 
