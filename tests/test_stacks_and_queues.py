@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import vegasmodel as vm
+from vegasmodel import queues
 from vegasmodel.adapters import minicycle, rate_delay
 from vegasmodel.engines.fluid import continuous, run
 from vegasmodel.engines.rounds.flows import mechanisms
@@ -17,7 +18,7 @@ from vegasmodel.equilibrium import bands
 from vegasmodel.equilibrium import rate_delay as closed_form
 from vegasmodel.laws import find
 from vegasmodel.laws.packets import Round
-from vegasmodel.packets import ns2_script, ns3_script
+from vegasmodel.packets import ns2_script, ns2_support, ns3_script, ns3_support
 from vegasmodel.queues.discipline import waiting_room
 from vegasmodel.queues.rate_delay import split
 from vegasmodel.stacks import STACKS, Variant, dead_zone
@@ -77,6 +78,24 @@ def test_an_infinite_buffer_stays_infinite_and_no_part_is_nothing() -> None:
     assert tuple(map(float, split(math.inf, 0.0))) == (math.inf, 0.0)
     R, D = split(np.arange(2.0, 50.0), 0.3)
     np.testing.assert_array_equal(R + D, np.arange(2.0, 50.0))
+
+
+class Step(queues.Discipline):
+    """A discipline that the scenario accepts, and no simulator implements."""
+
+    discipline = "step"
+
+
+def test_no_simulator_takes_an_unknown_queue_for_drop_tail(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queues, "Queue", queues.Queue | Step)
+    s = vm.Scenario([vm.Link(1000.0, queue=Step())], [vm.Flow("vegas", 0.1)])
+    for model in ("fluid", "rounds"):
+        found = vm.predict(s, model)
+        assert not found.applicable
+        assert "queue" in found.reason
+    for support, engine in ((ns2_support, "ns-2"), (ns3_support, "ns-3")):
+        with pytest.raises(vm.FieldError, match=f"queue: 'step' .* in {engine}"):
+            support.check(s)
 
 
 def test_the_dead_zone_is_where_the_implementations_rest() -> None:

@@ -30,7 +30,6 @@ from vegasmodel.scenario import (
 __all__ = ["Script", "script"]
 
 PROBE_PACKETS = 3  # sent alone to measure baseRTT
-_KINDS = {"droptail": "DropTail", "red": "RED", "rd": "CBQ/WRR"}
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,7 @@ def _link(scenario: Scenario, i: int, link: Link) -> list[str]:
     bits = link.capacity * scenario.packet_size * 8
     crossing = {group.direction for group in scenario.flows if link in scenario.path(group)}
     ways = sorted({"forward"} | crossing)
-    kind = _KINDS[link.queue.discipline]
+    kind = ns2_support.QUEUES[link.queue.discipline]
     back = kind if "reverse" in ways else "DropTail"
     lines = [f"link {i} {_number(bits)} {_number(link.delay)} {kind} {back}"]
     for way in ways:

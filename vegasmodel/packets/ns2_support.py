@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
+
 from vegasmodel.fields.units import FieldError
-from vegasmodel.packets.engine import rate_delay_limits
+from vegasmodel.packets.engine import check_queue, rate_delay_limits
 from vegasmodel.packets.ns2_agents import AGENTS
 from vegasmodel.prediction import Assumption
 from vegasmodel.scenario import DropTail, Flow, Link, RateDelay, Red, Scenario
@@ -14,6 +16,7 @@ from vegasmodel.scenario import DropTail, Flow, Link, RateDelay, Red, Scenario
 __all__ = ["check", "remarks"]
 
 MAX_FLOWS = 4000  # each node of ns-2 keeps a slot for every earlier node
+QUEUES = MappingProxyType({"droptail": "DropTail", "red": "RED", "rd": "CBQ/WRR"})
 MAX_FORCED = 1_000_000  # highest number of a packet to drop; ns-2 keeps a slot for each below it
 
 
@@ -68,6 +71,7 @@ def remarks(scenario: Scenario) -> tuple[Assumption, ...]:
 
 
 def _link(scenario: Scenario, link: Link, where: str) -> None:
+    check_queue(link, where, QUEUES, "ns-2")
     if isinstance(link.queue, DropTail) and link.buffer < 2:
         allowed = "at least 2 packets in ns-2, whose limit counts the one in transmission"
         raise FieldError(f"{where}.buffer", link.buffer, allowed)

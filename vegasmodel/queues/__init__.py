@@ -8,11 +8,12 @@ from typing import Any
 from vegasmodel.fields import checked
 from vegasmodel.fields.rules import Choice
 from vegasmodel.fields.units import FieldError
+from vegasmodel.queues.discipline import Discipline
 from vegasmodel.queues.droptail import DropTail
 from vegasmodel.queues.rate_delay import RateDelay
 from vegasmodel.queues.red import Red
 
-__all__ = ["DropTail", "Queue", "QueueRule", "RateDelay", "Red"]
+__all__ = ["Discipline", "DropTail", "Queue", "QueueRule", "RateDelay", "Red"]
 
 Queue = DropTail | Red | RateDelay
 """Any discipline."""

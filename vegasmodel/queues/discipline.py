@@ -23,11 +23,13 @@ class Discipline(Checked):
 
     ``services`` names the queues that share a link; a single queue has the name "". With
     ``limit_counts``, the limit of a queue also counts the packet in transmission if the links
-    behave as in ns-2 (``Stack.limit_counts``).
+    behave as in ns-2 (``Stack.limit_counts``). ``random`` is true if random numbers decide which
+    packets are dropped or marked.
     """
 
     services: ClassVar[tuple[str, ...]] = ("",)
     limit_counts: ClassVar[bool] = True
+    random: ClassVar[bool] = False
 
     def limits(self, buffer: float) -> tuple[float, ...]:
         """The limits of the link's queues in whole packets, in the order of ``services``."""

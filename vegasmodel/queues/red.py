@@ -33,6 +33,7 @@ class Red(Discipline):
     gentle: bool = field(Boolean(), False)
     discipline: Literal["red"] = field(Choice(("red",)), "red")
     limit_counts: ClassVar[bool] = False
+    random: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -84,7 +84,7 @@ def unsupported(
     link, flows = scenario.links[0], scenario.flows
     reasons = {
         "more than one link": len(scenario.links) > 1,
-        "a queue other than drop-tail": not isinstance(link.queue, queues),
+        "queue other than drop-tail": not isinstance(link.queue, queues),
         "random loss": link.loss > 0 and not random_loss,
         "link that loses every packet": link.loss == 1 and random_loss,
         "forced drops": bool(link.drops),

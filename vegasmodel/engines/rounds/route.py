@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -40,6 +41,7 @@ UNIT = 1e-7  # packets: what a unit of the clock between 256 and 512 s is magnif
 OWN = 8.0  # units of the clock: our own rounding errors are smaller
 INSTANT = 1e-8  # packets: what a queue serves in an instant, at most
 ACCESS = "access"  # in place of a direction: an access link whose delay has noise
+DISCIPLINES = MappingProxyType({"droptail": DROPTAIL, "red": RED, "rd": DROPTAIL})
 Key = tuple[str, str, str]  # link, direction, class
 
 
@@ -168,12 +170,12 @@ def _link_record(scenario: Scenario, link: Link, key: Key, record: NDArray[np.vo
     record["loss_hazard"] = -math.log1p(-min(link.loss, 1.0 - 1e-12))
     if _acks_alone(scenario, link, key):
         return
+    record["discipline"] = DISCIPLINES[link.queue.discipline]
     if isinstance(link.queue, RateDelay):
         record["class_weight"] = link.queue.k if key[2] == "rate" else 1.0
         record["share"] = 0.5
         record["memory"] = max(member.rtt for member in scenario.members)
     if isinstance(link.queue, Red):
-        record["discipline"] = RED
         record["mark_limit"] = link_stack(scenario).marks_up_to
         for name in (
             "min_threshold",
