@@ -80,21 +80,21 @@ def test_an_infinite_buffer_stays_infinite_and_no_part_is_nothing() -> None:
     np.testing.assert_array_equal(R + D, np.arange(2.0, 50.0))
 
 
-class Step(queues.Discipline):
+class Unknown(queues.Discipline):
     """A discipline that the scenario accepts, and no simulator implements."""
 
-    discipline = "step"
+    discipline = "unknown"
 
 
 def test_no_simulator_takes_an_unknown_queue_for_drop_tail(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queues, "Queue", queues.Queue | Step)
-    s = vm.Scenario([vm.Link(1000.0, queue=Step())], [vm.Flow("vegas", 0.1)])
+    monkeypatch.setattr(queues, "Queue", queues.Queue | Unknown)
+    s = vm.Scenario([vm.Link(1000.0, queue=Unknown())], [vm.Flow("vegas", 0.1)])
     for model in ("fluid", "rounds"):
         found = vm.predict(s, model)
         assert not found.applicable
         assert "queue" in found.reason
     for support, engine in ((ns2_support, "ns-2"), (ns3_support, "ns-3")):
-        with pytest.raises(vm.FieldError, match=f"queue: 'step' .* in {engine}"):
+        with pytest.raises(vm.FieldError, match=f"queue: 'unknown' .* in {engine}"):
             support.check(s)
 
 
