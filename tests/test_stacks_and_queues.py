@@ -1,6 +1,8 @@
 """A dead zone, a buffer's limit and its division are the same for every model and driver."""
 
+import ast
 import math
+from pathlib import Path
 from types import SimpleNamespace
 from typing import get_args
 
@@ -215,6 +217,18 @@ def test_every_source_has_one_limit_of_the_buffer(variant: str) -> None:
     if variant == "ns2":  # the packet engine counts for itself: it is given the buffer
         lines = ns2_script.script(s, interval=1.0).text.splitlines()
         assert any(x.startswith("shape 0 forward") and "limit_ 27" in x for x in lines)
+
+
+def test_two_files_of_rounds_read_a_buffer() -> None:
+    """``route.py`` asks how many packets can wait; ``queue.py`` compares the queue with this."""
+    folder = Path(routes.__code__.co_filename).parent
+    readers = {
+        path.name
+        for path in folder.glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr == "buffer"
+    }
+    assert readers == {"queue.py", "route.py"}
 
 
 def test_annotations_name_every_stack() -> None:
