@@ -12,7 +12,7 @@ import jax
 import pytest
 
 import vegasmodel as vm
-from vegasmodel import comparison, laws, meanings
+from vegasmodel import comparison, laws, meanings, queues
 from vegasmodel.command_line.commands import app, run
 from vegasmodel.explanations import EXPLANATIONS
 from vegasmodel.queues import RateDelay, Red
@@ -103,6 +103,7 @@ def test_every_model_and_law_is_documented() -> None:
     assert all(f"`{name}`" in models for name in vm.MODELS)
     assert all(re.search(rf"\b{law.name}\b", scenario) for law in laws.BUILT_IN)
     assert all(f"`{variant}`" in scenario for variant in VARIANTS)
+    assert all(f'discipline = "{name}"' in scenario for name in queues.DISCIPLINES)
 
 
 def test_every_command_and_option_says_what_it_does() -> None:

@@ -433,13 +433,19 @@ def test_what_cubic_lacks_in_a_stack_is_an_assumption_that_fails():
             assert ("whole-stack" in failed) == (model == "fluid" and case is slow)
 
 
+def test_ns2_has_an_agent_for_every_law_of_the_package():
+    from vegasmodel.packets.ns2_agents import AGENTS
+
+    assert set(AGENTS) == {law.name for law in laws.BUILT_IN}
+
+
 def test_ns2_has_cubic_with_the_factor_of_the_scenario_and_ns3_with_its_own():
     from vegasmodel.packets import ns2_script, ns3_support
 
     case = scenario("cubic", "vegas", "ns2")
     text = ns2_script.script(case).text
     assert "Agent/TCP/Linux Agent/TCPSink/Sack1" in text
-    assert "cubic_beta 717" in text
+    assert "module cubic cubic_beta 717" in text
     ns3_support.check(case)
     cubic, vegas = case.flows
     own = dataclasses.replace(case, flows=(dataclasses.replace(cubic, decrease=0.6), vegas))

@@ -1,12 +1,16 @@
 """A dead zone, a buffer's limit and its division are the same for every model and driver."""
 
+import ast
 import math
+from pathlib import Path
 from types import SimpleNamespace
+from typing import get_args
 
 import numpy as np
 import pytest
 
 import vegasmodel as vm
+from vegasmodel import queues
 from vegasmodel.adapters import minicycle, rate_delay
 from vegasmodel.engines.fluid import continuous, run
 from vegasmodel.engines.rounds.flows import mechanisms
@@ -16,9 +20,10 @@ from vegasmodel.equilibrium import bands
 from vegasmodel.equilibrium import rate_delay as closed_form
 from vegasmodel.laws import find
 from vegasmodel.laws.packets import Round
-from vegasmodel.packets import ns2_script, ns3_script
+from vegasmodel.packets import ns2_script, ns2_support, ns3_script, ns3_support
+from vegasmodel.queues.discipline import waiting_room
 from vegasmodel.queues.rate_delay import split
-from vegasmodel.stacks import STACKS, dead_zone, waiting_room
+from vegasmodel.stacks import STACKS, Variant, dead_zone
 
 RATE_DELAY = """
 packet_size = "500 B"
@@ -77,6 +82,24 @@ def test_an_infinite_buffer_stays_infinite_and_no_part_is_nothing() -> None:
     np.testing.assert_array_equal(R + D, np.arange(2.0, 50.0))
 
 
+class Unknown(queues.Discipline):
+    """A discipline that the scenario accepts, and no simulator implements."""
+
+    discipline = "unknown"
+
+
+def test_no_simulator_takes_an_unknown_queue_for_drop_tail(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queues, "Queue", queues.Queue | Unknown)
+    s = vm.Scenario([vm.Link(1000.0, queue=Unknown())], [vm.Flow("vegas", 0.1)])
+    for model in ("fluid", "rounds"):
+        found = vm.predict(s, model)
+        assert not found.applicable
+        assert "queue" in found.reason
+    for support, engine in ((ns2_support, "ns-2"), (ns3_support, "ns-3")):
+        with pytest.raises(vm.FieldError, match=f"queue: 'unknown' .* in {engine}"):
+            support.check(s)
+
+
 def test_the_dead_zone_is_where_the_implementations_rest() -> None:
     """Counted: ns-2 rounds Diff to the nearest integer, Linux rounds it down."""
     backlog = np.linspace(0.0, 8.0, 8001)
@@ -91,11 +114,7 @@ def test_the_dead_zone_is_where_the_implementations_rest() -> None:
 
 
 def test_only_ns2_counts_the_packet_in_transmission() -> None:
-    assert {name: float(waiting_room(20.0, name)) for name in STACKS} == {
-        "paper": 20.0,
-        "ns2": 19.0,
-        "linux": 20.0,
-    }
+    assert {name: float(waiting_room(27.0, stack)) for name, stack in STACKS.items()} == ROOM
     text = RATE_DELAY.replace('queue = { discipline = "rd" }\n', "")
     for variant, room in (("ns2", 19.0), ("linux", 20.0)):
         s = vm.Scenario.from_toml(text % (20, variant))
@@ -198,6 +217,22 @@ def test_every_source_has_one_limit_of_the_buffer(variant: str) -> None:
     if variant == "ns2":  # the packet engine counts for itself: it is given the buffer
         lines = ns2_script.script(s, interval=1.0).text.splitlines()
         assert any(x.startswith("shape 0 forward") and "limit_ 27" in x for x in lines)
+
+
+def test_two_files_of_rounds_read_a_buffer() -> None:
+    """``route.py`` asks how many packets can wait; ``queue.py`` compares the queue with this."""
+    folder = Path(routes.__code__.co_filename).parent
+    readers = {
+        path.name
+        for path in folder.glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr == "buffer"
+    }
+    assert readers == {"queue.py", "route.py"}
+
+
+def test_annotations_name_every_stack() -> None:
+    assert get_args(Variant) == tuple(STACKS)
 
 
 def test_an_unknown_stack_is_named() -> None:

@@ -19,11 +19,9 @@ does not include the time to transmit them.
 
 from __future__ import annotations
 
-import numpy as np
-
 from vegasmodel import stacks
 from vegasmodel.laws import find
-from vegasmodel.scenario import Flow, Link, Member, Red, Scenario
+from vegasmodel.scenario import Flow, Member, Scenario
 from vegasmodel.stacks import Stack
 
 
@@ -50,18 +48,6 @@ def link_stack(scenario: Scenario) -> Stack:
         (group.variant for group in scenario.flows),
         (implementation(scenario, group) for group in scenario.flows),
     )
-
-
-def waiting_room(scenario: Scenario, link: Link, limit: float) -> float:
-    """How many packets can wait at a queue of the link if the queue's buffer is ``limit`` packets.
-
-    ``limit`` is rounded down to whole packets. The packet in transmission does not wait. Yet in
-    ns-2, except under RED, ``limit`` also counts this packet. So one packet fewer can wait there.
-    """
-    whole = float(np.floor(limit))
-    if isinstance(link.queue, Red):
-        return whole
-    return float(stacks.waiting_room(whole, link_stack(scenario).name))
 
 
 def left_out_of_laws(scenario: Scenario, *, counted: bool = False) -> str:

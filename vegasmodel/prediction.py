@@ -497,3 +497,12 @@ class LimitCycle:
     # ``rounds``, two periods later). At a fixed point: between windows one round trip apart.
     residual: float
     status: str  # "done", or why there is no answer (the averages are then NaN)
+
+    @classmethod
+    def failed(cls, n: int, status: str) -> LimitCycle:
+        """No steady state of ``n`` flows: the text ``status`` says why, and all numbers are NaN."""
+        nan = np.full(n, np.nan)
+        return cls(
+            "neither found", math.nan, 0, nan, nan, nan, nan, nan, math.nan,
+            nan, np.empty(0), math.nan, status,
+        )  # fmt: skip

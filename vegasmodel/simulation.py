@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -280,12 +281,8 @@ def _steady_by_rounds(scenario: Scenario, longest: float | None) -> LimitCycle:
     if reason is not None:
         raise ValueError(f"there is no steady state by rounds: {reason}")
     found = steady(scenario, longest)
-    multipliers = np.empty(0)
     if found.kind != "neither found" and unsupported(scenario) is None:
         smooth = limit_cycle(scenario, "fluid", losers="growing")
-        multipliers = smooth.multipliers if smooth.kind == found.kind else multipliers
-    return LimitCycle(
-        found.kind, found.period, found.sections, found.throughput, found.spread, found.window,
-        found.rtt_mean, found.base_rtt, found.queue_mean, found.losses, multipliers,
-        found.residual, found.status,
-    )  # fmt: skip
+        if smooth.kind == found.kind:
+            return dataclasses.replace(found, multipliers=smooth.multipliers)
+    return found

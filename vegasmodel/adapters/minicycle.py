@@ -26,8 +26,9 @@ from vegasmodel.equilibrium import minicycle
 from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
 from vegasmodel.prediction import Assumption, Prediction
+from vegasmodel.queues.discipline import waiting_room
 from vegasmodel.scenario import Flow, Scenario
-from vegasmodel.stacks import STACKS, waiting_room
+from vegasmodel.stacks import STACKS
 from vegasmodel.status import Status
 
 NAME = "minicycle"
@@ -112,7 +113,7 @@ def _room(buffer: ArrayLike, vegas: Flow) -> Floats:
     In ns-2 it is one less than ``buffer``, because ns-2's drop-tail limit counts the packet in
     transmission.
     """
-    return waiting_room(buffer, vegas.variant)
+    return waiting_room(buffer, STACKS[vegas.variant])
 
 
 def _start(

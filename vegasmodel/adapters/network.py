@@ -15,8 +15,9 @@ from vegasmodel.equilibrium import network, secular
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import link_stack
 from vegasmodel.prediction import Assumption, Prediction
+from vegasmodel.queues.discipline import waiting_room
 from vegasmodel.scenario import Scenario
-from vegasmodel.stacks import STACKS, dead_zone, waiting_room
+from vegasmodel.stacks import STACKS, dead_zone
 from vegasmodel.status import Status
 
 NAME = "network"
@@ -135,7 +136,7 @@ def _fits(
         )
         return rest.fits(scenario, x, rests, edge, float(queues[0]))
     limits = [scenario.links[link].buffer for link, _ in used]
-    if np.any(queues > waiting_room(limits, link_stack(scenario).name)):
+    if np.any(queues > waiting_room(limits, link_stack(scenario))):
         return Assumption("infinite-buffer", False, "a link's queue exceeds its buffer")
     if all(link.never_full for link in scenario.links):
         return Assumption("infinite-buffer", True)

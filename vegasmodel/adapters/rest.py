@@ -22,8 +22,8 @@ from vegasmodel.equilibrium import settling
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import link_stack
 from vegasmodel.prediction import Assumption
+from vegasmodel.queues.discipline import waiting_room
 from vegasmodel.scenario import Scenario
-from vegasmodel.stacks import waiting_room
 
 Mask = NDArray[np.bool_]
 
@@ -130,7 +130,7 @@ def fits(
     name, link = "infinite-buffer", scenario.links[0]
     if link.never_full:
         return Assumption(name, True)
-    room = float(waiting_room(link.buffer, link_stack(scenario).name))
+    room = float(waiting_room(link.buffer, link_stack(scenario)))
     if queue > room:
         detail = f"the equations want a queue of {queue:.4g} pkt, the buffer holds {room:g}"
         return Assumption(name, False, detail)

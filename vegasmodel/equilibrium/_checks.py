@@ -53,6 +53,22 @@ def numbers(
     return array
 
 
+def sender(flow: Any, *, cut: bool) -> None:
+    """Raise ``FieldError`` for a field out of range that every model with losses has of a sender.
+
+    With ``cut``, the factor ``decrease`` must be below 1, so that a loss reduces the window.
+    """
+    positive("rtt", flow.rtt)
+    numbers("alpha", flow.alpha)
+    numbers("over_estimate", flow.over_estimate, -math.inf)
+    numbers("max_window", flow.max_window, above=True, infinite=True)
+    positive("ack_every", flow.ack_every)
+    if flow.decrease is not None:
+        numbers("decrease", flow.decrease, high=1.0, below=cut)
+    if flow.timeout is not None:
+        numbers("timeout", flow.timeout)
+
+
 def floats(name: str, value: ArrayLike) -> Floats:
     """The value as a float64 array; raises ``FieldError`` unless it consists of numbers."""
     try:

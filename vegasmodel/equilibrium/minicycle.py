@@ -36,9 +36,9 @@ from vegasmodel.equilibrium import minicycle_printed as printed
 from vegasmodel.equilibrium import minicycle_start as beginning
 from vegasmodel.equilibrium._checks import VARIANTS, numbers, ordered, positive, word
 from vegasmodel.equilibrium._jax_arrays import same_kind
-from vegasmodel.equilibrium.minicycle_start import INITIAL, Variant
+from vegasmodel.equilibrium.minicycle_start import INITIAL
 from vegasmodel.fields import kinds
-from vegasmodel.stacks import dead_zone, find
+from vegasmodel.stacks import Variant, dead_zone, find
 from vegasmodel.status import Status
 
 __all__ = [

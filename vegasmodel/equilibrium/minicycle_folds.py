@@ -42,9 +42,9 @@ from vegasmodel.equilibrium import minicycle, minicycle_start
 from vegasmodel.equilibrium._checks import VARIANTS, floats, numbers, positive, word
 from vegasmodel.equilibrium.continuation import follow
 from vegasmodel.equilibrium.minicycle_derived import loss_limited_window
-from vegasmodel.equilibrium.minicycle_start import Variant
 from vegasmodel.fields import kinds
 from vegasmodel.fields.units import FieldError
+from vegasmodel.stacks import Variant
 from vegasmodel.status import Status
 
 __all__ = ["Cycles", "cycles"]

@@ -13,16 +13,15 @@ the overflow every source that still grows is cut.
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from vegasmodel.equilibrium.minicycle_derived import Edge
-from vegasmodel.stacks import STACKS, dead_zone, find
+from vegasmodel.stacks import STACKS, Variant, dead_zone, find
 
 Floats: TypeAlias = npt.NDArray[np.float64]
-Variant = Literal["paper", "ns2", "linux"]
 
 # least window to which Vegas gives way
 FLOOR = {name: 0.0 if stack.real_numbers else stack.least_window for name, stack in STACKS.items()}

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vegasmodel.equilibrium import loss_rounds
-from vegasmodel.equilibrium._checks import numbers, positive, word
+from vegasmodel.equilibrium._checks import numbers, positive, sender, word
 from vegasmodel.equilibrium._jax_arrays import same_kind
 from vegasmodel.equilibrium.loss_rounds import LAWS, Source
 from vegasmodel.fields import kinds
@@ -224,15 +224,7 @@ class Flow:
 
     def __post_init__(self) -> None:
         word("law", self.law, tuple(LAWS))
-        positive("rtt", self.rtt)
-        numbers("alpha", self.alpha)
-        numbers("over_estimate", self.over_estimate, -math.inf)
-        numbers("max_window", self.max_window, above=True, infinite=True)
-        positive("ack_every", self.ack_every)
-        if self.decrease is not None:
-            numbers("decrease", self.decrease, high=1.0)
-        if self.timeout is not None:
-            numbers("timeout", self.timeout)
+        sender(self, cut=False)
 
 
 @kinds.checked

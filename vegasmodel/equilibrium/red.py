@@ -29,7 +29,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vegasmodel.equilibrium._checks import numbers, positive, word
+from vegasmodel.equilibrium._checks import numbers, positive, sender, word
 from vegasmodel.equilibrium._jax_arrays import same_kind
 from vegasmodel.equilibrium.random_loss import coarse_timeout, square_root
 from vegasmodel.fields import kinds
@@ -121,15 +121,7 @@ class Flows:
     timeout: ArrayLike | None = None
 
     def __post_init__(self) -> None:
-        positive("rtt", self.rtt)
-        numbers("alpha", self.alpha)
-        numbers("over_estimate", self.over_estimate, -math.inf)
-        numbers("max_window", self.max_window, above=True, infinite=True)
-        positive("ack_every", self.ack_every)
-        if self.decrease is not None:
-            numbers("decrease", self.decrease, high=1.0, below=True)
-        if self.timeout is not None:
-            numbers("timeout", self.timeout)
+        sender(self, cut=True)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import math
 import os
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import Quantity
+from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import known_mean
 from vegasmodel.packets import run_output
 from vegasmodel.packets.run_output import Output
@@ -50,6 +51,16 @@ def default_interval(scenario: Scenario) -> float:
     """
     samples = min(240, max(24, 24_000 // len(scenario.members)))
     return scenario.run.duration / samples
+
+
+def check_queue(link: Link, where: str, known: Collection[str], engine: str) -> None:
+    """Raise ``FieldError`` unless ``known`` has the link's queue discipline.
+
+    The error is about the field ``where``.queue, and calls the simulator ``engine``.
+    """
+    name = link.queue.discipline
+    if name not in known:
+        raise FieldError(f"{where}.queue", name, f"{', '.join(known)} in {engine}")
 
 
 def rate_delay_limits(link: Link) -> tuple[int, int]:

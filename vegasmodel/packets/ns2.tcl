@@ -170,12 +170,18 @@ proc stations {f route bandwidth delay} {
     }
 }
 
-# Selects CUBIC of Linux 2.6 (by default with beta 819/1024, and without HyStart).  After a loss it
-# multiplies the window by cubic_beta/1024.  It can be selected only once the simulation runs.
-proc cubic {agent} {
+# Selects a congestion control of Linux 2.6, settings' module, with parameters such as cubic_beta.
+# (CUBIC multiplies the window by cubic_beta/1024 after a loss; it has no HyStart.)  It can be
+# selected only once the simulation runs.
+proc choose_law {agent settings} {
     global ns
-    $ns at [$ns now] "$agent select_ca cubic"
-    $ns at [$ns now] "$agent set_ca_param cubic beta [$agent set cubic_beta]"
+    set module [dict get $settings module]
+    $ns at [$ns now] "$agent select_ca $module"
+    foreach {variable value} $settings {
+        if {[regexp "^${module}_(.*)$" $variable all name]} {
+            $ns at [$ns now] "$agent set_ca_param $module $name $value"
+        }
+    }
 }
 
 # Makes a sender and a sink for flow f.  settings: variables of the sender and their values.
@@ -193,7 +199,7 @@ proc pair {f agent_class sink_class size ack_size settings} {
     $ns attach-agent $source($f) $a
     $ns attach-agent $sink($f) $k
     $ns connect $a $k
-    if {$agent_class eq "Agent/TCP/Linux"} { cubic $a }
+    if {[dict exists $settings module]} { choose_law $a $settings }
     return "$a $k"
 }
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from vegasmodel.packets import arrivals, ns2_support
 from vegasmodel.packets.engine import UNLIMITED, rate_delay_limits, window_limit
+from vegasmodel.packets.ns2_agents import AGENTS, Settings
 from vegasmodel.packets.ns2_defaults import SETS, UNSPACED
 from vegasmodel.scenario import (
     Link,
@@ -29,15 +30,6 @@ from vegasmodel.scenario import (
 __all__ = ["Script", "script"]
 
 PROBE_PACKETS = 3  # sent alone to measure baseRTT
-_AGENTS = {
-    "vegas": "Agent/TCP/Vegas",
-    "reno": "Agent/TCP/Reno",
-    "newreno": "Agent/TCP/Newreno",
-    "sack": "Agent/TCP/Sack1",
-    "tahoe": "Agent/TCP",
-    "cubic": "Agent/TCP/Linux",  # whose congestion control is that of Linux 2.6
-}
-_KINDS = {"droptail": "DropTail", "red": "RED", "rd": "CBQ/WRR"}
 
 
 @dataclass(frozen=True)
@@ -116,7 +108,7 @@ def _link(scenario: Scenario, i: int, link: Link) -> list[str]:
     bits = link.capacity * scenario.packet_size * 8
     crossing = {group.direction for group in scenario.flows if link in scenario.path(group)}
     ways = sorted({"forward"} | crossing)
-    kind = _KINDS[link.queue.discipline]
+    kind = ns2_support.QUEUES[link.queue.discipline]
     back = kind if "reverse" in ways else "DropTail"
     lines = [f"link {i} {_number(bits)} {_number(link.delay)} {kind} {back}"]
     for way in ways:
@@ -238,11 +230,12 @@ def _stations(scenario: Scenario, f: int, member: Member, *, rtts: bool) -> list
     rest = member.rtt - scenario.transmission(group) - 2 * sum(link.delay for link in path)
     rest = max(rest, 0.0)  # rounding may make it slightly negative
     leg = 0.0 if group.delay_noise else rest / 4
-    sink = "Agent/TCPSink" + ("/Sack1" if group.law in ("sack", "cubic") else "")
+    agent = AGENTS[group.law]
+    sink = "Agent/TCPSink" + ("/Sack1" if agent.sack else "")
     agents = (
-        f"{_AGENTS[group.law]} {sink}{'/DelAck' if group.delayed_ack else ''}"
+        f"{agent.name} {sink}{'/DelAck' if group.delayed_ack else ''}"
         f" {round(scenario.size_of(group))} {round(scenario.ack_size)}"
-        f" {_words(_agent(scenario, f, member))}"
+        f" {_words(_settings(scenario, f, member))}"
     )
     lines = [f"stations {f} {{{route}}} {_number(bits)} {_number(leg)}"]
     if group.delay_noise:  # the first leg has all the propagation delay: noise may reduce it to 0
@@ -254,15 +247,13 @@ def _stations(scenario: Scenario, f: int, member: Member, *, rtts: bool) -> list
     return [*lines, f"connection {f} {agents}"]
 
 
-def _agent(scenario: Scenario, f: int, member: Member) -> dict[str, float | int | str]:
+def _settings(scenario: Scenario, f: int, member: Member) -> Settings:
+    """The variables of a flow's sender, and their values."""
     group = member.flow
-    settings: dict[str, float | int | str] = {"window_": window_limit(scenario, f)}
-    if group.law == "vegas":
-        settings |= {f"v_{key}_": int(getattr(group, key)) for key in ("alpha", "beta", "gamma")}
+    settings: Settings = {"window_": window_limit(scenario, f)}
+    settings |= AGENTS[group.law].settings(group)
     if scenario.jitter(group):
         settings["overhead_"] = _number(scenario.jitter(group))
-    if group.law == "cubic":
-        settings["cubic_beta"] = round(1024 * group.decrease)
     if group.initial_window is not None:
         settings["windowInit_"] = int(group.initial_window)
     if any(isinstance(link.queue, Red) and link.queue.ecn for link in scenario.path(group)):

@@ -5,15 +5,18 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
+
 from vegasmodel.fields.units import FieldError
-from vegasmodel.laws import foreign
-from vegasmodel.packets.engine import rate_delay_limits
+from vegasmodel.packets.engine import check_queue, rate_delay_limits
+from vegasmodel.packets.ns2_agents import AGENTS
 from vegasmodel.prediction import Assumption
 from vegasmodel.scenario import DropTail, Flow, Link, RateDelay, Red, Scenario
 
 __all__ = ["check", "remarks"]
 
 MAX_FLOWS = 4000  # each node of ns-2 keeps a slot for every earlier node
+QUEUES = MappingProxyType({"droptail": "DropTail", "red": "RED", "rd": "CBQ/WRR"})
 MAX_FORCED = 1_000_000  # highest number of a packet to drop; ns-2 keeps a slot for each below it
 
 
@@ -27,7 +30,7 @@ def check(scenario: Scenario) -> None:
     for i, link in enumerate(scenario.links):
         _link(scenario, link, f"link[{i}]")
     for i, flow in enumerate(scenario.flows):
-        if foreign((flow.law,)) and flow.law != "cubic":
+        if flow.law not in AGENTS:
             raise FieldError(
                 f"flow[{i}].law",
                 flow.law,
@@ -68,6 +71,7 @@ def remarks(scenario: Scenario) -> tuple[Assumption, ...]:
 
 
 def _link(scenario: Scenario, link: Link, where: str) -> None:
+    check_queue(link, where, QUEUES, "ns-2")
     if isinstance(link.queue, DropTail) and link.buffer < 2:
         allowed = "at least 2 packets in ns-2, whose limit counts the one in transmission"
         raise FieldError(f"{where}.buffer", link.buffer, allowed)
@@ -92,8 +96,9 @@ def _link(scenario: Scenario, link: Link, where: str) -> None:
 def _flow(flow: Flow, where: str) -> None:
     if flow.law == "vegas":
         _vegas(flow, where)
-    elif flow.law != "cubic" and flow.decrease != 0.5:
-        raise FieldError(f"{where}.decrease", flow.decrease, "0.5: ns-2 halves the window")
+    fixed = AGENTS[flow.law].decrease
+    if fixed not in (None, flow.decrease):
+        raise FieldError(f"{where}.decrease", flow.decrease, f"{fixed:g}, the factor of ns-2")
     if flow.over_estimate not in ("measured", 0.0):
         allowed = '"measured" or "0 s": ns-2 measures its baseRTT itself'
         raise FieldError(f"{where}.over_estimate", flow.over_estimate, allowed)
@@ -119,5 +124,3 @@ def _vegas(flow: Flow, where: str) -> None:
         allowed = "it has the variants paper and ns2"
         wrong = "cannot be measured in ns-2, which runs a Vegas of its own"
         raise FieldError(f"{where}.variant", "linux", allowed, wrong=wrong)
-    if flow.decrease != 0.75:
-        raise FieldError(f"{where}.decrease", flow.decrease, "0.75: ns-2's Vegas has it fixed")

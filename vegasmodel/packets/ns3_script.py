@@ -60,7 +60,7 @@ def _link(scenario: Scenario, link: Link, reverse: int, *, shaped: bool) -> str:
     limit = int(min(link.buffer, UNLIMITED)) if shaped else UNLIMITED
     queue = link.queue if shaped else None
     red = queue if isinstance(queue, Red) else Red(min_threshold=0.0, max_threshold=1.0)
-    kind = 1 if isinstance(queue, Red) else 2 if isinstance(queue, RateDelay) else 0
+    kind = ns3_support.QUEUES[link.queue.discipline] if shaped else 0
     return _line(
         "link",
         reverse,

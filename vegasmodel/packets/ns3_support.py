@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import find
-from vegasmodel.packets.engine import rate_delay_limits
+from vegasmodel.packets.engine import check_queue, rate_delay_limits
 from vegasmodel.prediction import Assumption
 from vegasmodel.scenario import Flow, Link, RateDelay, Red, Scenario
 from vegasmodel.stacks import STACKS
@@ -25,6 +25,7 @@ __all__ = [
 
 HEADERS = 42  # bytes of a packet that are not data: 2 of the link, 20 of IP, 20 of TCP
 ACK = HEADERS
+QUEUES = {"droptail": 0, "red": 1, "rd": 2}  # the numbers of the ns-3 program
 LAWS = {"vegas": 0, "newreno": 1, "sack": 1, "reno": 2, "cubic": 3}
 MAX_FLOWS = 4000
 MAX_PORTS = 60_000
@@ -91,6 +92,7 @@ def remarks(scenario: Scenario) -> tuple[Assumption, ...]:
 
 
 def _link(link: Link, where: str) -> None:
+    check_queue(link, where, QUEUES, "ns-3")
     if link.drops:
         raise FieldError(f"{where}.drops", "forced drops", "none in ns-3; --engine ns2 has them")
     if link.buffer < (2 if isinstance(link.queue, Red) else 1):

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from vegasmodel.fields import checked
 from vegasmodel.fields.rules import Choice
 from vegasmodel.fields.units import FieldError
+from vegasmodel.queues.discipline import Discipline
 from vegasmodel.queues.droptail import DropTail
 from vegasmodel.queues.rate_delay import RateDelay
 from vegasmodel.queues.red import Red
 
-__all__ = ["DropTail", "Queue", "QueueRule", "RateDelay", "Red"]
+__all__ = ["DISCIPLINES", "Discipline", "DropTail", "Queue", "QueueRule", "RateDelay", "Red"]
 
 Queue = DropTail | Red | RateDelay
 """Any discipline."""
-_QUEUES: dict[str, type[Any]] = {"droptail": DropTail, "red": Red, "rd": RateDelay}
+DISCIPLINES: Mapping[str, type[Any]] = MappingProxyType(
+    {"droptail": DropTail, "red": Red, "rd": RateDelay}
+)
+"""The disciplines by name: what the key ``discipline`` of a scenario file may be."""
 
 
 class QueueRule:
@@ -31,11 +36,11 @@ class QueueRule:
         Raises ``FieldError`` for another value, an unknown discipline and wrong keys.
         """
         if not isinstance(value, Mapping):
-            kinds = ", ".join(cls.__name__ for cls in _QUEUES.values())
+            kinds = ", ".join(cls.__name__ for cls in DISCIPLINES.values())
             allowed = f'a table such as {{ discipline = "droptail" }}; in Python one of {kinds}'
             raise FieldError(where, value, allowed)
-        Choice(tuple(_QUEUES)).check(value.get("discipline"), f"{where}.discipline")
-        return checked.read(_QUEUES[value["discipline"]], value, where, packet_size)
+        Choice(tuple(DISCIPLINES)).check(value.get("discipline"), f"{where}.discipline")
+        return checked.read(DISCIPLINES[value["discipline"]], value, where, packet_size)
 
     def check(self, value: Any, where: str) -> None:
         """Raise ``FieldError`` unless the value is a ``DropTail``, ``Red`` or ``RateDelay``."""

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vegasmodel.fields.checked import Checked
 from vegasmodel.fields.checked import declare as field
 from vegasmodel.fields.rules import Choice, OrText, Quantity
+from vegasmodel.queues.discipline import Discipline
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class RateDelay(Checked):
+class RateDelay(Discipline):
     """Rate-Delay services (Podlesny and Williamson): two queues share a link and its buffer.
 
     Queue R offers a high rate, and queue D a low delay. A flow in queue R is to get ``k`` times the
@@ -26,6 +26,12 @@ class RateDelay(Checked):
     k: float = field(Quantity("fraction", low=1e-9, high=1e9), 1.0)
     delay_buffer: OrText[float] = field(Quantity("fraction", high=1.0, low_open=True), 0.1)
     discipline: Literal["rd"] = field(Choice(("rd",)), "rd")
+    services: ClassVar[tuple[str, ...]] = ("rate", "delay")
+
+    def limits(self, buffer: float) -> tuple[float, ...]:
+        """The limits of the queues R and D in whole packets (``split``)."""
+        rate, delay = split(buffer, self.delay_buffer)
+        return float(rate), float(delay)
 
 
 def split(buffer: ArrayLike, delay_buffer: ArrayLike) -> tuple[Floats, Floats]:

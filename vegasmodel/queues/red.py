@@ -6,16 +6,16 @@ Source: Floyd and Jacobson, 1993.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
-from vegasmodel.fields.checked import Checked
 from vegasmodel.fields.checked import declare as field
 from vegasmodel.fields.rules import Boolean, Choice, OrText, Quantity, known
 from vegasmodel.fields.units import FieldError
+from vegasmodel.queues.discipline import Discipline
 
 
 @dataclass(frozen=True)
-class Red(Checked):
+class Red(Discipline):
     """Random early detection (RED).
 
     The longer the mean queue is, the more likely an arriving packet is dropped, or with ``ecn``
@@ -32,6 +32,8 @@ class Red(Checked):
     ecn: bool = field(Boolean(), False)
     gentle: bool = field(Boolean(), False)
     discipline: Literal["red"] = field(Choice(("red",)), "red")
+    limit_counts: ClassVar[bool] = False
+    random: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

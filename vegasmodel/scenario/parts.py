@@ -21,7 +21,7 @@ from vegasmodel.fields.rules import Boolean, Choice, Integer, OrText, Quantity, 
 from vegasmodel.fields.units import FieldError, write
 from vegasmodel.queues import DropTail, Queue, QueueRule
 from vegasmodel.scenario.special_rules import BufferRule, LawRule, PacketNumbers
-from vegasmodel.stacks import STACKS
+from vegasmodel.stacks import STACKS, Variant
 
 __all__ = [
     "LAWS",
@@ -239,7 +239,7 @@ class Flow(Shown):
     beta: OrText[float] = field(_THRESHOLD, None)
     gamma: OrText[float] = field(_THRESHOLD, None)
     decrease: OrText[float] = field(Quantity("fraction", high=1.0, low_open=True), None)
-    variant: Literal["paper", "ns2", "linux"] = field(Choice(VARIANTS), "paper")
+    variant: Variant = field(Choice(VARIANTS), "paper")
     over_estimate: OrText[float | Literal["measured"]] = field(
         OneOf(plain=_TIME, word="measured"), "measured"
     )

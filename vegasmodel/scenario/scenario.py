@@ -24,7 +24,6 @@ from vegasmodel.fields.checked import Checked, Table, Tables
 from vegasmodel.fields.checked import declare as field
 from vegasmodel.fields.rules import OrText, Quantity, Text
 from vegasmodel.fields.units import FieldError, format_rate, format_time, write
-from vegasmodel.queues import Red
 from vegasmodel.scenario.changes import replaced
 from vegasmodel.scenario.parts import MAX_FLOWS, Flow, Link, Member, Run, Staggered, Uniform
 from vegasmodel.support.html_table import html_table
@@ -199,7 +198,7 @@ class Scenario(Checked):
         if self.run.start_jitter > 0:
             return True
         crossed = [link for group in self.flows for link in self.path(group)]
-        random = any(isinstance(link.queue, Red) or link.loss > 0 for link in crossed)
+        random = any(link.queue.random or link.loss > 0 for link in crossed)
         random = random or any(self.jitter(g) > 0 or g.delay_noise > 0 for g in self.flows)
         return random and not self.random_arrivals
 

@@ -3,14 +3,15 @@
 A stack adds details to a congestion control law such as Vegas, for example timers and rounding. A
 flow's field ``variant`` names its stack.
 
-``dead_zone`` returns the two backlogs between which Vegas holds its window. ``waiting_room``
-returns how many packets can wait in a buffer. Both depend on the stack.
+``dead_zone`` returns the two backlogs between which Vegas holds its window. They depend on the
+stack.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from types import MappingProxyType
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,12 +21,14 @@ from vegasmodel.stacks.ns2 import NS2, NS2_2_35
 from vegasmodel.stacks.paper import PAPER
 from vegasmodel.stacks.stack import Stack
 
-__all__ = ["STACKS", "Stack", "dead_zone", "waiting_room"]
+__all__ = ["STACKS", "Stack", "Variant", "dead_zone"]
 
 Floats = NDArray[np.float64]
 
 STACKS = MappingProxyType({stack.name: stack for stack in (PAPER, NS2, LINUX)})
 """The stacks by name: what a scenario's ``variant`` may be."""
+Variant = Literal["paper", "ns2", "linux"]
+"""The names of the stacks, for type annotations."""
 _EDITIONS = MappingProxyType({(NS2.name, "2.35"): NS2_2_35})
 
 
@@ -43,18 +46,6 @@ def dead_zone(alpha: ArrayLike, beta: ArrayLike, variant: str) -> tuple[Floats, 
     if (b < a).any():
         raise ValueError("beta is below alpha: the window never rests")
     return np.maximum(a - stack.below_alpha, 0.0), b + stack.above_beta
-
-
-def waiting_room(buffer: ArrayLike, variant: str) -> Floats:
-    """How many packets can wait at a drop-tail queue with the limit ``buffer``.
-
-    In ns-2 it is one packet fewer than ``buffer`` (at least 0), because ns-2's limit also counts
-    the packet in transmission. Raises ``ValueError`` for an unknown variant.
-    """
-    room: Floats = np.maximum(
-        np.asarray(buffer, dtype=np.float64) - find(variant).limit_counts, 0.0
-    )
-    return room
 
 
 def find(variant: str, ns2_defaults: str = "papers") -> Stack:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -84,7 +84,7 @@ def unsupported(
     link, flows = scenario.links[0], scenario.flows
     reasons = {
         "more than one link": len(scenario.links) > 1,
-        "a queue other than drop-tail": not isinstance(link.queue, queues),
+        "queue other than drop-tail": not isinstance(link.queue, queues),
         "random loss": link.loss > 0 and not random_loss,
         "link that loses every packet": link.loss == 1 and random_loss,
         "forced drops": bool(link.drops),
@@ -165,6 +165,22 @@ def fresh(flows: Flows) -> tuple[State, Tally]:
 def empty_tally(n: int) -> Tally:
     """A ``Tally`` for n flows: the time integrals for the averages, all equal to zero."""
     return Tally(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2))
+
+
+def averages(tally: Tally) -> dict[str, Any]:
+    """The averages of a simulated time, as fields of ``LimitCycle``.
+
+    They are the flows' throughputs, mean windows and mean RTTs, and the mean queue.
+    """
+    duration = tally.queue[1]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rtt_mean = tally.window / tally.delivered
+    return {
+        "throughput": tally.delivered / duration,
+        "window": tally.window / duration,
+        "rtt_mean": rtt_mean,
+        "queue_mean": float(tally.queue[0] / duration),
+    }
 
 
 def limits(scenario: Scenario, packets: bool) -> tuple[float, float]:

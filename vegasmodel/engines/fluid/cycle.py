@@ -32,6 +32,7 @@ import numpy as np
 from vegasmodel.engines.fluid.continuous import (
     LOSERS,
     STEP,
+    averages,
     empty_tally,
     flows_of,
     fresh,
@@ -157,7 +158,7 @@ def limit_cycle(
         return _fixed_point(motion, state)
     if code == Status.OVERFLOW:
         return _cycle(motion, state, longest)
-    return _failure(motion, Status(code).reason)
+    return LimitCycle.failed(motion.n, Status(code).reason)
 
 
 def _rest_or_loss(motion: _Motion, state: State, longest: float) -> int:
@@ -233,7 +234,7 @@ def _cycle(motion: _Motion, state: State, longest: float) -> LimitCycle:
         for k in range(1, len(seen)):
             if np.abs(seen[-1] - seen[-1 - k]).max() <= CLOSE * max(1.0, seen[-1].max()):
                 if state.clock[0] - before < INSTANT * motion.slowest(state):
-                    return _failure(motion, Status.STUCK.reason)
+                    return LimitCycle.failed(motion.n, Status.STUCK.reason)
                 return _periodic(motion, state, k, to_next_overflow)
         if count == attempt:
             attempt *= 4
@@ -255,7 +256,7 @@ def _end(motion: _Motion, state: State, code: int, longest: float) -> LimitCycle
         if code == Status.DONE:
             return _fixed_point(motion, state)
         code = Status.UNSETTLED
-    return _failure(motion, Status(code).reason)
+    return LimitCycle.failed(motion.n, Status(code).reason)
 
 
 def _map(
@@ -388,29 +389,16 @@ def _answer(
     residual: float,
     spread: Floats | None = None,
 ) -> LimitCycle:
-    flows, duration = motion.flows, tally.queue[1]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        rtt_mean = tally.window / tally.delivered
+    flows = motion.flows
     return LimitCycle(
         kind=kind,
         period=period,
         overflows=overflows,
-        throughput=tally.delivered / duration,
         spread=np.zeros(motion.n) if spread is None else spread,
-        window=tally.window / duration,
-        rtt_mean=rtt_mean,
         base_rtt=np.where(flows.keeps_backlog, flows.rtt + state.over_estimate, np.nan),
-        queue_mean=float(tally.queue[0] / duration),
         losses=tally.losses.astype(np.float64),
         multipliers=multipliers,
         residual=residual,
         status=Status.DONE.reason,
+        **averages(tally),
     )
-
-
-def _failure(motion: _Motion, status: str) -> LimitCycle:
-    nan = np.full(motion.n, np.nan)
-    return LimitCycle(
-        "neither found", math.nan, 0, nan, nan, nan, nan, nan, math.nan,
-        nan, np.empty(0), math.nan, status,
-    )  # fmt: skip

@@ -24,7 +24,7 @@ from vegasmodel.fields import kinds
 from vegasmodel.laws import BUILT_IN, find, foreign, registered
 from vegasmodel.laws.law import Law, Recovery, SlowStart
 from vegasmodel.metrics import Floats
-from vegasmodel.placement import stack, waiting_room
+from vegasmodel.placement import link_stack, stack
 from vegasmodel.scatter import enough
 from vegasmodel.scenario import DropTail, Flow, Red, Scenario
 from vegasmodel.stacks import STACKS
@@ -264,7 +264,7 @@ def _bottleneck(scenario: Scenario, smooth: bool) -> Any:
     if smooth:
         room = continuous.limits(scenario, False)[1] * link.capacity
     else:
-        room = waiting_room(scenario, link, link.buffer)
+        room = queue.room(link.buffer, link_stack(scenario))
     wait = link.capacity * max(scenario.jitter(group) for group in scenario.flows)
     red = (0, 0.0, 1.0, 0.0, 0.0, 0)
     if isinstance(queue, Red):

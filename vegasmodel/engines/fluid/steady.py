@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from vegasmodel.engines.fluid import run as fluid_run
-from vegasmodel.engines.fluid.continuous import empty_tally
+from vegasmodel.engines.fluid.continuous import averages, empty_tally
 from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
 from vegasmodel.prediction import LimitCycle
@@ -182,7 +182,7 @@ def _repeats(motion: _Motion, end: float) -> LimitCycle | None:
                 break
         seen[key] = [*seen.get(key, ())[-LIKE:], (section, state)]
     if section == 0 and np.all(np.diff(sizes) > 0):
-        return _failure(motion)
+        return LimitCycle.failed(motion.n, Status.UNSETTLED.reason)
     return None
 
 
@@ -221,29 +221,16 @@ def _answer(
     residual: float = math.nan,
     spread: Floats | None = None,
 ) -> LimitCycle:
-    flows, duration = motion.flows, tally.queue[1]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        rtt_mean = tally.window / tally.delivered
+    flows = motion.flows
     return LimitCycle(
         kind=kind,
         period=period,
         overflows=sections,
-        throughput=tally.delivered / duration,
         spread=np.zeros(motion.n) if spread is None else spread,
-        window=tally.window / duration,
-        rtt_mean=rtt_mean,
         base_rtt=np.where(motion.delay_based, flows["rtt"] + flows["over_estimate"], np.nan),
-        queue_mean=float(tally.queue[0] / duration),
         losses=np.where(math.isnan(period), math.nan, tally.losses),
         multipliers=np.empty(0),
         residual=residual,
         status=Status.DONE.reason,
+        **averages(tally),
     )
-
-
-def _failure(motion: _Motion) -> LimitCycle:
-    nan = np.full(motion.n, np.nan)
-    return LimitCycle(
-        "neither found", math.nan, 0, nan, nan, nan, nan, nan, math.nan,
-        nan, np.empty(0), math.nan, Status.UNSETTLED.reason,
-    )  # fmt: skip

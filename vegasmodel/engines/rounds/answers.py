@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from vegasmodel import scatter
 from vegasmodel.engines.rounds.flows import MAX_ARRIVALS
+from vegasmodel.engines.rounds.route import DISCIPLINES
 from vegasmodel.engines.rounds.run import Totals, run
 from vegasmodel.fields import kinds
 from vegasmodel.metrics import Floats, known_mean, percent, standard_error
@@ -32,6 +33,9 @@ Enough = Callable[[Sequence[Prediction]], bool]
 @kinds.checked
 def obstacle(scenario: Scenario) -> str | None:
     """The reason why the simulator cannot simulate the scenario, or None if it can."""
+    for link in scenario.links:
+        if link.queue.discipline not in DISCIPLINES:
+            return f"rounds does not know the queue discipline {link.queue.discipline}"
     for member in scenario.members:
         group = member.flow
         if len({link.name for link in scenario.path(group)}) < len(scenario.path(group)):

@@ -11,7 +11,7 @@ average is not precise enough, the search may be repeated in a longer run.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from vegasmodel.fields import kinds
 from vegasmodel.metrics import Floats
+from vegasmodel.prediction import LimitCycle
 from vegasmodel.scenario import Scenario
 from vegasmodel.status import Status
 
@@ -38,29 +39,8 @@ BLOCKS = (16, 8, 4)  # of an average; the largest error counts, as short blocks 
 ENOUGH_PRECISION = 0.005  # standard error over mean, at which a long average is long enough
 
 
-@dataclass(frozen=True, eq=False)
-class Steady:
-    """The steady state of a scenario; arrays have one entry per flow.
-
-    ``period`` is in seconds. It is 0 if the windows are constant, and NaN if no state returns.
-    """
-
-    kind: str
-    period: float
-    sections: int  # in a period: falls of a window
-    throughput: Floats
-    spread: Floats  # standard error of the throughput; 0 if the windows repeat or are constant
-    window: Floats
-    rtt_mean: Floats
-    base_rtt: Floats
-    queue_mean: float
-    losses: Floats  # packets lost in a period; NaN if no state returns
-    residual: float  # packets by which the state differs after two periods; NaN: no state returns
-    status: str  # "done", or why the run failed (the averages are then NaN)
-
-
 @kinds.checked
-def steady(scenario: Scenario, longest: float | None = None) -> Steady:
+def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
     """Find the steady state of a scenario by simulation.
 
     If a state returns periodically, the answer is the mean over two periods. If not, it is the mean
@@ -78,7 +58,8 @@ def steady(scenario: Scenario, longest: float | None = None) -> Steady:
     a sender's retransmission timer has expired in the first one; the further tries then last at
     most ``LONGEST_TIMEOUTS`` seconds. Round trips are counted by the longest RTT.
 
-    If a run fails, ``status`` says why, and all numbers of the answer are NaN.
+    If a run fails, ``status`` says why, and all numbers of the answer are NaN. The answer has no
+    Floquet multipliers.
     """
     from vegasmodel.engines.rounds.answers import starts_of
     from vegasmodel.engines.rounds.run import Simulation
@@ -108,7 +89,7 @@ def steady(scenario: Scenario, longest: float | None = None) -> Steady:
             if status == Status.FALL:
                 status, _ = simulation.proceed()
         if status != Status.DONE:
-            return _failure(len(rtts), Status(status).reason)
+            return LimitCycle.failed(len(rtts), Status(status).reason)
         totals = simulation.totals(status)
         if _at_rest(totals):
             return _means(totals, "fixed point", 0.0, 0.0)
@@ -123,7 +104,7 @@ def steady(scenario: Scenario, longest: float | None = None) -> Steady:
         trips *= 2.0
 
 
-def _repeats(simulation: Simulation, started: float) -> tuple[int, Steady | None]:
+def _repeats(simulation: Simulation, started: float) -> tuple[int, LimitCycle | None]:
     """Run until the whole state has returned twice, or until the run ends.
 
     The function also stops when it has stored ``MAX_STORED`` numbers. The state is looked at each
@@ -178,13 +159,13 @@ def _periodic(
     observer: Observer,
     before: Snapshot,
     after: Snapshot,
-    sections: int,
+    falls: int,
     residual: float,
-) -> Steady:
+) -> LimitCycle:
     """The answer for a periodic motion: means over two periods.
 
-    The states ``before`` and ``after`` are equal, and two periods apart. ``sections`` is the number
-    of window falls in one period. ``residual`` is the largest difference between the two states, in
+    The states ``before`` and ``after`` are equal, and two periods apart. ``falls`` is the number of
+    window falls in one period. ``residual`` is the largest difference between the two states, in
     packets.
     """
     from vegasmodel.engines.rounds.flows import sum_by_member
@@ -202,10 +183,10 @@ def _periodic(
     first, last = np.searchsorted(simulation.times, (before.time, after.time))
     with np.errstate(invalid="ignore", divide="ignore"):
         rtt = more("rtt_area") / more("rtt_samples")
-    return Steady(
-        "periodic", 0.5 * span, sections, more("delivered") / span, np.zeros(n),
+    return LimitCycle(
+        "periodic", 0.5 * span, falls, more("delivered") / span, np.zeros(n),
         simulation.per_flow[first:last, :, 0].mean(axis=0), rtt, totals.base,
-        _waiting(totals, links, span), 0.5 * more("lost"), residual, "done",
+        _waiting(totals, links, span), 0.5 * more("lost"), np.empty(0), residual, "done",
     )  # fmt: skip
 
 
@@ -221,7 +202,7 @@ def _waiting(totals: Totals, links: NDArray[np.void], span: float) -> float:
     return float(totals.of_links(waiting(links), [name])[0]) / span
 
 
-def _means(totals: Totals, kind: str, period: float, residual: float) -> Steady:
+def _means(totals: Totals, kind: str, period: float, residual: float) -> LimitCycle:
     """The answer if no state returns: averages from the end of warm-up to the end of the run.
 
     Unless the windows are constant, ``spread`` is the standard error of the throughputs.
@@ -240,15 +221,7 @@ def _means(totals: Totals, kind: str, period: float, residual: float) -> Steady:
         rtt = (totals.per_flow[part, :, 2] * packets).sum(axis=0) / packets.sum(axis=0)
     span = float(times[-1] - totals.link["mark_now"])
     window, queue = totals.per_flow[part, :, 0], _waiting(totals, totals.routes.links, span)
-    return Steady(
+    return LimitCycle(
         kind, period, 0, rates, spread, window.mean(axis=0), rtt, totals.base, queue,
-        np.full_like(rates, math.nan), residual, "done",
-    )  # fmt: skip
-
-
-def _failure(n: int, status: str) -> Steady:
-    nothing = np.full(n, np.nan)
-    return Steady(
-        "neither found", math.nan, 0, nothing, nothing, nothing, nothing, nothing, math.nan,
-        nothing, math.nan, status,
+        np.full_like(rates, math.nan), np.empty(0), residual, "done",
     )  # fmt: skip

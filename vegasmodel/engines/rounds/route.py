@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -29,10 +30,8 @@ from vegasmodel.placement import (
     empty_rtt,
     link_stack,
     to_first_link,
-    waiting_room,
     work,
 )
-from vegasmodel.queues.rate_delay import split
 from vegasmodel.scenario import Flow, Link, Member, RateDelay, Red, Scenario
 
 BISECTIONS = 40
@@ -42,6 +41,7 @@ UNIT = 1e-7  # packets: what a unit of the clock between 256 and 512 s is magnif
 OWN = 8.0  # units of the clock: our own rounding errors are smaller
 INSTANT = 1e-8  # packets: what a queue serves in an instant, at most
 ACCESS = "access"  # in place of a direction: an access link whose delay has noise
+DISCIPLINES = MappingProxyType({"droptail": DROPTAIL, "red": RED, "rd": DROPTAIL})
 Key = tuple[str, str, str]  # link, direction, class
 
 
@@ -80,7 +80,7 @@ def other(direction: str) -> str:
 
 
 def _key(link: Link, direction: str, group: Flow) -> Key:
-    service = group.service if isinstance(link.queue, RateDelay) else None
+    service = group.service if group.service in link.queue.services else None
     return link.name, direction, service or ""
 
 
@@ -88,8 +88,7 @@ def _queues(scenario: Scenario) -> dict[Key, int]:
     found: dict[Key, int] = {}
     for group in scenario.flows:
         for link in scenario.path(group):
-            services = ("rate", "delay") if isinstance(link.queue, RateDelay) else ("",)
-            for service in services:  # both: a class without flows lends its share
+            for service in link.queue.services:  # all: a class without flows lends its share
                 found.setdefault((link.name, group.direction, service), len(found))
     for key in _ack_queues(scenario, found):
         found[key] = len(found)
@@ -112,13 +111,14 @@ def _ack_queues(scenario: Scenario, queues: dict[Key, int]) -> list[Key]:
     meet. To save time, this counts only if a link's longest round trip and its buffer hold at most
     ``FEW_PACKETS`` packets together.
     """
-    if len(queues) == 1:
-        ((name, _, _),) = queues
-        return [(name, "reverse", "")] if _acks_meet(scenario, queues) else []
     if not link_stack(scenario).scheduled_ties:
         return []
     if all(scenario.jitter(group) > 0 for group in scenario.flows):
         return []  # never in step
+    if len(queues) == 1:
+        ((name, direction, _),) = queues
+        meet = direction == "forward" and _acks_meet(scenario, name)
+        return [(name, "reverse", "")] if meet else []
     found = []
     for link in scenario.links:
         key = (link.name, "reverse", "")
@@ -131,14 +131,12 @@ def _ack_queues(scenario: Scenario, queues: dict[Key, int]) -> list[Key]:
     return found
 
 
-def _acks_meet(scenario: Scenario, queues: dict[Key, int]) -> bool:
-    """Whether ACKs of two flows often meet at the link on the way back, so that one has to wait.
+def _acks_meet(scenario: Scenario, name: str) -> bool:
+    """Whether ACKs of two flows often meet at a link on the way back, so that one has to wait.
 
-    The wait is short, but it decides whose next packet reaches the bottleneck first. Only ACKs of
-    flows with different RTTs are considered. The result is False if the scenario is not for ns-2,
-    if there is not exactly one queue of data, in the forward direction and without Rate-Delay
-    services, if every sender waits at random, or if packets differ in size. Otherwise it is True in
-    two cases.
+    The link ``name`` has the only queue of data. The wait is short, but it decides whose next
+    packet reaches the bottleneck first. Only ACKs of flows with different RTTs are considered. The
+    result is False if packets differ in size. Otherwise it is True in two cases.
 
     First, the halves of two flows' RTTs, modulo the transmission time of a data packet, differ by
     less than the transmission time of an ACK. While the link is busy, packets leave it one
@@ -150,13 +148,6 @@ def _acks_meet(scenario: Scenario, queues: dict[Key, int]) -> bool:
     meet. To save time, this case counts only if a round trip's packets and a full buffer are
     together at most ``FEW_PACKETS`` packets.
     """
-    (name, direction, service), *others = queues
-    if others or direction != "forward" or service:
-        return False
-    if not link_stack(scenario).scheduled_ties:
-        return False
-    if all(scenario.jitter(group) > 0 for group in scenario.flows):
-        return False  # never in step
     if len({work(scenario, group) for group in scenario.flows}) > 1:
         return False  # never in step for long
     link = next(link for link in scenario.links if link.name == name)
@@ -179,12 +170,12 @@ def _link_record(scenario: Scenario, link: Link, key: Key, record: NDArray[np.vo
     record["loss_hazard"] = -math.log1p(-min(link.loss, 1.0 - 1e-12))
     if _acks_alone(scenario, link, key):
         return
+    record["discipline"] = DISCIPLINES[link.queue.discipline]
     if isinstance(link.queue, RateDelay):
         record["class_weight"] = link.queue.k if key[2] == "rate" else 1.0
         record["share"] = 0.5
         record["memory"] = max(member.rtt for member in scenario.members)
     if isinstance(link.queue, Red):
-        record["discipline"] = RED
         record["mark_limit"] = link_stack(scenario).marks_up_to
         for name in (
             "min_threshold",
@@ -209,10 +200,7 @@ def _room(scenario: Scenario, link: Link, key: Key) -> float:
     """
     if _acks_alone(scenario, link, key):
         return math.inf
-    limit = link.buffer
-    if isinstance(link.queue, RateDelay):
-        limit = float(split(link.buffer, link.queue.delay_buffer)[0 if key[2] == "rate" else 1])
-    return waiting_room(scenario, link, limit)
+    return link.queue.room(link.buffer, link_stack(scenario), key[2])
 
 
 def finite_buffers(links: Iterable[Link]) -> list[int]:
