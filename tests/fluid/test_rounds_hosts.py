@@ -15,7 +15,8 @@ from tests.helpers import exact
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.delayed_ack import hear, pause_ended
 from vegasmodel.engines.rounds.flows import mechanisms
-from vegasmodel.engines.rounds.state import FLOW
+from vegasmodel.engines.rounds.losses import acks_fill_hole
+from vegasmodel.engines.rounds.state import FLOW, PARCEL
 from vegasmodel.laws import find
 from vegasmodel.scenario import Flow, Link, Run, Scenario
 from vegasmodel.stacks import STACKS
@@ -58,6 +59,30 @@ def test_linux_adapts_the_pause_of_an_ack() -> None:
     assert f["quick_acks_left"] == 0.0
     assert after(0.3) == 10.0
     assert f["quick_acks_left"] == 16.0
+
+
+@pytest.mark.parametrize(("beyond", "held"), [(0.0, 1.0), (1.0, 0.0)])
+def test_the_ack_of_a_retransmission_waits_if_nothing_is_beyond(beyond: float, held: float) -> None:
+    """RFC 5681 4.2: an ACK leaves at once if a packet fills a gap; without packets beyond, no gap.
+
+    Packets 10 and 11 are missing; 12 has arrived if ``beyond`` is 1. In ns-2 ``DelAckSink::recv``
+    (tcp-sink.cc) delays the ACK if ``seqno == Seqno()`` and not ``seqno < Maxseen()``.
+    """
+    record, way = np.zeros(1, FLOW), np.zeros(1, PARCEL)
+    mechanisms(find("reno"), STACKS["ns2"], record)
+    f, p = record.view(np.recarray)[0], way.view(np.recarray)[0]
+    f.delayed_ack, f.cwnd, f.ssthresh, f.max_window, f.size = True, 1.0, 2.0, 20.0, 1e9
+    f.backoff, f.rto = 1.0, 1.0
+    f.acked, f.next, f.high, f.received, f.holes = 10.0, 11.0, 13.0, 12.0 + beyond, 1
+    holes = np.zeros((4, 6))
+    holes[0, :2] = 10.0, 12.0
+    p.first, p.count, p.back = 10.0, 1.0, 5.0
+    acks_fill_hole(f, p, holes, 5.0, 0.0)
+    assert (f.acked, f.delack_packets) == (11.0 - held, held)
+    assert f.delack_expires == (pytest.approx(5.1) if held else 0.0)
+    p.first, p.count = 11.0, 1.0
+    acks_fill_hole(f, p, holes, 5.0, 0.0)
+    assert (f.acked, f.delack_packets) == (12.0 + beyond, 0.0)  # one ACK for both
 
 
 def test_pairs_are_answered_at_once() -> None:

@@ -128,10 +128,20 @@ def delay_ack(f: Sender, p: Parcel, now: float) -> float:
     arrives before the delayed ACK is sent, one ACK acknowledges both. Only the second packet then
     gives an RTT sample.
     """
+    end = delay_filled(f, p, now)
+    f.received, f.received_at = f.acked + 1.0, p.sent_at
+    return end
+
+
+@jit
+def delay_filled(f: Sender, p: Parcel, now: float) -> float:
+    """Do the same as ``delay_ack`` for a packet that was missing until now.
+
+    The list of missing packets changes when the ACK is sent (``losses.fill``).
+    """
     end = acknowledge(f, p, 1.0, now, 0.0)
     f.delack_packets = 1.0
     _set_delack_timer(f, end)
-    f.received, f.received_at = f.acked + 1.0, p.sent_at
     return end
 
 

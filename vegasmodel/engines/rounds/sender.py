@@ -45,7 +45,12 @@ from vegasmodel.engines.rounds.laws import (
     restart_when_idle,
     window,
 )
-from vegasmodel.engines.rounds.losses import acks_fill_hole, duplicate_acks, retransmission_lost
+from vegasmodel.engines.rounds.losses import (
+    acks_fill_hole,
+    duplicate_acks,
+    fill,
+    retransmission_lost,
+)
 from vegasmodel.engines.rounds.scoreboard import count_flight
 from vegasmodel.engines.rounds.state import (
     DATA,
@@ -154,11 +159,13 @@ def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> fl
 
 
 @rare
-def _single_ack(f: Sender, at: float, delay: float) -> float:
-    """Process the ACK of a single packet; returns the time at which it arrives, ``at``.
+def _single_ack(f: Sender, holes: Floats, at: float, delay: float) -> float:
+    """Process the ACK of a single packet; returns the time at which it arrives, ``at`` or later.
 
     The receiver has delayed the ACK by ``delay`` seconds.
     """
+    if f.holes > 0 and holes[0, 0] == f.acked:
+        return fill(f, holes, 1.0, 1.0, f.latest, at, at)
     once = not f.overdue_checks or f.acked >= max(f.resent, f.untimed)
     once = once and not f.stale <= f.acked < f.stale_end
     _before_new_data(f)
@@ -260,7 +267,7 @@ def _end_first_wait(f: Sender, holes: Floats, now: float) -> None:
     sender.
     """
     if delack_expiry(f) <= f.wait_ends:
-        f.time = _single_ack(f, max(now, f.delack_expires), f.delack_pause)
+        f.time = _single_ack(f, holes, max(now, f.delack_expires), f.delack_pause)
         pause_ended(f)
     else:
         end_wait(f, holes, now)
@@ -373,7 +380,7 @@ def _parcel_arrives(f: Sender, p: Parcel, holes: Floats, now: float, step: float
         extra = min(p.count, f.acked - p.first)
         f.time = acknowledge(f, p, extra, now, 0.0)
     elif p.first != f.acked + f.delack_packets and f.delack_packets > 0.0:
-        f.time = _single_ack(f, first, 0.0)  # what comes out of order is answered at once,
+        f.time = _single_ack(f, holes, first, 0.0)  # what comes out of order is answered at once,
         if not f.rack:  # else every packet that SACK reports counts (tcp_rack_reo_wnd)
             f.dupacks = -1.0  # ... and the first such ACK speaks for what was held
     elif p.first != f.acked + f.delack_packets:
