@@ -27,6 +27,8 @@ NS2 = Stack(
     reno_windows=23.0 / 8.0,  # beta_scale, which it computes once, from a beta of 819/1024
     packets_per_ack=31.0 / 16.0,  # ca->delayed_ack begins at 32, and its shift rounds to 1 below
     least_cnt=1.0,
+    cnt_before_loss=50.0,  # bictcp_update: loss_cwnd == 0, after the start and after a timeout
+    cnt_once_a_tick=False,  # bictcp_update: last_cwnd == cwnd
     acks_before_growth=True,  # bictcp_cong_avoid: snd_cwnd_cnt++
     passes_ssthresh=True,  # bictcp_cong_avoid: snd_cwnd <= snd_ssthresh
     cubic_tick=0.001,  # JIFFY_RATIO

@@ -35,6 +35,8 @@ class Mechanisms:
     reno_windows: float = 1.875  # windows of ACKs for which the equivalent Reno grows by one packet
     packets_per_ack: float = 1.0  # CUBIC's estimate of the packets that an ACK acknowledges
     least_cnt: float = 2.0  # least number of ACKs per packet of growth
+    cnt_before_loss: float = 0.0  # ACKs per packet of growth while no loss is known; 0: of CUBIC
+    cnt_once_a_tick: bool = True  # ``cnt`` changes at most once per tick of CUBIC's clock
     acks_before_growth: bool = False  # after ``cnt`` ACKs the window grows only at the next ACK
     passes_ssthresh: bool = False  # slow start goes on at cwnd = ssthresh, by one more packet
     cubic_tick: float = 0.004  # length of a tick of CUBIC's clock, seconds
