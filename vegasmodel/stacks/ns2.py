@@ -59,6 +59,7 @@ NS2 = Stack(
     first_rto=6.0,  # rtxcur_init_ of 1999
     longest_rto=64.0,
     ack_pause=0.1,  # interval_ of Agent/TCPSink/DelAck
+    delays_duplicates=True,  # tcp-sink.cc, DelAckSink::recv: seqno == Seqno()
     quick_acks=1.0,  # tcp-sink.cc: SYN_immediate_ack_; packet 0 has data here
     lost_syn_resets=True,  # bugfix_ss_
     limit_counts=1.0,  # drop-tail.cc refuses a packet that would bring the queue to its limit

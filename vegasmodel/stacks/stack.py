@@ -77,6 +77,7 @@ class Mechanisms:
     ack_pause: float = 0.1  # seconds for which an ACK waits for a second packet
     adapts_ack_pause: bool = False  # this wait doubles when no second packet comes in time
     late_duplicates: float = 0.0  # most seconds by which duplicate ACKs after the third are delayed
+    delays_duplicates: bool = False  # the ACK of a duplicate of the last packet is delayed, too
     quick_acks: float = 0.0  # ACKs that do not wait, at first and after a long silence
     counts_packets: bool = False  # windows grow by the packets acknowledged, not by the ACKs
 

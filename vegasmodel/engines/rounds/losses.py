@@ -275,6 +275,27 @@ def _count_places(f: Sender, holes: Floats, now: float, end: float) -> None:
 
 
 @jit
+def duplicates_alike(f: Sender, p: Parcel) -> float:
+    """How many of the duplicates at the head of the group ``p`` the receiver may answer alike.
+
+    It may answer the last packet that it has received in another way (``duplicate_waits``).
+    """
+    left = f.acked - p.first
+    return left - 1.0 if f.delays_duplicates and f.delayed_ack and left > 1.0 else left
+
+
+@jit
+def duplicate_waits(f: Sender, p: Parcel, holes: Floats) -> bool:
+    """Whether ns-2's receiver delays the ACK of the first packet of ``p``, which it has already.
+
+    The receiver must have nothing beyond this packet, and no other ACK may be delayed.
+    """
+    last = f.delays_duplicates and p.first == f.acked - 1.0
+    waits = last and packets_per_ack(f) > 1.0 and f.delack_packets == 0.0
+    return waits and _received_beyond(f, holes) == 0.0
+
+
+@jit
 def _acks_alike(f: Sender, p: Parcel, acks: float, enough: float) -> float:
     """How many of the next ``acks`` duplicate ACKs can be processed together.
 
@@ -286,7 +307,7 @@ def _acks_alike(f: Sender, p: Parcel, acks: float, enough: float) -> float:
     if f.counts_places:
         return 1.0
     if p.first < f.acked:
-        acks = min(acks, f.acked - p.first)
+        acks = min(acks, duplicates_alike(f, p))
     if f.phase == OPEN and f.dupacks < enough:
         one = f.overdue_checks or f.limited_transmit
         return 1.0 if one else min(acks, enough - f.dupacks)

@@ -26,6 +26,7 @@ from vegasmodel.engines.rounds.bictcp import sample
 from vegasmodel.engines.rounds.delayed_ack import (
     delack_expiry,
     delay_ack,
+    delay_duplicate,
     hear,
     packets_per_ack,
     pause_ended,
@@ -48,6 +49,8 @@ from vegasmodel.engines.rounds.laws import (
 from vegasmodel.engines.rounds.losses import (
     acks_fill_hole,
     duplicate_acks,
+    duplicate_waits,
+    duplicates_alike,
     fill,
     retransmission_lost,
 )
@@ -142,7 +145,7 @@ def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> fl
     acks = ready if each == 1.0 else np.floor((f.delack_packets + ready) / each)
     decides = f.rounds and f.acked + each - 1.0 >= f.round_end
     if acks != 1.0:
-        acks = 1.0 if decides else _acks_at_once(f, acks, each, untimed, once)
+        acks = 1.0 if decides or f.duplicate_held else _acks_at_once(f, acks, each, untimed, once)
     # the kernel counts the sample of the ACK on which it decides
     if decides and not f.decides_late:
         until = max(p.back - now, 0.0) * (each - f.delack_packets) / p.count
@@ -266,7 +269,10 @@ def _end_first_wait(f: Sender, holes: Floats, now: float) -> None:
     After its wait the sender sends packets. After the delay the receiver's ACK arrives at the
     sender.
     """
-    if delack_expiry(f) <= f.wait_ends:
+    if f.duplicate_held and f.delack_expires <= f.wait_ends:
+        f.duplicate_held, f.time = False, max(now, f.delack_expires)
+        f.dupacks += 0.0 if f.scoreboard else 1.0
+    elif delack_expiry(f) <= f.wait_ends:
         f.time = _single_ack(f, holes, max(now, f.delack_expires), f.delack_pause)
         pause_ended(f)
     else:
@@ -376,8 +382,26 @@ def _parcel_arrives(f: Sender, p: Parcel, holes: Floats, now: float, step: float
         _end_first_wait(f, holes, now)
     elif f.deadline < first:
         f.event, f.time = TIMER, max(now, f.deadline)
+    else:
+        alone = f.duplicate_held
+        _packets_arrive(f, p, holes, first, now, step)
+        if alone:
+            f.duplicate_held = False
+
+
+@jit
+def _packets_arrive(
+    f: Sender, p: Parcel, holes: Floats, first: float, now: float, step: float
+) -> None:
+    """Do the same as ``_parcel_arrives`` if no other event comes before the ACK of a packet.
+
+    ``first`` is the time at which the ACK of the first packet of ``p`` arrives if it is not
+    delayed.
+    """
+    if p.first < f.acked and duplicate_waits(f, p, holes):
+        f.time = delay_duplicate(f, p, now)
     elif p.first < f.acked and f.scoreboard:  # it sees that nothing is new
-        extra = min(p.count, f.acked - p.first)
+        extra = min(p.count, duplicates_alike(f, p))
         f.time = acknowledge(f, p, extra, now, 0.0)
     elif p.first != f.acked + f.delack_packets and f.delack_packets > 0.0:
         f.time = _single_ack(f, holes, first, 0.0)  # what comes out of order is answered at once,
