@@ -265,6 +265,7 @@ EXPLANATIONS = MappingProxyType(
             {
                 "bottleneck-is-the-link": _COMMON["bottleneck-is-the-link"],
                 "no-forced-drops": _COMMON["no-forced-drops"],
+                "packets-one-by-one": "near losses each packet is simulated by itself",
                 "every-ack-arrives": "no ACK is lost",
                 "losses-end-growth": "slow start ends by a loss or by Vegas's gamma",
                 "insensitive-to-starts": "the answer does not hang on how the starts fall",

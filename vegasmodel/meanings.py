@@ -48,6 +48,8 @@ ASSUMPTIONS = MappingProxyType(
         "one-cycle": "every cycle is like the one before",
         "one-source-of-each-kind": "one Vegas and one loss-based flow",
         "own-law-grows": "the window of a user-defined law grows beyond one packet",
+        "packets-one-by-one": "near losses the simulator handles each packet by itself, not groups "
+        "of packets",
         "paper-equation": "Vegas divides by RTT, as in the papers and ns-2; Linux divides by "
         "baseRTT",
         "proper-marking": "loss-based flows are in class R, Vegas in class D",

@@ -216,6 +216,20 @@ def test_cubic_grows_at_the_acks_of_the_kernel(stack: str, kernel: Kernel, windo
     assert expected > 12
 
 
+def test_after_a_timeout_cubic_of_ns2_grows_by_a_packet_in_50_acks() -> None:
+    """bictcp_update of Linux 2.6: ``cnt = 50`` while ``loss_cwnd`` is 0; then 50 * 16 / 31 = 25.
+
+    Linux 6.1 has at most 20 instead. With ``bictcp_cong_avoid`` the window grows at the ACK after.
+    """
+    f = cubic(10, 9.0, "ns2")
+    f["last_max"] = 0.0
+    windows = []
+    for now in 1.0011 + 0.0001 * np.arange(53):
+        grow(f, 1.0, now)
+        windows.append(float(f["cwnd"]))
+    assert windows == [10.0] * 25 + [11.0] * 26 + [12.0] * 2
+
+
 @pytest.mark.parametrize(
     ("capacity", "rtt", "loss", "there"),
     [(875.0, 0.035, 0.00786, 320.4), (856.0, 0.052, 0.05537, 66.6), (1382.0, 0.152, 0.03663, 32.8)],

@@ -155,8 +155,8 @@ def test_two_vegas_with_the_kernels_own_initial_window(name: str) -> None:
 
 
 def test_a_syn_that_meets_a_full_buffer_is_sent_again_after_a_second() -> None:
-    """RFC 6298.  A window of 17 keeps 10 packets on the path and 7 in a queue with room for 7."""
-    holder = exact("reno", 0.04, name="holder", max_window=17.0, variant="linux", stop=10.5)
+    """RFC 6298.  A window of 16 keeps 10 packets on the path and 6 in a queue with room for 6."""
+    holder = exact("reno", 0.04, name="holder", max_window=16.0, variant="linux", stop=10.5)
     late = exact("reno", 0.04, name="late", start=10.001, variant="linux")
     for buffer, begins in ((6.0, 11.0), (8.0, 10.05)):
         scenario = Scenario((Link(250.0, buffer=buffer),), (holder, late), run=Run(12.0, 0.0))

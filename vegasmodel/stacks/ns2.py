@@ -27,6 +27,8 @@ NS2 = Stack(
     reno_windows=23.0 / 8.0,  # beta_scale, which it computes once, from a beta of 819/1024
     packets_per_ack=31.0 / 16.0,  # ca->delayed_ack begins at 32, and its shift rounds to 1 below
     least_cnt=1.0,
+    cnt_before_loss=50.0,  # bictcp_update: loss_cwnd == 0, after the start and after a timeout
+    cnt_once_a_tick=False,  # bictcp_update: last_cwnd == cwnd
     acks_before_growth=True,  # bictcp_cong_avoid: snd_cwnd_cnt++
     passes_ssthresh=True,  # bictcp_cong_avoid: snd_cwnd <= snd_ssthresh
     cubic_tick=0.001,  # JIFFY_RATIO
@@ -57,6 +59,7 @@ NS2 = Stack(
     first_rto=6.0,  # rtxcur_init_ of 1999
     longest_rto=64.0,
     ack_pause=0.1,  # interval_ of Agent/TCPSink/DelAck
+    delays_duplicates=True,  # tcp-sink.cc, DelAckSink::recv: seqno == Seqno()
     quick_acks=1.0,  # tcp-sink.cc: SYN_immediate_ack_; packet 0 has data here
     lost_syn_resets=True,  # bugfix_ss_
     limit_counts=1.0,  # drop-tail.cc refuses a packet that would bring the queue to its limit

@@ -35,6 +35,8 @@ class Mechanisms:
     reno_windows: float = 1.875  # windows of ACKs for which the equivalent Reno grows by one packet
     packets_per_ack: float = 1.0  # CUBIC's estimate of the packets that an ACK acknowledges
     least_cnt: float = 2.0  # least number of ACKs per packet of growth
+    cnt_before_loss: float = 0.0  # ACKs per packet of growth while no loss is known; 0: of CUBIC
+    cnt_once_a_tick: bool = True  # ``cnt`` changes at most once per tick of CUBIC's clock
     acks_before_growth: bool = False  # after ``cnt`` ACKs the window grows only at the next ACK
     passes_ssthresh: bool = False  # slow start goes on at cwnd = ssthresh, by one more packet
     cubic_tick: float = 0.004  # length of a tick of CUBIC's clock, seconds
@@ -75,6 +77,7 @@ class Mechanisms:
     ack_pause: float = 0.1  # seconds for which an ACK waits for a second packet
     adapts_ack_pause: bool = False  # this wait doubles when no second packet comes in time
     late_duplicates: float = 0.0  # most seconds by which duplicate ACKs after the third are delayed
+    delays_duplicates: bool = False  # the ACK of a duplicate of the last packet is delayed, too
     quick_acks: float = 0.0  # ACKs that do not wait, at first and after a long silence
     counts_packets: bool = False  # windows grow by the packets acknowledged, not by the ACKs
 

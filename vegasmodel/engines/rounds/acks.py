@@ -63,8 +63,16 @@ def note_flight(f: Sender, before: float) -> None:
 
 @jit
 def sendable(f: Sender, packets: float) -> float:
-    """The lesser of two numbers: ``packets``, and the packets that the flow has still to send."""
-    return max(min(packets, f.size - f.next), 0.0)
+    """How many of ``packets`` new packets the flow may send.
+
+    It may not send more than it has still to send, nor beyond the receiver's window, which begins
+    with the first packet that is not acknowledged (RFC 9293 3.8.6). ns-2's CUBIC compares only the
+    number of packets in flight with this window (send_much in tcp-linux.cc).
+    """
+    left = f.size - f.next
+    if not f.counts_places:
+        left = min(left, f.acked + np.floor(f.max_window) - f.next)
+    return max(min(packets, left), 0.0)
 
 
 @rare

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from vegasmodel import scatter
 from vegasmodel.engines.rounds.flows import MAX_ARRIVALS
 from vegasmodel.engines.rounds.route import DISCIPLINES
-from vegasmodel.engines.rounds.run import Totals, run
+from vegasmodel.engines.rounds.run import Totals, is_coarse, run
 from vegasmodel.fields import kinds
 from vegasmodel.metrics import Floats, known_mean, percent, standard_error
 from vegasmodel.placement import left_out_of_laws, work
@@ -79,6 +79,11 @@ def _assumptions(
     """
     return (
         *left_out(scenario),
+        Assumption(
+            "packets-one-by-one",
+            not is_coarse(scenario),
+            "a round trip has so many packets that they are simulated in groups near losses, too",
+        ),
         Assumption(
             "every-ack-arrives",
             acks_lost == 0.0,

@@ -3,8 +3,11 @@
 ns-2 contains the version of Linux 2.6.
 
 RFC 9438 computes a target: the window to be reached one RTT later. From the target the kernel
-computes a whole number ``cnt``, at most once per clock tick. After ``cnt`` ACKs the window grows by
-one packet. For the RTT the kernel uses the least RTT that it has measured.
+computes a whole number ``cnt``. Linux 6.1 does so at most once per clock tick. After ``cnt`` ACKs
+the window grows by one packet. For the RTT the kernel uses the least RTT that it has measured.
+
+After a timeout CUBIC forgets at which window packets were lost. Until the next loss, ``cnt`` is at
+most 20 in Linux 6.1, and always 50 in Linux 2.6 (``Sender.cnt_before_loss``).
 
 The kernel also computes the window that a Reno flow would have reached since the last recovery. If
 this window is larger than CUBIC's, the kernel lowers ``cnt``, so that CUBIC's window reaches Reno's
@@ -145,7 +148,7 @@ def _update(f: Sender, acks: float, now: float) -> None:
     f.reno_acks += acks
     if f.last_cwnd == window and ticks * f.cubic_tick <= SAME_WINDOW:
         return
-    if f.epoch_start == NEVER or ticks > 0.0:
+    if f.epoch_start == NEVER or ticks > 0.0 or not f.cnt_once_a_tick:
         f.last_cwnd, f.counted = window, now
         if f.epoch_start == NEVER:
             f.epoch_start, f.reno_acks, f.reno_cwnd = now, acks, window
@@ -156,7 +159,7 @@ def _update(f: Sender, acks: float, now: float) -> None:
         if target > window:
             f.cnt = np.floor(window / (target - window))
         if f.last_max == 0.0:
-            f.cnt = min(f.cnt, CNT_BEFORE_LOSS)
+            f.cnt = f.cnt_before_loss or min(f.cnt, CNT_BEFORE_LOSS)
     acks_per_reno_packet = np.floor(f.reno_windows * window)
     if f.reno_acks > acks_per_reno_packet:
         more = np.ceil(f.reno_acks / acks_per_reno_packet) - 1.0

@@ -33,8 +33,12 @@ SETTLES = 8.0  # packets at equal gaps after which the pause hardly changes
 
 @jit
 def packets_per_ack(f: Sender) -> float:
-    """How many packets the next ACK of new data acknowledges: two if ACKs are delayed, else one."""
-    return 2.0 if f.delayed_ack and f.quick_acks_left <= 0.0 else 1.0
+    """How many packets the next ACK of new data acknowledges: two if ACKs are delayed, else one.
+
+    The result is also one if the ACK of a duplicate is being delayed (``delay_duplicate``).
+    """
+    waits = f.delayed_ack and f.quick_acks_left <= 0.0 and not f.duplicate_held
+    return 2.0 if waits else 1.0
 
 
 @jit
@@ -43,7 +47,7 @@ def delack_expiry(f: Sender) -> float:
 
     The result is ``NEVER`` if no ACK is being delayed.
     """
-    return f.delack_expires if f.delack_packets > 0.0 else NEVER
+    return f.delack_expires if f.delack_packets > 0.0 or f.duplicate_held else NEVER
 
 
 @rare
@@ -128,10 +132,35 @@ def delay_ack(f: Sender, p: Parcel, now: float) -> float:
     arrives before the delayed ACK is sent, one ACK acknowledges both. Only the second packet then
     gives an RTT sample.
     """
+    end = delay_filled(f, p, now)
+    f.received, f.received_at = f.acked + 1.0, p.sent_at
+    return end
+
+
+@jit
+def delay_filled(f: Sender, p: Parcel, now: float) -> float:
+    """Do the same as ``delay_ack`` for a packet that was missing until now.
+
+    The list of missing packets changes when the ACK is sent (``losses.fill``).
+    """
     end = acknowledge(f, p, 1.0, now, 0.0)
     f.delack_packets = 1.0
     _set_delack_timer(f, end)
-    f.received, f.received_at = f.acked + 1.0, p.sent_at
+    return end
+
+
+@rare
+def delay_duplicate(f: Sender, p: Parcel, now: float) -> float:
+    """Let ns-2's receiver delay the ACK of a packet that it has already.
+
+    It does so if the packet is the last one that it has received, because it then takes it for the
+    first of two packets in order (``DelAckSink::recv`` in tcp-sink.cc). When the next packet
+    arrives, one ACK for both leaves at once. Returns the time at which the ACK would reach the
+    sender without the delay.
+    """
+    end = acknowledge(f, p, 1.0, now, 0.0)
+    f.duplicate_held = True
+    _set_delack_timer(f, end)
     return end
 
 

@@ -25,7 +25,12 @@ from vegasmodel.engines.rounds.acks import (
     waits_first,
 )
 from vegasmodel.engines.rounds.bictcp import sample
-from vegasmodel.engines.rounds.delayed_ack import hear, hold_duplicate
+from vegasmodel.engines.rounds.delayed_ack import (
+    delay_filled,
+    hear,
+    hold_duplicate,
+    packets_per_ack,
+)
 from vegasmodel.engines.rounds.laws import (
     acks_to_change,
     cut,
@@ -222,7 +227,7 @@ def _allowed(f: Sender, holes: Floats, acks: float, now: float, advanced: float)
     return prr_allowance(f, acks, 0.0 if _mark_lost(f, holes) > 0.0 else advanced)
 
 
-@rare
+@jit
 def _received_beyond(f: Sender, holes: Floats) -> float:
     """How many packets the receiver has beyond the first missing one."""
     packets = f.received - f.acked
@@ -270,6 +275,27 @@ def _count_places(f: Sender, holes: Floats, now: float, end: float) -> None:
 
 
 @jit
+def duplicates_alike(f: Sender, p: Parcel) -> float:
+    """How many of the duplicates at the head of the group ``p`` the receiver may answer alike.
+
+    It may answer the last packet that it has received in another way (``duplicate_waits``).
+    """
+    left = f.acked - p.first
+    return left - 1.0 if f.delays_duplicates and f.delayed_ack and left > 1.0 else left
+
+
+@jit
+def duplicate_waits(f: Sender, p: Parcel, holes: Floats) -> bool:
+    """Whether ns-2's receiver delays the ACK of the first packet of ``p``, which it has already.
+
+    The receiver must have nothing beyond this packet, and no other ACK may be delayed.
+    """
+    last = f.delays_duplicates and p.first == f.acked - 1.0
+    waits = last and packets_per_ack(f) > 1.0 and f.delack_packets == 0.0
+    return waits and _received_beyond(f, holes) == 0.0
+
+
+@jit
 def _acks_alike(f: Sender, p: Parcel, acks: float, enough: float) -> float:
     """How many of the next ``acks`` duplicate ACKs can be processed together.
 
@@ -281,7 +307,7 @@ def _acks_alike(f: Sender, p: Parcel, acks: float, enough: float) -> float:
     if f.counts_places:
         return 1.0
     if p.first < f.acked:
-        acks = min(acks, f.acked - p.first)
+        acks = min(acks, duplicates_alike(f, p))
     if f.phase == OPEN and f.dupacks < enough:
         one = f.overdue_checks or f.limited_transmit
         return 1.0 if one else min(acks, enough - f.dupacks)
@@ -437,18 +463,39 @@ def acks_fill_hole(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
 
     A hole is a range of consecutive packets that the receiver misses. When the hole is full, the
     receiver also acknowledges the packets behind it, up to the next hole.
+
+    If the receiver has no packet behind the hole, it does not know that there is a hole. So it
+    delays the ACK like any other (RFC 5681 4.2; in ns-2 ``DelAckSink::recv`` of tcp-sink.cc).
     """
+    delays = packets_per_ack(f) > 1.0 and (
+        f.delack_packets > 0.0 or _received_beyond(f, holes) == 0.0
+    )
+    if delays and f.delack_packets == 0.0:
+        return delay_filled(f, p, now)
     acks = min(portion(p, now, step), holes[0, 1] - f.acked)
-    alone = in_flight(f) <= 1.0
     if f.phase == OPEN:
         acks = min(acks, acks_to_change(f))
-    if f.overdue_checks or (f.phase == RECOVERY and (f.halves_rate or not f.scoreboard)):
+    if f.overdue_checks or (f.phase == RECOVERY and (f.halves_rate or not f.scoreboard)) or delays:
         acks = 1.0
     end = now + max(p.back - now, 0.0) * acks / p.count
-    first, again, before = p.first, min(f.resent, f.next), f.acked
     acknowledge(f, p, acks, now, acks if f.timestamps else 0.0)
     hear(f, acks, end, end)
-    f.delivered += _receive(f, holes, first, acks, p.sent_at)
+    return fill(f, holes, acks, acks + f.delack_packets, p.sent_at, now, end)
+
+
+@rare
+def fill(
+    f: Sender, holes: Floats, acks: float, packets: float, sent_at: float, now: float, end: float
+) -> float:
+    """Process ``acks`` ACKs of ``packets`` packets that fill the first hole or follow it.
+
+    The last of these packets was sent at ``sent_at``. Returns the time at which the last ACK
+    arrives: ``end``, or later if SACK blocks lengthen the ACK.
+    """
+    alone = in_flight(f) <= packets
+    again, before = min(f.resent, f.next), f.acked
+    f.delack_packets = 0.0
+    f.delivered += _receive(f, holes, before, packets, sent_at)
     if f.syn_in_window and before == 0.0:
         f.delivered -= 1.0  # the SYN carries no data
     count_flight(f, holes)

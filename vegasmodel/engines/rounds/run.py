@@ -42,16 +42,13 @@ __all__ = ["Simulation", "Totals", "run"]
 
 # events per flow and round trip, at most about ...
 UNCONTENDED = 64  # ... where which packet comes first decides little,
-CONTENDED = 256  # ... where it decides who loses,
-CONTENDED_LARGE = 1024  # ... and the pipe holds more packets than that
-MOST_SINGLE = 32768  # ... near losses, if each is a single packet,
-PAIR_MOST_SINGLE = 8192  # ... the same of one or two flows alike
-PAIR_CALM = 20, 64  # ... of these far from losses, at least and at most
-PAIR_NEAR_LOSS = 128  # ... and near them, where single packets would be too many
+CONTENDED = 1024  # ... where it decides who loses; far from losses this is enough,
+MOST_SINGLE = 2**16  # ... near losses, if each is a single packet,
+PAIR_CALM = 20, 64  # ... of one or two flows alike far from losses, at least and at most
 SINGLE = 1.5  # intervals for each packet of a round trip, so that none holds two (``acks.portion``)
 MECHANISMS = {"rounding": WITHOUT_ROUNDING, "rounds": WITHOUT_ROUNDS, "ticks": WITHOUT_TICKS}
-_HOLES = 256  # ranges of lost packets that a flow's record has room for
-_MOST_HOLES, _ALL_HOLES = 2**11, 2**16  # ... if packets are single: of one flow, and of all
+_HOLES = 256  # ranges of lost packets that a flow's record has room for, at least
+_MOST_HOLES, _ALL_HOLES = 2**15, 2**16  # ... at most: of one flow, and of all
 _FIRST_ROOM = 64  # parcels that a flow's ring has room for at first
 _RING = 2**16  # parcels of one flow on their way, at most
 _PARCELS = 2**22  # of all flows, where there is a choice
@@ -116,58 +113,65 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
     number is larger than the number of packets in a round trip, each event is a single packet. If
     not, an event is an interval in which several packets of a flow arrive evenly.
 
-    Both numbers are large (``CONTENDED`` or ``CONTENDED_LARGE``) in three cases, in which single
-    packets matter:
+    If a buffer is finite, each event near losses is a single packet. Single packets decide how many
+    are lost, who loses them, and whether a timeout follows. In an interval, the bursts that a
+    growing window or delayed ACKs cause would be smoothed out. Only if there would be more than
+    ``MOST_SINGLE`` events in a round trip, there are ``CONTENDED`` (``is_coarse``).
 
-    - A buffer is finite, and there are more than two flows, different RTTs, different packet sizes,
-      or a RED queue. The order in which packets arrive then decides which flow loses.
-    - ACKs are delayed, so that packets leave in pairs.
-    - A buffer is so small that a single interval would fill it.
+    Far from losses the intervals are longer. There are three cases:
 
-    Otherwise, one or two flows with equal RTTs and packet sizes may share a single link with a
-    finite buffer. Near losses each event is then a single packet, because single packets decide how
-    many are lost and whether a timeout follows. Far from losses the intervals are long. But the
-    longer they are, the earlier the simulator must change to single packets before a loss
-    (``queue.far_from_full``). The number of intervals that takes the least computing time is about
-    the square root of the number of packets that pipe and buffer hold.
+    - ACKs are delayed, so that packets leave in pairs. Each event then is a single packet there,
+      too, because longer intervals would smooth out the pairs.
+    - There are ``CONTENDED`` events if there are more than two flows, different RTTs, different
+      packet sizes or a RED queue, or if a buffer is so small that a single interval would fill it.
+      The order in which packets arrive then decides which flow loses.
+    - Otherwise, one or two flows with equal RTTs and packet sizes share a single link. The longer
+      their intervals are, the earlier the simulator must change to single packets before a loss
+      (``queue.far_from_full``). The number of intervals that takes the least computing time is
+      about the square root of the number of packets that pipe and buffer hold.
 
-    In all other cases both numbers are ``UNCONTENDED``.
-
-    There is one exception. If senders wait a random time before they send, and a buffer is finite,
-    each event near losses is a single packet. Each ACK is then simulated separately, because each
-    can begin such a wait (``wait.py``).
-
-    Single packets near losses may be too many events: more than ``PAIR_MOST_SINGLE`` per round trip
-    for one or two such flows, or more than ``MOST_SINGLE`` in other networks. Then this exception
-    does not apply, and one or two such flows have ``PAIR_NEAR_LOSS`` events per round trip near
-    losses.
+    Without a finite buffer both numbers are ``UNCONTENDED``, or ``CONTENDED`` with delayed ACKs.
     """
     members = scenario.members
     same = len({(member.rtt, work(scenario, member.flow)) for member in members}) == 1
     crossed = [link for group in scenario.flows for link in scenario.path(group)]
     early = any(isinstance(link.queue, Red) for link in crossed)
     few = same and len(members) <= 2 and not early
-    pipe = max(link.capacity for link in crossed) * max(member.rtt for member in members)
+    pipe, held = _held(scenario)
     late = any(group.delayed_ack for group in scenario.flows)
     finite = finite_buffers(crossed)
-    small = pipe > PAIR_CALM[0] * min(finite, default=math.inf)
-    held = pipe + max(finite, default=0.0)
     waits = any(scenario.jitter(group) > 0.0 for group in scenario.flows)
-    pair = few and bool(finite) and len({link.name for link in crossed}) == 1
-    if late or small or (finite and not few):
-        near = calm = CONTENDED if held <= CONTENDED else CONTENDED_LARGE
-        most = MOST_SINGLE
-    elif pair:
-        near, calm, most = PAIR_NEAR_LOSS, PAIR_CALM[0], PAIR_MOST_SINGLE
-        if SINGLE * held <= most:
-            near = most
-            short = waits or pipe <= UNCONTENDED
-            calm = PAIR_CALM[1] if short else int(np.clip(math.sqrt(held), *PAIR_CALM))
-    else:
-        near, calm, most = UNCONTENDED, UNCONTENDED, MOST_SINGLE
-    if finite and waits and SINGLE * held <= most:
-        near = most
-    return near, calm
+    pair = few and len({link.name for link in crossed}) == 1
+    if not finite:
+        parts = CONTENDED if late else UNCONTENDED
+        return parts, parts
+    near = CONTENDED if is_coarse(scenario) else MOST_SINGLE
+    if late:
+        return near, near
+    if not pair or pipe > PAIR_CALM[0] * min(finite):
+        return near, CONTENDED
+    short = waits or pipe <= UNCONTENDED
+    return near, PAIR_CALM[1] if short else int(np.clip(math.sqrt(held), *PAIR_CALM))
+
+
+def _held(scenario: Scenario) -> tuple[float, float]:
+    """The packets that the pipe of the fastest link holds, and those that pipe and buffer hold.
+
+    The pipe is the link's capacity times the longest RTT. The buffer is the largest finite one, or
+    0 if all are infinite.
+    """
+    crossed = [link for group in scenario.flows for link in scenario.path(group)]
+    pipe = max(link.capacity for link in crossed) * max(m.rtt for m in scenario.members)
+    return pipe, pipe + max(finite_buffers(crossed), default=0.0)
+
+
+def is_coarse(scenario: Scenario) -> bool:
+    """Whether a round trip near losses has too many packets to simulate each by itself.
+
+    The result is False if all buffers are infinite.
+    """
+    crossed = [link for group in scenario.flows for link in scenario.path(group)]
+    return bool(finite_buffers(crossed)) and SINGLE * _held(scenario)[1] > MOST_SINGLE
 
 
 def _rings(way: Routes, sizes: Floats, parts: int, at_once: float) -> NDArray[Any]:
@@ -227,7 +231,7 @@ class Simulation:
         flows = records(scenario, starts, seed)
         who = flows["member"]
         flows["without"] = sum(MECHANISMS[name] for name in set(without))
-        coarse = min(near, CONTENDED_LARGE) if parts is None else near
+        coarse = min(near, CONTENDED) if parts is None else near
         step = float(flows["rtt"].max()) / coarse
         way = routes(scenario, [members[i] for i in who], step)
         if synchronised and way.data_queues > 1:
@@ -242,9 +246,8 @@ class Simulation:
         tree[len(way.hops) :] = np.arange(len(way.hops))
         keys = np.full(len(way.hops), NEVER)
         seen = receivers(scenario, flows if np.any(way.hops["data"] == 0) else flows[:0])
-        holes = _HOLES  # if the record is full, what arrived between two holes counts as lost
-        if near >= SINGLE * held:
-            holes = int(max(holes, min(held, _MOST_HOLES, _ALL_HOLES // len(flows))))
+        # if the record is full, what arrived between two holes counts as lost
+        holes = int(max(_HOLES, min(held, _MOST_HOLES, _ALL_HOLES // len(flows))))
         missing = np.zeros((len(seen), holes, 6))
         self.net = Net(
             flows, way.hops, way.links, rings, free, seen, missing, keys, tree, near, calm

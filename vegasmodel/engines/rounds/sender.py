@@ -26,6 +26,7 @@ from vegasmodel.engines.rounds.bictcp import sample
 from vegasmodel.engines.rounds.delayed_ack import (
     delack_expiry,
     delay_ack,
+    delay_duplicate,
     hear,
     packets_per_ack,
     pause_ended,
@@ -45,7 +46,14 @@ from vegasmodel.engines.rounds.laws import (
     restart_when_idle,
     window,
 )
-from vegasmodel.engines.rounds.losses import acks_fill_hole, duplicate_acks, retransmission_lost
+from vegasmodel.engines.rounds.losses import (
+    acks_fill_hole,
+    duplicate_acks,
+    duplicate_waits,
+    duplicates_alike,
+    fill,
+    retransmission_lost,
+)
 from vegasmodel.engines.rounds.scoreboard import count_flight
 from vegasmodel.engines.rounds.state import (
     DATA,
@@ -137,7 +145,7 @@ def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> fl
     acks = ready if each == 1.0 else np.floor((f.delack_packets + ready) / each)
     decides = f.rounds and f.acked + each - 1.0 >= f.round_end
     if acks != 1.0:
-        acks = 1.0 if decides else _acks_at_once(f, acks, each, untimed, once)
+        acks = 1.0 if decides or f.duplicate_held else _acks_at_once(f, acks, each, untimed, once)
     # the kernel counts the sample of the ACK on which it decides
     if decides and not f.decides_late:
         until = max(p.back - now, 0.0) * (each - f.delack_packets) / p.count
@@ -154,11 +162,13 @@ def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> fl
 
 
 @rare
-def _single_ack(f: Sender, at: float, delay: float) -> float:
-    """Process the ACK of a single packet; returns the time at which it arrives, ``at``.
+def _single_ack(f: Sender, holes: Floats, at: float, delay: float) -> float:
+    """Process the ACK of a single packet; returns the time at which it arrives, ``at`` or later.
 
     The receiver has delayed the ACK by ``delay`` seconds.
     """
+    if f.holes > 0 and holes[0, 0] == f.acked:
+        return fill(f, holes, 1.0, 1.0, f.latest, at, at)
     once = not f.overdue_checks or f.acked >= max(f.resent, f.untimed)
     once = once and not f.stale <= f.acked < f.stale_end
     _before_new_data(f)
@@ -259,8 +269,11 @@ def _end_first_wait(f: Sender, holes: Floats, now: float) -> None:
     After its wait the sender sends packets. After the delay the receiver's ACK arrives at the
     sender.
     """
-    if delack_expiry(f) <= f.wait_ends:
-        f.time = _single_ack(f, max(now, f.delack_expires), f.delack_pause)
+    if f.duplicate_held and f.delack_expires <= f.wait_ends:
+        f.duplicate_held, f.time = False, max(now, f.delack_expires)
+        f.dupacks += 0.0 if f.scoreboard else 1.0
+    elif delack_expiry(f) <= f.wait_ends:
+        f.time = _single_ack(f, holes, max(now, f.delack_expires), f.delack_pause)
         pause_ended(f)
     else:
         end_wait(f, holes, now)
@@ -369,11 +382,29 @@ def _parcel_arrives(f: Sender, p: Parcel, holes: Floats, now: float, step: float
         _end_first_wait(f, holes, now)
     elif f.deadline < first:
         f.event, f.time = TIMER, max(now, f.deadline)
+    else:
+        alone = f.duplicate_held
+        _packets_arrive(f, p, holes, first, now, step)
+        if alone:
+            f.duplicate_held = False
+
+
+@jit
+def _packets_arrive(
+    f: Sender, p: Parcel, holes: Floats, first: float, now: float, step: float
+) -> None:
+    """Do the same as ``_parcel_arrives`` if no other event comes before the ACK of a packet.
+
+    ``first`` is the time at which the ACK of the first packet of ``p`` arrives if it is not
+    delayed.
+    """
+    if p.first < f.acked and duplicate_waits(f, p, holes):
+        f.time = delay_duplicate(f, p, now)
     elif p.first < f.acked and f.scoreboard:  # it sees that nothing is new
-        extra = min(p.count, f.acked - p.first)
+        extra = min(p.count, duplicates_alike(f, p))
         f.time = acknowledge(f, p, extra, now, 0.0)
     elif p.first != f.acked + f.delack_packets and f.delack_packets > 0.0:
-        f.time = _single_ack(f, first, 0.0)  # what comes out of order is answered at once,
+        f.time = _single_ack(f, holes, first, 0.0)  # what comes out of order is answered at once,
         if not f.rack:  # else every packet that SACK reports counts (tcp_rack_reo_wnd)
             f.dupacks = -1.0  # ... and the first such ACK speaks for what was held
     elif p.first != f.acked + f.delack_packets:

@@ -52,7 +52,8 @@ SENDER = Kinds(
         "cwnd memory cwnd_cnt ssthresh dupacks inflated pipe recover_in_flight prr_delivered "
         "prr_out flight_limit phase partial timed_out marked echoed growth grow_next rechecks "
         "deflated overdue_factor burst_part since_queue spread burst event transit awaits_parcels "
-        "active count holes owed_loss quick_acks_left delack_packets"
+        "active count holes owed_loss quick_acks_left delack_packets "
+        "duplicate_held"
     ),
 )
 ROUND = Kinds(

@@ -163,6 +163,7 @@ class Sender(Mechanisms):
     # a receiver that delays its ACKs
     quick_acks_left: float  # number of further ACKs that are sent without a pause
     delack_packets: float  # number of packets, 0 or 1, whose ACK is being delayed
+    duplicate_held: bool  # the ACK of a duplicate is being delayed
     delack_expires: float  # time at which this ACK is sent at the latest
     delack_pause: float  # seconds for which this ACK is delayed at most
     dups_sent: float  # duplicate ACKs sent at once for the packet that is missing now
