@@ -185,7 +185,7 @@ def _share_loss(flows: Table[Sender], who: int, before: float) -> None:
 
 @rare
 def _delivered(net: Net, f: Sender, now: float) -> float:
-    """How many of the flow's packets the sender knows to be delivered at time ``now``.
+    """How many of the flow's packets of data cumulative ACKs have acknowledged at time ``now``.
 
     ``f.delivered`` also counts the ACKs that arrive after ``now`` in the flow's present interval.
     If the buffer is infinite, an interval may be longer than the flow's RTT on an empty path. Then
