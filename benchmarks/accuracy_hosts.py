@@ -105,6 +105,7 @@ def main() -> None:
     parser.add_argument("--families", choices=FAMILY, nargs="*", default=FAMILY)
     parser.add_argument("--cases", type=int, default=CASES, help="of each kind and family")
     parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--runs", type=int, help="of ns-2 and of each model, for every case")
     parser.add_argument("--each", action="store_true", help="print every case")
     options = parser.parse_args()
     print(f"{'kind, family':20}{'model':18}{'cases':>6}{'mean':>8}{'worst':>8}{'beyond 2 se':>12}")
@@ -113,6 +114,9 @@ def main() -> None:
             rows: dict[str, list[tuple[float, float]]] = {}
             for index in range(options.cases):
                 scenario = case(kind, family, index, options.seed)
+                if options.runs:
+                    run = dataclasses.replace(scenario.run, runs=options.runs)
+                    scenario = dataclasses.replace(scenario, run=run)
                 errors, noise_of = judge(scenario)
                 if options.each:
                     said = ", ".join(f"{name} {error:.1%}" for name, error in errors.items())
