@@ -188,3 +188,45 @@ def _one_line(capsys: pytest.CaptureFixture[str], named: str) -> None:
     assert named in err
     assert "Traceback" not in err
     assert len(err) < 400
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("[[flow]]", "[[flows]]", "key flows: "),
+        ("[[link]]", "runs = 3\n[[link]]", "key runs: 3 is not allowed; no such key; did you mean"),
+        ('rtt = "40 ms"', 'rtt = "40 xx"', "key flow[0].rtt: '40 xx' is not allowed; a time"),
+    ],
+)
+@pytest.mark.parametrize("command", ["predict", "compare"])
+def test_a_mistake_in_a_file_names_the_file_and_no_option(
+    command: str, old: str, new: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "s.toml"
+    text = '[[link]]\ncapacity = "250 pkt/s"\n[[flow]]\nlaw = "vegas"\nrtt = "40 ms"\n'
+    path.write_text(text.replace(old, new))
+    assert run([command, str(path)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"vegasmodel: {path}, {said}")
+    assert "--" not in err
+
+
+def test_with_a_trace_a_mistake_in_the_file_names_it_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = str(Path(__file__).parent / "data" / "ns2_events.tr")
+    path = tmp_path / "s.toml"
+    path.write_text('[[link]]\n[[flow]]\nlaw = "vegas"\nrtt = "40 xx"\n[[flow]]\nlaw = "reno"\n')
+    assert run(["compare", str(path), "--trace", trace]) == 2
+    assert f"{path}, key flow[0].rtt: '40 xx'" in capsys.readouterr().err
+    path.write_text(path.read_text().replace("xx", "ms"))
+    assert run(["compare", str(path), "--trace", trace, "--runs", "0"]) == 2
+    assert "vegasmodel: --runs: 0" in capsys.readouterr().err
+
+
+def test_an_empty_file_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "s.toml"
+    path.write_text("# nothing yet\n")
+    assert run(["predict", str(path)]) == 2
+    assert "'s.toml' has no keys; a scenario has links and flows" in capsys.readouterr().err

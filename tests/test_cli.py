@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import vegasmodel as vm
 from vegasmodel.command_line.commands import run
 
 RATIO = [
@@ -148,6 +149,53 @@ def test_a_simulation_that_ends_early(
     )
     assert run(["simulate", str(path)]) == 1
     assert "too many events" in capsys.readouterr().err
+
+
+BLOATED = """
+[[link]]
+capacity = "1080 pkt/s"
+buffer = "1e5 pkt"
+[[flow]]
+law = "vegas"
+variant = "linux"
+rtt = "60 ms"
+[[flow]]
+law = "reno"
+rtt = "60 ms"
+[run]
+duration = "200 s"
+"""
+
+
+def test_a_simulation_that_fails_shows_no_numbers_and_writes_no_file(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from vegasmodel.engines.rounds import run as rounds
+
+    path, trace, picture = tmp_path / "s.toml", tmp_path / "t.parquet", tmp_path / "p.png"
+    path.write_text(BLOATED)
+    monkeypatch.setattr(rounds, "_RING", 2**12)
+    monkeypatch.setattr(rounds, "_PARCELS", 2**12)
+    data = vm.simulate(vm.load(path))
+    assert data["rate"].min() >= 0.0  # NaN after the failure
+    assert np.isnan(data["window"].values[-1]).all()
+    asked = ["simulate", str(path), "--out", str(trace), "--plot", str(picture)]
+    assert run(asked) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert "buffer of bottleneck 100000 packets; largest window " in err
+    assert "of reno" in err
+    assert run([*asked, "--json"]) == 1
+    found = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert "more trains" in found["provenance"]["status"]
+    assert {f["rate_pps"] for f in found["flows"]} == {None}
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_huge_buffer_has_room_for_its_packets() -> None:
+    scenario = vm.Scenario.from_toml(BLOATED)
+    assert vm.simulate(scenario).attrs["status"] == "done"
 
 
 def test_no_closed_form_has_two_renos(capsys: pytest.CaptureFixture[str]) -> None:

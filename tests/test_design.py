@@ -6,6 +6,7 @@ import collections
 import dataclasses
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -346,3 +347,34 @@ def test_ranges_are_ranges() -> None:
     assert ranges.Range(1.4, 5.6, log=False).values(50, whole=True).tolist() == [2, 3, 4, 5]
     with pytest.raises(FieldError, match=r"^between: '1.4:1.6' .* a range with a whole number"):
         vm.design(base, "link.buffer", "share:vegas=0.3", "rounds", between=(1.4, 1.6))
+
+
+def test_without_a_solution_the_reason_has_the_nearest_value_and_its_noise() -> None:
+    """The share jumps over 0.3 from one whole buffer to the next, and random waits blur it."""
+    noisy = MIXED.replace('send_jitter = "0 s"\n', "")
+    found = vm.design(vm.Scenario.from_toml(noisy), "link.buffer", "share:vegas=0.3", within=1e-4)
+    assert found.reason is not None
+    assert found.status == "none"
+    assert re.search(r"asked at \d+ values of link.buffer from 1 pkt to \d+ pkt", found.reason)
+    assert "chance may hide a solution" in found.reason
+    near = re.search(r"nearest is (0\.\d+) ± (0\.\d+) at (\d+) pkt", found.reason)
+    assert near is not None
+    share, error, buffer = map(float, near.groups())
+    p = vm.predict(vm.Scenario.from_toml(noisy).replace({"link.buffer": buffer}), "rounds")
+    assert figure("share:vegas", p) == pytest.approx(share, rel=1e-4)
+    assert abs(share - 0.3) < 5 * error
+    far = vm.design(vm.Scenario.from_toml(noisy), "link.buffer", "share:vegas=0.999")
+    assert far.reason is not None
+    assert "nearest is 0." in far.reason
+    assert "chance" not in far.reason
+
+
+def test_a_delay_has_its_unit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "s.toml"
+    path.write_text(MIXED)
+    asked = ["design", str(path), "--solve", "link.buffer", "--for", "delay=10ms"]
+    assert run([*asked, "--model", "fluid", "--verify", "none"]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r" pkt +(9|10)(\.\d+)? ms", out)
+    assert run([*asked, "--model", "fluid", "--verify", "none", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["target_unit"] == "s"

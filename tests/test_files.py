@@ -1,7 +1,11 @@
 """Files that appear completely or not at all."""
 
+import os
+import stat
+
 import pytest
 
+from vegasmodel.command_line.commands import run
 from vegasmodel.support.files import atomic_write
 
 
@@ -24,3 +28,23 @@ def test_a_file_is_replaced_only_without_an_error(tmp_path):
     assert path.read_text() == "new"  # the outer one ends last
     assert link.is_symlink()
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["a.txt", "link.txt"]
+
+
+RATIO = ["ratio", "--capacity", "1080pkt/s", "--buffer", "20pkt", "vegas", "reno", "--plot"]
+
+
+@pytest.mark.parametrize("arguments", [["new", "--force"], RATIO])
+def test_a_pipe_or_a_device_is_not_replaced(arguments, tmp_path, capsys):
+    suffix = ".png" if arguments is RATIO else ".toml"
+    pipe, device = tmp_path / f"pipe{suffix}", tmp_path / f"null{suffix}"
+    os.mkfifo(pipe)
+    device.symlink_to("/dev/null")
+    for path in (pipe, device):
+        assert run([*arguments, str(path)]) == 2
+        out, err = capsys.readouterr()
+        assert (out, err.count("\n")) == ("", 1)
+        assert "a device, pipe or socket is not replaced" in err
+        with pytest.raises(OSError, match="not replaced"), atomic_write(path):
+            raise AssertionError
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert stat.S_ISCHR(device.stat().st_mode)

@@ -19,6 +19,7 @@ from rich.text import Text
 from vegasmodel.fields.units import FieldError, format_time, printable
 from vegasmodel.prediction import Prediction, active_part, with_error
 from vegasmodel.scenario import Scenario
+from vegasmodel.support.files import is_special
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -481,14 +482,18 @@ def output_path(path: Path, field: str, suffixes: Sequence[str]) -> Path:
     """Check, before a long computation, that its result can be written to ``path``.
 
     Returns ``path``. Raises ``FieldError`` unless it ends in one of ``suffixes``, its folder exists
-    and it is not itself a folder. Raises ``PermissionError`` if the user may not write in its
-    folder.
+    and it is not itself a folder, a device, a pipe or a socket. Raises ``PermissionError`` if the
+    user may not write in its folder.
     """
     allowed = f"a path ending in {' or '.join(suffixes)} in a folder that exists"
     try:
         good = path.suffix.lower() in suffixes and path.parent.is_dir() and not path.is_dir()
+        special = is_special(path)
     except (OSError, ValueError):
-        good = False
+        good = special = False
+    if special:
+        said = "a plain file or a new name; a device, pipe or socket is not replaced"
+        raise FieldError(field, str(path), said)
     if not good:
         raise FieldError(field, str(path), allowed)
     if not os.access(path.parent, os.W_OK):

@@ -54,6 +54,7 @@ def simulate(
 
     Each variable's ``attrs`` hold its unit.  The dataset's ``attrs`` hold the model, the scenario's
     name and fingerprint, the version of this package, and how the simulation ended (``status``).
+    If it ended early, the values after that time are NaN.
     The coordinates ``law``, ``variant`` and ``packet_size`` (bytes) describe each flow.
 
     ``rounds`` may simulate several successive packets of a flow as one event.  ``parts`` is the
@@ -142,6 +143,9 @@ def _rounds(scenario: Scenario, samples: int, parts: int | None) -> dict[str, An
         raise ValueError(f"the model rounds cannot simulate this scenario: {reason}")
     starts = answers.starts_of(scenario, 0)
     totals = run(scenario, parts=parts, samples=samples, starts=starts)
+    if totals.status != Status.DONE:
+        missing = totals.times > totals.routes.links["now"].max()
+        totals.per_flow[missing], totals.queues[missing] = np.nan, np.nan
     window, sent, rtt, delivered, base, lost = np.moveaxis(totals.per_flow, 2, 0)
     step = totals.times[1] if samples > 1 else np.inf
     links = [link.name for link in scenario.links]

@@ -124,7 +124,7 @@ def _invoke(context: click.Context) -> None:
     """Run the command; if an argument is wrong, the error names the command-line option.
 
     The command may raise a ``FieldError`` that names one of its Python arguments. This function
-    replaces that name by the name of the option.
+    replaces that name by the name of the option.  A key of a file keeps its name.
     """
     try:
         app.invoke(context)
@@ -132,6 +132,6 @@ def _invoke(context: click.Context) -> None:
         name, comma, rest = error.field.partition(",")
         command = app.commands[str(context.invoked_subcommand)]
         options = {each.name: each for each in command.params if isinstance(each, click.Option)}
-        if name not in options:
+        if error.file or name not in options:
             raise
         raise error.of(f"{options[name].opts[0]}{comma}{rest}") from None

@@ -195,8 +195,9 @@ def compare(
     inputs.check_picture(plot)
     most = _seconds(timeout)
     inputs.register(laws)
-    with progress.shown():
-        result = comparison.compare(toml_file.read(scenario), trace, names, most, runs=runs)
+    table = toml_file.read(scenario)
+    with progress.shown(), toml_file.keys_of(scenario, {*table, "link", "flow", "run"}):
+        result = comparison.compare(table, trace, names, most, runs=runs)
     if json:
         console.print_json(result.to_json())
     else:

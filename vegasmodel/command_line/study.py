@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vegasmodel.command_line import inputs
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.units import FieldError, format_time
 from vegasmodel.metrics import ENOUGH_PRECISION
 from vegasmodel.support import progress
 
@@ -90,8 +90,11 @@ def design(
     rows = [
         [
             f"{each.value:.6g} {each.unit}".strip(),
-            _with_error(each.achieved, each.achieved_se),
-            *(_with_error(each.verified[name], each.verified_se[name]) for name in each.verified),
+            _with_error(each.achieved, each.achieved_se, found.target_unit),
+            *(
+                _with_error(each.verified[name], each.verified_se[name], found.target_unit)
+                for name in each.verified
+            ),
         ]
         for each in found.solutions
     ]
@@ -105,9 +108,11 @@ def design(
     console.paragraphs([*said, *(f"{note}." for note in found.notes)])
 
 
-def _with_error(figure: float | None, error: float | None) -> str:
+def _with_error(figure: float | None, error: float | None, unit: str) -> str:
     from vegasmodel import console
 
+    if figure is not None and unit == "s":
+        return format_time(figure)  # a delay; it has no standard error
     shown = console.number(figure, 6)
     return f"{shown} ± {console.number(error, 2)}" if error else shown
 
@@ -267,8 +272,6 @@ def _points(data: xr.Dataset, fields: Sequence[str]) -> Table:
 
 def _value(value: str | float, unit: str) -> str:
     """The value of a field as text for a table; true and false as in a scenario file."""
-    from vegasmodel.fields.units import format_time
-
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):

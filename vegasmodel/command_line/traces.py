@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +14,11 @@ from vegasmodel.command_line import inputs
 from vegasmodel.fields.units import FieldError
 from vegasmodel.support import progress
 from vegasmodel.support.exits import Shortfall
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from vegasmodel.scenario import Scenario
 
 
 @click.command()
@@ -63,6 +69,10 @@ def simulate(
             data = simulation.simulate(case, model, samples=samples)
     except ValueError as error:
         raise FieldError(str(scenario), case.name, str(error)) from None
+    if data.attrs["status"] != "done":
+        if json:  # null for each figure
+            console.print_trajectories(data.where(False), json=True)
+        raise Shortfall(_ended_early(case, data))
     if out is not None:
         trajectories.to_trace(data).write(out)
     if plot is not None:
@@ -70,8 +80,17 @@ def simulate(
 
         plots.save(plots.windows(data), plot)
     console.print_trajectories(data, json=json)
-    if data.attrs["status"] != "done":
-        raise Shortfall(f"the simulation ended early: {data.attrs['status']}")
+
+
+def _ended_early(scenario: Scenario, data: xr.Dataset) -> str:
+    """One line that says how the simulation failed, with the buffers and the largest window."""
+    largest = data["window"].max("time")  # NaN, where the run did not arrive, does not count
+    flow = largest.fillna(0.0).idxmax("flow").item()
+    buffers = ", ".join(f"{link.name} {link.buffer:g} packets" for link in scenario.links[:3])
+    return (
+        f"the simulation ended early: {data.attrs['status']}; buffer of {buffers}; largest window "
+        f"{largest.max().item():.0f} packets, of {flow}; a smaller buffer or a max_window helps"
+    )
 
 
 @click.command()

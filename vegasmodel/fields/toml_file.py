@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from vegasmodel.fields.units import FieldError
 
-__all__ = ["parse", "read", "write"]
+__all__ = ["keys_of", "parse", "read", "write"]
 
 MAX_FILE = 4_000_000  # bytes
 
@@ -33,12 +35,13 @@ def parse(text: str, where: str, value: str) -> dict[str, Any]:
 def read(path: str | Path) -> dict[str, Any]:
     """Read a TOML file; return its content as a dictionary.
 
-    Raises ``FieldError`` if the file cannot be read, is larger than ``MAX_FILE`` or is not TOML.
+    Raises ``FieldError`` if the file cannot be read, is larger than ``MAX_FILE``, is not TOML, or
+    has no keys.
     """
     if not isinstance(path, (str, os.PathLike)):
         raise FieldError("path", path, "the name of a scenario file")
     path = Path(path)
-    where, name = ascii(str(path))[1:-1], path.name or str(path)
+    where, name = _shown(path), path.name or str(path)
     try:
         if path.stat().st_size > MAX_FILE or not path.is_file():
             allowed = f"a scenario is a regular file of at most {MAX_FILE} bytes"
@@ -51,7 +54,30 @@ def read(path: str | Path) -> dict[str, Any]:
             raise
         reason = getattr(error, "strerror", None) or "not a usable path"
         raise FieldError(where, name, reason, wrong="cannot be read") from None
-    return parse(text, where, name)
+    table = parse(text, where, name)
+    if not table:
+        raise FieldError(where, name, "a scenario has links and flows", wrong="has no keys")
+    return table
+
+
+@contextlib.contextmanager
+def keys_of(path: str | Path, keys: Collection[str] = ()) -> Iterator[None]:
+    """Make a ``FieldError`` of the ``with`` block say that its field is a key of the file ``path``.
+
+    With ``keys``, this is done only if the field is one of these keys, or is inside one of them.
+    For example, ``flow[1].rtt`` is inside ``flow``.
+    """
+    try:
+        yield
+    except FieldError as error:
+        if keys and re.split(r"[.\[]", error.field)[0] not in keys:
+            raise
+        raise error.in_file(_shown(path)) from None
+
+
+def _shown(path: str | Path) -> str:
+    """The path as an error message shows it: printable, in ASCII."""
+    return ascii(str(path))[1:-1]
 
 
 def write(table: Mapping[str, Any]) -> str:

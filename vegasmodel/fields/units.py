@@ -39,18 +39,31 @@ MAX_TEXT = 200  # characters; pint's parser gets no longer text
 class FieldError(ValueError):
     """Raised for wrong input. The message is one line.
 
-    It names the field, the wrong value and what is allowed.
+    It names the field, the wrong value and what is allowed. If the field is a key of a file, the
+    message begins with ``file``, the name of that file.
     """
 
     def __init__(
-        self, field: str, value: object, allowed: str, *, wrong: str = "is not allowed"
+        self,
+        field: str,
+        value: object,
+        allowed: str,
+        *,
+        wrong: str = "is not allowed",
+        file: str = "",
     ) -> None:
         self.field, self.value, self.allowed, self.wrong = field, value, allowed, wrong
-        super().__init__(f"{field}: {show(value)} {wrong}; {allowed}")
+        self.file = file
+        place = f"{file}, key {field}" if file else field
+        super().__init__(f"{place}: {show(value)} {wrong}; {allowed}")
 
     def of(self, field: str) -> FieldError:
         """The same error for another field: a copy in which only the field's name is changed."""
-        return FieldError(field, self.value, self.allowed, wrong=self.wrong)
+        return FieldError(field, self.value, self.allowed, wrong=self.wrong, file=self.file)
+
+    def in_file(self, file: str) -> FieldError:
+        """The same error, whose field is a key of ``file``."""
+        return FieldError(self.field, self.value, self.allowed, wrong=self.wrong, file=file)
 
 
 def show(value: object) -> str:

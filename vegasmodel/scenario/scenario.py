@@ -292,7 +292,9 @@ def expect(value: object, allowed: str = "a Scenario") -> None:
 
 def load(path: str | Path) -> Scenario:
     """Read a scenario file.  Raises ``FieldError`` for any file that is not valid."""
-    return Scenario.from_dict(toml_file.read(path))
+    table = toml_file.read(path)
+    with toml_file.keys_of(path):
+        return Scenario.from_dict(table)
 
 
 def _settle(scenario: Scenario) -> None:

@@ -33,7 +33,7 @@ from vegasmodel.stacks import STACKS
 from vegasmodel.study import fields, points
 from vegasmodel.study.fields import Field
 from vegasmodel.study.ranges import Range
-from vegasmodel.study.scatter import answered, half_interval, standard_error
+from vegasmodel.study.scatter import answered, half_interval, run_rates, standard_error
 from vegasmodel.study.solutions import Solution
 from vegasmodel.study.targets import Target
 
@@ -316,7 +316,7 @@ class Search:
     def _step(self, left: int, right: int) -> str:
         def at(i: int) -> str:
             digits = 2 if self.x[i] in self.rough else 6
-            return f"{self.y[i] + self.aim.value:.{digits}g} at {self.text(self.x[i])}"
+            return f"{self.aim.text(self.y[i] + self.aim.value, digits)} at {self.text(self.x[i])}"
 
         return f"from {at(left)} to {at(right)}"
 
@@ -324,6 +324,27 @@ class Search:
         """A value of the searched field as text, with its unit."""
         digits = 12 if self.whole else 9
         return f"{value:.{digits}g} {self.field.unit}".strip()
+
+    def _almost(self) -> str:
+        """The tried value whose answer is nearest to the target, with the error of this answer.
+
+        If the answer's 95 % confidence interval contains the target, the text says that chance may
+        have hidden a solution.
+        """
+        near = int(np.nanargmin(np.abs(self.y)))
+        made = self.made.get(float(self.x[near]))
+        error, runs = standard_error(self.aim, made), len(run_rates(made))
+        said = f"nearest is {self.aim.text(self.y[near] + self.aim.value)}"
+        said += f" ± {error:.2g}" if error else ""
+        said += f" at {self.text(self.x[near])}"
+        half = half_interval(error, runs) if error else 0.0
+        if abs(self.y[near]) <= half:
+            said += (
+                f": the 95 % interval of its {runs} runs ({half:.2g} to either side) contains the "
+                f"target {self.aim.text(self.aim.value)}, so chance may hide a solution: a larger "
+                "run.runs measures more exactly, a larger `within` takes a rougher solution"
+            )
+        return said
 
     def why_none(self, jumps: list[str]) -> str:
         """A sentence that says why no value in the searched range meets the target.
@@ -335,13 +356,14 @@ class Search:
         first = next(iter(self.reasons), "it does not give this figure")
         if not known.size:
             return f"{self.model} has no answer at any value of {span}: {first}"
-        low, high = float(known.min()), float(known.max())
+        low, high = (self.aim.text(float(end)) for end in (known.min(), known.max()))
+        tried = f"{self.model} was asked at {self.y.size} values of {span}"
         if known.size == 1:
-            said = f"{self.model} answers at one value of {span}, with {self.aim.name} {low:.6g}"
-        elif high - low <= EXACT * abs(high):
-            said = f"{self.aim.name} is {low:.6g} over {span}: it does not depend on it"
+            said = f"{tried} and answers at one, with {self.aim.name} {low}"
+        elif np.ptp(known) <= EXACT * abs(known.max()):
+            said = f"{tried}: {self.aim.name} is {low} and does not depend on it"
         else:
-            said = f"over {span}, {self.aim.name} goes from {low:.6g} to {high:.6g}"
+            said = f"{tried}: {self.aim.name} goes from {low} to {high}; {self._almost()}"
         if jumps:
             said += f"; {'; '.join(jumps)}"
         missing = int(np.isnan(self.y).sum())

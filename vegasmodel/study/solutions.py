@@ -67,6 +67,11 @@ class Design:
         """Whether the search found ``none``, ``one`` or ``several`` values."""
         return ("none", "one", "several")[min(len(self.solutions), 2)]
 
+    @property
+    def target_unit(self) -> str:
+        """The unit of the target's value and of the answers: ``s`` for a delay, else empty."""
+        return "s" if self.target == "delay" else ""
+
     def __repr__(self) -> str:
         """One line: the field, the target, the model, and up to six values that meet the target.
 
@@ -75,12 +80,13 @@ class Design:
         values = [f"{each.value:.6g} {each.unit}".strip() for each in self.solutions[:6]]
         more = ["..."] if len(self.solutions) > 6 else []
         said = ", ".join(values + more) or f"no value; {self.reason}"
-        asked = f"{self.field} for {self.target} = {self.wanted:g}"
+        asked = f"{self.field} for {self.target} = {self.wanted:g} {self.target_unit}".strip()
         return f"<Design of {asked} by {self.model}: {said}>"
 
     def _repr_html_(self) -> str:
         notes = "; ".join([*(each.note for each in self.solutions if each.note), *self.notes])
-        title = f"{self.field} for {self.target} = {self.wanted:g} by {self.model}"
+        wanted = f"{self.wanted:g} {self.target_unit}".strip()
+        title = f"{self.field} for {self.target} = {wanted} by {self.model}"
         if not self.solutions:
             return html_table(f"{title}: no value, {self.reason}", [], [])
         others = list(dict.fromkeys(name for each in self.solutions for name in each.verified))
@@ -104,6 +110,7 @@ class Design:
             "field": self.field,
             "target": self.target,
             "wanted": self.wanted,
+            "target_unit": self.target_unit,
             "model": self.model,
             "scanned": self.scanned,
             "solutions": [solution.to_json() for solution in self.solutions],

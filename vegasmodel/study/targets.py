@@ -48,6 +48,10 @@ class Target:
         """The unit of the quantity's value: ``s`` for a delay, else empty."""
         return "s" if self.kind == "delay" else ""
 
+    def text(self, value: float, digits: int = 6) -> str:
+        """A value of the quantity as text, with its unit."""
+        return f"{value:.{digits}g} {self.unit}".strip()
+
     def of(self, figures: Figures, scenario: Scenario) -> Floats:
         """The quantity at each point: an array [point].
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["FULL", "PART", "atomic_write", "forget_parts", "named"]
+__all__ = ["FULL", "PART", "atomic_write", "forget_parts", "is_special", "named"]
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # errors of a write, which name no file
 PART = ".part-"  # temporary files have this prefix
@@ -26,8 +26,11 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
     error, it is renamed to ``path``.  Otherwise it is removed, and ``path`` stays as it was.  If
     ``path`` is a symbolic link, the file that it points to is replaced.
 
-    If the temporary file cannot be written, the ``OSError`` names ``path``.
+    If the temporary file cannot be written, the ``OSError`` names ``path``.  Raises ``OSError``,
+    too, if ``path`` is special (``is_special``), because a plain file would take its place.
     """
+    if is_special(path):
+        raise OSError(errno.EINVAL, "a device, pipe or socket, which is not replaced", str(path))
     given, path = path, Path(os.path.realpath(path))
     part = path.with_name(f"{PART}{os.getpid()}-{next(_numbers)}{path.suffix}")
     _parts.add(part)
@@ -38,6 +41,12 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
     finally:
         part.unlink(missing_ok=True)
         _parts.discard(part)
+
+
+def is_special(path: str | Path) -> bool:
+    """Whether ``path`` exists and is neither a file nor a folder: a device, a pipe or a socket."""
+    path = Path(path)
+    return path.exists() and not (path.is_file() or path.is_dir())
 
 
 @contextmanager

@@ -52,6 +52,7 @@ _MOST_HOLES, _ALL_HOLES = 2**15, 2**16  # ... at most: of one flow, and of all
 _FIRST_ROOM = 64  # parcels that a flow's ring has room for at first
 _RING = 2**16  # parcels of one flow on their way, at most
 _PARCELS = 2**22  # of all flows, where there is a choice
+_PER_PACKET = 4.0  # parcels on their way, at most, per packet that pipe and buffer hold
 SEED_STRIDE = 2654435761  # odd: random seeds are then as many as seeds of scenarios
 
 
@@ -174,13 +175,13 @@ def is_coarse(scenario: Scenario) -> bool:
     return bool(finite_buffers(crossed)) and SINGLE * _held(scenario)[1] > MOST_SINGLE
 
 
-def _rings(way: Routes, sizes: Floats, parts: int, at_once: float) -> NDArray[Any]:
+def _rings(way: Routes, sizes: Floats, parts: int, at_once: float, held: float) -> NDArray[Any]:
     """Memory for all groups of packets that can be in flight at once (``Net.rings``).
 
     Each hop has a ring buffer of groups in this memory. The function also sets, for each hop, where
     its ring buffer begins and how many groups it has room for. ``sizes`` [flow] are the flows'
     sizes in packets. ``parts`` is the number of intervals in a round trip. ``at_once`` is the
-    number of packets that can be in flight.
+    number of packets that can be in flight. ``held`` is the number that pipe and buffer hold.
 
     There are many groups if a round trip has many intervals. There are also many when a large
     window overflows a buffer for the first time. The queue then alternately drops and accepts
@@ -194,6 +195,7 @@ def _rings(way: Routes, sizes: Floats, parts: int, at_once: float) -> NDArray[An
     """
     spare = _PARCELS // len(way.hops) if math.isfinite(way.longest) else 0
     room = int(min(max(16 * parts + 8192, spare, int(at_once)), _RING))
+    room = int(max(room, min(_PER_PACKET * held, _PARCELS // len(way.hops))))  # huge buffers
     most = np.minimum(room, 4.0 * sizes[way.hops["flow"]] + 256.0).astype(np.int64)
     way.hops["most"], way.hops["room"] = most, np.minimum(most, _FIRST_ROOM)
     way.hops["ring"] = np.cumsum(way.hops["room"]) - way.hops["room"]
@@ -240,7 +242,8 @@ class Simulation:
         flows["hops"] = np.diff(np.append(way.first, len(way.hops)))
         pipe = max(link.capacity for link in scenario.links) * float(flows["rtt"].max())
         held = pipe + max(finite_buffers(scenario.links), default=0.0)
-        rings = _rings(way, flows["size"], coarse, 4.0 * held if near > coarse else pipe)
+        at_once = _PER_PACKET * held if near > coarse else pipe
+        rings = _rings(way, flows["size"], coarse, at_once, held)
         free = np.array([way.hops["room"].sum()])
         tree = np.zeros(2 * len(way.hops), np.int64)
         tree[len(way.hops) :] = np.arange(len(way.hops))
