@@ -32,9 +32,9 @@ def counting(prediction: Prediction) -> Floats:
     - Late counts. ``rounds``, ns-2, ns-3 and measurements count a packet when its ACK is back. So
       packets that the link sent before T may count in T. On one link with data in one direction,
       these are at most ``c (max RTT - min RTT)`` packets (``_lag`` has the other cases).
-    - Order. ns-2, ns-3 and measurements count packets in order. So packets behind a lost packet
-      count only after its retransmission. These are at most ``c max RTT`` packets and a full
-      buffer.
+    - Order. ``rounds``, ns-2, ns-3 and measurements count packets in order. So packets behind a
+      lost packet count only after its retransmission. These are at most ``c max RTT`` packets and
+      a full buffer.
 
     The link sent the packets of the last two kinds before T began, in the warm-up. So they are at
     most ``c warmup`` packets. The result is the sum of all these packets, divided by ``c T``.
@@ -47,7 +47,6 @@ def counting(prediction: Prediction) -> Floats:
     earlier = np.zeros(len(links))  # packets that had passed the link before T began
     if prediction.model == "rounds" or prediction.model not in MODELS:
         earlier += capacity * np.array([_lag(scenario, link) for link in links])
-    if prediction.model not in MODELS:
         earlier += [_behind_a_hole(scenario, link) for link in links]
     packets += np.minimum(earlier, capacity * scenario.run.warmup)
     return packets / (capacity * span)

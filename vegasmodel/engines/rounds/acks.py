@@ -114,18 +114,20 @@ def add_hole(
 @jit
 def fill_holes(
     f: Sender | Receiver, holes: Floats, first: float, count: float, sent_at: float
-) -> None:
+) -> float:
     """Record that ``count`` packets have arrived, from number ``first`` on.
 
-    They may fill holes, which are ranges of packets that the receiver misses. ``f.acked`` then
-    becomes the number of the first packet that is still missing.
+    Returns how many of them are new. They may fill holes, which are ranges of packets that the
+    receiver misses. ``f.acked`` then becomes the number of the first packet that is still missing.
     """
-    if first + count > f.received:
+    new = max(first + count - max(f.received, first), 0.0)
+    if new > 0.0:
         f.received_at = sent_at
     f.received = max(f.received, first + count)
     kept = 0
     for k in range(f.holes):
         low, high = holes[k, 0], holes[k, 1]
+        new += max(min(high, first + count) - max(low, first), 0.0)
         if first <= low < first + count:
             low = min(first + count, high)
         elif low < first < high:
@@ -137,6 +139,7 @@ def fill_holes(
             kept += 1
     f.holes = kept
     f.acked = holes[0, 0] if kept > 0 else f.received
+    return new
 
 
 @jit

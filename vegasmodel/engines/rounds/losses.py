@@ -83,14 +83,14 @@ from vegasmodel.metrics import Floats
 
 
 @jit
-def _receive(f: Sender, holes: Floats, first: float, packets: float, sent_at: float) -> None:
-    """Record that packets from ``first`` on have arrived behind a hole.
+def _receive(f: Sender, holes: Floats, first: float, packets: float, sent_at: float) -> float:
+    """Record that packets from ``first`` on have arrived behind a hole; returns how many are new.
 
     In a recovery of ns-2's CUBIC their ACK also reports the packets around them.
     """
     if f.clears_scoreboard and f.phase == RECOVERY:
         recall(f, holes, first, packets)
-    fill_holes(f, holes, first, packets, sent_at)
+    return fill_holes(f, holes, first, packets, sent_at)
 
 
 @jit
@@ -340,7 +340,8 @@ def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
     first = p.first
     acknowledge(f, p, acks, now, acks if f.scoreboard else 0.0)
     _restart_at_duplicate(f, end)
-    _receive(f, holes, first, acks, p.sent_at)
+    new = _receive(f, holes, first, acks, p.sent_at)
+    f.arrived += new
     count_flight(f, holes)
     end += _sack_seconds(f, holes) + hold_duplicate(f, acks)
     if f.hystart:
@@ -494,10 +495,10 @@ def fill(
     alone = in_flight(f) <= packets
     again, before = min(f.resent, f.next), f.acked
     f.delack_packets = 0.0
-    _receive(f, holes, before, packets, sent_at)
-    f.delivered += f.acked - before
+    f.arrived += _receive(f, holes, before, packets, sent_at)
     if f.syn_in_window and before == 0.0:
-        f.delivered -= 1.0  # the SYN carries no data
+        f.arrived -= 1.0  # the SYN carries no data
+    f.delivered = max(f.delivered, f.arrived - _received_beyond(f, holes))
     count_flight(f, holes)
     end += _sack_seconds(f, holes)
     f.next = max(f.next, f.acked)

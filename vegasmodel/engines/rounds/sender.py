@@ -91,6 +91,7 @@ def _before_new_data(f: Sender) -> None:
         if f.second_packet_first and f.acked == 1.0:
             f.cwnd = max(f.cwnd, f.first_window)  # until now it was 1 (delay_growth_)
     if f.syn_in_window and f.acked == 0.0:
+        f.arrived -= 1.0
         f.delivered -= 1.0
     if f.marked:
         enter_cwr(f)
@@ -191,6 +192,7 @@ def _advance_window(
     """
     packets = acks * each
     f.acked += packets
+    f.arrived += packets
     f.delivered += packets
     f.delack_packets = 0.0
     f.next = max(f.next, f.acked)

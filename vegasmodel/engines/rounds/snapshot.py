@@ -104,9 +104,9 @@ LEFT_OUT = {
         "rtt gap block alpha beta gamma decrease max_window first_window untimed syn known_base "
         "syn_in_window jitter queue_wait waits_long places noise slack delayed_ack "
         "start stop size finished without boot_time hop hops longest_stretch member short_flow "
-        "ecn_capable head acked sent lost retransmits acks timeouts early_timers delivered "
-        "ahead ahead_since ahead_until acks_lost rtt_area rtt_samples mark_delivered mark_sent "
-        "mark_lost mark_retransmits mark_acks"
+        "ecn_capable head acked sent lost retransmits acks timeouts early_timers arrived "
+        "delivered ahead ahead_since ahead_until acks_lost rtt_area rtt_samples mark_delivered "
+        "mark_sent mark_lost mark_retransmits mark_acks"
     ),
     "hop": _words(
         "flow link data last work precedes wire lead early to_next ring room most latest head idle "

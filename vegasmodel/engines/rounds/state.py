@@ -207,7 +207,8 @@ class Sender(Mechanisms):
     acks: float
     timeouts: float  # expiries of the retransmission timer
     early_timers: float  # expiries of Linux's other timers (tail probe, reordering)
-    delivered: float  # packets of data that cumulative ACKs have acknowledged
+    arrived: float  # packets of data that have arrived in any order; each counts once
+    delivered: float  # those of them that cumulative ACKs have acknowledged
     ahead: float  # packets in ``delivered`` whose ACKs return between the next two times
     ahead_since: float
     ahead_until: float
