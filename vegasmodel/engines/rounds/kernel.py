@@ -170,8 +170,9 @@ def send_burst(net: Net, f: Sender, at: float) -> bool:
 def _share_loss(flows: Table[Sender], who: int, before: float) -> None:
     """If flow number ``who`` has lost a packet in this event, make every other flow lose one, too.
 
-    This is hypothesis 5 of De Vendictis and Baiocchi: losses are synchronised. Flows in recovery do
-    not lose a packet. A loss that this function has caused does not cause further losses.
+    Each of them loses it when it sends next. This is hypothesis 5 of De Vendictis and Baiocchi:
+    losses are synchronised. Flows in recovery do not lose a packet. A loss that this function has
+    caused does not cause further losses.
     ``before`` is the number of packets that flow ``who`` had lost before this event.
     """
     if flows[who].lost == before:
@@ -323,7 +324,8 @@ def _restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
 
     If one of Linux's earlier timers has expired, and not the retransmission timer,
     ``early_timer_expired`` decides what is sent instead. A sender with random waits first begins a
-    wait.
+    wait. ns-2's CUBIC begins a recovery after a timeout: it retransmits only the packets that SACK
+    has not reported as arrived.
     """
     if f.event == TIMER:
         if early_timer_expired(f, holes, now):
@@ -461,7 +463,7 @@ def _flow_event(
     else:
         _start_or_restart(net, f, holes, now)
     f.since_queue = link.queue
-    # a gap that long is one ACK's, and what one ACK releases leaves at once
+    # an interval that long holds only one ACK, and what one ACK allows leaves at once
     slow = f.time - now > 1.5001 * f.longest_stretch
     f.rate = 0.0 if slow else begin_arrivals(link, f.spread, h.work, now, f.time)
     if f.rate == 0.0:
@@ -498,7 +500,7 @@ def _set_rounding(net: Net, row: Floats) -> None:
     for e in range(m):
         h = net.hops[e]
         f, link = net.flows[h.flow], net.links[h.link]
-        # what arrives evenly now has begun with the old size, and ends with the new one
+        # evenly arriving packets were added with the old size, the new one will be subtracted
         link.rate += (f.rate if e == f.hop else h.rate) * (row[2 * n + e] - h.work)
         h.work, h.to_next = row[2 * n + e], row[2 * n + m + e]
         h.early = h.lead * link.instant / link.capacity
@@ -526,7 +528,9 @@ def march(
     """Run the simulation up to time ``end`` and take samples at the instants ``times``.
 
     ``out_flow`` and ``out_queue`` receive the samples (``_take_sample``). At ``warmup`` the totals
-    are stored (``_end_warmup``).
+    are stored (``_end_warmup``). ``holes`` [flow, hole, column] are the packets that receivers miss
+    (``acks.add_hole``). If ``synchronised`` is True, a packet that one flow loses makes every other
+    flow lose a packet, too (``_share_loss``).
 
     Returns the status, the number of events, and the simulated time in seconds.
 
