@@ -29,8 +29,9 @@ from vegasmodel.metrics import Floats
 def usable_window(f: Sender, now: float) -> float:
     """How many packets the sender may send now: the window less the packets in flight, at least 0.
 
-    With ``halves_rate`` it is at least 1 after a cut of the window, as long as fewer packets than
-    ``flight_limit`` are in flight. The result is 0 after the flow's stop time.
+    With ``halves_rate`` (ns-2's CUBIC) it is at least 1 after a cut of the window, as long as fewer
+    packets than ``flight_limit`` are in flight (``limit_flight``). The result is 0 after the flow's
+    stop time.
     """
     if now >= f.stop:
         return 0.0
@@ -91,7 +92,8 @@ def add_hole(
     - the number of the first packet after it;
     - the time at which its first packet was sent;
     - the time at which the packet before it was sent;
-    - 1 if Linux knows that it is lost, else 0; for ns-2's CUBIC see ``losses.forgotten``;
+    - 1 if Linux knows that its packets are lost, else 0; for ns-2's CUBIC see
+      ``scoreboard.forgotten``;
     - the number of its first packet that has not been retransmitted.
     """
     if first < f.received:
@@ -235,7 +237,9 @@ def acknowledge(f: Sender, p: Parcel, packets: float, now: float, samples: float
 def portion(p: Parcel, now: float, step: float) -> float:
     """How many packets of ``p``, a group that travels together, the simulator processes at once.
 
-    They are the first packets of the group. They arrive within about ``step`` seconds.
+    They are the first packets of the group. Their ACKs arrive within about ``step`` seconds from
+    ``now`` on. If all ACKs of the group arrive within 1.5 ``step`` seconds, the result is the whole
+    group.
     """
     span = p.back - now
     if p.count <= 1.0 or span <= 1.5 * step:

@@ -378,6 +378,10 @@ def in_cwr(f: Sender) -> bool:
 def retransmission_timeout(f: Sender, now: float) -> None:
     """Handle a retransmission timeout: begin slow start at the first unacknowledged packet.
 
+    Without ``keeps_scoreboard``, the sender will send all packets again from that packet on. With
+    it (ns-2's CUBIC), the sender begins a recovery, in which it sends again only packets that SACK
+    has not reported.
+
     The timeout is doubled, up to a limit. This function sends no packets. The caller sends what the
     new window allows.
     """

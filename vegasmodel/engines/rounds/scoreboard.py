@@ -60,9 +60,10 @@ def recall(f: Sender, holes: Floats, first: float, packets: float) -> None:
 def _lost_below(f: Sender, holes: Floats) -> float:
     """The number below which all missing packets count as lost for ns-2's CUBIC.
 
-    A missing packet is lost if the highest packet that SACK reports comes at least ``dup_thresh``
-    places after it, however many of the packets between have arrived (``lost_seq_threshold`` in
-    scoreboard1.cc). After a timeout all packets sent before it are lost (``MarkLoss``).
+    A missing packet counts as lost if its number is lower by at least ``dup_thresh`` than the
+    highest number that SACK reports. It does not matter how many of the packets between have
+    arrived (``lost_seq_threshold`` in scoreboard1.cc). After a timeout all missing packets count as
+    lost that were sent before the timeout (``MarkLoss``).
     """
     last = f.holes - 1
     beyond = holes[last, 0] if last >= 0 and holes[last, 1] >= f.received else f.received
@@ -99,10 +100,10 @@ def take_all_for_lost(f: Sender, holes: Floats) -> None:
 
 @jit
 def known_lost(f: Sender, holes: Floats, k: int) -> float:
-    """The end of the packets of hole ``k`` that the sender knows to be lost.
+    """The packet number below which the sender knows all packets of hole ``k`` to be lost.
 
-    They begin with the hole, a range of missing packets. If none is known to be lost, the result is
-    the hole's beginning.
+    A hole is a range of missing packets. If no packet of it is known to be lost, the result is the
+    number of its first packet.
     """
     if f.counts_places:
         return min(holes[k, 1], max(_lost_below(f, holes), holes[k, 0]))
