@@ -57,7 +57,11 @@ def limit_flight(f: Sender) -> None:
 
 @jit
 def note_flight(f: Sender, before: float) -> None:
-    """Lower the limit of ns-2's CUBIC if packets were sent while ``before`` were in flight."""
+    """After packets were sent, lower the limit of packets in flight that ns-2's CUBIC has.
+
+    Before these packets were sent, ``before`` packets were in flight. The limit falls to this
+    number, but not below 1 (``limit_flight``).
+    """
     if outstanding(f) > before:
         f.flight_limit = min(f.flight_limit, max(before, 1.0))
 
@@ -82,6 +86,7 @@ def add_hole(
 ) -> None:
     """Record in ``holes`` that the receiver misses ``count`` packets, from number ``first`` on.
 
+    ``sent_at`` is the time at which they were sent, in seconds.
     Packets that are recorded already are not recorded again. If ``holes`` is full, its last hole is
     extended instead; what has arrived in between then counts as missing. A hole is a range of
     consecutive missing packets. For ns-2's Vegas each missing packet is a hole of its own, because
@@ -119,8 +124,9 @@ def fill_holes(
 ) -> float:
     """Record that ``count`` packets have arrived, from number ``first`` on.
 
-    Returns how many of them are new. They may fill holes, which are ranges of packets that the
-    receiver misses. ``f.acked`` then becomes the number of the first packet that is still missing.
+    ``sent_at`` is the time at which the last of them was sent. Returns how many of them are new.
+    They may fill holes, which are ranges of packets that the receiver misses. ``f.acked`` then
+    becomes the number of the first packet that is still missing.
     """
     new = max(first + count - max(f.received, first), 0.0)
     if new > 0.0:

@@ -99,9 +99,10 @@ def _send_retransmission(net: Net, f: Sender) -> bool:
 def finish_interval(net: Net, f: Sender) -> bool:
     """End the flow's present interval of sending; returns False if the run fails.
 
-    The flow has sent packets evenly over the interval. This function decides which of them are lost
-    at its first queue. If a retransmission is due at the end of the interval, this function sends
-    it. If a burst is due, the caller sends it (``send_burst``).
+    Over an interval of sending, a flow sends packets evenly, or none. At the interval's end it may
+    also send a retransmission and a burst. This function decides which of the evenly sent packets
+    are lost at the flow's first queue, and sends the retransmission. The caller sends the burst
+    (``send_burst``).
     """
     h = net.hops[f.hop]
     link = net.links[h.link]
@@ -260,8 +261,8 @@ def _take_due_samples(
     """Take the samples that are due at ``now``; returns when this function must be called again.
 
     The clock of a queue is ``link.shift`` seconds behind the simulation's clock. Each queue is
-    sampled when its own clock reaches one of ``times``. When its clock reaches ``warmup``, the
-    queue's warm-up ends.
+    sampled when its own clock reaches one of ``times`` (``_take_sample`` says what goes into
+    ``out_flow`` and ``out_queue``). When its clock reaches ``warmup``, the queue's warm-up ends.
     """
     due = NEVER
     for k in range(net.links.shape[0]):
@@ -386,7 +387,9 @@ def _send_interval(net: Net, f: Sender, who: int, now: float, synchronised: bool
     """End the flow's interval of sending and send its burst; returns False if the run fails.
 
     If another flow has an event before the whole burst is sent, ``send_burst`` stops and sets
-    ``f.event`` to ``REST``. This function is then called again to send the rest.
+    ``f.event`` to ``REST``. This function is then called again to send the rest. ``who`` is the
+    flow's number. If ``synchronised`` is True, a packet that it loses makes all other flows lose
+    one (``_share_loss``).
     """
     before = f.lost
     if f.event == DATA:
@@ -445,7 +448,8 @@ def _flow_event(
     """Handle the flow's next event at the first queue of its path; returns False if the run fails.
 
     There are five types of events: an interval of sending ends, the rest of a burst is due, a timer
-    expires, the flow starts, and the flow's TCP handshake ends.
+    expires, the flow starts, and the flow's TCP handshake ends. ``who`` and ``synchronised`` are
+    those of ``_send_interval``.
     """
     h = net.hops[f.hop]
     link = net.links[h.link]

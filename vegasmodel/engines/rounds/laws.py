@@ -112,10 +112,10 @@ def _per_ack(f: Sender) -> float:
 def _acks_to_change(f: Sender) -> float:
     """How many ACKs, at least 1, can be processed together if the law is given by ``drift``.
 
-    A group of ACKs ends at the latest when the window reaches its next whole number of packets.
-    Some laws decide at each ACK, not once per round trip. For them ``drift`` is called only once
-    per group. So their groups are shorter: a group has at most 1/``CALLS_PER_WINDOW`` of the ACKs
-    of a window, but at least one ACK.
+    A group of ACKs ends at the latest when the window grows to its next whole number of packets, or
+    falls below its present one. Some laws decide at each ACK, not once per round trip. For them
+    ``drift`` is called only once per group. So their groups are shorter: a group has at most
+    1/``CALLS_PER_WINDOW`` of the ACKs of a window, but at least one ACK.
     """
     step = _per_ack(f)
     left = cwnd_packets(f) + 1.0 - f.cwnd if step > 0.0 else f.cwnd - cwnd_packets(f) + SLACK
@@ -133,9 +133,9 @@ def _upon_acks(f: Sender, acks: float) -> None:
 def _upon_round(f: Sender, over: Round) -> None:
     """At the end of a round trip, call the law's function ``drift``.
 
-    ``drift`` returns the packets by which the window is to change in the next round trip. Some laws
-    end slow start as Vegas does, when the backlog exceeds the threshold gamma. This function checks
-    that condition.
+    ``over`` describes the round trip that is over. ``drift`` returns the packets by which the
+    window is to change in the next one. Some laws end slow start as Vegas does, when the backlog
+    exceeds the threshold gamma. This function checks that condition.
     """
     seen = _source(f, over.rtt)
     if f.probes and f.cwnd < f.ssthresh and seen.backlog > f.gamma:

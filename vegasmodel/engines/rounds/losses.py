@@ -86,9 +86,10 @@ from vegasmodel.metrics import Floats
 def _receive(f: Sender, holes: Floats, first: float, packets: float, sent_at: float) -> float:
     """Record that ``packets`` packets, from number ``first`` on, have arrived behind a missing one.
 
-    Returns how many of them the receiver did not have before. ns-2's CUBIC may have forgotten that
-    other packets have arrived. In its recovery, the ACK of these packets reports again those that
-    directly precede or follow them (``scoreboard.recall``).
+    The last of them was sent at ``sent_at``. Returns how many of them the receiver did not have
+    before. ns-2's CUBIC may have forgotten that other packets have arrived. In its recovery, the
+    ACK of these packets reports again those that directly precede or follow them
+    (``scoreboard.recall``).
     """
     if f.clears_scoreboard and f.phase == RECOVERY:
         recall(f, holes, first, packets)
@@ -421,7 +422,7 @@ def _limited_transmit(f: Sender, now: float, end: float, acks: float, later: flo
 
 @jit
 def _send_new_data(f: Sender, now: float, acks: float) -> None:
-    """Send new packets that the window allows at a duplicate ACK (RFC 5681 3.2).
+    """Send new packets that the window allows at ``acks`` duplicate ACKs (RFC 5681 3.2).
 
     It is called at the duplicate ACK that signals a loss, and at each later one. These ACKs enlarge
     the window, so that it may allow new packets. NewReno of ns-2 sends at most two new packets at
@@ -468,10 +469,11 @@ def early_timer_expired(f: Sender, holes: Floats, now: float) -> bool:
 def _check_at_duplicate(f: Sender, holes: Floats, acks: float, end: float) -> None:
     """Process duplicate ACKs for ns-2's Vegas: it retransmits a packet or enlarges its window.
 
-    Vegas retransmits the first missing packet at the third duplicate ACK. At any other duplicate
-    ACK it retransmits the packet only if it is overdue, that is, older than Vegas's fine timeout.
-    If the packet is not overdue, each duplicate ACK after the third enlarges the window by one
-    packet. A packet that was sent before a timeout is not retransmitted here (``cut_overdue``).
+    There are ``acks`` of them, and the last arrives at ``end``. Vegas retransmits the first missing
+    packet at the third duplicate ACK. At any other duplicate ACK it retransmits the packet only if
+    it is overdue, that is, older than Vegas's fine timeout. If the packet is not overdue, each
+    duplicate ACK after the third enlarges the window by one packet. A packet that was sent before a
+    timeout is not retransmitted here (``cut_overdue``).
     """
     sent_at = holes[0, 2] if f.holes > 0 else end - f.rtt_last
     if (f.holes > 0 and overdue(f, end - sent_at)) or f.dupacks == 3.0:

@@ -20,8 +20,9 @@ SACK_BLOCKS = 3  # in an ACK, at most (RFC 2018)
 def forgotten(f: Sender, holes: Floats, k: int) -> bool:
     """Whether ns-2's CUBIC has forgotten that the packets behind hole ``k`` have arrived.
 
-    It then sends them again. Column 4 of the hole has the number of the first of them that it has
-    not sent again, or 0 (``forget``).
+    A hole is a range of missing packets, and those behind it are all up to the next hole. ns-2's
+    CUBIC sends forgotten packets again. Column 4 of the hole has the number of the first of them
+    that was not sent again, or 0 if none is forgotten (``forget``).
     """
     return f.clears_scoreboard and k + 1 < f.holes and holes[k, 4] > 0.0
 
@@ -74,8 +75,9 @@ def _lost_below(f: Sender, holes: Floats) -> float:
 def count_flight(f: Sender, holes: Floats) -> None:
     """Count the packets that ns-2's CUBIC takes to be in flight, and store them in ``pipe``.
 
-    They are all packets that were sent, without those that SACK reports, and without lost ones that
-    were not sent again (``packets_in_flight`` in scoreboard1.h).
+    They are all unacknowledged packets, without those that SACK has reported as arrived, and
+    without lost ones that were not sent again (``packets_in_flight`` in scoreboard1.h). For other
+    senders the function does nothing.
     """
     if not f.counts_places:
         return

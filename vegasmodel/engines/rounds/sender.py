@@ -129,8 +129,9 @@ def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> fl
 
     No packet before this group is missing. Each ACK acknowledges one packet, or two if ACKs are
     delayed. ``first`` is the time at which the ACK of the group's first packet arrives at the
-    sender if it is not delayed. Returns the time at which the last of the ACKs arrives, or would
-    arrive if it were not delayed.
+    sender if it is not delayed. The function processes the ACKs that arrive within about ``step``
+    seconds from ``now`` on, or fewer (``_acks_at_once``). Returns the time at which the last of the
+    ACKs arrives, or would arrive if it were not delayed.
     """
     untimed = max(f.resent, f.untimed)
     if f.stale <= f.acked < f.stale_end:

@@ -125,9 +125,10 @@ def push(
 ) -> int:
     """Add a group of packets (``Parcel``) to a ring buffer.
 
-    A group may be empty; it then stands for a pause in which no packet arrives. Two pauses in a row
-    are merged into one. Returns 1 if a group was added, 0 if a pause was merged, and -1 if the ring
-    buffer is full.
+    ``holder`` is the record that counts the groups in this ring buffer. The arguments from ``back``
+    on are the fields of the new group. A group may be empty; it then stands for a pause in which no
+    packet arrives. Two pauses in a row are merged into one. Returns 1 if a group was added, 0 if a
+    pause was merged, and -1 if the ring buffer is full.
     """
     if holder.count > 0:
         last = ring[around(holder.head + holder.count - 1, ring)]
@@ -239,7 +240,8 @@ def _forward(
     """Send a group of packets on from hop ``e`` to the next queue, or back to the sender.
 
     A hop is one queue on the path of a flow. The group's last packet arrives at time ``back``. The
-    other arguments are fields of ``Parcel``. Returns False if the ring buffer is full.
+    other arguments are fields of ``Parcel``. Returns False if the ring buffer of the groups on
+    their way to the next queue, or to the sender, is full.
     """
     h = net.hops[e]
     f = net.flows[h.flow]
@@ -431,8 +433,9 @@ def pass_no_packets(
 ) -> bool:
     """Tell the next queue on the flow's path, or the sender, that no packet arrives until ``time``.
 
-    Either the flow sent none, or they were all lost at earlier queues; ``lost`` is their number.
-    Returns False if the run fails.
+    Either the flow sent none, or they were all lost at earlier queues. Then ``lost`` is their
+    number, ``first`` is the number of the first one, and the last was sent at ``sent_at``. Returns
+    False if the run fails.
     """
     h = net.hops[e]
     queue = net.links[h.link].queue
@@ -461,7 +464,10 @@ def begin_arrivals(link: Queue, packets: float, work: float, now: float, end: fl
 
 @jit
 def end_arrivals(link: Queue, rate: float, work: float) -> None:
-    """End an interval of even arrivals: subtract their rate from the queue's arrival rate."""
+    """End an interval of even arrivals: subtract their rate from the queue's arrival rate.
+
+    ``rate`` is their rate in packets/s, and ``work`` the size of each packet.
+    """
     link.rate -= rate * work
     link.packet_rate -= rate
     link.even -= 1.0

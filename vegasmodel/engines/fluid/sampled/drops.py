@@ -236,8 +236,8 @@ def follower(
     """The flow that loses a packet if all RTTs are equal.
 
     The buffer is full, and one ACK to flow ``grew`` has released two packets. If senders do not
-    wait, each packet arrives in the same part of a transmission (``arrival``), so that between two
-    departures one packet arrives. Then the second of the two packets is lost.
+    wait at random, each packet arrives equally long after a departure from the queue (``arrival``).
+    So one packet arrives between two departures, and the second of the two packets is lost.
 
     A random wait can delay a packet until after the next departure; the packet is then late. The
     probability of this is ``late``. If the first of the two packets is late, the queue has room for
