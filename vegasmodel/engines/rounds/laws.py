@@ -250,9 +250,10 @@ def cut(f: Sender) -> bool:
     """Cut the window because of a loss and begin a recovery, but only once per window of data.
 
     Returns True if the caller is to retransmit the first missing packet. The result is False if the
-    window has been cut in this window of data already. It is False for Tahoe, too, because Tahoe's
-    slow start begins with this packet. If an ECN mark has cut the window, it is not cut again, but
-    a recovery begins, and the result is True.
+    window has been cut in this window of data already. (With ``swells_uncut`` the window then still
+    grows by three packets, for the three duplicate ACKs.) The result is False for Tahoe, too,
+    because Tahoe's slow start begins with this packet. If an ECN mark has cut the window, it is not
+    cut again, but a recovery begins, and the result is True.
     """
     # with SACK, Linux does not wait for a packet beyond the last recovery (tcp_try_undo_recovery)
     again = f.acked < f.recover or (f.acked == f.recover and f.must_pass_recover)

@@ -272,9 +272,10 @@ def _count_places(f: Sender, holes: Floats, now: float, end: float) -> None:
     first retransmission of the recovery waits, like any other packet, if the sender waits a random
     time before it sends (send_much in tcp-linux.cc).
 
-    At the end of an earlier recovery the sender has forgotten which packets have arrived. So if
-    more than ``dup_thresh`` packets have arrived beyond the first missing one, only those count as
-    arrived that the SACK blocks of this ACK contain (``scoreboard.forget``).
+    At the end of an earlier recovery the sender has forgotten which packets have arrived. If more
+    than ``dup_thresh`` packets have arrived beyond the first missing one, some of them arrived
+    before that end. Then only those packets count as arrived that the SACK blocks of this ACK
+    contain (``scoreboard.forget``).
     """
     if f.phase == OPEN and f.holes > 0 and known_lost(f, holes, 0) > f.acked and cut(f):
         for k in range(f.holes):
@@ -636,8 +637,9 @@ def _check_at_filled(f: Sender, holes: Floats, end: float, again: float) -> None
     packet wrongly counts as sent twice (``_leave_stale``).
 
     At the first and the second ACK of new data after a retransmission, the sender checks the next
-    missing packet, and retransmits it if it is overdue. If it is not overdue at the first, there is
-    no check at the second. Last, the sender sends what the window allows.
+    missing packet, and retransmits it if it is overdue. If no packet is in flight, ns-2 takes the
+    next packet for overdue although it was never sent. If no packet is overdue at the first ACK,
+    there is no check at the second. Last, the sender sends what the window allows.
     """
     deflate(f)
     restart_timer(f, end)

@@ -123,7 +123,8 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
     - ACKs are delayed, so that packets leave in pairs. Each event then is a single packet there,
       too, because longer intervals would smooth out the pairs.
     - There are ``CONTENDED`` events if there are more than two flows, different RTTs, different
-      packet sizes or a RED queue, or if a buffer is so small that a single interval would fill it.
+      packet sizes, several links or a RED queue, or if a buffer is so small that a single interval
+      would fill it.
       The order in which packets arrive then decides which flow loses.
     - Otherwise, one or two flows with equal RTTs and packet sizes share a single link. The longer
       their intervals are, the earlier the simulator must change to single packets before a loss
