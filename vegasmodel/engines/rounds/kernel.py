@@ -504,7 +504,7 @@ def _set_rounding(net: Net, row: Floats) -> None:
     for e in range(m):
         h = net.hops[e]
         f, link = net.flows[h.flow], net.links[h.link]
-        # evenly arriving packets were added with the old size, the new one will be subtracted
+        # this flow's rate was added with the old packet size, and is subtracted with the new one
         link.rate += (f.rate if e == f.hop else h.rate) * (row[2 * n + e] - h.work)
         h.work, h.to_next = row[2 * n + e], row[2 * n + m + e]
         h.early = h.lead * link.instant / link.capacity

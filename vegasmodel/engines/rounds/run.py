@@ -345,10 +345,9 @@ def run(
     ``samples`` is a number of instants, evenly spaced in time, at which samples are taken. It can
     also be an array of the instants, in seconds. ``parts`` is the approximate greatest number of
     events for each flow and queue in a round trip; by default the function ``resolution`` chooses
-    it. ``starts`` [n_flows] are start times in seconds that
-    replace those of the scenario's flows. ``without`` names mechanisms of the senders
-    (``MECHANISMS``) that are switched off, to measure their effect. The scenario's seed and
-    ``seed`` together determine all random numbers.
+    it. ``starts`` [n_flows] are start times in seconds that replace those of the scenario's flows.
+    ``without`` names mechanisms of the senders (``MECHANISMS``) that are switched off, to measure
+    their effect. The scenario's seed and ``seed`` together determine all random numbers.
 
     With ``synchronised``, if one flow loses a packet, each other flow that is not in recovery loses
     one, too. De Vendictis and Baiocchi assume this. Without it, a loss of one flow causes no loss

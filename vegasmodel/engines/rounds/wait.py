@@ -70,9 +70,9 @@ def end_wait(f: Sender, holes: Floats, now: float) -> None:
     While ns-2's CUBIC reduces its rate, ``flight_limit`` packets may be in flight. Before it sends,
     it stores this limit or its window, whichever is larger. When it sends, the limit falls
     (``acks.note_flight``). If the limit is then still above the window, it is set to the stored
-    number, but at most to the number of packets in flight. Otherwise the window is set to the
-    stored number, if it is smaller (save_from_linux and load_to_linux in tcp-linux.cc). So a packet
-    is sent for every ACK. Without waits, one is sent for every second ACK (``acks.limit_flight``).
+    number, but at most to the number of packets in flight. Otherwise the window grows to the stored
+    number if that is larger (save_from_linux and load_to_linux in tcp-linux.cc). So a packet is
+    sent for every ACK. Without waits, one is sent for every second ACK (``acks.limit_flight``).
     """
     f.time, f.wait_ends = max(now, f.wait_ends), NEVER
     stored = max(f.flight_limit, window(f))

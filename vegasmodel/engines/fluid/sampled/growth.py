@@ -109,9 +109,10 @@ def after_slow_start(flow: Sender, W: float, g: float, factor: float, per: float
     The window was ``W`` before, and grows by the factor ``factor`` in a round trip. All RTTs are
     equal. ``per`` is the time between two packets that follow one another, in round trips.
 
-    In slow start the packets of a sender follow one another as a short train. In each round trip
-    the train passes at the moment that lies a whole number of round trips after the sender detected
-    its loss. Only then do ACKs arrive, and the window grows. ``flow.cwnd``, however, grows evenly.
+    Slow start has begun because the sender has detected a loss. In slow start the packets of a
+    sender follow one another as a short train, which passes at times that lie whole round trips
+    after this detection. Only then do ACKs arrive, and the window grows. ``flow.cwnd``, however,
+    grows evenly.
 
     Let N be ssthresh, and let slow start end within the ACKs of one train. If slow start went on,
     the window would be (1 + x) N after the last ACK of this train. So xN ACKs of this train come
