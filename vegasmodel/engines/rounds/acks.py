@@ -46,8 +46,8 @@ def limit_flight(f: Sender) -> None:
     It does so only between a cut of the window and the end of the recovery, and not if an earlier
     limit is lower. The first limit is the window before the cut. When a packet is sent, the limit
     falls to the number of packets that were in flight before (``note_flight``). So a packet is sent
-    for every second ACK, until the packets in flight fit into the window. This is
-    ``next_pkts_in_flight_`` in send_much of tcp-linux.cc.
+    for every second ACK, until the packets in flight fit into the window. In tcp-linux.cc the limit
+    is ``next_pkts_in_flight_`` (send_much).
     """
     if f.phase == OPEN and not in_cwr(f):
         f.flight_limit = 0.0
@@ -70,9 +70,10 @@ def note_flight(f: Sender, before: float) -> None:
 def sendable(f: Sender, packets: float) -> float:
     """How many of ``packets`` new packets the flow may send.
 
-    It may not send more than it has still to send, nor beyond the receiver's window, which begins
-    with the first packet that is not acknowledged (RFC 9293 3.8.6). ns-2's CUBIC compares only the
-    number of packets in flight with this window (send_much in tcp-linux.cc).
+    The flow may send no more packets than are left of its data, and none beyond the receiver's
+    window, which begins with the first packet that is not acknowledged (RFC 9293 3.8.6). ns-2's
+    CUBIC compares only the number of packets in flight with this window (send_much in
+    tcp-linux.cc), so the second limit does not hold for it.
     """
     left = f.size - f.next
     if not f.counts_places:

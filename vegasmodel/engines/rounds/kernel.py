@@ -171,9 +171,9 @@ def send_burst(net: Net, f: Sender, at: float) -> bool:
 def _share_loss(flows: Table[Sender], who: int, before: float) -> None:
     """If flow number ``who`` has lost a packet in this event, make every other flow lose one, too.
 
-    Each of them loses it when it sends next. This is hypothesis 5 of De Vendictis and Baiocchi:
-    losses are synchronised. Flows in recovery do not lose a packet. A loss that this function has
-    caused does not cause further losses.
+    This is hypothesis 5 of De Vendictis and Baiocchi: losses are synchronised. Each of the other
+    flows loses its packet when it sends next. Flows in recovery do not lose a packet. A loss that
+    this function has caused does not cause further losses.
     ``before`` is the number of packets that flow ``who`` had lost before this event.
     """
     if flows[who].lost == before:

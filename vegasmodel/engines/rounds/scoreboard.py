@@ -92,7 +92,8 @@ def count_flight(f: Sender, holes: Floats) -> None:
 def take_all_for_lost(f: Sender, holes: Floats) -> None:
     """At a timeout, let ns-2's CUBIC take all packets for lost that SACK has not reported.
 
-    It sends only these again (``enter_loss`` in tcp-linux.cc, ``MarkLoss`` in scoreboard1.cc).
+    The sender then sends only these packets again, not those that SACK has reported as arrived
+    (``enter_loss`` in tcp-linux.cc, ``MarkLoss`` in scoreboard1.cc).
     """
     add_hole(f, holes, f.received, f.high - f.received, f.time)
     for k in range(f.holes):
