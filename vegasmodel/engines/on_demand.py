@@ -21,7 +21,7 @@ __all__ = ["address", "call"]
 
 
 def address(step: Any, *arguments: Any) -> int:
-    """The address of a compiled ``step``, which takes ``arguments`` of these types.
+    """The address of a ``step``, compiled for arguments of the same types as ``arguments``.
 
     The step is a function made by ``tables.jit``, and returns nothing. It is compiled now, unless
     its machine code exists already.

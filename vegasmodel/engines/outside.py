@@ -84,8 +84,8 @@ def _hashed(value: Any) -> Any:
 def _jitted(function: Any, made: dict[FunctionType, Any]) -> Any:
     """A function of a user's law for Numba, with the Python functions that it calls.
 
-    The function is copied, and in its copy they are replaced by their compiled forms. ``made`` has
-    the compiled forms of the functions that were met so far.
+    The function is copied. In the copy, the Python functions that it calls are replaced by their
+    compiled forms. ``made`` has the compiled forms of all functions that were compiled so far.
     """
     if not isinstance(function, FunctionType):
         return numba.njit(error_model="numpy")(function)
@@ -177,7 +177,7 @@ def _compile(law: Law, name: str, rule: Rule) -> _Compiled:
 def sound(law: Law) -> None:
     """Raise ``FieldError`` if a function of the law has returned an unusable number in a run.
 
-    A number is unusable if it is NaN or too large.  During the run such a result counted as 0, so
+    A number is unusable if it is NaN or too large. During the run such a result counted as 0, so
     that the run could end.
     """
     for name in ("drift", "cut", "remember"):

@@ -69,9 +69,10 @@ def direct(function: _Function) -> _Function:
     """The machine code of a function that has been compiled for arguments of one set of types.
 
     A usual call begins with a look at the types of all arguments. For a short function this takes
-    longer than the function itself. A call of the result leaves it out, so its arguments must have
-    these types. ``function`` is returned as it is if it has not been compiled, if it has been
-    compiled for several sets of types, or if it is machine code already.
+    longer than the function itself. A call of the result does not look at the types. So its
+    arguments must have the types for which the function was compiled. ``function`` is returned as
+    it is if it has not been compiled, if it has been compiled for several sets of types, or if it
+    is machine code already.
     """
     made = list(getattr(function, "overloads", {}).values())
     return cast("_Function", made[0].entry_point) if len(made) == 1 else function

@@ -110,7 +110,8 @@ def index(times: Floats, k: int, last: int, t: float) -> int:
 def arrive(y: Senders, past: Past, last: int, t: float, came: Floats) -> float:
     """Compute how many packets of each flow have reached the queue from the start up to time t.
 
-    Writes the numbers into ``came`` [flow] and returns their sum over the flows.
+    ``past`` is the stored past, and ``last`` the index of its last entry. Writes the numbers into
+    ``came`` [flow] and returns their sum over the flows.
     """
     total = 0.0
     for i in range(came.size):
@@ -383,7 +384,8 @@ def may_send(p: Flows, y: Senders, i: int, t: float, sent: float) -> float:
 def occur(p: Flows, y: Senders, t: float, cuts: np.ndarray) -> float:
     """Start and stop the flows that are due at time t, and cut windows where a loss is detected.
 
-    Returns the next time at which a step has to end.
+    Each cut adds 1 to the flow's entry of ``cuts``. Returns the next time at which a step has to
+    end.
     """
     due = np.inf
     for i in range(y.window.size):

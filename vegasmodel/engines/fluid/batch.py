@@ -157,9 +157,10 @@ def run(
 def _mixed(
     scenarios: Sequence[Scenario], sampled: list[int], step: float, threads: int | None
 ) -> BatchRun:
-    """Simulate the scenarios with the indices ``sampled`` singly, and all others as one batch.
+    """Simulate the scenarios with the indices ``sampled`` one by one, all others as one batch.
 
-    Several threads share the single simulations.  The results have the order of ``scenarios``.
+    The simulations of the former are spread over several threads.  The results have the order of
+    ``scenarios``.
     """
     for i in sampled:
         reason = one_by_one.unsupported(scenarios[i])

@@ -62,7 +62,8 @@ def cut_windows(
     """Cut the windows of the flows that lose packets when the buffer overflows.
 
     ``losers`` selects these flows: all flows, the flows whose windows grow, or only the loss-based
-    flows among those.
+    flows among those. ``moves`` says how each window moves. Each cut adds 1 to the flow's entry of
+    ``lost``.
 
     The usual choice is the flows whose windows grow. If a window is constant or falls, the source
     sends at most one packet per ACK. This packet takes the place in the buffer that the
@@ -110,7 +111,9 @@ def accept(
 ) -> bool:
     """Update the state at the end of a step: the windows, the queueing delay and the clock.
 
-    Returns whether a flow's slow start has ended in the step.
+    The step ends at the time ``later``, with the windows ``new`` and the queueing delay ``s1``.
+    ``moves`` says how each window has moved. Returns whether a flow's slow start has ended in the
+    step.
     """
     ended = False
     for i in range(on.size):

@@ -19,10 +19,11 @@ def zero_tally(n: int) -> Tally:
 def tally_step(
     p: Flows, y: State, on: np.ndarray, new: Floats, s1: float, h: float, c: float, out: Tally
 ) -> None:
-    """Add one step of length h to the integrals, by the trapezoidal rule.
+    """Add one step of length h to the integrals in ``out``, by the trapezoidal rule.
 
-    While there is a queue, the flows' rates add up to the capacity c at both ends of the step. With
-    this rule the flows then deliver exactly c h packets in the step.
+    The step ends with the windows ``new`` and the queueing delay ``s1``. While there is a queue,
+    the flows' rates add up to the capacity c at both ends of the step. With this rule the flows
+    then deliver exactly c h packets in the step.
     """
     s = y.clock[1]
     for i in range(on.size):
@@ -50,8 +51,9 @@ def record_samples(
 ) -> None:
     """Store the samples of a step of length h that ends at the time ``later``.
 
-    A sample is taken at each of the ``samples.times`` within the step.  Windows and delay are
-    interpolated linearly.
+    A sample is taken at each of the ``samples.times`` within the step. Windows and delay are
+    interpolated linearly, to ``new`` and ``s1`` at the end of the step. ``lost`` [flow] are the
+    numbers of losses so far.
     """
     t, s, n, k = y.clock[0], y.clock[1], new.size, samples.following[0]
     times, values = samples.times, samples.values

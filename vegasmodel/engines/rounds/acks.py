@@ -29,8 +29,9 @@ from vegasmodel.metrics import Floats
 def usable_window(f: Sender, now: float) -> float:
     """How many packets the sender may send now: the window less the packets in flight, at least 0.
 
-    With ``halves_rate`` it is at least 1 after a cut of the window, as long as fewer packets than
-    ``flight_limit`` are in flight. The result is 0 after the flow's stop time.
+    With ``halves_rate`` (ns-2's CUBIC) it is at least 1 after a cut of the window, as long as fewer
+    packets than ``flight_limit`` are in flight (``limit_flight``). The result is 0 after the flow's
+    stop time.
     """
     if now >= f.stop:
         return 0.0
@@ -45,8 +46,8 @@ def limit_flight(f: Sender) -> None:
     It does so only between a cut of the window and the end of the recovery, and not if an earlier
     limit is lower. The first limit is the window before the cut. When a packet is sent, the limit
     falls to the number of packets that were in flight before (``note_flight``). So a packet is sent
-    for every second ACK, until the packets in flight fit into the window. This is
-    ``next_pkts_in_flight_`` in send_much of tcp-linux.cc.
+    for every second ACK, until the packets in flight fit into the window. In tcp-linux.cc the limit
+    is ``next_pkts_in_flight_`` (send_much).
     """
     if f.phase == OPEN and not in_cwr(f):
         f.flight_limit = 0.0
@@ -56,7 +57,11 @@ def limit_flight(f: Sender) -> None:
 
 @jit
 def note_flight(f: Sender, before: float) -> None:
-    """Lower the limit of ns-2's CUBIC if packets were sent while ``before`` were in flight."""
+    """After packets were sent, lower the limit of packets in flight that ns-2's CUBIC has.
+
+    Before these packets were sent, ``before`` packets were in flight. The limit falls to this
+    number, but not below 1 (``limit_flight``).
+    """
     if outstanding(f) > before:
         f.flight_limit = min(f.flight_limit, max(before, 1.0))
 
@@ -65,9 +70,10 @@ def note_flight(f: Sender, before: float) -> None:
 def sendable(f: Sender, packets: float) -> float:
     """How many of ``packets`` new packets the flow may send.
 
-    It may not send more than it has still to send, nor beyond the receiver's window, which begins
-    with the first packet that is not acknowledged (RFC 9293 3.8.6). ns-2's CUBIC compares only the
-    number of packets in flight with this window (send_much in tcp-linux.cc).
+    The flow may send no more packets than are left of its data, and none beyond the receiver's
+    window, which begins with the first packet that is not acknowledged (RFC 9293 3.8.6). ns-2's
+    CUBIC compares only the number of packets in flight with this window (send_much in
+    tcp-linux.cc), so the second limit does not hold for it.
     """
     left = f.size - f.next
     if not f.counts_places:
@@ -81,6 +87,7 @@ def add_hole(
 ) -> None:
     """Record in ``holes`` that the receiver misses ``count`` packets, from number ``first`` on.
 
+    ``sent_at`` is the time at which they were sent, in seconds.
     Packets that are recorded already are not recorded again. If ``holes`` is full, its last hole is
     extended instead; what has arrived in between then counts as missing. A hole is a range of
     consecutive missing packets. For ns-2's Vegas each missing packet is a hole of its own, because
@@ -91,7 +98,8 @@ def add_hole(
     - the number of the first packet after it;
     - the time at which its first packet was sent;
     - the time at which the packet before it was sent;
-    - 1 if Linux knows that it is lost, else 0; for ns-2's CUBIC see ``losses.forgotten``;
+    - 1 if Linux knows that its packets are lost, else 0; for ns-2's CUBIC see
+      ``scoreboard.forgotten``;
     - the number of its first packet that has not been retransmitted.
     """
     if first < f.received:
@@ -117,8 +125,9 @@ def fill_holes(
 ) -> float:
     """Record that ``count`` packets have arrived, from number ``first`` on.
 
-    Returns how many of them are new. They may fill holes, which are ranges of packets that the
-    receiver misses. ``f.acked`` then becomes the number of the first packet that is still missing.
+    ``sent_at`` is the time at which the last of them was sent. Returns how many of them are new.
+    They may fill holes, which are ranges of packets that the receiver misses. ``f.acked`` then
+    becomes the number of the first packet that is still missing.
     """
     new = max(first + count - max(f.received, first), 0.0)
     if new > 0.0:
@@ -235,7 +244,9 @@ def acknowledge(f: Sender, p: Parcel, packets: float, now: float, samples: float
 def portion(p: Parcel, now: float, step: float) -> float:
     """How many packets of ``p``, a group that travels together, the simulator processes at once.
 
-    They are the first packets of the group. They arrive within about ``step`` seconds.
+    They are the first packets of the group. Their ACKs arrive within about ``step`` seconds from
+    ``now`` on. If all ACKs of the group arrive within 1.5 ``step`` seconds, the result is the whole
+    group.
     """
     span = p.back - now
     if p.count <= 1.0 or span <= 1.5 * step:

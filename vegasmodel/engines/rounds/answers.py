@@ -291,7 +291,8 @@ def _wanted(
 ) -> int:
     """How many runs there should be in all, to judge by the outcomes of the runs made so far.
 
-    If the result equals the number of runs made, no further run is needed.
+    ``chance`` is True if the outcomes of runs differ by chance; ``answer`` explains ``runs`` and
+    ``enough``. If the result equals the number of runs made, no further run is needed.
     """
     n = len(outcomes)
     if outcomes and outcomes[-1].status != Status.DONE:

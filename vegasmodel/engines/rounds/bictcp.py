@@ -107,8 +107,8 @@ def _ticks_at(f: Sender, now: float) -> float:
 def cubic_root(a: int) -> int:
     """The cube root of ``a`` as the kernel computes it in cubic_root, in whole numbers.
 
-    It looks up a first value and makes one step of Newton's method. The result is off by about 0.2
-    %, which moves the end of CUBIC's plateau by some milliseconds.
+    The kernel looks up a first value and makes one step of Newton's method. The result is off by
+    about 0.2 %, which moves the end of CUBIC's plateau by some milliseconds.
     """
     bits = 0
     while a >> bits > 0:

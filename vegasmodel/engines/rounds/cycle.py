@@ -205,7 +205,8 @@ def _waiting(totals: Totals, links: NDArray[np.void], span: float) -> float:
 def _means(totals: Totals, kind: str, period: float, residual: float) -> LimitCycle:
     """The answer if no state returns: averages from the end of warm-up to the end of the run.
 
-    Unless the windows are constant, ``spread`` is the standard error of the throughputs.
+    In the answer, ``spread`` is the standard error of the throughputs; it is 0 if the windows are
+    constant. ``kind``, ``period`` and ``residual`` are fields of the answer.
     """
     times, delivered = totals.times, totals.per_flow[:, :, 3]
     first, last = _settled(totals), len(times) - 1

@@ -153,10 +153,10 @@ def delay_filled(f: Sender, p: Parcel, now: float) -> float:
 def delay_duplicate(f: Sender, p: Parcel, now: float) -> float:
     """Let ns-2's receiver delay the ACK of a packet that it has already.
 
-    It does so if the packet is the last one that it has received, because it then takes it for the
+    The receiver does so if it has no packet with a higher number. It then takes the packet for the
     first of two packets in order (``DelAckSink::recv`` in tcp-sink.cc). When the next packet
-    arrives, one ACK for both leaves at once. Returns the time at which the ACK would reach the
-    sender without the delay.
+    arrives, one ACK for both leaves without further delay. Returns the time at which the ACK would
+    reach the sender without the delay.
     """
     end = acknowledge(f, p, 1.0, now, 0.0)
     f.duplicate_held = True
@@ -168,9 +168,10 @@ def delay_duplicate(f: Sender, p: Parcel, now: float) -> float:
 def hold_duplicate(f: Sender, acks: float) -> float:
     """Seconds for which Linux's receiver holds back ``acks`` duplicate ACKs, to send fewer of them.
 
-    For each missing packet it sends the first three duplicate ACKs at once (the kernel's
-    __tcp_ack_snd_check). It holds back later ones for ``late_duplicates`` seconds (1 ms), or for a
-    twentieth of the RTT if this is less. It holds none back while it sends all ACKs at once.
+    For each missing packet the receiver sends the first three duplicate ACKs without delay (the
+    kernel's __tcp_ack_snd_check). It holds back later ones for ``late_duplicates`` seconds (1 ms),
+    or for a twentieth of the RTT if this is less. It holds no duplicate ACK back while it sends
+    ACKs of new data without delay, too (``use_quick_acks``).
     """
     if not f.delayed_ack or f.quick_acks_left > 0.0 or f.late_duplicates == 0.0:
         return 0.0

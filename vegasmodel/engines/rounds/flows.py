@@ -41,7 +41,8 @@ _SUMS = (*_COUNTS, *_EXPIRIES, *_MARKS, "rtt_area", "rtt_samples")
 def mechanisms(law: Law, stack: Stack, record: Any) -> None:
     """Set the fields of a flow's record that depend on its law and its TCP implementation.
 
-    ``stack`` is the implementation. A mechanism of it that the law does not use is switched off.
+    ``stack`` is the TCP implementation. Mechanisms of this implementation that the law does not use
+    are switched off.
     """
     for name in MECHANISMS:
         record[name] = getattr(stack, name)
@@ -140,12 +141,12 @@ def _to_first_queue(scenario: Scenario, member: Member) -> float:
 
 
 def _syn_in_window(law: Law, runs: Stack) -> bool:
-    """Whether the SYN is the first packet of the window, and the second one does not wait for it.
+    """Whether the first window contains the SYN, and data leave before the SYN is acknowledged.
 
-    ns-2's CUBIC begins so with the defaults of 2.35, because its agent has a window of its own
-    (``linux_.snd_cwnd`` in tcp-linux.cc). The window of other agents is 1 until the SYN is
-    acknowledged (``delay_growth_`` in tcp.cc). The simulator takes the SYN for a packet of the
-    usual size that does not count as delivered.
+    With the defaults of ns-2 2.35, ns-2's CUBIC begins so, because its agent has a window of its
+    own (``linux_.snd_cwnd`` in tcp-linux.cc). The window of other agents is 1 until the SYN is
+    acknowledged (``delay_growth_`` in tcp.cc). The simulator takes the SYN of ns-2's CUBIC for a
+    packet of the usual size that does not count as delivered.
     """
     return runs.handshake and law.is_cubic and len(runs.cubic_agent) > 0
 

@@ -99,9 +99,10 @@ def _send_retransmission(net: Net, f: Sender) -> bool:
 def finish_interval(net: Net, f: Sender) -> bool:
     """End the flow's present interval of sending; returns False if the run fails.
 
-    The flow has sent packets evenly over the interval. This function decides which of them are lost
-    at its first queue. If a retransmission is due at the end of the interval, this function sends
-    it. If a burst is due, the caller sends it (``send_burst``).
+    Over an interval of sending, a flow sends packets evenly, or none. At the interval's end it may
+    also send a retransmission and a burst. This function decides which of the evenly sent packets
+    are lost at the flow's first queue, and sends the retransmission. The caller sends the burst
+    (``send_burst``).
     """
     h = net.hops[f.hop]
     link = net.links[h.link]
@@ -170,8 +171,9 @@ def send_burst(net: Net, f: Sender, at: float) -> bool:
 def _share_loss(flows: Table[Sender], who: int, before: float) -> None:
     """If flow number ``who`` has lost a packet in this event, make every other flow lose one, too.
 
-    This is hypothesis 5 of De Vendictis and Baiocchi: losses are synchronised. Flows in recovery do
-    not lose a packet. A loss that this function has caused does not cause further losses.
+    This is hypothesis 5 of De Vendictis and Baiocchi: losses are synchronised. Each of the other
+    flows loses its packet when it sends next. Flows in recovery do not lose a packet. A loss that
+    this function has caused does not cause further losses.
     ``before`` is the number of packets that flow ``who`` had lost before this event.
     """
     if flows[who].lost == before:
@@ -259,8 +261,8 @@ def _take_due_samples(
     """Take the samples that are due at ``now``; returns when this function must be called again.
 
     The clock of a queue is ``link.shift`` seconds behind the simulation's clock. Each queue is
-    sampled when its own clock reaches one of ``times``. When its clock reaches ``warmup``, the
-    queue's warm-up ends.
+    sampled when its own clock reaches one of ``times`` (``_take_sample`` says what goes into
+    ``out_flow`` and ``out_queue``). When its clock reaches ``warmup``, the queue's warm-up ends.
     """
     due = NEVER
     for k in range(net.links.shape[0]):
@@ -323,7 +325,8 @@ def _restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
 
     If one of Linux's earlier timers has expired, and not the retransmission timer,
     ``early_timer_expired`` decides what is sent instead. A sender with random waits first begins a
-    wait.
+    wait. ns-2's CUBIC begins a recovery after a timeout: it retransmits only the packets that SACK
+    has not reported as arrived.
     """
     if f.event == TIMER:
         if early_timer_expired(f, holes, now):
@@ -384,7 +387,9 @@ def _send_interval(net: Net, f: Sender, who: int, now: float, synchronised: bool
     """End the flow's interval of sending and send its burst; returns False if the run fails.
 
     If another flow has an event before the whole burst is sent, ``send_burst`` stops and sets
-    ``f.event`` to ``REST``. This function is then called again to send the rest.
+    ``f.event`` to ``REST``. This function is then called again to send the rest. ``who`` is the
+    flow's number. If ``synchronised`` is True, a packet that it loses makes all other flows lose
+    one (``_share_loss``).
     """
     before = f.lost
     if f.event == DATA:
@@ -443,7 +448,8 @@ def _flow_event(
     """Handle the flow's next event at the first queue of its path; returns False if the run fails.
 
     There are five types of events: an interval of sending ends, the rest of a burst is due, a timer
-    expires, the flow starts, and the flow's TCP handshake ends.
+    expires, the flow starts, and the flow's TCP handshake ends. ``who`` and ``synchronised`` are
+    those of ``_send_interval``.
     """
     h = net.hops[f.hop]
     link = net.links[h.link]
@@ -461,7 +467,7 @@ def _flow_event(
     else:
         _start_or_restart(net, f, holes, now)
     f.since_queue = link.queue
-    # a gap that long is one ACK's, and what one ACK releases leaves at once
+    # an interval that long holds only one ACK, and what one ACK allows leaves at once
     slow = f.time - now > 1.5001 * f.longest_stretch
     f.rate = 0.0 if slow else begin_arrivals(link, f.spread, h.work, now, f.time)
     if f.rate == 0.0:
@@ -498,7 +504,7 @@ def _set_rounding(net: Net, row: Floats) -> None:
     for e in range(m):
         h = net.hops[e]
         f, link = net.flows[h.flow], net.links[h.link]
-        # what arrives evenly now has begun with the old size, and ends with the new one
+        # this flow's rate was added with the old packet size, and is subtracted with the new one
         link.rate += (f.rate if e == f.hop else h.rate) * (row[2 * n + e] - h.work)
         h.work, h.to_next = row[2 * n + e], row[2 * n + m + e]
         h.early = h.lead * link.instant / link.capacity
@@ -526,7 +532,9 @@ def march(
     """Run the simulation up to time ``end`` and take samples at the instants ``times``.
 
     ``out_flow`` and ``out_queue`` receive the samples (``_take_sample``). At ``warmup`` the totals
-    are stored (``_end_warmup``).
+    are stored (``_end_warmup``). ``holes`` [flow, hole, column] are the packets that receivers miss
+    (``acks.add_hole``). If ``synchronised`` is True, a packet that one flow loses makes every other
+    flow lose a packet, too (``_share_loss``).
 
     Returns the status, the number of events, and the simulated time in seconds.
 

@@ -112,10 +112,10 @@ def _per_ack(f: Sender) -> float:
 def _acks_to_change(f: Sender) -> float:
     """How many ACKs, at least 1, can be processed together if the law is given by ``drift``.
 
-    A group of ACKs ends at the latest when the window reaches its next whole number of packets.
-    Some laws decide at each ACK, not once per round trip. For them ``drift`` is called only once
-    per group. So their groups are shorter: a group has at most 1/``CALLS_PER_WINDOW`` of the ACKs
-    of a window, but at least one ACK.
+    A group of ACKs ends at the latest when the window grows to its next whole number of packets, or
+    falls below its present one. Some laws decide at each ACK, not once per round trip. For them
+    ``drift`` is called only once per group. So their groups are shorter: a group has at most
+    1/``CALLS_PER_WINDOW`` of the ACKs of a window, but at least one ACK.
     """
     step = _per_ack(f)
     left = cwnd_packets(f) + 1.0 - f.cwnd if step > 0.0 else f.cwnd - cwnd_packets(f) + SLACK
@@ -133,9 +133,9 @@ def _upon_acks(f: Sender, acks: float) -> None:
 def _upon_round(f: Sender, over: Round) -> None:
     """At the end of a round trip, call the law's function ``drift``.
 
-    ``drift`` returns the packets by which the window is to change in the next round trip. Some laws
-    end slow start as Vegas does, when the backlog exceeds the threshold gamma. This function checks
-    that condition.
+    ``over`` describes the round trip that is over. ``drift`` returns the packets by which the
+    window is to change in the next one. Some laws end slow start as Vegas does, when the backlog
+    exceeds the threshold gamma. This function checks that condition.
     """
     seen = _source(f, over.rtt)
     if f.probes and f.cwnd < f.ssthresh and seen.backlog > f.gamma:
@@ -250,9 +250,10 @@ def cut(f: Sender) -> bool:
     """Cut the window because of a loss and begin a recovery, but only once per window of data.
 
     Returns True if the caller is to retransmit the first missing packet. The result is False if the
-    window has been cut in this window of data already. It is False for Tahoe, too, because Tahoe's
-    slow start begins with this packet. If an ECN mark has cut the window, it is not cut again, but
-    a recovery begins, and the result is True.
+    window has been cut in this window of data already. (With ``swells_uncut`` the window then still
+    grows by three packets, for the three duplicate ACKs.) The result is False for Tahoe, too,
+    because Tahoe's slow start begins with this packet. If an ECN mark has cut the window, it is not
+    cut again, but a recovery begins, and the result is True.
     """
     # with SACK, Linux does not wait for a packet beyond the last recovery (tcp_try_undo_recovery)
     again = f.acked < f.recover or (f.acked == f.recover and f.must_pass_recover)
@@ -377,6 +378,10 @@ def in_cwr(f: Sender) -> bool:
 @rare
 def retransmission_timeout(f: Sender, now: float) -> None:
     """Handle a retransmission timeout: begin slow start at the first unacknowledged packet.
+
+    Without ``keeps_scoreboard``, the sender will send all packets again from that packet on. With
+    it (ns-2's CUBIC), the sender begins a recovery, in which it sends again only packets that SACK
+    has not reported.
 
     The timeout is doubled, up to a limit. This function sends no packets. The caller sends what the
     new window allows.

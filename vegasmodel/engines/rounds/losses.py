@@ -84,9 +84,12 @@ from vegasmodel.metrics import Floats
 
 @jit
 def _receive(f: Sender, holes: Floats, first: float, packets: float, sent_at: float) -> float:
-    """Record that packets from ``first`` on have arrived behind a hole; returns how many are new.
+    """Record that ``packets`` packets, from number ``first`` on, have arrived behind a missing one.
 
-    In a recovery of ns-2's CUBIC their ACK also reports the packets around them.
+    The last of them was sent at ``sent_at``. Returns how many of them the receiver did not have
+    before. ns-2's CUBIC may have forgotten that other packets have arrived. In its recovery, the
+    ACK of these packets reports again those that directly precede or follow them
+    (``scoreboard.recall``).
     """
     if f.clears_scoreboard and f.phase == RECOVERY:
         recall(f, holes, first, packets)
@@ -95,11 +98,13 @@ def _receive(f: Sender, holes: Floats, first: float, packets: float, sent_at: fl
 
 @jit
 def send_in_recovery(f: Sender, holes: Floats, free: float, acks: float) -> None:
-    """Send up to ``free`` packets in recovery with SACK: those known to be missing, then new ones.
+    """Send up to ``free`` packets in recovery with SACK: first those taken for lost, then new ones.
 
-    ``acks`` is the number of ACKs that are processed together. If it is more than one, the packets
-    leave evenly over the time in which these ACKs arrive. One call may send fewer than ``free``
-    packets: at most a single missing packet, and then one range of consecutive packets.
+    ``acks`` is the number of ACKs that are processed together. If it is more than one, packets of a
+    range leave evenly over the time in which these ACKs arrive. One call may send fewer than
+    ``free`` packets, because it sends at most one packet alone and after it one range of
+    consecutive packets, lost or new. ns-2's CUBIC also sends packets again that have arrived, if
+    it has forgotten their arrival (``scoreboard.forget``).
     """
     free = np.floor(free + 1e-9)
     if free > 0.0 and f.pipe <= 0.0:
@@ -134,6 +139,10 @@ def _send_or_wait(f: Sender, holes: Floats, free: float, acks: float, end: float
 
     If the sender waits, nothing is sent here, and ``sender.plan`` begins the wait. Linux does not
     wait in recovery. ``end`` is the time at which the last of ``acks`` ACKs arrives.
+
+    ``send_in_recovery`` may send fewer than ``free`` packets, if the lost packets lie in several
+    ranges. If there is only one ACK, this function then sets the time at which the rest follows:
+    when the access link has sent the packets of this call.
     """
     if f.paced_recovery or not waits_first(f, acks):
         before = f.pipe
@@ -153,7 +162,8 @@ def _sack_seconds(f: Sender, holes: Floats) -> float:
 def fast_retransmit(f: Sender, end: float) -> None:
     """Retransmit the first missing packet at time ``end`` and restart the retransmission timer.
 
-    The RTT measurement in progress is cancelled, unless the sender has ``every_ack_restarts``.
+    The RTT measurement in progress is cancelled, because the ACK of a packet that was sent twice
+    gives no clear RTT. Senders with ``every_ack_restarts`` do not cancel it.
     """
     f.retransmit = f.acked
     arm(f, end)
@@ -220,7 +230,8 @@ def _allowed(f: Sender, holes: Floats, acks: float, now: float, advanced: float)
 
     Linux first marks the packets that it now knows to be lost, and then follows PRR
     (``laws.prr_allowance``). Every other sender sends what its window allows. ``advanced`` is 1 for
-    partial ACKs and 0 for duplicate ACKs. It counts as 0 if Linux has just marked packets.
+    partial ACKs and 0 for duplicate ACKs. If it is 1, PRR may allow one packet more. If Linux has
+    just marked packets, it is taken to be 0.
     """
     if not f.paced_recovery or now >= f.stop:
         return usable_window(f, now)
@@ -240,8 +251,8 @@ def _received_beyond(f: Sender, holes: Floats) -> float:
 def retransmit_first(f: Sender, holes: Floats) -> None:
     """Record that the first missing packet is retransmitted at the beginning of a recovery.
 
-    A Linux sender also marks the other packets that it now knows to be lost. ns-2's CUBIC counts
-    anew which packets are in flight, and may forget what has arrived (``scoreboard.forget``).
+    All other missing packets then count as not yet retransmitted. A Linux sender also marks the
+    packets that it now knows to be lost, and counts the retransmitted packet as in flight.
     """
     for k in range(f.holes):
         holes[k, 4], holes[k, 5] = 0.0, holes[k, 0]
@@ -255,11 +266,16 @@ def retransmit_first(f: Sender, holes: Floats) -> None:
 
 @jit
 def _count_places(f: Sender, holes: Floats, now: float, end: float) -> None:
-    """Process a duplicate ACK for ns-2's CUBIC, which may begin a recovery (``_lost_below``).
+    """Process a duplicate ACK for ns-2's CUBIC: it may begin a recovery, and packets may leave.
 
-    The first packet of a recovery leaves like any other. So it waits if the sender waits at random
-    (send_much in tcp-linux.cc). After an earlier recovery, packets beyond its end may have arrived
-    already. They count only if they are in the SACK blocks of this ACK (``scoreboard.forget``).
+    A recovery begins if the first missing packet counts as lost (``scoreboard.known_lost``). The
+    first retransmission of the recovery waits, like any other packet, if the sender waits a random
+    time before it sends (send_much in tcp-linux.cc).
+
+    At the end of an earlier recovery the sender has forgotten which packets have arrived. If more
+    than ``dup_thresh`` packets have arrived beyond the first missing one, some of them arrived
+    before that end. Then only those packets count as arrived that the SACK blocks of this ACK
+    contain (``scoreboard.forget``).
     """
     if f.phase == OPEN and f.holes > 0 and known_lost(f, holes, 0) > f.acked and cut(f):
         for k in range(f.holes):
@@ -276,9 +292,12 @@ def _count_places(f: Sender, holes: Floats, now: float, end: float) -> None:
 
 @jit
 def duplicates_alike(f: Sender, p: Parcel) -> float:
-    """How many of the duplicates at the head of the group ``p`` the receiver may answer alike.
+    """How many duplicates at the head of the group ``p`` the receiver answers in the same way.
 
-    It may answer the last packet that it has received in another way (``duplicate_waits``).
+    A duplicate is a packet that the receiver has already: its number is below ``f.acked``. ns-2's
+    receiver may delay the ACK of the duplicate with the number ``f.acked`` - 1
+    (``duplicate_waits``). If this receiver delays ACKs, the result leaves that duplicate out,
+    unless it is the only one.
     """
     left = f.acked - p.first
     return left - 1.0 if f.delays_duplicates and f.delayed_ack and left > 1.0 else left
@@ -288,7 +307,8 @@ def duplicates_alike(f: Sender, p: Parcel) -> float:
 def duplicate_waits(f: Sender, p: Parcel, holes: Floats) -> bool:
     """Whether ns-2's receiver delays the ACK of the first packet of ``p``, which it has already.
 
-    The receiver must have nothing beyond this packet, and no other ACK may be delayed.
+    It does so only if it delays ACKs, if it has no packet with a higher number, and if it is not
+    delaying another ACK.
     """
     last = f.delays_duplicates and p.first == f.acked - 1.0
     waits = last and packets_per_ack(f) > 1.0 and f.delack_packets == 0.0
@@ -297,12 +317,14 @@ def duplicate_waits(f: Sender, p: Parcel, holes: Floats) -> bool:
 
 @jit
 def _acks_alike(f: Sender, p: Parcel, acks: float, enough: float) -> float:
-    """How many of the next ``acks`` duplicate ACKs can be processed together.
+    """How many of the next ``acks`` duplicate ACKs can be processed together, as one group.
 
-    Before a loss is signalled, the group ends at the latest with the duplicate ACK that signals it
-    (the one with the number ``enough``). Senders that can act on each of these ACKs (ns-2's Vegas,
-    limited transmit) process them one by one. Later, while no packet may leave, the group ends just
-    before the first ACK that allows one. With Linux's PRR, all ACKs of a recovery are alike.
+    ns-2's CUBIC processes each ACK separately. For other senders, before a loss is signalled, the
+    group ends at the latest with the duplicate ACK that signals it (the one with the number
+    ``enough``). Senders that can act on each ACK before that (ns-2's Vegas, limited transmit)
+    process them one by one. After the loss is signalled, as long as no packet may leave, the group
+    ends just before the first ACK that allows one. With Linux's PRR, all ACKs of a recovery form
+    one group.
     """
     if f.counts_places:
         return 1.0
@@ -329,8 +351,10 @@ def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
     """Process duplicate ACKs for packets of the group ``p``; returns when the last one arrives.
 
     The receiver sends a duplicate ACK for each packet that arrives while an earlier one is missing,
-    and for each packet that it already has. If a timer of the sender expires first, no ACK is
-    processed, and the result is the time at which the timer expires.
+    and for each packet that it already has. This function processes those that arrive within about
+    ``step`` seconds from ``now`` on, or fewer (``_acks_alike``). If a timer of the sender expires
+    before the last of them arrives, none of them is processed, and the result is the time at which
+    the timer expires.
     """
     acks = _acks_alike(f, p, portion(p, now, step), f.dup_thresh)
     end = now + max(p.back - now, 0.0) * acks / p.count
@@ -385,8 +409,9 @@ def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
 def _limited_transmit(f: Sender, now: float, end: float, acks: float, later: float) -> None:
     """Send new packets at duplicate ACKs that do not yet signal a loss (RFC 3042).
 
-    ``acks`` is their number, and the last arrives at ``end``. For ``later`` see
-    ``laws.dupack_threshold``. In ns-2 this is ``singledup_``.
+    ``acks`` is the number of these ACKs, and the last arrives at ``end``. For ``later`` see
+    ``laws.dupack_threshold``. In ns-2 the option ``singledup_`` does this. A Linux sender also sets
+    its reordering timer: when the timer expires, it takes the first missing packet for lost.
     """
     if f.rack:
         send(f, min(usable_window(f, now) + f.dupacks, acks), acks)
@@ -398,11 +423,12 @@ def _limited_transmit(f: Sender, now: float, end: float, acks: float, later: flo
 
 @jit
 def _send_new_data(f: Sender, now: float, acks: float) -> None:
-    """Send new packets that the window allows at a duplicate ACK (RFC 5681 3.2).
+    """Send new packets that the window allows at ``acks`` duplicate ACKs (RFC 5681 3.2).
 
-    It is called at the duplicate ACK that signals a loss, and at each later one. The reason is that
-    duplicate ACKs enlarge the window, so it may allow new packets. In ns-2, NewReno sends at most
-    two packets at each of them.
+    It is called at the duplicate ACK that signals a loss, and at each later one. These ACKs enlarge
+    the window, so that it may allow new packets. NewReno of ns-2 sends at most two new packets at
+    each of these ACKs. For ns-2's CUBIC the function is called at each duplicate ACK that begins no
+    recovery.
     """
     free = usable_window(f, now)
     if f.recovery == HOLE_BY_HOLE and not f.overdue_checks:
@@ -414,10 +440,11 @@ def _send_new_data(f: Sender, now: float, acks: float) -> None:
 def early_timer_expired(f: Sender, holes: Floats, now: float) -> bool:
     """Handle the expiry of a timer; returns False if it was the retransmission timer.
 
-    Linux has two timers that expire earlier. When the reordering timer expires, the first missing
-    packet counts as lost and is retransmitted, unless the window has been cut for it already. When
-    the timer of the tail probe expires, the sender sends one new packet or, if it has none, its
-    last packet again. If the result is False, the caller handles the timeout.
+    Linux has two timers that expire before the retransmission timer. When the reordering timer
+    expires, the first missing packet counts as lost and is retransmitted. If the window has been
+    cut already in this window of data, nothing is retransmitted. When the timer of the tail probe
+    expires, the sender sends one new packet or, if it has none, its last packet again. If the
+    result is False, the caller handles the timeout.
     """
     f.first, f.spread, f.burst, f.retransmit = f.next, 0.0, 0.0, -1.0
     if f.timer_kind == RETRANSMIT:
@@ -443,10 +470,11 @@ def early_timer_expired(f: Sender, holes: Floats, now: float) -> bool:
 def _check_at_duplicate(f: Sender, holes: Floats, acks: float, end: float) -> None:
     """Process duplicate ACKs for ns-2's Vegas: it retransmits a packet or enlarges its window.
 
-    Vegas retransmits the first missing packet at the third duplicate ACK. At any other duplicate
-    ACK it retransmits the packet only if it is overdue, that is, older than Vegas's fine timeout.
-    If the packet is not overdue, each duplicate ACK after the third enlarges the window by one
-    packet. A packet that was sent before a timeout is not retransmitted here (``cut_overdue``).
+    There are ``acks`` of them, and the last arrives at ``end``. Vegas retransmits the first missing
+    packet at the third duplicate ACK. At any other duplicate ACK it retransmits the packet only if
+    it is overdue, that is, older than Vegas's fine timeout. If the packet is not overdue, each
+    duplicate ACK after the third enlarges the window by one packet. A packet that was sent before a
+    timeout is not retransmitted here (``cut_overdue``).
     """
     sent_at = holes[0, 2] if f.holes > 0 else end - f.rtt_last
     if (f.holes > 0 and overdue(f, end - sent_at)) or f.dupacks == 3.0:
@@ -461,8 +489,9 @@ def _check_at_duplicate(f: Sender, holes: Floats, acks: float, end: float) -> No
 def acks_fill_hole(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> float:
     """Process ACKs of packets that fill the first hole; returns when the last of them arrives.
 
-    A hole is a range of consecutive packets that the receiver misses. When the hole is full, the
-    receiver also acknowledges the packets behind it, up to the next hole.
+    A hole is a range of consecutive packets that the receiver misses. When the hole is filled, the
+    receiver also acknowledges the packets behind it, up to the next hole. The function processes
+    ACKs that arrive within about ``step`` seconds from ``now`` on.
 
     If the receiver has no packet behind the hole, it does not know that there is a hole. So it
     delays the ACK like any other (RFC 5681 4.2; in ns-2 ``DelAckSink::recv`` of tcp-sink.cc).
@@ -529,8 +558,8 @@ def _leave_recovery(
     begin another recovery instead (``_more_known_lost``). If enough packets have arrived beyond a
     hole, ns-2's CUBIC begins another recovery at the next duplicate ACK.
 
-    ``alone`` is True if at most one packet was in flight before these ``acks`` ACKs. Then nothing
-    is in flight after them, and Linux's Vegas begins a new round trip (``restart_when_idle``).
+    ``alone`` is True if these ``acks`` ACKs acknowledge all packets that were in flight. Linux's
+    Vegas then begins a new round trip with its next packets (``restart_when_idle``).
     """
     grows, worse = True, False
     if f.phase == RECOVERY:
@@ -573,7 +602,7 @@ def _reenter_recovery(f: Sender, holes: Floats, acks: float) -> None:
     """Begin another recovery of a Linux sender when one ends, and cut the window again.
 
     ``acks`` is the number of ACKs that are processed together; the last of them ends the old
-    recovery.
+    recovery. At least one packet is sent.
     """
     pipe = f.pipe - acks
     cut(f)
@@ -588,12 +617,13 @@ def _leave_stale(f: Sender, before: float) -> None:
 
     ns-2's Vegas stores when and how often each packet was sent. It does so in an array of
     ``max_window`` entries, which packets use in turn. An ACK should clear the entries of all
-    packets that it acknowledges, here those from ``before`` on. But it clears none if these entries
-    continue from the end of the array to its beginning: the condition ``k <= seqno % v_maxwnd_`` of
-    the loop in tcp-vegas.cc is then false at once.
+    packets that it acknowledges, here those from number ``before`` on. But it clears none if these
+    entries continue from the end of the array to its beginning: the condition ``k <= seqno %
+    v_maxwnd_`` of the loop in tcp-vegas.cc is then false at once.
 
-    The next packets with these entries count as sent twice. They give no RTT sample, and the loss
-    of one halves the window.
+    The entries of these packets are next used by the packets whose numbers are higher by
+    ``max_window``. Those packets then count as sent twice. So they give no RTT sample, and the loss
+    of one of them halves the window.
     """
     if f.places < NEVER and before % f.places > (f.acked - 1.0) % f.places:
         f.stale, f.stale_end = before + f.places, f.acked + f.places
@@ -604,8 +634,13 @@ def _check_at_filled(f: Sender, holes: Floats, end: float, again: float) -> None
     """For ns-2's Vegas, process an ACK of a packet that was missing.
 
     The sender takes an RTT sample from the last packet that the ACK acknowledges. It takes none if
-    that packet's number is below ``again``, because the packet may have been sent twice. Then it
-    may retransmit the next missing packet, if that is overdue, and it sends what the window allows.
+    that packet's number is below ``again``, because the packet may have been sent twice, or if the
+    packet wrongly counts as sent twice (``_leave_stale``).
+
+    At the first and the second ACK of new data after a retransmission, the sender checks the next
+    missing packet, and retransmits it if it is overdue. If no packet is in flight, ns-2 takes the
+    next packet for overdue although it was never sent. If no packet is overdue at the first ACK,
+    there is no check at the second. Last, the sender sends what the window allows.
     """
     deflate(f)
     restart_timer(f, end)
@@ -640,12 +675,14 @@ def _partial(
 ) -> None:
     """Process a partial ACK: an ACK of new data in recovery that leaves other packets missing.
 
-    A sender with SACK sends what ``_allowed`` gives. A NewReno sender retransmits the next missing
-    packet, and sends at most two new packets if the window allows them.
+    ``advanced`` is the number of packets that the ``acks`` ACKs acknowledge. A sender with SACK
+    sends as many packets as ``_allowed`` returns; ns-2's CUBIC sends what its window allows. A
+    NewReno sender retransmits the next missing packet, and sends at most two new packets if the
+    window allows them.
 
     NewReno of ns-2 2.35 follows RFC 2582. Only the first partial ACK of a recovery restarts the
-    timer (``newreno_changes1_``). Each partial ACK reduces the window by the packets that it
-    acknowledges, less one (``partial_window_deflation_``).
+    timer (``newreno_changes1_``). A partial ACK of n packets reduces the window, with the packets
+    that duplicate ACKs have added to it, by n - 1 packets (``partial_window_deflation_``).
     """
     impatient = f.partial_deflates
     if not (impatient and f.partial):

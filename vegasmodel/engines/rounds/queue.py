@@ -257,11 +257,11 @@ def _departure_due(link: Queue, found: float, tolerance: float) -> bool:
 def arrives_first(h: Hop, link: Queue) -> int:
     """1 if an arrival at the queue of hop ``h`` comes before a departure of the same instant.
 
-    If flows keep a queue busy, their packets often arrive at the very instant at which another
-    packet leaves. ns-2 then handles first the event that was scheduled first. It schedules an
-    arrival when the packet enters the last wire before the link, and a departure when the
-    transmission begins. An arrival that is handled before the departure finds a full buffer still
-    full.
+    A hop is one queue on the path of one flow. If flows keep a queue busy, their packets often
+    arrive at the very instant at which another packet leaves. ns-2 then handles first the event
+    that was scheduled first. It schedules an arrival when the packet enters the last wire before
+    the link, and a departure when the transmission begins. An arrival that is handled before the
+    departure finds a full buffer still full.
     """
     if not link.mixed:
         return h.precedes

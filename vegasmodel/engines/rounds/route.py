@@ -391,7 +391,7 @@ def _clocks(
     mean of d over each cycle of queues.
 
     The function returns S/1.5 as the longest interval, because an interval may last 1.5 times as
-    long as intended (``acks.portion``). It returns at most ``step``. With a single queue the
+    long as intended (``acks.portion``), or ``step`` if that is shorter. With a single queue the
     interval is not limited, and the lag is 0.
     """
     if len(links) == 1:

@@ -124,12 +124,15 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
     - ACKs are delayed, so that packets leave in pairs. Each event then is a single packet there,
       too, because longer intervals would smooth out the pairs.
     - There are ``CONTENDED`` events if there are more than two flows, different RTTs, different
-      packet sizes or a RED queue, or if a buffer is so small that a single interval would fill it.
+      packet sizes, several links or a RED queue, or if a buffer is so small that a single interval
+      would fill it.
       The order in which packets arrive then decides which flow loses.
     - Otherwise, one or two flows with equal RTTs and packet sizes share a single link. The longer
       their intervals are, the earlier the simulator must change to single packets before a loss
       (``queue.far_from_full``). The number of intervals that takes the least computing time is
-      about the square root of the number of packets that pipe and buffer hold.
+      about the square root of the number of packets that pipe and buffer hold. The result is this
+      number, but within the limits ``PAIR_CALM``. It is the upper limit if senders wait at random
+      before they send, or if the pipe holds at most ``UNCONTENDED`` packets.
 
     Without a finite buffer both numbers are ``UNCONTENDED``, or ``CONTENDED`` with delayed ACKs.
     """
@@ -343,11 +346,11 @@ def run(
     """Simulate a scenario once; returns samples over time, and totals.
 
     ``samples`` is a number of instants, evenly spaced in time, at which samples are taken. It can
-    also be an array of the instants, in seconds. ``parts`` is about the most events per flow, queue
-    and round trip (default: ``resolution``). ``starts`` [n_flows] are start times in seconds that
-    replace those of the scenario's flows. ``without`` names mechanisms of the senders
-    (``MECHANISMS``) that are switched off, to measure their effect. The scenario's seed and
-    ``seed`` together determine all random numbers.
+    also be an array of the instants, in seconds. ``parts`` is the approximate greatest number of
+    events for each flow and queue in a round trip; by default the function ``resolution`` chooses
+    it. ``starts`` [n_flows] are start times in seconds that replace those of the scenario's flows.
+    ``without`` names mechanisms of the senders (``MECHANISMS``) that are switched off, to measure
+    their effect. The scenario's seed and ``seed`` together determine all random numbers.
 
     With ``synchronised``, if one flow loses a packet, each other flow that is not in recovery loses
     one, too. De Vendictis and Baiocchi assume this. Without it, a loss of one flow causes no loss

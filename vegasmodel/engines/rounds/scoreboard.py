@@ -20,8 +20,9 @@ SACK_BLOCKS = 3  # in an ACK, at most (RFC 2018)
 def forgotten(f: Sender, holes: Floats, k: int) -> bool:
     """Whether ns-2's CUBIC has forgotten that the packets behind hole ``k`` have arrived.
 
-    It then sends them again. Column 4 of the hole has the number of the first of them that it has
-    not sent again, or 0 (``forget``).
+    A hole is a range of missing packets, and those behind it are all up to the next hole. ns-2's
+    CUBIC sends forgotten packets again. Column 4 of the hole has the number of the first of them
+    that was not sent again, or 0 if none is forgotten (``forget``).
     """
     return f.clears_scoreboard and k + 1 < f.holes and holes[k, 4] > 0.0
 
@@ -60,9 +61,10 @@ def recall(f: Sender, holes: Floats, first: float, packets: float) -> None:
 def _lost_below(f: Sender, holes: Floats) -> float:
     """The number below which all missing packets count as lost for ns-2's CUBIC.
 
-    A missing packet is lost if the highest packet that SACK reports comes at least ``dup_thresh``
-    places after it, however many of the packets between have arrived (``lost_seq_threshold`` in
-    scoreboard1.cc). After a timeout all packets sent before it are lost (``MarkLoss``).
+    A missing packet counts as lost if its number is lower by at least ``dup_thresh`` than the
+    highest number that SACK reports. It does not matter how many of the packets between have
+    arrived (``lost_seq_threshold`` in scoreboard1.cc). After a timeout all missing packets count as
+    lost that were sent before the timeout (``MarkLoss``).
     """
     last = f.holes - 1
     beyond = holes[last, 0] if last >= 0 and holes[last, 1] >= f.received else f.received
@@ -73,8 +75,9 @@ def _lost_below(f: Sender, holes: Floats) -> float:
 def count_flight(f: Sender, holes: Floats) -> None:
     """Count the packets that ns-2's CUBIC takes to be in flight, and store them in ``pipe``.
 
-    They are all packets that were sent, without those that SACK reports, and without lost ones that
-    were not sent again (``packets_in_flight`` in scoreboard1.h).
+    They are all unacknowledged packets, without those that SACK has reported as arrived, and
+    without lost ones that were not sent again (``packets_in_flight`` in scoreboard1.h). For other
+    senders the function does nothing.
     """
     if not f.counts_places:
         return
@@ -89,7 +92,8 @@ def count_flight(f: Sender, holes: Floats) -> None:
 def take_all_for_lost(f: Sender, holes: Floats) -> None:
     """At a timeout, let ns-2's CUBIC take all packets for lost that SACK has not reported.
 
-    It sends only these again (``enter_loss`` in tcp-linux.cc, ``MarkLoss`` in scoreboard1.cc).
+    The sender then sends only these packets again, not those that SACK has reported as arrived
+    (``enter_loss`` in tcp-linux.cc, ``MarkLoss`` in scoreboard1.cc).
     """
     add_hole(f, holes, f.received, f.high - f.received, f.time)
     for k in range(f.holes):
@@ -99,10 +103,10 @@ def take_all_for_lost(f: Sender, holes: Floats) -> None:
 
 @jit
 def known_lost(f: Sender, holes: Floats, k: int) -> float:
-    """The end of the packets of hole ``k`` that the sender knows to be lost.
+    """The packet number below which the sender knows all packets of hole ``k`` to be lost.
 
-    They begin with the hole, a range of missing packets. If none is known to be lost, the result is
-    the hole's beginning.
+    A hole is a range of missing packets. If no packet of it is known to be lost, the result is the
+    number of its first packet.
     """
     if f.counts_places:
         return min(holes[k, 1], max(_lost_below(f, holes), holes[k, 0]))

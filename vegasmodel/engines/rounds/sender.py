@@ -102,10 +102,10 @@ def _before_new_data(f: Sender) -> None:
 def _acks_at_once(f: Sender, acks: float, each: float, untimed: float, once: bool) -> float:
     """How many of the next ``acks`` ACKs of new data the simulator processes in one step.
 
-    A step ends before the round trip ends. It ends when the window reaches a whole number of
-    packets, or when the packets begin or cease to give RTT samples. Each ACK acknowledges ``each``
-    packets. ``once`` says whether the first of them gives a sample. Packets below number
-    ``untimed`` give none.
+    A step ends at the latest before the ACK that ends the round trip, at the ACK at which the
+    window reaches its next whole number of packets, and before ACKs begin or cease to give RTT
+    samples. Each ACK acknowledges ``each`` packets. ``once`` says whether the first ACK gives an
+    RTT sample. If not, ACKs of packets below number ``untimed`` give none.
     """
     alike = acks_to_change(f)
     if each > 1.0 and f.counts_packets:
@@ -130,8 +130,9 @@ def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> fl
 
     No packet before this group is missing. Each ACK acknowledges one packet, or two if ACKs are
     delayed. ``first`` is the time at which the ACK of the group's first packet arrives at the
-    sender if it is not delayed. Returns the time at which the last of the ACKs arrives, or would
-    arrive if it were not delayed.
+    sender if it is not delayed. The function processes the ACKs that arrive within about ``step``
+    seconds from ``now`` on, or fewer (``_acks_at_once``). Returns the time at which the last of the
+    ACKs arrives, or would arrive if it were not delayed.
     """
     untimed = max(f.resent, f.untimed)
     if f.stale <= f.acked < f.stale_end:
@@ -188,7 +189,9 @@ def _advance_window(
 ) -> None:
     """Process ``acks`` ACKs of new data: change the window, and send what it then allows.
 
-    Each ACK acknowledges ``each`` packets. The last one arrives at the time ``end``.
+    Each ACK acknowledges ``each`` packets. The last ACK arrives at the time ``end``. ``decides`` is
+    True if this ACK ends a round trip, so that the law decides. ``alone`` is True if no more
+    packets were in flight than one ACK acknowledges.
     """
     packets = acks * each
     f.acked += packets

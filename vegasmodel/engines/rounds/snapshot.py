@@ -182,10 +182,10 @@ class Observer:
         between the two snapshots, or if a running timer has not been restarted between them. In all
         other cases the timers do not affect what happens.
 
-        ns-2's Vegas stores the sending times of packets in ``Sender.places`` places, which it uses
-        again and again. If a flow has lost packets between the snapshots, these places matter. The
-        result is then infinite unless the flow's first unacknowledged packet has the same place in
-        both states.
+        ns-2's Vegas stores the sending times of packets in an array of ``Sender.places`` entries,
+        which packets use in turn. If a flow has lost packets between the snapshots, it matters
+        which entry a packet uses (``losses._leave_stale``). The result is then infinite unless the
+        flow's first unacknowledged packet uses the same entry in both states.
         """
         if one.rough != two.rough:
             return math.inf
@@ -281,7 +281,7 @@ def _write_holes(out: Floats, n: int, f: Sender, holes: Floats, now: Now) -> int
                 x -= f.acked
             elif column in (2, 3):
                 x = max(x - now.time, -now.ago) * now.capacity
-            elif f.clears_scoreboard and x > 0.0:  # a packet's number (``losses._forget``)
+            elif f.clears_scoreboard and x > 0.0:  # a packet's number (``scoreboard.forget``)
                 x -= f.acked
             n = put(out, n, x)
     return n

@@ -374,7 +374,7 @@ class Net(NamedTuple):
 
 @jit
 def around(place: int, ring: Table[Parcel]) -> int:
-    """The index of a record in a ring buffer; at the buffer's end the indices begin again at 0.
+    """The index ``place`` modulo the length of a ring buffer: after its end it begins again at 0.
 
     ``place`` must be less than twice the length of the buffer. So one comparison and one
     subtraction suffice, which are faster than the operator ``%``.

@@ -157,10 +157,11 @@ def arm_reordering_timer(f: Sender, now: float, left: float) -> None:
 def back_off(f: Sender) -> None:
     """Double the retransmission timeout after it has expired.
 
-    The function is also called when ns-2's Vegas retransmits an overdue packet. The timeout can
-    grow to 64 times its first value. With ``floor_before_backoff`` it can also grow further, until
-    it reaches ``longest_rto`` seconds. When the timeout has grown to 16 times its first value, the
-    sender discards its mean RTT (``srtt``), as in BSD.
+    The function is also called when ns-2's Vegas retransmits a packet before the timeout
+    (``laws.cut_overdue``). The timeout can grow to 64 times its value without backoff. With
+    ``floor_before_backoff`` it can also grow further, until it reaches ``longest_rto`` seconds.
+    When the timeout has grown to 16 times its value without backoff, the sender discards its mean
+    RTT (``srtt``), as in BSD.
     """
     if f.backoff < 64.0 or (f.floor_before_backoff and timeout(f) < f.longest_rto):
         f.backoff *= 2.0

@@ -125,9 +125,10 @@ def push(
 ) -> int:
     """Add a group of packets (``Parcel``) to a ring buffer.
 
-    A group may be empty; it then stands for a pause in which no packet arrives. Two pauses in a row
-    are merged into one. Returns 1 if a group was added, 0 if a pause was merged, and -1 if the ring
-    buffer is full.
+    ``holder`` is the record that counts the groups in this ring buffer. The arguments from ``back``
+    on are the fields of the new group. A group may be empty; it then stands for a pause in which no
+    packet arrives. Two pauses in a row are merged into one. Returns 1 if a group was added, 0 if a
+    pause was merged, and -1 if the ring buffer is full.
     """
     if holder.count > 0:
         last = ring[around(holder.head + holder.count - 1, ring)]
@@ -157,8 +158,13 @@ def _lengthen(
 ) -> bool:
     """Merge a group of packets into the last group that is on its way to the same queue.
 
-    A group may be split at a queue. Merging limits the number of groups in a round trip. Returns
-    False if the two groups cannot be merged, for example if a packet between them is lost.
+    A group may be split at a queue. Merging limits the number of groups in a round trip. The
+    merged group arrives within at most ``step`` seconds. ``back`` is the time at which its last
+    packet arrives. The other arguments are fields of the new group (``Parcel``).
+
+    Returns False if the two groups are not merged. This is so if the merged group would take longer
+    to arrive, if a packet between the two is lost, if the last group has an ECN mark, or if fewer
+    than two groups are on their way.
     """
     if h.count < 2 or count == 0.0:
         return False
@@ -178,17 +184,18 @@ def _lengthen(
 def _noise(f: Sender, h: Hop, back: float, sent_at: float) -> float:
     """Draw the random delay, in s, of a packet or ACK that would otherwise arrive at time ``back``.
 
-    In ns-2 a packet's delay has noise on its way to the first link. So a packet that is early or
-    late also arrives early or late at that link's queue, and a packet that waits there behind
-    another leaves with the delay of the other. No packet overtakes the one before it. If it would,
-    it arrives a transmission time later than that one (``avoidReordering_`` in delay.cc).
+    In ns-2 the access link in front of the first link has the random delay (noise). So the packet
+    arrives early or late at the first link's queue. No packet overtakes the one before it. A packet
+    that would overtake it arrives a transmission time of the access link later than it
+    (``avoidReordering_`` in delay.cc).
 
-    A packet enters the access link when the packets before it have left it. The delay that was
-    drawn last then holds (``delay_`` in delay.cc). So in a burst, which leaves at ``sent_at``, all
-    packets but the first have the same delay.
+    A packet enters the access link when the packets before it have left it. It gets the delay that
+    was drawn last (``delay_`` in delay.cc). So in a burst, which leaves at ``sent_at``, all packets
+    but the first have the same random delay.
 
-    In Linux each packet may wait a random time below TCP (``queue_wait``). The simulator delays the
-    ACK instead; the round trip takes the same time. No ACK overtakes the one before it.
+    In Linux each packet may wait a random time in the host, below TCP (``queue_wait``). The
+    simulator instead delays the packet's ACK by this time; the round trip takes as long. No ACK
+    overtakes the one before it.
     """
     if h.last:
         arrival = max(h.latest, back + f.queue_wait * np.random.random())
@@ -207,10 +214,12 @@ def _noise(f: Sender, h: Hop, back: float, sent_at: float) -> float:
 
 @jit
 def _silence(f: Sender, h: Hop, back: float) -> float:
-    """The part of its delay, in s, by which a pause is shorter than without noise (``_noise``).
+    """Seconds by which random delays move the end of a pause; negative if it ends earlier.
 
-    The next packet would arrive at time ``back`` or later if its delay had no noise. So with noise
-    it may arrive as early as this function says, and the pause cannot be longer.
+    In the pause no packet arrives. Without random delays (``_noise``) the pause would end at time
+    ``back``, and the next packet would arrive then or later. A random delay can make this packet
+    early by at most ``f.slack`` seconds. So the pause ends earlier by this time, but not before the
+    arrival of the packet before it (``h.latest``). The random delays of ACKs are never negative.
     """
     return max(h.latest - back, 0.0 if h.last else -f.slack)
 
@@ -231,7 +240,8 @@ def _forward(
     """Send a group of packets on from hop ``e`` to the next queue, or back to the sender.
 
     A hop is one queue on the path of a flow. The group's last packet arrives at time ``back``. The
-    other arguments are fields of ``Parcel``. Returns False if the ring buffer is full.
+    other arguments are fields of ``Parcel``. Returns False if the ring buffer of the groups on
+    their way to the next queue, or to the sender, is full.
     """
     h = net.hops[e]
     f = net.flows[h.flow]
@@ -423,8 +433,9 @@ def pass_no_packets(
 ) -> bool:
     """Tell the next queue on the flow's path, or the sender, that no packet arrives until ``time``.
 
-    Either the flow sent none, or they were all lost at earlier queues; ``lost`` is their number.
-    Returns False if the run fails.
+    Either the flow sent none, or they were all lost at earlier queues. Then ``lost`` is their
+    number, ``first`` is the number of the first one, and the last was sent at ``sent_at``. Returns
+    False if the run fails.
     """
     h = net.hops[e]
     queue = net.links[h.link].queue
@@ -436,9 +447,9 @@ def pass_no_packets(
 def begin_arrivals(link: Queue, packets: float, work: float, now: float, end: float) -> float:
     """Let ``packets`` packets of a flow arrive at a queue evenly until ``end``; returns their rate.
 
-    The rate, in packets/s, is added to the queue's arrival rate. If there is at most one packet, or
-    if the interval is too short, nothing is added and the result is 0: the packets then arrive
-    together at ``end``.
+    They arrive from ``now`` on, and each has the size ``work``. Their rate, in packets/s, is added
+    to the queue's arrival rate. If there is at most one packet, or if the interval is too short,
+    nothing is added and the result is 0: the packets then arrive together at ``end``.
     """
     span = end - max(now, link.now)
     if packets <= 1.0 or span < INSTANT:  # a packet is an instant, not a flow
@@ -453,7 +464,10 @@ def begin_arrivals(link: Queue, packets: float, work: float, now: float, end: fl
 
 @jit
 def end_arrivals(link: Queue, rate: float, work: float) -> None:
-    """End an interval of even arrivals: subtract their rate from the queue's arrival rate."""
+    """End an interval of even arrivals: subtract their rate from the queue's arrival rate.
+
+    ``rate`` is their rate in packets/s, and ``work`` the size of each packet.
+    """
     link.rate -= rate * work
     link.packet_rate -= rate
     link.even -= 1.0

@@ -37,7 +37,10 @@ def _free(f: Sender, now: float) -> float:
 
 @jit
 def _may_send(f: Sender, holes: Floats, free: float) -> bool:
-    """Whether the sender has a packet to send, if it may send ``free`` packets."""
+    """Whether the sender has a packet to send, if it may send ``free`` packets.
+
+    In a recovery of Linux the result is False, because Linux does not wait in a recovery.
+    """
     mends = f.phase == RECOVERY and f.scoreboard
     if free < 1.0 or (mends and f.paced_recovery):
         return False
@@ -65,10 +68,11 @@ def end_wait(f: Sender, holes: Floats, now: float) -> None:
     """End the sender's random wait and send the packets that the window now allows.
 
     While ns-2's CUBIC reduces its rate, ``flight_limit`` packets may be in flight. Before it sends,
-    it stores this number or its window, whichever is larger. Afterwards the stored number becomes
-    its limit again, if the limit is still above the window. Otherwise it becomes its window
-    (save_from_linux and load_to_linux in tcp-linux.cc). So every ACK releases a packet, and not
-    every second one. The next ACK lowers the limit in any case (``limit_flight``).
+    it stores this limit or its window, whichever is larger. When it sends, the limit falls
+    (``acks.note_flight``). If the limit is then still above the window, it is set to the stored
+    number, but at most to the number of packets in flight. Otherwise the window grows to the stored
+    number if that is larger (save_from_linux and load_to_linux in tcp-linux.cc). So a packet is
+    sent for every ACK. Without waits, one is sent for every second ACK (``acks.limit_flight``).
     """
     f.time, f.wait_ends = max(now, f.wait_ends), NEVER
     stored = max(f.flight_limit, window(f))

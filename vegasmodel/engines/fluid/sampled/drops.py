@@ -144,7 +144,10 @@ def drop_all(
 
 @jit
 def grown_ago(flow: Sender, packets: float) -> float:
-    """At the end of the step: how many seconds ago the window was ``packets`` packets smaller."""
+    """How many seconds before the end of the step the window was smaller by ``packets`` packets.
+
+    The result is ``NEVER`` if the window does not grow in the step.
+    """
     return flow.still + packets * flow.interval if flow.interval < NEVER else NEVER
 
 
@@ -153,8 +156,9 @@ def overflow_of_bursts(flow: Sender, now: LinkState, link: Bottleneck) -> None:
     """Drop the packets of the flow's burst that find the buffer full.
 
     A burst consists of packets that arrive faster than the link sends them. For example, in slow
-    start it consists of the additional packets of one round trip. A burst can fill the buffer even
-    if the flow's average rate is low.
+    start it consists of the additional packets of one round trip. A whole window that one ACK
+    releases (``window_sent``) is a burst, too. A burst can fill the buffer even if the flow's
+    average rate is low.
     """
     if flow.window_sent > 0.0:
         over = np.ceil(link.capacity * now.delay + flow.window_sent - link.room - WINDOW_ERROR)
@@ -180,7 +184,8 @@ def admit_alone(flows: Table[Sender], i: int, now: LinkState, link: Bottleneck) 
 
     The queue of this model is a real number, so there may be room for only a part f of a packet.
     The packet is then accepted with the probability f. In its place a packet of a flow drawn at
-    random is lost, unless the draw names the same flow.
+    random is lost, because the queue then holds a part of a packet too much. If the draw names the
+    same flow, nothing is lost.
 
     If the packet is not accepted, the function ``overflow`` decides which packet is lost.
     """
@@ -231,14 +236,17 @@ def follower(
     """The flow that loses a packet if all RTTs are equal.
 
     The buffer is full, and one ACK to flow ``grew`` has released two packets. If senders do not
-    wait, each packet arrives in the same part of a transmission (``arrival``), so that between two
-    departures one packet arrives. Then the second of the two packets is lost.
+    wait at random, each packet arrives equally long after a departure from the queue (``arrival``).
+    So one packet arrives between two departures, and the second of the two packets is lost.
 
-    A random wait can delay a packet until after the next departure. Its probability is ``late``.
-    If the first of the two packets is late, the queue has room for the second one, which follows
-    at once. Then the queue is full, and the next packet that is not late is lost. The number of
-    packets before it has a geometric distribution. First come the packets of ``grew`` that are
-    still behind in its train, and then the other flows' trains in their order.
+    A random wait can delay a packet until after the next departure; the packet is then late. The
+    probability of this is ``late``. If the first of the two packets is late, the queue has room for
+    the second one, which follows at once. Then the queue is full, and the next packet that is not
+    late is lost. The number of packets before this one has a geometric distribution. The first
+    packets to follow are those in flight of ``grew`` that come later in this round trip. After them
+    come the packets in flight of the other flows, one flow after another.
+
+    Returns the flow, and the time in seconds from the arrival of the two packets to the loss.
     """
     if link.max_wait == 0.0:
         return grew, 0.0
@@ -267,6 +275,8 @@ def follower(
 @rare
 def loser(flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck) -> tuple[int, float]:
     """The flow that loses a packet because flow ``grew`` has sent one too many for a full buffer.
+
+    Also returns how many seconds after the arrival of that packet the loss occurs.
 
     Each departure from the queue makes room for one packet. If two packets arrive between two
     departures, the later one is lost (Floyd and Jacobson 1992, on phase effects).
@@ -324,9 +334,10 @@ def next_ago(flow: Sender) -> float:
 def drop_in_order(flows: Table[Sender], now: LinkState, link: Bottleneck, over: float) -> None:
     """Drop packets in a step in which Vegas reduces its window, in the order of events.
 
-    A window that falls leaves a place in the queue, which the next additional packet takes. So it
-    matters which of them comes first. ``over`` is the rate in excess of the capacity, if the buffer
-    were full, before the additional packets of this step and before the windows fall.
+    When a window falls, the queue gets room for a packet, and the next additional packet takes this
+    room. So it matters whether the window falls before the additional packet is sent. ``over`` is
+    the sum of the flows' rates at a full buffer minus the capacity, in pkt/s. It counts neither the
+    additional packets of this step nor the windows' falls.
     """
     s_max = link.room / link.capacity
     while True:

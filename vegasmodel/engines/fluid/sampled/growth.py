@@ -81,14 +81,15 @@ def growing(flow: Sender, now: LinkState, h: float) -> float:
 def double(flow: Sender, g: float, per: float) -> None:
     """Let the window grow in slow start during ``g`` round trips, at most up to ssthresh.
 
-    The function is for loss-based laws. The caller, ``move``, itself moves Vegas's window.
+    The function is for loss-based laws. In Vegas's slow start, the function ``move`` changes the
+    window itself.
 
     Without delayed ACKs, the window doubles in each round trip. Tahoe's slow start after a loss may
     be an exception. Tahoe sends again all packets from the first lost one on. If every other packet
-    was lost, half of these packets had arrived before. Their ACKs are duplicates, so the window
-    grows only by half per round trip. When Tahoe has sent all of them again, one ACK acknowledges
-    them and releases a whole window. ``per`` is the time between two packets of a train, in round
-    trips.
+    was lost, half of these packets had arrived before. The receiver answers them with duplicate
+    ACKs, so the window grows only by half per round trip. When Tahoe has sent all of them again,
+    one ACK acknowledges them and releases a whole window. ``per`` is the time between two packets
+    in flight that follow one another, in round trips.
     """
     W = flow.cwnd
     per_trip = 1.5 if flow.resends_left > 0.0 else 2.0
@@ -106,14 +107,18 @@ def after_slow_start(flow: Sender, W: float, g: float, factor: float, per: float
     """Set when a window next grows after its slow start, which ends within these ``g`` round trips.
 
     The window was ``W`` before, and grows by the factor ``factor`` in a round trip. All RTTs are
-    equal. ``per`` is the time between two packets of a train, in round trips.
+    equal. ``per`` is the time between two packets that follow one another, in round trips.
 
-    In slow start a sender's packets form a short train, at the place in the round trip at which the
-    sender has detected its loss. So its window grows only there, at whole round trips since then,
-    and not evenly as ``flow.cwnd`` does. Let N be ssthresh and let the window be (1 + x) N at the
-    end of the last train if slow start went on. Then N - xN ACKs of this train come after slow
-    start, each adds 1/N, and W is N + x. So W reaches N + 1 at about the ACK (1 - x) (N + 1/2) of
-    the next train. If the train has fewer ACKs, W reaches N + 1 one round trip later.
+    Slow start has begun because the sender has detected a loss. In slow start the packets of a
+    sender follow one another as a short train, which passes at times that lie whole round trips
+    after this detection. Only then do ACKs arrive, and the window grows. ``flow.cwnd``, however,
+    grows evenly.
+
+    Let N be ssthresh, and let slow start end within the ACKs of one train. If slow start went on,
+    the window would be (1 + x) N after the last ACK of this train. So xN ACKs of this train come
+    after the end of slow start. Each of them adds 1/N packets, and the window is then N + x. To
+    grow from N to N + 1 packets, a window needs N + 1/2 ACKs. So the window reaches N + 1 at about
+    ACK number (1 - x) (N + 1/2) of the next train, or one train later if that train has fewer ACKs.
     """
     after = g - np.log(flow.cwnd / W) / np.log(factor)
     left = 1.0 - (flow.round_part + g - after + WINDOW_ERROR) % 1.0 + WINDOW_ERROR
@@ -219,10 +224,11 @@ def send(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
 def decide_within(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
     """Let the law decide within a step if a round trip ends there and all RTTs are equal.
 
-    ns-2's Vegas reduces its window at once. The place that its packet leaves in the queue is taken
-    by the flow whose window grows next. So in each round trip in which Vegas reduces its window,
-    the same flow can grow although the buffer is full. ``freed_ago`` tells ``drops.overflow`` when
-    Vegas has decided.
+    ns-2's Vegas reduces its window at once. It then has one packet less in the queue, and the flow
+    whose window grows next sends a packet that takes this room. So in each round trip in which
+    Vegas reduces its window, the same other flow can grow although the buffer is full.
+    ``freed_ago`` tells ``drops.overflow`` how many seconds before the end of the step Vegas has
+    decided.
     """
     flow.decided, flow.freed, flow.freed_ago = False, 0.0, 0.0
     if not flow.in_train or not flow.once_a_round or flow.whole_window or smooth:

@@ -81,8 +81,10 @@ def allowed_in_flight(flow: Sender, smooth: bool) -> float:
 def cut(flow: Sender, now: LinkState, smooth: bool) -> float:
     """The window after a loss, by the law's function ``cut``, or else by the factor ``decrease``.
 
-    The field ``memory`` of the flow receives the result of the law's function ``remember``. If the
-    law has no such function, it receives the window before the cut.
+    The factor's result is rounded to whole packets unless ``smooth`` is True. The caller sets the
+    window. This function stores the time of the cut (``last_loss``). It also stores in the flow's
+    field ``memory`` the result of the law's function ``remember``, or the window before the cut if
+    the law has no such function.
     """
     f = source(flow, now, smooth)
     W = allowed_in_flight(flow, smooth)

@@ -78,9 +78,10 @@ def rests(flows: Table[Sender], link: Bottleneck) -> bool:
 
 @jit
 def overflow_nears(flows: Table[Sender], now: LinkState, link: Bottleneck, fraction: float) -> bool:
-    """Whether the buffer can overflow in the next step, of ``fraction`` of a round trip.
+    """Whether the buffer can overflow in the next step, which lasts ``fraction`` of a round trip.
 
-    Most windows grow by at most a packet per round trip. One packet more counts to be safe.
+    The function assumes that each window grows by one packet per round trip, as most windows do at
+    most. To be safe, it adds one packet to the queue.
     """
     packets = now.delay * link.capacity + 1.0
     for i in range(flows.shape[0]):
@@ -96,7 +97,7 @@ def next_event(flow: Sender, now: LinkState, c: float) -> float:
     The events are:
 
     - the sender detects a loss, or its recovery ends;
-    - a round of Vegas ends, or the last packet of its train passes;
+    - a round trip of Vegas ends, or the last of its packets in flight passes the queue;
     - the window reaches the next whole number of packets.
 
     Events that are nearer than ``WINDOW_ERROR`` do not count.
@@ -128,9 +129,10 @@ def next_event(flow: Sender, now: LinkState, c: float) -> float:
 def step_in_train(flows: Table[Sender], now: LinkState, link: Bottleneck, fraction: float) -> float:
     """Length of the next step if all RTTs are equal, in round trips: at most ``fraction``.
 
-    Steps end at fixed places of the first sender's round. So the steps of a motion that repeats
-    repeat, too. While the buffer is nearly full, the order of events within a round trip decides
-    who loses. Then a step also ends right after the next event of any sender.
+    Steps end at fixed fractions of the first sender's round trip. So if the motion repeats itself,
+    its steps do so, too. While the buffer is nearly full, the order of events within a round trip
+    decides which flow loses a packet. Then a step also ends right after the next event of any
+    sender (``next_event``).
     """
     part, first = fraction, True
     nears = overflow_nears(flows, now, link, fraction)

@@ -24,9 +24,10 @@ def sample_delay(flows: Table[Sender], now: LinkState, h: float, c: float) -> fl
     packets, or longer if the queue is long. Packets that the flow adds in its own slow start are
     left out here, because ``queue.burst`` counts them.
 
-    If all RTTs are equal, a sender's packets stay together as a train, which passes within a part
-    n/(c (T + s)) of the round trip. A round trip of Vegas begins with its first packet.
-    So its samples are the queueing delays in this part of the round trip (``samples_train``).
+    If all RTTs are equal, the n packets in flight of a sender stay together as a train. The train
+    takes n/c seconds to pass, a fraction n/(c (T + s)) of the round trip. Vegas takes the arrival
+    of the train's first packet as the beginning of its round trip. So Vegas's samples are the
+    queueing delays in this first fraction of the round trip (``samples_train``).
 
     Returns the number of packets of all flows in the step.
     """
@@ -57,10 +58,10 @@ def sample_delay(flows: Table[Sender], now: LinkState, h: float, c: float) -> fl
 def _decide_in_slow_start(flow: Sender, now: LinkState, smooth: bool) -> None:
     """End Vegas's slow start if the backlog exceeds gamma, and then reduce the window.
 
-    With ``smooth`` windows are real numbers, and the window is not reduced. If the backlog does not
-    exceed gamma, decide whether the window doubles in the next round trip: in Linux always, in ns-2
-    and in the papers every other time. There the backlog is tested only before a round trip in
-    which the window would double.
+    With ``smooth`` windows are real numbers, and the window is not reduced. If slow start goes on,
+    the window doubles in the next round trip: in Linux in each round trip, in ns-2 and in the
+    papers in every other one. In ns-2 and in the papers the backlog is compared with gamma only
+    before a round trip in which the window would double.
     """
     f = source(flow, now, False)
     flow.round_drift = 0.0
