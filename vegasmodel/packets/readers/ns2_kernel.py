@@ -213,7 +213,8 @@ def _data(s, flow, f, k, kind, t, at, to, tcp, size, seq, uid):
             s.flow[f, FIRST_UID] = uid
         # A packet is delivered when it arrives at the flow's sink. The sink is the node with the
         # flow's destination address. If no packet of the flow arrives at this node in the trace,
-        # the sink is the last node at which the flow's first packet arrives.
+        # the sink is the last node at which the flow's first packet arrives. Whenever the sink
+        # changes, the deliveries counted at the former sink are forgotten.
         moved = (
             uid == s.flow[f, FIRST_UID]
             and s.flow[f, SINK] != s.flow[f, DST]
@@ -233,9 +234,9 @@ def _data(s, flow, f, k, kind, t, at, to, tcp, size, seq, uid):
 def _ack(s, flow, f, k, t, seq):
     """Add an ACK that has reached the source of flow number f to the sums of time interval k.
 
-    An ACK of new data also gives the number of packets in flight.  This number is not needed if the
-    trace has the flow's window, ``cwnd_``.  If it is known when the packet was sent, the ACK also
-    gives an RTT.
+    ``seq`` is the packet that the ACK acknowledges.  An ACK of new data also gives the number of
+    packets in flight.  This number is not needed if the trace has the flow's window, ``cwnd_``.  If
+    it is known when packet ``seq`` was sent, an ACK of new data also gives an RTT.
     """
     flow[ACKS, f, k] += 1
     if seq <= s.flow[f, ACKED]:
@@ -435,12 +436,15 @@ def _line(s, flow, link, begin, width, buf, i, end):
 
 @jit
 def scan(buf, start, stop, final, s, flow, link, begin, width):
-    """Add the lines ``buf[start:stop]`` of an ns-2 trace to the sums.
+    """Add the lines ``buf[start:stop]`` of an ns-2 trace to the sums ``flow`` and ``link``.
+
+    The sums are arrays of ``Bins``, whose intervals of ``width`` seconds start at ``begin``.  ``s``
+    has the ``Tables``.  ``final`` says that the trace ends at ``stop``.  Then the last line is
+    complete even without a line break.
 
     Returns the position in ``buf`` after the last line counted.  If every complete line is counted,
     ``s.counts[STATUS]`` is ``DONE``.  If not, it is the reason why the next line cannot be counted.
-    ``s.counts[LINES]`` is the number of lines counted so far.  ``final`` says that the trace ends
-    at ``stop``.  Then the last line is complete even without a line break.
+    ``s.counts[LINES]`` is the number of lines counted so far.
     """
     s.counts[STATUS] = DONE
     i = start
