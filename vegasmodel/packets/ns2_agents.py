@@ -1,4 +1,4 @@
-"""The TCP senders of ns-2 (agents) by law: one line for each law that ns-2 can simulate."""
+"""The TCP senders of ns-2 (agents), one for each congestion control (law) that ns-2 simulates."""
 
 from __future__ import annotations
 

@@ -102,6 +102,7 @@ def _words(settings: dict[str, float | int | str]) -> str:
 def _link(scenario: Scenario, i: int, link: Link) -> list[str]:
     """The script's lines for both directions of a link: queues, random losses and forced drops.
 
+    A forced drop is that of a packet which the scenario names by its flow and sequence number.
     If only ACKs cross the reverse direction, its queue is unlimited and loses nothing.  If data
     cross it, it has the same queue and random losses as the forward direction.
     """

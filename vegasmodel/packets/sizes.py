@@ -27,8 +27,8 @@ def in_packets_of(pairing: Pairing) -> tuple[Trace, tuple[Assumption, ...]]:
 
     The conversion keeps the number of bytes. A flow's sizes in the trace and in the scenario count
     as equal if they differ by at most ``SAME`` bytes (the length of headers) and by at most 20 %
-    (``LEAST``) of the scenario's size. Counts of packets in queues are converted only if the same factor holds for all
-    flows of the trace.
+    (``LEAST``) of the scenario's size. Counts of packets in queues are converted only if the same
+    factor holds for all flows of the trace.
 
     If the sizes of some flows differ, the second result has one assumption, ``packet-size``: the
     packets have the size that the scenario states. Its text names up to three of these flows. The

@@ -140,8 +140,9 @@ def _new_flow(s, place, fid, src, sport, dst, dport, t):
 def _first_time(s, f, seq):
     """Whether packet ``seq`` of flow number f is received for the first time.
 
-    The function also marks the packet as received.  A packet far below the highest one received is
-    taken as received before, because no record of it is kept.
+    The function also marks the packet as received.  No record is kept of packets more than about
+    16,000 packets (64 ``WORDS``) below the highest one received.  They are taken as received
+    before.
     """
     high = s.flow[f, HIGH]
     word, bit = (seq >> 6) % WORDS, np.uint64(1) << np.uint64(seq & 63)
