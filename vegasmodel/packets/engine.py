@@ -47,7 +47,7 @@ def default_interval(scenario: Scenario) -> float:
     """The time between two samples of windows and queues, s, if the user gives none.
 
     It is a 240th of the run's duration.  With more than 100 flows it is longer, at most a 24th of
-    the duration.  Otherwise the simulator would spend much time on sampling.
+    the duration, because the simulator needs time to sample each flow.
     """
     samples = min(240, max(24, 24_000 // len(scenario.members)))
     return scenario.run.duration / samples

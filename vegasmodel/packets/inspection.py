@@ -76,7 +76,8 @@ def windows_a_round_trip(trace: Trace, flow: int) -> Any:
     """The number of windows that a flow delivers per RTT, in each interval: [time].
 
     It is the throughput times the RTT, divided by the window.  It is about 1 for a flow that always
-    has data to send.  It is NaN in intervals where it is unknown or the flow delivers nothing.
+    has data to send.  It is NaN in intervals where the throughput, RTT or window is unknown, or the
+    throughput or window is 0.
     """
     rate, rtt, window = (_column(trace, key, flow) for key in ("throughput", "rtt", "window"))
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -41,7 +41,7 @@ class Drops:
 class RoundTrips:
     """The round-trip times of one flow, in s.
 
-    Each belongs to a packet that was sent exactly once and acknowledged.
+    Each round-trip time is that of a packet which was sent exactly once and acknowledged.
     """
 
     time: Floats  # when the ACK came

@@ -7,9 +7,9 @@ absent. NaN means that a value is unknown.
 
 On disk a trace is one Parquet file with one row per interval. Each variable that changes with time
 has a column, whose cells are lists with one value per flow or link. Other variables have one value
-per flow for the whole trace, such as ``first``, the time of the flow's first packet. They are
-stored in the file's metadata (JSON), together with the names of the flows and links and other
-notes.
+per flow for the whole trace, such as ``first``, the time of the flow's first packet. These other
+variables are stored in the file's metadata (JSON), together with the names of the flows and links
+and other notes.
 """
 
 from __future__ import annotations

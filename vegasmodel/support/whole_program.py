@@ -428,10 +428,10 @@ class _Whole(_Simplified):
         passes.run(self._final_module, builder)
 
     def _ask_for_inlining(self, function: Any) -> None:
-        """Tell LLVM whether to inline a function.
+        """Tell LLVM whether to inline a function in its callers.
 
-        It inlines no ``rare`` function (one that seldom runs) and no ``apart`` one. It inlines
-        every other function of at most ``SMALL`` instructions. For the rest, LLVM decides.
+        A function with the mark ``rare`` (it seldom runs) or ``apart`` is never inlined. Any other
+        function of at most ``SMALL`` instructions is always inlined. For the rest, LLVM decides.
         """
         marks = self._parts[function.name].marks
         if marks.rare:

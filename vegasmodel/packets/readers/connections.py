@@ -121,7 +121,8 @@ class Connections:
     def syn(self, key: Key, seq: int, *, second: bool, mss: int) -> None:
         """Process a SYN with the sequence number ``seq``.
 
-        It is the second SYN of a handshake, or one sent again, or it begins a new connection.
+        Such a SYN is the second of a handshake, or the repetition of an earlier SYN, or the
+        beginning of a new connection.
 
         ``key`` is the pair (sender, receiver) of the SYN.  ``second`` is true if it is a SYN-ACK.
         ``mss`` is the value of its MSS option in bytes; it is 0 if the SYN has no such option.
@@ -270,8 +271,8 @@ class Connections:
     def _echo(self, flow: Flow, echo: int) -> None:
         """Measure the round trip from the place of the capture to the sender and back.
 
-        It begins when an ACK passes the capture on its way to the sender.  It ends when a data
-        segment passes that echoes this ACK's timestamp, ``echo``.
+        This round trip begins when an ACK passes the capture on its way to the sender.  It ends
+        when the first data segment passes that echoes this ACK's timestamp, ``echo``.
         """
         stamps = flow.stamps
         while stamps and (echo - stamps[0][0]) & 0xFFFFFFFF < 0x80000000:
