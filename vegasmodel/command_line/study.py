@@ -312,9 +312,9 @@ def basins(
     """The possible outcomes of a scenario.
 
     Simulates the scenario from many random starts (start times and first windows).  Two starts have
-    the same outcome if each flow gets nearly the same throughput after both.  For each outcome,
-    prints the share of the starts that lead to it, with its standard error and its 95 % interval
-    (Wilson).
+    the same outcome if each flow gets nearly the same throughput after both (--tolerance).  For
+    each outcome, prints the share of the starts that lead to it, with its standard error and its
+    95 % interval (Wilson).
 
     Example: vegasmodel basins band.toml --starts 200 --windows 1..30 --against ns2
     """

@@ -80,8 +80,8 @@ def rate_delay_limits(link: Link) -> tuple[int, int]:
 def patience(scenario: Scenario) -> float:
     """The default limit of the real time that a simulator may take for one run, s.
 
-    The limit is 120 s, and more for each packet that the links can carry and for each flow.  It is
-    about twenty times the time that a simulator usually takes.
+    The limit is 120 s, and more for each packet that the links can carry and for each flow.  In
+    long runs it is about twenty times the time that a simulator usually takes.
     """
     return 120.0 + 1e-4 * _packets(scenario) + 0.05 * len(scenario.members)
 

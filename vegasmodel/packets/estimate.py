@@ -26,7 +26,7 @@ class Estimate:
     """An estimated value with its unit, and a text on how it was found (``how``).
 
     ``low`` to ``high`` is a range of plausible values.  It often holds the middle half of the
-    values in the trace.  If ``value`` is a lower bound, ``high`` is infinite.
+    values in the trace.  If the value of a buffer is only a lower bound, ``high`` is infinite.
     """
 
     value: float

@@ -268,9 +268,9 @@ def _settings(scenario: Scenario, f: int, member: Member) -> Settings:
 def _probes(scenario: Scenario) -> tuple[list[str], float]:
     """The script's lines for probes before the scenario, and the time, s, at which they end.
 
-    A flow that must know its exact baseRTT (``over_estimate`` 0) first sends a few packets alone
-    through the empty network.  These packets are the probe.  If several flows need a probe, they
-    send theirs one after another.
+    A flow that must know its exact baseRTT (``over_estimate`` 0) first sends ``PROBE_PACKETS``
+    packets alone through the empty network.  These packets are the probe.  If several flows need a
+    probe, they send theirs one after another.
     """
     lines, time = [], 0.0
     for f, member in enumerate(scenario.members):

@@ -299,8 +299,9 @@ class Connections:
 
         The ACK is counted.  If it acknowledges new data, it also adds to the delivered bytes and
         gives the bytes in flight, and it may give an RTT.  Two kinds of ACK are not counted: an ACK
-        that the capture clearly has twice, and an ACK of bytes that lie before the flow's first
-        captured byte or after its last one.
+        with the same IPv4 identifier, number and timestamp as the last one counted, which is a copy
+        of it; and an ACK of bytes that lie before the flow's first captured byte or after its last
+        one.
 
         ``key`` is the pair (sender, receiver) of the data that it acknowledges.  ``stamp`` is the
         ACK's TCP timestamp and ``ident`` its IPv4 identifier.  Each is -1 if the ACK does not have
