@@ -115,9 +115,11 @@ def headline(scenario: Scenario) -> str:
 def results_table(scenario: Scenario, results: Sequence[Prediction], width: int = 80) -> Table:
     """A table of results with a row for each model that has an answer.
 
-    The columns are the groups' throughputs, their ratios, Jain's index and the load.  A group's
-    throughput is the mean over its flows.  The load is the utilization of the first link.  If not
-    all groups and ratios fit the width, the last ones are left out; the JSON document has them all.
+    A group is an entry ``[[flow]]`` of the scenario, which describes one or more flows of one kind.
+    The columns are the groups' throughputs, the ratios of each two of them, Jain's index and the
+    load.  A group's throughput is the mean over its flows.  The load is the utilization of the
+    first link.  If not all groups and ratios fit ``width`` characters, the last ones are left out.
+    The JSON document has them all.
     """
     shown = [result for result in results if result.applicable]
     names = [group.name for group in scenario.flows]
@@ -163,10 +165,11 @@ def _rate(result: Prediction, group: str) -> str:
 def shares_table(
     scenario: Scenario, results: Sequence[Prediction], width: int = 80
 ) -> Table | None:
-    """A table with a row for each model that has an answer: bit rates and shares of the groups.
+    """A table with a row for each model that gives bit rates: bit rates and shares of the groups.
 
-    The bit rate is that of all flows of a group together, in Mbit/s.  The share is its part of the
-    sum over all groups.  If not all groups fit the width, the last ones are left out.  Returns
+    A group is an entry ``[[flow]]`` of the scenario.  The bit rate is that of all flows of a group
+    together, in Mbit/s.  The group's share is the part that this bit rate has in the sum over all
+    groups.  If not all groups fit ``width`` characters, the last ones are left out.  Returns
     ``None`` if the scenario has only one flow, or if no model gives bit rates.
     """
     if len(scenario.members) < 2:
@@ -183,7 +186,7 @@ def shares_table(
 
 
 def by_groups(scenario: Scenario, results: Sequence[Prediction], width: int = 80) -> list[Table]:
-    """Tables of results for many groups: groups in rows, models in columns.
+    """Tables of results for many groups (entries ``[[flow]]``): groups in rows, models in columns.
 
     The first table shows the mean throughput of each group's flows. Its last rows are Jain's index
     and the load, which is the utilization of the first link.
@@ -191,8 +194,8 @@ def by_groups(scenario: Scenario, results: Sequence[Prediction], width: int = 80
     The second table shows the bit rate of all flows of a group together, in Mbit/s, and the group's
     share of the sum over all groups.
 
-    If not all models fit the width, each table is split into several. At most ``MAX_GROUP_ROWS``
-    groups are shown.
+    If not all models fit ``width`` characters, each table is split into several. At most
+    ``MAX_GROUP_ROWS`` groups are shown.
     """
     groups = [group.name for group in scenario.flows][:MAX_GROUP_ROWS]
     shown = [result for result in results if result.applicable]
@@ -217,7 +220,7 @@ def by_groups(scenario: Scenario, results: Sequence[Prediction], width: int = 80
 def _together(result: Prediction, group: str) -> tuple[str, str]:
     """The bit rate of all flows of a group together in Mbit/s, and the group's share, as texts.
 
-    The share is the group's part of the sum over all groups.
+    The share is the part that the group's bit rate has in the sum over all groups.
     """
     if not result.group_bps:
         return "-", "-"
@@ -269,9 +272,10 @@ def print_pairing(pairs: Sequence[Mapping[str, str]], most: int = 20) -> None:
 
 
 def print_estimates(filled: Sequence[Filled]) -> None:
-    """Print a table of the keys that the file leaves out, with their estimates from the trace.
+    """Print a table of the keys that the scenario file leaves out, with estimates from a trace.
 
-    Nothing is printed if there are none.
+    Below the table it says how each value was estimated.  Nothing is printed if ``filled`` is
+    empty.
     """
     if filled:
         rows = [[e.key, f"{e.value:.4g} {e.unit}", f"{e.low:.4g}..{e.high:.4g}"] for e in filled]
@@ -286,8 +290,9 @@ def print_results(
 ) -> None:
     """Print one line about the scenario, tables of results, and notes.
 
-    With ``per_flow``, each answer also has a table with one row per flow.  The notes name the
-    assumptions that the scenario does not meet, and the models without an answer.
+    With ``per_flow``, a table with one row per flow is also printed for each model that has an
+    answer.  The notes name the assumptions that the scenario does not meet, and the models without
+    an answer.
 
     If no model has an answer, there are no tables. A sentence says so, and ``hint`` follows it.
     """
@@ -430,8 +435,9 @@ def _brief(value: Any) -> str:
 def print_trajectories(data: xr.Dataset, *, json: bool) -> None:
     """Print means over the second half of a simulation, as a table or, with ``json``, as JSON.
 
-    A flow has a mean window, rate and RTT; a link has a mean queue. If ``data`` lists assumptions
-    that do not hold (``left_out``), they follow the table; JSON has them in ``provenance``.
+    Printed are the mean window, rate and RTT of each flow, and the mean queue of each link. The
+    attribute ``left_out`` of ``data`` names the simulator's assumptions that do not hold in this
+    scenario. They are printed below the table; in JSON they are in ``provenance``.
     """
     half = data.isel(time=slice(data.sizes["time"] // 2, None))
     means = half.mean("time", skipna=True)

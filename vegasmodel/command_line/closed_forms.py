@@ -118,9 +118,10 @@ def arrivals(
 ) -> None:
     """Rates of Vegas flows that arrive one after another.
 
-    Each flow mistakes the queueing delay at its start for propagation delay.  Prints the
-    over-estimates x and the rates of the exact recursion.  If all flows have the same alpha, those
-    of Bonald's closed form stand beside them; its rates need not add up to the capacity.
+    Each flow mistakes the queueing delay at its start for propagation delay.  So it over-estimates
+    its base RTT by a time x.  Prints each flow's x and rate by the exact recursion.  If all flows
+    have the same alpha, those by Bonald's closed form stand beside them; its rates need not add up
+    to the capacity.
 
     Example: vegasmodel arrivals --n 20 --capacity 125pkt/s --alpha 3
     """

@@ -169,7 +169,8 @@ def _written(entry: Filled, packet_size: float) -> tuple[str, str]:
     """An estimate as text for the scenario file, and the text of its comment.
 
     Both texts use the same unit, which is ms for a time below 1 s.  The comment has the range of
-    values that agree with the trace, unless the range is as narrow as the printed digits.
+    values that agree with the trace.  It has no range if both ends are equal to four digits, or if
+    the estimate is a finite lower bound.  The comment of a default says only that it is one.
     """
     scale, unit = (1e3, "ms") if entry.unit == "s" and entry.value < 1.0 else (1.0, entry.unit)
     value, low, high = (scale * each for each in (entry.value, entry.low, entry.high))

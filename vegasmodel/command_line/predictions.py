@@ -242,7 +242,11 @@ def _worth_showing(results: list[Prediction], asked: Sequence[str]) -> list[Pred
 
 
 def _hint(scenario: Scenario, results: Sequence[Prediction]) -> str:
-    """If no model has an answer: the options that ask for simulators which can give one."""
+    """A sentence with the options that ask for simulators which can give an answer.
+
+    It names no simulator that is among ``results``.  It is empty if some result has an answer, or
+    if there is no other simulator.
+    """
     if any(result.applicable for result in results):
         return ""
     from vegasmodel.predictor import able
@@ -299,11 +303,12 @@ def _show(
 def _doubts(
     scenario: Scenario, results: Sequence[Prediction], uncertain: Sequence[str]
 ) -> list[Uncertainty]:
-    """The ``Uncertainty`` of the throughput ratios, for each closed form with an answer.
+    """The standard deviations of the throughput ratios by each closed form that has an answer.
 
-    ``uncertain`` are texts ``FIELD=ERROR``, where ERROR is the standard deviation of the field. If
-    there are none, the result is empty.  Raises ``FieldError`` if a text is wrong, or if no closed
-    form has an answer.
+    The result has one ``Uncertainty`` per closed form.  ``uncertain`` are texts ``FIELD=ERROR``,
+    where ERROR is the standard deviation of the field.  If there are none, the result is empty.
+
+    Raises ``FieldError`` if a text is wrong, or if no closed form has an answer.
     """
     if not uncertain:
         return []

@@ -71,7 +71,7 @@ def new(
 
 
 def _usable(name: str, other: str) -> str:
-    """The name if a scenario file may have it, else ``other``."""
+    """``name`` if it can be the name of a scenario, else ``other``."""
     return name if name.isprintable() and 0 < len(name) <= 120 else other
 
 

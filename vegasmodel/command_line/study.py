@@ -166,9 +166,10 @@ def sweep(
     """Run a model over a grid of fields' values.
 
     The results are written to a Zarr folder. xarray.open_zarr reads it, with labels and units.  If
-    the command is interrupted, the same command continues where it stopped.  The variable status
-    marks points without an answer.  With one field, --plot draws a line for each flow's share.
-    With two, it draws a map of the first group's share.
+    the command is interrupted, the same command continues where it stopped.  The variable status of
+    the results marks points without an answer.  A share is a part of all bytes delivered.  With one
+    field, --plot draws a line for each flow's share.  With two, it draws a map of the first group's
+    share.
 
     Example: vegasmodel sweep mixed.toml --over link.buffer=5:60:5 --over flow.rtt=20ms:200ms:20ms
     --model minicycle --out map.zarr
@@ -242,9 +243,10 @@ def sweep(
 def _points(data: xr.Dataset, fields: Sequence[str]) -> Table:
     """A table with a row for each point of a sweep.
 
-    A row has the values of the fields, and the flows' shares of all bits delivered. Only the first
-    ``MAX_FLOWS_SHOWN`` flows are shown. A share has a star if ``enough-runs`` does not hold at its
-    point.
+    A row has the values of the fields, and the flows' shares of all bytes delivered. Only the first
+    ``MAX_FLOWS_SHOWN`` flows are shown. The shares of a point have a star if too few runs were
+    averaged there: the 95 % interval of some flow's mean throughput is wider than 10 % of the mean
+    (``ENOUGH_PRECISION``) to either side.
     """
     import numpy as np
 
@@ -312,9 +314,10 @@ def basins(
 ) -> None:
     """The possible outcomes of a scenario.
 
-    Simulates the scenario from many random starts (start times and first windows).  Starts after
-    which all flows get nearly the same throughputs have one outcome.  For each outcome, prints the
-    share of the starts that lead to it, with its standard error and its 95 % interval (Wilson).
+    Simulates the scenario from many random starts (start times and first windows).  Two starts have
+    the same outcome if each flow gets nearly the same throughput after both (--tolerance).  For
+    each outcome, prints the share of the starts that lead to it, with its standard error and its
+    95 % interval (Wilson).
 
     Example: vegasmodel basins band.toml --starts 200 --windows 1..30 --against ns2
     """

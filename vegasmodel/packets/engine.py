@@ -47,16 +47,17 @@ def default_interval(scenario: Scenario) -> float:
     """The time between two samples of windows and queues, s, if the user gives none.
 
     It is a 240th of the run's duration.  With more than 100 flows it is longer, at most a 24th of
-    the duration.  Otherwise the simulator would spend much time on sampling.
+    the duration, because the simulator needs time to sample each flow.
     """
     samples = min(240, max(24, 24_000 // len(scenario.members)))
     return scenario.run.duration / samples
 
 
 def check_queue(link: Link, where: str, known: Collection[str], engine: str) -> None:
-    """Raise ``FieldError`` unless ``known`` has the link's queue discipline.
+    """Raise ``FieldError`` if a simulator does not have the link's queue discipline.
 
-    The error is about the field ``where``.queue, and calls the simulator ``engine``.
+    ``known`` has the names of the disciplines that the simulator has.  The error names the
+    simulator as ``engine`` says, and the field by its place in the scenario: ``where``.queue.
     """
     name = link.queue.discipline
     if name not in known:
@@ -64,9 +65,11 @@ def check_queue(link: Link, where: str, known: Collection[str], engine: str) -> 
 
 
 def rate_delay_limits(link: Link) -> tuple[int, int]:
-    """The buffers of the rate class and the delay class of a Rate-Delay link, in packets.
+    """The buffers of the two queues of a Rate-Delay link, in packets.
 
-    For any other link, the result is the whole buffer and 0.  An infinite buffer is ``UNLIMITED``.
+    Such a link has one queue for flows that want a high rate and one for flows that want a low
+    delay.  The result has the buffer of the first, then that of the second.  For any other link,
+    the result is the whole buffer and 0.  An infinite buffer counts as ``UNLIMITED`` packets.
     """
     part = link.queue.delay_buffer if isinstance(link.queue, RateDelay) else 0.0
     rate, delay = split(min(link.buffer, UNLIMITED), part)
@@ -75,16 +78,18 @@ def rate_delay_limits(link: Link) -> tuple[int, int]:
 
 @kinds.checked
 def patience(scenario: Scenario) -> float:
-    """The default time limit of a run, s: about twenty times its usual computing time.
+    """The default limit of the real time that a simulator may take for one run, s.
 
-    The limit grows with the number of packets that the links can carry and with the number of
-    flows.
+    The limit is 120 s, and more for each packet that the links can carry and for each flow.  In
+    long runs it is about twenty times the time that a simulator usually takes.
     """
     return 120.0 + 1e-4 * _packets(scenario) + 0.05 * len(scenario.members)
 
 
 def time_limit(scenario: Scenario, timeout: float | None) -> float:
-    """The time limit of a run, s: ``timeout`` if it is given, else ``patience(scenario)``.
+    """The limit of the real time that a simulator may take for one run, s.
+
+    The limit is ``timeout`` if that is given, else ``patience(scenario)``.
 
     Raises ``FieldError`` unless ``timeout`` is positive.
     """
@@ -95,9 +100,10 @@ def time_limit(scenario: Scenario, timeout: float | None) -> float:
 
 
 def few_packets(scenario: Scenario) -> bool:
-    """Whether a run records round-trip times by default.
+    """Whether a run of the scenario records round-trip times if the user does not decide it.
 
-    It does if the links can carry at most ``MAX_RECORDED`` data packets (``_packets``).
+    It does if the links can carry at most ``MAX_RECORDED`` data packets during the run.  The bound
+    ``_packets`` is used as the number that they can carry.
     """
     return _packets(scenario) <= MAX_RECORDED
 
@@ -115,8 +121,9 @@ def _packets(scenario: Scenario) -> float:
 def window_limit(scenario: Scenario, f: int) -> int:
     """The greatest number of packets that flow number f may have in flight.
 
-    The simulators need such a limit.  If the scenario sets none, the result is a number that no
-    window is expected to reach.
+    The simulators need such a limit.  If the scenario sets none, the result is four times the
+    number of packets that fit on the flow's path: the bandwidth-delay product of its slowest link
+    plus all finite buffers on it.  But it is at least 20,000 and at most 1,000,000 packets.
     """
     member = scenario.members[f]
     group = member.flow

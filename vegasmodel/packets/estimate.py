@@ -26,7 +26,7 @@ class Estimate:
     """An estimated value with its unit, and a text on how it was found (``how``).
 
     ``low`` to ``high`` is a range of plausible values.  It often holds the middle half of the
-    values in the trace.  If ``value`` is a lower bound, ``high`` is infinite.
+    values in the trace.  If the value of a buffer is only a lower bound, ``high`` is infinite.
     """
 
     value: float
@@ -42,7 +42,7 @@ class Estimates:
 
     ``capacity`` and ``buffer`` belong to the bottleneck; ``None`` means unknown.  ``rtt``,
     ``base_rtt`` and ``alpha`` have one estimate per flow name; a flow whose value is unknown is
-    absent.
+    absent.  The function ``estimate`` explains these three.
     """
 
     capacity: Estimate | None
@@ -72,11 +72,11 @@ def estimate(trace: Trace, over_base: Collection[str] | None = None) -> Estimate
 
     The text ``how`` of each estimate says how it was found.  The estimates have these limits:
 
-    - If the link was never busy, the estimated capacity is too low.
+    - If the bottleneck was never busy, the estimated capacity is too low.
     - If the trace shows no lost packet, the true buffer may be larger, and ``high`` is infinite.
       The same holds if the trace has no queue lengths, because the buffer is then computed from
       RTTs.
-    - If the queue never emptied, the estimated RTT is too long.
+    - If the queue never emptied, the estimated ``rtt`` is too long.
     """
     bases = {name: base for name, base in zip(trace.flows, _bases(trace), strict=True) if base}
     capacity = _capacity(trace)
@@ -136,8 +136,9 @@ def _capacity(trace: Trace) -> Estimate | None:
 def _runs(busy: NDArray[np.bool_], packets: Floats, lengths: Floats) -> tuple[Floats, Floats]:
     """The packets sent and the duration, s, of each uninterrupted busy period of a link.
 
-    The arguments have one value per interval of the trace.  Busy periods with fewer than ``RUN``
-    packets are left out.
+    The arguments have one value per interval of the trace: whether the link is busy, the packets
+    that it sends, and the length of the interval in s.  Busy periods with fewer than ``RUN``
+    packets are left out, because the count of a busy period is uncertain by one packet.
     """
     edges = np.flatnonzero(np.diff(busy, prepend=False, append=False))
     sums = [np.concatenate([[0.0], np.cumsum(values)]) for values in (packets, lengths)]
@@ -147,10 +148,11 @@ def _runs(busy: NDArray[np.bool_], packets: Floats, lengths: Floats) -> tuple[Fl
 
 
 def _blocks(rates: Floats, lengths: Floats, finest: int = BLOCKS[1]) -> Floats:
-    """The mean rate in each of several blocks of equal duration, into which the trace is divided.
+    """Divide the trace into blocks of equal duration; return the mean rate in each, in pkt/s.
 
-    ``rates`` and ``lengths`` have one value per interval of the trace.  A block has about ``BLOCK``
-    packets.  However, there are at least 5 blocks and at most ``finest``.
+    ``rates`` (pkt/s) and ``lengths`` (s) have one value per interval of the trace.  A block has
+    about ``BLOCK`` packets on average.  However, there are at least 5 blocks and at most
+    ``finest``.
     """
     packets = np.concatenate([[0.0], np.cumsum(rates * lengths)])
     times = np.concatenate([[0.0], np.cumsum(lengths)])
@@ -163,8 +165,10 @@ def _blocks(rates: Floats, lengths: Floats, finest: int = BLOCKS[1]) -> Floats:
 def _bases(trace: Trace) -> list[Estimate | None]:
     """Each flow's smallest RTT; ``None`` if the trace has no RTT of the flow.
 
-    If the trace has the source's own baseRTT or least RTTs, its mean RTTs do not count.  A smoothed
-    RTT may be too short, because the first one is that of the SYN.
+    It is the least of the source's own baseRTTs (``base_rtt``) and of the smallest RTTs of the
+    intervals (``rtt_min``).  Only if the trace has neither for this flow, it is the least of the
+    mean RTTs of the intervals (``rtt``).  The reason: in a kernel's trace, ``rtt`` is the smoothed
+    RTT.  Its first value is the RTT of the SYN, which is too short for a data packet.
     """
     result: list[Estimate | None] = []
     for i in range(len(trace.flows)):
@@ -239,7 +243,10 @@ def _difference(one: Floats, other: Floats) -> Floats | None:
 def first_windows(trace: Trace) -> dict[str, float]:
     """The first congestion window, packets, of each flow for which the trace shows it.
 
-    It is the window of an interval in which the source has not measured an RTT yet.
+    As long as the source has not measured an RTT, no ACK has changed its window.  So the result is
+    the window of the first interval that has one, rounded down, if no interval up to then has an
+    RTT.  Flows without any RTT are left out.  If the trace has packets in flight in place of
+    windows, the result is empty.
     """
     window, rtt = trace.known("window"), trace.known("rtt")
     if window is None or rtt is None or "in flight" in trace.provenance.get("window", ""):

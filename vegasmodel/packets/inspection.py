@@ -50,9 +50,9 @@ def inspect(path: str | Path, format: str = "auto") -> dict[str, Any]:  # noqa: 
 def _unlikely_units(trace: Trace) -> dict[str, str]:
     """A warning if a flow's values look as if the trace had another unit than assumed.
 
-    The warning is about the first flow whose RTT, throughput or number of windows per RTT is
-    unlikely.  The result maps the name ``usual-units`` to the text of the warning.  It is empty if
-    there is no such flow.
+    The warning is about the first flow with unlikely values: an RTT above 100 s, a throughput above
+    1 Tbit/s, or more than 4 or less than 0.02 windows delivered per RTT.  The result maps the name
+    ``usual-units`` to the text of the warning.  It is empty if there is no such flow.
     """
     for i, name in enumerate(trace.flows):
         rate, trip = _column(trace, "throughput", i), _median(_column(trace, "rtt", i))
@@ -76,7 +76,8 @@ def windows_a_round_trip(trace: Trace, flow: int) -> Any:
     """The number of windows that a flow delivers per RTT, in each interval: [time].
 
     It is the throughput times the RTT, divided by the window.  It is about 1 for a flow that always
-    has data to send.  It is NaN in intervals where it is unknown or the flow delivers nothing.
+    has data to send.  It is NaN in intervals where the throughput, RTT or window is unknown, or the
+    throughput or window is 0.
     """
     rate, rtt, window = (_column(trace, key, flow) for key in ("throughput", "rtt", "window"))
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -38,7 +38,7 @@ def to_prediction(
       the trace has no such values for any flow, it is the flow's smallest RTT until then.
     - ``loss_rate``: dropped packets / sent packets.  If the trace does not record drops, it is
       retransmitted packets / sent packets.  ``extra["loss_rate"]`` says which of the two it is.
-    - ``queue_mean``: the mean number of waiting packets of each link from ``warmup`` to
+    - ``queue_mean``: the mean number of waiting packets at each link from ``warmup`` to
       ``duration``.
 
     ``flows`` maps flow names of the scenario to flow names of the trace; ``pairing.pair`` describes
@@ -89,12 +89,14 @@ def to_prediction(
 
 
 def _starts(pairing: Pairing) -> tuple[Assumption, ...]:
-    """The assumption ``same-starts``, marked as false, if a flow starts at an unexpected time.
+    """A warning if flows of the trace start at other times than the scenario says.
+
+    The warning is the assumption ``same-starts``, marked as not holding.  Without a reason to warn,
+    the result is empty.
 
     Each flow's start in the trace is compared with its start in the scenario.  It may be up to
     ``SAME_START`` s early, and up to ``start_jitter`` + ``SAME_START`` s late.  ``start_jitter`` is
-    the longest random delay of a start, s.  The result is empty if no flow starts earlier or later
-    than that.  Short flows that arrive at random are not compared.
+    the longest random delay of a start, s.  Short flows that arrive at random are not compared.
     """
     firsts, scenario = pairing.trace.get("first"), pairing.scenario
     if firsts is None:
@@ -112,11 +114,15 @@ def _starts(pairing: Pairing) -> tuple[Assumption, ...]:
 
 
 def _coarse(trace: Trace, scenario: Scenario) -> tuple[Assumption, ...]:
-    """The assumption ``warm-up-left-out``, marked as false, if the trace is too coarse for it.
+    """A warning if an interval of the trace is too long to leave the warm-up out of the averages.
+
+    The warning is the assumption ``warm-up-left-out``, marked as not holding.  Without a reason to
+    warn, the result is empty.
 
     The end of the warm-up may lie within an interval of the trace.  The averages then contain
-    packets of the warm-up.  This matters if more than a part ``COARSE`` of the interval lies in the
-    warm-up, and if the rest of the interval is more than a part ``COARSE`` of the measured time.
+    packets of the warm-up.  This is a reason to warn in one case: more than 10 % (``COARSE``) of
+    the interval lies in the warm-up, and the rest of the interval is more than 10 % of the measured
+    time.
     """
     edges, warmup = trace.edges, scenario.run.warmup
     k = int(np.searchsorted(edges, warmup))
@@ -203,7 +209,8 @@ def _mean(
 
     ``values`` has one value of the variable per interval and flow.  The weight of an interval is
     ``weights`` (from ``_weights``) times ``delivered``, the packets that the flow delivered in the
-    interval.  If the flow delivered nothing, the weight is ``weights`` alone.
+    interval.  If the flow delivered nothing in any interval with a known value, the weights are
+    ``weights`` alone.  The mean is NaN if no value is known in the time measured.
     """
     if values is None:
         return None
@@ -257,11 +264,13 @@ def _loss(
 
 
 def _queue(trace: Trace, scenario: Scenario) -> Floats | None:
-    """The mean number of waiting packets at each link of the scenario, from warm-up to end: [link].
+    """The mean number of packets waiting at each link of the scenario: [link].
+
+    The mean is over the time from ``warmup`` to ``duration`` of the scenario.
 
     Links are matched by name; NaN stands for a link that the trace does not have.  If the scenario
     has one link and the trace none of that name, the link with the longest mean queue in the trace
-    is used.  The result is ``None`` if the trace has no queues or does not cover this time.
+    is used.  The result is ``None`` if the trace has no queues or covers no part of this time.
     """
     queue = trace.known("queue")
     if queue is None:

@@ -66,8 +66,8 @@ def run(
 ) -> Prediction:
     """Simulate ``scenario`` ``run.times`` times in ns-2 and return means over the runs.
 
-    A flow is measured while it is active between the scenario's warm-up and its end.  For each flow
-    the result has
+    A flow is measured while it is active between the end of the warm-up and the end of the
+    scenario.  For each flow the result has
 
     - ``throughput``: packets per second delivered for the first time (counted by cumulative ACKs);
     - ``throughput_se``: the standard error of ``throughput`` over the runs, if there are several;
@@ -97,8 +97,9 @@ def run(
     - ``spaced``: whether RED lets about 1/p packets pass after a drop, where p is the drop
       probability.  This is the default of ns-2 (its parameter ``wait_``).  With ``False``, RED may
       drop two packets in a row, as in the RED that Floyd and Jacobson published in 1993.
-    - ``stock``: names of ns-2 parameters that keep their default of ns-2 2.35, even if the
-      scenario's set in ``ns2_defaults.SETS`` changes them.
+    - ``stock``: names of ns-2 parameters that keep their default values of ns-2 2.35.  All others
+      get the values of the set that the scenario's ``run.ns2_defaults`` names in
+      ``ns2_defaults.SETS``, if this set has them.
 
     A run may use 16 GiB of memory and write files of at most 16 GiB.
 

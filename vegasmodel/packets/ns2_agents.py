@@ -1,4 +1,4 @@
-"""The TCP senders of ns-2 (agents) by law: one line for each law that ns-2 can simulate."""
+"""The TCP senders of ns-2 (agents), one for each congestion control (law) that ns-2 simulates."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ class Agent(NamedTuple):
     """A sender of ns-2, and what it needs.
 
     ``name`` is its class. With ``sack`` the receiver reports in SACK blocks which packets arrived.
-    ``decrease`` is the factor by which a loss reduces the window; ``None`` if a setting gives it.
-    ``settings`` returns the sender's variables and their values for one group of flows.
+    ``decrease`` is the factor by which a loss multiplies the window, such as 0.5; it is ``None`` if
+    one of the settings gives this factor. ``settings`` is a function. It takes an entry
+    ``[[flow]]`` of the scenario, and returns the sender's variables and their values.
 
     ``Agent/TCP/Linux`` runs the code of Linux 2.6. Its setting ``module`` is the name of the
     congestion control there, such as "cubic". A setting such as ``cubic_beta`` is the parameter

@@ -102,6 +102,7 @@ def _words(settings: dict[str, float | int | str]) -> str:
 def _link(scenario: Scenario, i: int, link: Link) -> list[str]:
     """The script's lines for both directions of a link: queues, random losses and forced drops.
 
+    A forced drop is that of a packet which the scenario names by its flow and sequence number.
     If only ACKs cross the reverse direction, its queue is unlimited and loses nothing.  If data
     cross it, it has the same queue and random losses as the forward direction.
     """
@@ -156,10 +157,11 @@ def _queue(scenario: Scenario, link: Link) -> dict[str, float | int | str]:
 def _classes(scenario: Scenario, i: int, link: Link, way: str) -> list[str]:
     """The script's lines for one direction of a Rate-Delay link: its two queues and their flows.
 
-    ns-2 serves the two classes by weighted round robin.  In each round a class with the service
-    share s may send 2 s ``turn`` bytes.  The shares are exact if these bytes are at least one
-    packet (the scenario's largest) for each class.  ``turn`` is the smallest whole number for which
-    this is so at all times.
+    Each queue belongs to a class of flows: the rate class gets a high rate, the delay class a low
+    delay.  ns-2 serves the two classes by weighted round robin.  A class's service share s is the
+    part of the link's capacity that it is to get.  In each round the class may send 2 s ``turn``
+    bytes.  The shares are exact if these bytes are at least one packet (the scenario's largest) for
+    each class.  ``turn`` is the smallest whole number for which this is so at all times.
 
     A larger ``turn`` has a drawback.  If a class may send more bytes per round than its buffer
     holds, it runs out of packets and does not use its share.
@@ -183,9 +185,11 @@ def _classes(scenario: Scenario, i: int, link: Link, way: str) -> list[str]:
 def _parts(scenario: Scenario, link: Link, way: str) -> Iterator[tuple[float, float]]:
     """Yield the times, s, at which a Rate-Delay link's shares change, with the rate class's share.
 
+    A class's share is the part of the link's capacity that it is to get in the direction ``way``.
     The shares of the rate class and the delay class are in the ratio k n_R : n_D (equation (5) of
-    Podlesny and Williamson). n_R and n_D are the numbers of active long-lived flows in the two
-    classes.  So a flow of the rate class gets k times the capacity of a flow of the delay class.
+    Podlesny and Williamson).  n_R and n_D are the numbers of active long-lived flows in the rate
+    class and in the delay class.  So a flow of the rate class gets k times the capacity of a flow
+    of the delay class.
 
     The shares change when a long-lived flow starts or stops.  While a class has no such flow, no
     shares are set, because the other class may then use the whole link anyway.
@@ -264,9 +268,9 @@ def _settings(scenario: Scenario, f: int, member: Member) -> Settings:
 def _probes(scenario: Scenario) -> tuple[list[str], float]:
     """The script's lines for probes before the scenario, and the time, s, at which they end.
 
-    A flow that must know its exact baseRTT (``over_estimate`` 0) first sends a few packets alone
-    through the empty network.  These packets are the probe.  If several flows need a probe, they
-    send theirs one after another.
+    A flow that must know its exact baseRTT (``over_estimate`` 0) first sends ``PROBE_PACKETS``
+    packets alone through the empty network.  These packets are the probe.  If several flows need a
+    probe, they send theirs one after another.
     """
     lines, time = [], 0.0
     for f, member in enumerate(scenario.members):

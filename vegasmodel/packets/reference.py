@@ -261,8 +261,8 @@ def tables(files: Sequence[Path], each: str | None) -> list[dict[str, Any]]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command ``make`` or ``check`` of ``python -m vegasmodel.packets.reference``.
 
-    The exit status is 1 if ``check`` finds a run that differs from the stored one by more than 1 %.
-    It is 2 for bad input, or if ns-2 is missing or fails.
+    The exit status is 1 if ``check`` finds that a throughput has changed by more than 1 % of the
+    largest throughput in the stored run.  It is 2 for bad input, or if ns-2 is missing or fails.
     """
     parser = argparse.ArgumentParser(prog="python -m vegasmodel.packets.reference")
     commands = parser.add_subparsers(dest="command", required=True)

@@ -19,7 +19,7 @@ Integers = NDArray[np.int64]
 class Counts:
     """Counters of n flows or n links, read at the beginning and at the end of a measurement.
 
-    Each flow or link has k counters. ``time`` says when each flow or link was measured.
+    Each flow or link has k counters. ``time`` says when the counters of each were read.
     """
 
     time: Floats  # [2, n] seconds
@@ -41,7 +41,7 @@ class Drops:
 class RoundTrips:
     """The round-trip times of one flow, in s.
 
-    Each belongs to a packet that was sent exactly once and acknowledged.
+    Each round-trip time is that of a packet which was sent exactly once and acknowledged.
     """
 
     time: Floats  # when the ACK came
@@ -181,9 +181,9 @@ def _round_trips(path: Path, n_flows: int, origin: float) -> tuple[RoundTrips, .
 def _match(is_data: NDArray[np.bool_], time: Floats, seq: Integers) -> RoundTrips:
     """The round-trip times of one flow, by the rule of ns-2's Vegas.
 
-    An ACK carries the sequence number of a packet. If it acknowledges new data, it gives an RTT:
-    the time since that packet was sent. If the packet was sent more than once, the ACK gives no
-    RTT.
+    An ACK carries the sequence number of the last packet that the receiver has got in order. If
+    this number is higher than in all ACKs before, the ACK gives an RTT: the time since the packet
+    with this number was sent. If the packet was sent more than once, the ACK gives no RTT.
 
     ``seq`` has the sequence numbers of packets and ACKs. ``is_data`` is true for the packets.
     """

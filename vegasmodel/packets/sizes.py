@@ -25,12 +25,16 @@ PER_LINK = ("queue", "queue_max", "served")
 def in_packets_of(pairing: Pairing) -> tuple[Trace, tuple[Assumption, ...]]:
     """The trace with its counts converted to packets of the size that the scenario states.
 
-    The conversion keeps the number of bytes. Sizes that differ by no more than headers count as
-    equal. Counts of queues are converted only if the same factor holds for all flows of the trace.
+    The conversion keeps the number of bytes. A flow's sizes in the trace and in the scenario count
+    as equal if they differ by at most ``SAME`` bytes (the length of headers) and by at most 20 %
+    (``LEAST``) of the scenario's size. Counts of packets in queues are converted only if the same
+    factor holds for all flows of the trace.
 
-    If some flows' packets have another size in the trace than in the scenario, the second result is
-    the assumption ``packet-size``. Its text names up to three of these flows. The assumption does
-    not hold if the trace states the sizes. If they are inferred, it is not known whether it holds.
+    If the sizes of some flows differ, the second result has one assumption, ``packet-size``: the
+    packets have the size that the scenario states. Its text names up to three of these flows. The
+    assumption does not hold if the trace states the sizes of all these flows. If one of these sizes
+    is only inferred, it is not known whether the assumption holds. If no sizes differ, the second
+    result is empty.
     """
     trace, scenario = pairing.trace, pairing.scenario
     sizes = packet_sizes(trace)

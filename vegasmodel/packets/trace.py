@@ -7,9 +7,9 @@ absent. NaN means that a value is unknown.
 
 On disk a trace is one Parquet file with one row per interval. Each variable that changes with time
 has a column, whose cells are lists with one value per flow or link. Other variables have one value
-per flow for the whole trace, such as ``first``, the time of the flow's first packet. They are
-stored in the file's metadata (JSON), together with the names of the flows and links and other
-notes.
+per flow for the whole trace, such as ``first``, the time of the flow's first packet. These other
+variables are stored in the file's metadata (JSON), together with the names of the flows and links
+and other notes.
 """
 
 from __future__ import annotations
@@ -408,10 +408,11 @@ def _columns(path: str | Path, schema: Any, about: dict[str, Any], rows: int) ->
 
 
 def _values(path: str | Path, file: Any, columns: Mapping[str, int]) -> dict[str, Floats]:
-    """Read the columns in batches of rows.
+    """Read the columns of a trace file in batches of rows; return their values by column name.
 
-    A file may hold more rows than its metadata says; batches bound the memory that such a file
-    takes.
+    The values of a column are an array [row, entry].  ``columns`` has the number of entries in each
+    row of a column.  A file may hold more rows than its metadata says.  Reading in batches bounds
+    the memory that such a file takes before ``TraceError`` is raised.
     """
     rows, got, widths = file.metadata.num_rows, 0, {"time": 1, **columns}
     groups = (file.metadata.row_group(i) for i in range(file.metadata.num_row_groups))

@@ -39,8 +39,9 @@ _places: set[Workplace] = set()
 class Budget:
     """The time, memory and file size that a child process may use.
 
-    A child that runs longer than ``seconds`` is killed.  A request for more memory fails.  If the
-    child writes a larger file, the system ends the child with the signal SIGXFSZ.
+    A child that runs longer than ``seconds`` is ended.  If it asks for more than ``memory`` bytes,
+    the request fails.  If it writes a file of more than ``file`` bytes, the system ends it with the
+    signal SIGXFSZ.
     """
 
     seconds: float
@@ -171,9 +172,9 @@ def workplace(within: Path | None = None) -> Iterator[Workplace]:
 def interruptible() -> Iterator[None]:
     """End all running child processes if a signal such as Ctrl-C interrupts the ``with`` block.
 
-    They are also ended if a generator that contains the block is closed, but not after an ordinary
-    error.  Threads of this program may be waiting for the children.  They would otherwise go on
-    waiting, and the program would not end.
+    The children are also ended if a generator that contains the block is closed, but not after an
+    ordinary error.  The reason: threads of this program may be waiting for the children.  As long
+    as the children run, these threads go on waiting, and the program does not end.
     """
     try:
         yield

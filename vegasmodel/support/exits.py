@@ -162,8 +162,8 @@ def _prepare() -> None:
     """Prepare the process for a command.
 
     Afterwards standard output and standard error accept any text. An invalid terminal size is
-    removed from the environment. Log messages, and errors in threads and destructors, are not
-    shown. Nor are warnings, unless Python's option ``-W`` asks for them.
+    removed from the environment. Log messages up to the level WARNING are not shown, nor are errors
+    in threads and destructors. Python's warnings are shown only if its option ``-W`` asks for them.
 
     If standard output is closed, the process exits with status 3.
     """

@@ -220,7 +220,7 @@ def _imports(path: Path) -> frozenset[Path] | None:
 
 
 def _statements(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """Yield each of these statements of a Python program, and all statements inside it.
+    """Yield the statements ``nodes`` of a Python program, and all statements inside them.
 
     Expressions are left out, because the caller looks for imports, which are statements.
     """

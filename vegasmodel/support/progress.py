@@ -84,8 +84,8 @@ def running(
 def line(seconds: float) -> str:
     """The text of the progress line.
 
-    ``seconds`` is the time since the ``with`` block of ``shown`` began.  The text is empty in the
-    first second, and while no simulation runs.
+    ``seconds`` is the real time since the ``with`` block of ``shown`` began.  The text is empty in
+    the first second (``PATIENCE``), and while no series of runs is under way.
     """
     if seconds < PATIENCE or not _series:
         return ""

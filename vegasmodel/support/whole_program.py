@@ -93,7 +93,7 @@ class WholeProgram(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
         return types.Dispatcher(self._part)
 
     def compile(self, sig: Any) -> Any:
-        """Make the machine code of this function for arguments of these types, or load it.
+        """Make the machine code for arguments of the types ``sig``, or load it from the cache.
 
         The code contains every ``Part`` that the function calls, directly or through other
         functions.
@@ -109,9 +109,10 @@ class WholeProgram(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
             return super().compile(sig)
 
     def address(self, kinds: tuple[Any, ...]) -> int:
-        """The address of the machine code for arguments of these types, with Numba's conventions.
+        """The address in memory of the machine code for arguments of the types ``kinds``.
 
-        The machine code is made or loaded first, if it is not there yet.
+        A caller of this code must pass arguments by Numba's calling convention.  The code is made,
+        or loaded from the cache, if it is not in memory yet.
         """
         self.compile(kinds)
         made = self.overloads[kinds]
@@ -135,7 +136,7 @@ class Part(CPUDispatcher):  # type: ignore[misc]
         )
 
     def compile(self, sig: Any) -> Any:
-        """Translate the function to LLVM's intermediate language for arguments of these types.
+        """Translate the function to LLVM's intermediate language for arguments of types ``sig``.
 
         Returns the key under which Numba finds the translated function.
         """
@@ -206,7 +207,10 @@ def _without_negative_indices() -> Iterator[None]:
 
 
 class _Fields:
-    """An array in LLVM's language, of which only the fields that are asked for are taken apart."""
+    """Gives the fields of an array's description in LLVM's language, such as its shape.
+
+    Code that extracts a field is written only when the field is asked for.
+    """
 
     def __init__(self, context: Any, builder: Any, kind: Any, value: Any) -> None:
         self._model, self._builder, self._value = context.data_model_manager[kind], builder, value
@@ -350,8 +354,8 @@ class _Simplified(JITCodeLibrary):  # type: ignore[misc]
 class _Unfinished(_Simplified):
     """The code of a ``Part`` in LLVM's intermediate language.
 
-    No machine code is made of it alone.  It is linked into each ``WholeProgram`` that calls the
-    function, and the whole program is then translated to machine code.
+    No machine code is made of a ``Part`` alone.  Its code is linked into each ``WholeProgram`` that
+    calls the function, and the whole program is then translated to machine code.
     """
 
     def add_ir_module(self, module: Any) -> None:
@@ -424,10 +428,10 @@ class _Whole(_Simplified):
         passes.run(self._final_module, builder)
 
     def _ask_for_inlining(self, function: Any) -> None:
-        """Tell LLVM whether to inline a function.
+        """Tell LLVM whether to inline a function in its callers.
 
-        It inlines no ``rare`` function (one that seldom runs) and no ``apart`` one. It inlines
-        every other function of at most ``SMALL`` instructions. For the rest, LLVM decides.
+        A function with the mark ``rare`` (it seldom runs) or ``apart`` is never inlined. Any other
+        function of at most ``SMALL`` instructions is always inlined. For the rest, LLVM decides.
         """
         marks = self._parts[function.name].marks
         if marks.rare:
@@ -494,10 +498,10 @@ def _listed(context: Any, function: Any, arguments: Any) -> Any:
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _Typing(NopythonTypeInference):  # type: ignore[misc]
-    """Numba's type inference, which keeps the signatures of operators that it finds.
+    """Numba's type inference, but it remembers the signature of each operator that it has found.
 
-    Numba itself would search the signature again at each ``+`` and ``max`` of the program, among
-    dozens of candidates.
+    Without this memory, Numba would look for the signature again at each ``+`` and ``max`` of the
+    program, among dozens of candidates.
     """
 
     _name = "whole_program_typing"

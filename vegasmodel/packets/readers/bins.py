@@ -30,8 +30,8 @@ class Bins:
     A row is one quantity, such as ``DELIVERED``.  Two rows are not sums: ``RTT_MIN`` is a minimum
     and ``QUEUE_MAX`` a maximum.  Bin i begins at ``begin + i width``, in s.
 
-    ``cells`` is another view of the array ``flow``.  Through it, a single number is changed in half
-    the time.
+    ``cells`` is a ``memoryview`` of the same numbers as the array ``flow``.  A single number is
+    changed through ``cells`` in half the time that a change through ``flow`` takes.
     """
 
     def __init__(self, begin: float = 0.0) -> None:
@@ -111,9 +111,9 @@ class Bins:
         """The trace of some flows from ``begin`` to the time ``last``, in s.
 
         ``chosen`` holds the numbers of these flows and ``flows`` their names, in the same order.
-        ``links`` holds the names of all links.  ``known`` names those of the counters sent,
-        retransmits, loss and acks that the file shows.  The trace leaves out the other counters.
-        ``variables`` holds more variables of the trace, which do not come from the bins.
+        ``links`` holds the names of all links.  ``known`` names those of the four counters sent,
+        retransmits, loss and acks that the file shows.  The trace leaves out the rest of these
+        four.  ``variables`` holds more variables of the trace, which do not come from the bins.
         """
         used = self.index(last) + 1
         ends = self.begin + self.width * np.arange(1, used + 1)

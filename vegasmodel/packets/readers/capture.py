@@ -1,7 +1,7 @@
 """Reads the frames of pcap and pcapng files one at a time, in bounded memory.
 
 The library dpkt is not used for this. It trusts the length that a block of the file states, and a
-negative length makes it read the whole file into memory. It also supports only one network
+negative length makes dpkt read the whole file into memory. Also, dpkt supports only one network
 interface per file.
 """
 

@@ -55,9 +55,10 @@ MINOR = 0.01  # a direction with a smaller part of the other's bytes is not a fl
 class Handshake:
     """The handshake of a connection.
 
+    ``number`` is 1 for the first connection between the same two ends, 2 for the next, and so on.
     ``syns`` holds, for each end, the sequence number, MSS option and time of its SYN.  ``far`` is
     the time in s from the first SYN to the second SYN, and ``near`` the time from the second SYN to
-    the ACK that completes the handshake.
+    the ACK that completes the handshake.  Both are infinite as long as they are unknown.
     """
 
     number: int
@@ -89,14 +90,17 @@ class Connections:
         self.pending = self.recents = self.steps = 0
 
     def clock(self, time: float, place: str) -> None:
-        """Set the time of the next packet, in seconds since the first packet.
+        """Set ``self.time``, the time of the next packet in seconds since the first packet.
 
-        If a time is earlier than the latest one by at most ``STEP``, the frames are out of order,
-        and the time is used as it is.  If it is earlier by more, the capture's clock was set back.
-        The times from there on are shifted, so that they go on from the latest one.
+        ``time`` is what the capture states for this packet, s.
 
-        With ``steady``, any earlier time is an error.  A time more than ``MAX_SPAN`` seconds from
-        the first is always one.  The ``TraceError`` names the packet by ``place``.
+        If it is earlier than the latest time so far by at most ``STEP``, the packets are out of
+        order, and the time is used as it is.  If it is earlier by more, the capture's clock was set
+        back.  The times from there on are shifted, so that they go on from the latest one.
+
+        Raises ``TraceError`` if the time is more than ``MAX_SPAN`` seconds from that of the first
+        packet.  With ``steady``, also raises it if the time is earlier than the latest one.  The
+        error names the packet by ``place``.
         """
         if self.origin is None:
             self.origin = time
@@ -117,7 +121,8 @@ class Connections:
     def syn(self, key: Key, seq: int, *, second: bool, mss: int) -> None:
         """Process a SYN with the sequence number ``seq``.
 
-        It is the second SYN of a handshake, or one sent again, or it begins a new connection.
+        Such a SYN is the second of a handshake, or the repetition of an earlier SYN, or the
+        beginning of a new connection.
 
         ``key`` is the pair (sender, receiver) of the SYN.  ``second`` is true if it is a SYN-ACK.
         ``mss`` is the value of its MSS option in bytes; it is 0 if the SYN has no such option.
@@ -266,8 +271,8 @@ class Connections:
     def _echo(self, flow: Flow, echo: int) -> None:
         """Measure the round trip from the place of the capture to the sender and back.
 
-        It begins when an ACK passes the capture on its way to the sender.  It ends when a data
-        segment passes that echoes this ACK's timestamp, ``echo``.
+        This round trip begins when an ACK passes the capture on its way to the sender.  It ends
+        when the first data segment passes that echoes this ACK's timestamp, ``echo``.
         """
         stamps = flow.stamps
         while stamps and (echo - stamps[0][0]) & 0xFFFFFFFF < 0x80000000:
@@ -293,8 +298,10 @@ class Connections:
         """Process an ACK with the acknowledgement number ``number``.
 
         The ACK is counted.  If it acknowledges new data, it also adds to the delivered bytes and
-        gives the bytes in flight, and it may give an RTT.  An ACK that the capture clearly has
-        twice, and an ACK of data that the capture does not reach, are not counted.
+        gives the bytes in flight, and it may give an RTT.  Two kinds of ACK are not counted: an ACK
+        with the same IPv4 identifier, number and timestamp as the last one counted, which is a copy
+        of it; and an ACK of bytes that lie before the flow's first captured byte or after its last
+        one.
 
         ``key`` is the pair (sender, receiver) of the data that it acknowledges.  ``stamp`` is the
         ACK's TCP timestamp and ``ident`` its IPv4 identifier.  Each is -1 if the ACK does not have
@@ -375,8 +382,10 @@ class Connections:
         """Decide whether the time from a segment to its ACK is the whole RTT of the flow.
 
         If the capture was taken at the sender, it is.  Otherwise the RTT also contains the round
-        trip from the place of the capture to the sender and back.  This round trip is added as soon
-        as it is known.  If the decision changes, the RTTs measured so far are discarded.
+        trip from the place of the capture to the sender and back.  As soon as this round trip has
+        been measured, its latest value is added to each RTT.  Until then, the time from the segment
+        to its ACK stands for the whole RTT.  If the decision changes, the RTTs measured so far are
+        discarded.
         """
         alone = flow.captured_at_sender or math.isinf(flow.least_up)
         if alone is not flow.alone:

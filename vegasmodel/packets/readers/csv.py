@@ -1,16 +1,19 @@
 """Reads a CSV table of samples of senders, with one row per flow and sampling time.
 
-The columns have the names of the Linux kernel, but another program may have written them. The table
-counts as a kernel's only if it has the column ca_state.
+The columns have the names that the Linux kernel uses, but another program may have written the
+table. The table counts as one of the Linux kernel only if it has the column ca_state, a state that
+only a kernel tells. The values of this column are not read.
 
 The required columns are time (s), flow (its name), cwnd (packets), bytes_acked and snd_mss (bytes).
 Optional columns are:
 
 - cc: the congestion control.
-- rtt_us: the smoothed RTT. It is ignored where vegas_baseRTT_us has no sample yet, because
-  it is then that of the SYN, which is smaller than a data packet.
+- rtt_us: the smoothed RTT in microseconds. A row's rtt_us is ignored if its vegas_baseRTT_us says
+  that Vegas has no RTT sample yet. Such an rtt_us is the RTT of the SYN, which is shorter than that
+  of a data packet, because the SYN is smaller.
 - total_retrans: the number of retransmissions.
-- vegas_baseRTT_us: the base RTT. If the table lacks this column, minrtt_us takes its place.
+- vegas_baseRTT_us: the baseRTT of Vegas in microseconds. If the table lacks this column, minrtt_us
+  takes its place.
 
 The counters bytes_acked and total_retrans count from the start of the connection.
 """

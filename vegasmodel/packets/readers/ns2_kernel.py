@@ -140,8 +140,9 @@ def _new_flow(s, place, fid, src, sport, dst, dport, t):
 def _first_time(s, f, seq):
     """Whether packet ``seq`` of flow number f is received for the first time.
 
-    The function also marks the packet as received.  A packet far below the highest one received is
-    taken as received before, because no record of it is kept.
+    The function also marks the packet as received.  No record is kept of packets more than about
+    16,000 packets (64 ``WORDS``) below the highest one received.  They are taken as received
+    before.
     """
     high = s.flow[f, HIGH]
     word, bit = (seq >> 6) % WORDS, np.uint64(1) << np.uint64(seq & 63)
@@ -213,7 +214,8 @@ def _data(s, flow, f, k, kind, t, at, to, tcp, size, seq, uid):
             s.flow[f, FIRST_UID] = uid
         # A packet is delivered when it arrives at the flow's sink. The sink is the node with the
         # flow's destination address. If no packet of the flow arrives at this node in the trace,
-        # the sink is the last node at which the flow's first packet arrives.
+        # the sink is the last node at which the flow's first packet arrives. Whenever the sink
+        # changes, the deliveries counted at the former sink are forgotten.
         moved = (
             uid == s.flow[f, FIRST_UID]
             and s.flow[f, SINK] != s.flow[f, DST]
@@ -233,9 +235,9 @@ def _data(s, flow, f, k, kind, t, at, to, tcp, size, seq, uid):
 def _ack(s, flow, f, k, t, seq):
     """Add an ACK that has reached the source of flow number f to the sums of time interval k.
 
-    An ACK of new data also gives the number of packets in flight.  This number is not needed if the
-    trace has the flow's window, ``cwnd_``.  If it is known when the packet was sent, the ACK also
-    gives an RTT.
+    ``seq`` is the packet that the ACK acknowledges.  An ACK of new data also gives the number of
+    packets in flight.  This number is not needed if the trace has the flow's window, ``cwnd_``.  If
+    it is known when packet ``seq`` was sent, an ACK of new data also gives an RTT.
     """
     flow[ACKS, f, k] += 1
     if seq <= s.flow[f, ACKED]:
@@ -435,12 +437,15 @@ def _line(s, flow, link, begin, width, buf, i, end):
 
 @jit
 def scan(buf, start, stop, final, s, flow, link, begin, width):
-    """Add the lines ``buf[start:stop]`` of an ns-2 trace to the sums.
+    """Add the lines ``buf[start:stop]`` of an ns-2 trace to the sums ``flow`` and ``link``.
+
+    The sums are arrays of ``Bins``, whose intervals of ``width`` seconds start at ``begin``.  ``s``
+    has the ``Tables``.  ``final`` says that the trace ends at ``stop``.  Then the last line is
+    complete even without a line break.
 
     Returns the position in ``buf`` after the last line counted.  If every complete line is counted,
     ``s.counts[STATUS]`` is ``DONE``.  If not, it is the reason why the next line cannot be counted.
-    ``s.counts[LINES]`` is the number of lines counted so far.  ``final`` says that the trace ends
-    at ``stop``.  Then the last line is complete even without a line break.
+    ``s.counts[LINES]`` is the number of lines counted so far.
     """
     s.counts[STATUS] = DONE
     i = start

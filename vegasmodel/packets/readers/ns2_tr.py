@@ -3,9 +3,10 @@
 One file may hold both. The traced variables are ``cwnd_``, ``rtt_``, ``ack_``, ``nrexmitpack_`` and
 ``ndatapack_``. The events, written by ``trace-all``, show:
 
-- transmissions and retransmissions at the source, and deliveries at the destination,
-- drops, the packets in flight and the queue of every link,
-- RTTs, from a packet's transmission to its ACK.
+- transmissions and retransmissions at a flow's source, and deliveries at its destination,
+- the flow's drops at all links, and its packets in flight,
+- the flow's RTTs, each from a packet's transmission to its ACK,
+- the queue of every link.
 
 A packet that was sent twice gives no RTT. Nor does a packet smaller than the flow's largest one,
 such as a SYN, because it is transmitted faster.
@@ -163,8 +164,9 @@ def _finish(source: Source, kernel: Any, tables: Any, bins: Bins) -> Trace:
 def _names(kernel: Any, rows: NDArray[Any]) -> tuple[list[str], list[int]]:
     """The names of the flows, and for each name the index of the flow's row in ``rows``.
 
-    If every flow has a different id, the ids are the names, in increasing order.  Otherwise a name
-    is ``source>sink``, with both addresses and ports, and the names are in the order of ``rows``.
+    If the trace has an id for every flow and all ids differ, they are the names, in increasing
+    order.  Otherwise a name is ``source>sink``, with both addresses and ports, and the names are in
+    the order of ``rows``.
     """
     ids = rows[:, kernel.FID].tolist()
     if len(set(ids)) == len(ids) and min(ids) >= 0:

@@ -125,8 +125,9 @@ class Flow:
     def payload(self) -> int:
         """Bytes of data in a full packet of this flow.
 
-        This is the size of the largest segment captured.  It is less if that segment is likely to
-        be several packets, which the network card splits or has joined (offloading).
+        This is the size of the largest segment captured.  But if that segment is likely to be
+        several packets, which the network card splits or has joined (offloading), the result is
+        smaller: the limit that the SYNs state, or else what fits into a packet of 1500 bytes.
         """
         if self.limit:
             return max(min(self.largest, self.limit), 1)

@@ -113,7 +113,9 @@ class Snapshots:
     def _joined(self) -> list[tuple[float, dict[str, Sample]]]:
         """The snapshots in order of time: for each its time, s, and the flows' samples by name.
 
-        If flows were sampled at nearly the same time, their samples are in one snapshot.
+        If different flows were sampled at nearly the same time, their samples are in one snapshot.
+        Nearly means: closer than a quarter (``NEAR``) of the usual time between two samples of one
+        flow.
         """
         rows = sorted(self.rows.values(), key=lambda row: row[0])
         own: dict[str, list[float]] = {}

@@ -1,9 +1,12 @@
 """Reads the text output of the Linux tracepoint ``tcp:tcp_probe``.
 
 Such text may come from trace-cmd, ftrace or ``perf script``. The kernel writes an event for every
-packet that a socket receives, before it handles the packet. Delivered bytes are the growth of
-``snd_una``. A socket whose ``snd_una`` never changes sends no data and is left out. An event does
-not contain the packet size; we infer it from the numbers of bytes that ACKs acknowledge.
+packet that a socket receives, before it handles the packet. So the effect of an ACK shows only in
+the socket's next event.
+
+Delivered bytes are the growth of ``snd_una``. A socket whose ``snd_una`` never changes sends no
+data and is left out. An event does not contain the packet size; we infer it from the numbers of
+bytes that ACKs acknowledge.
 """
 
 from __future__ import annotations
