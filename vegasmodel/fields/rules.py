@@ -298,8 +298,9 @@ def listed(value: object, where: str, what: str) -> list[Any]:
 def nearest(word: object, known: Sequence[str]) -> str:
     """A hint for an error message, such as ``; did you mean 'vegas'?``, or an empty text.
 
-    The hint gives the entry of ``known`` that is most similar to ``word``. The text is empty if no
-    entry is similar.
+    The hint gives the entry of ``known`` that is most similar to ``word``; capitals do not count.
+    The text is empty if no entry is similar.
     """
-    match = difflib.get_close_matches(str(word)[:60], known, n=1)
-    return f"; did you mean {match[0]!r}?" if match else ""
+    small = {entry.lower(): entry for entry in known}
+    match = difflib.get_close_matches(str(word)[:60].lower(), list(small), n=1)
+    return f"; did you mean {small[match[0]]!r}?" if match else ""
