@@ -346,3 +346,10 @@ def test_the_page_on_laws_of_your_own_prints_what_it_shows(
     assert run([*command.split(), "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["results"][0]["flows"]
     assert [row["throughput_pps"] for row in rows] == pytest.approx(told)
+
+
+def test_the_readme_writes_no_file_twice() -> None:
+    """``new`` refuses a file that exists, so each of the commands needs a name of its own."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    names = re.findall(r"^\.venv/bin/vegasmodel new (\S+)", text, re.MULTILINE)
+    assert len(set(names)) == len(names) > 1

@@ -313,7 +313,7 @@ def test_a_sweep_of_two_fields_is_a_map_of_the_first_group() -> None:
 def test_a_sweep_with_error_bars_and_one_group() -> None:
     """A bar is two standard errors of the share; flows of one group have no share to map."""
     data = vm.sweep(SWEPT, {"link.buffer": [10, 20]}, "minicycle")
-    data["throughput_se"] = 0.1 * data["throughput"]
+    data["throughput_se"], data["share_se"] = 0.3 * data["throughput"], 0.1 * data["share"]
     (bars, *_) = plots.sweep(data).axes[0].containers
     (segments,) = [c.get_segments() for c in bars.lines[2]]
     share = float(data["share"][0, 0])
@@ -322,6 +322,21 @@ def test_a_sweep_with_error_bars_and_one_group() -> None:
     two = vm.sweep(same, {"link.buffer": [10, 20], "flow.rtt": [0.04, 0.08]}, "equilibrium")
     shown = plots.sweep(two).axes[0].images[0].get_array()
     assert shown.shape == (2, 2)
+
+
+@pytest.mark.parametrize("n", [3, 9, 10, 12, 25, 60])
+def test_ticks_are_at_values_of_the_sweep_with_one_step(n: int) -> None:
+    buffers = 5.0 * np.arange(1, n + 1)
+    data = vm.sweep(SWEPT, {"link.buffer": buffers}, "minicycle")
+    ticks = plots.sweep(data).axes[0].get_xticks()
+    assert set(ticks) <= set(buffers)
+    assert len(set(np.diff(ticks))) == 1
+    assert 3 <= len(ticks) <= 9
+    data = vm.sweep(SWEPT, {"link.buffer": buffers, "flow.rtt": [0.06, 0.08]}, "minicycle")
+    ax = plots.sweep(data).axes[0]
+    assert len(set(np.diff(ax.get_xticks()))) == 1
+    shown = [float(tick.get_text()) for tick in ax.get_xticklabels()]
+    assert shown == [buffers[int(i)] for i in ax.get_xticks()]
 
 
 def test_what_a_picture_of_a_sweep_cannot_show(

@@ -206,3 +206,23 @@ def test_load(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(vm.FieldError, match="UTF-8"):
         vm.load(path)
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [("10 kB", "30 kB"), ("10 ms", "30 ms"), ("0.25 BDP", "0.75 BDP")]
+)
+def test_thresholds_of_red_take_the_units_of_a_buffer(low: str, high: str) -> None:
+    """By hand: 20 packets of 500 B are 10 kB, 10 ms at 2000 packets/s, and 1/4 of 40 ms."""
+    queue = f'{{ discipline = "red", min_threshold = "{low}", max_threshold = "{high}" }}'
+    head = 'packet_size = "500 B"\n[[link]]\ncapacity = "2000 pkt/s"\nbuffer = "100 pkt"\n'
+    text = f'{head}queue = {queue}\n[[flow]]\nlaw = "reno"\nrtt = "RTT"\n'
+    rtt, each = "40 ms", 20.0
+    made = Scenario.from_toml(text.replace("RTT", rtt))
+    red = made.links[0].queue
+    assert (red.min_threshold, red.max_threshold) == (each, 3 * each)
+    assert Scenario.from_toml(made.to_toml()) == made
+    if "BDP" in low:  # computed again
+        wider = made.replace({"flow.rtt": "80 ms"}).links[0].queue
+        assert wider.min_threshold == 2 * each
+    with pytest.raises(vm.FieldError, match=r"^link\[0\]\.queue\.max_threshold: .* more than min"):
+        Scenario.from_toml(text.replace("RTT", rtt).replace(high, "1 ms"))

@@ -212,3 +212,48 @@ def test_a_design_is_a_table_in_a_notebook() -> None:
     assert repr(found) == "<Design of link.buffer for share:<i> = 0.3 by rounds: 24 pkt>"
     none = dataclasses.replace(found, solutions=(), reason="it goes from 0.4 to 0.5")
     assert "no value, it goes from 0.4 to 0.5" in none._repr_html_()
+
+
+WIDE = """
+[[link]]
+capacity = "1080 pkt/s"
+[[flow]]
+law = "vegas"
+name = "vegas-far-away"
+rtt = "60 ms"
+[[flow]]
+law = "reno"
+name = "reno-far-away"
+rtt = "60 ms"
+[[flow]]
+law = "cubic"
+rtt = "60 ms"
+"""
+
+
+@pytest.mark.parametrize("columns", ["40", "60", "80"])
+def test_no_group_is_left_out_for_lack_of_width(
+    columns: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = vm.Scenario.from_toml(WIDE)
+    rates = np.array([270.123, 330.234, 480.345])
+    answer = vm.Prediction("rounds", case, rates, throughput_se=rates / 30.0)
+    monkeypatch.setenv("COLUMNS", columns)
+    console.print_results(case, [answer])
+    out, _ = capsys.readouterr()
+    for shown in ("270.1 ±", "330.2 ±", "480.3 ±", "25.0 %", "30.6 %", "44.4 %"):
+        assert shown in out
+    assert max(map(len, out.splitlines())) <= int(columns)
+
+
+def test_the_errors_of_models_fit_60_columns(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = vm.Scenario.from_toml(WIDE)
+    answer = vm.Prediction("minicycle", case, np.array([270.0, 330.0, 480.0]))
+    measured = vm.Prediction("ns2", case, np.array([300.0, 320.0, 490.0]))
+    monkeypatch.setenv("COLUMNS", "60")
+    vm.Comparison(case, measured, (answer,)).print_table()
+    said = capsys.readouterr().out.split("Errors against")[1]
+    assert any(line.startswith(" minicycle ") for line in said.splitlines())
+    assert max(map(len, said.splitlines())) <= 60

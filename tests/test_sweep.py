@@ -276,7 +276,7 @@ def test_a_random_design_is_the_same_again() -> None:
         ("flow.vegas.count=1:9:0", {}, "from 1 to"),
         ("flow.vegas.law=vegas,rino", {}, "did you mean 'reno'"),
         ("flow.vegas.arrivals=2", {}, '"once"'),
-        ("link.buffer=5..60", {}, "draw, the number of points"),
+        ("link.buffer=5..60", {}, "give draw, the number of random points"),
         ("link.buffer=5:60:5", {"draw": 9}, "LOW..HIGH"),
         ("link.buffer=1:9999999:0.0001", {}, "at most 10000000 values"),
         ("link.buffer=5:60:5", {"model": "minicycel"}, "did you mean 'minicycle'"),
@@ -398,12 +398,15 @@ def test_what_is_in_a_folder_already(place: Path) -> None:
     out = place / "a.zarr"
     kept = vm.sweep(mixed(), OVER[:1], "minicycle", out)
     xr.testing.assert_allclose(kept.load(), vm.sweep(mixed(), OVER[:1], "minicycle"))
-    with pytest.raises(FieldError, match="differs in its model"):
+    with pytest.raises(FieldError, match="the model differs, minicycle there and fluid now"):
         vm.sweep(mixed(), OVER[:1], "fluid", out)
-    with pytest.raises(FieldError, match="differs in its over"):
+    with pytest.raises(FieldError, match=r"what varies differs, link\.buffer="):
         vm.sweep(mixed(), ["link.buffer=1:61:0.5"], "minicycle", out)
-    with pytest.raises(FieldError, match="differs in its fingerprint"):
+    with pytest.raises(FieldError, match="the scenario differs, variant"):
         vm.sweep(mixed("paper"), OVER[:1], "minicycle", out)
+    with pytest.raises(FieldError, match="a name in a folder that exists"):
+        vm.sweep(mixed(), OVER[:1], "minicycle", place / "none" / "a.zarr")
+    assert not (place / "none").exists()
     (place / "b").mkdir()
     with pytest.raises(FieldError, match="a new name"):
         vm.sweep(mixed(), OVER[:1], "minicycle", place / "b")
@@ -556,3 +559,18 @@ def test_points_at_which_no_flow_sends_after_the_warm_up_have_no_answer(model: s
     swept = vm.sweep(scenario, {"flow.reno.stop": [5.0, 30.0]}, model)
     assert swept["status"].values.tolist() == [1, 0]  # no answer, done
     np.testing.assert_array_equal(np.isnan(swept["throughput"].values), [[True] * 2, [True, False]])
+
+
+def test_the_error_of_a_share_counts_that_one_gets_what_the_other_loses() -> None:
+    """Two flows: their shares add up to 1, so their standard errors are one; the jackknife's."""
+    case = mixed().replace({"run.runs": 3, "flow.send_jitter": "1 ms"})
+    data = vm.sweep(case, {"link.buffer": [10, 20]}, "rounds")
+    error = data["share_se"].values
+    np.testing.assert_allclose(error[:, 0], error[:, 1], rtol=1e-9)
+    for k, buffer in enumerate((10, 20)):
+        p = vm.predict(case.replace({"link.buffer": buffer}), "rounds")
+        runs = np.asarray(p.extra["throughput_runs"])
+        left = [np.delete(runs, i, axis=0).sum(axis=0) for i in range(3)]
+        shares = [float(rates[0] / rates.sum()) for rates in left]
+        assert error[k, 0] == pytest.approx(np.sqrt(4 / 3) * np.std(shares, ddof=1), rel=1e-6)
+    assert np.isnan(vm.sweep(mixed(), {"link.buffer": [10]}, "minicycle")["share_se"]).all()

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vegasmodel.fields import units
+from vegasmodel.fields.rules import nearest
 from vegasmodel.fields.units import FieldError, format_rate, format_time, parse
 
 
@@ -199,3 +200,25 @@ def test_a_nanobit_is_refused_without_a_guess(text: str) -> None:
         parse(text, "rate", field="f", packet_size=1000.0)
     assert "did you mean" not in str(said.value)
     assert '"1.5 Mbit/s"' in said.value.allowed
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "meant"),
+    [
+        ("buffer", "1 bdp", "1 BDP"),
+        ("buffer", "20MS", "20 ms"),
+        ("time", "60 MS", "60 ms"),
+        ("rate", "3 MBit/s", "3 Mbit/s"),
+    ],
+)
+def test_wrong_capitals_of_a_unit_get_a_hint(kind: str, text: str, meant: str) -> None:
+    with pytest.raises(FieldError, match=f"did you mean '{meant}'"):
+        parse(text, kind, field="x", packet_size=500.0)
+    with pytest.raises(FieldError) as said:
+        parse("1 parsec", kind, field="x", packet_size=500.0)
+    assert "did you mean" not in str(said.value)
+
+
+def test_wrong_capitals_of_a_word_get_a_hint() -> None:
+    assert nearest("CUBIC", ("vegas", "cubic")) == "; did you mean 'cubic'?"
+    assert nearest("BDP", ("vegas", "cubic")) == ""

@@ -292,7 +292,11 @@ def test_a_part_without_its_required_fields_is_one_line(cls: type[Any]) -> None:
         (lambda: vm.sweep(SCENARIO, {"rtt": [5]}), "over", "did you mean 'flow.rtt'?"),
         (lambda: vm.Link("4,32 Mbit/s"), "capacity", "no comma"),
         (lambda: vm.Flow("vegas", "40 ms", alpha=5), "beta", "its default, so give beta too"),
-        (lambda: vm.sweep(SCENARIO, {"link.buffer": "5..9"}), "draw", "the number of points"),
+        (
+            lambda: vm.sweep(SCENARIO, {"link.buffer": "5..9"}),
+            "over",
+            "the number of random points",
+        ),
         (lambda: vm.design(SCENARIO, "buffer", "jain=1"), "solve", "did you mean 'link.buffer'?"),
         (lambda: vm.design(SCENARIO, "link.buffer", 0.3), "target", "text such as"),  # type: ignore[arg-type]
         (

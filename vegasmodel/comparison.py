@@ -224,6 +224,10 @@ class Comparison:
         ]
         columns = ["model", "throughput NRMSE", "ln ratio error", "baseRTT NRMSE"]
         out = console.console()
+        if console.width(console.table(columns, rows)) > out.width:  # break lines
+            columns = ["model", "throughput\nNRMSE", "ln ratio\nerror", "baseRTT\nNRMSE"]
+            for row in rows:
+                row[2] = row[2].replace(" (", "\n(").replace("/", "\n/")
         out.print()
         name, runs, scatter = self.measured.model, self.runs, self.scatter()
         many = f", mean of {runs} runs" if runs and runs > 1 else ", one run" if runs else ""

@@ -102,6 +102,11 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = ""
     return grid
 
 
+def width(grid: Table) -> int:
+    """The characters that a table needs beside one another, so that no cell is cut or wrapped."""
+    return sum(_width([str(c.header), *(str(cell) for cell in c.cells)]) for c in grid.columns)
+
+
 def headline(scenario: Scenario) -> str:
     """One line that names the scenario, its links (at most three) and its packet size."""
     links = "; ".join(
@@ -118,8 +123,8 @@ def results_table(scenario: Scenario, results: Sequence[Prediction], width: int 
     A group is an entry ``[[flow]]`` of the scenario, which describes one or more flows of one kind.
     The columns are the groups' throughputs, the ratios of each two of them, Jain's index and the
     load.  A group's throughput is the mean over its flows.  The load is the utilization of the
-    first link.  If not all groups and ratios fit ``width`` characters, the last ones are left out.
-    The JSON document has them all.
+    first link.  If not all ratios fit ``width`` characters, the last ones are left out.  The JSON
+    document has them all.
     """
     shown = [result for result in results if result.applicable]
     names = [group.name for group in scenario.flows]
@@ -135,9 +140,6 @@ def results_table(scenario: Scenario, results: Sequence[Prediction], width: int 
         head = f"{_short(g)}\n{'pkt/s each' if g in several else 'pkt/s'}"
         column = [head, *(_rate(result, g) for result in shown)]
         room -= _width(column)
-        if room < 0 and len(columns) > 1:
-            names = names[: len(columns) - 1]
-            break
         columns.append(column)
     for a, b in ((a, b) for i, a in enumerate(names) for b in names[i + 1 :]):
         column = [_pair(a, b), *(number(result.ratios.get(f"{a}/{b}")) for result in shown)]
@@ -162,19 +164,16 @@ def _rate(result: Prediction, group: str) -> str:
     return with_error(value, result.groups_se.get(group))
 
 
-def shares_table(
-    scenario: Scenario, results: Sequence[Prediction], width: int = 80
-) -> Table | None:
+def shares_table(scenario: Scenario, results: Sequence[Prediction]) -> Table | None:
     """A table with a row for each model that gives bit rates: bit rates and shares of the groups.
 
     A group is an entry ``[[flow]]`` of the scenario.  The bit rate is that of all flows of a group
     together, in Mbit/s.  The group's share is the part that this bit rate has in the sum over all
-    groups.  If not all groups fit ``width`` characters, the last ones are left out.  Returns
-    ``None`` if the scenario has only one flow, or if no model gives bit rates.
+    groups.  Returns ``None`` if the scenario has only one flow, or if no model gives bit rates.
     """
     if len(scenario.members) < 2:
         return None
-    groups = [group.name for group in scenario.flows][: max((width - 17) // 18, 1)]
+    groups = [group.name for group in scenario.flows]
     heads = [head for g in groups for head in (f"{_short(g)}\nMbit/s", f"{_short(g)}\nshare")]
     rows = [
         [result.model, *(cell for g in groups for cell in _together(result, g))]
@@ -294,6 +293,7 @@ def print_results(
     answer.  The notes name the assumptions that the scenario does not meet, and the models without
     an answer.
 
+    There is a column for each group, or a row if there are many groups or the columns do not fit.
     If no model has an answer, there are no tables. A sentence says so, and ``hint`` follows it.
     """
     out = console()
@@ -303,20 +303,17 @@ def print_results(
     left_out = False
     if not any(result.applicable for result in results):
         out.print(Text(f"No model asked has an answer here. {hint}".strip()))
-    elif n > MAX_GROUP_COLUMNS:
-        left_out = True
-        for i, grid in enumerate(by_groups(scenario, results, out.width)):
+    else:
+        grids = [results_table(scenario, results, out.width)]
+        shares = shares_table(scenario, results)
+        grids += [] if shares is None else [shares]
+        left_out = len(grids[0].columns) < 3 + n + n * (n - 1) // 2
+        if n > MAX_GROUP_COLUMNS or (n > 1 and any(width(grid) > out.width for grid in grids)):
+            left_out, grids = True, by_groups(scenario, results, out.width)
+        for i, grid in enumerate(grids):
             if i:
                 out.print()
             out.print(grid)
-    else:
-        grid = results_table(scenario, results, out.width)
-        left_out = len(grid.columns) < 3 + n + n * (n - 1) // 2
-        out.print(grid)
-        shares = shares_table(scenario, results, out.width)
-        if shares is not None:
-            out.print()
-            out.print(shares)
     if left_out:
         out.print(Text(f"(the JSON output lists all {n} groups and their ratios)"))
     if per_flow:

@@ -136,6 +136,49 @@ class Quantity:
         return value if self.kind == "fraction" else write(value, self.kind)
 
 
+class BufferRule(Quantity):
+    """The rule for packets in a buffer: packets, bytes, a time, or bandwidth-delay products (BDP).
+
+    Bytes become packets only when the packet size is known, and a time or a number of BDP only when
+    the capacity and the RTTs are known.
+    """
+
+    def read(self, value: object, where: str, packet_size: float | None) -> float:
+        """Read a buffer from a scenario file.
+
+        A time such as ``"100 ms"`` or a number of bandwidth-delay products such as ``"1 BDP"``
+        stays text (``Unresolved``) until the capacity and the RTTs are known.  So does text in
+        bytes if ``packet_size`` is None.
+        """
+        for kind in ("time", "bdp"):
+            try:
+                parse(value, kind, field=where)
+            except FieldError:
+                continue
+            return cast("float", Unresolved(value))
+        return super().read(value, where, packet_size)
+
+    def packets(
+        self, text: str, where: str, packet_size: float, capacity: float, rtt: float
+    ) -> float:
+        """Convert a buffer's text, such as ``"100 ms"``, ``"1 BDP"`` or ``"20 kB"``, to packets.
+
+        ``packet_size`` is in bytes, and ``capacity`` is that of the buffer's link in pkt/s.
+        ``rtt`` is the mean RTT in s of the flows that cross the link, or NaN if it is unknown.
+        Raises ``FieldError`` for any other text, and for a number of BDP if ``rtt`` is unknown.
+        """
+        for kind, one in (("time", capacity), ("bdp", capacity * rtt)):
+            try:
+                number = parse(text, kind, field=where)
+            except FieldError:
+                continue
+            if math.isnan(one):
+                raise FieldError(where, text, "no BDP: there is no RTT here")
+            self.check(number * one, where)
+            return number * one
+        return super().read(text, where, packet_size)
+
+
 class AsItIs(abc.ABC):
     """The base class of rules without conversion: a file holds the same value as Python."""
 
@@ -255,8 +298,9 @@ def listed(value: object, where: str, what: str) -> list[Any]:
 def nearest(word: object, known: Sequence[str]) -> str:
     """A hint for an error message, such as ``; did you mean 'vegas'?``, or an empty text.
 
-    The hint gives the entry of ``known`` that is most similar to ``word``. The text is empty if no
-    entry is similar.
+    The hint gives the entry of ``known`` that is most similar to ``word``; capitals do not count.
+    The text is empty if no entry is similar.
     """
-    match = difflib.get_close_matches(str(word)[:60], known, n=1)
-    return f"; did you mean {match[0]!r}?" if match else ""
+    small = {entry.lower(): entry for entry in known}
+    match = difflib.get_close_matches(str(word)[:60].lower(), list(small), n=1)
+    return f"; did you mean {small[match[0]]!r}?" if match else ""

@@ -49,6 +49,8 @@ def read(path: str | Path) -> dict[str, Any]:
         text = path.read_text(encoding="utf-8-sig")  # some editors write a mark first
     except UnicodeDecodeError:
         raise FieldError(where, name, "a text file in UTF-8") from None
+    except FileNotFoundError:
+        raise FieldError(where, name, "there is no such file", wrong="cannot be read") from None
     except (OSError, ValueError) as error:
         if isinstance(error, FieldError):
             raise

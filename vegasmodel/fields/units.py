@@ -101,6 +101,9 @@ KINDS = {
     "fraction": Kind("", 'a fraction such as 0.1 or "10 %"'),
 }
 
+UNITS = (  # as most people write them, for hints
+    "s", "ms", "us", "pkt", "B", "kB", "MB", "BDP", "pkt/s", "bit/s", "kbit/s", "Mbit/s", "Gbit/s",
+)  # fmt: skip
 _DEFINITIONS = (
     "tera- = 1e12 = T-",
     "kilo- = 1e3 = k- = K-",
@@ -194,12 +197,37 @@ def parse(
     Raises ``FieldError``, which names ``field``, if the text is not allowed.
     """
     allowed = _allowed(kind, low, high, low_open=low_open, infinite=infinite)
-    value = _to_float(text, kind, field, allowed, packet_size)
+    try:
+        value = _to_float(text, kind, field, allowed, packet_size)
+    except FieldError as error:
+        meant = _meant(text, kind)
+        raise FieldError(field, text, f"{error.allowed}{meant}", wrong=error.wrong) from None
     if math.isnan(value) or (math.isinf(value) and not (infinite and value > 0)):
         raise FieldError(field, text, allowed)
     if not low <= value <= high or (low_open and value == low):
         raise FieldError(field, text, allowed)
     return value
+
+
+def _meant(text: object, kind: str) -> str:
+    """A hint such as ``; did you mean '1 BDP'?`` if only the capitals of the unit are wrong.
+
+    The hint is empty if they are not.
+    """
+    parts = (
+        re.fullmatch(r"\s*([-+.\deE]+)\s*([A-Za-z/]+)\s*", text) if isinstance(text, str) else None
+    )
+    unit = parts and next((u for u in UNITS if u.lower() == parts[2].lower()), None)
+    if parts is None or unit is None:
+        return ""
+    said = f"{parts[1]} {unit}"
+    for each in (kind, "time", "bdp") if kind == "buffer" else (kind,):
+        try:
+            _to_float(said, each, "", "", 1.0)
+        except FieldError:
+            continue
+        return f"; did you mean {said!r}?"
+    return ""
 
 
 def needs_packet_size(text: object, kind: str) -> bool:

@@ -17,7 +17,7 @@ from vegasmodel.plots.style import figure, plain
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["heat", "on_axis"]
+__all__ = ["every_nth", "heat", "on_axis"]
 
 TICKS = 9  # of an axis, at most
 WIDEST = 100.0  # the greatest ratio that has a colour of its own
@@ -99,9 +99,14 @@ def on_axis(data: xr.DataArray, field: str) -> tuple[NDArray[Any], str]:
     return at, field if unit == "1" else f"{field} ({unit})"
 
 
+def every_nth(n: int) -> NDArray[np.intp]:
+    """The indices of at most ``TICKS`` of ``n`` values, all with the same step, from 0."""
+    return np.arange(0, n, max(-(-n // TICKS), 1))
+
+
 def _ticks(axis: Axis, dim: str, panel: xr.DataArray) -> None:
     """Put ticks at up to nine evenly spaced cells, labelled with the coordinate's values."""
     at, _ = on_axis(panel, dim)
-    some = np.unique(np.linspace(0, at.size - 1, min(at.size, TICKS)).round().astype(int))
+    some = every_nth(at.size)
     words = at.dtype.kind == "U"
     axis.set_ticks(some, [plain(str(at[i])) if words else f"{at[i]:.4g}" for i in some])

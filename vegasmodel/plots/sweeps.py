@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from vegasmodel.fields.units import FieldError, parse
-from vegasmodel.plots.maps import heat, on_axis
+from vegasmodel.plots.maps import every_nth, heat, on_axis
 from vegasmodel.plots.style import COLORS, DASHES, MARKERS, figure, legend, plain, tidy
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def sweep(data: xr.Dataset) -> Figure:
     ``data`` is the result of ``vegasmodel.sweep``, or of ``xarray.open_zarr`` on its folder.
 
     - If one field varies, there is a curve for each of the first 8 flows.  Error bars show two
-      standard errors if these are known.
+      standard errors of the share if these are known.
     - If two fields vary, a map shows the share of the first group.
 
     If there is only one flow, its share is always 1.  The plot then shows the utilization of the
@@ -76,13 +76,16 @@ def _lines(data: xr.Dataset, field: str, title: str, *, load: bool) -> Figure:
     if load:
         _line(ax, 0, at, data["utilization"].isel(link=0).values, None, "load", words=words)
     else:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            errors = 2.0 * (data["throughput_se"] / data["throughput"] * data["share"]).values
+        known = "share_se" in data  # a sweep stored by an older version has none
+        errors = 2.0 * (data["share_se"] if known else np.nan * data["share"]).values
         for i, name in enumerate(data["flow"].values[:MOST]):
             share = data["share"].values[:, i]
             _line(ax, i, at, share, errors[:, i], str(name), words=words)
     if words:
         ax.set_xticks(at, [plain(str(word)) for word in x])
+    elif x.size > 2 and np.allclose(np.diff(x), x[1] - x[0]):
+        some = every_nth(x.size)
+        ax.set_xticks(x[some], [f"{value:.4g}" for value in x[some]])
     elif np.array_equal(x, np.round(x)):
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     more = f", {MOST} of {data.sizes['flow']} flows" if data.sizes["flow"] > MOST else ""

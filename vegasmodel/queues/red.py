@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from vegasmodel.fields.checked import declare as field
-from vegasmodel.fields.rules import Boolean, Choice, OrText, Quantity, known
+from vegasmodel.fields.rules import Boolean, BufferRule, Choice, OrText, Quantity, known
 from vegasmodel.fields.units import FieldError
 from vegasmodel.queues.discipline import Discipline
 
@@ -20,13 +20,14 @@ class Red(Discipline):
 
     The longer the mean queue is, the more likely an arriving packet is dropped, or with ``ecn``
     marked. The probability rises from 0 at ``min_threshold`` to ``max_probability`` at
-    ``max_threshold``, both in packets. Beyond that it is 1; with ``gentle`` it rises to 1 at twice
+    ``max_threshold``, both in packets. Text may have any unit of a buffer, such as ``"5 ms"``.
+    Beyond ``max_threshold`` the probability is 1; with ``gentle`` it rises to 1 at twice
     ``max_threshold``. ``weight`` is the weight of the newest queue length in the mean. ns-2 drops
     instead of marking if the probability is above ``Stack.marks_up_to``.
     """
 
-    min_threshold: OrText[float] = field(Quantity("packets"))
-    max_threshold: OrText[float] = field(Quantity("packets", low_open=True))
+    min_threshold: OrText[float] = field(BufferRule("buffer"))
+    max_threshold: OrText[float] = field(BufferRule("buffer", low_open=True))
     max_probability: OrText[float] = field(Quantity("fraction", high=1.0, low_open=True), 0.1)
     weight: OrText[float] = field(Quantity("fraction", high=1.0, low_open=True), 0.002)
     ecn: bool = field(Boolean(), False)

@@ -3,6 +3,7 @@
 ``load`` reads a scenario from a file. ``expect`` raises an error if a value is not a ``Scenario``.
 """
 
+from vegasmodel.fields.rules import BufferRule
 from vegasmodel.queues import DropTail, RateDelay, Red
 from vegasmodel.scenario.parts import (
     LAWS,
@@ -19,7 +20,6 @@ from vegasmodel.scenario.parts import (
     Uniform,
 )
 from vegasmodel.scenario.scenario import Scenario, expect, load
-from vegasmodel.scenario.special_rules import BufferRule
 
 __all__ = [
     "LAWS",

@@ -17,10 +17,19 @@ from vegasmodel import laws
 from vegasmodel.fields import rules
 from vegasmodel.fields.checked import Checked, OneOf, Shown, Table, Tables
 from vegasmodel.fields.checked import declare as field
-from vegasmodel.fields.rules import Boolean, Choice, Integer, OrText, Quantity, Text, Texts
+from vegasmodel.fields.rules import (
+    Boolean,
+    BufferRule,
+    Choice,
+    Integer,
+    OrText,
+    Quantity,
+    Text,
+    Texts,
+)
 from vegasmodel.fields.units import FieldError, write
 from vegasmodel.queues import DropTail, Queue, QueueRule
-from vegasmodel.scenario.special_rules import BufferRule, LawRule, PacketNumbers
+from vegasmodel.scenario.special_rules import LawRule, PacketNumbers
 from vegasmodel.stacks import STACKS, Variant
 
 __all__ = [

@@ -368,24 +368,41 @@ def _buffers(scenario: Scenario) -> None:
 
     A buffer given as a time holds the packets that the link transmits in this time. A
     bandwidth-delay product is the link's capacity times the mean RTT of the flows that cross it.
-    Raises ``FieldError`` for such a buffer if no flow crosses the link.
+    RED's thresholds are converted in the same way.  Raises ``FieldError`` if there is such a value
+    and no flow crosses the link.
     """
     links = list(scenario.links)
     for i, link in enumerate(links):
-        if not rules.known(link.buffer):
-            where, text = f"link[{i}].buffer", str(link.buffer)
-            rtts = [
-                member.rtt
-                for member in scenario.members
-                if link.name in (crossed.name for crossed in scenario.path(member.flow))
-            ]
-            if not rtts:
-                raise FieldError(where, text, "a number of packets: no flow crosses this link")
-            rule = checked.of(type(link), "buffer")
-            mean = math.fsum(rtts) / len(rtts)
-            packets = rule.packets(text, where, scenario.packet_size, link.capacity, mean)
-            links[i] = dataclasses.replace(link, buffer=packets)
+        queue = checked.evolve(
+            link.queue, _in_packets(scenario, link, link.queue, f"link[{i}].queue"), f"link[{i}]"
+        )
+        own = _in_packets(scenario, link, link, f"link[{i}]")
+        if own or queue != link.queue:
+            links[i] = dataclasses.replace(link, **own, queue=queue)
     object.__setattr__(scenario, "links", tuple(links))
+
+
+def _in_packets(scenario: Scenario, link: Link, part: Any, where: str) -> dict[str, Any]:
+    """The fields of ``part`` whose text is a time or a number of BDP, in packets.
+
+    ``part`` is the link or its queue discipline, and ``where`` its place for error messages.
+    """
+    found: dict[str, Any] = {}
+    for key, rule in ((f.name, f.metadata.get("rule")) for f in dataclasses.fields(part)):
+        value = getattr(part, key)
+        if not isinstance(rule, rules.BufferRule) or rules.known(value):
+            continue
+        rtts = [
+            member.rtt
+            for member in scenario.members
+            if link.name in (crossed.name for crossed in scenario.path(member.flow))
+        ]
+        place, text = f"{where}.{key}", str(value)
+        if not rtts:
+            raise FieldError(place, text, "a number of packets: no flow crosses this link")
+        mean = math.fsum(rtts) / len(rtts)
+        found[key] = rule.packets(text, place, scenario.packet_size, link.capacity, mean)
+    return found
 
 
 def _times(scenario: Scenario) -> None:

@@ -152,15 +152,13 @@ def make(
     names = [axis.field.name for axis in axes]
     for name in names:
         if names.count(name) > 1:
-            raise FieldError("over", name, "each field once")
+            raise FieldError("over", name, "each field once", wrong="is given twice")
     for axis in axes:
         if axis.drawn != bool(draw):
-            wanted = (
-                f"{axis.field.name} as a range LOW..HIGH, because draw is given"
-                if draw
-                else f"draw, the number of points; {axis.field.name} has a range LOW..HIGH"
-            )
-            raise FieldError("draw", draw, wanted)
+            asked = "a range LOW..HIGH, because draw asks for random points"
+            missing = "values, such as a,b,c; or give draw, the number of random points"
+            wrong = "has a range LOW..HIGH" if axis.drawn else "has values"
+            raise FieldError("over", axis.field.name, asked if draw else missing, wrong=wrong)
     grid = Grid(scenario, axes, draw, seed)
     if grid.size > MAX_POINTS:
         raise FieldError("over", f"{grid.size} points", f"at most {MAX_POINTS} points")

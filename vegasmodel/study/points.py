@@ -53,12 +53,18 @@ PER_FLOW = (
     "throughput_bps",
     "throughput_se",
     "share",
+    "share_se",
     "rtt_mean",
     "base_rtt",
     "loss_rate",
 )
 PER_LINK = ("queue_mean", "queueing_delay", "utilization")
-DERIVED = ("throughput_bps", "share", "queueing_delay")  # computed from the others and the scenario
+DERIVED = (
+    "throughput_bps",
+    "share",
+    "share_se",
+    "queueing_delay",
+)  # computed from the others and the scenario
 
 
 @dataclass(frozen=True)
@@ -121,7 +127,8 @@ class Figures:
     throughput: Floats
     throughput_bps: Floats  # the same in bits per second
     throughput_se: Floats  # its standard error over runs
-    share: Floats  # the group's share of all bytes delivered
+    share: Floats  # the flow's share of all bytes delivered
+    share_se: Floats  # its standard error over runs
     rtt_mean: Floats
     base_rtt: Floats
     loss_rate: Floats
@@ -271,6 +278,7 @@ def collected(points: Points, found: Sequence[Prediction | tuple[int, str]]) -> 
         table["group_mean"][i] = [answer.groups[group.name] for group in answer.scenario.flows]
         table["group_share"][i] = np.bincount(groups, share)
         table["share"][i] = table["group_share"][i] if points.by_group else share
+        table["share_se"][i] = _share_error(answer, groups if points.by_group else None)
         for name in ("queue_mean", "utilization"):
             value = getattr(answer, name)
             if value is not None:
@@ -280,6 +288,32 @@ def collected(points: Points, found: Sequence[Prediction | tuple[int, str]]) -> 
         table["jain"][i] = math.nan if answer.jain is None else answer.jain
         table["uncertainty"][i] = _uncertainty(answer)
     return Figures(**table, reasons=tuple(reasons))
+
+
+def _share_error(found: Prediction, groups: NDArray[Any] | None) -> Floats | float:
+    """The standard error of each flow's share of all bytes delivered, by the jackknife, [flow].
+
+    The shares are computed without each of the ``n`` runs in turn.  With ``T_k`` for a share
+    without run ``k``, its standard error is (Efron, 1982, equation 3.5)
+
+        se^2 = (n - 1)/n * sum_k (T_k - mean(T))^2
+
+    This counts that one flow gets what the others lose, which the errors of the throughputs do not
+    show.  ``groups`` [flow] are the groups of the flows; if they are given, the result is that of
+    the groups' shares, [group].  It is NaN without the throughputs of at least two runs.
+    """
+    rates = np.asarray(found.extra.get("throughput_runs", ()))
+    n, mean = len(rates), np.asarray(found.throughput)
+    if n < 2:
+        return math.nan
+    bits = np.asarray(found.delivered_bps)  # a flow may be active for a part of the time
+    with np.errstate(invalid="ignore", divide="ignore"):
+        weight = np.where(mean > 0, bits / mean, 0.0)
+    part = _parts((rates.sum(axis=0) - rates) / (n - 1) * weight)
+    if groups is not None:
+        part = np.array([np.bincount(groups, each) for each in part])
+    error: Floats = np.sqrt((n - 1) / n * ((part - part.mean(axis=0)) ** 2).sum(axis=0))
+    return error
 
 
 def _uncertainty(found: Prediction) -> float:

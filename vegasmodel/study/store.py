@@ -35,6 +35,14 @@ NOT_YET = -1  # the status of a point that is not computed
 NUMBER = (np.nan, np.float64)  # value and type of a variable before a point is computed
 BLANK: dict[str, tuple[Any, Any]] = {"status": (NOT_YET, np.int8), "reason": ("", object)}
 LATER = ("status",)  # written after the rest of a block
+DIFFERENCES = {  # attributes, and what they are of
+    "scenario_toml": "the scenario",
+    "model": "the model",
+    "over": "what varies",
+    "draw": "the number of random points (draw)",
+    "seed": "the seed",
+    "version": "the version of vegasmodel",
+}
 HALF = "*.partial"  # temporary files of Zarr
 
 
@@ -133,7 +141,7 @@ def _make(path: Path, layout: Layout, chunks: tuple[int, ...]) -> None:
     """
     if path.exists():
         if not (path / "zarr.json").is_file():
-            raise FieldError("out", str(path), "a new name, or a sweep to go on with")
+            raise FieldError("out", str(path), "a new name, or the folder of a sweep to go on with")
         return
     files = _empty(layout, chunks)
     part = path.with_name(f"{PART}{path.name}")
@@ -183,11 +191,41 @@ def _empty(layout: Layout, chunks: tuple[int, ...]) -> dict[str, bytes]:
 
 
 def _compare(path: Path, there: Mapping[str, Any], layout: Layout) -> None:
-    for key, value in _plain(layout.attributes).items():
-        if there.get(key) != value:
-            what = there.get(key, "nothing of the kind")
-            allowed = f"a new name; the sweep there differs in its {key}: {str(what)[:60]}"
-            raise FieldError("out", str(path), allowed)
+    """Raise ``FieldError`` unless the sweep at ``path`` has the attributes of this one.
+
+    The message says in what the two differ.
+    """
+    ours = _plain(layout.attributes)
+    if all(there.get(key) == value for key, value in ours.items()):
+        return
+    said = "give a new name"
+    for key, what in DIFFERENCES.items():
+        if there.get(key) != ours[key]:
+            old, new = _differing(there.get(key), ours[key])
+            said = f"give a new name: {what} differs, {old[:60]} there and {new[:60]} now"
+            break
+    raise FieldError("out", str(path), said, wrong="holds another sweep")
+
+
+def _differing(there: Any, ours: Any) -> tuple[str, str]:
+    """Texts of the first parts in which an attribute of two sweeps differs.
+
+    The part of a text is a line; that of a table is an entry.
+    """
+    if isinstance(there, str) and isinstance(ours, str):
+        parts = [text.splitlines() for text in (there, ours)]
+    elif isinstance(there, Mapping) and isinstance(ours, Mapping):
+        parts = [
+            [f"{k}={','.join(map(str, v))}" for k, v in each.items()] for each in (there, ours)
+        ]
+    else:
+        parts = [[str(there)], [str(ours)]]
+    old, new = ([part for part in each if part] for each in parts)
+    found = next(((a, b) for a, b in zip(old, new, strict=False) if a != b), None)
+    if found is None:  # one is longer
+        n = min(len(old), len(new))
+        return (old[n:] or ["nothing"])[0], (new[n:] or ["nothing"])[0]
+    return found
 
 
 def _plain(attributes: Mapping[str, Any]) -> dict[str, Any]:

@@ -47,6 +47,7 @@ FIGURES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
         {"units": "Mbit/s", "long_name": "throughput, headers included"},
     ),
     "share": (("flow",), {"units": "1", "long_name": "part of all bytes delivered"}),
+    "share_se": (("flow",), {"units": "1", "long_name": "its standard error over runs"}),
     "rtt_mean": (("flow",), {**_TIME, "long_name": "mean round-trip time"}),
     "base_rtt": (("flow",), {**_TIME, "long_name": "least round-trip time that Vegas has seen"}),
     "loss_rate": (("flow",), {"units": "1", "long_name": "packets lost over packets sent"}),
@@ -89,8 +90,9 @@ def sweep(
     - ``draw``: the number of random points that replace the grid.  Each field then has a range
       ``LOW..HIGH`` instead of its values.  The points are drawn uniformly, with the random seed
       ``seed``.  They lie along one dimension, ``point``.
-    - ``out``: the Zarr folder to write (needs the extra ``sweep``).  It is written block by block,
-      so memory stays bounded.  If the process is killed, the same call continues the sweep.
+    - ``out``: the Zarr folder to write (needs the extra ``sweep``), in a folder that exists.  It is
+      written block by block, so memory stays bounded.  If the process is killed, the same call
+      continues the sweep.
     - ``processes``: the number of processes, for closed forms that compute one point at a time.
       All other models use threads instead.  A script that asks for more than one process must call
       ``sweep`` under ``if __name__ == "__main__"``.
@@ -120,6 +122,8 @@ def sweep(
         extras.need("sweep", "a sweep's Zarr folder")
         if not isinstance(out, (str, Path)) or not str(out):
             raise FieldError("out", out, "the name of a Zarr folder")
+        if not Path(out).parent.is_dir():
+            raise FieldError("out", str(out), "a name in a folder that exists")
     Integer(1, 10_000).check(processes, "processes")
     points.ready(model)
     layout = _layout(space, model)
@@ -211,7 +215,7 @@ def _kind(space: Grid, model: str) -> str:
 def _chunks(space: Grid, model: str) -> tuple[int, ...]:
     first = space.points(tuple(slice(0, 1) for _ in space.shape))
     groups, links = len(space.scenario.flows), len(space.scenario.links)
-    each = 8 * (8 * len(first.flows) + groups * groups + 2 * groups + 3 * links + 1)
+    each = 8 * (9 * len(first.flows) + groups * groups + 2 * groups + 3 * links + 1)
     return space.chunks(max(1, min(BLOCK[_kind(space, model)], MEMORY // each)))
 
 
