@@ -257,3 +257,9 @@ def test_the_errors_of_models_fit_60_columns(
     said = capsys.readouterr().out.split("Errors against")[1]
     assert any(line.startswith(" minicycle ") for line in said.splitlines())
     assert max(map(len, said.splitlines())) <= 60
+
+
+def test_the_queueing_delay_is_under_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    """7 packets wait at 1000 packets/s: 4 Mbit/s, 500 B."""
+    console.print_results(S, [P, dataclasses.replace(P, model="fluid", queue_mean=None)])
+    assert "Mean queueing delay at bottleneck: rounds 7 ms.\n" in capsys.readouterr().out

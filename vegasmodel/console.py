@@ -325,7 +325,22 @@ def print_results(
         paragraphs([IN_PART])
     if any(_scattered(r, each=per_flow) for r in results if r.applicable):
         paragraphs([PLUS_MINUS])
-    paragraphs(notes(results))
+    paragraphs([*_delays(scenario, results), *notes(results)])
+
+
+def _delays(scenario: Scenario, results: Sequence[Prediction]) -> list[str]:
+    """A sentence with the mean queueing delays at the first link: the mean queue over its capacity.
+
+    The list is empty if no result has a mean queue.
+    """
+    link = scenario.links[0]
+    queues = [
+        (result.model, float(result.queue_mean[0]))
+        for result in results
+        if result.applicable and result.queue_mean is not None
+    ]
+    said = [f"{name} {format_time(q / link.capacity)}" for name, q in queues if math.isfinite(q)]
+    return [f"Mean queueing delay at {link.name}: {', '.join(said)}."] if said else []
 
 
 def _scattered(result: Prediction, *, each: bool) -> bool:
