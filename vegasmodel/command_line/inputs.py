@@ -38,7 +38,8 @@ uncertain = click.option(
     "flow.reno.rtt=2ms.",
 )
 timeout = click.option(
-    "--timeout", help="Stop a simulator's run after this time. Default: 20 times the usual."
+    "--timeout",
+    help="Stop a simulator's run after this time. Default: 120 s, and more if it has many packets.",
 )
 runs = click.option(
     "--runs",
