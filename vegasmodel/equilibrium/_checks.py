@@ -54,9 +54,10 @@ def numbers(
 
 
 def sender(flow: Any, *, cut: bool) -> None:
-    """Raise ``FieldError`` for a field out of range that every model with losses has of a sender.
+    """Raise ``FieldError`` if a field of the sender ``flow`` is out of range.
 
-    With ``cut``, the factor ``decrease`` must be below 1, so that a loss reduces the window.
+    The fields checked are those that all models with losses read. With ``cut``, the factor
+    ``decrease`` must be below 1, so that a loss reduces the window.
     """
     positive("rtt", flow.rtt)
     numbers("alpha", flow.alpha)

@@ -68,6 +68,11 @@ class Cycle:
 
     The arguments of ``solve`` may be arrays, which are broadcast as in NumPy. Each field has one
     entry for each combination of arguments.
+
+    Numbers in brackets, such as (11), are equations of De Vendictis and Baiocchi. ``residual`` is
+    the larger of two relative errors. The first is the difference between the sums of the Vegas
+    windows at the two losses, which should be equal. The second is the difference between the sum
+    of the phases' lengths and N - 1.
     """
 
     vegas: Floats  # throughput of one Vegas flow, pkt/s
@@ -90,7 +95,7 @@ class Cycle:
     utilization: Floats
     regime: npt.NDArray[np.str_]  # how Vegas meets the loss, see `solve`
     queue_empties: npt.NDArray[np.bool_]  # False: the small bandwidth-delay regime
-    residual: Floats  # relative misfit of V at the two losses, or of the phases' lengths with N
+    residual: Floats  # the larger of the two relative errors above
     status: npt.NDArray[np.int_]  # DONE, or UNDEFINED: infinite buffer, or not solved
 
 
@@ -413,7 +418,7 @@ def threshold(
 def forgotten_after(
     decrease: float, n_vegas: int = 1, n_reno: int = 1, part: float = 0.01
 ) -> float:
-    """Cycles until a change of the first window has shrunk to the fraction ``part``.
+    """Number of cycles until a change of the first window has shrunk to its fraction ``part``.
 
     Assume that all sources grow and lose in each cycle. Let V be the sum of the Vegas windows at a
     loss, and V' the sum at the next loss. With n_V Vegas and n_R Reno sources,

@@ -78,7 +78,8 @@ class Edge:
 class Path:
     """What determines a cycle: the link, the sources, and the two limits of Vegas's backlog.
 
-    All fields are arrays of one shape. Windows, queues and the buffer are in packets.
+    All fields are arrays of one shape. Windows, queues and the buffer are in packets. V is the sum
+    of the Vegas windows.
     """
 
     M: Floats  # bandwidth-delay product mu T
@@ -88,7 +89,7 @@ class Path:
     cut: Floats  # lambda: Vegas's window after the loss over that before it
     n_vegas: Floats
     n_reno: Floats
-    floor: Floats  # the least V to which Vegas gives way
+    floor: Floats  # the least V: Vegas never shrinks its windows further
     grows: npt.NDArray[np.bool_]  # Vegas still grows when the buffer overflows: appendix A
 
 
