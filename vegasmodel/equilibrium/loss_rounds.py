@@ -68,7 +68,7 @@ class Recovery:
     idle_rounds: float = 0.0  # round trips without growth after a recovery
     slow_rounds: int = 1  # round trips for which slow start keeps a window
     backs_off: bool = False  # a fast retransmit doubles the coarse timer, too
-    ack_lag: float = 0.5  # ACKs beyond w that a growth by one packet takes
+    ack_lag: float = 0.5  # the window grows from w to w + 1 packets after w + ack_lag ACKs
 
 
 LAWS = {

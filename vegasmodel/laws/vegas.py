@@ -47,8 +47,8 @@ def acks_to_change(f: Window) -> float:
 def upon_acks(f: Window, acks: float) -> None:
     """Change the window by ``f.growth`` packets per ACK when ``acks`` ACKs arrive.
 
-    The window does not change while ``keeps_up`` is false, or in the rest of a round trip in which
-    slow start has ended. It never shrinks below two packets.
+    The window does not change if the packets in flight do not nearly fill it (``keeps_up``), or in
+    the rest of a round trip in which slow start has ended. It never shrinks below two packets.
     """
     if f.growth == 1.0 and f.ssthresh < 1e9:
         f.growth = 0.0  # slow start has ended within this round trip
