@@ -1,5 +1,7 @@
 """Checks the arguments of the functions of this package; a wrong value raises an error.
 
+In each function here, ``name`` is the name of the argument for the message of the error.
+
 Two functions, ``secular.solve`` and ``arrivals.arrive``, solve many cases at once. If a number of
 one case is out of range, they raise no error; the result of this case is NaN, with a status. But if
 ``arrivals.arrive`` is called with the argument ``beta``, thresholds out of range raise an error.

@@ -126,8 +126,9 @@ class Source:
 def goodput(source: Source, law: Recovery) -> float:
     """Goodput of one TCP source on a lossy path, packets per second, each packet counted once.
 
-    It is infinite if nothing limits the source: there are no losses, and its window and the
-    capacity are unlimited. It is 0 if every packet is lost.
+    ``law`` says how the source recovers from losses. The goodput is infinite if nothing limits the
+    source: there are no losses, and its window and the capacity are unlimited. It is 0 if every
+    packet is lost.
     """
     if source.loss >= 1.0:
         return 0.0

@@ -405,10 +405,10 @@ def threshold(
 
         (mu T + B + 1)/(3 - 2 lambda) = alpha (mu T + B)/B.
 
-    mu T is the bandwidth-delay product, and lambda the factor of Vegas's window at a loss. The left
-    side is Vegas's window at the overflow if it grows until then (appendix A of De Vendictis and
-    Baiocchi). The right side is its window at the backlog alpha with a full buffer. The paper's
-    approximation of B_th is alpha (3 - 2 lambda).
+    mu T is the bandwidth-delay product, ``capacity`` times ``rtt``. lambda is ``decrease``, the
+    factor of Vegas's window at a loss. The left side is Vegas's window at the overflow if it grows
+    until then (appendix A of De Vendictis and Baiocchi). The right side is its window at the
+    backlog alpha with a full buffer. The paper's approximation of B_th is alpha (3 - 2 lambda).
     """
     C, T, _, A, _, cut, *_ = _inputs(capacity, rtt, 0.0, alpha, None, decrease)
     k = A * (3 - 2 * cut)
@@ -425,8 +425,9 @@ def forgotten_after(
 
         V' = lambda V + n_V (M + B + 1 - lambda V - (M + B + 1 - V)/2)/(n_V + n_R).
 
-    M is the bandwidth-delay product, B the buffer, and lambda the factor of Vegas's window at a
-    loss. By this equation, each cycle multiplies a change of V by (n_R lambda + n_V/2)/(n_V + n_R).
+    M is the bandwidth-delay product, B the buffer, and lambda (``decrease``) the factor of Vegas's
+    window at a loss. By this equation, each cycle multiplies a change of V by
+    (n_R lambda + n_V/2)/(n_V + n_R).
     """
     cut = float(numbers("decrease", decrease, high=1.0, above=True))
     n_V, n_R = float(numbers("n_vegas", n_vegas, 1.0)), float(numbers("n_reno", n_reno, 1.0))

@@ -193,7 +193,8 @@ def simple_pftk(
 ) -> Floats:
     """The sending rate of a flow that only losses limit, pkt/s, by the short formula of PFTK.
 
-    The loss probability is p, the timeout T_0 in s, and one ACK acknowledges b packets:
+    The loss probability is p, the RTT ``rtt`` and the timeout T_0 are in s, and one ACK
+    acknowledges b packets. A loss multiplies the window by ``decrease``. The rate is
 
         rate = 1 / (1/square_root(p) + T_0 min(1, 3 sqrt(3 b p / 8)) p (1 + 32 p^2)).
 

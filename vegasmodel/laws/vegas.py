@@ -186,7 +186,8 @@ def upon_each(f: Window, exact: bool) -> None:
     """Decide at every ACK, by the last RTT, how much each further ACK changes the window.
 
     ns-2's Vegas decides only once per round trip. Runs with this function instead show how much
-    that matters. In slow start, and while there is no baseRTT, the function does nothing.
+    that matters. With ``exact`` the backlog is not rounded. In slow start, and while there is no
+    baseRTT, the function does nothing.
     """
     if f.cwnd < f.ssthresh or f.base > 1e9:
         return
