@@ -195,7 +195,7 @@ EXPLANATIONS = MappingProxyType(
             ),
             {
                 "losses-are-random-only": "the buffer never overflows",
-                "mean-field": "every flow sees the mean queue",
+                "mean-field": "the link has one flow; several see only each other's mean queue",
                 "windows-above-three": "a loss brings three duplicate ACKs, so few cost a timeout",
                 "paper-equation": _PAPER_EQUATION,
             }

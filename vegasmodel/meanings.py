@@ -38,7 +38,7 @@ ASSUMPTIONS = MappingProxyType(
         "long-lived-flows": "every flow has data to send until the end of the run",
         "losses-are-random-only": "the buffer never overflows",
         "losses-end-growth": "no loss-based window grows for ever for lack of losses",
-        "mean-field": "every flow sees the mean queue",
+        "mean-field": "the link has one flow; several see each other's mean queue only, not bursts",
         "no-delay-noise": "propagation delays are constant",
         "no-forced-drops": "no packet is dropped on purpose",
         "no-queueing-of-acks": "ACKs meet no queue",

@@ -120,8 +120,8 @@ def throughput(
     """Throughputs of one Vegas and of one Reno flow, pkt/s: ``(vegas, reno)``.
 
     They are averages over a cycle from one loss to the next. ``form`` chooses between the equations
-    that we derived and those that the paper prints. The other arguments are those of `solve`;
-    arrays broadcast.
+    that we derived and those that De Vendictis and Baiocchi print. The other arguments are those of
+    `solve`; arrays broadcast.
 
     The result is NaN if no cycle is found, for example if the buffer is infinite. With
     ``form="printed"`` it is also NaN if the buffer exceeds mu T (``capacity`` times ``rtt``).
@@ -165,10 +165,11 @@ def solve(
 ) -> Cycle:
     """The whole cycle from one loss to the next, by the form "derived" of the model.
 
-    ``capacity`` is in pkt/s and ``rtt``, the paper's T, in s. ``buffer``, ``alpha`` and ``beta``
-    (default: alpha) are in packets. A loss multiplies Vegas's window by ``decrease``, the paper's
-    lambda, in (0, 1]. ``n_vegas`` and ``n_reno`` are the numbers of sources. All sources have the
-    same RTT, and all sources of a law have the same window.
+    The paper is that of De Vendictis and Baiocchi. ``capacity`` is in pkt/s and ``rtt``, the
+    paper's T, in s. ``buffer``, ``alpha`` and ``beta`` (default: alpha) are in packets. A loss
+    multiplies Vegas's window by ``decrease``, the paper's lambda, in (0, 1]. ``n_vegas`` and
+    ``n_reno`` are the numbers of sources. All sources have the same RTT, and all sources of a law
+    have the same window.
 
     ``losers`` says who loses packets when the buffer overflows.
 
@@ -383,8 +384,8 @@ def window_alone(
     Each source's backlog is at its lower limit: alpha, or alpha - 1/2 in ns-2. Let A be this limit
     times ``n_vegas``.
 
-    In the paper and in ns-2 the backlogs add up to the queue, so q = A. Linux divides by baseRTT
-    when it computes the backlog, so there V q/(mu T) = A. Arguments broadcast.
+    With the variants "paper" and "ns2" the computed backlogs add up to the queue, so q = A. Linux
+    divides by baseRTT when it computes the backlog, so there V q/(mu T) = A. Arguments broadcast.
     """
     word("variant", variant, VARIANTS)
     M = positive("capacity", capacity) * positive("rtt", rtt)

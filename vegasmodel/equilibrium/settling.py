@@ -132,9 +132,9 @@ def lag(
     The product of these two derivatives is the speed at which window j must fall. It can fall at
     the speed 1/T_j.
 
-    ``newcomer`` holds the new flow's over-estimate, propagation delay and gamma. In slow start,
-    that is while its backlog is at most gamma, W doubles in ``doubling`` round trips:
-    v = W ln 2/``doubling``, but at least 1. After that v = 1.
+    ``newcomer`` holds the new flow's over-estimate and propagation delay, and gamma, the backlog at
+    which its slow start ends. In slow start, that is while its backlog is at most gamma, W doubles
+    in ``doubling`` round trips: v = W ln 2/``doubling``, but at least 1. After that v = 1.
     """
     over, d, gamma = newcomer
     first, last = between

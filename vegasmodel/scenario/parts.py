@@ -217,8 +217,9 @@ class Flow(Shown):
     - ``size``: packets to send; or a ``Pareto``.
     - ``arrivals``: ``"once"`` if each flow of the group starts once. A ``Poisson`` or
       ``ParetoArrivals`` makes new short flows arrive at random during the whole run.
-    - ``alpha``, ``beta``, ``gamma``: thresholds of Vegas, packets. Their defaults are those of the
-      ``variant``.
+    - ``alpha``, ``beta``, ``gamma``: thresholds of Vegas, packets. Vegas keeps alpha to beta of its
+      packets queued, and ends slow start when more than gamma are queued. The defaults are those of
+      the ``variant``.
     - ``decrease``: factor on the window at a loss; the default is that of ``law`` and ``variant``.
     - ``variant``: the TCP implementation: ``"paper"``, ``"ns2"`` or ``"linux"``.
     - ``over_estimate``: by how much the sender's baseRTT exceeds ``rtt``, s; or ``"measured"`` if
