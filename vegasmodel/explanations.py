@@ -27,13 +27,13 @@ _COMMON = {
     "no-delay-noise": "propagation delays are constant",
     "window-not-limited": "the receiver's window never holds a flow back",
     "one-ack-a-packet": "every packet is acknowledged by itself",
-    "bottleneck-is-the-link": "no access link is slower than the bottleneck",
+    "bottleneck-is-the-link": "access links are at least twice as fast as the bottleneck",
     "no-forced-drops": "no packet is dropped on purpose",
     "no-random-loss": "packets are lost at a full buffer only",
 }
 _ALONE = {
     "infinite-buffer": "the buffer holds what the flows keep queued",
-    "single-threshold": "alpha = beta; else the middle of the band is taken",
+    "single-threshold": "one backlog at which Vegas holds; else the middle of a range",
 }
 _SETTLES = {"settles-in-time": "windows reach the steady state within the warm-up"}
 _WHOLE = {"whole-thresholds": "alpha and beta are whole numbers where backlogs are"}
@@ -116,8 +116,8 @@ EXPLANATIONS = MappingProxyType(
                 "Delta_i solves sum_{k <= i} alpha_k / (Delta_i - x_k) = c   (6)",
             ),
             {
-                "one-arrival-at-a-time": "the queue has settled before the next flow comes",
-                "quasi-static": "a flow's own start does not disturb what it measures",
+                "one-arrival-at-a-time": "no two flows start at the same time",
+                "quasi-static": "earlier flows can shrink their windows as fast as a new one grows",
             }
             | {"infinite-buffer": _ALONE["infinite-buffer"]}
             | _COMMON
@@ -132,7 +132,7 @@ EXPLANATIONS = MappingProxyType(
                 "r_i = c / (n S_n - (i - 1) S_{i-1}); they need not add up to c",
             ),
             {
-                "one-arrival-at-a-time": "the queue has settled before the next flow comes",
+                "one-arrival-at-a-time": "no two flows start at the same time",
                 "base-rtt-measured": "baseRTT is what the flow measured, not given",
                 "paper-equation": _PAPER_EQUATION,
                 "rates-fill-the-link": "the rates add up to the capacity; they seldom do",
@@ -153,12 +153,12 @@ EXPLANATIONS = MappingProxyType(
             ),
             {
                 "receiver-window": "no receiver's window is reached",
-                "large-bandwidth-delay": "the windows are large enough for the cycle to form",
+                "large-bandwidth-delay": "the bandwidth-delay product exceeds the buffer",
                 "fast-retransmit": "losses are recovered without a timeout",
                 "empty-buffer-after-loss": "the buffer runs empty after a loss",
                 "synchronised-losses": "both flows lose when the buffer overflows (paper)",
-                "one-cycle": "every cycle is like the one before",
-                "single-threshold": "alpha = beta; else the middle of the band is taken",
+                "one-cycle": "there is no second steady cycle, in which Vegas loses nothing",
+                "single-threshold": "alpha = beta, as in the paper; the equations do not need it",
                 "one-source-of-each-kind": "one Vegas and one loss-based flow",
                 "base-rtt-is-the-rtt": "Vegas knows its true base RTT",
             }
@@ -176,9 +176,9 @@ EXPLANATIONS = MappingProxyType(
                 "q: mean queue, p(q): RED's probability, r_i: each law's rate; at most one root",
             ),
             {
-                "steady-queue": "the queue swings little about its mean",
+                "steady-queue": "RED's loss does not jump at the queue that the model finds",
                 "stable-queue": "the loop about the fixed point is stable under feedback delay",
-                "single-threshold": "alpha = beta; else the middle of the band is taken",
+                "single-threshold": "one backlog at which Vegas holds; else the middle of a range",
                 "paper-equation": _PAPER_EQUATION,
             }
             | _RECOVERY
@@ -195,7 +195,7 @@ EXPLANATIONS = MappingProxyType(
             ),
             {
                 "losses-are-random-only": "the buffer never overflows",
-                "mean-field": "every flow sees the mean queue",
+                "mean-field": "the link has one flow; several see only each other's mean queue",
                 "windows-above-three": "a loss brings three duplicate ACKs, so few cost a timeout",
                 "paper-equation": _PAPER_EQUATION,
             }
@@ -235,7 +235,7 @@ EXPLANATIONS = MappingProxyType(
                 "sum_i W_i / (rtt_i + Delta) = c while packets queue; Delta = 0 before",
             ),
             {
-                "losses-end-growth": "slow start ends by a loss or by Vegas's gamma",
+                "losses-end-growth": "no loss-based window grows for ever for lack of losses",
                 "defaults-of-the-papers": "ns-2's settings of the papers' years",
                 "insensitive-to-starts": "the answer does not hang on how starts and losses fall",
                 "enough-runs": "more runs would not move the mean",
@@ -267,7 +267,7 @@ EXPLANATIONS = MappingProxyType(
                 "no-forced-drops": _COMMON["no-forced-drops"],
                 "packets-one-by-one": "near losses each packet is simulated by itself",
                 "every-ack-arrives": "no ACK is lost",
-                "losses-end-growth": "slow start ends by a loss or by Vegas's gamma",
+                "losses-end-growth": "no loss-based window grows for ever for lack of losses",
                 "insensitive-to-starts": "the answer does not hang on how the starts fall",
                 "enough-runs": "more runs would not move the mean",
                 "phase-effects": "senders that wait at random and exact ones get the same",

@@ -17,7 +17,7 @@ ASSUMPTIONS = MappingProxyType(
         "base-rtt-above-propagation": "Vegas's baseRTT stays above the propagation delay",
         "base-rtt-is-the-rtt": "Vegas knows its true base RTT",
         "base-rtt-measured": "baseRTT is what the flow measured, not given",
-        "bottleneck-is-the-link": "no access link is slower than the bottleneck",
+        "bottleneck-is-the-link": "access links are at least twice as fast as the bottleneck",
         "buffer-holds-bursts": "the buffer holds the bursts in which packets are sent: "
         "it has room for 12 packets or more",
         "defaults-of-the-papers": "ns-2's settings of the papers' years",
@@ -34,18 +34,18 @@ ASSUMPTIONS = MappingProxyType(
         "insensitive-to-starts": "the answer hardly depends on the start times and on the random "
         "waits: over the runs no throughput's coefficient of variation is above 2 %; not known of "
         "one run, or of runs that agree and all start at the same times (`start_jitter`)",
-        "large-bandwidth-delay": "the windows are large enough for the cycle to form",
+        "large-bandwidth-delay": "the bandwidth-delay product exceeds the buffer",
         "long-lived-flows": "every flow has data to send until the end of the run",
         "losses-are-random-only": "the buffer never overflows",
-        "losses-end-growth": "slow start ends by a loss or by Vegas's gamma",
-        "mean-field": "every flow sees the mean queue",
+        "losses-end-growth": "no loss-based window grows for ever for lack of losses",
+        "mean-field": "the link has one flow; several see each other's mean queue only, not bursts",
         "no-delay-noise": "propagation delays are constant",
         "no-forced-drops": "no packet is dropped on purpose",
         "no-queueing-of-acks": "ACKs meet no queue",
         "no-random-loss": "packets are lost at a full buffer only",
         "one-ack-a-packet": "every packet is acknowledged by itself",
-        "one-arrival-at-a-time": "the queue has settled before the next flow comes",
-        "one-cycle": "every cycle is like the one before",
+        "one-arrival-at-a-time": "no two flows start at the same time",
+        "one-cycle": "there is no second steady cycle, in which Vegas loses nothing",
         "one-source-of-each-kind": "one Vegas and one loss-based flow",
         "own-law-grows": "the window of a user-defined law grows beyond one packet",
         "packets-one-by-one": "near losses the simulator handles each packet by itself, not groups "
@@ -53,16 +53,17 @@ ASSUMPTIONS = MappingProxyType(
         "paper-equation": "Vegas divides by RTT, as in the papers and ns-2; Linux divides by "
         "baseRTT",
         "proper-marking": "loss-based flows are in class R, Vegas in class D",
-        "quasi-static": "a flow's own first packets do not change the baseRTT that it measures",
+        "quasi-static": "earlier flows can shrink their windows as fast as a new one grows",
         "rates-fill-the-link": "the rates add up to the capacity; they seldom do",
         "receiver-window": "no receiver's window is reached",
         "recovery-as-taken": "every law recovers from a loss in the way that the model assumes",
         "settles-in-time": "windows reach the steady state within the warm-up",
         "short-waits": "senders wait at most a tenth of an RTT before they send (`send_jitter`), "
         "or a transmission time",
-        "single-threshold": "alpha = beta; otherwise the model uses the middle of the two",
+        "single-threshold": "Vegas holds its window at one backlog only; otherwise the model takes "
+        "the middle of the range (`minicycle`: alpha = beta; its equations do not need this)",
         "stable-queue": "the equilibrium is stable under feedback delay",
-        "steady-queue": "the queue oscillates little about its mean",
+        "steady-queue": "RED's loss does not jump at the queue that the model finds",
         "synchronised-losses": "both flows lose when the buffer overflows (paper)",
         "windows-above-three": "windows are larger than 3 packets, so a loss brings three "
         "duplicate ACKs",

@@ -131,8 +131,8 @@ def _of_chance(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
     - Small changes of the scenario do not change the result, and there are enough random runs.
     - The windows fill the link. If they do not, each flow's packets reach the queue in bursts, and
       packets are dropped when bursts of different flows meet. The model knows only roughly how many
-      (``sampled/trains``). This is tested only if several loss-based flows share a drop-tail queue,
-      and some of them lose packets.
+      (``engines/fluid/sampled/trains.py``). This is tested only if several loss-based flows share a
+      drop-tail queue, and some of them lose packets.
     - Vegas's baseRTT is not too small. In ns-2 it may be, after a timeout (``docs/ns2.md``).
     - Random losses seldom lead to timeouts.
     """

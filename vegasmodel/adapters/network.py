@@ -26,8 +26,10 @@ NAME = "network"
 def answer(scenario: Scenario) -> Prediction:
     """The rates and queueing delays at which each Vegas flow's backlog equals its threshold.
 
-    A flow's backlog is the number of its packets that wait at the links of its path. Its threshold
-    is the middle of its dead zone (``secular.threshold``).
+    The backlog is the one that the flow computes: r (q - x), where r is its rate, q the queueing
+    delay of its path, and x its over-estimate of the path's propagation delay. The threshold is the
+    middle of the flow's dead zone, the backlogs at which Vegas holds its window
+    (``secular.threshold``).
     """
     reason = laws_within(scenario, ["vegas"])
     if reason is None and any(STACKS[g.variant].backlog_over_base for g in scenario.flows):

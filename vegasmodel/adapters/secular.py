@@ -43,8 +43,9 @@ def equilibrium(scenario: Scenario) -> Prediction:
     """The rates of Vegas flows in equilibrium, by equations (3) to (6) of Boutremans and Le Boudec.
 
     A flow's over-estimate of its baseRTT is given in the scenario, or is the queueing delay that
-    the flow finds when it starts. Each flow's backlog is the middle of its dead zone
-    (``threshold``). For the variant ``linux``, Linux's equation replaces the paper's.
+    the flow finds when it starts. Each flow's backlog is the middle of its dead zone, the backlogs
+    at which Vegas holds its window (``threshold``). For the variant ``linux``, Linux's equation
+    replaces the paper's.
     """
     name, reason = "equilibrium", _reason(scenario)
     if reason is None:

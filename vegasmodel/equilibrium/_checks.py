@@ -1,5 +1,7 @@
 """Checks the arguments of the functions of this package; a wrong value raises an error.
 
+In each function here, ``name`` is the name of the argument for the message of the error.
+
 Two functions, ``secular.solve`` and ``arrivals.arrive``, solve many cases at once. If a number of
 one case is out of range, they raise no error; the result of this case is NaN, with a status. But if
 ``arrivals.arrive`` is called with the argument ``beta``, thresholds out of range raise an error.
@@ -54,9 +56,10 @@ def numbers(
 
 
 def sender(flow: Any, *, cut: bool) -> None:
-    """Raise ``FieldError`` for a field out of range that every model with losses has of a sender.
+    """Raise ``FieldError`` if a field of the sender ``flow`` is out of range.
 
-    With ``cut``, the factor ``decrease`` must be below 1, so that a loss reduces the window.
+    The fields checked are those that all models with losses read. With ``cut``, the factor
+    ``decrease`` must be below 1, so that a loss reduces the window.
     """
     positive("rtt", flow.rtt)
     numbers("alpha", flow.alpha)

@@ -1,4 +1,4 @@
-"""JAX arrays for closed forms that compute with NumPy: they return the kind of array they get.
+"""Lets functions that compute with NumPy take JAX arrays, and return JAX arrays for them.
 
 JAX is never imported here. If an argument is a JAX array, the user has imported JAX.
 """

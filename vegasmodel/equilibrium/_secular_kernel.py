@@ -7,6 +7,12 @@ c, the queueing delay is Delta. The solver finds the gap g = Delta - max x from
 
 In Linux each term has an additional factor.
 
+Many functions have the same arguments. ``alpha``, ``x`` and ``rtt`` hold the thresholds (packets),
+the over-estimates and the propagation delays (s) of all flows. ``linux`` says whether the flows
+compute their backlogs as in Linux; only then ``rtt`` is used. ``c`` is the capacity in pkt/s,
+``top`` the largest over-estimate, and ``g`` the gap. ``first`` is the index of the link's first
+flow, and ``n`` the number of its flows. ``work`` is scratch space.
+
 All functions are plain Python. ``_compiled.py`` compiles them with Numba, and ``_secular_lanes.py``
 does the same arithmetic for many cases at once. All three ways give the same results to the last
 bit.
@@ -394,8 +400,8 @@ def two_poles(g: float, pole: float, slope: float, bend: float, f: float) -> flo
 
     The gap is the queueing delay minus the largest over-estimate of baseRTT. R is the sum of the
     rates of all flows but those with the largest over-estimate. ``pole`` is the sum of the rates of
-    those, ``slope`` is |R'|, and ``bend`` is R''/2. When the gap changes by delta, R becomes
-    approximately
+    those, ``slope`` is |R'|, and ``bend`` is R''/2. ``f`` is the excess of all rates over the
+    capacity. When the gap changes by delta, R becomes approximately
 
         k + q w/(w + delta)   with w = 2 |R'|/R'',  q = |R'| w,  k = R - q.
 
@@ -448,7 +454,9 @@ def advance(
     ``head`` on are the results of the pass at the gap ``g``. ``head`` is the sum of the rates of
     the flows with the largest over-estimate (in Linux 0), and ``rest`` is the sum R of the others.
     ``slope`` is -R', ``bend`` is R''/2, and ``f`` is the excess of all rates over the capacity c.
-    ``exact`` says whether the pass computed with two floats per number.
+    ``exact`` says whether the pass computed with two floats per number. ``passes`` is the number of
+    passes so far. The solution lies between ``lower`` and ``upper``. Before the first pass of each
+    precision, these are ``floor`` and ``ceiling``.
 
     Returns five values:
 

@@ -7,6 +7,11 @@ same to the last bit. If no valid result is found for a case here, ``_secular_ke
 solves it again, alone. It also solves all cases with Linux flows or with more than ``CHUNK`` flows,
 and the last cases if fewer than ``FEWEST`` are left. This module is only run as compiled code
 (``_compiled.py``).
+
+Many functions have the same arguments. ``width`` is the number of cases that are solved together,
+and ``n`` the number of flows of each. ``first`` is the number of the first of these cases. ``a``
+and ``v`` hold the flows' thresholds and over-estimates of baseRTT, [flow, case]. ``t`` and
+``count`` are tables with one column per case. ``c`` holds the capacities of all cases.
 """
 
 from __future__ import annotations

@@ -87,7 +87,8 @@ def arrive(
     edge. Over-estimates favour the late flows: x_i is larger for them, and at the same backlog a
     larger x_i gives a higher rate.
 
-    The model assumes that the queueing delay never overshoots. ``rtt`` is needed if a ``beta`` is
+    The model assumes that after an arrival the queueing delay rises to its new steady value, and
+    never exceeds that value on the way. ``rtt`` is needed if a ``beta`` is
     above its alpha, in the variant ``linux``, and in the variant ``ns2`` with ``beta``. Without it
     ``ValueError`` is raised. If a threshold or the capacity of a case is out of range, its rates
     are NaN, and its status says why. But if ``beta`` is given, a threshold out of range or a beta

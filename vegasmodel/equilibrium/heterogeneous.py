@@ -184,6 +184,7 @@ def equilibria(
     - ``capacity`` [link]: pkt/s.
     - ``curves``: for each link, rows (queue, loss) that rise from (0, 0) to loss 1 (``droptail``,
       ``red``). Straight pieces join the rows.
+    - ``flows``: the law and the parameters of each flow.
     - ``starts``: the number of random points from which Newton's method starts in each combination.
     - ``seed``: the seed of the random points.
 

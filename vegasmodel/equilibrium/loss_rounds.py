@@ -68,7 +68,7 @@ class Recovery:
     idle_rounds: float = 0.0  # round trips without growth after a recovery
     slow_rounds: int = 1  # round trips for which slow start keeps a window
     backs_off: bool = False  # a fast retransmit doubles the coarse timer, too
-    ack_lag: float = 0.5  # ACKs beyond w that a growth by one packet takes
+    ack_lag: float = 0.5  # the window grows from w to w + 1 packets after w + ack_lag ACKs
 
 
 LAWS = {
@@ -126,8 +126,9 @@ class Source:
 def goodput(source: Source, law: Recovery) -> float:
     """Goodput of one TCP source on a lossy path, packets per second, each packet counted once.
 
-    It is infinite if nothing limits the source: there are no losses, and its window and the
-    capacity are unlimited. It is 0 if every packet is lost.
+    ``law`` says how the source recovers from losses. The goodput is infinite if nothing limits the
+    source: there are no losses, and its window and the capacity are unlimited. It is 0 if every
+    packet is lost.
     """
     if source.loss >= 1.0:
         return 0.0

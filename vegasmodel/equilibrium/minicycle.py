@@ -68,6 +68,11 @@ class Cycle:
 
     The arguments of ``solve`` may be arrays, which are broadcast as in NumPy. Each field has one
     entry for each combination of arguments.
+
+    Numbers in brackets, such as (11), are equations of De Vendictis and Baiocchi. ``residual`` is
+    the larger of two relative errors. The first is the difference between the sums of the Vegas
+    windows at the two losses, which should be equal. The second is the difference between the sum
+    of the phases' lengths and N - 1.
     """
 
     vegas: Floats  # throughput of one Vegas flow, pkt/s
@@ -90,7 +95,7 @@ class Cycle:
     utilization: Floats
     regime: npt.NDArray[np.str_]  # how Vegas meets the loss, see `solve`
     queue_empties: npt.NDArray[np.bool_]  # False: the small bandwidth-delay regime
-    residual: Floats  # relative misfit of V at the two losses, or of the phases' lengths with N
+    residual: Floats  # the larger of the two relative errors above
     status: npt.NDArray[np.int_]  # DONE, or UNDEFINED: infinite buffer, or not solved
 
 
@@ -115,8 +120,8 @@ def throughput(
     """Throughputs of one Vegas and of one Reno flow, pkt/s: ``(vegas, reno)``.
 
     They are averages over a cycle from one loss to the next. ``form`` chooses between the equations
-    that we derived and those that the paper prints. The other arguments are those of `solve`;
-    arrays broadcast.
+    that we derived and those that De Vendictis and Baiocchi print. The other arguments are those of
+    `solve`; arrays broadcast.
 
     The result is NaN if no cycle is found, for example if the buffer is infinite. With
     ``form="printed"`` it is also NaN if the buffer exceeds mu T (``capacity`` times ``rtt``).
@@ -160,10 +165,11 @@ def solve(
 ) -> Cycle:
     """The whole cycle from one loss to the next, by the form "derived" of the model.
 
-    ``capacity`` is in pkt/s and ``rtt``, the paper's T, in s. ``buffer``, ``alpha`` and ``beta``
-    (default: alpha) are in packets. A loss multiplies Vegas's window by ``decrease``, the paper's
-    lambda, in (0, 1]. ``n_vegas`` and ``n_reno`` are the numbers of sources. All sources have the
-    same RTT, and all sources of a law have the same window.
+    The paper is that of De Vendictis and Baiocchi. ``capacity`` is in pkt/s and ``rtt``, the
+    paper's T, in s. ``buffer``, ``alpha`` and ``beta`` (default: alpha) are in packets. A loss
+    multiplies Vegas's window by ``decrease``, the paper's lambda, in (0, 1]. ``n_vegas`` and
+    ``n_reno`` are the numbers of sources. All sources have the same RTT, and all sources of a law
+    have the same window.
 
     ``losers`` says who loses packets when the buffer overflows.
 
@@ -378,8 +384,8 @@ def window_alone(
     Each source's backlog is at its lower limit: alpha, or alpha - 1/2 in ns-2. Let A be this limit
     times ``n_vegas``.
 
-    In the paper and in ns-2 the backlogs add up to the queue, so q = A. Linux divides by baseRTT
-    when it computes the backlog, so there V q/(mu T) = A. Arguments broadcast.
+    With the variants "paper" and "ns2" the computed backlogs add up to the queue, so q = A. Linux
+    divides by baseRTT when it computes the backlog, so there V q/(mu T) = A. Arguments broadcast.
     """
     word("variant", variant, VARIANTS)
     M = positive("capacity", capacity) * positive("rtt", rtt)
@@ -400,10 +406,10 @@ def threshold(
 
         (mu T + B + 1)/(3 - 2 lambda) = alpha (mu T + B)/B.
 
-    mu T is the bandwidth-delay product, and lambda the factor of Vegas's window at a loss. The left
-    side is Vegas's window at the overflow if it grows until then (appendix A of De Vendictis and
-    Baiocchi). The right side is its window at the backlog alpha with a full buffer. The paper's
-    approximation of B_th is alpha (3 - 2 lambda).
+    mu T is the bandwidth-delay product, ``capacity`` times ``rtt``. lambda is ``decrease``, the
+    factor of Vegas's window at a loss. The left side is Vegas's window at the overflow if it grows
+    until then (appendix A of De Vendictis and Baiocchi). The right side is its window at the
+    backlog alpha with a full buffer. The paper's approximation of B_th is alpha (3 - 2 lambda).
     """
     C, T, _, A, _, cut, *_ = _inputs(capacity, rtt, 0.0, alpha, None, decrease)
     k = A * (3 - 2 * cut)
@@ -413,15 +419,16 @@ def threshold(
 def forgotten_after(
     decrease: float, n_vegas: int = 1, n_reno: int = 1, part: float = 0.01
 ) -> float:
-    """Cycles until a change of the first window has shrunk to the fraction ``part``.
+    """Number of cycles until a change of the first window has shrunk to its fraction ``part``.
 
     Assume that all sources grow and lose in each cycle. Let V be the sum of the Vegas windows at a
     loss, and V' the sum at the next loss. With n_V Vegas and n_R Reno sources,
 
         V' = lambda V + n_V (M + B + 1 - lambda V - (M + B + 1 - V)/2)/(n_V + n_R).
 
-    M is the bandwidth-delay product, B the buffer, and lambda the factor of Vegas's window at a
-    loss. By this equation, each cycle multiplies a change of V by (n_R lambda + n_V/2)/(n_V + n_R).
+    M is the bandwidth-delay product, B the buffer, and lambda (``decrease``) the factor of Vegas's
+    window at a loss. By this equation, each cycle multiplies a change of V by
+    (n_R lambda + n_V/2)/(n_V + n_R).
     """
     cut = float(numbers("decrease", decrease, high=1.0, above=True))
     n_V, n_R = float(numbers("n_vegas", n_vegas, 1.0)), float(numbers("n_reno", n_reno, 1.0))

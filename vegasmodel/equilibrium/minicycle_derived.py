@@ -78,7 +78,8 @@ class Edge:
 class Path:
     """What determines a cycle: the link, the sources, and the two limits of Vegas's backlog.
 
-    All fields are arrays of one shape. Windows, queues and the buffer are in packets.
+    All fields are arrays of one shape. Windows, queues and the buffer are in packets. V is the sum
+    of the Vegas windows.
     """
 
     M: Floats  # bandwidth-delay product mu T
@@ -88,7 +89,7 @@ class Path:
     cut: Floats  # lambda: Vegas's window after the loss over that before it
     n_vegas: Floats
     n_reno: Floats
-    floor: Floats  # the least V to which Vegas gives way
+    floor: Floats  # the least V: Vegas never shrinks its windows further
     grows: npt.NDArray[np.bool_]  # Vegas still grows when the buffer overflows: appendix A
 
 
@@ -139,15 +140,16 @@ def loss_limited_window(M: Floats, B: Floats, cut: Floats, n_V: Floats, n_R: Flo
     """The sum V of the Vegas windows at the loss, if Vegas and Reno both grow up to it.
 
     This is W_V(N) of appendix A of De Vendictis and Baiocchi; N is the number of mini-cycles (round
-    trips) in a cycle. A loss multiplies V by lambda and halves the sum R of the Reno windows. Then
-    each window grows by one packet per mini-cycle. With n_V Vegas and n_R Reno sources,
+    trips) in a cycle. A loss multiplies V by lambda (``cut``) and halves the sum R of the Reno
+    windows. Then each window grows by one packet per mini-cycle. With n_V Vegas and n_R Reno
+    sources,
 
         V (1 - lambda) = n_V (N - 1),
         R/2 = n_R (N - 1),
         V + R = mu T + B + 1.
 
-    mu T is the bandwidth-delay product and B the buffer. The solution for one source of each law is
-    V = (mu T + B + 1)/(3 - 2 lambda).
+    mu T is the bandwidth-delay product (``M``) and B the buffer. For one source of each law, the
+    solution is V = (mu T + B + 1)/(3 - 2 lambda).
     """
     return (M + B + 1) * n_V / (n_V + 2 * n_R * (1 - cut))
 
@@ -157,9 +159,11 @@ def still_grows(
 ) -> npt.NDArray[np.bool_]:
     """Whether Vegas's backlog is still below its lower limit when the buffer overflows.
 
-    Then its window is that of appendix A of De Vendictis and Baiocchi. Vegas sees the queue as it
-    was ``response`` round trips ago. Since then the queue has grown by n_V + n_R packets per round
-    trip, one for each source.
+    Then its window is that of appendix A of De Vendictis and Baiocchi (``loss_limited_window``,
+    which explains M, B, ``cut``, n_V and n_R). Vegas sees the queue as it was ``response`` round
+    trips ago. Since then the queue has grown by n_V + n_R packets per round trip, one for each
+    source. ``lower`` is the sum of the Vegas windows at the lower limit, as a function of the
+    queue.
     """
     seen = np.clip(B + 1 - response * (n_V + n_R), 0.0, B)
     return loss_limited_window(M, B, cut, n_V, n_R) <= lower.window(seen)

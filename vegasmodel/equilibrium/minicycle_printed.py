@@ -48,7 +48,8 @@ def equilibrium(
     """The cycle for a buffer above B_th, by the printed equations: Vegas reaches its equilibrium.
 
     Returns P_Vegas and P_Reno, the packets that each flow sends in a cycle, and Delta, the duration
-    of the cycle in seconds. The equations are those of De Vendictis and Baiocchi.
+    of the cycle in seconds. The equations are those of De Vendictis and Baiocchi. The arguments are
+    those of ``throughput``.
     """
     M = mu * T
     # (7) at q = B
@@ -94,15 +95,16 @@ def phase_3_sum(W_R: Floats, steps: Floats, M: Floats, alpha: Floats) -> Floats:
     """C_V, the packets that Vegas sends in phase 3 of a cycle: the sum of its windows.
 
     The sum is over the mini-cycles (round trips) i of the phase, with the windows W_V of equation
-    (17) of De Vendictis and Baiocchi. The number of mini-cycles, ``steps``, need not be whole. So
-    the formula of Euler and Maclaurin replaces the sum by three terms:
+    (17) of De Vendictis and Baiocchi. ``W_R`` is Reno's window at the start of the phase, and ``M``
+    is the bandwidth-delay product mu T, both in packets. The number of mini-cycles, ``steps``, need
+    not be whole. So the formula of Euler and Maclaurin replaces the sum by three terms:
 
     - the integral of W_V over i,
     - half the difference between the last and the first W_V,
     - a twelfth of the difference between the last and the first dW_V/di.
 
-    The integral is computed over the queue q. With the bandwidth-delay product mu T and X = alpha
-    mu T, we have W_V = alpha + X/q and di = (1 + X/q^2) dq.
+    The integral is computed over the queue q. With X = alpha mu T, we have W_V = alpha + X/q, and
+    di = (1 + X/q^2) dq.
     """
     X = alpha * M
 
@@ -121,7 +123,8 @@ def appendix_a(mu: Floats, T: Floats, B: Floats, lam: Floats) -> tuple[Floats, F
     """The cycle for a buffer below B_th, by the printed equations: Vegas grows until the loss.
 
     Returns P_Vegas and P_Reno, the packets that each flow sends in a cycle, and Delta, the duration
-    of the cycle in seconds. The equations are those of appendix A of De Vendictis and Baiocchi.
+    of the cycle in seconds. The equations are those of appendix A of De Vendictis and Baiocchi. The
+    arguments are those of ``throughput``.
     """
     M = mu * T
     N = (M + B + 1) * (1 - lam) / (3 - 2 * lam) + 1

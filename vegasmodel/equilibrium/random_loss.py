@@ -118,8 +118,10 @@ def pftk(
 ) -> Floats:
     """Sending rate of the full PFTK model (timeouts, limited window), pkt/s; arguments broadcast.
 
-    The formulas are equations (30)-(32) of Padhye, Firoiu, Towsley and Kurose (1998). In the paper
-    a loss halves the window; here it multiplies the window by any ``decrease`` below 1.
+    The formulas are equations (30)-(32) of Padhye, Firoiu, Towsley and Kurose (1998). ``p`` is the
+    loss probability, ``rtt`` and ``timeout`` are in s, ``b`` is the number of packets per ACK, and
+    ``max_window`` is the largest window in packets. In the paper a loss halves the window; here it
+    multiplies the window by any ``decrease`` below 1.
 
     The model assumes that if a packet is lost, all later packets of the round trip are lost, too.
     If losses are independent, fewer packets are lost. So the model then predicts too many timeouts

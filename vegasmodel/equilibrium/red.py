@@ -12,10 +12,11 @@ equilibrium. ``alpha`` is the backlog of a Vegas flow in the model. A real flow 
 between its two thresholds.
 
 The model was compared with ns-2 on 40 random cases (``python -m benchmarks.accuracy_red``). If RED
-drops packets, the error of the mean queue is 6 % on average and at most 12 %. The larger error of
-the two laws' rates is 9 % on average and at most 18 %. If RED marks packets, the error of the mean
-queue is 19 % on average and at most 157 %. The larger error of the rates is then 26 % on average
-and at most 104 %. In the worst case, 3 Vegas flows and a Reno flow share a link, and RED's
+drops packets, the error of the mean queue is 6 % on average and at most 12 %. Each case has two
+errors of rates, that of the Vegas flows and that of the loss-based flows. The larger of the two is
+9 % on average and at most 18 %. If RED marks packets, the error of the mean queue is 19 % on
+average and at most 157 %. The larger error of the rates is then 26 % on average and at most 104 %.
+In the case with the largest errors, 3 Vegas flows and a Reno flow share a link, and RED's
 thresholds are 3 and 9 packets.
 """
 
@@ -192,7 +193,8 @@ def simple_pftk(
 ) -> Floats:
     """The sending rate of a flow that only losses limit, pkt/s, by the short formula of PFTK.
 
-    The loss probability is p, the timeout T_0 in s, and one ACK acknowledges b packets:
+    The loss probability is p, the RTT ``rtt`` and the timeout T_0 are in s, and one ACK
+    acknowledges b packets. A loss multiplies the window by ``decrease``. The rate is
 
         rate = 1 / (1/square_root(p) + T_0 min(1, 3 sqrt(3 b p / 8)) p (1 + 32 p^2)).
 

@@ -67,9 +67,10 @@ def later(before: Floats, after: Floats, trips: Floats) -> float:
 def peak(windows: Floats, rtt: Floats, c: float, new: tuple[Floats, Floats]) -> float:
     """Upper bound, in s, of the queueing delay Delta while the windows of new flows rise.
 
-    At worst the earlier flows j keep their windows W_j. A new flow i stops at its backlog of A_i
-    packets; x_i is its over-estimate of baseRTT in s. ``new`` holds the A_i and the x_i. The bound
-    is the Delta at which the rates of all flows add up to the capacity c:
+    At worst the earlier flows j keep their windows W_j. Their round-trip times without queueing are
+    rtt_j. A new flow i stops at its backlog of A_i packets; x_i is its over-estimate of baseRTT in
+    s. ``new`` holds the A_i and the x_i. The bound is the Delta at which the rates of all flows add
+    up to the capacity c:
 
         sum_j W_j/(rtt_j + Delta) + sum_i A_i/(Delta - x_i) = c.
     """
@@ -84,7 +85,8 @@ def first_peak(backlog: Floats, rtt: Floats, c: float) -> float:
     At worst slow start gives the whole capacity c to the flow with the longest RTT d, and this flow
     keeps its window c d. Its rate c d/(d + Delta) falls as the other flows fill the queue. The
     windows of the other flows grow until their backlogs are in the queue. These backlogs are at
-    most A, the sum of the backlogs of all flows. So the bound is the solution of
+    most A, the sum of the flows' backlogs in ``backlog`` (packets). ``rtt`` holds the flows'
+    round-trip times without queueing. So the bound is the solution of
 
         c d/(d + Delta) + A/Delta = c.
 
@@ -130,9 +132,9 @@ def lag(
     The product of these two derivatives is the speed at which window j must fall. It can fall at
     the speed 1/T_j.
 
-    ``newcomer`` holds the new flow's over-estimate, propagation delay and gamma. In slow start,
-    that is while its backlog is at most gamma, W doubles in ``doubling`` round trips:
-    v = W ln 2/``doubling``, but at least 1. After that v = 1.
+    ``newcomer`` holds the new flow's over-estimate and propagation delay, and gamma, the backlog at
+    which its slow start ends. In slow start, that is while its backlog is at most gamma, W doubles
+    in ``doubling`` round trips: v = W ln 2/``doubling``, but at least 1. After that v = 1.
     """
     over, d, gamma = newcomer
     first, last = between

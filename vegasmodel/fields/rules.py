@@ -62,13 +62,16 @@ def real(value: Any) -> float:
 
 
 class Rule(Protocol):
-    """How the value of a field is read from a scenario file, checked, and written to a file."""
+    """How the value of a field is read from a scenario file, checked, and written to a file.
+
+    In all rules, ``where`` is the field's name for error messages, and ``packet_size`` is in bytes.
+    """
 
     def read(self, value: object, where: str, packet_size: float | None) -> Any:
         """Convert a value of a scenario file to the value that Python uses.
 
         If the conversion needs a packet size or an RTT that is not known yet, the value stays text
-        (class ``Unresolved``). ``where`` is the field's name for error messages.
+        (class ``Unresolved``).
         """
 
     def check(self, value: Any, where: str) -> None:

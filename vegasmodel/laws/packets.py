@@ -62,9 +62,9 @@ class PacketRules(NamedTuple):
     """
 
     acks_to_change: Callable[[Any], float]  # ACKs until the window is at its next whole number
-    upon_acks: Callable[[Any, float], None]  # called for at most so many ACKs of new data
+    upon_acks: Callable[[Any, float], None]  # ACKs of new data, at most ``acks_to_change`` a call
     upon_round: Callable[[Any, Round], None]  # called once a round trip
-    upon_each: Callable[[Any, bool], None]  # called at every ACK in its place, as an experiment
+    upon_each: Callable[[Any, bool], None]  # in experiments, at every ACK instead of upon_round
 
 
 def cwnd_packets(f: Window) -> float:

@@ -47,8 +47,8 @@ def acks_to_change(f: Window) -> float:
 def upon_acks(f: Window, acks: float) -> None:
     """Change the window by ``f.growth`` packets per ACK when ``acks`` ACKs arrive.
 
-    The window does not change while ``keeps_up`` is false, or in the rest of a round trip in which
-    slow start has ended. It never shrinks below two packets.
+    The window does not change if the packets in flight do not nearly fill it (``keeps_up``), or in
+    the rest of a round trip in which slow start has ended. It never shrinks below two packets.
     """
     if f.growth == 1.0 and f.ssthresh < 1e9:
         f.growth = 0.0  # slow start has ended within this round trip
@@ -186,7 +186,8 @@ def upon_each(f: Window, exact: bool) -> None:
     """Decide at every ACK, by the last RTT, how much each further ACK changes the window.
 
     ns-2's Vegas decides only once per round trip. Runs with this function instead show how much
-    that matters. In slow start, and while there is no baseRTT, the function does nothing.
+    that matters. With ``exact`` the backlog is not rounded. In slow start, and while there is no
+    baseRTT, the function does nothing.
     """
     if f.cwnd < f.ssthresh or f.base > 1e9:
         return

@@ -128,7 +128,10 @@ def tidy(*axes: Axes, grid: bool = True) -> None:
 
 
 def legend(fig: Figure, *axes: Axes, columns: int = 4) -> None:
-    """Draw one legend for all axes, below them; each name appears once."""
+    """Draw one legend for all axes, below them, with at most ``columns`` names in a row.
+
+    A name that several axes have appears once.
+    """
     entries: dict[str, Artist] = {}
     for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):

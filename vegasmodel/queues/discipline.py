@@ -32,7 +32,10 @@ class Discipline(Checked):
     random: ClassVar[bool] = False
 
     def limits(self, buffer: float) -> tuple[float, ...]:
-        """The limits of the link's queues in whole packets, in the order of ``services``."""
+        """The limits of the link's queues in whole packets, in the order of ``services``.
+
+        ``buffer`` is the link's buffer in packets.
+        """
         return (float(np.floor(buffer)),)
 
     def room(self, buffer: float, stack: Stack, service: str = "") -> float:
@@ -47,8 +50,8 @@ class Discipline(Checked):
 def waiting_room(limit: ArrayLike, stack: Stack) -> Floats:
     """How many packets can wait at a queue with this limit, a number or an array, in packets.
 
-    If the links behave as in ns-2, the limit also counts the packet in transmission, which does not
-    wait. So one packet fewer can wait there (at least 0).
+    ``stack`` says how the links behave. If they behave as in ns-2, the limit also counts the packet
+    in transmission, which does not wait. So one packet fewer can wait there (at least 0).
     """
     room: Floats = np.maximum(np.asarray(limit, dtype=np.float64) - stack.limit_counts, 0.0)
     return room

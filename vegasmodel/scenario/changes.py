@@ -56,8 +56,8 @@ def _addressed(parts: Sequence[Any], rest: str, name: str) -> tuple[Sequence[int
     buffers of all links, and ``uplink.buffer`` for that of the link named ``uplink``.  Returns the
     indices of the links or groups, and the key.
 
-    Raises ``FieldError`` if there is no such key, link or group. The error shows ``name``, the
-    whole name of what to change, and ``value``, its new value.
+    Raises ``FieldError`` if there is no such key, link or group. The error names the whole of what
+    to change (``name``), and shows its first part, which is neither a key nor a link or group.
     """
     keys = [field.metadata["key"] or field.name for field in dataclasses.fields(parts[0])]
     if rest.split(".")[0] in keys:

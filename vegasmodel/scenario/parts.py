@@ -81,13 +81,15 @@ class Link(Shown):
 
     - ``capacity``: pkt/s, or text such as ``"10 Mbit/s"``.
     - ``name``: the link's name.
-    - ``buffer``: packets that can wait, without the one in transmission (which counts where a queue
-      without RED behaves as in ns-2); or ``"100 ms"`` at full rate, or ``"1 BDP"``.
+    - ``buffer``: how many packets can wait; the packet in transmission does not count. (It counts
+      if links behave as in ns-2, except at a queue with RED.) The buffer may also be a time or a
+      number of bandwidth-delay products: ``"100 ms"`` stands for the packets that the link sends
+      in 100 ms, ``"1 BDP"`` for the capacity times the mean RTT of the flows on the link.
     - ``delay``: one way, s; a part of the ``rtt`` of each flow that crosses the link. The default
       is 1 ms, or less where that is too much.
     - ``queue``: ``DropTail()``, ``Red(...)`` or ``RateDelay(...)``.
     - ``loss``: probability that a data packet is lost at random.
-    - ``drops``: packets that packet-level simulators drop on purpose, each a ``Drop``.
+    - ``drops``: packets that ns-2 drops on purpose, each entry a ``Drop``; ns-3 refuses this field.
 
     ``docs/scenario.md`` has more about each field.
     """
@@ -213,15 +215,19 @@ class Flow(Shown):
     - ``start``: s; or a ``Staggered``.
     - ``stop``: s; the default is the end of the run.
     - ``size``: packets to send; or a ``Pareto``.
-    - ``arrivals``: ``"once"``, or of many short flows a ``Poisson`` or ``ParetoArrivals``.
-    - ``alpha``, ``beta``, ``gamma``: thresholds of Vegas, packets. Their defaults are those of the
-      ``variant``.
+    - ``arrivals``: ``"once"`` if each flow of the group starts once. A ``Poisson`` or
+      ``ParetoArrivals`` makes new short flows arrive at random during the whole run.
+    - ``alpha``, ``beta``, ``gamma``: thresholds of Vegas, packets. Vegas keeps alpha to beta of its
+      packets queued, and ends slow start when more than gamma are queued. The defaults are those of
+      the ``variant``.
     - ``decrease``: factor on the window at a loss; the default is that of ``law`` and ``variant``.
     - ``variant``: the TCP implementation: ``"paper"``, ``"ns2"`` or ``"linux"``.
-    - ``over_estimate``: baseRTT less ``rtt``, s; or ``"measured"``.
+    - ``over_estimate``: by how much the sender's baseRTT exceeds ``rtt``, s; or ``"measured"`` if
+      the sender measures its baseRTT.
     - ``max_window``: the receiver's window, packets.
     - ``initial_window``: packets; the default is that of the TCP implementation.
-    - ``delayed_ack``: whether the receiver answers every second packet only.
+    - ``delayed_ack``: whether the receiver delays ACKs, so that one ACK usually acknowledges two
+      packets.
     - ``packet_size``: bytes; the default is the scenario's.
     - ``direction``: ``"forward"``, or ``"reverse"`` against the direction of the links.
     - ``service``: class of Rate-Delay services, ``"rate"`` or ``"delay"`` (``class`` in a file).

@@ -169,7 +169,9 @@ class Scenario(Checked):
         """The default of ``jitter``, the longest random wait of the group's packets, s.
 
         It is the transmission time of one data packet on the slowest link of the group's path.
-        Floyd and Jacobson (1992) recommend random waits of up to this time against phase effects.
+        Floyd and Jacobson (1992) recommend random waits of up to this time. Without waits, packets
+        of several flows may reach a full queue in the same order again and again, so that always
+        the same flow loses packets (phase effects).
         """
         slowest = min(link.capacity for link in self.path(group))
         return self.size_of(group) / self.packet_size / slowest

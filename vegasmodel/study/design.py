@@ -51,9 +51,9 @@ def design(
 
     Each model or simulator in ``verify``, other than ``model`` itself, is evaluated at each
     solution.  If it takes only whole numbers for the field, it is evaluated at the nearest one, and
-    the ``note`` says so.  ``verified`` holds its value of the target's quantity.  If runs of the
-    scenario differ by chance and it gives no number of runs, ns-2 and ns-3 make at least 3 runs to
-    verify a solution.
+    the ``note`` says so.  ``verified`` holds its value of the target's quantity.  If the scenario
+    has random elements and gives no number of runs, ns-2 and ns-3 make at least 3 runs to verify a
+    solution.
 
     With several runs, ``achieved_se`` and ``verified_se`` are the standard errors of the model's
     and the other models' answers (not for ``delay``).  If half the width of an answer's 95 %
@@ -85,10 +85,10 @@ def design(
 
 
 def _often(scenario: Scenario, runs: int) -> Scenario:
-    """The scenario with ``runs`` runs, but with at least ``MIN_RUNS`` if they differ by chance.
+    """A copy of the scenario with ``runs`` runs, or with ``MIN_RUNS`` runs if that is more.
 
-    There is at least one run.  If the scenario gives a number of runs itself, it is returned
-    unchanged.
+    If runs of the scenario do not differ by chance, one run is enough in place of ``MIN_RUNS``.  If
+    the scenario gives a number of runs itself, it is returned unchanged.
     """
     if scenario.run.runs is not None:
         return scenario

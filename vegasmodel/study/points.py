@@ -127,7 +127,7 @@ class Figures:
     throughput: Floats
     throughput_bps: Floats  # the same in bits per second
     throughput_se: Floats  # its standard error over runs
-    share: Floats  # the flow's share of all bytes delivered
+    share: Floats  # of all bytes delivered: the flow's, or if ``Points.by_group`` the group's
     share_se: Floats  # its standard error over runs
     rtt_mean: Floats
     base_rtt: Floats
@@ -515,11 +515,11 @@ def _fluid(points: Points, scenarios: Sequence[Scenario | str], threads: int | N
 
 
 def _stands(points: Points, values: dict[str, Any], i: int) -> bool:
-    """Whether point ``i`` has the parameters ``values``, and otherwise the original link.
+    """Whether point ``i`` differs from the original scenario only in the fields of ``values``.
 
-    A change of one parameter may also change another: a buffer of ``"1 BDP"`` changes with the RTT.
-    Such points cannot be computed together as arrays.  Returns False, too, if the values at the
-    point contradict one another.
+    It may differ in more, because a change of one field may also change another: a buffer of
+    ``"1 BDP"`` changes with the RTT.  Points with such changes cannot be computed together as
+    arrays.  Returns False, too, if the values at the point contradict one another.
     """
     try:
         made, base = points.at(i), points.scenario

@@ -365,7 +365,10 @@ X = A * M  # (7) for all Vegas sources together: V = h + X/q
 
 @dataclass(frozen=True)
 class Completion:
-    """A formula that our numeric model needs and the paper lacks, with its premises."""
+    """A formula that our numeric model needs, with its premises.
+
+    The paper of De Vendictis and Baiocchi does not have it.
+    """
 
     symbol: str
     premises: tuple[Expr, ...]
