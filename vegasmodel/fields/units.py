@@ -210,9 +210,9 @@ def parse(
 
 
 def _meant(text: object, kind: str) -> str:
-    """A hint such as ``; did you mean '1 BDP'?`` if only the capitals of the unit are wrong.
+    """A hint such as ``; did you mean '1 BDP'?`` if the text only has a unit with wrong capitals.
 
-    The hint is empty if they are not.
+    In all other cases the hint is empty.
     """
     parts = (
         re.fullmatch(r"\s*([-+.\deE]+)\s*([A-Za-z/]+)\s*", text) if isinstance(text, str) else None

@@ -208,9 +208,10 @@ def _compare(path: Path, there: Mapping[str, Any], layout: Layout) -> None:
 
 
 def _differing(there: Any, ours: Any) -> tuple[str, str]:
-    """Texts of the first parts in which an attribute of two sweeps differs.
+    """The first part in which an attribute of two sweeps differs: its texts in the two sweeps.
 
-    The part of a text is a line; that of a table is an entry.
+    ``there`` is the attribute's value in the stored sweep, and ``ours`` that in the new one. The
+    parts of a text are its lines, and those of a table its entries. Any other value is one part.
     """
     if isinstance(there, str) and isinstance(ours, str):
         parts = [text.splitlines() for text in (there, ours)]
