@@ -76,8 +76,10 @@ def floats(name: str, value: ArrayLike) -> Floats:
     """The value as a float64 array; raises ``FieldError`` unless it consists of numbers."""
     try:
         array = np.asarray(value)
-        if array.dtype.kind in "US":
-            raise TypeError("NumPy would read a number from text")
+        if array.dtype.kind not in "biufO" or np.ma.is_masked(value):
+            raise TypeError("NumPy would read numbers from text, times, or masked entries")
+        if array.dtype.kind == "O" and any(x is None for x in array.flat):
+            raise TypeError("NumPy would read None as NaN")
         return np.asarray(array, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise FieldError(name, value, "a number or an array of numbers") from None

@@ -18,14 +18,23 @@ import jax
 import jax.numpy as jnp
 
 from vegasmodel.equilibrium import _secular_kernel as kernel
-from vegasmodel.equilibrium._jax_arrays import need_float64
+from vegasmodel.equilibrium._checks import floats
+from vegasmodel.equilibrium._jax_arrays import is_jax, need_float64
 from vegasmodel.equilibrium._solution import Equilibrium
+from vegasmodel.fields.units import FieldError
 
 ROUGH_PASSES = 60
 EXACT_PASSES = 80
 RESIDUAL = 1e-11  # greatest relative error of the sum of the rates in a valid result
 
 two_sum: Any = kernel.two_sum  # written for floats, just as right for arrays
+
+
+def _real(name: str, value: Any) -> Any:
+    """The JAX array ``value``; raises ``FieldError`` unless its entries are real numbers."""
+    if value.dtype.kind not in "iuf":
+        raise FieldError(name, value.dtype.name, "an array of real numbers")
+    return value
 
 
 def solve(alpha: Any, x: Any, c: Any, rtt: Any) -> Equilibrium:
@@ -36,7 +45,11 @@ def solve(alpha: Any, x: Any, c: Any, rtt: Any) -> Equilibrium:
     """
     linux = rtt is not None
     need_float64()
-    args = [jnp.asarray(a, dtype=jnp.float64) for a in (alpha, x, x if rtt is None else rtt, c)]
+    named = {"alpha": alpha, "x": x, "rtt": x if rtt is None else rtt, "c": c}
+    args = [
+        jnp.asarray(_real(name, a) if is_jax(a) else floats(name, a), dtype=jnp.float64)
+        for name, a in named.items()
+    ]
     if 0 in (args[0].shape[-1:] + args[1].shape[-1:]):
         raise ValueError("alpha and x hold no flow: their last axis must not be empty")
     alpha, x, rtt, c = jnp.broadcast_arrays(

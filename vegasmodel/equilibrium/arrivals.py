@@ -204,6 +204,7 @@ def _join(
     return state
 
 
+@kinds.checked
 def bonald(n: int, alpha: float, capacity: float) -> tuple[Floats, Floats]:
     """Bonald's closed form for n flows that arrive one after another.
 
@@ -246,6 +247,7 @@ EULER = 0.57721566490153286061
 BEND = math.pi**2 / 6.0 - 1.0  # sum over k of 1/(k^2 (k+1))
 
 
+@kinds.checked
 def asymptotes(n: int, alpha: float, capacity: float, form: str = "exact") -> Asymptotes:
     """Approximates ``arrive`` (``form="exact"``) or ``bonald`` for many flows with one alpha.
 

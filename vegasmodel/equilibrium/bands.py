@@ -45,6 +45,7 @@ Floats = NDArray[np.float64]
 _ROWS = 2_000_000  # numbers in one batch of solves, to bound the memory
 
 
+@kinds.checked
 def equilibria(
     alpha: ArrayLike,
     beta: ArrayLike,

@@ -147,6 +147,7 @@ class Equilibria:
         return sum(each.index for each in self.found)
 
 
+@kinds.checked
 def droptail(buffer: float) -> Floats:
     """The curve of loss over queue of a drop-tail link, as rows (queue, loss).
 

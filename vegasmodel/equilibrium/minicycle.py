@@ -416,6 +416,7 @@ def threshold(
     return derived.positive_root(np.ones_like(k), C * T + 1 - k, k * C * T)
 
 
+@kinds.checked
 def forgotten_after(
     decrease: float, n_vegas: int = 1, n_reno: int = 1, part: float = 0.01
 ) -> float:
@@ -439,6 +440,7 @@ def forgotten_after(
 DUPLICATES = 3  # duplicate ACKs that start a fast retransmit
 
 
+@kinds.checked
 def hypotheses(
     capacity: float,
     rtt: float,

@@ -31,6 +31,7 @@ Floats = NDArray[np.float64]
 
 
 @same_kind
+@kinds.checked
 def reckoned(
     windows: ArrayLike,
     over_estimate: ArrayLike,

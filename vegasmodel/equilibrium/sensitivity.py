@@ -80,7 +80,7 @@ def own_printed(y: Any) -> Floats:
     1/y_k^2 over all k other than i. It holds if all flows have the same alpha. Then it agrees with
     ``own``.
     """
-    y = positive("y", y)
+    y = np.atleast_1d(positive("y", y))
     s = _others(1.0 / y**2)
     return np.asarray(y * s / (1.0 + y**2 * s))
 

@@ -261,7 +261,7 @@ def read(cls: type[T], table: object, where: str, packet_size: float | None, **g
     for key in table:
         if key not in fields:
             raise FieldError(
-                _join(where, key), table[key], f"no such key{nearest(key, list(fields))}"
+                _join(where, key), table[key], f"no such key{nearest(str(key), list(fields))}"
             )
     values = dict(given)
     for key, field in fields.items():
@@ -278,9 +278,10 @@ def read(cls: type[T], table: object, where: str, packet_size: float | None, **g
         raise error.of(_join(where, error.field)) from None
 
 
-def _join(where: str, key: str) -> str:
-    key = key if key.isprintable() and len(key) <= 60 else ascii(key)[:60]
-    return f"{where}.{key}" if where else key
+def _join(where: str, key: object) -> str:
+    text = key if isinstance(key, str) else repr(key)
+    text = text if text.isprintable() and len(text) <= 60 else ascii(text)[:60]
+    return f"{where}.{text}" if where else text
 
 
 class Checked:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.fields import kinds
-from vegasmodel.fields.rules import Quantity
+from vegasmodel.fields.rules import Integer, Quantity
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import known_mean
 from vegasmodel.packets import run_output
@@ -51,6 +51,17 @@ def default_interval(scenario: Scenario) -> float:
     """
     samples = min(240, max(24, 24_000 // len(scenario.members)))
     return scenario.run.duration / samples
+
+
+def sampling_interval(scenario: Scenario, interval: float | None) -> float:
+    """The time between two samples, s: ``interval``, or ``default_interval`` if it is ``None``.
+
+    Raises ``FieldError`` unless ``interval`` is positive.
+    """
+    if interval is None:
+        return default_interval(scenario)
+    Quantity("time", low_open=True).check(interval, "interval")
+    return interval
 
 
 def check_queue(link: Link, where: str, known: Collection[str], engine: str) -> None:
@@ -150,9 +161,10 @@ def run(
     on at the same time.  ``model`` names the simulator and ``version`` its version.  ``ns2.run``
     explains the prediction and its ``extra``.
     """
+    Integer(1).check(processes, "processes")
     begun = time.perf_counter()
     # threads are enough: the simulator's processes do the work
-    with ThreadPoolExecutor(max_workers=max(1, processes)) as pool, children.interruptible():
+    with ThreadPoolExecutor(max_workers=processes) as pool, children.interruptible():
         outputs = list(pool.map(lambda number: one(number=number), range(scenario.run.times)))
     figures = [_measure(scenario, output) for output in outputs]
     mean = {key: np.mean([figure[key] for figure in figures], axis=0) for key in figures[0]}

@@ -111,7 +111,7 @@ def run(
     one = functools.partial(
         run_trace,
         scenario,
-        interval or default_interval(scenario),
+        engine.sampling_interval(scenario, interval),
         rtts=few_packets(scenario) if rtts is None else rtts,
         timeout=timeout,
         scratch=scratch,

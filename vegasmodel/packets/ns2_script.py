@@ -15,6 +15,7 @@ from importlib import resources
 
 import numpy as np
 
+from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import arrivals, ns2_support
 from vegasmodel.packets.engine import UNLIMITED, rate_delay_limits, window_limit
 from vegasmodel.packets.ns2_agents import AGENTS, Settings
@@ -66,6 +67,10 @@ def script(
     cannot simulate the scenario.
     """
     ns2_support.check(scenario)
+    known = sorted({s.variable for settings in SETS.values() for s in settings})
+    for name in stock:
+        if name not in known:
+            raise FieldError("stock", name, f"parameters of ns-2: {', '.join(known)}")
     rng = np.random.default_rng([scenario.run.seed, run])
     defaults = [s for s in SETS[scenario.run.ns2_defaults] if s.variable not in stock]
     defaults += [] if spaced else [UNSPACED]

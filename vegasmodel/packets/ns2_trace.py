@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.fields import kinds
+from vegasmodel.fields.rules import Choice, Integer
 from vegasmodel.packets import ns2, ns3
-from vegasmodel.packets.engine import default_interval
+from vegasmodel.packets.engine import sampling_interval
 from vegasmodel.packets.run_output import Output, RoundTrips
 from vegasmodel.packets.trace import Trace, make
 from vegasmodel.scenario import Scenario
@@ -36,7 +37,9 @@ def record(
     ``ns2.run`` or ``ns3.run``.
     """
     simulator = ns3 if engine == "ns3" else ns2
-    every = interval or default_interval(scenario)
+    Choice(("ns2", "ns3")).check(engine, "engine")
+    Integer(0, 2**31 - 1).check(number, "number")
+    every = sampling_interval(scenario, interval)
     output = simulator.run_trace(scenario, every, number=number, timeout=timeout)
     source = f"ns-{engine.removeprefix('ns')} {simulator.version()}, run {number}"
     return to_trace(scenario, output, engine=engine, source=source)

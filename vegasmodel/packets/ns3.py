@@ -56,7 +56,7 @@ def run(
     compiler is missing, and ``EngineFailed`` if compiling or a run fails.
     """
     expect(scenario)
-    interval = interval or engine.default_interval(scenario)
+    interval = engine.sampling_interval(scenario, interval)
     ns3_script.script(scenario, interval=interval)  # raises FieldError even without ns-3
     ns3_build.program()
     one = functools.partial(

@@ -23,6 +23,11 @@ def replaced(scenario: T, given: Parts, changes: Mapping[str, Any], fields: Mapp
     ``given`` holds the links and the groups of flows as the user gave them, before text with units
     such as "1 BDP" was converted to numbers.
     """
+    if not isinstance(changes, Mapping):
+        raise FieldError("changes", changes, 'a mapping such as {"link.buffer": 20}')
+    for name in changes:
+        if not isinstance(name, str):
+            raise FieldError("changes", name, "keys are text such as link.buffer")
     links, flows = given
     whole: Any = scenario
     inner = {"link": links[0], "flow": flows[0], "run": whole.run}

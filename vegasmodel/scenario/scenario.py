@@ -234,7 +234,7 @@ class Scenario(Checked):
 
         Raises ``FieldError`` if there is no such key or the values contradict one another.
         """
-        return replaced(self, self._given, changes or {}, fields)
+        return replaced(self, self._given, {} if changes is None else changes, fields)
 
     def to_toml(self) -> str:
         """The text of a scenario file for this scenario; ``from_toml`` makes an equal one from it.

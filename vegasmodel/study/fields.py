@@ -134,6 +134,13 @@ class Field:
         self.plain.check(value, self.name)
         return value
 
+    def overlaps(self, other: Field) -> bool:
+        """Whether some link or group has both fields, so that one value would replace the other."""
+        same = (self.part, self.key, self.queue) == (other.part, other.key, other.queue)
+        return same and (
+            self.indices == other.indices or not {*self.indices}.isdisjoint(other.indices)
+        )
+
     def _owners(self, scenario: Scenario) -> list[Any]:
         if self.part == "run":
             return [scenario.run]
@@ -158,6 +165,18 @@ def find(scenario: Scenario, name: str, where: str = "field") -> Field:
     near = f"; did you mean {inner[0]!r}?" if inner else rules.nearest(name, names)
     allowed = f"a field of this scenario: {', '.join(_brief(names))}{near}"
     raise FieldError(where, name, allowed)
+
+
+def expect_apart(fields: Sequence[Field], where: str) -> None:
+    """Raise ``FieldError`` if two of the fields set the same key of one link or group.
+
+    ``where`` is the argument of the caller that the error names as wrong.
+    """
+    for i, field in enumerate(fields):
+        for other in fields[:i]:
+            if field.overlaps(other):
+                both = f"it sets the same key as {other.name}"
+                raise FieldError(where, field.name, both, wrong="is given twice")
 
 
 def known(scenario: Scenario) -> list[str]:

@@ -149,10 +149,7 @@ def make(
     if draw is not None:
         Integer(1, MAX_POINTS).check(draw, "draw")
     axes = tuple(_axis(scenario, name, values) for name, values in pairs)
-    names = [axis.field.name for axis in axes]
-    for name in names:
-        if names.count(name) > 1:
-            raise FieldError("over", name, "each field once", wrong="is given twice")
+    fields.expect_apart([axis.field for axis in axes], "over")
     for axis in axes:
         if axis.drawn != bool(draw):
             asked = "a range LOW..HIGH, because draw asks for random points"

@@ -161,6 +161,11 @@ def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float
     if not isinstance(errors, Mapping) or not errors:
         raise FieldError("errors", errors, 'a mapping such as {"rtt": "5 %"}')
     inputs = [_input(scenario, name, error) for name, error in errors.items()]
+    for i, one in enumerate(inputs):
+        for other in inputs[:i]:
+            if _places(one) == _places(other):
+                same = f"it means the same as {other.name}, and its error would count twice"
+                raise FieldError("errors", one.name, same, wrong="is given twice")
     slopes, smooth = _slopes(scenario, model, inputs)
     sds, answer = np.array([each.sd for each in inputs]), predict(scenario, model)
     ratios, parts = {}, {}
@@ -192,6 +197,15 @@ def _numbers(scenario: Scenario, names: list[str]) -> list[tuple[Field, float]]:
             raise FieldError(field.name, value, allowed)
         found.append((field, float(value)))
     return found
+
+
+def _places(given: _Input) -> set[tuple[Any, ...]]:
+    """The keys of links, groups and the run that an input stands for."""
+    return {
+        (field.part, i, field.key, field.queue)
+        for field in given.fields
+        for i in (field.indices or (0,))
+    }
 
 
 def _input(scenario: Scenario, name: str, error: str | float) -> _Input:

@@ -1,0 +1,93 @@
+"""Wrong arguments from Python: one line that names the argument, and no wrong number."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import vegasmodel as vm
+
+BASE = vm.Scenario(
+    [vm.Link(1000.0, buffer=20.0)],
+    [vm.Flow("vegas", 0.05, alpha=3.0, beta=3.0), vm.Flow("reno", 0.05)],
+    run=vm.Run(30.0),
+)
+
+
+@pytest.mark.parametrize("changes", [{1: 2}, {True: 1}, "link.buffer", [("link.buffer", 3)], 0])
+def test_changes_of_a_scenario_map_text_to_values(changes: Any) -> None:
+    with pytest.raises(vm.FieldError, match=r"^changes: "):
+        BASE.replace(changes)
+
+
+def test_a_key_that_is_no_text_is_an_unknown_key() -> None:
+    table: Any = {"link": [{"capacity": 5.0}], "flow": [{"law": "vegas", "rtt": 0.05}], 3: 4}
+    with pytest.raises(vm.FieldError, match=r"^3: 4 is not allowed; no such key"):
+        vm.Scenario.from_dict(table)
+
+
+@pytest.mark.parametrize("other", ["link.bottleneck.buffer", "link.buffer"])
+def test_a_sweep_takes_each_key_once_whatever_its_name(other: str) -> None:
+    """The last values won, and the coordinates of the other name were wrong."""
+    with pytest.raises(vm.FieldError, match=r"is given twice; it sets the same key as link.buffer"):
+        vm.sweep(BASE, ["link.buffer=5,10", f"{other}=5,10"], "minicycle")
+
+
+def test_one_error_does_not_count_twice_under_two_names() -> None:
+    for first, second in (("rtt", "flow.rtt"), ("link.capacity", "capacity")):
+        with pytest.raises(vm.FieldError, match=rf"'{second}' is given twice; .* as {first}"):
+            vm.uncertainty(BASE, "minicycle", {first: "5 %", second: "5 %"})
+    both = vm.uncertainty(BASE, "minicycle", {"rtt": "5 %", "flow.reno.rtt": "5 %"})
+    assert all(sd > 0.0 for _, sd in both.ratios.values())  # common and own errors add up
+
+
+def test_a_packet_simulator_refuses_settings_that_it_would_ignore() -> None:
+    from vegasmodel.packets import ns2, ns2_script, ns2_trace
+
+    wrong: Any
+    for wrong in ({"engine": "ns-3"}, {"interval": -1.0}, {"interval": 0.0}, {"number": -1}):
+        with pytest.raises(vm.FieldError, match=rf"^{next(iter(wrong))}: "):
+            ns2_trace.record(BASE, **wrong)
+    with pytest.raises(vm.FieldError, match=r"^stock: 'x' is not allowed; parameters of ns-2: "):
+        ns2_script.script(BASE, stock=["x"])
+    with pytest.raises(vm.FieldError, match=r"^interval: "):
+        ns2.run(BASE, interval=-1.0)
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        np.array([1, 2], "m8[ms]"),
+        np.array(["2020-01-01", "2021-01-01"], "M8[D]"),
+        np.array([0.1 + 1j, 0.2]),
+        np.ma.masked_array([0.1, 0.2], [False, True]),
+        [0.1, None],
+        None,
+    ],
+)
+def test_closed_forms_read_no_number_from_what_is_none(x: Any) -> None:
+    """A time in ms was taken for seconds, a mask and an imaginary part were dropped."""
+    with pytest.raises(vm.FieldError, match=r"^x: "):
+        vm.equilibrium.rates([3.0, 3.0], x, 250.0)
+
+
+def test_shapes_that_do_not_fit_are_named() -> None:
+    with pytest.raises(vm.FieldError, match=r"^alpha, x, rtt and c: .*\(2,\), \(3,\)"):
+        vm.equilibrium.rates([3.0, 3.0], [0.0, 0.0, 0.0], 250.0)
+
+
+def test_one_number_is_no_array() -> None:
+    e = vm.equilibrium
+    wrong: Any
+    for wrong, name in (
+        (lambda: e.bands.equilibria(2, 4, [0, 0], [100.0, 2]), "capacity"),
+        (lambda: e.phase_plane.reckoned([5, 5], 0, [100.0, 200], 0.05), "capacity"),
+        (lambda: e.minicycle.hypotheses(1080, 0.06, [20, 30]), "buffer"),
+        (lambda: e.minicycle.forgotten_after([0.5, 0.75]), "decrease"),
+        (lambda: e.arrivals.bonald(3, [1, 2], 4.0), "alpha"),
+        (lambda: e.arrivals.asymptotes(3, [1, 2], 4.0), "alpha"),
+        (lambda: e.heterogeneous.droptail([1, 2]), "buffer"),
+    ):
+        with pytest.raises(vm.FieldError, match=rf"^{name}: .* a number"):
+            wrong()
+    assert e.sensitivity.own_printed(3.0) == 0.0  # one flow: its rate is the capacity
