@@ -16,12 +16,15 @@ ASSUMPTIONS = MappingProxyType(
         "all-flows-present": "every flow starts before the warm-up ends and none stops early",
         "base-rtt-above-propagation": "Vegas's baseRTT stays above the propagation delay",
         "base-rtt-is-the-rtt": "Vegas knows its true base RTT",
-        "base-rtt-measured": "baseRTT is what the flow measured, not given",
+        "base-rtt-measured": "each Vegas flow measures its baseRTT; the scenario does not give "
+        "it (`over_estimate`)",
         "bottleneck-is-the-link": "access links are at least twice as fast as the bottleneck",
         "buffer-holds-bursts": "the buffer holds the bursts in which packets are sent: "
         "it has room for 12 packets or more",
-        "defaults-of-the-papers": "ns-2's settings of the papers' years",
-        "delay-buffer-large-enough": "the D queue holds what its flows keep queued",
+        "defaults-of-the-papers": "ns-2 has the default settings of the papers' years, 1999 to "
+        "2001 (`ns2_defaults`)",
+        "delay-buffer-large-enough": "the low-delay queue D of a Rate-Delay router has room for "
+        "all packets that its flows keep queued",
         "empty-buffer-after-loss": "the buffer runs empty after a loss",
         "enough-runs": "more runs would hardly change the mean; of a measurement "
         "with one run it is not known (`runs`)",
@@ -30,7 +33,7 @@ ASSUMPTIONS = MappingProxyType(
         "fast-retransmit": "losses are recovered without a timeout",
         "first-windows-fit": "the link and its buffer hold the first windows of all flows",
         "fifo-queue": "one first-in-first-out queue, so all flows see one queueing delay",
-        "infinite-buffer": "the buffer holds what the flows keep queued",
+        "infinite-buffer": "the buffer has room for all packets that the flows keep queued",
         "insensitive-to-starts": "the answer hardly depends on the start times and on the random "
         "waits: over the runs no throughput's coefficient of variation is above 2 %; not known of "
         "one run, or of runs that agree and all start at the same times (`start_jitter`)",
@@ -38,7 +41,8 @@ ASSUMPTIONS = MappingProxyType(
         "long-lived-flows": "every flow has data to send until the end of the run",
         "losses-are-random-only": "the buffer never overflows",
         "losses-end-growth": "no loss-based window grows for ever for lack of losses",
-        "mean-field": "the link has one flow; several see each other's mean queue only, not bursts",
+        "mean-field": "the link has one flow; in this model several flows see only the "
+        "mean queue that the others cause, not their bursts",
         "no-delay-noise": "propagation delays are constant",
         "no-forced-drops": "no packet is dropped on purpose",
         "no-queueing-of-acks": "ACKs meet no queue",
@@ -50,12 +54,15 @@ ASSUMPTIONS = MappingProxyType(
         "own-law-grows": "the window of a user-defined law grows beyond one packet",
         "packets-one-by-one": "near losses the simulator handles each packet by itself, not groups "
         "of packets",
-        "paper-equation": "Vegas divides by RTT, as in the papers and ns-2; Linux divides by "
-        "baseRTT",
-        "proper-marking": "loss-based flows are in class R, Vegas in class D",
-        "quasi-static": "earlier flows can shrink their windows as fast as a new one grows",
-        "rates-fill-the-link": "the rates add up to the capacity; they seldom do",
-        "receiver-window": "no receiver's window is reached",
+        "paper-equation": "Vegas computes its backlog as W (RTT - baseRTT)/RTT, as in the "
+        "papers and ns-2; Linux divides by baseRTT instead",
+        "proper-marking": "loss-based flows are in class R of the Rate-Delay router, and "
+        "Vegas flows in class D",
+        "quasi-static": "earlier flows can shrink their windows as fast as the window of a "
+        "new flow grows",
+        "rates-fill-the-link": "the predicted rates add up to the capacity; by this model's "
+        "formula they seldom do",
+        "receiver-window": "no flow's window reaches the limit that its receiver sets",
         "recovery-as-taken": "every law recovers from a loss in the way that the model assumes",
         "settles-in-time": "windows reach the steady state within the warm-up",
         "short-waits": "senders wait at most a tenth of an RTT before they send (`send_jitter`), "
@@ -63,7 +70,8 @@ ASSUMPTIONS = MappingProxyType(
         "single-threshold": "Vegas holds its window at one backlog only; otherwise the model takes "
         "the middle of the range (`minicycle`: alpha = beta; its equations do not need this)",
         "stable-queue": "the equilibrium is stable under feedback delay",
-        "steady-queue": "RED's loss does not jump at the queue that the model finds",
+        "steady-queue": "RED's drop probability does not jump at the mean queue that the "
+        "model finds",
         "synchronised-losses": "both flows lose when the buffer overflows (paper)",
         "windows-above-three": "windows are larger than 3 packets, so a loss brings three "
         "duplicate ACKs",
@@ -138,6 +146,7 @@ COLUMNS = MappingProxyType(
         "divided by their mean measured throughput",
         "ln ratio error": "ln(model / measured) of the ratio a/b of two groups, for the "
         "pair that errs most; above 0, a gets too much",
-        "baseRTT NRMSE": "the NRMSE of baseRTT less the true RTT, over the Vegas flows",
+        "baseRTT NRMSE": "the NRMSE of the over-estimate of baseRTT (baseRTT less the true "
+        "RTT without queueing), over the Vegas flows",
     }
 )
