@@ -120,9 +120,9 @@ last source more than ns-2 does. That is right, too.
 
 But Bonald's form, the formula for the rates that `boutremans` prints, is wrong: its rates add up to
 {sums[0]:.3f} of the link for two sources, and to {sums[1]:.2f} for 20. The exact recursion computes
-the rates source after source by equation (6), and its rates add up to the link. But it also gives
-the last source more than ns-2 does. So the error of Bonald's form is not the reason why the theory
-gives the last source too much.
+the rates source after source by equation (6), and its rates add up to the link. But the exact
+recursion, too, gives the last source more than ns-2 does. So the error of Bonald's form is not the
+reason why the theory gives the last source too much.
 
 How large are the errors against ns-2 at alpha = 3? For the over-estimates of baseRTT, the exact
 recursion has an error of {exact[1]:.0%}, Bonald's form of {bonald[1]:.0%}, and the simulator
@@ -131,17 +131,17 @@ recursion has an error of {exact[1]:.0%}, Bonald's form of {bonald[1]:.0%}, and 
 
 **Which hypothesis is wrong.** Both theories of `boutremans`, the exact recursion and Bonald's form,
 assume that the queue is in equilibrium when the next source starts. This assumption causes most of
-their error. It does not hold, because a window grows by only one packet per round trip. With
-alpha = 5, for example, the queue is still growing when the next source starts 2 s later. So this
-source finds a shorter queue than in theory.
+their error against ns-2. The assumption does not hold, because a window grows by only one packet
+per round trip. With alpha = 5, for example, the queue is still growing when the next source starts
+2 s later. So this source finds a shorter queue than in theory.
 
 In both theories the ratio of the last source's rate to the first one's does not depend on alpha. In
-ns-2 it does, because the queue needs more time to settle if alpha is larger. In the last column of
-the first table, one source arrives every {SLOWLY:g} s instead of every 2 s. So the queue has more
-time to settle. The simulator `rounds` then gives a ratio that is nearer to that of the exact
-recursion, one of the two theories.
+ns-2 this ratio depends on alpha, because the queue needs more time to settle if alpha is larger. In
+the last column of the first table, one source arrives every {SLOWLY:g} s instead of every 2 s. So
+the queue has more time to settle. The simulator `rounds` then gives a ratio that is nearer to that
+of the exact recursion, one of the two theories.
 
 **For users.** Vegas sources that start late get more because they over-estimate their baseRTT. If
 they know their true baseRTT, they do not get more (`vegasmodel paper boutremans` shows this for the
-paper's figure 7). If they do not know it, a larger alpha reduces their advantage, but also makes
-the queueing delay longer, in proportion to alpha."""
+paper's figure 7). If they do not know their true baseRTT, a larger alpha reduces their advantage,
+but also makes the queueing delay longer, in proportion to alpha."""

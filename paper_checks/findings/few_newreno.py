@@ -111,15 +111,16 @@ and the loss rates of both.  The first column has the number of NewReno flows pe
 
 For 0.1 NewReno flows per Vegas flow, the paper `podlesny` also claims a relative fairness of about
 1: a Vegas flow and a NewReno flow get about the same. We find {rows[0, 1]:.2f} with a standard
-error of {rows[0, 2]:.2f}. This neither confirms nor refutes the claim. In this case there are only
-two NewReno flows. Their throughput depends on a few losses, so the relative fairness differs much
-between runs.
+error of {rows[0, 2]:.2f}. This result neither confirms nor refutes the claim. With 0.1 NewReno
+flows per Vegas flow there are only two NewReno flows. Their throughput depends on a few losses, so
+the relative fairness differs much between runs.
 
 **Flows marked for the wrong queue.** The router of the paper `podlesny` has one queue for flows
 that want throughput (NewReno), and one for flows that want low delay (Vegas). A mark in each packet
 tells the router which queue the packet belongs to. The next table has the throughput of one flow in
 pkt/s, first with the right mark and then with the mark of the other queue. There are 20 NewReno and
-20 Vegas flows. The column "by" names one of three settings:
+20 Vegas flows. The last column has the mean throughput of the flows that belong in the other queue,
+while the flow with the wrong mark is there. The column "by" names one of three settings:
 
 - Setting "router, both ways": the router of figure 2 of the paper `podlesny`, simulated in ns-3. As
 many flows run in the reverse direction as forward. This is the setting of the paper.
@@ -131,14 +132,16 @@ run in the reverse direction as forward.
 
 {table(WRONG, marked)}
 
-Does a NewReno flow gain if it marks its packets as Vegas packets? They then join the queue for low
-delay. Section V of the paper `podlesny` says that the flow "could" gain. But it argues that in
-practice the flow does not gain, because this queue is short and other flows may do the same.
+Does a NewReno flow gain if it marks its packets as Vegas packets? Its packets then join the queue
+for low delay. Section V of the paper `podlesny` says that the flow "could" gain throughput. But it
+argues that in practice the flow does not gain, because this queue is short and other flows may do
+the same.
 
 In the setting of the paper `podlesny`, a NewReno flow that marks its packets as Vegas packets loses
-throughput. This setting has the paper's router, and flows in both directions. A single such flow
-gets {single[SETTINGS[0]]} pkt/s in the three runs, less than with the right mark. If half of the
-NewReno flows have the wrong mark, each of them loses more than a quarter of its throughput.
+throughput. This setting has the paper's router, and flows in both directions. A single NewReno flow
+with Vegas's mark gets {single[SETTINGS[0]]} pkt/s in the three runs, less than with the right mark.
+If half of the NewReno flows have the wrong mark, each of them loses more than a quarter of its
+throughput.
 
 In two other settings a single NewReno flow gains if it marks its packets as Vegas packets, and so
 joins the Vegas flows in their queue:

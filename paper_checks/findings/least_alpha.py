@@ -188,10 +188,11 @@ source of equal delay get the same throughput. In ns-2 and in the simulator `rou
 values of alpha, {RUNS} runs each. The fair alpha is interpolated between the two values next to
 equal throughputs.
 
-The tables also have the fair alpha by the mini-cycle model of the paper `devendictis`. It follows
-the two windows, round trip by round trip, from one overflow of the buffer to the next. There are
-two columns for this model. In the column "both lose", both sources lose a packet at an overflow. In
-the column "who grows loses", only a source whose window grows loses a packet.
+The tables also have the fair alpha by the mini-cycle model of the paper `devendictis`. This model
+follows the windows of Vegas and Reno, round trip by round trip, from one overflow of the buffer to
+the next. There are two columns for this model. In the column "both lose", both sources lose a
+packet at an overflow. In the column "who grows loses", only a source whose window grows loses a
+packet.
 
 To compare the mini-cycle model of `devendictis` with ns-2, this page changes the model in three
 points:
@@ -234,8 +235,9 @@ place of the acknowledged one, so the queue does not become longer by it, and Ve
 
 The mini-cycle model of `devendictis` is not exact even if only a source whose window grows loses a
 packet at an overflow. The fair alpha, at which Vegas and Reno get the same, is then larger in the
-model than in ns-2, by {over.min():.1f} to {over.max():.1f} packets. This range excludes one case, a
-buffer of {max(SHORT)} packets on the link of `evaluation`. We do not know why the model differs.
+model than in ns-2, by {over.min():.1f} to {over.max():.1f} packets. This range leaves
+out one case, a buffer of {max(SHORT)} packets on the link of `evaluation`. We do not know why the
+model differs.
 
 **Caution.** If alpha is larger than the fair alpha, at which both sources get the same, Vegas gets
 more than Reno. This advantage grows quickly with alpha, so choose a smaller alpha if in doubt.

@@ -135,9 +135,9 @@ source. The first column is the longer of the two delays, in ms. In the heads of
 - The column "printed rule" is a packet-by-packet simulation with the window rule that `tsang`
 prints in section 2.1.
 
-- The columns "theory" have the ratio by equation (6) of `boutremans`. It needs each source's
-baseRTT, for which we take the measurement of ns-2. It has only one threshold, for which we take
-(alpha + beta)/2.
+- The columns "theory" have the ratio by equation (6) of `boutremans`. This equation needs each
+source's baseRTT, for which we take the measurement of ns-2. It has only one threshold, for which we
+take (alpha + beta)/2.
 
 - The column "rounds of Linux" is the simulator `rounds` with the window rule of Linux.
 
@@ -158,9 +158,9 @@ the larger throughput to the smaller, as the geometric mean over these cases:
 
 **What survives.** The numbers of the paper `tsang` are confirmed, and so is its conclusion for
 alpha = 1 and beta = 3: the connection with the longer delay loses. We simulated the window rule
-that the paper prints. That connection loses in {lose[RULE]} of {len(real)} cases if its first
-packet reaches the router after the other connection's first packet, and in {swapped} of {len(real)}
-cases if it reaches the router before it.
+that the paper prints. By this rule the connection with the longer delay loses in {lose[RULE]} of
+{len(real)} cases if its first packet reaches the router after the other connection's first packet,
+and in {swapped} of {len(real)} cases if it reaches the router before it.
 
 If alpha = beta = 2 or 3, the printed rule gives both connections of `tsang` nearly the same
 throughput, as in table 4 of the paper. If alpha = beta = 1, it does not always do so.
@@ -171,10 +171,11 @@ printed rule packet by packet. The simulation reproduces most of the paper's tab
 digit (`vegasmodel paper tsang`). So the simulator of the paper probably did not round.
 
 **Why the connection with the longer delay loses.** A window changes once per round trip, so the
-window of the connection with the shorter RTT grows faster. It stops first, when its backlog reaches
-alpha. The other window still grows until its own backlog reaches alpha. This makes the queue
-longer, and with the queue the backlog of the first connection grows beyond alpha. So in the end the
-connection with the shorter RTT has the larger backlog, and gets more.
+window of the connection with the shorter RTT grows faster. This window stops growing first, when
+its backlog reaches alpha. The window of the connection with the longer RTT still grows until its
+own backlog reaches alpha. This growth makes the queue longer. With the queue, the backlog of the
+connection with the shorter RTT grows beyond alpha. So in the end the connection with the shorter
+RTT has the larger backlog, and gets more.
 
 In our simulations of the rule that `tsang` prints, the connection with the shorter RTT ends with a
 backlog of {short.min():.1f} to {short.max():.1f} packets, and the connection with the longer RTT
@@ -183,16 +184,16 @@ packets is a steady state. Equation (6) of `boutremans` cannot show such a diffe
 all connections have the same backlog.
 
 In ns-2 2.35 the connection with the longer delay loses in only {lose[NS2]} of {len(real)} cases,
-because ns-2 rounds the backlog. This has two effects. First, a window stops growing at a backlog of
-alpha - 1/2 instead of alpha. Second, slow start ends at another time. The backlog of the connection
-with the longer delay may then jump from below alpha to above it, so that this connection need not
-lose.
+because ns-2 rounds the backlog. The rounding has two effects. First, a window stops growing at a
+backlog of alpha - 1/2 instead of alpha. Second, slow start ends at another time. The backlog of the
+connection with the longer delay may then jump from below alpha to above it, so that this connection
+need not lose.
 
 **Which hypothesis is wrong.** `tsang` says that every connection knows its true minimum RTT. This
-is wrong: the two connections start together, and the first packet of the connection with the longer
-delay waits in the queue behind the first packet of the other. So the connection with the longer
-delay over-estimates its baseRTT. If both backlogs were equal, equation (6) of `boutremans` would
-then give this connection more. In fact it gets less, because its backlog is smaller.
+hypothesis is wrong: the two connections start together, and the first packet of the connection with
+the longer delay waits in the queue behind the first packet of the other. So the connection with the
+longer delay over-estimates its baseRTT. If both backlogs were equal, equation (6) of `boutremans`
+would then give this connection more. In fact it gets less, because its backlog is smaller.
 
 **Linux.** Vegas computes its backlog from the window W and the queueing delay RTT - baseRTT. In the
 papers the backlog is W (RTT - baseRTT)/RTT. In Linux it is W (RTT - baseRTT)/baseRTT. If a

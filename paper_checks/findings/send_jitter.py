@@ -371,9 +371,9 @@ gateways", 1992). Real hosts send after small random waits, which break the patt
 the five papers that this project checks do not wait.
 
 This page asks which conclusions of the papers remain true if senders wait for a random time. When
-the window of a sender allows it to send, it waits before it does so. The wait is drawn uniformly,
-from 0 to one packet's transmission time at the slowest link (`send_jitter`), as Floyd and Jacobson
-recommend. Everything else is as in each paper.
+the window of a sender allows it to send, the sender first waits for a random time. The wait is
+drawn uniformly, from 0 to one packet's transmission time at the slowest link (`send_jitter`), as
+Floyd and Jacobson recommend. Everything else is as in each paper.
 
 Each row of the table is a conclusion of a paper. The words in parentheses say what the numbers in
 the row are. For example, "first over second" is the first flow's throughput divided by the
@@ -394,18 +394,18 @@ these {len(kept)} survive.
 
 A conclusion may survive random waits of the senders although its numbers change. For example,
 `evaluation` concludes that Vegas gets more than Reno at a buffer of 4 packets, and less at a buffer
-of 50. This is true with and without waits. But a buffer of 7 packets shows the change: without
-waits Reno's throughput divided by Vegas's is {buffers.still[1]:.2f}, with waits it is
-{buffers.waits[1]:.2f}.
+of 50. Both statements are true with and without waits. But a buffer of 7 packets shows that the
+numbers change: without waits Reno's throughput divided by Vegas's is {buffers.still[1]:.2f}, with
+waits it is {buffers.waits[1]:.2f}.
 
 Another conclusion of the paper `evaluation` survives random waits of the senders: if two Vegas
 flows share a link, the flow with the longer round trip does not get clearly less. In one case the
-second flow also crosses a link of 1 ms. In ns-2 this flow, which has the longer round trip, even
-gets more: the first flow's throughput divided by the second's is {vegas.still[0]:.2f} without
-waits, and {vegas.waits[0]:.2f} with waits.
+second flow also crosses a link of 1 ms. In ns-2 the second flow, which has the longer round trip,
+even gets more than the first: the first flow's throughput divided by the second's is
+{vegas.still[0]:.2f} without waits, and {vegas.waits[0]:.2f} with waits.
 
 **What does not survive.** {len(lost)} of the papers' conclusions hold in ns-2 if senders do not
-wait, but not if they wait at random. The last column of the table has "no" for them.
+wait, but not if they wait at random. The last column of the table of conclusions has "no" for them.
 
 In table 3 of the paper `evaluation` two flows with the same congestion control share a link. The
 second flow also crosses a link of X ms, so it has the longer round trip. The next table has the
@@ -425,11 +425,13 @@ So the bias against the flow with the longer round trip depends on the waits of 
 `evaluation`, in which senders do not wait, calls this bias almost linear in the ratio of the round
 trips.
 
-**What does not hold even without waits.** {len(never)} conclusions do not hold in ns-2 2.35 without
-waits; see their records.
+**What does not hold even without waits.** {len(never)} of the papers' conclusions do not hold in
+ns-2 2.35 even if senders do not wait. The output of `vegasmodel paper` has the records of these
+conclusions.
 
 **Caution.** A sender's wait is uniform from 0 to the transmission time of one packet. This time is
 {1e3 / 187.5:.1f} ms on the links of `evaluation` and `tsang`, where the shortest round trip is 13.2
 ms. So the waits are not small: their mean, {0.5e3 / 187.5:.1f} ms, is an additional delay, which
 the senders in the papers do not have. If a result changes with the waits, there are two possible
-reasons: the phase effects have gone, or the round trip is longer. The runs do not tell which."""
+reasons: the phase effects have gone, or the round trip is longer. The runs do not tell which of the
+two is the reason."""

@@ -141,9 +141,9 @@ The next table has the errors of the ratio of Vegas's throughput to Reno's again
 {table(["model", *buffers], missed)}
 
 **What survives.** The model of `devendictis` follows both windows from one overflow of the buffer
-to the next. This method survives the comparison with ns-2. Hypothesis 5 of the paper says that both
-sources lose a packet at an overflow. It is true at a buffer of 5 packets. It is wrong at buffers of
-10, 20 and 30 packets, where Vegas loses {large[:, n].max():.3f} % of its packets.
+to the next. This method survives the comparison with ns-2. But hypothesis 5 of the paper, that both
+sources lose a packet at an overflow, holds only at a buffer of 5 packets. The hypothesis is wrong
+at buffers of 10, 20 and 30 packets, where Vegas loses {large[:, n].max():.3f} % of its packets.
 
 Why does Vegas lose nothing? A source with a constant window sends one packet for each ACK. This
 packet takes the place of the acknowledged one, so the queue does not become longer by it. Only a
@@ -155,11 +155,12 @@ stopped growing, because its backlog has reached alpha.
 change is ns-2's rounding: ns-2 rounds the backlog to whole packets before it compares the backlog
 with alpha. So Vegas's window is constant at every backlog from alpha - 1/2 to alpha + 1/2. Without
 rounding it is constant only at a backlog of alpha. At buffers of 20 and 30 packets, this change
-reduces the error of the model as derived by {gain[0]:.0%}. (The table has the errors of the ratio.)
+reduces the error of the model as derived by {gain[0]:.0%}. (This error is that of the ratio of
+Vegas's throughput to Reno's, against ns-2; the second table has it.)
 
 The second change of the model of `devendictis` is that only Reno, whose window grows, loses a
-packet at an overflow. At buffers of 20 and 30 packets this removes {gain[1]:.0%} of the error that
-remains after the first change (ns-2's rounding).
+packet at an overflow. At buffers of 20 and 30 packets this second change removes {gain[1]:.0%} of
+the error that remains after the first change (ns-2's rounding).
 
 At a buffer of 10 packets the error of the model of `devendictis` is large with and without the two
 changes. With so small a buffer, Vegas's window depends strongly on the queue: one packet more or
