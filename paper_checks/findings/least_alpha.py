@@ -141,8 +141,8 @@ def _lottery(runs: Runs) -> str:
     return f"""At a buffer of {buffer} packets on the link of `evaluation`, a mean over {RUNS} runs
 is uncertain, in ns-2 as in `rounds`. The result of a run depends on the start times, which are
 random. If Vegas starts when Reno already has a long queue, it counts the delay of this queue as
-propagation delay, and gets far more. The queue never empties there, so Vegas never corrects the
-mistake.
+propagation delay, and gets far more. With this buffer the queue never empties, so Vegas never
+measures its true baseRTT.
 
 For example, take alpha = {alpha} at a buffer of {buffer} packets on the link of `evaluation`.
 Beside Reno, Vegas gets {rates} pkt/s in the {RUNS} runs of ns-2. In the last of these runs Vegas
