@@ -32,7 +32,7 @@ _COMMON = {
     "no-random-loss": "packets are lost at a full buffer only",
 }
 _ALONE = {
-    "infinite-buffer": "the buffer holds what the flows keep queued",
+    "infinite-buffer": "the buffer has room for all packets that the flows keep queued",
     "single-threshold": "one backlog at which Vegas holds; else the middle of a range",
 }
 _SETTLES = {"settles-in-time": "windows reach the steady state within the warm-up"}
@@ -43,7 +43,10 @@ _OF_LAWS = {
     "whole-laws": "the model has every mechanism of the flows' laws",
     "own-law-grows": "the window of a user-defined law grows beyond one packet",
 }
-_PAPER_EQUATION = "Vegas divides by RTT, as in the papers and ns-2; Linux divides by baseRTT"
+_PAPER_EQUATION = (
+    "Vegas computes its backlog as W (RTT - baseRTT)/RTT, as in the papers and ns-2; Linux "
+    "divides by baseRTT"
+)
 _CLOSED = "python -m paper_checks.models compares it with ns-2 on the papers' own scenarios"
 
 
@@ -133,9 +136,10 @@ EXPLANATIONS = MappingProxyType(
             ),
             {
                 "one-arrival-at-a-time": "no two flows start at the same time",
-                "base-rtt-measured": "baseRTT is what the flow measured, not given",
+                "base-rtt-measured": "each Vegas flow measures its baseRTT; it is not given",
                 "paper-equation": _PAPER_EQUATION,
-                "rates-fill-the-link": "the rates add up to the capacity; they seldom do",
+                "rates-fill-the-link": "the rates by this formula add up to the capacity; "
+                "they seldom do",
             }
             | _ALONE
             | _COMMON,
@@ -195,7 +199,8 @@ EXPLANATIONS = MappingProxyType(
             ),
             {
                 "losses-are-random-only": "the buffer never overflows",
-                "mean-field": "the link has one flow; several see only each other's mean queue",
+                "mean-field": "the link has one flow; if there are several, each sees only the "
+                "mean queue that the others cause",
                 "windows-above-three": "a loss brings three duplicate ACKs, so few cost a timeout",
                 "paper-equation": _PAPER_EQUATION,
             }
@@ -236,8 +241,9 @@ EXPLANATIONS = MappingProxyType(
             ),
             {
                 "losses-end-growth": "no loss-based window grows for ever for lack of losses",
-                "defaults-of-the-papers": "ns-2's settings of the papers' years",
-                "insensitive-to-starts": "the answer does not hang on how starts and losses fall",
+                "defaults-of-the-papers": "ns-2's defaults are those of the papers' years, 1999 to 2001",
+                "insensitive-to-starts": "the answer does not depend on when flows start and "
+                "which packets are lost",
                 "enough-runs": "more runs would not move the mean",
                 "windows-fill-the-link": "the link seldom idles, so trains of packets hardly meet",
                 "fast-retransmit": "random losses seldom lead to a timeout",
