@@ -241,7 +241,8 @@ EXPLANATIONS = MappingProxyType(
             ),
             {
                 "losses-end-growth": "no loss-based window grows for ever for lack of losses",
-                "defaults-of-the-papers": "ns-2's defaults are those of the papers' years, 1999 to 2001",
+                "defaults-of-the-papers": "ns-2's defaults are those of the papers' "
+                "years, 1999 to 2001",
                 "insensitive-to-starts": "the answer does not depend on when flows start and "
                 "which packets are lost",
                 "enough-runs": "more runs would not move the mean",
