@@ -121,15 +121,17 @@ def _starvation() -> Map:
         "delay. Each flow keeps alpha packets in the queue. So at a capacity c they cause a "
         "queueing delay of 2 alpha/c, which shrinks as the link gets faster. With alpha 2 and "
         "packets of 1000 B it is 32 ms at 1 Mbit/s, and 1.6 ms at 20 Mbit/s. So if a flow "
-        "misjudges its queueing delay by one millisecond, this matters more on a faster link.\n\n"
+        "misjudges its queueing delay by one millisecond, this error is a larger part of the "
+        "queueing delay on a faster link, and changes the flows' shares more.\n\n"
         "In the left panel of `starvation`, one flow over-estimates its baseRTT: it counts "
         "part of the queueing delay as propagation delay. Let c be the capacity of the link. "
         "If the flow over-estimates its baseRTT by 1.5 alpha/c, it gets twice the rate of the "
         "other. The queueing delay is then 3 alpha/c, and this flow takes half of it for "
         "propagation delay.\n\n"
         "In the right panel of `starvation`, the path of one flow has jitter, and this flow "
-        "gets less than the other. Its baseRTT is the smallest RTT that any of its packets "
-        "had. It counts whatever the jitter adds to this RTT as queueing delay.",
+        "gets less than the other. Its baseRTT is the smallest RTT that any of its packets had. "
+        "So the flow counts whatever the jitter adds to this RTT as queueing delay, and reduces "
+        "its window.",
     )
 
 
@@ -187,9 +189,10 @@ def _rtt_bias() -> Map:
         "adds to both round trips.\n\n"
         "In the left panel of `rtt-bias` senders do not wait before they send. Then the order "
         "of arrivals and departures at the full queue decides which flow loses a packet, and "
-        "this order repeats itself (phase effects). So the lines of equal ratio are ragged, "
-        "and sometimes the flow with the longer round trip gets more: with 50 ms it gets up "
-        "to three times as much as the flow with 40 ms. Each cell is one run.\n\n"
+        "this order repeats itself (phase effects). So the lines in the picture, on which the "
+        "ratio of the two throughputs is the same, are ragged. Sometimes the flow with the "
+        "longer round trip gets more: with 50 ms it gets up to three times as much as the flow "
+        "with 40 ms. Each cell is one run.\n\n"
         "In the right panel of `rtt-bias` senders wait at random for up to one packet's "
         "transmission time (2 ms). Over most of the picture the flow with the shorter round "
         "trip gets a larger share than without waits. The wait prevents phase effects, but it "
@@ -227,10 +230,11 @@ def _linux_order() -> Map:
         "that the slow start of the earlier flow has filled. It counts the delay of this "
         "queue as propagation delay, and gets nine tenths of the link or more. If it starts 5 "
         "s after the earlier flow, it finds a shorter queue and usually gets less.\n\n"
-        "In the left panel of `linux-order` the first window of the earlier flow varies. With "
-        "a smaller first window the earlier flow builds up its queue later, so the later flow "
-        "must start later to find this queue. If two identical flows start at the same time, "
-        "they get 0.66 and 0.34: the simulator favours the flow that the file names first.\n\n"
+        "In the left panel of `linux-order` the first window of the earlier flow varies. With a "
+        "smaller first window the earlier flow takes longer to build up its queue. So the later "
+        "flow finds this queue only if it starts later. If two identical flows start at the "
+        "same time, they get 0.66 and 0.34: the simulator favours the flow that the file names "
+        "first.\n\n"
         "In the right panel of `linux-order` the first window of the later flow varies. If "
         "this flow starts at least 0.1 s after the other, its first window hardly matters.",
     )
