@@ -44,7 +44,7 @@ def test_a_window_needs_half_an_ack_more_than_a_round_trip_brings(
 def test_waits_of_half_a_millisecond_turn_the_winner_as_in_ns2(
     wait: float, measured: tuple[float, float]
 ) -> None:
-    """SACK at 43 and 99 ms (docs/accuracy.md, exact senders): ns-2's packets per second."""
+    """SACK at 43 and 99 ms (docs/accuracy.md, phase effects): ns-2's packets per second."""
     flows = tuple(
         Flow("sack", rtt, name=f"rtt {rtt}", variant="ns2", send_jitter=wait)
         for rtt in (0.043, 0.099)
