@@ -508,7 +508,8 @@ def _too_large(where: str, printed: int, other: int) -> Record:
         "packets, the most by which another row's sum falls short of the link.",
         erratum="8858 is too large by 276 or more: 11105 + 8858 = 19963, and the link carries "
         "19687.5 packets in 105 s. What was meant cannot be told. The other seven rows add up to "
-        "19664 to 19687.",
+        "19664 to 19687. Two counts with nearly the same digits are possible: 8582 gives the sum "
+        "19687 and the ratio 1.29, and 8558 gives 19663 and 1.30; the printed ratio is 1.3.",
         statement=TOO_LARGE,
     )
 
