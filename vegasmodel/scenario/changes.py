@@ -4,17 +4,33 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+from vegasmodel import laws
 from vegasmodel.fields.checked import evolve
 from vegasmodel.fields.rules import nearest
 from vegasmodel.fields.units import FieldError
 
-__all__ = ["replaced"]
+__all__ = ["replaced", "with_thresholds"]
 
 
 T = TypeVar("T")
 Parts = tuple[tuple[Any, ...], tuple[Any, ...]]
+THRESHOLDS = ("alpha", "beta", "gamma")
+TWICE = "is given twice"
+Place = tuple[str | int, ...]  # ("flows", 0, "alpha"): attributes, and indices of links or groups
+
+
+class _Change(NamedTuple):
+    """A new value, and the key that the user gave it; ``own`` if the key names a link or group."""
+
+    name: str
+    value: Any
+    own: bool = True
+
+
+class _Tree(dict[Any, Any]):
+    """Changes by attribute.  A value is another tree if only a part of the attribute changes."""
 
 
 def replaced(scenario: T, given: Parts, changes: Mapping[str, Any], fields: Mapping[str, Any]) -> T:
@@ -34,39 +50,94 @@ def replaced(scenario: T, given: Parts, changes: Mapping[str, Any], fields: Mapp
     for name in (*changes, *fields):
         if name not in _keys(scenario) and (found := _places(name, inner)):
             raise FieldError(name, name, f"did you mean {found}?", wrong="is no key of a scenario")
-    tree: dict[Any, Any] = {}  # ("link", 0) -> attribute -> new value, or a tree of inner changes
+    wanted: dict[Place, _Change] = {}
     for name, value in changes.items():
         head, _, rest = name.partition(".")
         if head in ("link", "flow") and rest:
-            parts: Sequence[Any] = links if head == "link" else flows
-            places, key = _addressed(parts, rest, name)
+            parts = links if head == "link" else flows
+            places, key, own = _addressed(parts, rest, name)
             for i in places:
-                _set_nested(tree.setdefault((head, i), {}), parts[i], key, name, value)
+                path: Place = (f"{head}s", i, *_attributes(parts[i], key, name, value))
+                _put(wanted, path, _Change(name, value, own))
         else:
-            _set_nested(tree, scenario, name, name, value)
-    for key in fields:
-        _attribute(scenario, key, key)
-    own = {
-        "links": tuple(_grown(x, tree.pop(("link", i), {}), "link") for i, x in enumerate(links)),
-        "flows": tuple(_grown(x, tree.pop(("flow", i), {}), "flow") for i, x in enumerate(flows)),
-    }
-    grown: T = _grown(scenario, own | tree | dict(fields), "")
+            _put(wanted, _attributes(scenario, name, name, value), _Change(name, value))
+    for key, value in fields.items():
+        _put(wanted, (_attribute(scenario, key, key),), _Change(key, value))
+    _keep_one_threshold(wanted, whole.flows)
+    tree = _tree(wanted)
+    for key, parts in (("links", links), ("flows", flows)):
+        some = tree.get(key, _Tree())
+        if isinstance(some, _Tree):
+            tree[key] = tuple(
+                _grown(part, some.get(i, _Tree()), key[:-1]) for i, part in enumerate(parts)
+            )
+    grown: T = _grown(scenario, tree, "")
     return grown
 
 
-def _addressed(parts: Sequence[Any], rest: str, name: str) -> tuple[Sequence[int], str]:
+def with_thresholds(groups: Sequence[Any]) -> tuple[int, ...]:
+    """The indices of the groups to which ``flow.alpha``, ``flow.beta`` and ``flow.gamma`` belong.
+
+    These are the groups with a delay-based law, or all groups if none has such a law.
+    """
+    found = tuple(i for i, group in enumerate(groups) if laws.find(group.law).delay_based)
+    return found or tuple(range(len(groups)))
+
+
+def _put(wanted: dict[Place, _Change], path: Place, change: _Change) -> None:
+    """Add a change of the attribute at ``path`` to ``wanted``.
+
+    A key of one link or group comes before the same key of all of them, in whatever order the two
+    are given.  Raises ``FieldError`` if any other two keys set the same attribute.
+    """
+    other = wanted.get(path)
+    if other is not None and other.own == change.own:
+        raise FieldError("changes", change.name, f"{other.name} sets it, too", wrong=TWICE)
+    if other is None or change.own:
+        wanted[path] = change
+
+
+def _keep_one_threshold(wanted: dict[Place, _Change], groups: Sequence[Any]) -> None:
+    """Add a change of beta for each group that has alpha = beta, if only its alpha changes."""
+    for i, group in enumerate(groups):
+        alpha = wanted.get(("flows", i, "alpha"))
+        if alpha is not None and group.alpha == group.beta:
+            wanted.setdefault(("flows", i, "beta"), alpha)
+
+
+def _tree(wanted: Mapping[Place, _Change]) -> _Tree:
+    """The changes as a tree.
+
+    Raises ``FieldError`` if one of them sets a part of what another sets as a whole.
+    """
+    tree = _Tree()
+    for path, change in wanted.items():
+        for n in range(1, len(path)):
+            if path[:n] in wanted:
+                within = f"{wanted[path[:n]].name} sets it, too"
+                raise FieldError("changes", change.name, within, wrong=TWICE)
+        node = tree
+        for step in path[:-1]:
+            node = node.setdefault(step, _Tree())
+        node[path[-1]] = change.value
+    return tree
+
+
+def _addressed(parts: Sequence[Any], rest: str, name: str) -> tuple[Sequence[int], str, bool]:
     """Find out which links or groups to change, and which of their keys.
 
     ``parts`` are all links or all groups.  ``rest`` says what to change: ``buffer`` stands for the
     buffers of all links, and ``uplink.buffer`` for that of the link named ``uplink``.  Returns the
-    indices of the links or groups, and the key.
+    indices of the links or groups, the key, and whether ``rest`` names one link or group.
 
     Raises ``FieldError`` if there is no such key, link or group. The error names the whole of what
     to change (``name``), and shows its first part, which is neither a key nor a link or group.
     """
     keys = [field.metadata["key"] or field.name for field in dataclasses.fields(parts[0])]
+    if rest in THRESHOLDS and rest in keys:
+        return with_thresholds(parts), rest, False
     if rest.split(".")[0] in keys:
-        return range(len(parts)), rest
+        return range(len(parts)), rest, False
     named = [i for i, part in enumerate(parts) if rest.startswith(f"{part.name}.")]
     if not named:
         kind, wrong = name.split(".")[0], rest.split(".")[0]
@@ -74,35 +145,42 @@ def _addressed(parts: Sequence[Any], rest: str, name: str) -> tuple[Sequence[int
         said = f"is neither a key nor the name of a {kind}"
         raise FieldError(name, wrong, f"{kind}.KEY or {kind}.NAME.KEY{near}", wrong=said)
     longest = max(named, key=lambda i: len(parts[i].name))  # a name may hold dots
-    return [longest], rest[len(parts[longest].name) + 1 :]
+    return [longest], rest[len(parts[longest].name) + 1 :], True
 
 
-def _set_nested(tree: dict[Any, Any], part: Any, key: str, name: str, value: Any) -> None:
+def _attributes(part: Any, key: str, name: str, value: Any) -> tuple[str, ...]:
+    """The attributes on the way to ``key``: ``("queue", "weight")`` for a link's queue.weight.
+
+    The error for a key that does not exist has the whole key, ``name``, and its new ``value``.
+    """
     key, _, inner = key.partition(".")
     attribute = _attribute(part, key, name)
     if not inner:
-        tree[attribute] = value
-        return
+        return (attribute,)
     held = getattr(part, attribute)
     if not dataclasses.is_dataclass(held):
         raise FieldError(name, value, f"{name.removesuffix(f'.{inner}')} has no keys of its own")
-    _set_nested(tree.setdefault(attribute, {}), held, inner, name, value)
+    return (attribute, *_attributes(held, inner, name, value))
 
 
-def _grown(part: Any, tree: Mapping[Any, Any], where: str) -> Any:
-    """A copy of the dataclass ``part`` with changed attributes.
+def _grown(part: Any, tree: _Tree, where: str) -> Any:
+    """A copy of the dataclass ``part`` with the changes of ``tree``.
 
-    ``tree`` maps the names of attributes to their new values.  If an attribute is itself a
-    dataclass, a mapping changes some of its attributes: ``{"queue": {"weight": 0.01}}`` changes
-    only the weight of the queue.  ``where`` is the place of ``part`` for error messages.
+    ``where`` is the place of ``part`` for error messages.
     """
     changes = {
         key: _grown(getattr(part, key), value, f"{where}.{key}".lstrip("."))
-        if isinstance(value, Mapping) and dataclasses.is_dataclass(getattr(part, key))
+        if isinstance(value, _Tree)
         else value
         for key, value in tree.items()
     }
-    return evolve(part, changes, where) if changes else part
+    try:
+        return evolve(part, changes, where) if changes else part
+    except FieldError as error:
+        if error.field != "flow.beta" or "beta" in tree or "alpha" not in tree:
+            raise
+        remedy = f"{error.allowed}; with beta = alpha in the scenario both move"
+        raise FieldError(error.field, error.value, remedy, wrong=error.wrong) from None
 
 
 def _attribute(part: Any, key: str, name: str) -> str:

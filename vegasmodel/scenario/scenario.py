@@ -229,10 +229,16 @@ class Scenario(Checked):
         - ``fields`` are attributes of ``Scenario`` itself, such as ``name``.
         - A value is a number in the package's units, or text.
 
+        The order of the keys does not matter: ``flow.NAME.KEY`` comes before ``flow.KEY``, and the
+        same for links.  If any group has a delay-based law, such as Vegas, ``flow.alpha``,
+        ``flow.beta`` and ``flow.gamma`` change only the groups with such a law.  If a group has
+        alpha = beta, a change of its alpha alone also changes its beta, as in ``sweep``.
+
         Defaults are computed again for the new scenario.  Text such as ``"1 BDP"`` is converted to
         numbers again, too.  ``dataclasses.replace`` would keep the old numbers.
 
-        Raises ``FieldError`` if there is no such key or the values contradict one another.
+        Raises ``FieldError`` if there is no such key, if two keys set the same value, or if values
+        contradict one another.
         """
         return replaced(self, self._given, {} if changes is None else changes, fields)
 

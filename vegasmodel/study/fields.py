@@ -25,12 +25,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vegasmodel import laws
 from vegasmodel.fields import rules
 from vegasmodel.fields.checked import OneOf
 from vegasmodel.fields.rules import Boolean, Integer, Quantity, Unresolved
 from vegasmodel.fields.units import KINDS, FieldError
 from vegasmodel.scenario import Flow, Link, Run, Scenario
+from vegasmodel.scenario.changes import THRESHOLDS, with_thresholds
 
 __all__ = ["Field", "find", "known", "put"]
 
@@ -195,7 +195,7 @@ def _brief(names: list[str], most: int = 6) -> list[str]:
 
 
 def _all(scenario: Scenario) -> Iterator[Field]:
-    thresholds = _thresholds(scenario)
+    thresholds = with_thresholds(scenario.flows)
     for part, cls in _PARTS.items():
         owners: Sequence[Any] = scenario.links if part == "link" else scenario.flows
         everyone = tuple(range(len(owners)))
@@ -203,7 +203,7 @@ def _all(scenario: Scenario) -> Iterator[Field]:
         places += [(f"{part}.{owner.name}", (i,)) for i, owner in enumerate(owners)]
         for where, indices in places:
             for field in _fields(cls, where, part, indices, queue=False):
-                every = where == "flow" and field.key in ("alpha", "beta", "gamma")
+                every = where == "flow" and field.key in THRESHOLDS
                 yield dataclasses.replace(field, indices=thresholds) if every else field
             if part == "link":
                 kinds = {type(owners[i].queue) for i in indices}
@@ -211,16 +211,6 @@ def _all(scenario: Scenario) -> Iterator[Field]:
                     yield from _fields(kinds.pop(), f"{where}.queue", part, indices, queue=True)
     yield from _fields(Run, "run", "run", (), queue=False)
     yield from _fields(Scenario, "", "", (), queue=False)
-
-
-def _thresholds(scenario: Scenario) -> tuple[int, ...]:
-    """The indices of the groups to which ``flow.alpha``, ``flow.beta`` and ``flow.gamma`` belong.
-
-    These are the groups with a delay-based law, or all groups if none has such a law.
-    """
-    groups = enumerate(scenario.flows)
-    found = tuple(i for i, group in groups if laws.find(group.law).delay_based)
-    return found or tuple(range(len(scenario.flows)))
 
 
 def _fields(
@@ -240,24 +230,4 @@ def put(scenario: Scenario, values: Mapping[Field, Any]) -> Scenario:
 
     Raises ``FieldError`` if the values contradict one another, such as alpha above beta.
     """
-    changes: dict[str, Any] = {}
-    for field, value in values.items():
-        if field.part == "flow":
-            for i in field.indices:
-                changes[f"flow.{scenario.flows[i].name}.{field.tail}"] = value
-        else:
-            changes[field.name] = value
-    for name, value in list(changes.items()):  # if alpha = beta, keep them equal
-        head, _, key = name.rpartition(".")
-        if key == "alpha" and f"{head}.beta" not in changes:
-            group = next(g for g in scenario.flows if head == f"flow.{g.name}")
-            if group.alpha == group.beta:
-                changes[f"{head}.beta"] = value
-    try:
-        return scenario.replace(changes)
-    except FieldError as error:
-        left = error.field.endswith(".beta") and not any(name.endswith(".beta") for name in changes)
-        if not left or not any(name.endswith(".alpha") for name in changes):
-            raise
-        remedy = f"{error.allowed}; with beta = alpha in the scenario both move"
-        raise FieldError(error.field, error.value, remedy, wrong=error.wrong) from None
+    return scenario.replace({field.name: value for field, value in values.items()})
