@@ -149,3 +149,21 @@ def test_one_number_is_no_array() -> None:
         with pytest.raises(vm.FieldError, match=rf"^{name}: .* a number"):
             wrong()
     assert e.sensitivity.own_printed(3.0) == 0.0  # one flow: its rate is the capacity
+
+
+def test_a_queue_is_named_once() -> None:
+    """It was link.queue.queue.max_threshold, and no file has such a key."""
+    table = {"discipline": "red", "min_threshold": "5 pkt", "max_threshold": "3 pkt"}
+    red = BASE.replace({"link.queue": vm.Red(5.0, 15.0)})
+    wrong: Any
+    for wrong, place in (
+        (lambda: vm.Red(5.0, 3.0), "max_threshold"),
+        (lambda: vm.Link(1000.0, queue=table), "queue.max_threshold"),  # type: ignore[arg-type]
+        (lambda: red.replace({"link.queue.max_threshold": 3.0}), "link.queue.max_threshold"),
+        (lambda: BASE.replace({"link.queue": table}), "link.queue.max_threshold"),
+    ):
+        with pytest.raises(vm.FieldError, match=rf"^{place}: 3.0 is not allowed; more than min_"):
+            wrong()
+    toml = red.to_toml().replace("15 pkt", "3 pkt")
+    with pytest.raises(vm.FieldError, match=r"^link\[0\].queue.max_threshold: 3.0"):
+        vm.Scenario.from_toml(toml)

@@ -77,7 +77,7 @@ def test_parts_in_parts_take_text_too() -> None:
         (lambda: vm.Red("5 pkt", "4 pkt"), "more than min_threshold"),
         (
             lambda: vm.Scenario((vm.Link("1 Mbit/s", queue=vm.Red("5 kB", "4 kB")),), MIXED.flows),
-            r"link\[0\].queue.queue.max_threshold: 4.0",
+            r"link\[0\].queue.max_threshold: 4.0",
         ),
         (
             lambda: vm.Scenario((vm.Link("1 Mbit/s"),), (vm.Flow("vegas", "1 s", alpha="9 kB"),)),

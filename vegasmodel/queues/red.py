@@ -41,7 +41,7 @@ class Red(Discipline):
         thresholds = (self.min_threshold, self.max_threshold)
         if known(*thresholds) and self.max_threshold <= self.min_threshold:
             raise FieldError(
-                "queue.max_threshold",
+                "max_threshold",
                 self.max_threshold,
                 f"more than min_threshold, {self.min_threshold:g}",
             )

@@ -381,9 +381,9 @@ def _buffers(scenario: Scenario) -> None:
     """
     links = list(scenario.links)
     for i, link in enumerate(links):
-        queue = checked.evolve(
-            link.queue, _in_packets(scenario, link, link.queue, f"link[{i}].queue"), f"link[{i}]"
-        )
+        where = f"link[{i}].queue"
+        numbers = _in_packets(scenario, link, link.queue, where)
+        queue = checked.evolve(link.queue, numbers, where)
         own = _in_packets(scenario, link, link, f"link[{i}]")
         if own or queue != link.queue:
             links[i] = dataclasses.replace(link, **own, queue=queue)
