@@ -167,3 +167,27 @@ def test_a_queue_is_named_once() -> None:
     toml = red.to_toml().replace("15 pkt", "3 pkt")
     with pytest.raises(vm.FieldError, match=r"^link\[0\].queue.max_threshold: 3.0"):
         vm.Scenario.from_toml(toml)
+
+
+def test_an_error_is_one_line_whatever_the_value_is() -> None:
+    """The many lines of a dataset or an array were a part of the message."""
+    data = vm.simulate(BASE, "fluid", samples=5)
+    trace = vm.packets.trace.make("ns2", [1.0, 2.0], ["a"], {"throughput": [[1.0], [2.0]]})
+    wrong: Any
+    for wrong in (
+        lambda: vm.predict(data),  # type: ignore[arg-type]
+        lambda: vm.plots.sweep(data),
+        lambda: vm.plots.windows(trace.data),
+        lambda: vm.plots.sweep(trace),  # type: ignore[arg-type]
+        lambda: vm.compare(data),  # type: ignore[arg-type]
+        lambda: vm.Flow("vegas", np.ones((3, 3))),  # type: ignore[arg-type]
+        lambda: vm.load(data),  # type: ignore[arg-type]
+        lambda: vm.Link(data),  # type: ignore[arg-type]
+        lambda: vm.Link(10**5000),
+        lambda: vm.Flow("vegas", 0.05, count=10**5000),
+        lambda: vm.equilibrium.rates(10**5000, 0.0, 1.0),
+    ):
+        with pytest.raises(vm.FieldError) as said:
+            wrong()
+        assert len(str(said.value).splitlines()) == 1
+        assert len(str(said.value)) < 300

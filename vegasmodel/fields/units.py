@@ -67,8 +67,13 @@ class FieldError(ValueError):
 
 
 def show(value: object) -> str:
-    """A value as an error message shows it: quoted, printable and of at most 80 characters."""
-    text = repr(value)
+    """A value as an error message shows it: quoted, printable, of one line and 80 characters."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no whole number of more than 4300 digits
+        text = "a number of thousands of digits"
+    if "\n" in text:  # an array or a dataset; in text a line break is escaped
+        text = " ".join(text.split())
     text = text.encode("ascii", "backslashreplace").decode()
     return text if len(text) <= 80 else text[:77] + "..."
 
