@@ -191,3 +191,34 @@ def test_an_error_is_one_line_whatever_the_value_is() -> None:
             wrong()
         assert len(str(said.value).splitlines()) == 1
         assert len(str(said.value)) < 300
+
+
+def test_a_trace_is_written_to_a_path() -> None:
+    trace = vm.packets.trace.make("ns2", [1.0, 2.0], ["a"], {"throughput": [[1.0], [2.0]]})
+    with pytest.raises(vm.FieldError, match=r"^path: 3 is not allowed; text or a path"):
+        trace.write(3)  # type: ignore[arg-type]
+
+
+def test_helpers_of_plots_name_what_is_no_axes_and_no_map() -> None:
+    """The errors were Python's own: 'int' object has no attribute 'spines'."""
+    import xarray as xr
+
+    plots, one = vm.plots, xr.DataArray(np.ones((2, 2)), dims=("y", "x"))
+    ax, words = plots.figure().subplots(), {"title": "", "shown": "", "up": ""}
+    wrong: Any
+    for wrong, name in (
+        (lambda: plots.tidy(3), "axes"),  # type: ignore[arg-type]
+        (lambda: plots.tidy(np.array([ax])), "axes"),  # type: ignore[arg-type]
+        (lambda: plots.tidy(ax, grid=3), "grid"),  # type: ignore[arg-type]
+        (lambda: plots.legend(3), "fig"),  # type: ignore[arg-type]
+        (lambda: plots.legend(plots.figure(), 3), "axes"),  # type: ignore[arg-type]
+        (lambda: plots.legend(plots.figure(), columns=0), "columns"),
+        (lambda: plots.heat([], [], [], **words), "panels"),
+        (lambda: plots.heat([one[0]], [""], [""], **words), "panels"),
+        (lambda: plots.heat([one * np.nan], [""], [""], **words), "panels"),
+        (lambda: plots.heat([one.astype(str)], [""], [""], **words), "panels"),
+        (lambda: plots.heat([one], [], [""], **words), "titles"),
+        (lambda: plots.heat([one], [""], ["", ""], **words), "across"),
+    ):
+        with pytest.raises(vm.FieldError, match=rf"^{name}: "):
+            wrong()

@@ -159,6 +159,7 @@ class Trace:
             values = np.where((values >= 0) & (values <= LARGEST), values, np.nan)
         return None if np.all(np.isnan(values)) else values
 
+    @kinds.checked
     def write(self, path: str | Path) -> None:
         """Write the trace to one Parquet file (compressed by zstd).
 

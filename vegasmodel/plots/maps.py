@@ -11,6 +11,8 @@ from matplotlib.colors import LogNorm, Normalize, TwoSlopeNorm
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from vegasmodel.fields.rules import listed
+from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.plots.style import figure, plain
 
@@ -43,7 +45,20 @@ def heat(
 
     ``title`` is the title of the figure and ``titles`` those of the panels. ``across`` are the
     labels of the x axes, ``up`` is the label of the y axis, and ``shown`` that of the colour scale.
+
+    Raises ``FieldError`` unless ``panels`` are such arrays, of which one has a number, and
+    ``titles`` and ``across`` have a text for each of them.
     """
+    panels = listed(panels, "panels", "arrays [y, x] of numbers, of xarray")
+    for panel in panels:
+        kind = getattr(getattr(panel, "dtype", None), "kind", "")
+        if len(getattr(panel, "dims", ())) != 2 or kind not in tuple("iuf"):
+            raise FieldError("panels", panel, "arrays [y, x] of numbers, of xarray")
+    if not any(panel.notnull().any() for panel in panels):
+        raise FieldError("panels", f"{len(panels)} arrays", "an array with a number")
+    for where, texts in (("titles", titles), ("across", across)):
+        if len(listed(texts, where, "texts")) != len(panels):
+            raise FieldError(where, texts, f"{len(panels)} texts, one for each panel")
     fig = figure(5.2 * len(panels), 4.6)
     fig.suptitle(plain(title), x=0.01, ha="left", fontsize="large")
     plots = np.atleast_1d(fig.subplots(1, len(panels)))
@@ -56,7 +71,7 @@ def heat(
             np.ma.masked_invalid(drawn), origin="lower", aspect="auto", cmap="RdBu", norm=norm
         )
         levels = LINES["ratio" if ratio else "share"]
-        inside = [v for v in levels if np.nanmin(drawn) < v < np.nanmax(drawn)]
+        inside = [v for v in levels if np.any(drawn < v) and np.any(drawn > v)]
         words = any(panel[dim].dtype.kind not in "iuf" for dim in panel.dims)
         if inside and min(drawn.shape) > 1 and not words:
             lines = ax.contour(drawn, levels=inside, colors="black", linewidths=0.9)
@@ -76,8 +91,8 @@ def heat(
 def _norm(values: Sequence[Floats], *, ratio: bool) -> Normalize:
     if not ratio:
         return TwoSlopeNorm(0.5, 0.0, 1.0)
-    most = max(float(np.nanmax(np.abs(np.log10(np.where(v > 0, v, np.nan))))) for v in values)
-    end = min(max(10.0**most, 2.0), WIDEST)
+    logarithms = [np.abs(np.log10(v[v > 0])).max(initial=0.0) for v in values]
+    end = min(max(10.0 ** float(max(logarithms)), 2.0), WIDEST)
     return LogNorm(1.0 / end, end, clip=True)
 
 

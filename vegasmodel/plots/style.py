@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator
 from numpy.typing import ArrayLike
 
-from vegasmodel.fields.rules import Quantity, listed
+from vegasmodel.fields.rules import Boolean, Integer, Quantity, listed
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.support.files import atomic_write
@@ -103,14 +103,25 @@ def save(fig: Figure, path: str | Path) -> None:
     If this fails, no incomplete file is left, and an older file of this name stays as it was.
     Raises ``FieldError`` for a wrong argument, and the errors of matplotlib and of writing a file.
     """
-    if not isinstance(fig, Figure):
-        raise FieldError("fig", fig, "a figure, as the functions of vegasmodel.plots return")
+    _expect_figure(fig)
     if not isinstance(path, (str, Path)):
         raise FieldError("path", path, "the name of a file, such as picture.png")
     drawn = io.BytesIO()  # drawing takes long, and a process killed meanwhile leaves no file
     fig.savefig(drawn, dpi=150, format=Path(path).suffix[1:] or None)
     with atomic_write(path) as part:
         part.write_bytes(drawn.getbuffer())
+
+
+def _expect_figure(fig: Figure) -> None:
+    """Raise ``FieldError`` unless ``fig`` is a figure."""
+    if not isinstance(fig, Figure):
+        raise FieldError("fig", fig, "a figure, as the functions of vegasmodel.plots return")
+
+
+def _expect_axes(axes: Sequence[Axes]) -> None:
+    for ax in axes:
+        if not isinstance(ax, Axes):
+            raise FieldError("axes", ax, "axes of a figure, as figure().subplots() returns")
 
 
 def plain(text: object) -> str:
@@ -120,6 +131,8 @@ def plain(text: object) -> str:
 
 def tidy(*axes: Axes, grid: bool = True) -> None:
     """Remove the top and the right edge of each plot; draw a faint grid if ``grid`` is True."""
+    _expect_axes(axes)
+    Boolean().check(grid, "grid")
     for ax in axes:
         ax.spines[["top", "right"]].set_visible(False)
         ax.set_axisbelow(True)
@@ -132,6 +145,9 @@ def legend(fig: Figure, *axes: Axes, columns: int = 4) -> None:
 
     A name that several axes have appears once.
     """
+    _expect_figure(fig)
+    _expect_axes(axes)
+    Integer(1).check(columns, "columns")
     entries: dict[str, Artist] = {}
     for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
