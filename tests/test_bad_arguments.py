@@ -222,3 +222,21 @@ def test_helpers_of_plots_name_what_is_no_axes_and_no_map() -> None:
     ):
         with pytest.raises(vm.FieldError, match=rf"^{name}: "):
             wrong()
+
+
+def test_a_figure_is_of_one_scenario() -> None:
+    """The picture was empty, had bars of another scenario, or was NumPy's own error."""
+    plots, here = vm.plots, vm.predict(BASE, "minicycle")
+    renamed = vm.predict(BASE.replace({"flow.vegas.name": "other"}), "minicycle")
+    more = vm.predict(BASE.replace({"flow.vegas.count": 2}), "minicycle")
+    for wrong, where in (
+        (lambda: plots.throughput_bars(BASE, [here, renamed]), "results: 'for other, reno'"),
+        (lambda: plots.rate_by_arrival([here], [more]), r"models, measured: 'for vegas\[0\], "),
+        (lambda: plots.base_rtt_by_arrival([here, renamed]), "models, measured: 'for other, "),
+        (lambda: plots.throughput_over_buffer([here], [renamed]), "models, measured: 'for other"),
+    ):
+        with pytest.raises(vm.FieldError, match=rf"^{where}.* predictions for vegas, reno$"):
+            wrong()
+    larger = vm.predict(BASE.replace({"link.buffer": 30.0}), "minicycle")
+    plots.throughput_bars(BASE, [here, larger])
+    plots.throughput_over_buffer([here, larger, more])

@@ -10,7 +10,7 @@ errors, except over the ratio of flows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -54,11 +54,13 @@ def throughput_bars(scenario: Scenario, results: Sequence[Prediction]) -> Figure
     """Draw the mean throughput per flow of each flow group (at most 12), with one bar per model.
 
     Error bars show the range of throughputs if a model gives one, else two standard errors if these
-    are known.  Models without an answer are left out.
+    are known.  Models without an answer are left out.  Raises ``FieldError`` for a prediction of a
+    scenario with other groups.
     """
     expect(scenario)
     shown = [p for p in _answers(results, "results") if p.applicable]
-    groups = [group.name for group in scenario.flows][:12]
+    _expect_same(_groups(scenario), shown, _groups, "results")
+    groups = _groups(scenario)[:12]
     fig = figure(max(7.0, 1.2 * len(groups) * len(shown) / 3))
     ax = fig.subplots()
     width = 0.8 / max(len(shown), 1)
@@ -88,11 +90,15 @@ def rate_by_arrival(models: Iterable[Prediction], measured: Iterable[Prediction]
 
     A dotted line shows the fair share: the first link's capacity divided by the number of flows.
     Some models give a range for the throughput of each flow; this range is shaded.
+
+    Raises ``FieldError`` if the predictions are for different flows.
     """
+    drawn = _kinds(models, measured)
+    _expect_same_flows(drawn)
     fig = figure()
     ax = fig.subplots()
     scenario: Scenario | None = None
-    for result, how, drawn_as in _kinds(models, measured):
+    for result, how, drawn_as in drawn:
         scenario = result.scenario
         order = _by_start(scenario)
         assert result.throughput is not None  # noqa: S101 - _kinds leaves out the others
@@ -120,12 +126,15 @@ def base_rtt_by_arrival(
     """Plot the baseRTT of each flow. On the x axis, flows are numbered in the order of arrival.
 
     A dotted line shows the true value: the flow's RTT when all queues are empty. Models and
-    measurements that give no baseRTT are left out.
+    measurements that give no baseRTT are left out.  Raises ``FieldError`` if the predictions are
+    for different flows.
     """
+    drawn = _kinds(models, measured)
+    _expect_same_flows(drawn)
     fig = figure()
     ax = fig.subplots()
     scenario: Scenario | None = None
-    for result, how, marks in _kinds(models, measured):
+    for result, how, marks in drawn:
         if result.base_rtt is None:
             continue
         scenario = result.scenario
@@ -149,10 +158,12 @@ def throughput_over_buffer(
 
     The throughput is drawn as a fraction of this link's capacity. Each of the first four groups has
     a panel, with one curve per model. The predictions should be for scenarios that differ only in
-    the buffer; their order does not matter.
+    the buffer; their order does not matter.  Raises ``FieldError`` if they have different groups.
     """
     drawn = _kinds(models, measured)
-    groups = [g.name for g in drawn[0][0].scenario.flows][:PANELS] if drawn else []
+    every = _groups(drawn[0][0].scenario) if drawn else []
+    _expect_same(every, [p for p, _, _ in drawn], _groups, "models, measured")
+    groups = every[:PANELS]
     fig = figure(max(5.0, 3.8 * len(groups)), 3.8)
     axes = list(np.atleast_1d(fig.subplots(1, max(len(groups), 1), sharey=True)))
     for model, marks in dict.fromkeys((p.model, marks) for p, _, marks in drawn):
@@ -247,6 +258,33 @@ def _answers(results: Iterable[Prediction], where: str) -> list[Prediction]:
         if not isinstance(each, Prediction):
             raise FieldError(where, each, "predictions, as vegasmodel.predict_all returns them")
     return answers
+
+
+def _groups(scenario: Scenario) -> list[str]:
+    return [group.name for group in scenario.flows]
+
+
+def _flows(scenario: Scenario) -> list[str]:
+    return [member.name for member in scenario.members]
+
+
+def _expect_same_flows(drawn: Sequence[tuple[Prediction, Look, bool]]) -> None:
+    found = [p for p, _, _ in drawn]
+    if found:
+        _expect_same(_flows(found[0].scenario), found, _flows, "models, measured")
+
+
+def _expect_same(
+    names: list[str],
+    results: Sequence[Prediction],
+    of: Callable[[Scenario], list[str]],
+    where: str,
+) -> None:
+    """Raise ``FieldError`` unless every prediction is for flows or groups with these names."""
+    for each in results:
+        if of(each.scenario) != names:
+            said = f"for {', '.join(of(each.scenario))[:80]}"
+            raise FieldError(where, said, f"predictions for {', '.join(names)[:80]}")
 
 
 def _draw(
