@@ -15,7 +15,7 @@ from vegasmodel.completion import complete
 from vegasmodel.fields import toml_file
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import measured, read
-from vegasmodel.packets.trace import VARIABLES, make
+from vegasmodel.packets.trace import VARIABLES, assemble, make
 
 ROOT = Path(__file__).parent.parent
 NAME = "e1a_2M_40ms_a3b3"
@@ -250,7 +250,7 @@ def test_a_trace_that_is_shorter_than_a_run_by_default():
 
 
 def test_traces_of_any_bits_give_figures_or_one_line():
-    """Negative, infinite and absurd values; a warning fails the test."""
+    """A file may hold negative, infinite and absurd values; a warning fails the test."""
     rng = np.random.default_rng(5)
     odd = np.array([math.nan, math.inf, -math.inf, -0.0, 5e-324, 1.7e308, -1.0, 1.0, 0.05])
     whole = {"link": [{"capacity": "100 pkt/s"}]}
@@ -267,7 +267,7 @@ def test_traces_of_any_bits_give_figures_or_one_line():
                 variables[name] = forms[rng.integers(3)]
         times = np.cumsum(rng.uniform(0.1, 1.0, rows))
         names = [f"l{i}" for i in range(links)]
-        trace = make(("ns2", "linux")[case % 2], times, ["1", "2"], variables, links=names)
+        trace = assemble(("ns2", "linux")[case % 2], times, ["1", "2"], variables, links=names)
         for table in (TWO, TWO | whole):
             try:
                 scenario, filled = complete(table, trace)

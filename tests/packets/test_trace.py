@@ -22,7 +22,7 @@ from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import TraceError, measured, read
 from vegasmodel.packets.estimate import estimate
 from vegasmodel.packets.inspection import inspect, windows_a_round_trip
-from vegasmodel.packets.trace import KEY, VARIABLES, make
+from vegasmodel.packets.trace import KEY, VARIABLES, assemble, make
 
 ROOT = Path(__file__).parent.parent.parent
 LINUX = ROOT / "vegasmodel" / "packets" / "reference" / "linux"
@@ -115,7 +115,7 @@ NAMES = TEXT.filter(lambda name: not name.endswith("\0"))
 
 @st.composite
 def traces(draw):
-    """Any trace that ``make`` accepts: any 64 bits as values, NaN with any sign and payload."""
+    """Any trace that a file may hold: any 64 bits as values, NaN with any sign and payload."""
     flows = draw(st.lists(NAMES, max_size=4, unique=True))
     links = draw(st.lists(NAMES, max_size=3, unique=True))
     begin = draw(st.one_of(st.just(0.0), st.integers(-(2**60), 2**60), st.floats(-1e9, 1e9)))
@@ -129,7 +129,7 @@ def traces(draw):
         count = math.prod(shape)
         values = draw(st.lists(VALUES, min_size=count, max_size=count))
         variables[name] = np.array(values, dtype=float).reshape(shape)
-    return make(
+    return assemble(
         draw(TEXT),
         times,
         flows,
@@ -187,11 +187,24 @@ def test_a_trace_is_frozen_and_leaves_out_what_is_not_known():
         ([1, 2], ["a", "a\0"], {}, "end with NUL"),
         ([1, 2], ["a"], {"throughput": [[1.0]]}, "shape"),
         ([1, 2], ["a"], {"speed": [[1.0], [1.0]]}, "one of throughput"),
+        ([1, 2], ["a"], {"throughput": [[1.0], [-3.0]]}, "^throughput: -3.0 .* at least 0 and"),
+        ([1, 2], ["a"], {"rtt": [[math.nan], [-0.1]]}, "^rtt: -0.1 is not allowed"),
+        ([1, 2], ["a"], {"sent": [[math.inf], [1.0]]}, "^sent: inf is not allowed"),
+        ([1, 2], ["a"], {"window": [[1e13], [1.0]]}, r"^window: 1000.* at most 1e\+12"),
+        ([1, 2], ["a"], {"packet_size": [-1.0]}, "^packet_size: -1.0 is not allowed"),
+        ([1, 2], ["a"], {"first": [math.inf]}, "^first: inf .* any number and at most"),
     ],
 )
 def test_wrong_traces_are_refused(times, flows, variables, message):
     with pytest.raises(FieldError, match=message):
         make("ns2", times, flows, variables)
+
+
+def test_what_a_trace_may_hold():
+    """A trace may begin before 0, and NaN is a value that is not known."""
+    values = {"throughput": [[0.0], [math.nan]], "loss": [[-0.0], [1.0]], "first": [-2.0]}
+    trace = make("ns2", [-1, 1], ["a"], values, begin=-3.0)
+    assert set(trace.data.data_vars) == set(values)
 
 
 def hostile():

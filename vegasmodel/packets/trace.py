@@ -41,6 +41,7 @@ MAX_CELLS = 16_000_000  # values of all variables together
 BATCH = 1_000_000  # values read at a time
 MAX_METADATA = 8_000_000  # bytes
 MAX_NAME = 500  # characters of a flow's or link's name: an array of names is as wide as the longest
+TIMES = ("first", "last")  # variables that may be negative: moments, and a trace may begin before 0
 LARGEST = 1e12  # packets, packets per second or seconds
 KEY = b"vegasmodel.trace"
 # ``LIMITS`` bounds the memory that pyarrow allocates for the metadata of a Parquet file. A
@@ -229,9 +230,41 @@ def make(
     is left out. The trace may share the memory of the arrays. ``Trace`` explains the other
     arguments.
 
-    Raises ``FieldError``, a ``ValueError``, for an unknown variable, a wrong shape, times that do
-    not increase, and names of flows or links that are repeated, too long or end with a NUL
-    character.
+    Raises ``FieldError``, a ``ValueError``, for an unknown variable, a wrong shape, impossible
+    values (``Trace.known``), times that do not increase, and names of flows or links that are
+    repeated, too long or end with a NUL character.
+    """
+    trace = assemble(
+        engine, times, flows, variables, begin=begin, links=links, scenario=scenario,
+        provenance=provenance, controls=controls, doubts=doubts,
+    )  # fmt: skip
+    for name in trace.data.data_vars:
+        values = np.asarray(trace.data[name].values)
+        with np.errstate(invalid="ignore"):  # signalling NaNs
+            bad = (np.abs(values) > LARGEST) | ((values < 0) & (name not in TIMES))
+        if np.any(bad):
+            low = "any number" if name in TIMES else "at least 0"
+            allowed = f"{low} and at most {LARGEST:g}; NaN where it is unknown"
+            raise FieldError(str(name), float(values[bad][0]), allowed)
+    return trace
+
+
+def assemble(
+    engine: str,
+    times: ArrayLike,
+    flows: list[str],
+    variables: Mapping[str, ArrayLike],
+    *,
+    begin: float = 0.0,
+    links: list[str] | None = None,
+    scenario: str | None = None,
+    provenance: Mapping[str, str] | None = None,
+    controls: Mapping[str, str] | None = None,
+    doubts: Mapping[str, str] | None = None,
+) -> Trace:
+    """Do the work of ``make``, for values that may be impossible because they are from a file.
+
+    Raises ``FieldError`` as ``make`` does, but not for impossible values.
     """
     import xarray as xr
 
@@ -302,7 +335,7 @@ def read_parquet(path: str | Path) -> Trace:
         times = variables.pop("time")[:, 0]
         for name, values in about["static"].items():
             variables[name] = np.array([math.nan if x is None else x for x in values], dtype=float)
-        trace = make(
+        trace = assemble(
             about["engine"],
             times,
             about["flows"],

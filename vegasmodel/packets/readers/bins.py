@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from vegasmodel.packets.trace import Floats, Trace, make
+from vegasmodel.packets.trace import Floats, Trace, assemble
 
 # rows of ``Bins.flow``, ``[row, flow, bin]``; the last is a minimum, the others are sums
 DELIVERED, SENT, AGAIN, LOST, ACKS, RTT_SUM, RTT_N, WINDOW_SUM, WINDOW_N, RTT_MIN = range(10)
@@ -137,7 +137,7 @@ class Bins:
             entries["queue_max"] = link[QUEUE_MAX]
             entries["served"] = link[SERVED] / lengths
         entries |= variables
-        return make(
+        return assemble(
             engine,
             ends,
             flows,

@@ -26,7 +26,7 @@ import numpy as np
 
 from vegasmodel.packets.readers.source import Source
 from vegasmodel.packets.sizes import HEADERS
-from vegasmodel.packets.trace import MAX_FLOWS, Floats, Trace, make
+from vegasmodel.packets.trace import MAX_FLOWS, Floats, Trace, assemble
 
 CHUNK = 1 << 16
 MAX_PENDING = 1 << 20  # bytes of one tag
@@ -96,7 +96,7 @@ def read(source: Source) -> Trace:
         "rtt_min": "delay of the flow's first packet plus that of the first packet back",
         "packet_size": "the mean without the SYN and the first ACK, in whole bytes",
     }
-    return make(
+    return assemble(
         "ns3", [end], [names[key] for key in chosen], variables, begin=begin, provenance=about
     )
 

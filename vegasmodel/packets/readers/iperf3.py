@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from vegasmodel.packets.readers.source import Source
-from vegasmodel.packets.trace import MAX_FLOWS, Floats, Trace, make
+from vegasmodel.packets.trace import MAX_FLOWS, Floats, Trace, assemble
 
 MAX_BYTES = 1 << 24
 MAX_CELLS = 1 << 20  # streams times intervals
@@ -80,7 +80,7 @@ def read(source: Source) -> Trace:
         "window": "the kernel's cwnd",
         "rtt": "the kernel's smoothed RTT at the end of the interval",
     }
-    return make(
+    return assemble(
         "linux",
         times[1:],
         flows,

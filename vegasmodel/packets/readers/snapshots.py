@@ -15,7 +15,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from vegasmodel.packets.readers.source import Source
-from vegasmodel.packets.trace import MAX_FLOWS, Floats, Trace, make
+from vegasmodel.packets.trace import MAX_FLOWS, Floats, Trace, assemble
 
 MAX_CELLS = 200_000  # samples kept
 NEAR = 0.25  # part of the usual interval; closer samples are one snapshot
@@ -171,7 +171,7 @@ class Snapshots:
         ]
         more = f" and {len(changed) - 3} more" if changed[3:] else ""
         what = ": segment sizes that changed; packets are of the largest"
-        return make(
+        return assemble(
             engine,
             times[1:],
             names,
