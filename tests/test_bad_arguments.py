@@ -121,12 +121,79 @@ def test_a_packet_simulator_refuses_settings_that_it_would_ignore() -> None:
         np.ma.masked_array([0.1, 0.2], [False, True]),
         [0.1, None],
         None,
+        True,
+        np.True_,
+        [True, False],
+        [[0.1, True]],
+        np.array([True, False]),
+        np.array([0.1, True], object),
     ],
 )
 def test_closed_forms_read_no_number_from_what_is_none(x: Any) -> None:
-    """A time in ms was taken for seconds, a mask and an imaginary part were dropped."""
+    """A time in ms was taken for seconds, True for 1; masks and imaginary parts were dropped."""
+    e = vm.equilibrium
     with pytest.raises(vm.FieldError, match=r"^x: "):
-        vm.equilibrium.rates([3.0, 3.0], x, 250.0)
+        e.rates([3.0, 3.0], x, 250.0)
+    with pytest.raises(vm.FieldError, match=r"^rtt: "):
+        e.minicycle.throughput(1000.0, x, 20.0)
+
+
+def test_true_is_no_number_and_a_number_no_truth_value() -> None:
+    wrong: Any
+    for wrong, name in (
+        (lambda: vm.metrics.jain([True, False]), "throughput"),
+        (lambda: vm.equilibrium.settling.alone([True], [0.1], [1.0]), "windows"),  # type: ignore[arg-type]
+        (lambda: vm.plots.model_errors({"fluid": [True]}), "errors, fluid"),
+        (lambda: vm.equilibrium.red.Flows([True, False], True), "rtt"),
+        (lambda: vm.equilibrium.red.Flows("yes", 0.05), "vegas"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(vm.FieldError, match=rf"^{name}: "):
+            wrong()
+    for vegas in (True, [True, False], np.array([True, False])):
+        vm.equilibrium.red.Flows(vegas, 0.05)
+
+
+def test_a_routing_matrix_may_hold_truth_values() -> None:
+    """They say which flow crosses which link."""
+    e, crosses = vm.equilibrium, np.array([[True, True], [True, False]])
+    flows = e.heterogeneous.Flows(["vegas", "vegas"], 0.1)
+    curves = [e.heterogeneous.droptail(100.0)] * 2
+    for routing in (crosses, crosses.tolist()):
+        rates = e.network.solve(routing, [100.0, 200.0], 3.0).rates
+        assert np.array_equal(rates, e.network.solve(crosses * 1, [100.0, 200.0], 3.0).rates)
+        (one,) = e.heterogeneous.equilibria(routing, [100.0, 200.0], curves, flows).found
+        np.testing.assert_allclose(one.rates, [50.0, 50.0])
+
+
+def test_an_error_does_not_name_classes_of_numpy() -> None:
+    """The kinds of which ``ArrayLike`` consists stood in the message: a _Buffer or ..."""
+    for wrong in (
+        lambda: vm.equilibrium.arrivals.arrive([1.0], 3.0, beta="x"),  # type: ignore[arg-type]
+        lambda: vm.equilibrium.minicycle.solve(1.0, 3.0, 3.0, beta="x"),
+    ):
+        with pytest.raises(vm.FieldError, match=r"; a number or an array of numbers or None$"):
+            wrong()
+
+
+def test_a_list_is_an_array_where_another_kind_may_stand_as_well() -> None:
+    """The compiler's own error of many lines: a list reached compiled code."""
+    from vegasmodel.engines.fluid import continuous
+
+    pair = vm.Scenario([vm.Link(400.0)], [vm.Flow("vegas", 0.1, count=2)], run=vm.Run(5.0))
+    given: Any = [5.0, 5.0]
+    one, other = (continuous.run(pair, starts=x) for x in (given, np.array(given)))
+    assert np.array_equal(one.window, other.window)
+
+
+def test_a_number_too_large_for_a_float_is_no_number() -> None:
+    """The error was Python's own: int too large to convert to float."""
+    for wrong in (
+        lambda: vm.metrics.percent(10**400),
+        lambda: vm.equilibrium.settling.first_peak(np.ones(2), np.ones(2), 10**400),
+        lambda: vm.packets.trace.make("ns2", [1.0], ["a"], {}, begin=-(10**400)),
+    ):
+        with pytest.raises(vm.FieldError, match=r"^(part|c|begin): .* a number$"):
+            wrong()
 
 
 def test_shapes_that_do_not_fit_are_named() -> None:

@@ -174,6 +174,8 @@ def _good(hint: Any) -> Any:
     if hint == ArrayLike or origin is np.ndarray:
         return np.array([1.0])
     if origin in (Union, UnionType):
+        if NoneType not in inner and set(get_args(ArrayLike)) <= set(inner):
+            return np.array([1.0])
         return None if NoneType in inner else _good(inner[0])
     if origin is Literal:
         return inner[0]

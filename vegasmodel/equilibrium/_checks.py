@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vegasmodel.fields.kinds import holds_bool
 from vegasmodel.fields.rules import Choice
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
@@ -76,7 +77,9 @@ def floats(name: str, value: ArrayLike) -> Floats:
     """The value as a float64 array; raises ``FieldError`` unless it consists of numbers."""
     try:
         array = np.asarray(value)
-        if array.dtype.kind not in "biufO" or np.ma.is_masked(value):
+        if holds_bool(value):
+            raise TypeError("NumPy would read True as 1")
+        if array.dtype.kind not in "iufO" or np.ma.is_masked(value):
             raise TypeError("NumPy would read numbers from text, times, or masked entries")
         if array.dtype.kind == "O" and any(x is None for x in array.flat):
             raise TypeError("NumPy would read None as NaN")

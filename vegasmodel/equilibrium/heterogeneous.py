@@ -42,6 +42,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vegasmodel.equilibrium._checks import count, numbers, positive, word
+from vegasmodel.equilibrium.network import Routing
 from vegasmodel.equilibrium.random_loss import square_root
 from vegasmodel.equilibrium.red import Curve, effective
 from vegasmodel.fields import kinds
@@ -172,7 +173,7 @@ def red(curve: Curve) -> Floats:
 
 @kinds.checked
 def equilibria(
-    routing: ArrayLike,
+    routing: Routing,
     capacity: ArrayLike,
     curves: Sequence[ArrayLike],
     flows: Flows,
@@ -229,9 +230,9 @@ class _Network:
     """
 
     def __init__(
-        self, routing: ArrayLike, capacity: ArrayLike, curves: Sequence[ArrayLike], flows: Flows
+        self, routing: Routing, capacity: ArrayLike, curves: Sequence[ArrayLike], flows: Flows
     ) -> None:
-        self.A = numbers("routing", routing, high=1.0)
+        self.A = numbers("routing", np.add(routing, 0), high=1.0)
         if self.A.ndim != 2 or not np.all(self.A.any(axis=0)):
             raise ValueError("routing: a matrix [link, flow], each flow over a link at least")
         links, n = self.A.shape

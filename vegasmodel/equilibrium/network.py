@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from vegasmodel.equilibrium._checks import count, numbers, positive
 from vegasmodel.fields import kinds
@@ -33,6 +33,7 @@ from vegasmodel.support.extras import need
 
 __all__ = ["Certificate", "Equilibrium", "certificate", "parking_lot", "solve"]
 
+Routing = ArrayLike | NDArray[np.bool_]  # [link, flow], whether or how often the flow crosses
 ACCURATE = 1e-10  # a result is ``DONE`` if its ``Certificate.residual`` is below this
 
 
@@ -87,7 +88,7 @@ class Equilibrium:
 
 @kinds.checked
 def solve(
-    routing: ArrayLike, capacity: ArrayLike, alpha: ArrayLike, over_estimate: ArrayLike = 0.0
+    routing: Routing, capacity: ArrayLike, alpha: ArrayLike, over_estimate: ArrayLike = 0.0
 ) -> Equilibrium:
     """Rates and queueing delays of Vegas flows over several links.
 
@@ -119,7 +120,7 @@ def solve(
 
 @kinds.checked
 def certificate(
-    routing: ArrayLike,
+    routing: Routing,
     capacity: ArrayLike,
     alpha: ArrayLike,
     over_estimate: ArrayLike,
@@ -155,9 +156,9 @@ def parking_lot(links: int, long: int = 1, cross: int = 1) -> Floats:
 
 
 def _checked(
-    routing: ArrayLike, capacity: ArrayLike, alpha: ArrayLike, over_estimate: ArrayLike
+    routing: Routing, capacity: ArrayLike, alpha: ArrayLike, over_estimate: ArrayLike
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    A = numbers("routing", routing)
+    A = numbers("routing", np.add(routing, 0))
     if A.ndim != 2 or 0 in A.shape:
         raise ValueError("routing: a matrix [link, flow]")
     if not np.all(A.any(axis=0)):

@@ -23,12 +23,12 @@ thresholds are 3 and 9 packets.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from vegasmodel.equilibrium._checks import numbers, positive, sender, word
 from vegasmodel.equilibrium._jax_arrays import same_kind
@@ -112,7 +112,7 @@ class Flows:
     Raises ``FieldError`` for values out of range.
     """
 
-    vegas: ArrayLike
+    vegas: bool | Sequence[bool] | NDArray[np.bool_]
     rtt: ArrayLike
     alpha: ArrayLike = 1.0
     over_estimate: ArrayLike = 0.0

@@ -22,7 +22,9 @@ from numpy.typing import ArrayLike
 
 from vegasmodel.fields.units import FieldError
 
-__all__ = ["checked"]
+__all__ = ["checked", "holds_bool"]
+
+LARGEST = int(sys.float_info.max)
 
 T = TypeVar("T", bound=Callable[..., Any])
 
@@ -33,6 +35,7 @@ class Kind(NamedTuple):
     words: str  # for the error
     has: Callable[[Any], bool]  # whether a value is of this kind
     array: bool = False  # whether the function takes a float64 array: lists become one
+    either: tuple[Kind, ...] = ()  # the kinds of which a value may be any
 
 
 def checked(function: T) -> T:
@@ -63,6 +66,8 @@ def _take(kind: Kind | None, name: str, value: Any) -> Any:
         return value
     if not kind.has(value):
         raise FieldError(name, value, kind.words)
+    if kind.either:
+        kind = next(each for each in kind.either if each.has(value))
     return np.asarray(value, dtype=np.float64) if kind.array else value
 
 
@@ -87,18 +92,15 @@ def _kind(hint: Any) -> Kind | None:
         return _ARRAY
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
-        parts = [_kind(part) for part in inner]
-        known = [part for part in parts if part is not None]
-        if len(known) < len(parts):
-            return None
-        words = " or ".join(part.words for part in known)
-        return Kind(words, lambda x: any(part.has(x) for part in known))
+        return _either(inner)
     if origin is Literal:
         return Kind(f"one of {', '.join(map(str, inner))}", lambda x: _is_one(x, inner))
     if origin is np.ndarray:
         entries = typing.get_args(inner[1])
         if np.complex128 in entries:
-            return Kind("an array of complex numbers", lambda x: _is_array(x, "biufc"))
+            return Kind("an array of complex numbers", lambda x: _is_array(x, "iufc"))
+        if np.bool_ in entries:
+            return Kind("an array of True and False", lambda x: _is_array(x, "biuf"))
         return Kind(_ARRAY.words, _is_array, array=np.float64 in entries)
     if origin is tuple and Ellipsis not in inner:
         return _fixed([_kind(part) for part in inner])
@@ -110,6 +112,19 @@ def _kind(hint: Any) -> Kind | None:
         return Kind("a function", callable)
     cls = origin or hint
     return Kind(f"a {cls.__name__}", lambda x: isinstance(x, cls))
+
+
+def _either(inner: tuple[Any, ...]) -> Kind | None:
+    """The kind of an argument that may be of any of several kinds, given their annotations."""
+    arrays = typing.get_args(ArrayLike)  # ArrayLike is a union, which becomes a part of others
+    if set(arrays) <= set(inner):
+        inner = (ArrayLike, *(part for part in inner if part not in arrays))
+    parts = [_kind(part) for part in inner]
+    known = tuple(part for part in parts if part is not None)
+    if len(known) < len(parts):
+        return None
+    words = " or ".join(part.words for part in known)
+    return Kind(words, lambda x: any(part.has(x) for part in known), either=known)
 
 
 def _fixed(parts: list[Kind | None]) -> Kind:
@@ -134,7 +149,7 @@ def _list(entry: Kind | None) -> Kind:
     """
 
     def has(value: Any) -> bool:
-        if isinstance(value, str) or not isinstance(value, Iterable):
+        if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
             return False
         stays = isinstance(value, Collection)
         return not stays or entry is None or all(entry.has(x) for x in value)
@@ -145,14 +160,31 @@ def _list(entry: Kind | None) -> Kind:
 def _is_number(value: Any, kind: type, dtypes: str) -> bool:
     """Whether the value is a single number of the class ``kind``. True and False are no numbers.
 
-    A NumPy number, or an array of no dimension, counts if its dtype's kind is one of ``dtypes``.
+    A NumPy number, or an array of no dimension, counts if its dtype's kind is one of ``dtypes``. A
+    number that is too large for a float counts only as a whole number.
     """
     if isinstance(value, kind):
-        return not isinstance(value, bool)
+        large = kind is not numbers.Integral and isinstance(value, int) and abs(value) > LARGEST
+        return not isinstance(value, bool) and not large
     return _is_array(value, dtypes) and np.ndim(value) == 0
 
 
-def _is_array(value: Any, dtypes: str = "biuf") -> bool:
+def holds_bool(value: Any) -> bool:
+    """Whether the value is True or False, or a list or an array with such an entry.
+
+    NumPy would take them for 1 and 0.
+    """
+    if isinstance(value, list | tuple):
+        return not {*map(type, value)} <= {float, int} and any(map(holds_bool, value))
+    kind = getattr(getattr(value, "dtype", None), "kind", "")
+    if kind == "O":
+        return any(map(holds_bool, np.asarray(value).flat))
+    return kind == "b" or isinstance(value, bool)
+
+
+def _is_array(value: Any, dtypes: str = "iuf") -> bool:
+    if "b" not in dtypes and holds_bool(value):
+        return False
     try:
         array = np.asarray(value)
         if array.dtype.kind == "O":  # fractions, and whole numbers above 64 bits

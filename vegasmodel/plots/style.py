@@ -21,6 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator
 from numpy.typing import ArrayLike
 
+from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import Boolean, Integer, Quantity, listed
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
@@ -215,6 +216,8 @@ def row(values: ArrayLike, where: str) -> Floats:
     Raises ``FieldError`` unless ``values`` is a number or a one-dimensional list of numbers.
     """
     try:
+        if kinds.holds_bool(values):
+            raise TypeError("NumPy would read True as 1")
         found = np.atleast_1d(np.asarray(values, dtype=np.float64))
     except (TypeError, ValueError, OverflowError):
         raise FieldError(where, values, "numbers") from None
