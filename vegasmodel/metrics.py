@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vegasmodel.fields import kinds
+from vegasmodel.fields.rules import Integer
+from vegasmodel.fields.units import FieldError
 
 Floats = NDArray[np.float64]
 
@@ -73,6 +75,9 @@ def group_means(
     such flows out. It is NaN if no flows are left.
     """
     b, member = np.asarray(throughput, dtype=np.float64), np.asarray(groups)
+    if b.ndim != 1 or b.shape != member.shape:
+        shapes = f"shapes {b.shape}, {member.shape}"
+        raise FieldError("throughput and groups", shapes, "one entry for each flow, [n]")
     return {name: float(known_mean(b[member == i])) for i, name in enumerate(names)}
 
 
@@ -109,6 +114,8 @@ def nrmse(computed: ArrayLike, measured: ArrayLike) -> float | None:
     The result is ``None`` if this mean is not above 0, or a computed value is infinite or NaN.
     """
     x, y = np.asarray(computed, dtype=np.float64), np.asarray(measured, dtype=np.float64)
+    if x.shape != y.shape:
+        raise FieldError("computed and measured", f"shapes {x.shape}, {y.shape}", "one shape")
     mean = float(np.mean(y)) if y.size else 0.0
     if not mean > 0 or not np.all(np.isfinite(x)):
         return None
@@ -155,6 +162,10 @@ def max_min_rates(demands: ArrayLike, capacity: float) -> Floats:
     ``demands`` [n] are the rates that the flows would have without competition.
     """
     wanted = np.asarray(demands, dtype=np.float64)
+    if wanted.ndim != 1:
+        raise FieldError("demands", f"shape {wanted.shape}", "one rate for each flow, [n]")
+    if not capacity >= 0.0:
+        raise FieldError("capacity", capacity, "at least 0")
     order = np.argsort(wanted)
     rates = np.empty_like(wanted)
     left = capacity
@@ -176,6 +187,8 @@ def standard_error(rates: Floats) -> Floats:
 
     ``rates`` [runs, n] are the throughputs of flows, or of groups, in each run.
     """
+    if rates.ndim < 1 or len(rates) < 2:
+        raise FieldError("rates", f"shape {rates.shape}", "two or more runs, [runs, n]")
     found: Floats = np.std(rates, axis=0, ddof=1) / math.sqrt(len(rates))
     return np.where(np.ptp(rates, axis=0) > ROUNDING * rates[0], found, 0.0 * found)
 
@@ -191,6 +204,9 @@ def relative_uncertainty(mean: Floats, error: Floats, runs: int) -> Floats:
     The divisor is at least a tenth of the mean over all flows.  So a flow with almost no throughput
     does not get a huge value.
     """
+    if mean.shape != error.shape:
+        raise FieldError("mean and error", f"shapes {mean.shape}, {error.shape}", "one shape")
+    Integer(1).check(runs, "runs")
     known = mean[np.isfinite(mean)]
     scale = np.maximum(mean, 0.1 * known.mean() if known.size else 0.0)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -9,19 +9,25 @@ one case is out of range, they raise no error; the result of this case is NaN, w
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from vegasmodel.fields.kinds import holds_bool
-from vegasmodel.fields.rules import Choice
+from vegasmodel.fields.rules import Choice, Integer
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.stacks import STACKS
 
+T = TypeVar("T", bound=Callable[..., Any])
+
 VARIANTS = tuple(STACKS)
+MOST = 10_000_000  # flows and the like: arrays of more entries may not fit into the memory
 
 
 def numbers(
@@ -93,11 +99,66 @@ def positive(name: str, value: ArrayLike) -> Floats:
     return numbers(name, value, above=True)
 
 
-def count(name: str, value: Any, low: int = 1) -> int:
-    """The value as an int; raises ``FieldError`` unless it is a whole number, at least ``low``."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < low:
-        raise FieldError(name, value, f"a whole number, at least {low}")
+def count(name: str, value: Any, low: int = 1, high: int = MOST) -> int:
+    """The value as an int; raises ``FieldError`` unless it is whole, from ``low`` to ``high``."""
+    Integer(low, high).check(value, name)
     return int(value)
+
+
+def fit(each: Mapping[str, Any], whole: Mapping[str, Any] | None = None) -> None:
+    """Raise ``FieldError``, which names the arrays and their shapes, unless they broadcast.
+
+    Each array of ``each`` has an entry per flow along its last axis, [..., n].  The arrays of
+    ``whole`` have no such axis, [...].  If there are none, the arrays need no axis of flows. An
+    array that is ``None`` was not given.
+    """
+    own = {name: _shape(value) for name, value in each.items() if value is not None}
+    other = {name: _shape(value) for name, value in (whole or {}).items()}
+    try:
+        np.broadcast_shapes((1,), *own.values(), *((*shape, 1) for shape in other.values()))
+    except ValueError:
+        shapes = {name: shape for name, shape in (own | other).items() if shape}
+        said = ", ".join(map(str, shapes.values()))
+        allowed = "shapes that broadcast"
+        if other:
+            allowed = f"{allowed}: {_and(own)} [..., n], and {_and(other)} [...]"
+        raise FieldError(_and(shapes), f"shapes {said}", allowed) from None
+
+
+def same_size(**arrays: Any) -> None:
+    """Raise ``FieldError``, which names the arrays and their shapes, unless they are rows of n.
+
+    Each has one axis, with one entry per flow.  An array that is ``None`` was not given.
+    """
+    shapes = {name: _shape(value) for name, value in arrays.items() if value is not None}
+    sizes = {*shapes.values()}
+    if len(sizes) > 1 or any(len(shape) != 1 or shape[0] == 0 for shape in sizes):
+        said = ", ".join(map(str, shapes.values()))
+        raise FieldError(_and(shapes), f"shapes {said}", "one entry for each flow, [n]")
+
+
+def broadcast(function: T) -> T:
+    """Make ``function`` raise ``FieldError`` unless all its arguments broadcast as in NumPy."""
+    names = list(inspect.signature(function).parameters)
+
+    @functools.wraps(function)
+    def call(*args: Any, **given: Any) -> Any:
+        fit({**dict(zip(names, args, strict=False)), **given})
+        return function(*args, **given)
+
+    return cast("T", call)
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    try:
+        return np.shape(value)
+    except ValueError:  # rows of different lengths: ``floats`` refuses them
+        return ()
+
+
+def _and(names: Iterable[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def word(name: str, value: str, words: tuple[str, ...]) -> None:

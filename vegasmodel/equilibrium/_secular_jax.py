@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 
 from vegasmodel.equilibrium import _secular_kernel as kernel
-from vegasmodel.equilibrium._checks import floats
+from vegasmodel.equilibrium._checks import fit, floats
 from vegasmodel.equilibrium._jax_arrays import is_jax, need_float64
 from vegasmodel.equilibrium._solution import Equilibrium
 from vegasmodel.fields.units import FieldError
@@ -46,6 +46,7 @@ def solve(alpha: Any, x: Any, c: Any, rtt: Any) -> Equilibrium:
     linux = rtt is not None
     need_float64()
     named = {"alpha": alpha, "x": x, "rtt": x if rtt is None else rtt, "c": c}
+    fit({"alpha": alpha, "x": x, "rtt": rtt}, {"c": c})
     args = [
         jnp.asarray(_real(name, a) if is_jax(a) else floats(name, a), dtype=jnp.float64)
         for name, a in named.items()

@@ -21,7 +21,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vegasmodel.equilibrium import secular
-from vegasmodel.equilibrium._checks import VARIANTS, count, floats, numbers, ordered, positive, word
+from vegasmodel.equilibrium._checks import (
+    VARIANTS,
+    count,
+    fit,
+    floats,
+    numbers,
+    ordered,
+    positive,
+    word,
+)
 from vegasmodel.equilibrium._jax_arrays import same_kind
 from vegasmodel.fields import kinds
 from vegasmodel.stacks import dead_zone, find
@@ -98,6 +107,8 @@ def arrive(
     the flows that have arrived. Without ``rtt`` these windows leave out the propagation delay.
     """
     word("variant", variant, VARIANTS)
+    each_flow = {"alpha": alpha, "beta": beta, "rtt": rtt, "over_estimate": over_estimate}
+    fit(each_flow, {"capacity": capacity})
     lower, upper = (floats("alpha", alpha),) * 2
     if beta is not None:
         lower, upper = dead_zone(*ordered(numbers("alpha", alpha), numbers("beta", beta)), variant)
@@ -273,7 +284,7 @@ def asymptotes(n: int, alpha: float, capacity: float, form: str = "exact") -> As
     Raises ``FieldError`` for arguments out of range; n must be at least 2.
     """
     word("form", form, ("exact", "bonald"))
-    n = count("n", n, 2)  # ln 1 = 0 divides
+    n = count("n", n, 2, 10**15)  # ln 1 = 0 divides
     alpha, c = float(positive("alpha", alpha)), float(positive("capacity", capacity))
     log = math.log(n)
     if form == "exact":

@@ -36,9 +36,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vegasmodel.equilibrium import secular
-from vegasmodel.equilibrium._checks import VARIANTS, numbers, ordered, positive, word
+from vegasmodel.equilibrium._checks import (
+    VARIANTS,
+    count,
+    fit,
+    numbers,
+    ordered,
+    positive,
+    word,
+)
 from vegasmodel.equilibrium._jain import jain_range
 from vegasmodel.fields import kinds
+from vegasmodel.fields.units import FieldError
 from vegasmodel.stacks import dead_zone, find
 
 Floats = NDArray[np.float64]
@@ -63,6 +72,7 @@ def equilibria(
     Raises ``ValueError`` on impossible input.
     """
     word("variant", variant, VARIANTS)
+    fit({"alpha": alpha, "beta": beta, "over_estimate": over_estimate, "rtt": rtt})
     lower, upper = dead_zone(*ordered(numbers("alpha", alpha), numbers("beta", beta)), variant)
     c = float(positive("capacity", capacity))
     x = numbers("over_estimate", over_estimate, -math.inf)
@@ -95,6 +105,9 @@ def outer_range(low: Band, high: Band) -> tuple[Floats, Floats]:
     A flow's rate is greatest if its own backlog and over-estimate are greatest, and those of the
     others are least. For the least rate it is the other way round.
     """
+    if low.x.size != high.x.size:
+        sizes = f"{low.x.size} and {high.x.size} flows"
+        raise FieldError("low and high", sizes, "two sets of equilibria of the same flows")
     least = _one_against(low, low.lower, low.x, high.upper, high.x)
     greatest = _one_against(low, low.upper, high.x, low.lower, low.x)
     return np.diagonal(least).copy(), np.diagonal(greatest).copy()
@@ -265,16 +278,19 @@ class Band:
         """
         return jain_range(self.lower, self.upper, self.x, self.c, self.rtt, self.variant)
 
+    @kinds.checked
     def backlog(self, rates: ArrayLike, delay: float) -> Floats:
         """The backlog that each flow computes at the given rates (pkt/s), in packets [n].
 
         It is r_i/phi_i(delay), where ``delay`` is the queueing delay in s. phi_i is the rate of
         flow i per packet of backlog, as in equation (11) of Boutremans and Le Boudec.
         """
+        fit({"rates": rates, "over_estimate": self.x})
         y = delay - self.x
         bend = 1.0 + y / (self.rtt + self.x) if find(self.variant).backlog_over_base else 1.0
         return np.asarray(np.asarray(rates, dtype=np.float64) * y * bend)
 
+    @kinds.checked
     def contains(self, rates: ArrayLike, tolerance: float = 1e-12) -> bool:
         """Whether the rates (pkt/s [n]) are an equilibrium at some queueing delay.
 
@@ -283,6 +299,7 @@ class Band:
         edge, but at its upper edge only in the variant ``paper``. ``tolerance`` is the relative
         rounding error that is accepted.
         """
+        numbers("tolerance", tolerance)
         r = np.asarray(rates, dtype=np.float64)
         if r.shape != self.x.shape or not np.all(r > 0):
             return False
@@ -304,6 +321,7 @@ class Band:
         bend = 4.0 * backlog_over_rate / (self.rtt + self.x)
         return np.asarray(2.0 * backlog_over_rate / (1.0 + np.sqrt(1.0 + bend)))
 
+    @kinds.checked
     def windows(self, limit: int = 1_000_000) -> tuple[NDArray[np.int64], Floats, Floats]:
         """Every equilibrium in which all windows are whole packets.
 
@@ -321,20 +339,21 @@ class Band:
         """
         if not np.all(np.isfinite(self.rtt)):
             raise ValueError("windows need rtt")
+        limit = count("limit", limit)
         (first, last), least = self.delay_range, 1 if find(self.variant).upper_edge_rests else 2
         with np.errstate(divide="ignore"):
             low = self._window(self.lower, last)
             high = np.minimum(self._window(self.upper, first), self.c * (self.rtt + last))
         slack = 1e-9  # an edge that is a whole number must not be lost to rounding
         ranges = [
-            np.arange(max(least, math.ceil(a - slack)), math.floor(b + slack) + 1)
+            range(max(least, math.ceil(a - slack)), math.floor(b + slack) + 1)
             for a, b in zip(low, high, strict=True)
         ]
-        count = math.prod(len(r) for r in ranges)
-        if count > limit:
-            raise ValueError(f"{count} combinations of windows, more than limit = {limit}")
+        many = math.prod(max(each.stop - each.start, 0) for each in ranges)
+        if many > limit:
+            raise ValueError(f"{many} combinations of windows, more than limit = {limit}")
         grid = np.stack(np.meshgrid(*ranges, indexing="ij"), axis=-1).reshape(-1, self.x.size)
-        if count == 0:
+        if many == 0:
             return grid, grid.astype(float), np.empty(0)
         state = secular.solve(grid, -self.rtt, self.c)
         y = state.delay[:, None] - self.x

@@ -23,7 +23,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from vegasmodel.equilibrium._checks import count, numbers, positive, same_size
 from vegasmodel.fields import kinds
+from vegasmodel.fields.units import FieldError
 from vegasmodel.status import Status
 
 __all__ = ["Branch", "Fold", "follow"]
@@ -34,6 +36,7 @@ Slopes = Callable[[Floats, float], Floats]  # x [n], p -> [n, n + 1]: by x, then
 
 EXACT = 1e-12  # greatest |F| on the branch
 NUDGE = 1e-6  # step of finite differences where no slopes are given, as a fraction of ``scale``
+MOST_POINTS = 1_000_000  # of a branch
 ROUNDS = 12  # of Newton's method
 SHORTEST = 1e-10  # shortest step, as a fraction of the longest
 
@@ -99,11 +102,16 @@ def follow(
     Raises ``ValueError`` if ``parameter`` is outside ``ends``, or if no solution is found near
     ``x`` at ``parameter``.
     """
-    guess = np.atleast_1d(np.asarray(x, dtype=np.float64))
+    guess = np.atleast_1d(numbers("x", x, -math.inf))
+    same_size(x=guess)
     n, (low, high) = guess.size, ends
+    positive("step", step)
+    count("most", most, 1, MOST_POINTS)
+    if np.shape(scale) not in ((), (n + 1,)):
+        raise FieldError("scale", f"shape {np.shape(scale)}", f"one number, or {n + 1} of them")
     if not low <= parameter <= high or not low < high:
         raise ValueError(f"the parameter {parameter} lies outside of {low}..{high}")
-    unit = np.array(np.broadcast_to(np.asarray(scale, dtype=np.float64), n + 1))
+    unit = np.array(np.broadcast_to(positive("scale", scale), n + 1))
     if np.ndim(scale) == 0:
         unit[-1] = high - low
     curve = _Curve(equations, slopes, unit)

@@ -46,6 +46,7 @@ from vegasmodel.equilibrium.network import Routing
 from vegasmodel.equilibrium.random_loss import square_root
 from vegasmodel.equilibrium.red import Curve, effective
 from vegasmodel.fields import kinds
+from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
 
 __all__ = ["Equilibria", "Equilibrium", "Flows", "droptail", "equilibria", "red"]
@@ -94,6 +95,10 @@ class Flows:
         numbers("over_estimate", self.over_estimate)
         if self.decrease is not None:
             numbers("decrease", self.decrease, high=1.0, below=True)
+        for name in ("rtt", "edge", "over_estimate", "decrease"):
+            shape = np.shape(getattr(self, name))
+            if shape not in ((), (1,), (len(self.law),)):
+                raise FieldError(name, f"shape {shape}", f"one number, or {len(self.law)} of them")
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +207,7 @@ def equilibria(
     Raises ``FieldError`` or ``ValueError`` for values out of range and for networks too large.
     """
     net = _Network(routing, capacity, curves, flows)
-    starts = count("starts", starts)
+    starts, seed = count("starts", starts), count("seed", seed, 0)
     if net.combinations * starts > MAX_STARTS:
         raise ValueError(
             f"at most {MAX_STARTS:g} starts: {net.combinations} combinations of pieces"
@@ -236,11 +241,16 @@ class _Network:
         if self.A.ndim != 2 or not np.all(self.A.any(axis=0)):
             raise ValueError("routing: a matrix [link, flow], each flow over a link at least")
         links, n = self.A.shape
-        self.c = np.array(np.broadcast_to(positive("capacity", capacity), (links,)))
+        c = positive("capacity", capacity)
+        if c.shape not in ((), (1,), (links,)):
+            raise FieldError("capacity", f"shape {c.shape}", f"one number, or {links} of them")
+        self.c = np.array(np.broadcast_to(c, (links,)))
         if len(curves) != links or len(flows.law) != n:
             raise ValueError(f"{links} curves and {n} laws are needed")
         self.curves = [numbers("curves", curve) for curve in curves]
         for curve in self.curves:
+            if curve.ndim != 2 or curve.shape[1] != 2 or len(curve) < 2:
+                raise FieldError("curves", f"shape {curve.shape}", "two or more rows (queue, loss)")
             steps = np.diff(curve, axis=0)
             if (
                 np.any(curve[0] != 0)

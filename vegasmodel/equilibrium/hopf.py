@@ -19,10 +19,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vegasmodel.equilibrium._checks import positive
-from vegasmodel.equilibrium.continuation import Equations, follow
+from vegasmodel.equilibrium._checks import count, positive, same_size
+from vegasmodel.equilibrium.continuation import MOST_POINTS, Equations, follow
 from vegasmodel.equilibrium.stability import Loop, assess, characteristic
 from vegasmodel.fields import kinds
+from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.status import Status
 
@@ -90,7 +91,8 @@ def crossings(make: Make, xs: Floats, y: float) -> Scan:
     values, and a change beside a value without an equilibrium. Raises ``FieldError`` if a value in
     ``xs`` is not positive.
     """
-    xs = positive("xs", xs)
+    same_size(xs=xs)
+    xs, y = positive("xs", xs), float(positive("y", y))
     points: list[Crossing] = []
     jumps: list[Jump] = []
     before: tuple[float, float] | None = None
@@ -121,6 +123,10 @@ def trace(
     found, or after ``most`` points. Raises ``ValueError`` if no point of it is found near
     ``begin``.
     """
+    for name, pair in (("x_range", x_range), ("y_range", y_range)):
+        if not 0.0 < pair[0] < pair[1] < math.inf:
+            raise FieldError(name, pair, "two positive numbers, the lower one first")
+    count("most", most, 1, MOST_POINTS)
     ends = (math.log(y_range[0]), math.log(y_range[1]))
     u, y = np.log([begin.x, begin.frequency]), min(max(math.log(begin.y), ends[0]), ends[1])
     low, high = math.log(x_range[0]), math.log(x_range[1])

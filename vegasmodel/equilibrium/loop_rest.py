@@ -26,13 +26,14 @@ is lost, there are many equilibria, and ``adapters/stability.py`` linearises non
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel.equilibrium._checks import numbers, positive
+from vegasmodel.equilibrium._checks import numbers, positive, same_size
 from vegasmodel.equilibrium.red import Curve, Equilibrium, Flows, bisect, effective
 from vegasmodel.equilibrium.stability import Loop
 from vegasmodel.fields import kinds
@@ -56,9 +57,9 @@ class Sources:
       is W (RTT - baseRTT)/RTT.
     - ``climb``: m, the growth of the window in packets per round trip.
     - ``decrease``: the factor by which a loss multiplies the window.
-    - ``least`` and ``most``: the bounds of the window, packets. They are not checked.
+    - ``least`` and ``most``: the bounds of the window, packets.
 
-    Raises ``FieldError`` for other values out of range.
+    Raises ``FieldError`` for values out of range.
     """
 
     rtt: Floats
@@ -71,11 +72,14 @@ class Sources:
     most: Floats
 
     def __post_init__(self) -> None:
+        same_size(**{field.name: getattr(self, field.name) for field in dataclasses.fields(self)})
         positive("rtt", self.rtt)
         numbers("edge", self.edge, above=True, infinite=True)
         numbers("over_estimate", self.over_estimate)
         positive("climb", self.climb)
         numbers("decrease", self.decrease, high=1.0, above=True)
+        numbers("least", self.least)
+        numbers("most", self.most, infinite=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,6 +160,7 @@ def about_red(
     1/``ack_every`` packets. This growth is assumed to balance the cuts at the loss probability of
     ``root``. Timeouts have no terms of their own. Raises ``FieldError`` for a weight out of range.
     """
+    positive("capacity", capacity)
     numbers("weight", weight, high=1.0, above=True)
     T, alpha, x, most, every, vegas = np.broadcast_arrays(
         *(np.asarray(v, float) for v in (flows.rtt, flows.alpha, flows.over_estimate)),

@@ -31,7 +31,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vegasmodel.equilibrium._checks import numbers, positive
+from vegasmodel.equilibrium._checks import count, numbers, positive
 from vegasmodel.fields import kinds
 from vegasmodel.metrics import Floats
 
@@ -70,6 +70,12 @@ class Recovery:
     backs_off: bool = False  # a fast retransmit doubles the coarse timer, too
     ack_lag: float = 0.5  # the window grows from w to w + 1 packets after w + ack_lag ACKs
 
+    def __post_init__(self) -> None:
+        numbers("decrease", self.decrease, high=1.0)
+        numbers("idle_rounds", self.idle_rounds)
+        count("slow_rounds", self.slow_rounds)
+        numbers("ack_lag", self.ack_lag)
+
 
 LAWS = {
     "tahoe": Recovery(restarts=True),
@@ -88,6 +94,7 @@ LAWS = {
 }
 
 
+@kinds.checked
 @dataclass(frozen=True)
 class Source:
     """One TCP source on a lossy path; times are in seconds, windows in packets.

@@ -34,7 +34,7 @@ import numpy.typing as npt
 from vegasmodel.equilibrium import minicycle_derived as derived
 from vegasmodel.equilibrium import minicycle_printed as printed
 from vegasmodel.equilibrium import minicycle_start as beginning
-from vegasmodel.equilibrium._checks import VARIANTS, numbers, ordered, positive, word
+from vegasmodel.equilibrium._checks import VARIANTS, broadcast, numbers, ordered, positive, word
 from vegasmodel.equilibrium._jax_arrays import same_kind
 from vegasmodel.equilibrium.minicycle_start import INITIAL
 from vegasmodel.fields import kinds
@@ -101,6 +101,7 @@ class Cycle:
 
 @same_kind
 @kinds.checked
+@broadcast
 def throughput(
     capacity: npt.ArrayLike,
     rtt: npt.ArrayLike,
@@ -148,6 +149,7 @@ def throughput(
 
 @same_kind
 @kinds.checked
+@broadcast
 def solve(
     capacity: npt.ArrayLike,
     rtt: npt.ArrayLike,
@@ -339,6 +341,7 @@ def _inputs(
 
 
 @same_kind
+@broadcast
 def first_window(
     capacity: npt.ArrayLike,
     rtt: npt.ArrayLike,
@@ -370,6 +373,7 @@ def first_window(
 
 
 @same_kind
+@broadcast
 def window_alone(
     capacity: npt.ArrayLike,
     rtt: npt.ArrayLike,
@@ -397,6 +401,7 @@ def window_alone(
 
 
 @same_kind
+@broadcast
 def threshold(
     capacity: npt.ArrayLike, rtt: npt.ArrayLike, alpha: npt.ArrayLike, decrease: npt.ArrayLike
 ) -> Floats:

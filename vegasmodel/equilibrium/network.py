@@ -25,8 +25,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vegasmodel.equilibrium._checks import count, numbers, positive
+from vegasmodel.equilibrium._checks import MOST, count, floats, numbers, positive
 from vegasmodel.fields import kinds
+from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.status import Status
 from vegasmodel.support.extras import need
@@ -133,7 +134,10 @@ def certificate(
     The other arguments are those of ``solve``. Raises ``ValueError`` as ``solve`` does.
     """
     A, c, a, x = _checked(routing, capacity, alpha, over_estimate)
-    r, price = np.asarray(rates, dtype=np.float64), np.asarray(prices, dtype=np.float64)
+    r, price = floats("rates", rates), floats("prices", prices)
+    for name, array, n in (("rates", r, A.shape[1]), ("prices", price, A.shape[0])):
+        if array.shape != (n,):
+            raise FieldError(name, f"shape {array.shape}", f"{n} numbers")
     idle = c - A @ r
     return Certificate(
         stationarity=float(np.abs(r * (price @ A - x) / a - 1).max()),
@@ -151,6 +155,9 @@ def parking_lot(links: int, long: int = 1, cross: int = 1) -> Floats:
     Vegas.
     """
     links, long, cross = count("links", links), count("long", long, 0), count("cross", cross, 0)
+    if links * (long + links * cross) > MOST:
+        size = f"{links} links and {long + links * cross} flows"
+        raise FieldError("links, long, cross", size, f"a matrix of at most {MOST} entries")
     own = np.kron(np.eye(links), np.ones((1, cross)))
     return np.hstack([np.ones((links, long)), own])
 
@@ -160,16 +167,16 @@ def _checked(
 ) -> tuple[Floats, Floats, Floats, Floats]:
     A = numbers("routing", np.add(routing, 0))
     if A.ndim != 2 or 0 in A.shape:
-        raise ValueError("routing: a matrix [link, flow]")
+        raise FieldError("routing", f"shape {A.shape}", "a matrix [link, flow]")
     if not np.all(A.any(axis=0)):
-        raise ValueError("routing: every flow crosses a link")
+        raise FieldError("routing", routing, "a matrix in which every flow crosses a link")
     sizes = {"capacity": (capacity, A.shape[0]), "alpha": (alpha, A.shape[1])}
     sizes["over_estimate"] = (over_estimate, A.shape[1])
     arrays = []
     for name, (value, size) in sizes.items():
         array = numbers(name, value) if name == "over_estimate" else positive(name, value)
         if array.shape not in ((), (size,)):
-            raise ValueError(f"{name}: one number, or {size} of them")
+            raise FieldError(name, f"shape {array.shape}", f"one number, or {size} of them")
         arrays.append(np.broadcast_to(array, (size,)))
     return A, arrays[0], arrays[1], arrays[2]
 

@@ -20,9 +20,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vegasmodel.equilibrium import secular
-from vegasmodel.equilibrium._checks import VARIANTS, numbers, positive, word
+from vegasmodel.equilibrium._checks import VARIANTS, fit, numbers, positive, word
 from vegasmodel.equilibrium._jax_arrays import same_kind
 from vegasmodel.fields import kinds
+from vegasmodel.fields.units import FieldError
 from vegasmodel.stacks import find
 
 __all__ = ["drift", "level", "reckoned"]
@@ -47,6 +48,7 @@ def reckoned(
     """
     word("variant", variant, VARIANTS)
     c = float(positive("capacity", capacity))
+    fit({"windows": windows, "over_estimate": over_estimate, "rtt": rtt})
     W, d = numbers("windows", windows), positive("rtt", rtt)
     x = numbers("over_estimate", over_estimate, -np.inf)
     full = (W / d).sum(axis=-1) > c
@@ -74,6 +76,15 @@ def drift(
     ``upper`` packets (equation (1) of Boutremans and Le Boudec). ``stacks.dead_zone`` computes
     these two limits from alpha and beta. The other arguments are those of ``reckoned``.
     """
+    fit(
+        {
+            "windows": windows,
+            "lower": lower,
+            "upper": upper,
+            "over_estimate": over_estimate,
+            "rtt": rtt,
+        }
+    )
     diff, _ = reckoned(windows, over_estimate, capacity, rtt, variant)
     low, high = numbers("lower", lower), numbers("upper", upper, infinite=True)
     below, above = diff < low, diff > high
@@ -102,12 +113,18 @@ def level(
     word("variant", variant, VARIANTS)
     numbers("flow", flow, 0, 1)
     x, d = numbers("over_estimate", over_estimate, -np.inf), positive("rtt", rtt)
+    for name, value in (("over_estimate", x), ("rtt", d)):
+        if value.shape not in ((), (1,), (2,)):
+            allowed = "one number, or one for each of the two flows"
+            raise FieldError(name, f"shape {value.shape}", allowed)
     x, d = (np.broadcast_to(a, (2,)) for a in (x, d))
     delay, edge, c = (
-        numbers("delays", delays),
+        np.atleast_1d(numbers("delays", delays)),
         float(numbers("edge", edge)),
         float(positive("capacity", capacity)),
     )
+    if delay.ndim != 1:
+        raise FieldError("delays", f"shape {delay.shape}", "numbers in one row")
     y = delay - x[flow]
     bend = 1.0 + y / (d[flow] + x[flow]) if find(variant).backlog_over_base else 1.0
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vegasmodel.equilibrium import loss_rounds
-from vegasmodel.equilibrium._checks import numbers, positive, sender, word
+from vegasmodel.equilibrium._checks import broadcast, numbers, positive, sender, word
 from vegasmodel.equilibrium._jax_arrays import same_kind
 from vegasmodel.equilibrium.loss_rounds import LAWS, Source
 from vegasmodel.fields import kinds
@@ -42,10 +42,12 @@ __all__ = [
 Method = Literal["rounds", "pftk", "square-root"]
 METHODS = ("rounds", "pftk", "square-root")
 FACTORS = 1000  # of an infinite product that are multiplied one by one
+ROUNDS = 10_000  # of a search: enough to halve the longest interval of floats
 TICK = 0.1  # s, of ns-2's coarse timer (tcpTick_) in the papers
 
 
 @same_kind
+@broadcast
 def square_root(
     p: ArrayLike,
     rtt: ArrayLike,
@@ -108,6 +110,7 @@ def random_factor(decrease: ArrayLike) -> Floats:
 
 
 @same_kind
+@broadcast
 def pftk(
     p: ArrayLike,
     rtt: ArrayLike,
@@ -165,6 +168,7 @@ def _pftk_timeouts(p: Floats, W: Floats) -> Floats:
 
 
 @same_kind
+@kinds.checked
 def coarse_timeout(rtt: ArrayLike, tick: float = TICK) -> Floats:
     """Retransmission timeout in s of ns-2's coarse timer, with ns-2's old defaults.
 
@@ -180,6 +184,7 @@ def coarse_timeout(rtt: ArrayLike, tick: float = TICK) -> Floats:
 
 
 @same_kind
+@broadcast
 def hold_window(
     rtt: ArrayLike,
     queueing: ArrayLike,
@@ -323,7 +328,7 @@ def share(
     for arguments out of range, and if ``flows`` is empty.
     """
     _link(p, capacity, buffer, method)
-    if not flows:
+    if len(flows) == 0:
         raise FieldError("flows", flows, "one or more flows")
     kinds = list(dict.fromkeys(flows))
     count = np.array([list(flows).count(kind) for kind in kinds], dtype=np.float64)
@@ -369,7 +374,7 @@ def _root(falling: Callable[[float], float], guess: float, high: float) -> float
         low, top = top, min(4 * top, high)
     if falling(top) > 0:
         return top
-    return float(brentq(falling, low, top, xtol=1e-14, rtol=1e-12))
+    return float(brentq(falling, low, top, xtol=1e-14, rtol=1e-12, maxiter=ROUNDS))
 
 
 def _link(p: float, capacity: float, buffer: float, method: str) -> None:

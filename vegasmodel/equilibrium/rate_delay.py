@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vegasmodel.equilibrium._checks import numbers, ordered, positive
+from vegasmodel.equilibrium._checks import broadcast, numbers, ordered, positive
 from vegasmodel.equilibrium._jax_arrays import same_kind
 from vegasmodel.metrics import Floats
 from vegasmodel.queues.rate_delay import split
@@ -39,6 +39,7 @@ __all__ = [
 
 
 @same_kind
+@broadcast
 def service_rates(
     n_rate: ArrayLike, n_delay: ArrayLike, capacity: ArrayLike, k: ArrayLike = 1.0
 ) -> tuple[Floats, Floats]:
@@ -67,6 +68,7 @@ def service_rates(
 
 
 @same_kind
+@broadcast
 def volume_ratio(n_rate: ArrayLike, n_delay: ArrayLike, k: ArrayLike = 1.0) -> Floats:
     """Traffic of class D over that of class R, ``lambda = n_D / (k n_R)``.
 
@@ -82,6 +84,7 @@ def volume_ratio(n_rate: ArrayLike, n_delay: ArrayLike, k: ArrayLike = 1.0) -> F
 
 
 @same_kind
+@broadcast
 def flow_rates(
     n_rate: ArrayLike, n_delay: ArrayLike, capacity: ArrayLike, k: ArrayLike = 1.0
 ) -> tuple[Floats, Floats]:
@@ -101,6 +104,7 @@ def flow_rates(
 
 
 @same_kind
+@broadcast
 def served(
     S_R: ArrayLike, S_D: ArrayLike, demand_rate: ArrayLike, demand_delay: ArrayLike
 ) -> tuple[Floats, Floats]:
@@ -120,6 +124,7 @@ def served(
 
 
 @same_kind
+@broadcast
 def relative_fairness(
     total_delay: ArrayLike, n_delay: ArrayLike, total_rate: ArrayLike, n_rate: ArrayLike
 ) -> Floats:
@@ -142,6 +147,7 @@ def relative_fairness(
 
 
 @same_kind
+@broadcast
 def split_buffer(buffer: ArrayLike, delay_buffer: ArrayLike = 0.1) -> tuple[Floats, Floats]:
     """The buffers ``(B_R, B_D)`` of the classes R and D, if they share the link's buffer.
 
@@ -155,6 +161,7 @@ def split_buffer(buffer: ArrayLike, delay_buffer: ArrayLike = 0.1) -> tuple[Floa
 
 
 @same_kind
+@broadcast
 def delay_bound(B_D: ArrayLike, S_D: ArrayLike) -> Floats:
     """Longest queueing delay of a packet of class D, ``d = B_D / S_D`` seconds.
 
@@ -171,6 +178,7 @@ def delay_bound(B_D: ArrayLike, S_D: ArrayLike) -> Floats:
 
 
 @same_kind
+@broadcast
 def buffer_for_delay(delay: ArrayLike, S_D: ArrayLike) -> Floats:
     """The buffer of class D with which packets wait at most d seconds: ``B_D = S_D d`` packets.
 
@@ -180,6 +188,7 @@ def buffer_for_delay(delay: ArrayLike, S_D: ArrayLike) -> Floats:
 
 
 @same_kind
+@broadcast
 def needed_delay_buffer(
     n_delay: ArrayLike, alpha: ArrayLike, beta: ArrayLike
 ) -> tuple[Floats, Floats]:
@@ -199,6 +208,7 @@ def needed_delay_buffer(
 
 
 @same_kind
+@broadcast
 def loss_onset(B_D: ArrayLike, alpha: ArrayLike) -> Floats:
     """The number of Vegas flows above which class D loses packets: ``n_D > B_D / alpha``.
 
@@ -209,6 +219,7 @@ def loss_onset(B_D: ArrayLike, alpha: ArrayLike) -> Floats:
 
 
 @same_kind
+@broadcast
 def rate_utilization(
     rtt: ArrayLike, B_R: ArrayLike, S_R: ArrayLike, decrease: ArrayLike = 0.5
 ) -> Floats:
@@ -234,6 +245,7 @@ def rate_utilization(
 
 
 @same_kind
+@broadcast
 def delay_loss(
     n_delay: ArrayLike,
     rtt: ArrayLike,
@@ -261,7 +273,7 @@ def delay_loss(
     B, S = numbers("B_D", B_D, infinite=True), numbers("S_D", S_D)
     a = numbers("alpha", alpha)
     b = numbers("decrease", decrease, high=1.0, below=True)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         window = (S * T + B) / n_D
         p = np.minimum(1.0, (1.0 + b) / (2.0 * (1.0 - b)) / window**2)
     return np.where(n_D * a > B, p, 0.0)

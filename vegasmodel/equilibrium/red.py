@@ -22,6 +22,7 @@ thresholds are 3 and 9 packets.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vegasmodel.equilibrium._checks import numbers, positive, sender, word
+from vegasmodel.equilibrium._checks import broadcast, fit, numbers, positive, sender, word
 from vegasmodel.equilibrium._jax_arrays import same_kind
 from vegasmodel.equilibrium.random_loss import coarse_timeout, square_root
 from vegasmodel.fields import kinds
@@ -122,6 +123,7 @@ class Flows:
     timeout: ArrayLike | None = None
 
     def __post_init__(self) -> None:
+        fit({field.name: getattr(self, field.name) for field in dataclasses.fields(self)})
         sender(self, cut=True)
 
 
@@ -184,6 +186,7 @@ def effective(base: ArrayLike, spacing: Spacing = "wait") -> Floats:
 
 
 @same_kind
+@broadcast
 def simple_pftk(
     p: ArrayLike,
     rtt: ArrayLike,

@@ -25,10 +25,9 @@ from typing import Any, cast
 import numpy as np
 
 from vegasmodel.equilibrium import _secular_kernel as kernel
-from vegasmodel.equilibrium._checks import VARIANTS, floats, word
+from vegasmodel.equilibrium._checks import VARIANTS, fit, floats, word
 from vegasmodel.equilibrium._jax_arrays import is_jax
 from vegasmodel.equilibrium._solution import Equilibrium as Equilibrium
-from vegasmodel.fields.units import FieldError
 from vegasmodel.stacks import find
 
 _INTERPRETED = 30_000  # flows in all: below, interpreting takes less time than importing Numba
@@ -126,13 +125,9 @@ def _broadcast(alpha: Any, x: Any, rtt: Any, c: Any) -> tuple[np.ndarray[Any, An
     is no flow.
     """
     alpha, x, c = floats("alpha", alpha), floats("x", x), floats("c", c)
+    fit({"alpha": alpha, "x": x, "rtt": rtt}, {"c": c})
     rtt = x if rtt is None else floats("rtt", rtt)
-    try:
-        shape = np.broadcast_shapes((1,), alpha.shape, x.shape, rtt.shape, (*c.shape, 1))
-    except ValueError:
-        shapes = ", ".join(str(each.shape) for each in (alpha, x, rtt, c))
-        fit = "shapes that broadcast: alpha, x and rtt [..., n], and c [...]"
-        raise FieldError("alpha, x, rtt and c", f"shapes {shapes}", fit) from None
+    shape = np.broadcast_shapes((1,), alpha.shape, x.shape, rtt.shape, (*c.shape, 1))
     alpha, x, rtt = (np.broadcast_to(a, shape) for a in (alpha, x, rtt))
     c = np.broadcast_to(c, shape[:-1])
     if alpha.shape[-1] == 0:

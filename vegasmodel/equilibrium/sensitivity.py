@@ -99,7 +99,7 @@ def cross_printed(y: Any) -> Floats:
 
     The result has the shape [..., i, k]. For i = k it is NaN.
     """
-    y = positive("y", y)
+    y = np.atleast_1d(positive("y", y))
     out = -1.0 / (y[..., :, None] + y[..., None, :] ** 2 * _others(1.0 / y)[..., None, :])
     i = np.arange(y.shape[-1])
     out[..., i, i] = np.nan
@@ -129,7 +129,8 @@ def _parts(alpha: Any, x: Any, c: Any) -> tuple[Floats, Floats]:
     x = np.broadcast_to(np.asarray(x, dtype=np.float64), state.rates.shape)
     there = np.broadcast_to(np.asarray(alpha, dtype=np.float64), state.rates.shape) != 0
     top = np.where(there, x, -np.inf).max(axis=-1, keepdims=True)
-    y = np.where(there, np.asarray(state.gap)[..., None] + (np.where(there, top - x, 0.0)), 1.0)
+    with np.errstate(invalid="ignore"):  # infinite over-estimates have no steady state
+        y = np.where(there, np.asarray(state.gap)[..., None] + (np.where(there, top - x, 0.0)), 1.0)
     fall = state.rates / y
     return np.asarray(y), np.asarray(fall / fall.sum(axis=-1, keepdims=True))
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.equilibrium import secular
+from vegasmodel.equilibrium._checks import floats, same_size
 from vegasmodel.fields import kinds
 from vegasmodel.metrics import Floats
 
@@ -30,6 +31,7 @@ def alone(windows: Floats, trips: Floats, backlog: Floats) -> float:
     ``trips`` the RTTs in s. For several flows, the result is the longest of the times that each
     would need alone.
     """
+    same_size(windows=windows, trips=trips, backlog=backlog)
     doublings = SLOW_START * np.log2(np.maximum(windows, 2.0))
     return float(((doublings + backlog) * trips).max())
 
@@ -41,8 +43,10 @@ def together(windows: Floats, trips: Floats, c: Floats) -> float:
     Slow start may give the whole capacity c (pkt/s) to one flow, and almost nothing to the others.
     So after slow start, a window may have to fall from c RTT packets, or rise from 0, to its steady
     value. It moves by one packet per round trip. The result also contains the time of slow start.
-    ``windows`` are the steady windows in packets, and ``trips`` the RTTs in s.
+    ``windows`` are the steady windows in packets, and ``trips`` the RTTs in s.  c is one number, or
+    one for each flow.
     """
+    same_size(windows=windows, trips=trips, c=c if c.ndim else np.full(windows.shape, c))
     most = c * trips
     swing = np.maximum(windows, most - windows) + SLOW_START * np.log2(np.maximum(most, 2.0))
     return float((swing * trips).max())
@@ -58,6 +62,7 @@ def later(before: Floats, after: Floats, trips: Floats) -> float:
     At worst, the windows of the earlier flows begin to fall only when those of the new flows have
     risen. So the result is the longest time of a new flow plus the longest time of an earlier flow.
     """
+    same_size(before=before, after=after, trips=trips)
     seconds = np.abs(after - before) * trips
     new = before == 0
     return float(seconds[new].max(initial=0.0) + seconds[~new].max(initial=0.0))
@@ -74,8 +79,11 @@ def peak(windows: Floats, rtt: Floats, c: float, new: tuple[Floats, Floats]) -> 
 
         sum_j W_j/(rtt_j + Delta) + sum_i A_i/(Delta - x_i) = c.
     """
-    poles = np.concatenate([-rtt, new[1]])
-    return float(secular.solve(np.concatenate([windows, new[0]]), poles, c).delay)
+    same_size(windows=windows, rtt=rtt)
+    A, x = floats("new", new[0]), floats("new", new[1])
+    same_size(**{"new[0]": A, "new[1]": x})
+    poles = np.concatenate([-rtt, x])
+    return float(secular.solve(np.concatenate([windows, A]), poles, c).delay)
 
 
 @kinds.checked
@@ -92,6 +100,7 @@ def first_peak(backlog: Floats, rtt: Floats, c: float) -> float:
 
     A flow that is alone causes the delay A/c.
     """
+    same_size(backlog=backlog, rtt=rtt)
     A, d = float(backlog.sum()), float(rtt.max())
     if backlog.size == 1:
         return A / c
@@ -136,6 +145,7 @@ def lag(
     which its slow start ends. In slow start, that is while its backlog is at most gamma, W doubles
     in ``doubling`` round trips: v = W ln 2/``doubling``, but at least 1. After that v = 1.
     """
+    same_size(upper=upper, held=held, x=x, rtt=rtt)
     over, d, gamma = newcomer
     first, last = between
     delay = np.linspace(first, last, POINTS + 1)[1:, None]

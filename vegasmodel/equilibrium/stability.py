@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel.equilibrium._checks import numbers, positive
+from vegasmodel.equilibrium._checks import numbers, positive, same_size
 from vegasmodel.fields import kinds
 from vegasmodel.metrics import Floats
 
@@ -89,6 +89,8 @@ class Loop:
     marks: bool = False
 
     def __post_init__(self) -> None:
+        flows = ("rtt", "rate", "slope", "window", "climb")
+        same_size(**{name: getattr(self, name) for name in flows})
         positive("rtt", self.rtt)
         positive("rate", self.rate)
         numbers("slope", self.slope)
