@@ -407,3 +407,27 @@ def test_a_figure_is_of_one_scenario() -> None:
     larger = vm.predict(BASE.replace({"link.buffer": 30.0}), "minicycle")
     plots.throughput_bars(BASE, [here, larger])
     plots.throughput_over_buffer([here, larger, more])
+
+
+def test_times_to_settle_are_of_no_negative_window_or_delay() -> None:
+    """A negative backlog gave a delay, and a negative capacity a warning of NumPy and NaN."""
+    settling, minus = E.settling, np.array([1.0, -2.0])
+    newcomer, between = (0.0, 0.1, 1.0), (0.01, 0.02)
+    wrong: Any
+    for wrong, name in (
+        (lambda: settling.first_peak(minus, TWO, 9.0), "backlog"),
+        (lambda: settling.first_peak(TWO, minus, 9.0), "rtt"),
+        (lambda: settling.first_peak(TWO, TWO, -9.0), "c"),
+        (lambda: settling.peak(minus, TWO, 9.0, (TWO, TWO)), "windows"),
+        (lambda: settling.peak(TWO, TWO, 0.0, (TWO, TWO)), "c"),
+        (lambda: settling.alone(TWO, TWO, minus), "backlog"),
+        (lambda: settling.together(TWO, TWO, np.array(-2.0)), "c"),
+        (lambda: settling.later(TWO, minus, TWO), "after"),
+        (lambda: settling.lag(TWO, TWO, TWO, minus, 9.0, newcomer, between, 1.0), "rtt"),
+        (lambda: settling.lag(TWO, TWO, TWO, TWO, 9.0, (0.0, -2.0, 1.0), between, 1.0), "newcomer"),
+        (lambda: settling.lag(TWO, TWO, TWO, TWO, 9.0, newcomer, (0.01, -2.0), 1.0), "between"),
+        (lambda: settling.lag(TWO, TWO, TWO, TWO, 9.0, newcomer, between, 0.0), "doubling"),
+    ):
+        with pytest.raises(vm.FieldError, match=rf"^{name}: (-[29]|0).0 is not allowed"):
+            wrong()
+    assert np.isnan(settling.first_peak(np.array([1.0, np.nan]), TWO, 9.0))  # not known

@@ -12,14 +12,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.equilibrium import secular
-from vegasmodel.equilibrium._checks import floats, same_size
+from vegasmodel.equilibrium._checks import floats, numbers, positive, same_size
 from vegasmodel.fields import kinds
+from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
 
 __all__ = ["alone", "first_peak", "lag", "later", "peak", "together"]
 
 POINTS = 400  # values of the queueing delay at which ``lag`` compares speeds
 SLOW_START = 2.0  # round trips in which slow start doubles a window, in the slowest stack
+
+
+def _expect(**arrays: Floats) -> None:
+    """Raise ``FieldError`` unless the arrays have one entry per flow, and none is below 0.
+
+    NaN, for a value that is not known, is allowed.
+    """
+    same_size(**arrays)
+    for name, values in arrays.items():
+        if np.any(values < 0.0):
+            raise FieldError(name, float(values[values < 0.0][0]), "at least 0")
 
 
 @kinds.checked
@@ -31,7 +43,7 @@ def alone(windows: Floats, trips: Floats, backlog: Floats) -> float:
     ``trips`` the RTTs in s. For several flows, the result is the longest of the times that each
     would need alone.
     """
-    same_size(windows=windows, trips=trips, backlog=backlog)
+    _expect(windows=windows, trips=trips, backlog=backlog)
     doublings = SLOW_START * np.log2(np.maximum(windows, 2.0))
     return float(((doublings + backlog) * trips).max())
 
@@ -46,7 +58,7 @@ def together(windows: Floats, trips: Floats, c: Floats) -> float:
     ``windows`` are the steady windows in packets, and ``trips`` the RTTs in s.  c is one number, or
     one for each flow.
     """
-    same_size(windows=windows, trips=trips, c=c if c.ndim else np.full(windows.shape, c))
+    _expect(windows=windows, trips=trips, c=c if c.ndim else np.full(windows.shape, c))
     most = c * trips
     swing = np.maximum(windows, most - windows) + SLOW_START * np.log2(np.maximum(most, 2.0))
     return float((swing * trips).max())
@@ -62,7 +74,7 @@ def later(before: Floats, after: Floats, trips: Floats) -> float:
     At worst, the windows of the earlier flows begin to fall only when those of the new flows have
     risen. So the result is the longest time of a new flow plus the longest time of an earlier flow.
     """
-    same_size(before=before, after=after, trips=trips)
+    _expect(before=before, after=after, trips=trips)
     seconds = np.abs(after - before) * trips
     new = before == 0
     return float(seconds[new].max(initial=0.0) + seconds[~new].max(initial=0.0))
@@ -79,7 +91,8 @@ def peak(windows: Floats, rtt: Floats, c: float, new: tuple[Floats, Floats]) -> 
 
         sum_j W_j/(rtt_j + Delta) + sum_i A_i/(Delta - x_i) = c.
     """
-    same_size(windows=windows, rtt=rtt)
+    positive("c", c)
+    _expect(windows=windows, rtt=rtt)
     A, x = floats("new", new[0]), floats("new", new[1])
     same_size(**{"new[0]": A, "new[1]": x})
     poles = np.concatenate([-rtt, x])
@@ -100,7 +113,8 @@ def first_peak(backlog: Floats, rtt: Floats, c: float) -> float:
 
     A flow that is alone causes the delay A/c.
     """
-    same_size(backlog=backlog, rtt=rtt)
+    positive("c", c)
+    _expect(backlog=backlog, rtt=rtt)
     A, d = float(backlog.sum()), float(rtt.max())
     if backlog.size == 1:
         return A / c
@@ -146,6 +160,11 @@ def lag(
     in ``doubling`` round trips: v = W ln 2/``doubling``, but at least 1. After that v = 1.
     """
     same_size(upper=upper, held=held, x=x, rtt=rtt)
+    _expect(upper=upper, held=held, rtt=rtt)
+    _expect(between=np.array(between, dtype=np.float64))
+    positive("c", c)
+    positive("doubling", doubling)
+    numbers("newcomer", newcomer[1:])
     over, d, gamma = newcomer
     first, last = between
     delay = np.linspace(first, last, POINTS + 1)[1:, None]
