@@ -431,3 +431,20 @@ def test_times_to_settle_are_of_no_negative_window_or_delay() -> None:
         with pytest.raises(vm.FieldError, match=rf"^{name}: (-[29]|0).0 is not allowed"):
             wrong()
     assert np.isnan(settling.first_peak(np.array([1.0, np.nan]), TWO, 9.0))  # not known
+
+
+@pytest.mark.parametrize("step", [0.0, -1.0, np.nan, np.inf])
+def test_a_curve_is_followed_by_steps_above_0(step: float) -> None:
+    """Steps of 0 gave 10,000 equal points, and NaN an endless loop."""
+    for follow in (
+        lambda: E.minicycle_folds.cycles(1000.0, 0.05, step=step),
+        lambda: E.continuation.follow(lambda x, p: x - p, 0.5, 0.5, (0.0, 1.0), step=step),
+    ):
+        with pytest.raises(vm.FieldError, match=r"^step: .* more than 0, and finite"):
+            follow()
+
+
+@pytest.mark.parametrize("step", [2.5, 1e12, 1e300])
+def test_a_step_beyond_the_curve_ends_it(step: float) -> None:
+    """The error was Python's own: math domain error, or a result out of range."""
+    assert E.minicycle_folds.cycles(1000.0, 0.05, step=step).buffer[0] == 1.0

@@ -108,6 +108,7 @@ def cycles(
     if lam == 1.0:
         raise FieldError("decrease", lam, "below 1: without a cut there is one cycle and no fold")
     word("variant", variant, VARIANTS)
+    positive("step", step)
     n_V, n_R = float(numbers("n_vegas", n_vegas, 1.0)), float(numbers("n_reno", n_reno, 1.0))
     edge, _ = minicycle_start.edges(np.array(A), np.array(A), variant, np.array(n_V), np.array(M))
     behind = 1.0 - lag * (n_V + n_R)  # the queue that Vegas sees is B + behind, but at most B
@@ -127,15 +128,17 @@ def cycles(
     def equation(z: Floats, B: float) -> Floats:
         p = np.clip(z, 0.0, 1.0)
         q = seen(B)
-        E = float(edge.window(np.array(q))) if q > 0 else math.inf
-        return np.asarray(math.log(window(B, float(p[0])) / E) + z - p)
+        ratio = window(B, float(p[0])) / float(edge.window(np.array(q))) if q > 0.0 else 0.0
+        return np.asarray((math.log(ratio) if ratio > 0.0 else math.nan) + z - p)
 
     def slopes(z: Floats, B: float) -> Floats:
         p, q = float(np.clip(z[0], 0.0, 1.0)), seen(B)
         c, X = lam**p, float(edge.pull)
         by_cut = 2.0 * n_R * c * math.log(lam) / (n_V + 2.0 * n_R * (1.0 - c))  # d ln V/dp
         inside = 0.0 < z[0] < 1.0
-        by_buffer = 1.0 / (M + B + 1.0) + X / q**2 / float(edge.window(np.array(q)))
+        if q <= 0.0:  # a step may end where Vegas sees no queue
+            return np.full((1, 2), math.nan)
+        by_buffer = 1.0 / (M + B + 1.0) + X / q / q / float(edge.window(np.array(q)))
         return np.array([[by_cut if inside else 1.0, by_buffer]])
 
     first = 1.0 + math.log(float(edge.window(np.array(seen(low)))) / window(low, 1.0))
