@@ -158,7 +158,7 @@ MADE = {  # classes of what a function takes; the others are of what a function 
     "equilibrium.loop_rest.Sources",
     "equilibrium.loss_rounds.Recovery",
     "equilibrium.loss_rounds.Source",
-    "equilibrium.random_loss.Flow",
+    "equilibrium.random_loss.Sender",
     "equilibrium.red.Curve",
     "equilibrium.red.Flows",
     "equilibrium.stability.Loop",
@@ -243,6 +243,12 @@ def test_an_array_in_place_of_one_value_is_one_line(name: str, argument: str) ->
     with pytest.raises(vm.FieldError) as said:
         PUBLIC[name](**{**CALLS[name], argument: np.array([1.0, 2.0])})
     assert "\n" not in str(said.value)
+
+
+def test_one_public_class_is_called_flow() -> None:
+    """``equilibrium.random_loss`` had another one."""
+    found = {each for each in PUBLIC.values() if getattr(each, "__name__", "") == "Flow"}
+    assert found == {vm.Flow}
 
 
 def test_every_public_class_is_here() -> None:

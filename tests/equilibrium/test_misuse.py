@@ -23,7 +23,7 @@ from vegasmodel.equilibrium import (
 from vegasmodel.fields.units import FieldError
 
 CURVE, FLOWS = red.Curve(5, 15), red.Flows(True, 0.1)
-RENO = random_loss.Flow("reno", 0.1)
+RENO = random_loss.Sender("reno", 0.1)
 PLANE = {"windows": [2.0, 3.0], "over_estimate": 0.0, "capacity": 50.0, "rtt": 0.1}
 LEVEL = {
     "edge": 1.0,
@@ -104,7 +104,7 @@ CASES = [
         {"rtt": 0.0, "queueing": -0.1, "alpha": -3.0, "over_estimate": math.nan, "capacity": -5.0},
     ),
     (
-        random_loss.Flow,
+        random_loss.Sender,
         {"law": "vegas", "rtt": 0.1},
         {"law": "bbr", "rtt": -1.0, "alpha": -3.0, "max_window": 0.0, "ack_every": 0.0,
          "decrease": 2.0, "timeout": -1.0, "over_estimate": math.inf},

@@ -86,14 +86,14 @@ def test_pftk_tends_to_the_periodic_square_root_law():
 
 def test_chain_tends_to_the_random_square_root_law():
     for law, decrease in (("sack", 0.5), ("vegas", 0.75)):
-        rate = rl.throughput(rl.Flow(law, 0.1), 1e-6)
+        rate = rl.throughput(rl.Sender(law, 0.1), 1e-6)
         assert rate == pytest.approx(float(rl.square_root(1e-6, 0.1, 1, decrease)), rel=0.03)
 
 
 @CHECKED
 @given(laws, methods, probability, st.floats(1.05, 3.0), st.floats(0.0, 0.2))
 def test_goodput_falls_with_loss_and_with_delay(law, method, p, more, queueing):
-    flow = rl.Flow(law, 0.05, max_window=40.0 if method != "pftk" else math.inf, timeout=0.3)
+    flow = rl.Sender(law, 0.05, max_window=40.0 if method != "pftk" else math.inf, timeout=0.3)
     rate = rl.throughput(flow, p, 500.0, 20.0, queueing, method)
     assert rate <= 500.0 * (1 + 1e-9)
     assert rl.throughput(flow, min(1.0, p * more), 500.0, 20.0, queueing, method) <= rate * (
@@ -105,20 +105,20 @@ def test_goodput_falls_with_loss_and_with_delay(law, method, p, more, queueing):
 @CHECKED
 @given(laws, methods, probability, st.floats(0.1, 10.0))
 def test_goodput_scales_with_time(law, method, p, factor):
-    flow = rl.Flow(law, 0.05, timeout=0.3)
-    slow = rl.Flow(law, 0.05 * factor, timeout=0.3 * factor)
+    flow = rl.Sender(law, 0.05, timeout=0.3)
+    slow = rl.Sender(law, 0.05 * factor, timeout=0.3 * factor)
     rate = rl.throughput(flow, p, 500.0, 20.0, 0.01, method)
     slower = rl.throughput(slow, p, 500.0 / factor, 20.0, 0.01 * factor, method)
     assert slower * factor == pytest.approx(rate, rel=1e-6)
 
 
 def test_no_loss_and_total_loss():
-    vegas = rl.Flow("vegas", 0.05)
+    vegas = rl.Sender("vegas", 0.05)
     assert rl.throughput(vegas, 0.0, 500.0) == pytest.approx(500.0)
-    assert rl.throughput(rl.Flow("reno", 0.05, max_window=10), 0.0, 500.0) == pytest.approx(200.0)
-    assert rl.throughput(rl.Flow("reno", 0.05), 0.0) == math.inf
+    assert rl.throughput(rl.Sender("reno", 0.05, max_window=10), 0.0, 500.0) == pytest.approx(200.0)
+    assert rl.throughput(rl.Sender("reno", 0.05), 0.0) == math.inf
     for law in LAWS:
-        assert rl.throughput(rl.Flow(law, 0.05), 1.0, 500.0) == 0.0
+        assert rl.throughput(rl.Sender(law, 0.05), 1.0, 500.0) == 0.0
 
 
 def test_lossless_vegas_flows_share_as_the_steady_state_equation_says():
@@ -127,7 +127,7 @@ def test_lossless_vegas_flows_share_as_the_steady_state_equation_says():
 
     alpha, x, c = np.array([10.0, 20.0, 30.0]), np.array([0.0, 0.01, 0.002]), 1000.0
     flows = [
-        rl.Flow("vegas", 0.05, alpha=a, over_estimate=e) for a, e in zip(alpha, x, strict=True)
+        rl.Sender("vegas", 0.05, alpha=a, over_estimate=e) for a, e in zip(alpha, x, strict=True)
     ]
     q = brentq(lambda q: (alpha / (q - x)).sum() - c, 0.0101, 10.0, xtol=1e-15)
     found = rl.share(flows, 0.0, c)
@@ -145,7 +145,7 @@ def test_lossless_vegas_flows_share_as_the_steady_state_equation_says():
     st.randoms(use_true_random=False),
 )
 def test_sharing_fits_the_link_whatever_the_order(flows, method, p, buffer, random):
-    sources = [rl.Flow(law, rtt) for law, rtt in flows]
+    sources = [rl.Sender(law, rtt) for law, rtt in flows]
     found = rl.share(sources, p, 300.0, buffer, method)
     if found.status == Status.NOT_CONVERGED:  # square-root law, whose rates do not vanish at p = 1
         assert method == "square-root"
@@ -162,14 +162,14 @@ def test_sharing_fits_the_link_whatever_the_order(flows, method, p, buffer, rand
 
 
 def test_one_flow_alone_is_throughput():
-    flow = rl.Flow("newreno", 0.05)
+    flow = rl.Sender("newreno", 0.05)
     found = rl.share([flow], 0.01, 625.0, 20.0)
     assert found.rates[0] == rl.throughput(flow, 0.01, 625.0, 20.0)
     assert found.queueing == 0.0
 
 
 def test_no_loss_and_no_buffer_is_no_equilibrium():
-    found = rl.share([rl.Flow("reno", 0.05), rl.Flow("sack", 0.1)], 0.0, 625.0)
+    found = rl.share([rl.Sender("reno", 0.05), rl.Sender("sack", 0.1)], 0.0, 625.0)
     assert found.status == Status.NOT_CONVERGED
     assert np.all(np.isnan(found.rates))
 
@@ -194,14 +194,14 @@ MEASURED = [  # law, p, rtt, capacity, buffer, pkt/s
 
 @pytest.mark.parametrize(("law", "p", "rtt", "capacity", "buffer", "measured"), MEASURED)
 def test_chain_against_packets(law, p, rtt, capacity, buffer, measured):
-    rate = rl.throughput(rl.Flow(law, rtt), p, capacity, buffer)
+    rate = rl.throughput(rl.Sender(law, rtt), p, capacity, buffer)
     assert rate == pytest.approx(measured, rel=0.08)
 
 
 @pytest.mark.parametrize("buffer", [0.0, 50.0, 100.0, 300.0])
 def test_without_random_loss_the_chain_is_the_sawtooth_under_a_full_buffer(buffer):
     """Another model of the same case: the utilization of AIMD with a small buffer."""
-    rate = rl.throughput(rl.Flow("sack", 0.5), 0.0, 625.0, buffer)
+    rate = rl.throughput(rl.Sender("sack", 0.5), 0.0, 625.0, buffer)
     expected = rate_delay.rate_utilization(0.5, buffer + 1, 625.0)
     assert rate / 625.0 == pytest.approx(float(expected), rel=2e-3)
 
@@ -219,7 +219,7 @@ def test_without_random_loss_the_chain_is_the_sawtooth_under_a_full_buffer(buffe
 )
 def test_table_1_of_evaluation(law, p, printed):
     """1.5 Mbit/s, packets of 1000 B, 13.2 ms, buffer 6: the printed utilization, within 8 %."""
-    found = rl.share([rl.Flow(law, 0.0132)], p, 187.5, 6.0)
+    found = rl.share([rl.Sender(law, 0.0132)], p, 187.5, 6.0)
     assert found.rates[0] / 187.5 == pytest.approx(printed, rel=0.08)
 
 
@@ -230,8 +230,8 @@ def test_table_1_of_evaluation(law, p, printed):
         lambda: rl.square_root(0.1, 0.0),
         lambda: rl.pftk(0.1, 1.0, 1.0, b=0),
         lambda: rl.pftk(0.1, 1.0, 1.0, decrease=1.0),
-        lambda: rl.throughput(rl.Flow("cubic", 0.1), 0.1),
-        lambda: rl.throughput(rl.Flow("reno", 0.1), math.nan),
+        lambda: rl.throughput(rl.Sender("cubic", 0.1), 0.1),
+        lambda: rl.throughput(rl.Sender("reno", 0.1), math.nan),
     ],
 )
 def test_misuse_is_an_error(call):

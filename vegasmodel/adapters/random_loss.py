@@ -35,7 +35,7 @@ def answer(scenario: Scenario) -> Prediction:
 
     link = scenario.links[0]
     flows = [
-        random_loss.Flow(
+        random_loss.Sender(
             law=m.flow.law,
             rtt=m.rtt,
             alpha=m.flow.alpha,

@@ -28,7 +28,7 @@ from vegasmodel.metrics import Floats
 from vegasmodel.status import Status
 
 __all__ = [
-    "Flow",
+    "Sender",
     "Share",
     "coarse_timeout",
     "hold_window",
@@ -211,8 +211,8 @@ def hold_window(
 
 @kinds.checked
 @dataclass(frozen=True)
-class Flow:
-    """One TCP source on a lossy link: its congestion control ``law`` and its parameters.
+class Sender:
+    """One TCP sender on a lossy link: its congestion control ``law`` and its parameters.
 
     ``rtt`` and ``timeout`` are in s, without queueing. ``ack_every`` is the number of packets per
     ACK: 2 with delayed ACKs. Only Vegas uses ``alpha`` and ``over_estimate``. By default
@@ -236,7 +236,7 @@ class Flow:
 
 @kinds.checked
 def throughput(
-    flow: Flow,
+    flow: Sender,
     p: float,
     capacity: float = math.inf,
     buffer: float = math.inf,
@@ -308,7 +308,7 @@ class Share:
 
 @kinds.checked
 def share(
-    flows: Sequence[Flow],
+    flows: Sequence[Sender],
     p: float,
     capacity: float,
     buffer: float = math.inf,
