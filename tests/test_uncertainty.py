@@ -110,6 +110,27 @@ def test_where_a_flow_gets_nothing_no_slope_is_a_number():
     assert found.smooth == (False,)
     ratio = vm.uncertainty(starved, "minicycle", {"capacity": "5 %"}).to_json()["ratios"]
     assert ratio["reno/vegas"] == {"value": 0.0, "sd": None, "parts": {"capacity": None}}
+    assert found.reason == "the throughput of reno is not above 0"
+
+
+def test_what_is_nan_has_a_reason(capsys):
+    """NaN came without a word."""
+    endless, one = MIXED.replace({"link.buffer": "inf"}), "flow.vegas.rtt"
+    said = "minicycle has no answer: the buffer is infinite"
+    assert vm.uncertainty(endless, "minicycle", {"rtt": "5 %"}).reason.startswith(said)
+    assert vm.sensitivity(endless, "minicycle", [one]).reason.startswith(said)
+    beside = vm.sensitivity(MIXED, "minicycle", ["link.buffer", one])
+    assert np.isfinite(beside.slopes[:, 0]).all()
+    assert np.isnan(beside.slopes[:, 1]).all()
+    said = "if flow.vegas.rtt changes by -0.00016 s, minicycle has no answer: the"
+    assert beside.reason.startswith(said)
+    assert vm.sensitivity(MIXED, "minicycle", ["link.buffer"]).reason is None
+    share = vm.uncertainty(MIXED, "minicycle", {one: "5 %"})
+    assert share.reason.startswith("if flow.vegas.rtt changes by -0.2 %, ")
+    assert share.to_json()["reason"] == share.reason
+    line = "ratio --capacity 1080pkt/s --rtt 80ms --buffer 20pkt --uncertain flow.vegas.rtt=5% "
+    assert run([*line.split(), "vegas:alpha=3,beta=3", "reno", "--model", "minicycle"]) == 0
+    assert "No sd: if flow.vegas.rtt changes by" in " ".join(capsys.readouterr().out.split())
 
 
 def test_what_has_no_error_is_refused():

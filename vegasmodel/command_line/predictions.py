@@ -296,7 +296,9 @@ def _show(
             for name, (value, sd) in each.ratios.items()
         ]
         console.console().print(console.table([each.model, "ratio", "sd", "sd, %"], rows))
-        if not each.smooth:
+        if each.reason is not None:
+            console.paragraphs([f"No sd: {each.reason}."])
+        elif not each.smooth:
             console.paragraphs([f"{each.model} has a corner at these values: the sd is rough."])
 
 

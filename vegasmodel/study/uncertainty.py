@@ -54,6 +54,10 @@ class _Input:
     share: bool
     sd: float  # of the share or the amount
 
+    def amount(self, by: float) -> str:
+        """A change of the error, as text: ``+0.2 %`` of the value, or ``-0.0002 s``."""
+        return f"{100.0 * by:+.2g} %" if self.share else f"{by:+.2g} {self.fields[0].unit}".strip()
+
     def moved(self, scenario: Scenario, by: float) -> Scenario:
         new = [value * (1.0 + by) if self.share else value + by for value in self.values]
         return fields.put(scenario, dict(zip(self.fields, new, strict=True)))
@@ -64,7 +68,8 @@ class Sensitivity:
     """How a model's throughputs depend on fields of the scenario.
 
     ``slopes`` [flow, field] holds d ln(throughput)/d(field).  The fields have the package's units,
-    such as seconds.  A slope is NaN if the model has no answer for nearby values of the field.
+    such as seconds.  A slope is NaN if the model has no answer, here or for nearby values of the
+    field, or if a throughput is 0.  ``reason`` then says why; it is ``None`` if there is no NaN.
 
     Each slope is computed with two step sizes.  ``smooth`` [field] is True if both give nearly the
     same slopes.  It is False, for example, at a value of the field where a slope jumps.
@@ -75,6 +80,7 @@ class Sensitivity:
     values: Floats
     slopes: Floats
     smooth: tuple[bool, ...]
+    reason: str | None = None
 
     @property
     def elasticities(self) -> Floats:
@@ -91,7 +97,8 @@ class Uncertainty:
 
     A ratio is the mean throughput of one group's flows divided by that of another group's flows.
     ``ratios`` holds the value and the standard deviation of each ratio.  ``parts`` holds, for each
-    ratio, the fraction of its variance that each field causes.
+    ratio, the fraction of its variance that each field causes.  Where they are NaN, ``reason`` says
+    why; it is ``None`` if there is no NaN.
     """
 
     model: str
@@ -100,6 +107,7 @@ class Uncertainty:
     ratios: dict[str, tuple[float, float]]
     parts: dict[str, Floats]
     smooth: bool
+    reason: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The result as an entry of the list ``uncertainty`` in a command's JSON document."""
@@ -119,6 +127,7 @@ class Uncertainty:
                 for name, (value, sd) in self.ratios.items()
             },
             "smooth": self.smooth,
+            "reason": self.reason,
         }
 
 
@@ -135,9 +144,10 @@ def sensitivity(scenario: Scenario, model: str, names: list[str]) -> Sensitivity
     for name in names:
         field, value = _numbers(scenario, [name])[0]
         inputs.append(_Input(name, (field,), (value,), False, abs(value) or ZERO))
-    slopes, smooth = _slopes(scenario, model, inputs)
+    slopes, smooth, reason = _slopes(scenario, model, inputs)
     values = np.array([each.values[0] for each in inputs])
-    return Sensitivity(model, tuple(names), values, slopes[: len(scenario.members)], smooth)
+    own = slopes[: len(scenario.members)]
+    return Sensitivity(model, tuple(names), values, own, smooth, reason)
 
 
 def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float]) -> Uncertainty:
@@ -166,7 +176,7 @@ def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float
             if _places(one) == _places(other):
                 same = f"it means the same as {other.name}, and its error would count twice"
                 raise FieldError("errors", one.name, same, wrong="is given twice")
-    slopes, smooth = _slopes(scenario, model, inputs)
+    slopes, smooth, reason = _slopes(scenario, model, inputs)
     sds, answer = np.array([each.sd for each in inputs]), predict(scenario, model)
     ratios, parts = {}, {}
     by_ratio = slopes[len(scenario.members) :]
@@ -176,7 +186,7 @@ def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float
         total = float(variance.sum())
         ratios[name] = (math.nan, math.nan) if value is None else (value, value * math.sqrt(total))
         parts[name] = np.zeros(len(inputs)) if total == 0.0 else variance / total
-    return Uncertainty(model, tuple(errors), sds, ratios, parts, all(smooth))
+    return Uncertainty(model, tuple(errors), sds, ratios, parts, all(smooth), reason)
 
 
 def _numbers(scenario: Scenario, names: list[str]) -> list[tuple[Field, float]]:
@@ -233,34 +243,40 @@ def _input(scenario: Scenario, name: str, error: str | float) -> _Input:
 
 def _slopes(
     scenario: Scenario, model: str, inputs: list[_Input]
-) -> tuple[Floats, tuple[bool, ...]]:
+) -> tuple[Floats, tuple[bool, ...], str | None]:
     """The derivatives of ln(throughput) and ln(ratio) with respect to each input, [result, input].
 
     An input is one field, or several fields with the same error.  The results are the throughputs
     of all flows, followed by the throughput ratios of all pairs of groups.
 
     The second value that is returned tells, for each input, whether its derivatives can be trusted.
-    They can if two step sizes give nearly the same derivatives.
+    They can if two step sizes give nearly the same derivatives.  The third value says why there are
+    derivatives that are NaN, or is ``None``.
     """
     if not isinstance(model, str) or model not in CLOSED_FORMS:
         raise FieldError("model", model, f"a closed form: {', '.join(CLOSED_FORMS)}")
-    columns, smooth = [], []
+    columns, smooth, reasons = [], [], list[str]()
     for each in inputs:
         scale = 1.0 if each.share else max(*map(abs, each.values), each.sd)
-        wide, half = (_slope(scenario, model, each, step * scale) for step in (STEP, STEP / 2))
+        steps = (STEP * scale, STEP / 2 * scale)
+        (wide, _), (half, why) = (_slope(scenario, model, each, step) for step in steps)
+        reasons += [why] if why else []
         columns.append(half)
         with np.errstate(invalid="ignore"):  # slopes are NaN where a flow gets nothing
             apart = np.abs(wide - half) * scale
         smooth.append(bool(np.all(apart <= SMOOTH * (1.0 + np.abs(half) * scale))))
-    return np.array(columns).T, tuple(smooth)
+    here = _logs(scenario, model)[1] if reasons else ""
+    return np.array(columns).T, tuple(smooth), here or "; ".join(reasons[:3]) or None
 
 
-def _slope(scenario: Scenario, model: str, each: _Input, h: float) -> Floats:
+def _slope(scenario: Scenario, model: str, each: _Input, h: float) -> tuple[Floats, str]:
     """The derivatives of ln(throughput) and ln(ratio) with respect to one input, [result].
 
     ``each`` is the input, and ``h`` is the step by which its value is changed.  The derivatives are
     central differences of fourth order.  If the scenario does not allow a value two steps below or
     above the input's own, they are one-sided differences of third order.
+
+    The text that is returned says why there are derivatives that are NaN, or is empty.
     """
     weights = {-2: 1 / 12, -1: -8 / 12, 1: 8 / 12, 2: -1 / 12}
     upward = {0: -11 / 6, 1: 3.0, 2: -1.5, 3: 1 / 3}
@@ -270,10 +286,15 @@ def _slope(scenario: Scenario, model: str, each: _Input, h: float) -> Floats:
         except FieldError:
             weights = other
             break
-    parts = [w * _logs(each.moved(scenario, k * h), model) for k, w in weights.items()]
+    parts, reason = [], ""
+    for k, weight in weights.items():
+        logs, why = _logs(each.moved(scenario, k * h), model)
+        parts.append(weight * logs)
+        if why and not reason:
+            reason = f"if {each.name} changes by {each.amount(k * h)}, {why}"
     with np.errstate(invalid="ignore"):
         slope = np.sum(parts, axis=0) / h
-    return np.where(np.isfinite(slope), slope, np.nan)
+    return np.where(np.isfinite(slope), slope, np.nan), reason
 
 
 def _pairs(scenario: Scenario) -> list[str]:
@@ -281,16 +302,21 @@ def _pairs(scenario: Scenario) -> list[str]:
     return [f"{a}/{b}" for a in names for b in names if a != b]
 
 
-def _logs(scenario: Scenario, model: str) -> Floats:
+def _logs(scenario: Scenario, model: str) -> tuple[Floats, str]:
     """The logarithms of the flows' throughputs, followed by those of the groups' throughput ratios.
 
-    An entry is NaN if the model has no answer for it.
+    An entry is NaN if the model has no answer for it, and infinite for a throughput of 0.  The text
+    that is returned says why, or is empty if all entries are finite.
     """
     answer = predict(scenario, model)
     pairs = _pairs(scenario)
     if answer.throughput is None:
-        return np.full(len(scenario.members) + len(pairs), np.nan)
+        nothing = np.full(len(scenario.members) + len(pairs), np.nan)
+        return nothing, f"{model} has no answer: {answer.reason}"
+    rates = zip(answer.names, answer.throughput, strict=True)
+    silent = [name for name, rate in rates if not 0.0 < rate < math.inf]
+    why = f"the throughput of {', '.join(silent[:3])} is not above 0" if silent else ""
     ratios = [answer.ratios.get(name) for name in pairs]
     known = [math.nan if value is None else value for value in ratios]
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.log([*answer.throughput, *known]))
+        return np.asarray(np.log([*answer.throughput, *known])), why
