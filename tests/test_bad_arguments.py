@@ -448,3 +448,15 @@ def test_a_curve_is_followed_by_steps_above_0(step: float) -> None:
 def test_a_step_beyond_the_curve_ends_it(step: float) -> None:
     """The error was Python's own: math domain error, or a result out of range."""
     assert E.minicycle_folds.cycles(1000.0, 0.05, step=step).buffer[0] == 1.0
+
+
+def test_a_prediction_is_found_by_the_name_of_its_model() -> None:
+    """List indices must be integers or slices, said Python."""
+    found = vm.predict_all(BASE, ["minicycle", "random-loss"])
+    assert found["random-loss"] is found[1] is found[-1]
+    assert isinstance(found[:1], vm.Predictions)
+    assert found[:1]["minicycle"] is found[0]
+    with pytest.raises(vm.FieldError, match=r"^model: 'random-los' .*one of minicycle, random-"):
+        found["random-los"]
+    with pytest.raises(vm.FieldError, match=r"^model: 'random-loss' is not allowed; one of mini"):
+        found[:1]["random-loss"]

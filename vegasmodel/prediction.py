@@ -12,11 +12,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vegasmodel.fields.rules import Choice
 from vegasmodel.metrics import (
     Floats,
     delivered,
@@ -373,7 +374,26 @@ class Prediction:
 
 
 class Predictions(list[Prediction]):
-    """The predictions of several models for one scenario: a list that can also be shown."""
+    """The predictions of several models for one scenario: a list that can also be shown.
+
+    An index may also be the name of a model, as in ``predictions["rounds"]``.
+    """
+
+    @overload
+    def __getitem__(self, index: SupportsIndex | str) -> Prediction: ...
+    @overload
+    def __getitem__(self, index: slice) -> Predictions: ...
+    def __getitem__(self, index: SupportsIndex | str | slice) -> Prediction | Predictions:
+        """One prediction, by its place or by its model's name; or several, by a slice.
+
+        Raises ``FieldError`` if there is no model of this name.
+        """
+        if isinstance(index, str):
+            known = [each.model for each in self]
+            Choice(tuple(known)).check(index, "model")
+            return super().__getitem__(known.index(index))
+        found = super().__getitem__(index)
+        return Predictions(found) if isinstance(found, list) else found
 
     def to_dataframe(self) -> pd.DataFrame:
         """One pandas table of all answers, with one row per model and flow.

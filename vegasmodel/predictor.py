@@ -122,7 +122,8 @@ def predict_all(scenario: Scenario, models: str | Sequence[str] = MODELS) -> Pre
     """The predictions of several models for the scenario, in the order of ``models``.
 
     ``models`` may also be a single name, or ``all``.  The result is a list, with the methods
-    ``table`` and ``to_dataframe``.
+    ``table`` and ``to_dataframe``.  ``predict_all(scenario)["rounds"]`` is the prediction of one
+    model.
 
     A model without an answer gives a prediction with ``applicable=False``, and ``reason`` says why.
     One possible reason is that an optional package is not installed.  Raises ``FieldError`` for an
