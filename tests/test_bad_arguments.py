@@ -460,3 +460,64 @@ def test_a_prediction_is_found_by_the_name_of_its_model() -> None:
         found["random-los"]
     with pytest.raises(vm.FieldError, match=r"^model: 'random-loss' is not allowed; one of mini"):
         found[:1]["random-loss"]
+
+
+def test_absurd_sizes_are_one_line() -> None:
+    """NumPy's errors named no argument, or a symbolic sum had no end."""
+    from vegasmodel.packets import ns2_trace
+
+    many, engines, symbolic = 10**12, vm.engines, vm.symbolic
+    pair = vm.Scenario([vm.Link(400.0)], [vm.Flow("vegas", 0.1, count=2)], run=vm.Run(5.0))
+    wrong: Any
+    for wrong, name in (
+        (lambda: E.arrivals.bonald(many, 3.0, 9.0), "n"),
+        (lambda: E.arrivals.asymptotes(10**400, 3.0, 9.0), "n"),
+        (lambda: E.network.parking_lot(many), "links"),
+        (lambda: E.network.parking_lot(10**4, 1, 10**4), "links, long, cross"),
+        (lambda: vm.simulate(BASE, "fluid", samples=many), "samples"),
+        (lambda: vm.simulate(BASE, "rounds", samples=many), "samples"),
+        (lambda: vm.sweep(BASE, {"link.buffer": "1..9"}, "minicycle", draw=10**8), "out"),
+        (
+            lambda: vm.stability_boundary(pair, {"flow.rtt": (1, 2), "flow.alpha": (1, 2)}, many),
+            "most",
+        ),
+        (lambda: engines.delayed.feedback.run(pair, many), "samples"),
+        (lambda: engines.fluid.continuous.run(pair, 1e-12), "sample"),
+        (lambda: engines.fluid.run.run(BASE, 1e-12), "sample"),
+        (lambda: engines.fluid.run.run(BASE, runs=many), "runs"),
+        (lambda: engines.fluid.batch.run([pair], threads=-1), "threads"),
+        (lambda: engines.rounds.run.run(BASE, samples=many), "samples"),
+        (lambda: engines.rounds.run.run(BASE, parts=10**400), "parts"),
+        (lambda: engines.rounds.answers.answer(BASE, runs=many), "runs"),
+        (lambda: engines.rounds.batch.run([BASE], runs=many), "runs"),
+        (lambda: ns2_trace.record(BASE, 1e-12), "interval"),
+        (lambda: symbolic.boutremans.arrivals_bonald(many), "flows"),
+        (lambda: symbolic.boutremans.cross_corrected(1), "flows"),
+        (lambda: symbolic.boutremans.sensitivities(many), "flows"),
+        (lambda: symbolic.random_loss.moment_product(many), "terms"),
+    ):
+        with pytest.raises(vm.FieldError, match=rf"^{name}: "):
+            wrong()
+
+
+def test_starts_and_samples_of_a_simulator_fit_its_flows() -> None:
+    """The errors were the compiler's, or NumPy's index out of range."""
+    rounds, continuous = vm.engines.rounds.run, vm.engines.fluid.continuous
+    pair = vm.Scenario([vm.Link(400.0)], [vm.Flow("vegas", 0.1, count=2)], run=vm.Run(5.0))
+    three = np.zeros(3)
+    wrong: Any
+    for wrong, name in (
+        (lambda: rounds.run(BASE, starts=three), "starts"),
+        (lambda: rounds.run(BASE, starts=[]), "starts"),  # type: ignore[arg-type]
+        (lambda: rounds.run(BASE, samples=2.5), "samples"),  # type: ignore[arg-type]
+        (lambda: rounds.run(BASE, samples=-1), "samples"),
+        (lambda: rounds.run(BASE, samples=np.ones((2, 3))), "samples"),
+        (lambda: rounds.run(BASE, samples=np.array([1.0, 0.5])), "samples"),
+        (lambda: rounds.run(BASE, seed=-1), "seed"),
+        (lambda: continuous.run(pair, starts=three), "starts"),
+        (lambda: continuous.run(pair, starts=np.array([0.0, np.nan])), "starts"),
+        (lambda: vm.engines.delayed.feedback.run(pair, step=0.0), "step"),
+        (lambda: vm.engines.delayed.feedback.run(pair, losers="none"), "losers"),
+    ):
+        with pytest.raises(vm.FieldError, match=rf"^{name}: "):
+            wrong()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vegasmodel.fields.rules import Boolean, Choice, Integer, Quantity
+from vegasmodel.fields.rules import MAX_SAMPLES, Boolean, Choice, Integer, Quantity
 from vegasmodel.fields.units import FieldError
 from vegasmodel.placement import implementation
 from vegasmodel.prediction import LimitCycle
@@ -72,7 +72,7 @@ def simulate(
     """
     expect(scenario)
     Choice(SIMULATORS).check(model, "model")
-    Integer(2).check(samples, "samples")
+    Integer(2, MAX_SAMPLES).check(samples, "samples")
     if parts is not None:
         Integer(1).check(parts, "parts")
     import xarray

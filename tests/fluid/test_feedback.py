@@ -300,5 +300,5 @@ def test_what_the_model_has_no_equation_for_is_refused():
     with pytest.raises(ValueError, match="at most 3e\\+09 steps"):
         feedback.run(scenario([vegas(rtt=1e-6)], 1e12, delay=0.0))
     for options in ({"losers": "nobody"}, {"samples": 1}, {"step": 0.0}, {"step": 1.0}):
-        with pytest.raises(ValueError, match=r"losers|samples"):
+        with pytest.raises(ValueError, match=rf"^{next(iter(options))}: "):
             feedback.run(scenario([vegas()]), **options)

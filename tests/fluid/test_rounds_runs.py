@@ -173,5 +173,7 @@ def test_a_run_that_fails_is_the_last_and_its_answer_is_a_reason_alone(
 def test_there_is_at_least_one_run(runs: int) -> None:
     scenario = Scenario((Link(500.0, buffer=20.0),), (Flow("reno", 0.05, variant="ns2"),))
     for simulate in (answers.answer, by_fluid):
-        with pytest.raises(ValueError, match=rf"runs: {runs} is not allowed; at least 1"):
+        with pytest.raises(
+            ValueError, match=rf"runs: {runs} is not allowed; a whole number from 1"
+        ):
             simulate(scenario, runs=runs)

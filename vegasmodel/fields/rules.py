@@ -19,6 +19,11 @@ from vegasmodel.fields.units import FieldError, needs_packet_size, parse, write
 
 T = TypeVar("T")
 
+MAX_SAMPLES = 10_000_000
+"""The greatest number of samples of one run; more may not fit into the memory."""
+MAX_RUNS = 10_000
+"""The greatest number of runs of one scenario, and of threads."""
+
 
 class OrText(Generic[T]):
     """The type annotation of a field that is given as a ``T`` or as text with a unit.

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.fields import kinds
-from vegasmodel.fields.rules import Integer, Quantity
+from vegasmodel.fields.rules import MAX_SAMPLES, Integer, Quantity
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import known_mean
 from vegasmodel.packets import run_output
@@ -56,11 +56,12 @@ def default_interval(scenario: Scenario) -> float:
 def sampling_interval(scenario: Scenario, interval: float | None) -> float:
     """The time between two samples, s: ``interval``, or ``default_interval`` if it is ``None``.
 
-    Raises ``FieldError`` unless ``interval`` is positive.
+    Raises ``FieldError`` unless ``interval`` is positive and gives at most ``MAX_SAMPLES`` samples.
     """
     if interval is None:
         return default_interval(scenario)
     Quantity("time", low_open=True).check(interval, "interval")
+    Quantity("time", low=scenario.run.duration / MAX_SAMPLES).check(interval, "interval")
     return interval
 
 

@@ -84,7 +84,7 @@ def stability_boundary(
     positive.
     """
     expect(scenario)
-    Integer(1).check(most, "most")
+    Integer(1, 10_000).check(most, "most")
     if not isinstance(over, Mapping) or len(over) != 2:
         raise FieldError("over", over, "two fields, each with (LOW, HIGH)")
     names = [fields.find(scenario, name) for name in over]

@@ -37,6 +37,7 @@ BLOCK = {  # points per block: some seconds of work
     **dict.fromkeys(comparison.ENGINES, 1 << 4),
 }
 MEMORY = 1 << 26  # bytes of a block's results
+IN_MEMORY = 1 << 32  # bytes of a sweep's results that are not written to a folder
 _RATE = {"units": "packets/s"}
 _TIME = {"units": "s"}
 FIGURES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
@@ -92,7 +93,7 @@ def sweep(
       ``seed``.  They lie along one dimension, ``point``.
     - ``out``: the Zarr folder to write (needs the extra ``sweep``), in a folder that exists.  It is
       written block by block, so memory stays bounded.  If the process is killed, the same call
-      continues the sweep.
+      continues the sweep.  A sweep of more than 4 GiB needs a folder.
     - ``processes``: the number of processes, for closed forms that compute one point at a time.
       All other models use threads instead.  A script that asks for more than one process must call
       ``sweep`` under ``if __name__ == "__main__"``.
@@ -127,6 +128,10 @@ def sweep(
     Integer(1, 10_000).check(processes, "processes")
     points.ready(model)
     layout = _layout(space, model)
+    size = space.size * _bytes(space)
+    if out is None and size > IN_MEMORY:
+        allowed = f"a Zarr folder: {space.size} points take {size / 2**30:.3g} GiB of memory"
+        raise FieldError("out", None, allowed)
     if out is not None:
         run(space, model, Path(out), engine, scheduler, processes, progress)
         return store.dataset(Path(out))
@@ -213,10 +218,14 @@ def _kind(space: Grid, model: str) -> str:
 
 
 def _chunks(space: Grid, model: str) -> tuple[int, ...]:
+    return space.chunks(max(1, min(BLOCK[_kind(space, model)], MEMORY // _bytes(space))))
+
+
+def _bytes(space: Grid) -> int:
+    """The memory that the results of one point take, in bytes."""
     first = space.points(tuple(slice(0, 1) for _ in space.shape))
     groups, links = len(space.scenario.flows), len(space.scenario.links)
-    each = 8 * (9 * len(first.flows) + groups * groups + 2 * groups + 3 * links + 1)
-    return space.chunks(max(1, min(BLOCK[_kind(space, model)], MEMORY // each)))
+    return 8 * (9 * len(first.flows) + groups * groups + 2 * groups + 3 * links + 1)
 
 
 def _layout(space: Grid, model: str) -> Layout:

@@ -12,9 +12,11 @@ from typing import Any
 import sympy as sp
 
 from vegasmodel.fields import kinds
+from vegasmodel.fields.rules import Integer
 from vegasmodel.symbolic.steps import Derivation
 
 alpha, beta, c, d, x, Delta, W, n = sp.symbols("alpha beta c d x Delta W n", positive=True)
+MOST = 100  # flows: SymPy's expressions grow with them
 s, L, C = sp.symbols("s L_n C", positive=True)  # L_n stands for ln n
 
 
@@ -96,8 +98,10 @@ def sensitivities(flows: int = 3) -> tuple[Derivation, Derivation, Derivation]:
     - by the queueing delay Delta, with x_1 fixed.
 
     In the first two, a change of the over-estimate changes Delta, too: by equation (6) the rates
-    must still add up to the capacity.
+    must still add up to the capacity.  There are 2 to ``MOST`` flows; SymPy needs two minutes for
+    five.
     """
+    Integer(2, MOST).check(flows, "flows")
     over = sp.symbols(f"x1:{flows + 1}", positive=True)
     rates = [rate().derived.subs(x, v) for v in over]
     balance = sum(rates) - c  # (6)
@@ -128,6 +132,7 @@ def cross_corrected(flows: int = 3) -> Any:
     It is the derivative of ln r_1 by the over-estimate of flow 2, where r_1 is the rate of flow 1.
     With the correction it equals the second result of ``sensitivities``.
     """
+    Integer(2, MOST).check(flows, "flows")
     y = [Delta - v for v in sp.symbols(f"x1:{flows + 1}", positive=True)]
     return -1 / (y[0] + sum(y[1] ** 2 * y[0] / v**2 for v in (y[0], *y[2:])))
 
@@ -165,6 +170,7 @@ def arrivals_bonald(flows: int) -> tuple[Any, ...]:
     They stand in section 3.1.2 of the paper. In units of the capacity, flow i has the rate
     1/(n S_n - (i-1) S_{i-1}), where S_i is the harmonic sum 1 + 1/2 + ... + 1/i.
     """
+    Integer(1, MOST).check(flows, "flows")
     total = flows * sp.harmonic(flows)
     return tuple(1 / (total - i * sp.harmonic(i)) for i in range(flows))
 

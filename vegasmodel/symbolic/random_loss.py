@@ -10,6 +10,7 @@ from __future__ import annotations
 import sympy as sp
 
 from vegasmodel.fields import kinds
+from vegasmodel.fields.rules import Integer
 from vegasmodel.symbolic.steps import Derivation, Expr
 
 p, d, b, w, s = sp.symbols("p d b w s", positive=True)
@@ -62,6 +63,7 @@ def moment_product(terms: int = 6) -> tuple[Expr, Expr]:
     s (1 - d^(2 (s + terms))) / (1 - d^(2 s)). With infinitely many terms this is the ratio of
     ``moment_step``.
     """
+    Integer(1, 1000).check(terms, "terms")
 
     def moment(at: Expr) -> Expr:
         factors = [(1 - d ** (2 * (at + k))) / (1 - d ** (2 * k)) for k in range(1, terms + 1)]

@@ -67,6 +67,7 @@ from vegasmodel.engines.delayed.march import Chance, Past, Senders, Totals, drop
 from vegasmodel.engines.fluid import continuous
 from vegasmodel.engines.fluid.records import Flows
 from vegasmodel.fields import kinds
+from vegasmodel.fields.rules import MAX_SAMPLES, Choice, Integer, Quantity
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import to_first_link
 from vegasmodel.scenario import Red, Scenario
@@ -151,10 +152,9 @@ def run(
     reason = unsupported(scenario)
     if reason is not None:
         raise ValueError(reason)
-    if losers not in continuous.LOSERS:
-        raise ValueError(f"losers is one of {', '.join(continuous.LOSERS)}, not {losers!r}")
-    if samples < 2 or not 0 < step <= 0.5:
-        raise ValueError("samples is at least 2, step in (0, 0.5]")
+    Choice(continuous.LOSERS).check(losers, "losers")
+    Integer(2, MAX_SAMPLES).check(samples, "samples")
+    Quantity("fraction", high=0.5, low_open=True).check(step, "step")
     packets = continuous.in_packets(scenario, packets)
     c, s_max = continuous.limits(scenario, packets)
     flows = continuous.flows_of(scenario, packets)

@@ -49,6 +49,7 @@ from vegasmodel.engines.delayed.past import (
     rounding,
 )
 from vegasmodel.fields import kinds
+from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
 
 Right = Callable[[float, Floats, Floats], Floats]  # f(t, y [n], z [lag, n]) -> [n]
@@ -220,7 +221,7 @@ def integrate(
         raise ValueError(f"span is two growing times, not {span!r}")
     phi = history if callable(history) else _constant(history)
     before = np.atleast_1d(np.asarray(phi(t), dtype=np.float64))
-    y = before.copy() if start is None else np.array(start, dtype=np.float64)
+    y = before.copy() if start is None else np.atleast_1d(np.array(start, dtype=np.float64))
     if y.shape != before.shape or y.ndim != 1:
         raise ValueError(f"start has shape {y.shape}, history {before.shape}")
     if not min(rtol, float(np.min(atol)), max_step, keep) > 0:
@@ -230,9 +231,9 @@ def integrate(
             raise ValueError(
                 f"delay {k} is {lag!r}: a delay is at least 0, and at most keep = {keep}"
             )
-    grid = np.asarray(sample, dtype=np.float64)
-    if np.any(np.isnan(grid)):
-        raise ValueError("sample holds times, not NaN")
+    grid = np.atleast_1d(np.asarray(sample, dtype=np.float64))
+    if grid.ndim != 1 or np.any(np.isnan(grid)):
+        raise FieldError("sample", sample, "times in one row, none of them NaN")
     order = np.argsort(grid, kind="stable")
     memory = Memory(phi, t, 1 if np.array_equal(before, y) else 0, lags)
     stepper = _Stepper(f, memory, rtol, atol)

@@ -38,7 +38,8 @@ from vegasmodel.engines.fluid.continuous import (
 from vegasmodel.engines.fluid.records import Batch, Flows, Samples
 from vegasmodel.engines.fluid.run import one_run_suffices
 from vegasmodel.fields import kinds
-from vegasmodel.fields.rules import Choice
+from vegasmodel.fields.rules import MAX_RUNS, Choice, Integer, Quantity
+from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Scenario
 from vegasmodel.status import Status
@@ -77,8 +78,8 @@ def pack(scenarios: Sequence[Scenario], *, packets: bool | None = None) -> Batch
     Raises ``ValueError`` if there is no scenario, or if the model cannot simulate one of them; the
     error then names the scenario.
     """
-    if not scenarios:
-        raise ValueError("a batch has at least one scenario")
+    if len(scenarios) == 0:
+        raise FieldError("scenarios", scenarios, "at least one scenario")
     for i, scenario in enumerate(scenarios):
         reason = unsupported(scenario)
         if reason is not None:
@@ -132,8 +133,10 @@ def run(
     losers = "growing" if losers is None else losers
     Choice(LOSERS).check(losers, "losers")
     Choice(ENGINES).check(engine, "engine")
-    if not 0 < step <= 4:
-        raise ValueError("step lies in (0, 4]")
+    Quantity("fraction", high=4.0, low_open=True).check(step, "step")
+    for name, value in (("threads", threads), ("chunk", chunk)):
+        if value is not None:
+            Integer(1, MAX_RUNS).check(value, name)
     if engine == "jax":
         need("jax", "the engine 'jax'")
     if not isinstance(scenarios, Batch):

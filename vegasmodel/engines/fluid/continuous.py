@@ -22,7 +22,8 @@ import numpy as np
 
 from vegasmodel.engines.fluid.records import Flows, State, Tally
 from vegasmodel.fields import kinds
-from vegasmodel.fields.rules import Choice
+from vegasmodel.fields.rules import MAX_SAMPLES, Choice, Quantity
+from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import foreign
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import DropTail, Red, Scenario
@@ -213,13 +214,13 @@ def instants(duration: float, sample: float | None) -> Floats:
     """The times of the samples in a run: every ``sample`` seconds, from 0 to its ``duration``.
 
     By default ``sample`` is a thousandth of the duration. If it is infinite, there are no samples.
-    Raises ``ValueError`` if it is not positive.
+    Raises ``FieldError`` if it is not positive, or if there would be more than ``MAX_SAMPLES``.
     """
     spacing = duration / 1000 if sample is None else sample
-    if not spacing > 0:
-        raise ValueError(f"sample: {spacing:g} is not allowed; a positive time in seconds")
     if spacing == math.inf:
         return np.empty(0)
+    if not spacing * MAX_SAMPLES >= duration:
+        raise FieldError("sample", spacing, f"a time of at least {duration / MAX_SAMPLES:g} s")
     times: Floats = np.arange(math.floor(duration / spacing * (1 + 1e-12)) + 1.0) * spacing
     return times
 
@@ -263,12 +264,13 @@ def run(
     Choice(LOSERS).check(losers, "losers")
     duration, warmup = scenario.run.duration, scenario.run.warmup
     time = instants(duration, sample)
-    if not 0 < step <= 4:
-        raise ValueError(f"step: {step:g} is not allowed; above 0, at most 4")
+    Quantity("fraction", high=4.0, low_open=True).check(step, "step")
     packets = in_packets(scenario, packets)
     c, s_max = limits(scenario, packets)
     flows = flows_of(scenario, packets)
     if starts is not None:
+        if starts.shape != flows.start.shape or np.any(np.isnan(starts)):
+            raise FieldError("starts", starts, f"{flows.start.size} times in s, one for each flow")
         flows = flows._replace(start=starts)
     n = flows.rtt.size
     state, before = fresh(flows)

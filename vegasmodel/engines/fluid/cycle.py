@@ -44,6 +44,7 @@ from vegasmodel.engines.fluid.run import all_continuous, random_starts
 from vegasmodel.engines.fluid.steady import steady
 from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import Choice
+from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.prediction import LimitCycle
 from vegasmodel.scenario import Scenario
@@ -148,7 +149,7 @@ def limit_cycle(
         raise ValueError(reason)
     Choice(LOSERS).check(losers, "losers")
     if not 0 < step <= 4:
-        raise ValueError("step lies in (0, 4]")
+        raise FieldError("step", step, "more than 0 and at most 4")
     motion = _Motion(scenario, losers, packets, step)
     state, tally = motion.state, motion.tally
     code = motion.integrate(state, motion.all_started, until_loss=False, tally=tally)

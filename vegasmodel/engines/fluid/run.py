@@ -21,6 +21,7 @@ import numpy as np
 from vegasmodel.engines.fluid import continuous
 from vegasmodel.engines.fluid.continuous import ContinuousRun
 from vegasmodel.fields import kinds
+from vegasmodel.fields.rules import MAX_RUNS, Integer
 from vegasmodel.laws import BUILT_IN, find, foreign, registered
 from vegasmodel.laws.law import Law, Recovery, SlowStart
 from vegasmodel.metrics import Floats
@@ -105,8 +106,8 @@ def run(
     Raises ``ValueError`` for a wrong argument, if the model cannot simulate the scenario, or if a
     function of a user's law returns an unusable number.
     """
-    if runs is not None and runs < 1:
-        raise ValueError(f"runs: {runs} is not allowed; at least 1")
+    if runs is not None:
+        Integer(1, MAX_RUNS).check(runs, "runs")
     reason = unsupported(scenario)
     if reason is not None:
         raise ValueError(reason)

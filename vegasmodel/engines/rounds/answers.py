@@ -16,6 +16,7 @@ from vegasmodel.engines.rounds.flows import MAX_ARRIVALS
 from vegasmodel.engines.rounds.route import DISCIPLINES
 from vegasmodel.engines.rounds.run import Totals, is_coarse, run
 from vegasmodel.fields import kinds
+from vegasmodel.fields.rules import MAX_RUNS, Integer
 from vegasmodel.metrics import Floats, known_mean, percent, standard_error
 from vegasmodel.placement import left_out_of_laws, work
 from vegasmodel.prediction import Assumption, Prediction
@@ -221,8 +222,8 @@ def answer(
     cannot simulate the scenario, ``Prediction.not_applicable`` gives the reason. If a run fails,
     it is the last one, the throughputs are NaN, and ``extra["status"]`` gives the reason.
     """
-    if runs is not None and runs < 1:
-        raise ValueError(f"runs: {runs} is not allowed; at least 1")
+    if runs is not None:
+        Integer(1, MAX_RUNS).check(runs, "runs")
     began = time.perf_counter()
     reason = obstacle(scenario)
     if reason is not None:

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from vegasmodel.engines.rounds.answers import answer
+from vegasmodel.engines.rounds.run import MAX_PARTS
 from vegasmodel.fields import kinds
+from vegasmodel.fields.rules import MAX_RUNS, Integer
 from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario
 
@@ -28,9 +30,13 @@ def run(
     scenario is ``Prediction.not_applicable`` with the reason. The other answers are not affected.
     Raises ``ValueError`` for ``parts``, ``runs`` or ``threads`` below 1.
     """
-    for name, value in (("parts", parts), ("runs", runs), ("threads", threads)):
-        if value is not None and value < 1:
-            raise ValueError(f"{name}: {value} is not allowed; at least 1")
+    for name, value, most in (
+        ("parts", parts, MAX_PARTS),
+        ("runs", runs, MAX_RUNS),
+        ("threads", threads, MAX_RUNS),
+    ):
+        if value is not None:
+            Integer(1, most).check(value, name)
 
     def one(scenario: Scenario) -> Prediction:
         try:

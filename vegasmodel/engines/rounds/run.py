@@ -30,6 +30,8 @@ from vegasmodel.engines.rounds.state import (
 )
 from vegasmodel.engines.tables import direct
 from vegasmodel.fields import kinds
+from vegasmodel.fields.rules import MAX_SAMPLES, Integer
+from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import registered
 from vegasmodel.laws.packets import NEVER
 from vegasmodel.metrics import Floats
@@ -50,6 +52,7 @@ MECHANISMS = {"rounding": WITHOUT_ROUNDING, "rounds": WITHOUT_ROUNDS, "ticks": W
 _HOLES = 256  # ranges of lost packets that a flow's record has room for, at least
 _MOST_HOLES, _ALL_HOLES = 2**15, 2**16  # ... at most: of one flow, and of all
 _FIRST_ROOM = 64  # parcels that a flow's ring has room for at first
+MAX_PARTS = 1_000_000  # events of a flow and round trip: more would not change the results
 _RING = 2**16  # parcels of one flow on their way, at most
 _PARCELS = 2**22  # of all flows, where there is a choice
 _PER_PACKET = 4.0  # parcels on their way, at most, per packet that pipe and buffer hold
@@ -205,6 +208,24 @@ def _rings(way: Routes, sizes: Floats, parts: int, at_once: float, held: float) 
     return np.zeros(3 * int(most.sum()), PARCEL)
 
 
+def _instants(scenario: Scenario, samples: int | Floats) -> Floats:
+    """The times of the samples, s: ``samples`` of them, evenly over the run, or those given."""
+    if np.ndim(samples) == 0:
+        Integer(0, MAX_SAMPLES).check(samples, "samples")
+        return np.linspace(0.0, scenario.run.duration, int(samples))
+    times = np.asarray(samples, dtype=np.float64)
+    if times.ndim != 1 or not np.all(np.diff(times) >= 0.0):
+        raise FieldError("samples", times, "a number of samples, or their times in order, s")
+    return times
+
+
+def _starts(scenario: Scenario, starts: Floats | None) -> Floats | None:
+    n = len(scenario.members)
+    if starts is not None and (starts.shape != (n,) or np.any(np.isnan(starts))):
+        raise FieldError("starts", starts, f"{n} times in s, one for each flow")
+    return starts
+
+
 @kinds.checked
 class Simulation:
     """A run of the simulator, with the parameters of the function ``run``.
@@ -225,15 +246,17 @@ class Simulation:
     ) -> None:
         from vegasmodel.engines.rounds.kernel import march, start_flows
 
+        if parts is not None:
+            Integer(1, MAX_PARTS).check(parts, "parts")
+        Integer(0, 2**32 - 1).check(seed, "seed")
+        at, begin = _instants(scenario, samples), _starts(scenario, starts)
         near, calm = resolution(scenario) if parts is None else (parts, parts)
-        if near < 1:
-            raise ValueError(f"parts: {parts} is not allowed; at least 1")
         unknown = sorted(set(without) - set(MECHANISMS))
         if unknown:
             allowed = ", ".join(MECHANISMS)
             raise ValueError(f"without: {unknown} is not allowed; any of {allowed}")
         members = scenario.members
-        flows = records(scenario, starts, seed)
+        flows = records(scenario, begin, seed)
         who = flows["member"]
         flows["without"] = sum(MECHANISMS[name] for name in set(without))
         coarse = min(near, CONTENDED) if parts is None else near
@@ -261,10 +284,9 @@ class Simulation:
         self.holes = np.zeros((len(flows), holes, 6))
         self.routes = way
         self.scenario, self.duration = scenario, scenario.run.duration
-        self.starts = np.array([m.start for m in members]) if starts is None else starts
+        self.starts = np.array([m.start for m in members]) if begin is None else begin
         self.capacity = float(way.links["capacity"][0])
-        even = np.ndim(samples) == 0
-        self.times = np.linspace(0.0, self.duration, samples) if even else np.asarray(samples)
+        self.times = at
         self.per_flow = np.zeros((self.times.size, len(members), 6))
         self.queues = np.zeros((self.times.size, len(way.links)))
         self.events = 0
