@@ -521,3 +521,49 @@ def test_starts_and_samples_of_a_simulator_fit_its_flows() -> None:
     ):
         with pytest.raises(vm.FieldError, match=rf"^{name}: "):
             wrong()
+
+
+def test_more_wrong_arguments_are_one_line() -> None:
+    """The errors were Python's, NumPy's or xarray's own."""
+    make, trace = (
+        vm.packets.trace.make,
+        vm.packets.trace.make("ns2", [1.0], ["a"], {"throughput": [[1.0]]}),
+    )
+    curve = {"a": ([1.0], [1.0])}
+    wrong: Any
+    for wrong, name in (
+        (lambda: BASE.path("vegas"), "group"),  # type: ignore[arg-type]
+        (lambda: BASE.size_of(0), "group"),  # type: ignore[arg-type]
+        (lambda: BASE.access_rate(None), "group"),  # type: ignore[arg-type]
+        (lambda: BASE.jitter(BASE), "group"),  # type: ignore[arg-type]
+        (lambda: BASE.transmission("reno"), "group"),  # type: ignore[arg-type]
+        (lambda: make("ns2", 1.0, ["a"], {}), "times"),
+        (lambda: make("ns2", [1.0], {"a": 1}, {}), "flows"),  # type: ignore[arg-type]
+        (lambda: make("ns2", [1.0], [b"a"], {}), "flows"),  # type: ignore[list-item]
+        (lambda: trace.get(["window"]), "name"),  # type: ignore[arg-type]
+        (lambda: trace.known(3), "name"),  # type: ignore[arg-type]
+        (lambda: vm.explain(np.ones(2)), "name"),  # type: ignore[arg-type]
+        (lambda: vm.plots.curves(curve, {}, x="x", y="y", log=np.ones(2)), "log"),  # type: ignore[arg-type]
+        (lambda: E.random_loss.share(np.empty((0, 2)), 0.1, 9.0), "flows"),  # type: ignore[arg-type]
+        (lambda: E.hopf.trace(None, None, (1.0, -1.0), (1.0, 2.0)), "make"),  # type: ignore[arg-type]
+        (lambda: E.loss_rounds.Source([0.1], 0.1, 1.0), "loss"),  # type: ignore[arg-type]
+        (lambda: E.loss_rounds.Recovery(decrease=2.0), "decrease"),
+        (lambda: E.heterogeneous.equilibria([[1]], 9.0, [CURVE], FLOW, seed=-1), "seed"),
+    ):
+        with pytest.raises(vm.FieldError, match=rf"^{name}: "):
+            wrong()
+    assert make("ns2", [1.0], ["a"], {}, links=np.empty(0)).links == []  # type: ignore[arg-type]
+
+
+def test_a_search_for_a_share_bears_the_longest_buffer() -> None:
+    """SciPy gave up after 100 halvings of the interval."""
+    senders = [E.random_loss.Sender(law, 0.1) for law in ("vegas", "reno")]
+    short, endless = (E.random_loss.share(senders, 0.01, 100.0, b, "pftk") for b in (1e9, 1e300))
+    np.testing.assert_allclose(endless.rates, short.rates, rtol=1e-9)
+
+
+def test_a_short_search_for_a_cycle_has_no_error_of_its_means() -> None:
+    """NumPy warned of a division by 0."""
+    found = vm.limit_cycle(BASE, "rounds", longest=3.0)
+    assert found.kind == "neither found"
+    assert np.isnan(found.spread).all()

@@ -299,10 +299,12 @@ def explain(name: str) -> str:
 
     Raises ``FieldError``, which gives the nearest name, if there is no such name.
     """
-    if isinstance(name, str) and name in EXPLANATIONS:
+    if not isinstance(name, str):
+        raise FieldError("name", name, "a name, as text")
+    if name in EXPLANATIONS:
         return f"{name}: {EXPLANATIONS[name]}"
     known = (*ASSUMPTIONS, *COLUMNS)
-    word = str(name).lower()
+    word = name.lower()
     alike = [each for each in known if word in (each.lower(), *each.lower().split())]
     found = [name] if name in known else alike
     if not found:

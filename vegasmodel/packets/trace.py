@@ -139,6 +139,7 @@ class Trace:
         """The times that bound the intervals, s: ``begin``, then the end of each interval."""
         return np.concatenate([[self.begin], self.data["time"].values])
 
+    @kinds.checked
     def get(self, name: str) -> Floats | None:
         """The values of the variable ``name``; ``None`` if the trace does not have it.
 
@@ -147,6 +148,7 @@ class Trace:
         """
         return np.asarray(self.data[name].values, dtype=float) if name in self.data else None
 
+    @kinds.checked
     def known(self, name: str) -> Floats | None:
         """The values of the variable ``name`` with NaN in place of impossible values.
 
@@ -268,8 +270,10 @@ def assemble(
     """
     import xarray as xr
 
-    links = links or []
+    flows, links = list(flows), [] if links is None else list(links)
     ends = np.array(times, dtype=np.float64)
+    if ends.ndim != 1:
+        raise FieldError("times", f"shape {ends.shape}", "increasing times in one row")
     known = ends.size and math.isfinite(begin) and np.all(np.isfinite(ends))
     if not known or not np.all(np.diff(ends, prepend=begin) > 0):
         raise FieldError("time", ends[:3].tolist(), "increasing times after begin")

@@ -181,6 +181,7 @@ def curves(
 
     Raises ``FieldError`` if a curve is not two rows of numbers of equal length.
     """
+    Boolean().check(log, "log")
     _check_curves(models, "models")
     _check_curves(measured, "measured")
     fig = figure()

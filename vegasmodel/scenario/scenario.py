@@ -148,12 +148,14 @@ class Scenario(Checked):
 
         A group with the direction ``reverse`` crosses its links from the last to the first.
         """
+        _expect_group(group)
         by_name = {link.name: link for link in self.links}
         links = self.links if group.path is None else tuple(by_name[name] for name in group.path)
         return links if group.direction == "forward" else links[::-1]
 
     def size_of(self, group: Flow) -> float:
         """Bytes of one data packet of this group."""
+        _expect_group(group)
         return self.packet_size if group.packet_size is None else group.packet_size
 
     def access_rate(self, group: Flow) -> float:
@@ -161,6 +163,7 @@ class Scenario(Checked):
 
         The default is 200 times the capacity of the slowest link on the group's path.
         """
+        _expect_group(group)
         if group.access is not None:
             return group.access
         return 200.0 * min(link.capacity for link in self.path(group))
@@ -182,6 +185,7 @@ class Scenario(Checked):
         When the window allows a packet, the packet leaves the sender's host after a random wait of
         at most this time.
         """
+        _expect_group(group)
         return self.usual_jitter(group) if group.send_jitter is None else group.send_jitter
 
     @property
@@ -296,6 +300,11 @@ def expect(value: object, allowed: str = "a Scenario") -> None:
     """
     if not isinstance(value, Scenario):
         raise FieldError("scenario", value, f"{allowed}; vegasmodel.load(FILE) reads a file")
+
+
+def _expect_group(group: Flow) -> None:
+    if not isinstance(group, Flow):
+        raise FieldError("group", group, "a group of the scenario, such as flows[0]")
 
 
 def load(path: str | Path) -> Scenario:

@@ -206,13 +206,17 @@ def _means(totals: Totals, kind: str, period: float, residual: float) -> LimitCy
     """The answer if no state returns: averages from the end of warm-up to the end of the run.
 
     In the answer, ``spread`` is the standard error of the throughputs; it is 0 if the windows are
-    constant. ``kind``, ``period`` and ``residual`` are fields of the answer.
+    constant, and NaN if the run is too short to tell. ``kind``, ``period`` and ``residual`` are
+    fields of the answer.
     """
     times, delivered = totals.times, totals.per_flow[:, :, 3]
     first, last = _settled(totals), len(times) - 1
     rates = (delivered[last] - delivered[first]) / (times[last] - times[first])
     spread = np.zeros_like(rates)
     for n in BLOCKS if kind == "neither found" else ():
+        if last - first < n:
+            spread[:] = math.nan
+            break
         edges = np.linspace(first, last, n + 1).astype(np.intp)
         blocks = np.diff(delivered[edges], axis=0) / np.diff(times[edges])[:, None]
         spread = np.maximum(spread, blocks.std(axis=0, ddof=1) / math.sqrt(n))
