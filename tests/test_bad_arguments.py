@@ -543,6 +543,11 @@ def test_more_wrong_arguments_are_one_line() -> None:
         (lambda: trace.get(["window"]), "name"),  # type: ignore[arg-type]
         (lambda: trace.known(3), "name"),  # type: ignore[arg-type]
         (lambda: vm.explain(np.ones(2)), "name"),  # type: ignore[arg-type]
+        (lambda: vm.packets.ns2.run_trace(BASE, 0.0), "interval"),
+        (lambda: vm.packets.ns2.run_trace(BASE, 0.1, number=-1), "number"),
+        (lambda: vm.packets.ns3.run_trace(BASE, np.nan), "interval"),
+        (lambda: list(vm.packets.campaign.run([], "x", processes=-1)), "processes"),
+        (lambda: vm.LimitCycle.failed(10**12, "no"), "n"),
         (lambda: vm.plots.curves(curve, {}, x="x", y="y", log=np.ones(2)), "log"),  # type: ignore[arg-type]
         (lambda: E.random_loss.share(np.empty((0, 2)), 0.1, 9.0), "flows"),  # type: ignore[arg-type]
         (lambda: E.hopf.trace(None, None, (1.0, -1.0), (1.0, 2.0)), "make"),  # type: ignore[arg-type]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel.fields.rules import Choice
+from vegasmodel.fields.rules import Choice, Integer
 from vegasmodel.metrics import (
     Floats,
     delivered,
@@ -27,6 +27,7 @@ from vegasmodel.metrics import (
     standard_error,
 )
 from vegasmodel.scenario import Scenario
+from vegasmodel.scenario.parts import MAX_FLOWS
 from vegasmodel.support.html_table import html_table
 from vegasmodel.support.text_table import text_table
 
@@ -522,6 +523,7 @@ class LimitCycle:
     @classmethod
     def failed(cls, n: int, status: str) -> LimitCycle:
         """No steady state of ``n`` flows: the text ``status`` says why, and all numbers are NaN."""
+        Integer(0, MAX_FLOWS).check(n, "n")
         nan = np.full(n, np.nan)
         return cls(
             "neither found", math.nan, 0, nan, nan, nan, nan, nan, math.nan,

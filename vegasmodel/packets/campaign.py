@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from vegasmodel.fields import kinds
+from vegasmodel.fields.rules import MAX_RUNS, Integer
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import reference
 from vegasmodel.scenario import Scenario
@@ -53,6 +54,8 @@ def run(
     Raises ``FieldError``, before the first run, if the folder cannot be used or a scenario is
     invalid.  Also raises the errors of ``ns2.run``.
     """
+    if processes is not None:
+        Integer(1, MAX_RUNS).check(processes, "processes")
     folder = Path(folder)
     scenarios = [Scenario.from_dict(table) for table in tables]
     alike: dict[str, list[int]] = {}  # fingerprint -> indices of scenarios that differ only in name

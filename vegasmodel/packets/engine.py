@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.fields import kinds
-from vegasmodel.fields.rules import MAX_SAMPLES, Integer, Quantity
+from vegasmodel.fields.rules import MAX_RUNS, MAX_SAMPLES, Integer, Quantity
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import known_mean
 from vegasmodel.packets import run_output
@@ -162,7 +162,7 @@ def run(
     on at the same time.  ``model`` names the simulator and ``version`` its version.  ``ns2.run``
     explains the prediction and its ``extra``.
     """
-    Integer(1).check(processes, "processes")
+    Integer(1, MAX_RUNS).check(processes, "processes")
     begun = time.perf_counter()
     # threads are enough: the simulator's processes do the work
     with ThreadPoolExecutor(max_workers=processes) as pool, children.interruptible():

@@ -12,6 +12,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from vegasmodel.fields import kinds
+from vegasmodel.fields.rules import Integer
 from vegasmodel.packets import engine, ns2_script, ns2_support
 from vegasmodel.packets.engine import (
     EngineFailed,
@@ -146,6 +147,8 @@ def run_trace(
     packet with its time, link, flow and sequence number.  With ``rtts`` it also records round-trip
     times.  ``run`` explains the other arguments and the errors.
     """
+    Integer(0, 2**31 - 1).check(number, "number")
+    interval = engine.sampling_interval(scenario, interval)
     made = ns2_script.script(
         scenario, number, interval=interval, rtts=rtts, spaced=spaced, stock=stock
     )

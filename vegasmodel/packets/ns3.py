@@ -11,6 +11,7 @@ import functools
 from pathlib import Path
 
 from vegasmodel.fields import kinds
+from vegasmodel.fields.rules import Integer
 from vegasmodel.packets import engine, ns3_build, ns3_script, ns3_support
 from vegasmodel.packets.engine import EngineFailed, EngineMissing
 from vegasmodel.packets.run_output import Output
@@ -88,6 +89,8 @@ def run_trace(
     scratch: Path | None = None,
 ) -> Output:
     """Simulate the scenario once, with the seed of run ``number``; see ``ns2.run_trace``."""
+    Integer(0, 2**31 - 1).check(number, "number")
+    interval = engine.sampling_interval(scenario, interval)
     text = ns3_script.script(scenario, number, interval=interval, rtts=rtts)
     program = str(ns3_build.program())
     with workplace(scratch) as place:
