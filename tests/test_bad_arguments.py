@@ -525,6 +525,7 @@ def test_starts_and_samples_of_a_simulator_fit_its_flows() -> None:
 
 def test_more_wrong_arguments_are_one_line() -> None:
     """The errors were Python's, NumPy's or xarray's own."""
+    integrate = vm.engines.delayed.integrator.integrate
     make, trace = (
         vm.packets.trace.make,
         vm.packets.trace.make("ns2", [1.0], ["a"], {"throughput": [[1.0]]}),
@@ -543,6 +544,21 @@ def test_more_wrong_arguments_are_one_line() -> None:
         (lambda: trace.get(["window"]), "name"),  # type: ignore[arg-type]
         (lambda: trace.known(3), "name"),  # type: ignore[arg-type]
         (lambda: vm.explain(np.ones(2)), "name"),  # type: ignore[arg-type]
+        (lambda: vm.Trace(3, "ns2"), "data"),  # type: ignore[arg-type]
+        (lambda: vm.Trace(vm.simulate(BASE, "fluid", samples=5), "fluid"), "data"),
+        (lambda: vm.plots.save(vm.plots.figure(), "x.nosuch"), "path"),
+        (lambda: vm.plots.curves({}, {"a": ([1, 2], [1, 2], [-1, 1])}, x="", y=""), "measured, a"),
+        (lambda: vm.plots.curves({}, {"a": ([1, 2], [1, 2], [1] * 3)}, x="", y=""), "measured, a"),
+        (lambda: E.continuation.follow(lambda x, p: TWO, 0.5, 0.5, (0.0, 1.0)), "equations"),
+        (
+            lambda: E.continuation.follow(
+                lambda x, p: x - p, 0.5, 0.5, (0.0, 1.0), slopes=lambda x, p: THREE
+            ),
+            "slopes",
+        ),
+        (lambda: E.heterogeneous.equilibria([[1]], 9.0, [], FLOW), "curves"),
+        (lambda: E.heterogeneous.equilibria([[1, 1]], 9.0, [CURVE], FLOW), "flows"),
+        (lambda: integrate(lambda t, y, z: THREE, (0.0, 1.0), [1.0]), "f"),
         (lambda: vm.packets.ns2.run_trace(BASE, 0.0), "interval"),
         (lambda: vm.packets.ns2.run_trace(BASE, 0.1, number=-1), "number"),
         (lambda: vm.packets.ns3.run_trace(BASE, np.nan), "interval"),
@@ -558,6 +574,8 @@ def test_more_wrong_arguments_are_one_line() -> None:
         with pytest.raises(vm.FieldError, match=rf"^{name}: "):
             wrong()
     assert make("ns2", [1.0], ["a"], {}, links=np.empty(0)).links == []  # type: ignore[arg-type]
+    flat = {"a": ([0.0, 1.0], [0.0, 0.0])}
+    vm.plots.curves(flat, {}, x="x", y="y", log=True)  # matplotlib warned: no positive values
 
 
 def test_a_search_for_a_share_bears_the_longest_buffer() -> None:

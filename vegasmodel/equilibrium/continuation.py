@@ -23,7 +23,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from vegasmodel.equilibrium._checks import count, numbers, positive, same_size
+from vegasmodel.equilibrium._checks import count, floats, numbers, positive, same_size
 from vegasmodel.fields import kinds
 from vegasmodel.fields.units import FieldError
 from vegasmodel.status import Status
@@ -115,6 +115,7 @@ def follow(
     if np.ndim(scale) == 0:
         unit[-1] = high - low
     curve = _Curve(equations, slopes, unit)
+    _expect_shapes(equations, slopes, guess, parameter)
     upright = np.append(np.zeros(n), 1.0)  # the plane of one value of the parameter
     u = curve.onto(np.append(guess, parameter) / unit, upright)
     if u is None:
@@ -148,6 +149,20 @@ def follow(
         unscaled[:, :-1], unscaled[:, -1], np.array([curve.residual(u) for u in points]),
         np.array([t[-1] > 0 for t in tangents]), tuple(folds), status,
     )  # fmt: skip
+
+
+def _expect_shapes(
+    equations: Equations, slopes: Slopes | None, x: Floats, parameter: float
+) -> None:
+    """Raise ``FieldError`` unless the functions return n values, and n rows of n + 1 values."""
+    n = x.size
+    shape = floats("equations", equations(x, parameter)).shape
+    if shape != (n,) and (n > 1 or shape != ()):
+        raise FieldError("equations", f"shape {shape}", f"a function of {n} values")
+    if slopes is not None:
+        shape = floats("slopes", slopes(x, parameter)).shape
+        if shape != (n, n + 1):
+            raise FieldError("slopes", f"shape {shape}", f"a function of [{n}, {n + 1}] values")
 
 
 class _Curve:

@@ -239,14 +239,17 @@ class _Network:
     ) -> None:
         self.A = numbers("routing", np.add(routing, 0), high=1.0)
         if self.A.ndim != 2 or not np.all(self.A.any(axis=0)):
-            raise ValueError("routing: a matrix [link, flow], each flow over a link at least")
+            allowed = "a matrix [link, flow], each flow over a link at least"
+            raise FieldError("routing", routing, allowed)
         links, n = self.A.shape
         c = positive("capacity", capacity)
         if c.shape not in ((), (1,), (links,)):
             raise FieldError("capacity", f"shape {c.shape}", f"one number, or {links} of them")
         self.c = np.array(np.broadcast_to(c, (links,)))
-        if len(curves) != links or len(flows.law) != n:
-            raise ValueError(f"{links} curves and {n} laws are needed")
+        if len(curves) != links:
+            raise FieldError("curves", len(curves), f"{links} curves, one for each link")
+        if len(flows.law) != n:
+            raise FieldError("flows", len(flows.law), f"{n} flows, as routing has columns")
         self.curves = [numbers("curves", curve) for curve in curves]
         for curve in self.curves:
             if curve.ndim != 2 or curve.shape[1] != 2 or len(curve) < 2:
@@ -258,7 +261,9 @@ class _Network:
                 or np.any(steps < 0)
                 or not np.all(steps.sum(axis=1) > 0)
             ):
-                raise ValueError("curves: rows (queue, loss) that rise from (0, 0) to loss 1")
+                raise FieldError(
+                    "curves", curve, "rows (queue, loss) that rise from (0, 0) to loss 1"
+                )
         self.law = np.array(flows.law)
         self.T, self.e, self.x0 = (
             np.array(np.broadcast_to(np.asarray(v, dtype=np.float64), (n,)))

@@ -124,6 +124,11 @@ class Trace:
     doubts: Mapping[str, str] = field(default_factory=dict)
     schema: int = SCHEMA
 
+    def __post_init__(self) -> None:
+        known = {"time", "flow", "link"} <= set(getattr(self.data, "coords", ()))
+        if not known or not set(self.data.data_vars) <= set(VARIABLES):
+            raise FieldError("data", self.data, "a dataset as packets.trace.make makes it")
+
     @property
     def flows(self) -> list[str]:
         """The names of the trace's flows."""

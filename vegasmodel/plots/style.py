@@ -107,6 +107,9 @@ def save(fig: Figure, path: str | Path) -> None:
     _expect_figure(fig)
     if not isinstance(path, (str, Path)):
         raise FieldError("path", path, "the name of a file, such as picture.png")
+    form, known = Path(path).suffix[1:].lower(), fig.canvas.get_supported_filetypes()
+    if form and form not in known:
+        raise FieldError("path", str(path), f"a suffix for a format: {', '.join(sorted(known))}")
     drawn = io.BytesIO()  # drawing takes long, and a process killed meanwhile leaves no file
     fig.savefig(drawn, dpi=150, format=Path(path).suffix[1:] or None)
     with atomic_write(path) as part:
@@ -179,7 +182,8 @@ def curves(
     y - error to y + error.  ``x`` and ``y`` are the labels of the axes.  With ``log``, the y axis
     is logarithmic.
 
-    Raises ``FieldError`` if a curve is not two rows of numbers of equal length.
+    Raises ``FieldError`` if a curve is not two rows of numbers of equal length, or an error is
+    negative.
     """
     Boolean().check(log, "log")
     _check_curves(models, "models")
@@ -196,10 +200,11 @@ def curves(
         ax.errorbar(
             xs, ys, error, fmt=marker, color=color, label=plain(name), ms=5, capsize=2, lw=1
         )
-    all_x = [np.asarray(curve[0]) for curve in (*models.values(), *measured.values())]
-    if all(np.array_equal(xs, np.round(xs)) for xs in all_x):
+    both = (*models.values(), *measured.values())
+    drawn = [(row(xs, "x"), row(ys, "y")) for xs, ys, *_ in both]
+    if all(np.array_equal(xs, np.round(xs)) for xs, _ in drawn):
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    if log:
+    if log and any(np.any(ys > 0) for _, ys in drawn):
         ax.set_yscale("log")
         ax.yaxis.set_major_formatter("{x:g}")
         ax.yaxis.set_minor_locator(LogLocator(subs=(2, 5)))
@@ -244,6 +249,9 @@ def _check_curves(curves: Mapping[str, Curve], where: str) -> None:
         rows = [row(part, place) for part in parts[:2]]
         if len(rows) != 2 or rows[0].size != rows[1].size:
             raise FieldError(place, curve, "two rows of numbers, x and y, of one length")
+        errors = row(parts[2], place) if len(parts) > 2 else rows[1][:0]
+        if errors.size not in (0, 1, rows[1].size) or np.any(errors < 0):
+            raise FieldError(place, curve, "errors of at least 0, one for each y")
 
 
 mpl.rcParams["svg.hashsalt"] = "vegasmodel"  # the same figure gives the same file

@@ -178,6 +178,8 @@ class _Stepper:
         nearly 0, the length is a thousandth of ``span``.
         """
         slope = self.slope(t, y)
+        if slope.shape != y.shape:
+            raise FieldError("f", f"shape {slope.shape}", f"a function of {y.size} derivatives")
         size, speed = self.norm(y, y, y), self.norm(slope, y, y)
         return min(span, 0.01 * size / speed if size > 1e-5 < speed else 1e-3 * span)
 
