@@ -2,9 +2,10 @@
 
 ``run`` integrates the differential equations in ``windows.py``, which have no feedback delay. Vegas
 follows equation (1) of Boutremans and Le Boudec (2000). When Vegas's backlog reaches a threshold,
-the backlog may stay there, while the window changes with the queue. The window then slides. Outside
-slow start a loss-based window grows by one packet per round trip, or by half a packet if ACKs are
-delayed. Losses occur when the queue fills the buffer.
+the backlog may stay there, while the window changes with the queue. This is a sliding mode: the
+docstrings say that the window slides on the threshold. Outside slow start a loss-based window grows
+by one packet per round trip, or by half a packet if ACKs are delayed. Losses occur when the queue
+fills the buffer.
 
 A flow's ``variant`` names a TCP implementation. This model takes only parameters from it, such as
 the backlogs at which Vegas grows and shrinks. In a real implementation Vegas also sends whole
