@@ -20,7 +20,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from vegasmodel.fields.units import FieldError
-from vegasmodel.laws.law import LARGEST_ANSWER, Law, Rule, Source, ask, place
+from vegasmodel.laws.law import LARGEST_ANSWER, Law, Rule, Source, ask, least_answer, place
 from vegasmodel.metrics import Floats
 
 
@@ -50,7 +50,8 @@ _pointer = intrinsic(lambda _, __: (types.CPointer(types.float64)(types.int64), 
 class _Compiled(NamedTuple):
     """A compiled function of a user's law, and the arguments of its first unusable result.
 
-    A result is unusable if it is NaN or too large. An error in the function counts as NaN.
+    A result is unusable if it is NaN, too large or too small. An error in the function counts as
+    NaN.
     """
 
     function: Any
@@ -105,16 +106,16 @@ def _jitted(function: Any, made: dict[FunctionType, Any]) -> Any:
     return made[function]
 
 
-def _compiled(rule: Rule) -> _Compiled:
-    """The compiled form of a rule (a function of a user's law).
+def _compiled(rule: Rule, least: float) -> _Compiled:
+    """The compiled form of a rule (a function of a user's law); its results are at least ``least``.
 
     The rule is compiled anew if an outside variable that it reads has another value than before.
     """
-    return _compiled_with(rule, _values(rule, set()))
+    return _compiled_with(rule, least, _values(rule, set()))
 
 
 @functools.cache
-def _compiled_with(rule: Rule, _: tuple[Any, ...]) -> _Compiled:
+def _compiled_with(rule: Rule, least: float, _: tuple[Any, ...]) -> _Compiled:
     inner = _jitted(rule, {})
     seen = np.full(len(Source._fields), np.nan)
     where = seen.ctypes.data
@@ -126,7 +127,7 @@ def _compiled_with(rule: Rule, _: tuple[Any, ...]) -> _Compiled:
             value = inner(source)
         except Exception:  # noqa: S110 - C has none: ``sound`` asks again, in Python
             pass
-        if abs(value) <= LARGEST_ANSWER:
+        if least <= value <= LARGEST_ANSWER:
             return value
         first = numba.carray(_pointer(where), len(source))
         if math.isnan(first[0]):
@@ -152,8 +153,8 @@ def address(law: Law, name: str) -> int:
     """The memory address of the compiled rule ``name`` of a law; 0 if the law has no such rule.
 
     A rule is one of the law's functions, for example ``drift``. Raises ``FieldError`` if Numba
-    cannot compile the rule. The same error is raised if a rule of the law has returned NaN or too
-    large a number in an earlier run.
+    cannot compile the rule. The same error is raised if a rule of the law has returned an unusable
+    number in an earlier run.
     """
     rule = getattr(law, name)
     if rule is None:
@@ -164,9 +165,9 @@ def address(law: Law, name: str) -> int:
 
 
 def _compile(law: Law, name: str, rule: Rule) -> _Compiled:
-    """``_compiled(rule)``; raises ``FieldError`` if Numba cannot compile the rule."""
+    """The compiled rule ``name`` of a law; raises ``FieldError`` if Numba cannot compile it."""
     try:
-        return _compiled(rule)
+        return _compiled(rule, least_answer(name))
     except Exception as error:  # whatever Numba raises at the user's code
         said = getattr(rule, "__name__", rule)
         allowed = "a function of one Source that Numba compiles"
@@ -177,8 +178,8 @@ def _compile(law: Law, name: str, rule: Rule) -> _Compiled:
 def sound(law: Law) -> None:
     """Raise ``FieldError`` if a function of the law has returned an unusable number in a run.
 
-    A number is unusable if it is NaN or too large. During the run such a result counted as 0, so
-    that the run could end.
+    A number is unusable if it is NaN, too large, or a negative window after a loss (``cut``).
+    During the run such a result counted as 0, so that the run could end.
     """
     for name in ("drift", "cut", "remember"):
         rule = getattr(law, name)

@@ -20,6 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
+from types import FunctionType
 from typing import Any, Literal, NamedTuple, get_args
 
 from vegasmodel.fields.units import FieldError
@@ -94,8 +95,10 @@ class Law:
         where = f"law {self.name}"
         for name, optional in (("drift", False), ("cut", True), ("remember", True)):
             rule: Any = getattr(self, name)
-            if not callable(rule) and not (optional and rule is None):
-                raise FieldError(f"{where}: {name}", rule, "a function of a Source")
+            compiled = hasattr(rule, "py_func")  # by Numba
+            if not (isinstance(rule, FunctionType) or compiled or (optional and rule is None)):
+                allowed = "a function of a Source (def or lambda), which Numba can compile"
+                raise FieldError(f"{where}: {name}", rule, allowed)
         for name in ("once_a_round", "delay_based"):
             if not isinstance(getattr(self, name), bool):
                 raise FieldError(f"{where}: {name}", getattr(self, name), "True or False")
@@ -144,14 +147,20 @@ def _takes_one(rule: Any, where: str) -> None:
         raise FieldError(where, f"a function of {takes}", allowed) from None
 
 
-def ask(law: Law, name: str, source: Source) -> None:
-    """Call a law's function once as a test, without compiling it.
+def least_answer(name: str) -> float:
+    """The least number that a law's function ``name`` may return; ``cut`` returns a window."""
+    return 0.0 if name == "cut" else -LARGEST_ANSWER
 
-    Raises ``FieldError`` if the function fails, or does not return a number from -1e6 to 1e6.
+
+def ask(law: Law, name: str, source: Source) -> float:
+    """Call a law's function once as a test, without compiling it; returns its result.
+
+    Raises ``FieldError`` if the function fails, or does not return a number from -1e6 to 1e6, or
+    from 0 to 1e6 for ``cut``.
     """
-    where, rule = f"law {law.name}: {name}", getattr(law, name)
+    where, rule, least = f"law {law.name}: {name}", getattr(law, name), least_answer(name)
     saw = ", ".join(f"{key} {value:.6g}" for key, value in source._asdict().items())
-    allowed = f"a number up to {LARGEST_ANSWER:g} either way, also at {saw}"
+    allowed = f"a number from {least:g} to {LARGEST_ANSWER:g}, also at {saw}"
     _takes_one(rule, where)
     try:
         found: Any = rule(source)
@@ -159,5 +168,6 @@ def ask(law: Law, name: str, source: Source) -> None:
         said = f"{type(error).__name__}: {error}"
         allowed = f"a rule gives {allowed} ({place(rule, error)})"
         raise FieldError(where, said, allowed, wrong="was raised") from error
-    if not isinstance(found, Real) or not abs(float(found)) <= LARGEST_ANSWER:
+    if not isinstance(found, Real) or not least <= float(found) <= LARGEST_ANSWER:
         raise FieldError(where, found, f"{allowed} ({place(rule)})")
+    return float(found)
