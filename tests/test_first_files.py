@@ -27,6 +27,7 @@ from vegasmodel.trajectories import to_trace
 
 EVENTS = Path(__file__).parent / "data" / "ns2_events.tr"
 FLOWMON = Path(__file__).parent / "data" / "flowmon.xml"
+OWN = ("own-law-grows", "own-law-grows-slowly")  # assumptions about user-defined laws
 
 
 def test_a_new_file_is_one_that_predict_takes_as_it_is(
@@ -204,7 +205,7 @@ def test_a_model_is_explained_by_the_hypotheses_that_its_answers_name(
     if model != "rounds":  # whose first call compiles; its own test has it
         case = HOME["minicycle" if model == "fluid" else model]
         named = {a.name for a in vm.predict(case, model).assumptions}
-        some = {"whole-laws", "whole-stack", "own-law-grows"}  # of other scenarios
+        some = {"whole-laws", "whole-stack", *OWN}  # of other scenarios
         assert set(document["hypotheses"]) - (some if model == "fluid" else set()) == named
     assert run(["explain", model]) == 0
     assert document["equations"][0] in capsys.readouterr().out
@@ -231,7 +232,7 @@ def test_assumptions_on_laws_and_stacks_are_explained() -> None:
     run = {"duration": "60 s"}
     laws = ({"law": "vegas", "start": "5 s"}, {"law": "cubic"}, {"law": "explained"})
     case = scenario(*({"variant": "linux", **law} for law in laws), buffer="20 pkt", run=run)
-    assert {"whole-stack", "whole-laws", "own-law-grows"} <= check_hypotheses(case)
+    assert {"whole-stack", "whole-laws", *OWN} <= check_hypotheses(case)
 
 
 def test_a_word_of_a_column_s_name_is_explained(capsys: pytest.CaptureFixture[str]) -> None:

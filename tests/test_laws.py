@@ -478,6 +478,8 @@ def test_what_cannot_be_a_law_is_one_line():
         (("mine", drift), {"decrease": 2.0}, "decrease"),
         (("mine", drift), {"recovery": "never"}, "recovery"),
         (("mine", 3.0), {}, "drift"),
+        (("mine", np.vectorize(drift)), {}, r"drift: .*\(def or lambda\)"),
+        (("mine", drift), {"cut": lambda f: -1.0}, "cut: -1.0 is not allowed; a number from 0"),
     ):
         with pytest.raises(FieldError, match=field):
             vm.register_law(*arguments, **data)
@@ -530,6 +532,23 @@ def test_a_law_that_never_opens_its_window_is_named(model):
     assert "one (" in said["own-law-grows"].detail
     grows = {a.name: a.holds for a in vm.predict(scenario("own-reno", "reno"), model).assumptions}
     assert grows["own-law-grows"] is True
+
+
+@pytest.mark.parametrize("model", ["fluid", "rounds"])
+def test_a_window_below_zero_after_a_loss_is_refused(model):
+    vm.register_law("below-zero", lambda f: 1.0, cut=lambda f: 30.0 - f.window)
+    with pytest.raises(FieldError, match=r"law below-zero: cut: -[\d.]+ is not allowed"):
+        vm.predict(scenario("below-zero", "reno"), model)
+
+
+def test_fluid_says_that_a_law_grows_too_fast_for_it():
+    """Beside Vegas, 30 packets a round trip cost about 30 packets at each overflow."""
+    for growth in (1.0, 3.0, 30.0):
+        vm.register_law("grows", lambda f, growth=growth: growth)
+        found = vm.predict(scenario("vegas", "grows", "ns2"), "fluid")
+        said = {a.name: a for a in found.assumptions}["own-law-grows-slowly"]
+        assert said.holds is (growth < 10.0)
+        assert said.holds or "two by 30 at a window of" in said.detail
 
 
 def test_what_the_fluid_has_not_is_said():

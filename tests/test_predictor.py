@@ -48,6 +48,14 @@ def test_each_model_answers_its_own_scenario(model: str) -> None:
     assert all(a.detail for a in p.assumptions if a.holds is False), p.assumptions
 
 
+@pytest.mark.parametrize("model", ["fluid", "rounds"])
+def test_what_an_assumption_that_holds_says_is_no_failure(model: str) -> None:
+    held = [a for a in vm.predict(HOME["minicycle"], model).assumptions if a.holds]
+    said = " ".join(a.detail for a in held)
+    assert len(held) > 5
+    assert not any(word in said for word in (" not ", "only roughly", "so many", "full queue"))
+
+
 def test_every_model_has_a_home() -> None:
     assert set(HOME) == set(CLOSED_FORMS) == set(MODELS) - {"fluid", "rounds"}
 

@@ -19,39 +19,29 @@ from vegasmodel.meanings import ASSUMPTIONS, COLUMNS
 
 __all__ = ["EXPLANATIONS", "Explanation", "explain", "models_with"]
 
-_COMMON = {
-    "fifo-queue": "one first-in-first-out queue, so all flows see one queueing delay",
-    "long-lived-flows": "every flow has data for the whole time that counts",
-    "all-flows-present": "every flow starts before the warm-up ends and none stops early",
-    "fixed-starts": "start times are not random, or no flow measures its baseRTT",
-    "no-delay-noise": "propagation delays are constant",
-    "window-not-limited": "the receiver's window never holds a flow back",
-    "one-ack-a-packet": "every packet is acknowledged by itself",
-    "bottleneck-is-the-link": "access links are at least twice as fast as the bottleneck",
-    "no-forced-drops": "no packet is dropped on purpose",
-    "no-random-loss": "packets are lost at a full buffer only",
-}
-_ALONE = {
-    "infinite-buffer": "the buffer has room for all packets that the flows keep queued",
-    "single-threshold": "one backlog at which Vegas holds; else the middle of a range",
-}
-_SETTLES = {"settles-in-time": "windows reach the steady state within the warm-up"}
-_WHOLE = {"whole-thresholds": "alpha and beta are whole numbers where backlogs are"}
-_BURSTS = {"buffer-holds-bursts": "a buffer of 12 packets or more: bursts do not overflow it"}
-_RECOVERY = {"recovery-as-taken": "a loss costs what the model says, whichever law recovers"}
-_OF_LAWS = {
-    "whole-laws": "the model has every mechanism of the flows' laws",
-    "own-law-grows": "the window of a user-defined law grows beyond one packet",
-}
-_PAPER_EQUATION = (
-    "Vegas computes its backlog as W (RTT - baseRTT)/RTT, as in the papers and ns-2; Linux "
-    "divides by baseRTT"
+_COMMON = (
+    "fifo-queue",
+    "long-lived-flows",
+    "all-flows-present",
+    "fixed-starts",
+    "no-delay-noise",
+    "window-not-limited",
+    "one-ack-a-packet",
+    "bottleneck-is-the-link",
+    "no-forced-drops",
+    "no-random-loss",
 )
+_OF_LAWS = ("whole-laws", "own-law-grows", "whole-thresholds")
 _CLOSED = "python -m paper_checks.models compares it with ns-2 on the papers' own scenarios"
 
 
-def _without(*names: str) -> dict[str, str]:
-    return {name: said for name, said in _COMMON.items() if name not in names}
+def _meanings(*names: str) -> dict[str, str]:
+    """The meanings of the assumptions with these names."""
+    return {name: ASSUMPTIONS[name] for name in names}
+
+
+def _without(*names: str) -> tuple[str, ...]:
+    return tuple(name for name in _COMMON if name not in names)
 
 
 @dataclass(frozen=True)
@@ -98,7 +88,7 @@ EXPLANATIONS = MappingProxyType(
                 "r_i = alpha_i / (Delta - x_i)                    (5)",
                 "Delta: queueing delay, x_i: over-estimate, c: capacity, r_i: rate",
             ),
-            _ALONE | _COMMON | _SETTLES,
+            _meanings("infinite-buffer", "single-threshold", *_COMMON, "settles-in-time"),
             "boutremans 3.1, equations (2) to (6)",
             _CLOSED,
         ),
@@ -108,7 +98,7 @@ EXPLANATIONS = MappingProxyType(
                 "alpha_i / (Delta - x_i) <= r_i <= beta_i / (Delta - x_i)    (11)",
                 "sum_i r_i = c",
             ),
-            {"infinite-buffer": _ALONE["infinite-buffer"]} | _COMMON | _SETTLES,
+            _meanings("infinite-buffer", *_COMMON, "settles-in-time"),
             "boutremans 4.1, equations (10) and (11)",
             _CLOSED,
         ),
@@ -118,13 +108,13 @@ EXPLANATIONS = MappingProxyType(
                 "x_i = Delta_{i-1}: the queueing delay that flow i finds",
                 "Delta_i solves sum_{k <= i} alpha_k / (Delta_i - x_k) = c   (6)",
             ),
-            {
-                "one-arrival-at-a-time": "no two flows start at the same time",
-                "quasi-static": "earlier flows can shrink their windows as fast as a new one grows",
-            }
-            | {"infinite-buffer": _ALONE["infinite-buffer"]}
-            | _COMMON
-            | _SETTLES,
+            _meanings(
+                "one-arrival-at-a-time",
+                "quasi-static",
+                "infinite-buffer",
+                *_COMMON,
+                "settles-in-time",
+            ),
             "boutremans 3.1.2, after Bonald 1998; solved exactly",
             _CLOSED,
         ),
@@ -134,15 +124,15 @@ EXPLANATIONS = MappingProxyType(
                 "x_i = (alpha / c) (i - 1) S_{i-1},  S_i = 1 + 1/2 + ... + 1/i",
                 "r_i = c / (n S_n - (i - 1) S_{i-1}); they need not add up to c",
             ),
-            {
-                "one-arrival-at-a-time": "no two flows start at the same time",
-                "base-rtt-measured": "each Vegas flow measures its baseRTT; it is not given",
-                "paper-equation": _PAPER_EQUATION,
-                "rates-fill-the-link": "the rates by this formula add up to the capacity; "
-                "they seldom do",
-            }
-            | _ALONE
-            | _COMMON,
+            _meanings(
+                "one-arrival-at-a-time",
+                "base-rtt-measured",
+                "paper-equation",
+                "rates-fill-the-link",
+                "infinite-buffer",
+                "single-threshold",
+                *_COMMON,
+            ),
             "boutremans 3.1.2, after Bonald 1998",
             _CLOSED,
         ),
@@ -155,21 +145,21 @@ EXPLANATIONS = MappingProxyType(
                 "until its backlog reaches its threshold, then it gives way",
                 "the loss comes when c T + buffer packets are in flight",
             ),
-            {
-                "receiver-window": "no receiver's window is reached",
-                "large-bandwidth-delay": "the bandwidth-delay product exceeds the buffer",
-                "fast-retransmit": "losses are recovered without a timeout",
-                "empty-buffer-after-loss": "the buffer runs empty after a loss",
-                "synchronised-losses": "both flows lose when the buffer overflows (paper)",
-                "one-cycle": "there is no second steady cycle, in which Vegas loses nothing",
-                "single-threshold": "alpha = beta, as in the paper; the equations do not need it",
-                "one-source-of-each-kind": "one Vegas and one loss-based flow",
-                "base-rtt-is-the-rtt": "Vegas knows its true base RTT",
-            }
-            | _BURSTS
-            | _RECOVERY
-            | _SETTLES
-            | _COMMON,
+            _meanings(
+                "receiver-window",
+                "large-bandwidth-delay",
+                "fast-retransmit",
+                "empty-buffer-after-loss",
+                "synchronised-losses",
+                "one-cycle",
+                "single-threshold",
+                "one-source-of-each-kind",
+                "base-rtt-is-the-rtt",
+                "buffer-holds-bursts",
+                "recovery-as-taken",
+                "settles-in-time",
+                *_COMMON,
+            ),
             "devendictis 2, derived anew (docs/errata.md)",
             _CLOSED,
         ),
@@ -179,14 +169,14 @@ EXPLANATIONS = MappingProxyType(
                 "sum_i r_i(q / c, p(q)) = c",
                 "q: mean queue, p(q): RED's probability, r_i: each law's rate; at most one root",
             ),
-            {
-                "steady-queue": "RED's loss does not jump at the queue that the model finds",
-                "stable-queue": "the loop about the fixed point is stable under feedback delay",
-                "single-threshold": "one backlog at which Vegas holds; else the middle of a range",
-                "paper-equation": _PAPER_EQUATION,
-            }
-            | _RECOVERY
-            | _without("fifo-queue", "window-not-limited", "one-ack-a-packet"),
+            _meanings(
+                "steady-queue",
+                "stable-queue",
+                "single-threshold",
+                "paper-equation",
+                "recovery-as-taken",
+                *_without("fifo-queue", "window-not-limited", "one-ack-a-packet"),
+            ),
             "mean-field fixed point; uniqueness proved in vegasmodel/equilibrium/red.py",
             "mean errors beside ns-2: if RED drops packets, 6 % of the mean queue and 9 % of the "
             "laws' rates; if RED marks them, 19 % and 26 % (python -m benchmarks.accuracy_red)",
@@ -197,14 +187,13 @@ EXPLANATIONS = MappingProxyType(
                 "r_i = the law's rate at loss probability p, RTT_i + q / c (square root, PFTK)",
                 "q = 0 where the flows leave the link idle, else sum_i r_i = c",
             ),
-            {
-                "losses-are-random-only": "the buffer never overflows",
-                "mean-field": "the link has one flow; if there are several, each sees only the "
-                "mean queue that the others cause",
-                "windows-above-three": "a loss brings three duplicate ACKs, so few cost a timeout",
-                "paper-equation": _PAPER_EQUATION,
-            }
-            | _without("window-not-limited", "one-ack-a-packet", "no-random-loss"),
+            _meanings(
+                "losses-are-random-only",
+                "mean-field",
+                "windows-above-three",
+                "paper-equation",
+                *_without("window-not-limited", "one-ack-a-packet", "no-random-loss"),
+            ),
             "Mathis 1997; Padhye, Firoiu, Towsley and Kurose 1998; rounds between losses",
             _CLOSED,
         ),
@@ -215,11 +204,7 @@ EXPLANATIONS = MappingProxyType(
                 "S_D = c n_D / (k n_R + n_D)                      (7)",
                 "each flow gets an equal part of its class's rate",
             ),
-            {
-                "proper-marking": "loss-based flows are in class R, Vegas in class D",
-                "delay-buffer-large-enough": "the D queue holds what its flows keep queued",
-            }
-            | _without("fifo-queue"),
+            _meanings("proper-marking", "delay-buffer-large-enough", *_without("fifo-queue")),
             "podlesny (5) to (7)",
             _CLOSED,
         ),
@@ -229,7 +214,13 @@ EXPLANATIONS = MappingProxyType(
                 "maximise sum_i alpha_i ln r_i + x_i r_i   subject to A r <= c",
                 "q_i = alpha_i / r_i + x_i: the queueing delays are the links' prices",
             ),
-            {"no-queueing-of-acks": "ACKs meet no queue"} | _ALONE | _COMMON | _SETTLES,
+            _meanings(
+                "no-queueing-of-acks",
+                "infinite-buffer",
+                "single-threshold",
+                *_COMMON,
+                "settles-in-time",
+            ),
             "Low, Peterson and Wang 2002, with over-estimates; solved by clarabel",
             "every answer carries a certificate of its optimality",
         ),
@@ -239,27 +230,27 @@ EXPLANATIONS = MappingProxyType(
                 "dW_i/dt = drift of the law (vegasmodel/laws), once a round trip in ns2, linux",
                 "sum_i W_i / (rtt_i + Delta) = c while packets queue; Delta = 0 before",
             ),
-            {
-                "losses-end-growth": "no loss-based window grows for ever for lack of losses",
-                "defaults-of-the-papers": "ns-2's defaults are those of the papers' "
-                "years, 1999 to 2001",
-                "insensitive-to-starts": "the answer does not depend on when flows start and "
-                "which packets are lost",
-                "enough-runs": "more runs would not move the mean",
-                "windows-fill-the-link": "the link seldom idles, so trains of packets hardly meet",
-                "fast-retransmit": "random losses seldom lead to a timeout",
-                "short-waits": "a sender waits for a tenth of its RTT at most before it sends",
-                "first-windows-fit": "the link and its buffer hold the first windows of all flows",
-                "base-rtt-above-propagation": "no timeout leaves Vegas a baseRTT that is too small",
-                "whole-stack": "the model has every mechanism of the flows' TCP implementation",
-            }
-            | _OF_LAWS
-            | _WHOLE
-            | _BURSTS
-            | _RECOVERY
-            | _SETTLES
-            | {k: _COMMON[k] for k in ("long-lived-flows", "no-delay-noise")}
-            | {k: _COMMON[k] for k in ("bottleneck-is-the-link", "no-forced-drops")},
+            _meanings(
+                "losses-end-growth",
+                "defaults-of-the-papers",
+                "insensitive-to-starts",
+                "enough-runs",
+                "windows-fill-the-link",
+                "fast-retransmit",
+                "short-waits",
+                "first-windows-fit",
+                "own-law-grows-slowly",
+                "base-rtt-above-propagation",
+                "whole-stack",
+                *_OF_LAWS,
+                "buffer-holds-bursts",
+                "recovery-as-taken",
+                "settles-in-time",
+                "long-lived-flows",
+                "no-delay-noise",
+                "bottleneck-is-the-link",
+                "no-forced-drops",
+            ),
             "docs/architecture.md, Two simulators; the laws of vegasmodel/laws",
             "python -m benchmarks.accuracy --model fluid compares it with ns-2",
         ),
@@ -269,20 +260,19 @@ EXPLANATIONS = MappingProxyType(
                 "a window's decisions once a round trip, on whole packets; no closed equation",
                 "queues serve c packets a second and lose what finds them full",
             ),
-            {
-                "bottleneck-is-the-link": _COMMON["bottleneck-is-the-link"],
-                "no-forced-drops": _COMMON["no-forced-drops"],
-                "packets-one-by-one": "near losses each packet is simulated by itself",
-                "every-ack-arrives": "no ACK is lost",
-                "losses-end-growth": "no loss-based window grows for ever for lack of losses",
-                "insensitive-to-starts": "the answer does not hang on how the starts fall",
-                "enough-runs": "more runs would not move the mean",
-                "phase-effects": "senders that wait at random and exact ones get the same",
-                "base-rtt-above-propagation": "no timeout leaves Vegas a baseRTT that is too small",
-            }
-            | _OF_LAWS
-            | _WHOLE
-            | _SETTLES,
+            _meanings(
+                "bottleneck-is-the-link",
+                "no-forced-drops",
+                "packets-one-by-one",
+                "every-ack-arrives",
+                "losses-end-growth",
+                "insensitive-to-starts",
+                "enough-runs",
+                "phase-effects",
+                "base-rtt-above-propagation",
+                *_OF_LAWS,
+                "settles-in-time",
+            ),
             "docs/architecture.md, Two simulators; docs/ns2.md",
             "docs/accuracy.md; python -m benchmarks.accuracy measures it",
         ),
@@ -314,13 +304,9 @@ def explain(name: str) -> str:
     return "\n".join(map(_meaning, found))
 
 
-def models_with(name: str) -> dict[str, str]:
-    """The models that make the assumption ``name``, and what it means for each."""
-    return {
-        model: known.hypotheses[name]
-        for model, known in EXPLANATIONS.items()
-        if name in known.hypotheses
-    }
+def models_with(name: str) -> list[str]:
+    """The names of the models that make the assumption ``name``."""
+    return [model for model, known in EXPLANATIONS.items() if name in known.hypotheses]
 
 
 def _meaning(name: str) -> str:

@@ -30,7 +30,8 @@ ASSUMPTIONS = MappingProxyType(
         "with one run it is not known (`runs`)",
         "every-ack-arrives": "no ACK is lost",
         "every-packet-acknowledged": "ACKs are not delayed",
-        "fast-retransmit": "losses are recovered without a timeout",
+        "fast-retransmit": "losses are recovered without a timeout; "
+        "`fluid` tests only random losses",
         "first-windows-fit": "the link and its buffer hold the first windows of all flows",
         "fifo-queue": "one first-in-first-out queue, so all flows see one queueing delay",
         "infinite-buffer": "the buffer has room for all packets that the flows keep queued",
@@ -52,6 +53,8 @@ ASSUMPTIONS = MappingProxyType(
         "one-cycle": "there is no second steady cycle, in which Vegas loses nothing",
         "one-source-of-each-kind": "one Vegas and one loss-based flow",
         "own-law-grows": "the window of a user-defined law grows beyond one packet",
+        "own-law-grows-slowly": "the window of a user-defined law grows by at most 3 packets or a "
+        "tenth of itself in a round trip",
         "packets-one-by-one": "near losses the simulator handles each packet by itself, not groups "
         "of packets",
         "paper-equation": "Vegas computes its backlog as W (RTT - baseRTT)/RTT, as in the "

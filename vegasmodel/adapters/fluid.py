@@ -22,7 +22,8 @@ from vegasmodel.adapters.common import (
 from vegasmodel.engines.fluid.continuous import ContinuousRun
 from vegasmodel.engines.fluid.run import papers_only, unsupported
 from vegasmodel.engines.fluid.run import run as simulate
-from vegasmodel.laws import find
+from vegasmodel.laws import Source, find, registered
+from vegasmodel.laws.law import ask
 from vegasmodel.metrics import Floats, standard_error
 from vegasmodel.placement import left_out_of_laws, stack
 from vegasmodel.prediction import Assumption, Prediction, active_part
@@ -31,6 +32,8 @@ from vegasmodel.scenario import DropTail, Red, Scenario
 
 NAME = "fluid"
 MOST_IDLE = 0.1  # fraction of the time; if the link idles for more, bursts of packets matter
+FEW_LOSSES = 3.0  # packets that a sender repairs in few round trips, whatever its recovery
+MOST_GROWTH = 0.1  # of its window in a round trip: below this it changes little
 MOST_WAITS = 0.05  # fraction of its time for which a flow may wait for its timer
 LONGEST_WAIT = 0.1  # of an RTT: a ``send_jitter`` up to this is short
 KNOWN = (  # assumptions that this model does not need
@@ -76,6 +79,7 @@ def answer(scenario: Scenario) -> Prediction:
             whole_thresholds(scenario),
             *_of_hosts(scenario, run.losses),
             *_of_chance(scenario, run),
+            *_of_own_laws(scenario, run),
         ),
         extra={"runs": len(runs), "throughput_runs": runs},
     )
@@ -123,6 +127,36 @@ def _of_hosts(scenario: Scenario, losses: Floats) -> list[Assumption]:
     return [Assumption("whole-stack", not said, detail)]
 
 
+def _of_own_laws(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
+    """The assumption that a user-defined law changes its window little in a round trip.
+
+    A sender learns of a loss a round trip late. So at an overflow about as many packets are lost as
+    all windows grow in a round trip. The equations take a few losses for one, which the sender
+    repairs at once. With many losses a real sender needs many round trips, or waits for its timer.
+    The assumption fails if the law's ``drift`` exceeds both ``FEW_LOSSES`` packets and the fraction
+    ``MOST_GROWTH`` of the window, where the window and the RTT have their mean values. It is tested
+    only for flows that lose packets. The list is empty without a user-defined law.
+    """
+    own = {law.name: law for law in registered(group.law for group in scenario.flows)}
+    fast = []
+    for i, member in enumerate(scenario.members):
+        law, window = own.get(member.flow.law), run.throughput[i] * run.rtt_mean[i]
+        if law is None or not window > 0.0 or not run.losses[i] > 0:
+            continue
+        base = run.base_rtt[i] if run.base_rtt[i] > 0.0 else member.rtt
+        backlog = window * max(1.0 - base / run.rtt_mean[i], 0.0)
+        # one second after a loss at this window
+        flow = member.flow
+        at = Source(window, run.rtt_mean[i], base, backlog, 1.0, window, flow.alpha, flow.beta)
+        drift = ask(law, "drift", at)
+        if drift > max(FEW_LOSSES, MOST_GROWTH * window):
+            fast.append(f"{member.name} by {drift:.3g} at a window of {window:.3g} packets")
+    said = (
+        f"one overflow loses many packets, as windows grow in a round trip: {'; '.join(fast[:3])}"
+    )
+    return [Assumption("own-law-grows-slowly", not fast, said if fast else "")] if own else []
+
+
 def _of_chance(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
     """The assumptions of ``fluid`` about chance and about bursts.
 
@@ -142,15 +176,13 @@ def _of_chance(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
     losers = [i for i, m in enumerate(members) if not find(m.flow.law).delay_based]
     idle = 1.0 - float(np.nansum(run.throughput * active_part(scenario))) / link.capacity
     trains = isinstance(link.queue, DropTail) and len(losers) > 1 and bool(run.losses[losers].any())
+    rough = trains and idle > MOST_IDLE
+    said = f"the link idles for {idle:.0%} of the time"
+    said += "; how often trains of packets meet then is known only roughly" if rough else ""
     return [
         insensitive(scenario, rates),
         enough_runs(scenario, rates, chance=chance),
-        Assumption(
-            "windows-fill-the-link",
-            not trains or idle <= MOST_IDLE,
-            f"the link idles for {idle:.0%} of the time; how often trains of packets meet then is "
-            "known only roughly",
-        ),
+        Assumption("windows-fill-the-link", not rough, said),
         _base_kept(scenario, run),
         _timers(scenario, run),
     ]

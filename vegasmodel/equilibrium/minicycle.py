@@ -534,8 +534,7 @@ def hypotheses(
         (
             "one-cycle",
             not escapes,
-            f"a second cycle, in which Vegas is never cut, {'' if escapes else 'does not '}"
-            f"repeat{'s' if escapes else ''} itself too",
+            "Vegas may also settle in a second cycle, in which it loses nothing" if escapes else "",
         ),
         (
             "single-threshold",

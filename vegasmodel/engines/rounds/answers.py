@@ -66,7 +66,7 @@ def left_out(scenario: Scenario) -> tuple[Assumption, ...]:
     return (
         *([Assumption("whole-laws", False, lacking)] if lacking else ()),
         Assumption("bottleneck-is-the-link", not slow, ", ".join(slow)),
-        Assumption("no-forced-drops", not forced, "forced drops are not modelled"),
+        Assumption("no-forced-drops", not forced, "they are not modelled" if forced else ""),
     )
 
 
@@ -78,18 +78,13 @@ def _assumptions(
     ``rates`` are the throughputs in packets/s, [runs, flows]. ``acks_lost`` is the number of ACKs
     lost for each packet sent. ``chance`` is True if another run could give other throughputs.
     """
+    grouped, late = is_coarse(scenario), acks_lost > 0.0
+    many = "a round trip has so many packets that they are simulated in groups near losses, too"
+    met = f"{percent(acks_lost)} met a full queue; the sender counts them all the same"
     return (
         *left_out(scenario),
-        Assumption(
-            "packets-one-by-one",
-            not is_coarse(scenario),
-            "a round trip has so many packets that they are simulated in groups near losses, too",
-        ),
-        Assumption(
-            "every-ack-arrives",
-            acks_lost == 0.0,
-            f"{percent(acks_lost)} met a full queue; the sender counts them all the same",
-        ),
+        Assumption("packets-one-by-one", not grouped, many if grouped else ""),
+        Assumption("every-ack-arrives", not late, met if late else ""),
         scatter.insensitive(scenario, rates),
         scatter.enough_runs(scenario, rates, chance=chance),
     )
