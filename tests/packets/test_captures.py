@@ -11,6 +11,7 @@ import pytest
 from tests.packets import captures
 from tests.packets.captures import ACK, RST, Frame, Options
 from vegasmodel.packets import read
+from vegasmodel.packets.trace import TraceError
 
 COUNT = 12  # seeds of each of the shares below; benchmarks/random_captures.py takes 10,000
 
@@ -146,6 +147,18 @@ def test_a_clock_that_goes_back_makes_no_short_rtt(back, tmp_path):
     assert np.nanmin(trace.get("rtt_min")) > lines.truth.base
     assert np.nanmax(trace.get("rtt")) < max(lines.truth.rtts) + 2e-6
     assert "steady-clock" in trace.doubts
+
+
+def test_an_error_about_a_packet_has_its_number(tmp_path):
+    capture = captures.make(replace(Options(), packets=50), random.Random(1))
+    data = bytearray(capture.data)
+    at = 24
+    for _ in range(6):
+        at += 16 + struct.unpack_from("<I", data, at + 8)[0]
+    struct.pack_into("<I", data, at, 2**32 - 1)  # the seventh packet's time in seconds
+    (tmp_path / "trace").write_bytes(data)
+    with pytest.raises(TraceError, match=r"packet 7: found .* a time within 1e\+09 s of the first"):
+        read(tmp_path / "trace")
 
 
 def test_frames_cut_within_their_headers_are_told(tmp_path):

@@ -127,8 +127,8 @@ def _capacity(trace: Trace) -> Estimate | None:
         return None
     middle, value = np.quantile(rates, [0.5, 0.9])
     how = (
-        "largest throughput of all flows together; less than the capacity if the link idles, or if "
-        "it carries other traffic, which the trace does not hold: then a lower bound"
+        "largest throughput of all flows together; the capacity may be larger if the link idles, "
+        "or if it carries other traffic, which the trace does not hold"
     )
     return Estimate(float(value), float(middle), float(rates.max()), "pkt/s", how)
 

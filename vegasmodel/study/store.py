@@ -125,7 +125,8 @@ def opened(path: Path, layout: Layout, chunks: tuple[int, ...]) -> Iterator[Stor
             group = zarr.open_group(path, mode="r+")
         _compare(path, dict(group.attrs), layout)
         for name in sorted(set(layout.variables) - set(group.array_keys())):
-            raise FieldError("out", str(path), f"a new name; the sweep there has no {name}")
+            allowed = f"a new name; another version wrote the sweep there (it has no {name})"
+            raise FieldError("out", str(path), allowed)
         yield Store(group, path)
     finally:
         os.close(handle)

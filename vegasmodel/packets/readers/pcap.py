@@ -32,11 +32,11 @@ _STAMPS = struct.Struct(">II").unpack_from
 def read(source: Source) -> Trace:
     """Read the whole capture.
 
-    A ``TraceError`` names the position of a malformed record of the file.  A malformed TCP packet
-    is skipped.
+    A ``TraceError`` names the position of a malformed record of the file, or the number of the
+    packet, counted from 1.  A malformed TCP packet is skipped.
     """
-    connections, place, cut = Connections(source), "a packet", 0
-    for time, link, frame, orig_len in capture.frames(source):
+    connections, cut = Connections(source), 0
+    for n, (time, link, frame, orig_len) in enumerate(capture.frames(source), 1):
         found = _tcp(source, link, frame, orig_len)
         if found is None:
             continue
@@ -49,6 +49,7 @@ def read(source: Source) -> Trace:
         size = end - at - header
         if header < 20 or size < 0:
             continue
+        place = f"packet {n}"
         connections.clock(time, place)
         stamp, echo = _stamps(frame, at, header)
         key = ((addresses[0], sport), (addresses[1], dport))
