@@ -65,7 +65,8 @@ class Prediction:
     - ``throughput_range``: [n_flows, 2] pkt/s, the lower and the upper end, if the answer is a
       range.
     - ``throughput_se``: standard error of ``throughput`` over runs, pkt/s.
-    - ``base_rtt``: the least round-trip time that a Vegas flow has seen, s; NaN for other laws.
+    - ``base_rtt``: the least round-trip time that a Vegas flow has seen, s; of several runs the
+      mean; NaN for other laws.
     - ``rtt_mean``: mean round-trip time, s.
     - ``loss_rate``: packets lost over packets sent.
     - ``acks``, ``retransmits``: numbers of ACKs and of packets that were sent again.

@@ -213,6 +213,22 @@ def test_vegas_flows_that_lose_packets_can_lock() -> None:
     assert locked < 30.0 < 130.0 < random
 
 
+def test_phase_effects_within_a_group_are_shown_for_a_flow() -> None:
+    """The mean of a group hides that one of its flows loses and another one gains."""
+    flows = tuple(
+        Flow("sack", rtt, name=name, variant="ns2", count=3)
+        for name, rtt in (("near", 0.043), ("far", 0.099))
+    )
+    scenario = Scenario((Link(1065.0, buffer=45.0),), flows, run=Run(200.0, 50.0))
+    (note,) = (a for a in predict(scenario, "rounds").assumptions if a.name == "phase-effects")
+    groups, most = note.detail.split("; ")[:2], note.detail.split("; ")[2]
+    assert note.holds is False
+    means = [[float(part.split()[-1]) for part in said.split(", ")] for said in groups]
+    (flow,) = (each for each in scenario.members if each.name in most)
+    one, other = (float(text) for text in most.split(": ")[1].split(" and "))
+    assert abs(one - other) >= abs(means[0][flow.group] - means[1][flow.group])
+
+
 def test_as_many_runs_as_the_scenario_says_or_as_are_needed() -> None:
     asked = two_sacks(5e-4)
     free = dataclasses.replace(asked, run=dataclasses.replace(asked.run, runs=None))

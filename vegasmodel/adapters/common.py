@@ -182,8 +182,9 @@ def with_growth(found: Prediction) -> Prediction:
     own = {law.name for law in registered(group.law for group in scenario.flows)}
     if not own or found.throughput is None or found.rtt_mean is None:
         return found
-    # Little's law: window = throughput * RTT
-    windows = np.asarray(found.throughput) * np.asarray(found.rtt_mean)
+    with np.errstate(invalid="ignore"):  # no packet: a rate of 0, and no RTT
+        # Little's law: window = throughput * RTT
+        windows = np.asarray(found.throughput) * np.asarray(found.rtt_mean)
     least = [
         f"{member.name} ({window:.2f})"
         for member, window in zip(scenario.members, windows, strict=True)

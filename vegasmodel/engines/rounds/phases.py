@@ -132,10 +132,15 @@ def effects(scenario: Scenario, found: Prediction) -> Assumption:
     if differ is False:
         return Assumption("phase-effects", True)
     waits = any(scenario.jitter(group) > 0 for group in scenario.flows)
-    random, locked = (
-        _written(scenario, one) for one in ((mean, changed) if waits else (changed, mean))
+    random, locked = (mean, changed) if waits else (changed, mean)
+    most = int(np.nanargmax(np.abs(random - locked)))
+    flow = scenario.members[most]
+    detail = (
+        f"pkt/s if senders wait at random (send_jitter): {_written(scenario, random)}; if they "
+        f"never do: {_written(scenario, locked)}"
     )
-    detail = f"pkt/s if senders wait at random (send_jitter): {random}; if they never do: {locked}"
+    if scenario.flows[flow.group].count > 1:  # its group's mean may hide the difference
+        detail += f"; {flow.name} differs most: {random[most]:.4g} and {locked[most]:.4g}"
     if differ is None:
         detail += "; chance may be the reason, more runs would tell"
     return Assumption("phase-effects", None if differ is None else False, detail)
