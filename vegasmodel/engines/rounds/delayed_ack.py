@@ -3,14 +3,20 @@
 After a packet has arrived, the receiver waits for a second one, for a limited time called the
 pause. If none comes, it acknowledges the first packet alone. While a packet is missing, it does not
 wait for a second packet. ``Sender.delack_packets`` is the number of packets (0 or 1) that have
-arrived and whose ACK is still delayed. All times in this module are those at which an ACK reaches
-the sender.
+arrived and whose ACK is still delayed. The time of an arrival at the receiver is here the time at
+which an ACK that the receiver sent at once would reach the sender.
 
-Linux adapts the pause to the flow (``adapts_ack_pause``). The pause is at least 40 ms. Its upper
-limit is the RTT of the handshake, but not below 40 ms and not above 200 ms. The pause doubles
-whenever it ends without a second packet (tcp_delack_timer_handler). If a packet follows the one
-before it within 20 ms, the pause falls towards 40 ms. If it follows later but within the pause, the
-new pause is half the old one plus the gap between the two packets (tcp_event_data_recv).
+Linux adapts the pause to the flow (``adapts_ack_pause``). It keeps a value called ato
+(``Sender.ack_ticks``), which begins at 40 ms and is at most the receiver's own retransmission
+timeout:
+
+* ato doubles whenever a pause ends without a second packet (tcp_delack_timer_handler).
+* If a packet follows the one before it within 20 ms, ato falls towards 40 ms. If it follows later
+  but within ato, the new ato is half the old one plus the gap between the two packets
+  (tcp_event_data_recv).
+
+The pause is ato, but at most the RTT of the handshake, where an RTT below 40 ms counts as 40 ms,
+and never more than 200 ms (tcp_send_delayed_ack).
 
 At the start of a flow, Linux's receiver sends the first 16 ACKs without delay, one for each packet.
 It does the same after a silence longer than its own retransmission timeout.
@@ -28,7 +34,7 @@ from vegasmodel.laws.packets import NEVER
 
 DUPLICATES_AT_ONCE = 3.0  # TCP_FASTRETRANS_THRESH
 LONGEST_PAUSE = 0.2  # seconds; TCP_DELACK_MAX
-SETTLES = 8.0  # packets at equal gaps after which the pause hardly changes
+SETTLES = 8.0  # packets at equal gaps after which ato hardly changes
 
 
 @jit
@@ -61,12 +67,11 @@ def _receiver_rto(f: Sender) -> float:
 
 @jit
 def hear(f: Sender, packets: float, begin: float, end: float) -> None:
-    """Adapt the pause of Linux's delayed ACKs to packets that arrive in order.
+    """Adapt Linux's ato, from which the pause follows, to packets that arrive in order.
 
-    The pause is the time that an ACK waits for a second packet. The kernel adapts it in
-    tcp_event_data_recv. The first of the ``packets`` packets arrives at ``begin``, the last at
-    ``end``, and the others at equal intervals between. After a silence longer than the receiver's
-    own retransmission timeout, its next ACKs are sent without delay.
+    The kernel does so in tcp_event_data_recv. The first of the ``packets`` packets arrives at
+    ``begin``, the last at ``end``, and the others at equal intervals between. After a silence
+    longer than the receiver's own retransmission timeout, its next ACKs are sent without delay.
     """
     if not f.delayed_ack or not f.adapts_ack_pause or packets <= 0.0:
         return
@@ -92,7 +97,7 @@ def use_quick_acks(f: Sender, acks: float) -> None:
     """Record that the receiver has sent ``acks`` ACKs (in Linux tcp_event_ack_sent).
 
     At the start of a flow and after a silence, Linux's receiver sends a certain number of ACKs
-    without delay. After the last of them it delays ACKs, at first by its shortest pause.
+    without delay. After the last of them it delays ACKs, and ato begins at 40 ms again.
     """
     if not f.delayed_ack:
         return
@@ -103,10 +108,7 @@ def use_quick_acks(f: Sender, acks: float) -> None:
 
 @rare
 def pause_ended(f: Sender) -> None:
-    """Double the time for which Linux's receiver delays an ACK.
-
-    The function is called when no second packet has come in that time.
-    """
+    """Double Linux's ato, because a pause has ended without a second packet."""
     if f.adapts_ack_pause:
         f.ack_ticks = min(2.0 * f.ack_ticks, _receiver_rto(f))
 

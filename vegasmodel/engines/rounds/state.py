@@ -169,7 +169,7 @@ class Sender(Mechanisms):
     dups_sent: float  # duplicate ACKs sent at once for the packet that is missing now
     dups_for: float  # number of this missing packet
     # a receiver of Linux, which adapts this pause to the gaps between packets
-    ack_ticks: float  # pause in clock ticks, icsk_ack.ato; 0: no packet has come
+    ack_ticks: float  # ato in clock ticks (icsk_ack.ato); 0: no packet has come
     heard_at: float  # when the last packet came in order, by the sender's clock
     receiver_rtt: float  # seconds: the RTT of the handshake as the receiver measures it
     # the interval of sending that ends at ``time``
