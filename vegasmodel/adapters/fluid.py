@@ -140,9 +140,10 @@ def _of_own_laws(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
     own = {law.name: law for law in registered(group.law for group in scenario.flows)}
     fast = []
     for i, member in enumerate(scenario.members):
-        law, window = own.get(member.flow.law), run.throughput[i] * run.rtt_mean[i]
-        if law is None or not window > 0.0 or not run.losses[i] > 0:
+        law = own.get(member.flow.law)
+        if law is None or not run.losses[i] > 0 or not run.throughput[i] > 0.0:
             continue
+        window = run.throughput[i] * run.rtt_mean[i]
         base = run.base_rtt[i] if run.base_rtt[i] > 0.0 else member.rtt
         backlog = window * max(1.0 - base / run.rtt_mean[i], 0.0)
         # one second after a loss at this window
