@@ -54,6 +54,7 @@ from vegasmodel.engines.rounds.scoreboard import (
     recall,
 )
 from vegasmodel.engines.rounds.state import (
+    COLUMNS,
     HOLE_BY_HOLE,
     ONE_HOLE,
     OPEN,
@@ -181,7 +182,7 @@ def _split(f: Sender, holes: Floats, k: int, at: float) -> int:
     if at <= holes[k, 0] or at >= holes[k, 1] or f.holes == holes.shape[0]:
         return k
     for row in range(f.holes, k, -1):
-        for column in range(holes.shape[1]):
+        for column in range(COLUMNS):
             holes[row, column] = holes[row - 1, column]
     f.holes += 1
     holes[k, 1], holes[k + 1, 0] = at, at

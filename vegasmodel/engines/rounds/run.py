@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from vegasmodel.engines.rounds.flows import receivers, records, sum_by_member
 from vegasmodel.engines.rounds.route import Routes, finite_buffers, roundings, routes
 from vegasmodel.engines.rounds.state import (
+    COLUMNS,
     PARCEL,
     WITHOUT_ROUNDING,
     WITHOUT_ROUNDS,
@@ -254,11 +255,11 @@ class Simulation:
         seen = receivers(scenario, flows if np.any(way.hops["data"] == 0) else flows[:0])
         # if the record is full, what arrived between two holes counts as lost
         holes = int(max(_HOLES, min(held, _MOST_HOLES, _ALL_HOLES // len(flows))))
-        missing = np.zeros((len(seen), holes, 6))
+        missing = np.zeros((len(seen), holes, COLUMNS))
         self.net = Net(
             flows, way.hops, way.links, rings, free, seen, missing, keys, tree, near, calm
         )
-        self.holes = np.zeros((len(flows), holes, 6))
+        self.holes = np.zeros((len(flows), holes, COLUMNS))
         self.routes = way
         self.scenario, self.duration = scenario, scenario.run.duration
         self.starts = np.array([m.start for m in members]) if starts is None else starts
