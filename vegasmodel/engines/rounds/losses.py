@@ -110,7 +110,7 @@ def send_in_recovery(f: Sender, holes: Floats, free: float, acks: float) -> None
     free = np.floor(free + 1e-9)
     if free > 0.0 and f.pipe <= 0.0:
         restart_when_idle(f)
-    for row in range(2 * f.holes):
+    for row in range(2 * f.holes if free > 0.0 else 0):
         k, column = row // 2, 5 if row % 2 == 0 else 4
         if column == 5:
             low, high = max(holes[k, 0], holes[k, 5]), known_lost(f, holes, k)
