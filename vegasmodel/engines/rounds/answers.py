@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from vegasmodel import scatter
 from vegasmodel.engines.rounds.flows import MAX_ARRIVALS
 from vegasmodel.engines.rounds.route import DISCIPLINES
-from vegasmodel.engines.rounds.run import Totals, is_coarse, run
+from vegasmodel.engines.rounds.run import Frame, Totals, is_coarse, run
 from vegasmodel.fields import kinds
 from vegasmodel.metrics import Floats, known_mean, percent, standard_error
 from vegasmodel.placement import left_out_of_laws, work
@@ -230,7 +230,7 @@ def answer(
     outcomes: list[Totals] = []
     chance = scenario.by_chance
     undecided = chance and runs is None and scenario.run.runs is None
-    asked, divided = scenario, undecided and unchanging(scenario)
+    asked, divided, frame = scenario, undecided and unchanging(scenario), Frame()
     with series() as under_way:
         while len(outcomes) < (wanted := _wanted(scenario, outcomes, chance, runs, enough)):
             under_way.wanted, k = wanted, len(outcomes)
@@ -243,6 +243,7 @@ def answer(
                     seed=k + 1,
                     synchronised=synchronised,
                     without=without,
+                    frame=frame,
                 )
             )
             chance = chance or _random_ticks_count(scenario, outcomes[-1])

@@ -12,13 +12,13 @@ import functools
 import math
 from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel.engines.rounds.flows import receivers, records, sum_by_member
+from vegasmodel.engines.rounds.flows import Alike, receivers, records, sum_by_member
 from vegasmodel.engines.rounds.route import Routes, finite_buffers, roundings, routes
 from vegasmodel.engines.rounds.state import (
     COLUMNS,
@@ -39,7 +39,7 @@ from vegasmodel.scenario import Red, Scenario
 from vegasmodel.status import Status
 from vegasmodel.support.progress import running
 
-__all__ = ["Simulation", "Totals", "run"]
+__all__ = ["Frame", "Simulation", "Totals", "run"]
 
 # events per flow and round trip, at most about ...
 UNCONTENDED = 64  # ... where which packet comes first decides little,
@@ -206,6 +206,34 @@ def _rings(way: Routes, sizes: Floats, parts: int, at_once: float, held: float) 
     return np.empty(3 * int(most.sum()), PARCEL)
 
 
+class Frame:
+    """What all runs of a scenario have in common, so that it is computed only once.
+
+    The runs may differ in their durations, their starts and their random numbers.
+    """
+
+    def __init__(self) -> None:
+        self.alike: Alike = {}
+        self._key: tuple[bytes, float] | None = None
+        self._network: tuple[Routes, Floats] | None = None
+
+    def network(
+        self, scenario: Scenario, who: NDArray[np.int64], step: float
+    ) -> tuple[Routes, Floats]:
+        """The results of ``route.routes`` and ``route.roundings`` for the flows ``who``.
+
+        The records of queues and hops are a copy, because a run changes them. The network is
+        computed anew only if the flows or their order differ from those of the last call.
+        """
+        key = who.tobytes(), step
+        if self._network is None or self._key != key:
+            members = [scenario.members[i] for i in who]
+            way = routes(scenario, members, step)
+            self._key, self._network = key, (way, roundings(scenario, members, way))
+        way, grid = self._network
+        return replace(way, links=way.links.copy(), hops=way.hops.copy()), grid
+
+
 @kinds.checked
 class Simulation:
     """A run of the simulator, with the parameters of the function ``run``.
@@ -223,6 +251,7 @@ class Simulation:
         seed: int = 1,
         synchronised: bool = False,
         without: Collection[str] = (),
+        frame: Frame | None = None,
     ) -> None:
         from vegasmodel.engines.rounds.kernel import march, start_flows
 
@@ -233,13 +262,13 @@ class Simulation:
         if unknown:
             allowed = ", ".join(MECHANISMS)
             raise ValueError(f"without: {unknown} is not allowed; any of {allowed}")
-        members = scenario.members
-        flows = records(scenario, starts, seed)
+        members, frame = scenario.members, frame or Frame()
+        flows = records(scenario, starts, seed, frame.alike)
         who = flows["member"]
         flows["without"] = sum(MECHANISMS[name] for name in set(without))
         coarse = min(near, CONTENDED) if parts is None else near
         step = float(flows["rtt"].max()) / coarse
-        way = routes(scenario, [members[i] for i in who], step)
+        way, self._grid = frame.network(scenario, who, step)
         if synchronised and way.data_queues > 1:
             raise ValueError("synchronised: losses are shared at one queue, not at several")
         flows["longest_stretch"], flows["hop"] = way.longest, way.first
@@ -272,7 +301,6 @@ class Simulation:
         self._march = march
         self._outside = registered(group.law for group in scenario.flows)
         self._warmup, self._synchronised = scenario.run.warmup, synchronised
-        self._grid = roundings(scenario, [members[i] for i in who], way)
         # the scenario's seed counts too; 1, the usual one, leaves the seeds 1, 2, 3, ...
         start_flows(self.net, (seed + (scenario.run.seed - 1) * SEED_STRIDE) % 2**32)
 
@@ -343,6 +371,7 @@ def run(
     seed: int = 1,
     synchronised: bool = False,
     without: Collection[str] = (),
+    frame: Frame | None = None,
 ) -> Totals:
     """Simulate a scenario once; returns samples over time, and totals.
 
@@ -351,7 +380,8 @@ def run(
     events for each flow and queue in a round trip; by default the function ``resolution`` chooses
     it. ``starts`` [n_flows] are start times in seconds that replace those of the scenario's flows.
     ``without`` names mechanisms of the senders (``MECHANISMS``) that are switched off, to measure
-    their effect. The scenario's seed and ``seed`` together determine all random numbers.
+    their effect. The scenario's seed and ``seed`` together determine all random numbers. ``frame``
+    keeps what further runs of the scenario need again.
 
     With ``synchronised``, if one flow loses a packet, each other flow that is not in recovery loses
     one, too. De Vendictis and Baiocchi assume this. Without it, a loss of one flow causes no loss
@@ -369,6 +399,7 @@ def run(
         seed=seed,
         synchronised=synchronised,
         without=without,
+        frame=frame,
     )
     with simulation.with_progress():
         status, _ = simulation.proceed()
