@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from tests.helpers import exact
+from vegasmodel.engines.rounds.acks import add_hole, fill_holes
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.flows import mechanisms
 from vegasmodel.engines.rounds.laws import grow, window
 from vegasmodel.engines.rounds.run import Simulation, run
-from vegasmodel.engines.rounds.state import FLOW, array
+from vegasmodel.engines.rounds.state import COLUMNS, FLOW, array
 from vegasmodel.engines.rounds.timer import back_off, restart_timer
 from vegasmodel.laws import find
 from vegasmodel.scenario import Flow, Link, Red, Run, Scenario
@@ -249,3 +250,38 @@ def test_bsd_estimate_in_ticks() -> None:
         back_off(f)
         assert f["backoff"] == factor
     assert f["srtt"] == 0  # backed off that far, the mean is forgotten
+
+
+def test_the_ranges_of_missing_packets_are_those_that_did_not_arrive() -> None:
+    """The receiver here is a set of the packets that it misses."""
+    rng = np.random.default_rng(12)
+    for _ in range(40):
+        record, holes = np.zeros(1, FLOW), np.zeros((64, COLUMNS))
+        f, missing, end = record[0], set[int](), 0
+        while end < 200:
+            count = int(rng.integers(1, 6))
+            if missing and rng.random() < 0.6:  # a packet before which nothing near is missing
+                first = int(rng.choice([n for n in missing if n - 1 not in missing]))
+            elif rng.random() < 0.5:
+                add_hole(f, holes, float(end), float(count), 0.0)
+                missing |= set(range(end, end + count))
+                end += count
+                continue
+            else:
+                first = end
+            sent = set(range(first, first + count))
+            new = fill_holes(f, holes, float(first), float(count), 0.0)
+            assert new == len(sent & missing) + max(first + count - end, 0)
+            missing, end = missing - sent, max(end, first + count)
+            ranges = holes[: f["holes"], :2].astype(int)
+            assert missing == {n for low, high in ranges for n in range(low, high)}
+            assert f["acked"] == min(missing, default=end)
+            assert f["received"] == end
+
+
+def test_packets_from_inside_a_range_of_missing_packets_end_it() -> None:
+    record, holes = np.zeros(1, FLOW), np.zeros((64, COLUMNS))
+    add_hole(record[0], holes, 0.0, 10.0, 0.0)
+    assert fill_holes(record[0], holes, 4.0, 2.0, 0.0) == 2.0
+    assert record["holes"][0] == 1
+    assert tuple(holes[0, :2]) == (0.0, 4.0)

@@ -84,8 +84,7 @@ def of_links(laws: Iterable[str], variants: Iterable[str], running: Iterable[str
     cases they behave as in ``paper``.
     """
     own = any(law in (PAPER.laws or ()) for law in laws)
-    found = {STACKS[name] for name in (variants if own else running)}
-    return NS2 if NS2 in found else PAPER
+    return NS2 if NS2.name in (variants if own else running) else PAPER
 
 
 def __dir__() -> list[str]:

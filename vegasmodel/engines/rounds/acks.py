@@ -12,6 +12,7 @@ import numpy as np
 
 from vegasmodel.engines.rounds.laws import has_pipe, in_cwr, outstanding, window
 from vegasmodel.engines.rounds.state import (
+    COLUMNS,
     OPEN,
     WITHOUT_TICKS,
     Parcel,
@@ -120,6 +121,23 @@ def add_hole(
 
 
 @jit
+def _first_behind(f: Sender | Receiver, holes: Floats, first: float) -> int:
+    """The index of the first hole with packets from number ``first`` on; ``f.holes`` if none has.
+
+    A hole is a range of packets that the receiver misses. The function halves the list of holes,
+    which are in the order of their packets, again and again.
+    """
+    low, high = 0, f.holes
+    while low < high:
+        middle = (low + high) // 2
+        if holes[middle, 1] <= first:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@jit
 def fill_holes(
     f: Sender | Receiver, holes: Floats, first: float, count: float, sent_at: float
 ) -> float:
@@ -129,25 +147,30 @@ def fill_holes(
     They may fill holes, which are ranges of packets that the receiver misses. ``f.acked`` then
     becomes the number of the first packet that is still missing.
     """
-    new = max(first + count - max(f.received, first), 0.0)
+    end = first + count
+    new = max(end - max(f.received, first), 0.0)
     if new > 0.0:
         f.received_at = sent_at
-    f.received = max(f.received, first + count)
-    kept = 0
-    for k in range(f.holes):
-        low, high = holes[k, 0], holes[k, 1]
-        new += max(min(high, first + count) - max(low, first), 0.0)
-        if first <= low < first + count:
-            low = min(first + count, high)
-        elif low < first < high:
-            high = first  # the rare middle: what follows counts as received
-        if low < high:
-            holes[kept, 0], holes[kept, 1] = low, high
-            for column in range(2, holes.shape[1]):
-                holes[kept, column] = holes[k, column]
-            kept += 1
-    f.holes = kept
-    f.acked = holes[0, 0] if kept > 0 else f.received
+    f.received = max(f.received, end)
+    kept = _first_behind(f, holes, first)
+    if kept < f.holes and holes[kept, 0] < first:
+        # packets from inside a hole: what the hole has behind them counts as received, too
+        new += min(holes[kept, 1], end) - first
+        holes[kept, 1] = first
+        kept += 1
+    filled = kept
+    while filled < f.holes and holes[filled, 1] <= end:
+        new += holes[filled, 1] - holes[filled, 0]
+        filled += 1
+    if filled < f.holes and holes[filled, 0] < end:
+        new += end - holes[filled, 0]
+        holes[filled, 0] = end
+    if filled > kept:
+        for k in range(filled, f.holes):
+            for column in range(COLUMNS):
+                holes[k - filled + kept, column] = holes[k, column]
+        f.holes -= filled - kept
+    f.acked = holes[0, 0] if f.holes > 0 else f.received
     return new
 
 

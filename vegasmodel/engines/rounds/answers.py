@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from vegasmodel import scatter
 from vegasmodel.engines.rounds.flows import MAX_ARRIVALS
 from vegasmodel.engines.rounds.route import DISCIPLINES
-from vegasmodel.engines.rounds.run import Totals, is_coarse, run
+from vegasmodel.engines.rounds.run import Frame, Totals, is_coarse, run
 from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import MAX_RUNS, Integer
 from vegasmodel.metrics import Floats, known_mean, percent, standard_error
@@ -118,6 +118,8 @@ def starts_of(scenario: Scenario, k: int) -> Floats:
     The run of ns-2 with the same number has the same start times, because it has the same seed.
     """
     starts = np.array([member.start for member in scenario.members])
+    if scenario.run.start_jitter == 0.0:
+        return starts
     rng = np.random.default_rng([scenario.run.seed, k])
     rng.integers(1, 2**31 - 1)  # there, the seed of ns-2's own generator
     return starts + rng.uniform(0.0, 1.0, starts.size) * scenario.run.start_jitter
@@ -226,7 +228,7 @@ def answer(
     outcomes: list[Totals] = []
     chance = scenario.by_chance
     undecided = chance and runs is None and scenario.run.runs is None
-    asked, divided = scenario, undecided and unchanging(scenario)
+    asked, divided, frame = scenario, undecided and unchanging(scenario), Frame()
     with series() as under_way:
         while len(outcomes) < (wanted := _wanted(scenario, outcomes, chance, runs, enough)):
             under_way.wanted, k = wanted, len(outcomes)
@@ -239,6 +241,7 @@ def answer(
                     seed=k + 1,
                     synchronised=synchronised,
                     without=without,
+                    frame=frame,
                 )
             )
             chance = chance or _random_ticks_count(scenario, outcomes[-1])
@@ -322,10 +325,18 @@ def waiting(links: NDArray[Any]) -> Floats:
 
 
 def _means(scenario: Scenario, outcomes: list[Totals]) -> dict[str, Any]:
-    flows = np.array([o.flows for o in outcomes])
+
+    def column(name: str) -> Floats:
+        """A field of the flows' records, [run, flow]."""
+        return np.array([o.flows[name] for o in outcomes])
+
+    def since_warmup(what: str) -> Floats:
+        """The flows' counts of ``what`` after warm-up, [run, flow]."""
+        return column(what) - column(f"mark_{what}")
+
     with np.errstate(divide="ignore", invalid="ignore"):
-        rtt = flows["rtt_area"] / flows["rtt_samples"]
-        loss = (flows["lost"] - flows["mark_lost"]) / (flows["sent"] - flows["mark_sent"])
+        rtt = column("rtt_area") / column("rtt_samples")
+        loss = since_warmup("lost") / since_warmup("sent")
     span = scenario.run.duration - scenario.run.warmup
     spans = np.array([o.scenario.run.duration - o.scenario.run.warmup for o in outcomes])
     names = [link.name for link in scenario.links]
@@ -336,8 +347,7 @@ def _means(scenario: Scenario, outcomes: list[Totals]) -> dict[str, Any]:
 
         The counts of a run that was shorter than the others are scaled to the full time.
         """
-        counts = (flows[what] - flows[f"mark_{what}"]) * (span / spans)[:, None]
-        mean: Floats = counts.mean(axis=0)
+        mean: Floats = (since_warmup(what) * (span / spans)[:, None]).mean(axis=0)
         return mean
 
     load, delivered = np.zeros(len(names)), counted("delivered")

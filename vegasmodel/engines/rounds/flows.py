@@ -85,7 +85,6 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
         record["decrease"] = round(1024 * group.decrease) / 1024
     measured = group.over_estimate == "measured"
     record["known_base"] = math.nan if measured else member.rtt + float(group.over_estimate)
-    record["stop"] = member.stop
     checks = runs.overdue_checks and law.overdue_checks
     record["places"] = np.floor(group.max_window) if checks else math.inf
     record["ecn_capable"] = not own
@@ -184,25 +183,31 @@ def _arrivals(group: Flow, begin: float, stop: float, rng: np.random.Generator) 
     return drawn[drawn < stop]
 
 
-def records(scenario: Scenario, starts: Floats | None, seed: int) -> NDArray[Any]:
+Alike = dict[tuple[int, float], NDArray[Any]]  # by a flow's group and RTT, a record
+
+
+def records(
+    scenario: Scenario, starts: Floats | None, seed: int, alike: Alike | None = None
+) -> NDArray[Any]:
     """Make the records of all flows (``state.Sender``).
 
     Each short flow that arrives at random has a record of its own. A group in which none arrives
     has one record, which never starts. ``starts`` [n_flows] replaces the scenario's start times, in
-    seconds. All random values depend on ``seed`` and on the scenario's own seed.
+    seconds. All random values depend on ``seed`` and on the scenario's own seed. ``alike`` keeps
+    what flows of one group and RTT have in common, for another call with the same links and flows.
     """
     found, places = [], []
-    first: dict[tuple[int, float, float], NDArray[Any]] = {}  # of members that are alike
+    first: Alike = {} if alike is None else alike
     rng = np.random.default_rng([scenario.run.seed, seed, len(scenario.flows)])
     for i, member in enumerate(scenario.members):
         begin = member.start if starts is None else float(starts[i])
         times = _arrivals(member.flow, begin, member.stop, rng)
-        alike = member.group, member.rtt, member.stop
-        if alike not in first:
-            first[alike] = np.zeros(1, FLOW)
-            _record(scenario, member, first[alike])
-        some = first[alike].view(_BYTES).repeat(max(len(times), 1)).view(FLOW)
-        some["member"] = i
+        key = member.group, member.rtt
+        if key not in first:
+            first[key] = np.zeros(1, FLOW)
+            _record(scenario, member, first[key])
+        some = first[key].view(_BYTES).repeat(max(len(times), 1)).view(FLOW)
+        some["member"], some["stop"] = i, member.stop
         some["start"] = times + some["start"] if len(times) else math.inf
         some["since"] = some["start"]
         some["size"] = _sizes(member.flow, len(some), rng) + some["syn_in_window"]

@@ -54,6 +54,7 @@ from vegasmodel.engines.rounds.scoreboard import (
     recall,
 )
 from vegasmodel.engines.rounds.state import (
+    COLUMNS,
     HOLE_BY_HOLE,
     ONE_HOLE,
     OPEN,
@@ -109,7 +110,7 @@ def send_in_recovery(f: Sender, holes: Floats, free: float, acks: float) -> None
     free = np.floor(free + 1e-9)
     if free > 0.0 and f.pipe <= 0.0:
         restart_when_idle(f)
-    for row in range(2 * f.holes):
+    for row in range(2 * f.holes if free > 0.0 else 0):
         k, column = row // 2, 5 if row % 2 == 0 else 4
         if column == 5:
             low, high = max(holes[k, 0], holes[k, 5]), known_lost(f, holes, k)
@@ -181,7 +182,7 @@ def _split(f: Sender, holes: Floats, k: int, at: float) -> int:
     if at <= holes[k, 0] or at >= holes[k, 1] or f.holes == holes.shape[0]:
         return k
     for row in range(f.holes, k, -1):
-        for column in range(holes.shape[1]):
+        for column in range(COLUMNS):
             holes[row, column] = holes[row - 1, column]
     f.holes += 1
     holes[k, 1], holes[k + 1, 0] = at, at

@@ -12,15 +12,16 @@ import functools
 import math
 from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel.engines.rounds.flows import receivers, records, sum_by_member
+from vegasmodel.engines.rounds.flows import Alike, receivers, records, sum_by_member
 from vegasmodel.engines.rounds.route import Routes, finite_buffers, roundings, routes
 from vegasmodel.engines.rounds.state import (
+    COLUMNS,
     PARCEL,
     WITHOUT_ROUNDING,
     WITHOUT_ROUNDS,
@@ -40,7 +41,7 @@ from vegasmodel.scenario import Red, Scenario
 from vegasmodel.status import Status
 from vegasmodel.support.progress import running
 
-__all__ = ["Simulation", "Totals", "run"]
+__all__ = ["Frame", "Simulation", "Totals", "run"]
 
 # events per flow and round trip, at most about ...
 UNCONTENDED = 64  # ... where which packet comes first decides little,
@@ -196,8 +197,8 @@ def _rings(way: Routes, sizes: Floats, parts: int, at_once: float, held: float) 
     If a ring buffer is full, it is copied to a new place with room for twice as many groups, at
     most ``most`` (a field of the hop). The old place stays unused. All old places of a ring buffer
     together have room for less than 2 ``most`` groups. So the memory has room for 3 ``most`` groups
-    per ring buffer. ``numpy.zeros`` only reserves this memory; parts that are never used take up no
-    space.
+    per ring buffer. ``numpy.empty`` only reserves this memory; parts that are never used take up no
+    space and no time.
     """
     spare = _PARCELS // len(way.hops) if math.isfinite(way.longest) else 0
     room = int(min(max(16 * parts + 8192, spare, int(at_once)), _RING))
@@ -205,7 +206,35 @@ def _rings(way: Routes, sizes: Floats, parts: int, at_once: float, held: float) 
     most = np.minimum(room, 4.0 * sizes[way.hops["flow"]] + 256.0).astype(np.int64)
     way.hops["most"], way.hops["room"] = most, np.minimum(most, _FIRST_ROOM)
     way.hops["ring"] = np.cumsum(way.hops["room"]) - way.hops["room"]
-    return np.zeros(3 * int(most.sum()), PARCEL)
+    return np.empty(3 * int(most.sum()), PARCEL)
+
+
+class Frame:
+    """What all runs of a scenario have in common, so that it is computed only once.
+
+    The runs may differ in their durations, their starts and their random numbers.
+    """
+
+    def __init__(self) -> None:
+        self.alike: Alike = {}
+        self._key: tuple[bytes, float] | None = None
+        self._network: tuple[Routes, Floats] | None = None
+
+    def network(
+        self, scenario: Scenario, who: NDArray[np.int64], step: float
+    ) -> tuple[Routes, Floats]:
+        """The results of ``route.routes`` and ``route.roundings`` for the flows ``who``.
+
+        The records of queues and hops are a copy, because a run changes them. The network is
+        computed anew only if the flows or their order differ from those of the last call.
+        """
+        key = who.tobytes(), step
+        if self._network is None or self._key != key:
+            members = [scenario.members[i] for i in who]
+            way = routes(scenario, members, step)
+            self._key, self._network = key, (way, roundings(scenario, members, way))
+        way, grid = self._network
+        return replace(way, links=way.links.copy(), hops=way.hops.copy()), grid
 
 
 def _instants(scenario: Scenario, samples: int | Floats) -> Floats:
@@ -243,6 +272,7 @@ class Simulation:
         seed: int = 1,
         synchronised: bool = False,
         without: Collection[str] = (),
+        frame: Frame | None = None,
     ) -> None:
         from vegasmodel.engines.rounds.kernel import march, start_flows
 
@@ -255,13 +285,13 @@ class Simulation:
         if unknown:
             allowed = ", ".join(MECHANISMS)
             raise ValueError(f"without: {unknown} is not allowed; any of {allowed}")
-        members = scenario.members
-        flows = records(scenario, begin, seed)
+        members, frame = scenario.members, frame or Frame()
+        flows = records(scenario, begin, seed, frame.alike)
         who = flows["member"]
         flows["without"] = sum(MECHANISMS[name] for name in set(without))
         coarse = min(near, CONTENDED) if parts is None else near
         step = float(flows["rtt"].max()) / coarse
-        way = routes(scenario, [members[i] for i in who], step)
+        way, self._grid = frame.network(scenario, who, step)
         if synchronised and way.data_queues > 1:
             raise ValueError("synchronised: losses are shared at one queue, not at several")
         flows["longest_stretch"], flows["hop"] = way.longest, way.first
@@ -277,11 +307,11 @@ class Simulation:
         seen = receivers(scenario, flows if np.any(way.hops["data"] == 0) else flows[:0])
         # if the record is full, what arrived between two holes counts as lost
         holes = int(max(_HOLES, min(held, _MOST_HOLES, _ALL_HOLES // len(flows))))
-        missing = np.zeros((len(seen), holes, 6))
+        missing = np.zeros((len(seen), holes, COLUMNS))
         self.net = Net(
             flows, way.hops, way.links, rings, free, seen, missing, keys, tree, near, calm
         )
-        self.holes = np.zeros((len(flows), holes, 6))
+        self.holes = np.zeros((len(flows), holes, COLUMNS))
         self.routes = way
         self.scenario, self.duration = scenario, scenario.run.duration
         self.starts = np.array([m.start for m in members]) if begin is None else begin
@@ -293,7 +323,6 @@ class Simulation:
         self._march = march
         self._outside = registered(group.law for group in scenario.flows)
         self._warmup, self._synchronised = scenario.run.warmup, synchronised
-        self._grid = roundings(scenario, [members[i] for i in who], way)
         # the scenario's seed counts too; 1, the usual one, leaves the seeds 1, 2, 3, ...
         start_flows(self.net, (seed + (scenario.run.seed - 1) * SEED_STRIDE) % 2**32)
 
@@ -364,6 +393,7 @@ def run(
     seed: int = 1,
     synchronised: bool = False,
     without: Collection[str] = (),
+    frame: Frame | None = None,
 ) -> Totals:
     """Simulate a scenario once; returns samples over time, and totals.
 
@@ -372,7 +402,8 @@ def run(
     events for each flow and queue in a round trip; by default the function ``resolution`` chooses
     it. ``starts`` [n_flows] are start times in seconds that replace those of the scenario's flows.
     ``without`` names mechanisms of the senders (``MECHANISMS``) that are switched off, to measure
-    their effect. The scenario's seed and ``seed`` together determine all random numbers.
+    their effect. The scenario's seed and ``seed`` together determine all random numbers. ``frame``
+    keeps what further runs of the scenario need again.
 
     With ``synchronised``, if one flow loses a packet, each other flow that is not in recovery loses
     one, too. De Vendictis and Baiocchi assume this. Without it, a loss of one flow causes no loss
@@ -390,6 +421,7 @@ def run(
         seed=seed,
         synchronised=synchronised,
         without=without,
+        frame=frame,
     )
     with simulation.with_progress():
         status, _ = simulation.proceed()

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.engines.rounds.state import (
+    COLUMNS,
     FLOW,
     HOP,
     LINK,
@@ -275,7 +276,7 @@ def _write_holes(out: Floats, n: int, f: Sender, holes: Floats, now: Now) -> int
     The array ``out`` already contains ``n`` numbers; returns how many it contains afterwards.
     """
     for k in range(f.holes):
-        for column in range(holes.shape[1]):
+        for column in range(COLUMNS):
             x = holes[k, column]
             if column in (0, 1, 5):
                 x -= f.acked

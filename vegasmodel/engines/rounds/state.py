@@ -43,6 +43,7 @@ WITHOUT_ROUNDING, WITHOUT_ROUNDS, WITHOUT_TICKS = 1, 2, 4  # bits of ``without``
 MECHANISMS = tuple(field.name for field in fields(Mechanisms))
 """The names of the mechanisms that a flow's record copies from its stack."""
 ROWS = 512  # rows of the table ``Queue.stock``
+COLUMNS = 6  # numbers in a row that describes a range of missing packets (``acks.add_hole``)
 
 
 class Sender(Mechanisms):

@@ -139,7 +139,7 @@ def push(
         return -1
     p = ring[around(holder.head + holder.count, ring)]
     p.back, p.first, p.count, p.lost = back, first, count, lost
-    p.rtt_sum, p.rtt_min, p.marked, p.sent_at = rtt_sum, rtt_min, marked, sent_at
+    p.rtt_sum, p.rtt_min, p.marked, p.sent_at, p.late = rtt_sum, rtt_min, marked, sent_at, 0.0
     holder.count += 1
     return 1
 
