@@ -41,7 +41,7 @@ from vegasmodel.scenario import Red, Scenario
 from vegasmodel.status import Status
 from vegasmodel.support.progress import running
 
-__all__ = ["Frame", "Simulation", "Totals", "run"]
+__all__ = ["Simulation", "Totals", "run"]
 
 # events per flow and round trip, at most about ...
 UNCONTENDED = 64  # ... where which packet comes first decides little,
