@@ -104,9 +104,9 @@ def effects(scenario: Scenario, found: Prediction) -> Assumption:
     scenarios do not differ (``_differ``). It is unknown whether it holds if the second scenario has
     no answer, or if chance may be the reason for a difference.
 
-    A second scenario that is not random is run once. Its measured time is halved if ``found``
-    contains runs of half the length. A random one is run at least twice. Further runs are made only
-    while chance may be the reason for a difference.
+    The measured time of the second scenario is halved if ``found`` contains runs of half the
+    length. If the second scenario is not random, it is run once. A random one is run at least
+    twice. Further runs are made only while chance may be the reason for a difference.
     """
     if not possible(scenario, found) or found.throughput is None:
         return Assumption("phase-effects", True)
@@ -118,11 +118,9 @@ def effects(scenario: Scenario, found: Prediction) -> Assumption:
 
     asked = otherwise(scenario)
     asked = dataclasses.replace(asked, run=dataclasses.replace(asked.run, runs=None))
-    if asked.by_chance:
-        other = answer(asked, enough=decided)
-    else:
-        half = min(found.extra["durations"]) < scenario.run.duration
-        other = answer(halved(asked) if half else asked, runs=1)
+    half = min(found.extra["durations"]) < scenario.run.duration
+    asked = halved(asked) if half else asked
+    other = answer(asked, enough=decided) if asked.by_chance else answer(asked, runs=1)
     status = other.extra.get("status", Status.DONE.reason)
     if other.throughput is None or status != Status.DONE.reason:
         why = other.reason or f"the simulation ended early: {status}"
