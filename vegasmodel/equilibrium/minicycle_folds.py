@@ -97,7 +97,7 @@ def cycles(
     ``buffers`` are the least and the greatest buffer in packets. If Vegas would see an empty queue
     at the least buffer, the curve begins at a larger one. Its last point may lie outside
     ``buffers``. ``variant``, ``response``, ``n_vegas`` and ``n_reno`` are as in `minicycle.solve`.
-    ``step`` is the greatest step along the curve.
+    ``step`` is the greatest step along the curve. No step is longer than the range of buffers.
 
     Raises FieldError for arguments out of range, and for a least buffer so large that no cycle has
     p = 1.
@@ -148,7 +148,7 @@ def cycles(
         raise FieldError("buffers", buffers, "a least buffer below B_th, the upper fold")
     branch = follow(
         equation, [first], low, (low, ends[1]), slopes=slopes, scale=[1.0, unit],
-        step=step,
+        step=min(step, max((ends[1] - low) / unit, 1.0)),  # a longer one leaves the range at once
     )  # fmt: skip
     p = np.clip(branch.x[:, 0], 0.0, 1.0)
     rates = minicycle.solve(
