@@ -9,7 +9,7 @@ from vegasmodel.engines.fluid.run import begin, frame, senders
 from vegasmodel.engines.fluid.sampled import drops
 from vegasmodel.engines.fluid.sampled.records import Bottleneck
 from vegasmodel.engines.fluid.sampled.recovery import on_loss
-from vegasmodel.engines.fluid.sampled.round_trip import sample_delay
+from vegasmodel.engines.fluid.sampled.round_trip import on_acks, sample_delay
 from vegasmodel.engines.tables import Table, jit
 from vegasmodel.prediction import Prediction
 from vegasmodel.predictor import predict
@@ -111,6 +111,38 @@ def test_an_ack_ends_the_backoff_of_the_timer(in_flight: float, backoff: float) 
     _lose(flows, state)
     assert flows[0]["timeout_ends"] == pytest.approx(backoff * (0.1 + 3 * 0.1))
     assert np.isclose(flows[0]["backoff"], 2.0 * backoff)
+
+
+@jit
+def _hear_acks(flows: Table, state: Table) -> None:
+    on_acks(flows[0], state[0], 0.1, 100.0, False)
+
+
+def test_losses_do_not_prolong_the_wait_for_the_timer() -> None:
+    """After the timeout all packets are sent again, so losses in the wait change nothing."""
+    flow = Flow("newreno", 0.1, variant="ns2", send_jitter=0)
+    scenario = Scenario((Link(100.0, buffer=20.0),), (flow,))
+    flows = senders(scenario)
+    state = begin(scenario, flows, 0)
+    flows["active"], flows["cwnd"], flows["in_flight"], flows["undetected"] = True, 1.0, 2.0, 2.0
+    flows["detection_in"], flows["timeout_ends"], flows["backoff"] = 0.05, 0.4, 2.0
+    _hear_acks(flows, state)
+    assert flows[0]["timeout_ends"] == 0.4
+    assert flows[0]["backoff"] == 2.0
+    assert flows[0]["undetected"] == flows[0]["in_flight"] == flows[0]["detection_in"] == 0.0
+
+
+@pytest.mark.parametrize(("lost", "waits"), [(3.0, False), (4.0, True)])
+def test_ns2s_vegas_repairs_three_losses_without_a_timeout(lost: float, waits: bool) -> None:
+    """tcp-vegas.cc: after a fast retransmit, ``v_worried_`` lets two more packets be sent again."""
+    flow = Flow("vegas", 0.1, variant="ns2", send_jitter=0)
+    scenario = Scenario((Link(1000.0, buffer=20.0),), (flow,))
+    flows = senders(scenario)
+    state = begin(scenario, flows, 0)
+    flows["active"], flows["cwnd"], flows["in_flight"] = True, 40.0, 40.0
+    flows["undetected"] = lost
+    _lose(flows, state)
+    assert (flows[0]["timeout_ends"] > 0.0) == waits
 
 
 def test_flows_in_step_lose_one_packet_each() -> None:

@@ -34,6 +34,7 @@ from vegasmodel.status import Status
 
 __all__ = ["run", "unsupported"]
 
+CHECKS = 2.0  # ACKs after a retransmission that let Vegas send one more packet again
 STEP = 0.5
 CONTINUOUS_STEP = 1.0 / 64.0  # the same where they decide at every instant
 _BUILT_IN = tuple(known.name for known in BUILT_IN)
@@ -47,6 +48,7 @@ _MECHANISMS = (
     "rack",
     "doubling",
     "partial_deflates",
+    "restarts_rounds",
 )
 
 
@@ -305,6 +307,19 @@ def _grows_by_acks(law: Law, runs: Stack) -> bool:
     return not (law.once_a_round or whole or runs.real_numbers)
 
 
+def _most_holes(law: Law, runs: Stack) -> float:
+    """How many lost packets a recovery can repair; if there are more, a timeout follows.
+
+    Reno repairs the first lost packet only. ns-2's Vegas repairs three: at each of the ``CHECKS``
+    next ACKs it sends one more packet again if that is overdue (tcp-vegas.cc: ``v_worried_``;
+    Brakmo and Peterson 1995, 3.1).
+    """
+    if runs.recovery_of(law.recovery) == "one hole":
+        return 1.0
+    checks = law.overdue_checks and runs.overdue_checks and not runs.real_numbers
+    return 1.0 + CHECKS if checks else math.inf
+
+
 def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
     """The fields of ``sampled.records.Sender`` that are the same for all flows of a group."""
     rules = find(group.law)
@@ -320,6 +335,8 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
         "cut_rounds_up": own and rules.slow_start == "gamma",
         "once_a_round": rules.once_a_round,
         "grows_by_acks": _grows_by_acks(rules, runs),
+        "most_holes": _most_holes(rules, runs),
+        "sack_exit_rests": runs.sack_exit_rests and rules.recovery == "scoreboard",
         "recovery": _RECOVERIES.index(runs.recovery_of(rules.recovery)),
         "slow_start": _SLOW_STARTS.index(rules.slow_start),
         "lower": lower,

@@ -15,6 +15,10 @@ once; and a window to which each ACK adds m_i/W_i grows a little more slowly (``
 
     dW_i/dt = m_i/(T_i + s)                                                             (S2)
 
+If all RTTs are equal, the packets of a sender, and their ACKs, follow one another as a train. In
+ns-2 the window of Vegas then grows only while its ACKs arrive, and faster than by (S2), so that it
+grows by m_i in all (``queue.train_part``).
+
 The sender sends until floor(W_i) packets are in flight. After a cut of the window it waits until
 ACKs have reduced n_i to floor(W_i):
 
@@ -22,7 +26,8 @@ ACKs have reduced n_i to floor(W_i):
 
 A round trip lasts until as many packets have been acknowledged as were in flight at its beginning.
 So the integral of dt/(T_i + s) over a round trip is 1. An ACK reports the queueing delay at the
-time when its packet was sent.
+time when its packet was sent. The ACK that ends a recovery ends a round trip, too
+(``growth.end_recovery``).
 
 When W_i reaches the next whole number, the sender sends an additional packet. If this packet finds
 the buffer full, one packet is lost: this packet, or one of another flow (``drops.loser``). The

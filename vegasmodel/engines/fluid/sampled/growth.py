@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.engines.fluid.sampled.law import allowed_in_flight, decide, drift
+from vegasmodel.engines.fluid.sampled.queue import train_part
 from vegasmodel.engines.fluid.sampled.records import (
     DUPLICATES,
     HOLE_BY_HOLE,
@@ -30,6 +31,8 @@ def recovering(flow: Sender) -> float:
       part of the window. The field ``flight_later`` holds the number of packets in flight.
     - Later round trips: the sender sends only the next lost packet.
 
+    Packets that are lost during the recovery stay outstanding until it ends (``send``).
+
     If partial ACKs deflate the window (RFC 2582, section 3), W packets are in flight.
     """
     if flow.partial_deflates:
@@ -54,7 +57,31 @@ def repairing(flow: Sender) -> float:
 
 
 @jit
-def growing(flow: Sender, now: LinkState, h: float) -> float:
+def end_recovery(flow: Sender, now: LinkState, after: float, c: float) -> None:
+    """Begin a new round trip, because a recovery or a wait for the retransmission timer has ended.
+
+    ``after`` is the part of the new round trip that has passed at the beginning of this step; it is
+    negative if the recovery ends later in the step.
+
+    - Laws that decide once per round trip, for example ns-2's Vegas: the ACK that ends the recovery
+      acknowledges all packets of its round trip. If the flow's packets travel as a train, the
+      sender has sent the new ones just before this ACK. So their ACKs come at the end of the next
+      round trip, as a train. The law decides when this train begins. In Linux the recovery ends the
+      round trip without a decision.
+    - A window to which each ACK adds a part of a packet: this ACK is the first one that counts. In
+      ns-2 it does not count if the sender has SACK (``sack_exit_rests``). Then one ACK is missing
+      in the first round trip, and the window first grows after two.
+    """
+    decides = flow.once_a_round and not flow.restarts_rounds
+    flow.round_part = after + (train_part(flow, now, c) if decides else 0.0)
+    flow.burst, flow.round_delay = 0.0, now.delay
+    flow.spare_acks, flow.rest = 1.0, 0.0
+    if flow.sack_exit_rests:
+        flow.spare_acks, flow.rest = np.floor(flow.cwnd), 1.0
+
+
+@jit
+def growing(flow: Sender, now: LinkState, h: float, c: float) -> float:
     """For how many round trips, within a step of ``h`` seconds, ACKs move the window.
 
     ACKs do not move the window during a recovery, or while the sender waits for its retransmission
@@ -66,10 +93,8 @@ def growing(flow: Sender, now: LinkState, h: float) -> float:
     if idle > 0.0:
         flow.recovery_left = max(flow.recovery_left - acked, 0.0)
         g = max(acked - idle, 0.0)
-        if acked >= idle and flow.slow_start == UNTIL_LOSS:  # the next train begins a round trip
-            flow.round_part = g - acked
-            flow.burst, flow.round_delay = 0.0, now.delay
-            flow.spare_acks, flow.rest = 1.0, 0.0  # the ACK that ended the recovery
+        if acked >= idle:
+            end_recovery(flow, now, g - acked, c)
     if flow.detection_in > 0.0:
         counted = max(min(g, flow.detection_in - 1.0 / max(flow.in_flight, 1.0)), 0.0)
         flow.still += (g - counted) * (flow.rtt + now.delay)
@@ -174,7 +199,8 @@ def move(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> None
     """Change the window during ``g`` round trips, by the rule of slow start or else by its law.
 
     Outside slow start this is equation (S2) of the package ``sampled``. If the law decides once per
-    round trip, the change is the one that ``round_trip.decide`` has stored.
+    round trip, the change is the one that ``law.decide`` has stored. The window then grows only
+    while ACKs arrive: in the first part of the round trip (``train_part``).
     """
     W, doubling, moving, after = flow.cwnd, flow.in_slow_start, g, 0.0
     if flow.in_slow_start and flow.slow_start == UNTIL_LOSS:
@@ -182,9 +208,10 @@ def move(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> None
     elif flow.in_slow_start and flow.doubling == 1:
         flow.cwnd = W * 2.0**g
     elif flow.in_slow_start or (flow.once_a_round and not smooth):  # as decided for this round
-        moving = min(g, 1.0 - flow.round_part)
+        part = 1.0 if flow.in_slow_start else train_part(flow, now, c)
+        moving = min(g, max(part - flow.round_part, 0.0))
         after = g - moving
-        flow.cwnd = W + flow.round_drift * moving
+        flow.cwnd = W + flow.round_drift * moving / part
     elif flow.grows_by_acks and not smooth:
         moving, after = grow_by_acks(flow, drift(flow, now, smooth), g)
     else:
@@ -210,7 +237,7 @@ def send(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
     if flow.timeout_ends > now.time + h:
         allowed = 0.0
     elif flow.recovery_left > 0.0 and flow.recovery == HOLE_BY_HOLE and not smooth:
-        allowed = min(allowed, recovering(flow))
+        allowed = min(allowed, recovering(flow) + flow.undetected)
     elif flow.recovery_left > 0.0 and flow.recovery == SCOREBOARD and not (flow.rack or smooth):
         allowed = min(allowed, repairing(flow))
     if allowed > n:
@@ -269,13 +296,15 @@ def grow(flows: Table[Sender], now: LinkState, h: float, c: float, smooth: bool)
         if not flow.active:
             continue
         W, n, recovers = flow.cwnd, flow.in_flight, flow.recovery_left > 0.0
-        g = growing(flow, now, h)
+        g = growing(flow, now, h, c)
         if g > 0.0:
             move(flow, now, g, c, smooth)
         decide_within(flow, now, h, smooth)
         flow.cwnd = min(max(flow.cwnd, min(flow.min_window, W)), flow.max_window)
         flow.growth_before = flow.growth
         flow.growth = (flow.cwnd - W) / h if h > 0.0 else 0.0
+        if flow.samples_train and not flow.in_slow_start:  # mean growth, with or without ACKs now
+            flow.growth = flow.round_drift / (flow.rtt + now.delay)
         before = flow.in_flight
         send(flow, now, h, smooth)
         if flow.decided:

@@ -11,7 +11,7 @@ from vegasmodel.engines.fluid.records import Tally
 from vegasmodel.engines.fluid.sampled.drops import overflow
 from vegasmodel.engines.fluid.sampled.growth import grow
 from vegasmodel.engines.fluid.sampled.law import drift
-from vegasmodel.engines.fluid.sampled.queue import delay
+from vegasmodel.engines.fluid.sampled.queue import delay, train_part
 from vegasmodel.engines.fluid.sampled.records import (
     NEVER,
     NONE,
@@ -112,11 +112,12 @@ def next_event(flow: Sender, now: LinkState, c: float) -> float:
     if flow.once_a_round and flow.round_part < 1.0 - WINDOW_ERROR:
         after = min(after, 1.0 - flow.round_part)
     if flow.samples_train:
-        passes = flow.in_flight / (c * (flow.rtt + now.delay)) - flow.round_part
+        passes = train_part(flow, now, c) - flow.round_part
         after = min(after, passes) if passes > WINDOW_ERROR else after
     growth = 0.0  # packets per round trip
     if flow.once_a_round:
-        growth = flow.round_drift
+        part = 1.0 if flow.in_slow_start else train_part(flow, now, c)
+        growth = flow.round_drift / part if flow.round_part < part else 0.0
     elif not flow.in_slow_start:
         growth = drift(flow, now, False)
     if growth > 0.0:

@@ -78,6 +78,19 @@ def burst(flow: Sender, now: LinkState, c: float) -> float:
 
 
 @jit
+def train_part(flow: Sender, now: LinkState, c: float) -> float:
+    """The part of a round trip in which the packets of the flow's train pass, and their ACKs.
+
+    If all RTTs are equal, the n packets in flight of a sender stay together as a train, which takes
+    n/c seconds to pass. So they pass in the first n/(c (T + s)) of the round trip. If the packets
+    are spread over the round trip (``samples_train`` is False), the result is 1.
+    """
+    if not flow.samples_train:
+        return 1.0
+    return min(max(flow.in_flight, 1.0) / (c * (flow.rtt + now.delay)), 1.0)
+
+
+@jit
 def red_probability(link: Bottleneck, average: float) -> float:
     """RED's base drop probability p_b at the average queue ``average``, in packets."""
     low, high, p_max = link.min_threshold, link.max_threshold, link.max_probability

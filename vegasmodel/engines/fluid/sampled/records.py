@@ -30,11 +30,14 @@ class Sender:
     doubling: int
     cut_rounds_up: bool  # the window after a cut is rounded up to whole packets
     once_a_round: bool  # its law decides once per round trip
-    samples_train: bool  # it samples the delay only while its train passes (``sample_delay``)
+    samples_train: bool  # it samples the delay, and grows, only while its train passes
     in_train: bool  # all RTTs are equal, so its packets follow one another
     grows_by_acks: bool  # each ACK adds to its window, a real number (``grow_by_acks``)
     recovery: int  # ``SCOREBOARD``, ``HOLE_BY_HOLE``, ``ONE_HOLE`` or ``SLOW_START``
     partial_deflates: bool
+    restarts_rounds: bool
+    sack_exit_rests: bool
+    most_holes: float  # lost packets that a recovery repairs; more of them end in a timeout
     slow_start: int  # ``NONE``, ``UNTIL_LOSS`` or ``GAMMA``
     lower: float  # lower edge of Vegas's dead zone (alpha of a user's law)
     upper: float  # upper edge of Vegas's dead zone (beta of a user's law)

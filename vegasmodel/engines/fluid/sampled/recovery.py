@@ -13,7 +13,6 @@ from vegasmodel.engines.fluid.sampled.records import (
     DUPLICATES,
     GAMMA,
     HOLE_BY_HOLE,
-    ONE_HOLE,
     SCOREBOARD,
     SLOW_START,
     LinkState,
@@ -32,6 +31,23 @@ def silent(flow: Sender) -> bool:
     return flow.undetected >= flow.in_flight
 
 
+@jit
+def too_few(flow: Sender) -> bool:
+    """Whether fewer packets are in flight than the duplicate ACKs that tell of a loss."""
+    left = flow.in_flight - flow.undetected
+    return 0.0 < left < (1.0 if flow.slow_start == GAMMA else DUPLICATES)
+
+
+@rare
+def forget_losses(flow: Sender) -> None:
+    """Forget losses that a sender would detect while it waits for its retransmission timer.
+
+    After the timeout it sends again all packets from the first lost one on, these among them.
+    """
+    flow.in_flight = max(flow.in_flight - flow.undetected, 0.0)
+    flow.undetected = flow.detection_in = flow.later_hole = 0.0
+
+
 @rare
 def on_loss(flow: Sender, now: LinkState, smooth: bool) -> None:
     """Let the sender detect its losses.
@@ -46,7 +62,7 @@ def on_loss(flow: Sender, now: LinkState, smooth: bool) -> None:
     flow.round_drift = 0.0
     pairs, flow.lost_of_pairs = flow.lost_of_pairs, False
     few = 1.0 if flow.slow_start == GAMMA else DUPLICATES
-    timer = silent(flow) or W - lost < few or (flow.recovery == ONE_HOLE and lost > 1.0)
+    timer = silent(flow) or W - lost < few or lost > flow.most_holes
     before = flow.in_flight
     flow.in_flight = max(before - lost, 0.0)
     flow.undetected = 0.0

@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.engines.fluid.sampled.law import decide, source
-from vegasmodel.engines.fluid.sampled.queue import burst
+from vegasmodel.engines.fluid.sampled.queue import burst, train_part
 from vegasmodel.engines.fluid.sampled.records import GAMMA, WINDOW_ERROR, LinkState, Sender
-from vegasmodel.engines.fluid.sampled.recovery import on_loss, silent
+from vegasmodel.engines.fluid.sampled.recovery import forget_losses, on_loss, silent, too_few
 from vegasmodel.engines.tables import Table, jit
 
 
@@ -24,10 +24,9 @@ def sample_delay(flows: Table[Sender], now: LinkState, h: float, c: float) -> fl
     packets, or longer if the queue is long. Packets that the flow adds in its own slow start are
     left out here, because ``queue.burst`` counts them.
 
-    If all RTTs are equal, the n packets in flight of a sender stay together as a train. The train
-    takes n/c seconds to pass, a fraction n/(c (T + s)) of the round trip. Vegas takes the arrival
-    of the train's first packet as the beginning of its round trip. So Vegas's samples are the
-    queueing delays in this first fraction of the round trip (``samples_train``).
+    Vegas takes the arrival of its train's first packet as the beginning of its round trip. So its
+    samples are the queueing delays in the part of the round trip in which the train passes
+    (``train_part``).
 
     Returns the number of packets of all flows in the step.
     """
@@ -45,8 +44,8 @@ def sample_delay(flows: Table[Sender], now: LinkState, h: float, c: float) -> fl
             others = (growth - max(flow.growth, 0.0) * flow.in_slow_start) * trip
             part = 1.0  # of these packets, whose delays are samples
             if flow.samples_train:
-                share, g = min(flow.in_flight / (c * trip), 1.0), h / trip
-                part = min(max(share - flow.round_part, 0.0), g) / g
+                g = h / trip
+                part = min(max(train_part(flow, now, c) - flow.round_part, 0.0), g) / g
             flow.delay_sum += part * packets * (s + 0.5 * max(others / c - s, 0.0))
             flow.round_sent += part * packets
             flow.sent = part * packets
@@ -121,7 +120,11 @@ def on_acks(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> i
     if flow.detection_in > 0.0:
         left = flow.detection_in - g
         flow.detection_in = max(left, WINDOW_ERROR)  # a recovery under way goes first
-        if smooth or (left <= 0.0 and (flow.recovery_left <= 0.0 or silent(flow))):
+        if left <= 0.0 < flow.recovery_left and too_few(flow):  # duplicate ACKs of later packets
+            flow.detection_in = flow.recovery_left + 1.0
+        if left <= 0.0 and flow.timeout_ends > now.time:
+            forget_losses(flow)
+        elif smooth or (left <= 0.0 and (flow.recovery_left <= 0.0 or silent(flow))):
             flow.detection_in = left
             on_loss(flow, now, smooth)
             losses = 1
@@ -133,9 +136,9 @@ def on_acks(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> i
         flow.round_part -= np.floor(flow.round_part)
         end_round(flow, now, c, smooth)
         if flow.samples_train:  # in this step, too, it has sent packets of the round that has begun
-            share = flow.in_flight / (c * (flow.rtt + now.delay))
-            flow.round_sent = min(flow.round_part, share) * flow.in_flight
+            flow.round_sent = min(flow.round_part, train_part(flow, now, c)) * flow.in_flight
             flow.delay_sum = flow.round_sent * now.delay
         if flow.round_drift != 0.0 and flow.recovery_left <= 0.0 and flow.timeout_ends <= now.time:
-            flow.cwnd += flow.round_drift * flow.round_part  # of the round that has begun
+            part = 1.0 if flow.in_slow_start else train_part(flow, now, c)
+            flow.cwnd += flow.round_drift * min(flow.round_part / part, 1.0)  # of the new round
     return losses
