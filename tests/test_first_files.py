@@ -27,7 +27,7 @@ from vegasmodel.trajectories import to_trace
 
 EVENTS = Path(__file__).parent / "data" / "ns2_events.tr"
 FLOWMON = Path(__file__).parent / "data" / "flowmon.xml"
-OWN = ("own-law-grows", "own-law-grows-slowly")  # assumptions about user-defined laws
+OWN = ("own-law-grows", "own-law-grows-slowly", "own-law-repairs")  # of user-defined laws
 
 
 def test_a_new_file_is_one_that_predict_takes_as_it_is(

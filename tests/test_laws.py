@@ -541,6 +541,41 @@ def test_a_window_below_zero_after_a_loss_is_refused(model):
         vm.predict(scenario("below-zero", "reno"), model)
 
 
+@pytest.mark.parametrize("model", ["fluid", "rounds"])
+@pytest.mark.parametrize("buffer", [20, 40])
+def test_a_cut_in_slow_start_halves_the_window_as_in_ns2(model, buffer):
+    """tcp.cc, ``slowdown``: in slow start the factor is 1/2 even if ``decrease_num_`` is not.
+
+    At the end of slow start the window is twice what fits. A cut to 0.95 of it left the sender in
+    one recovery after another.
+    """
+    vm.register_law("gentle", lambda f: 1.0, recovery="hole by hole", decrease=0.95)
+    for law in ("gentle", "newreno"):
+        alone = vm.Flow(law, 0.06, variant="ns2", decrease=0.95)
+        case = vm.Scenario((vm.Link(1000.0, buffer=buffer),), (alone,), run=vm.Run(120.0, 40.0))
+        assert vm.predict(case, model).throughput == pytest.approx(1000.0, rel=0.01)
+
+
+@pytest.mark.parametrize("model", ["fluid", "rounds"])
+def test_a_law_that_cannot_repair_its_losses_is_named(model):
+    """Westwood's cut to window base_rtt / rtt leaves too large a window after slow start."""
+    said = {}
+    for recovery in ("hole by hole", "scoreboard"):
+        vm.register_law(
+            "westwood",
+            lambda f: 1.0,
+            recovery=recovery,
+            cut=lambda f: max(2.0, f.window * f.base_rtt / f.rtt),
+        )
+        flow = vm.Flow("westwood", 0.06, variant="ns2")
+        case = vm.Scenario((vm.Link(1000.0, buffer=20),), (flow,), run=vm.Run(120.0, 40.0))
+        found = vm.predict(case, model)
+        (said[recovery],) = [a for a in found.assumptions if a.name == "own-law-repairs"]
+    assert said["hole by hole"].holds is False
+    assert "westwood loses " in said["hole by hole"].detail
+    assert said["scoreboard"].holds is True
+
+
 def test_fluid_says_that_a_law_grows_too_fast_for_it():
     """Beside Vegas, 30 packets a round trip cost about 30 packets at each overflow."""
     for growth in (1.0, 3.0, 30.0):

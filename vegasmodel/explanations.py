@@ -31,7 +31,7 @@ _COMMON = (
     "no-forced-drops",
     "no-random-loss",
 )
-_OF_LAWS = ("whole-laws", "own-law-grows", "whole-thresholds")
+_OF_LAWS = ("whole-laws", "own-law-grows", "own-law-repairs", "whole-thresholds")
 _CLOSED = "python -m paper_checks.models compares it with ns-2 on the papers' own scenarios"
 
 

@@ -55,6 +55,7 @@ ASSUMPTIONS = MappingProxyType(
         "own-law-grows": "the window of a user-defined law grows beyond one packet",
         "own-law-grows-slowly": "the window of a user-defined law grows by at most 3 packets or a "
         "tenth of itself in a round trip",
+        "own-law-repairs": "flows with a user-defined law lose at most a tenth of their packets",
         "packets-one-by-one": "near losses the simulator handles each packet by itself, not groups "
         "of packets",
         "paper-equation": "Vegas computes its backlog as W (RTT - baseRTT)/RTT, as in the "

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from vegasmodel.laws import find, registered
-from vegasmodel.metrics import Floats
+from vegasmodel.metrics import Floats, percent
 from vegasmodel.placement import stack
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import DropTail, Flow, Link, RateDelay, Scenario
@@ -30,6 +30,7 @@ RECOVERIES = {  # what recovery from a loss costs beside the cut of the window
 }
 LEAST_BUFFER = 12.0  # packets: the smallest of the accuracy campaigns (benchmarks/accuracy.py)
 LEAST_WINDOW = 1.1  # packets: a window with a smaller mean hardly ever exceeds one packet
+MOST_LOST = 0.1  # of a flow's packets: if more are lost, its sender hardly repairs its losses
 NOBODY_SENDS = "no flow sends between the end of the warm-up and the end of the run"
 
 
@@ -336,3 +337,27 @@ def services_isolated(scenario: Scenario) -> bool:
     short delay.
     """
     return any(isinstance(link.queue, RateDelay) for link in scenario.links)
+
+
+def own_laws_repair(scenario: Scenario, loss: Floats | None) -> list[Assumption]:
+    """The assumption that flows with user-defined laws repair their losses.
+
+    ``loss`` [n_flows] is the part of each flow's packets that is lost. The assumption fails if it
+    exceeds ``MOST_LOST`` for such a flow. Flows over links with random loss are not tested. The
+    list is empty without a user-defined law.
+    """
+    own = {law.name: law for law in registered(group.law for group in scenario.flows)}
+    if not own or loss is None:
+        return []
+    bad = [
+        f"{member.name} loses {percent(rate)} of its packets (recovery: {own[law].recovery!r})"
+        for member, rate in zip(scenario.members, loss, strict=True)
+        if (law := member.flow.law) in own
+        and rate > MOST_LOST
+        and not any(link.loss > 0.0 for link in scenario.path(member.flow))
+    ]
+    said = (
+        f"{'; '.join(bad[:3])}: after a cut the window may still be larger than the link and its "
+        'buffer hold, or recovery="scoreboard" may suit the law better'
+    )
+    return [Assumption("own-law-repairs", not bad, said if bad else "")]

@@ -15,6 +15,7 @@ from vegasmodel.adapters.common import (
     left_out,
     losses_end_growth,
     one_recovery,
+    own_laws_repair,
     settles,
     whole_thresholds,
     with_growth,
@@ -80,6 +81,7 @@ def answer(scenario: Scenario) -> Prediction:
             *_of_hosts(scenario, run.losses),
             *_of_chance(scenario, run),
             *_of_own_laws(scenario, run),
+            *own_laws_repair(scenario, run.loss_rate),
         ),
         extra={"runs": len(runs), "throughput_runs": runs},
     )

@@ -12,6 +12,7 @@ import numpy as np
 from vegasmodel.adapters.common import (
     NOBODY_SENDS,
     losses_end_growth,
+    own_laws_repair,
     settles,
     whole_thresholds,
     with_growth,
@@ -53,6 +54,7 @@ def figures(scenario: Scenario, enough: answers.Enough | None = None) -> Predict
         return Prediction.not_applicable(NAME, scenario, f"the simulation ended early: {reason}")
     if found.throughput is not None and np.isnan(np.asarray(found.throughput)).all():
         return Prediction.not_applicable(NAME, scenario, NOBODY_SENDS)
-    notes = (growth, settles(scenario), whole_thresholds(scenario))
+    repaired = own_laws_repair(scenario, found.loss_rate)
+    notes = (growth, settles(scenario), whole_thresholds(scenario), *repaired)
     found = dataclasses.replace(found, assumptions=(*found.assumptions, *notes))
     return with_growth(found)

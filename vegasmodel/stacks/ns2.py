@@ -54,6 +54,7 @@ NS2 = Stack(
     swells_uncut=True,  # tcp-reno.cc, tcp-newreno.cc: dupwnd_ = numdupacks_
     must_pass_recover=True,  # tcp.cc: last_ack_ > recover_ (RFC 6582 3.2, step 2)
     sack_exit_rests=True,  # tcp-sack1.cc
+    halves_in_slow_start=True,  # tcp.cc: slowdown, "decrease by half even for non-standard values"
     partial_in_pipe=2.0,  # tcp-sack1.cc: pipe_ -= 2 at a partial ACK
     tick=0.1,  # tcpTick_
     first_rto=6.0,  # rtxcur_init_ of 1999

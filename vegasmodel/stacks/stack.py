@@ -52,6 +52,7 @@ class Mechanisms:
     clears_scoreboard: bool = False  # at its end, a recovery forgets what SACK blocks reported
     keeps_scoreboard: bool = False  # a timeout sends again only what SACK blocks do not report
     finds_lost_again: bool = False  # a lost retransmission is detected when a later packet arrives
+    halves_in_slow_start: bool = False  # a cut in slow start at least halves the window
     fractional_cut: bool = False  # a cut does not round the window down to whole packets
     swells_uncut: bool = False  # a third duplicate ACK adds 3 packets even if it does not cut
     must_pass_recover: bool = False  # a new cut needs an ACK beyond ``recover``, not just up to it

@@ -209,6 +209,7 @@ def _one(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict[st
     record = np.full((time.size, 2 * n + 1), np.nan)
     before, after = continuous.empty_tally(n), continuous.empty_tally(n)
     for end, out in ((scenario.run.warmup, before), (scenario.run.duration, after)):
+        lost = flows["lost"].copy()
         march.march(flows, state, end, *frame(scenario, flows), False, out, time, record)
     delay_based = np.array([find(member.flow.law).delay_based for member in scenario.members])
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -218,6 +219,7 @@ def _one(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict[st
             "rtt_mean": after.window / after.delivered,
             "base_rtt": np.where(delay_based, flows["rtt"] + flows["over_estimate"], np.nan),
             "queue_mean": after.queue[:1] / after.queue[1],
+            "loss_rate": (flows["lost"] - lost) / (flows["lost"] - lost + after.delivered),
             "losses": after.losses.astype(np.float64),
             "record": record,
             "draws": int(state[0]["draws"]),
@@ -336,6 +338,8 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
         "once_a_round": rules.once_a_round,
         "grows_by_acks": _grows_by_acks(rules, runs),
         "most_holes": _most_holes(rules, runs),
+        "halves_in_slow_start": runs.halves_in_slow_start
+        and not (rules.overdue_checks or rules.is_cubic or rules.cut is not None),
         "sack_exit_rests": runs.sack_exit_rests and rules.recovery == "scoreboard",
         "recovery": _RECOVERIES.index(runs.recovery_of(rules.recovery)),
         "slow_start": _SLOW_STARTS.index(rules.slow_start),

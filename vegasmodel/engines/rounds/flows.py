@@ -52,6 +52,8 @@ def mechanisms(law: Law, stack: Stack, record: Any) -> None:
     record["overdue_checks"] = stack.overdue_checks and law.overdue_checks
     record["restarts_rounds"] = stack.restarts_rounds and thresholds
     record["sack_exit_rests"] = stack.sack_exit_rests and law.recovery == "scoreboard"
+    own = law.overdue_checks or law.is_cubic  # they cut the window by code of their own
+    record["halves_in_slow_start"] = stack.halves_in_slow_start and not own
     record["partial_deflates"] = stack.partial_deflates and law.recovery == "hole by hole"
     swells = law.recovery in ("one hole", "hole by hole")
     record["swells_uncut"] = stack.swells_uncut and swells

@@ -212,6 +212,13 @@ def end_round(f: Sender, now: float, outstanding: float, acked: float) -> None:
     f.rtt_sum, f.rtt_count, f.rtt_min = 0.0, 0.0, NEVER
 
 
+@jit
+def _factor(f: Sender) -> float:
+    """The factor on the window at a loss; in slow start ns-2 at least halves the window."""
+    halves = f.halves_in_slow_start and f.cwnd < f.ssthresh
+    return min(f.decrease, 0.5) if halves else f.decrease
+
+
 @rare
 def _decreased(f: Sender, factor: float) -> float:
     """The window times ``factor``, rounded down to whole packets if not ``fractional_cut``."""
@@ -226,11 +233,11 @@ def _window_after_loss(f: Sender) -> float:
     if f.bictcp:
         recalc_ssthresh(f, cwnd_packets(f))
     if f.rules != BY_ADDRESS or f.bictcp:
-        return _decreased(f, f.decrease)
+        return _decreased(f, _factor(f))
     seen, before = _source(f, f.rtt_last), min(f.cwnd, f.max_window)
     f.memory = call(f.remember_at, seen) if f.remember_at != 0 else before
     f.since = f.time
-    return call(f.cut_at, seen) if f.cut_at != 0 else np.floor(f.decrease * before + SLACK)
+    return call(f.cut_at, seen) if f.cut_at != 0 else np.floor(_factor(f) * before + SLACK)
 
 
 @jit

@@ -37,6 +37,7 @@ class Sender:
     partial_deflates: bool
     restarts_rounds: bool
     sack_exit_rests: bool
+    halves_in_slow_start: bool
     most_holes: float  # lost packets that a recovery repairs; more of them end in a timeout
     slow_start: int  # ``NONE``, ``UNTIL_LOSS`` or ``GAMMA``
     lower: float  # lower edge of Vegas's dead zone (alpha of a user's law)

@@ -58,6 +58,7 @@ def on_loss(flow: Sender, now: LinkState, smooth: bool) -> None:
     only one loss (Reno) and there are more. A sender with RACK does not wait.
     """
     lost, W, left = flow.undetected, allowed_in_flight(flow, smooth), flow.detection_in
+    begins = flow.in_slow_start
     flow.detection_in, flow.in_slow_start, flow.rounds_at_rest = 0.0, False, 0.0
     flow.round_drift = 0.0
     pairs, flow.lost_of_pairs = flow.lost_of_pairs, False
@@ -67,6 +68,8 @@ def on_loss(flow: Sender, now: LinkState, smooth: bool) -> None:
     flow.in_flight = max(before - lost, 0.0)
     flow.undetected = 0.0
     new = max(cut(flow, now, smooth), flow.min_window)
+    if begins and flow.halves_in_slow_start:
+        new = min(new, max(np.floor(0.5 * W), flow.min_window))
     flow.drain = before
     if smooth:
         flow.cwnd = flow.in_flight = new
