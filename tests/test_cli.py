@@ -429,3 +429,26 @@ def test_predict_makes_as_many_runs_as_asked(
         assert notes["enough-runs"].startswith(f"{n} runs;")
     assert run(["predict", str(path), "--runs", "0"]) == 2
     assert "--runs: 0 is not allowed" in capsys.readouterr().err
+
+
+def test_a_single_run_that_depends_on_chance_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The throughputs stood there without a word, like those of a closed form."""
+    flows = (
+        vm.Flow("vegas", 0.06, variant="ns2"),
+        vm.Flow("reno", 0.06, name="web", size=30.0, arrivals=vm.Poisson(2.0)),
+    )
+    case = vm.Scenario((vm.Link(1000.0, buffer=20),), flows, run=vm.Run(60.0, 20.0))
+    (tmp_path / "web.toml").write_text(case.to_toml())
+    assert run(["predict", str(tmp_path / "web.toml"), "--model", "rounds"]) == 0
+    assert "rounds: enough-runs is not known: one run" in capsys.readouterr().out
+    assert run(["predict", str(tmp_path / "web.toml"), "--model", "rounds", "--runs", "3"]) == 0
+    assert "enough-runs is not known" not in capsys.readouterr().out
+
+
+def test_explain_lists_the_names_of_assumptions(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain"]) == 0
+    said = capsys.readouterr().out.replace("\n  ", "")
+    assert "phase-effects" in said
+    assert "own-law-repairs" in said

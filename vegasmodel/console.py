@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from vegasmodel.completion import Filled
 
 SCHEMA = 1
+SIMULATED = ("fluid", "rounds")  # the models whose runs may differ by chance
 MAX_GROUP_COLUMNS = 3  # more groups are shown in rows, with a column per model
 MAX_GROUP_ROWS = 50  # rows
 IN_PART = "pkt/s: while the flow is active; Mbit/s and share: from warm-up to end."
@@ -238,17 +239,20 @@ def _short(name: str, most: int = 10) -> str:
 def notes(results: Sequence[Prediction]) -> list[str]:
     """Sentences to print under a table of results.
 
-    There is one for each assumption that the scenario does not meet, and one for each model without
-    an answer.  A sentence that is true of several models is printed once, with their names.
+    There is one for each assumption that the scenario does not meet, one for each simulator whose
+    single run depends on chance, and one for each model without an answer.  A sentence that is true
+    of several models is printed once, with their names.
     """
     lines: dict[str, list[str]] = {}  # each text, with the models that say it
     for result in results:
         if not result.applicable:
             lines.setdefault(f" no answer: {result.reason}.", []).append(result.model)
         for assumption in result.assumptions:
-            if assumption.holds is False:
+            unsure = assumption.name == "enough-runs" and result.model in SIMULATED
+            if assumption.holds is False or (unsure and assumption.holds is None):
+                fails = "does not hold" if assumption.holds is False else "is not known"
                 detail = f": {assumption.detail}" if assumption.detail else ""
-                said = f": {assumption.name} does not hold{detail}."
+                said = f": {assumption.name} {fails}{detail}."
                 lines.setdefault(said, []).append(result.model)
     verb = {True: " have", False: " has"}
     return [

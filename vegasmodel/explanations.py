@@ -240,6 +240,7 @@ EXPLANATIONS = MappingProxyType(
                 "short-waits",
                 "first-windows-fit",
                 "own-law-grows-slowly",
+                "nobody-starves",
                 "base-rtt-above-propagation",
                 "whole-stack",
                 *_OF_LAWS,

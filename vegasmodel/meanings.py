@@ -48,6 +48,7 @@ ASSUMPTIONS = MappingProxyType(
         "no-forced-drops": "no packet is dropped on purpose",
         "no-queueing-of-acks": "ACKs meet no queue",
         "no-random-loss": "packets are lost at a full buffer only",
+        "nobody-starves": "every flow gets at least a hundredth of the mean throughput",
         "one-ack-a-packet": "every packet is acknowledged by itself",
         "one-arrival-at-a-time": "no two flows start at the same time",
         "one-cycle": "there is no second steady cycle, in which Vegas loses nothing",

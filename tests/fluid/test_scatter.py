@@ -145,6 +145,18 @@ def test_ns2s_vegas_repairs_three_losses_without_a_timeout(lost: float, waits: b
     assert (flows[0]["timeout_ends"] > 0.0) == waits
 
 
+def test_a_flow_that_starves_in_fluid_is_named() -> None:
+    """50 Vegas flows want the whole buffer; `rounds` gives a fifth of the link to the 50 Reno."""
+    flows = (
+        Flow("vegas", 0.05, count=50, alpha=3, beta=3, variant="ns2"),
+        Flow("reno", 0.05, count=50, variant="ns2"),
+    )
+    case = Scenario((Link(2500.0, buffer=150.0),), flows, run=Run(100.0, 40.0))
+    assert _held(predict(case, "fluid"))["nobody-starves"] is False
+    case = case.replace({"link.buffer": 400})
+    assert _held(predict(case, "fluid"))["nobody-starves"] is True
+
+
 def test_flows_in_step_lose_one_packet_each() -> None:
     """ns-2 gives 597.1 pkt/s to each Vegas and 173.1 to Reno: all four lose at each overflow."""
     flows = (

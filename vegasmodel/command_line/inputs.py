@@ -47,6 +47,11 @@ runs = click.option(
     help="Number of runs to average, if chance decides them. Default: the file's runs, or one; "
     "fluid and rounds: up to five.",
 )
+engine_runs = click.option(
+    "--runs",
+    type=int,
+    help="Number of runs of the packet simulator to average. Default: the file's runs, or one.",
+)
 trace_format = click.option(
     "--format", default="auto", help="Format of the trace; auto: found from its content."
 )

@@ -115,7 +115,7 @@ def predict(
 @inputs.scenario
 @click.option("--engine", default="ns2", help="Packet-level simulator: ns2 or ns3.")
 @click.option("--out", type=inputs.FILE, help="Write a trace of the first run (.parquet).")
-@inputs.runs
+@inputs.engine_runs
 @inputs.timeout
 @inputs.laws
 @inputs.as_json
@@ -161,7 +161,7 @@ def measure(
     type=float,
     help="Exit with 1 if the best model's throughput NRMSE is larger (0.05: 5 %).",
 )
-@inputs.runs
+@inputs.engine_runs
 @inputs.timeout
 @inputs.laws
 @inputs.as_json

@@ -166,8 +166,8 @@ def explain(
 ) -> None:
     """A model's equations, assumptions, source and accuracy.
 
-    Without MODEL, the models of predict are listed.  MODEL may also be a name that an answer or a
-    table shows: that of an assumption (phase-effects) or of a column (load).
+    Without MODEL, all names are listed.  MODEL may also be a name that an answer or a table shows:
+    that of an assumption (phase-effects) or of a column (load).
 
     Example: vegasmodel explain minicycle
     """
@@ -182,6 +182,8 @@ def explain(
         else:
             for name, known in EXPLANATIONS.items():
                 console.console().print(console.plain(f"{name:16} {known.title}"))
+            names = ", ".join([*ASSUMPTIONS, *COLUMNS])
+            console.paragraphs([f"Names of assumptions and columns: {names}."])
         return
     try:
         text = explained(model)
