@@ -473,7 +473,7 @@ def advance(
     size = abs(move)
     if exact and size <= LAST_STEP[order] * g:
         # Rounding errors change the sum of the rates by about ``doubt``. If such an error changes
-        # the solution g by more than the fraction UNIT, g has too few valid digits.
+        # the solution g by more than UNIT times g, g has too few valid digits.
         doubt = (8.0 + min(n, CHUNK)) * UNIT * UNIT * c
         if doubt > UNIT * (head + slope * g):
             return g, lower, upper, exact, ILL_CONDITIONED

@@ -108,8 +108,10 @@ class Field:
     def size(self, scenario: Scenario) -> float:
         """The packet size, in bytes, with which the field's values are converted to packets.
 
-        A field of flows uses the packet size of the first group to which it belongs.  The flows'
-        ``access``, and the fields that belong to no flow, use the scenario's packet size.
+        A field of flows may be set in several groups of flows at once; an entry [[flow]] of the
+        scenario is a group.  The field's values are converted with the packet size of the first of
+        these groups.  Two kinds of fields use the scenario's packet size instead: ``access``, the
+        rate of a flow's own access links, and the fields that belong to no flow.
         """
         if self.part == "flow" and self.key != "access":
             return scenario.size_of(scenario.flows[self.indices[0]])
