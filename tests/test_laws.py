@@ -620,3 +620,34 @@ def test_reno_brought_by_a_user_gets_in_linux_what_reno_gets() -> None:
         case = vm.Scenario([vm.Link(1250.0, buffer=60)], flows, run=vm.Run(40.0, 10.0, runs=2))
         got.append(vm.predict(case, "rounds").throughput)
     np.testing.assert_array_equal(*got)
+
+
+@pytest.mark.parametrize("variant", ["paper", "ns2"])
+def test_a_fault_of_a_law_ends_with_its_answer(variant):
+    @vm.register_law("late")
+    def drift(f):
+        return math.nan if f.window > 100.0 else 1.0
+
+    def case(buffer):
+        flows = [vm.Flow("vegas", 0.05, variant=variant), vm.Flow("late", 0.05)]
+        return Scenario([Link("10 Mbit/s", buffer=buffer)], flows, run=Run(duration=60.0))
+
+    before = vm.predict(case("10 pkt"), "fluid")
+    for _ in range(2):
+        with pytest.raises(FieldError, match=r"law late: drift: nan is not allowed.*window"):
+            vm.predict(case("500 pkt"), "fluid")
+    np.testing.assert_array_equal(vm.predict(case("10 pkt"), "fluid").throughput, before.throughput)
+
+
+def test_cubic_on_a_very_fast_link():
+    def case(capacity):
+        flows = [vm.Flow("vegas", 0.05), vm.Flow("cubic", 0.05)]
+        return Scenario([Link(capacity, buffer="1 BDP")], flows, run=Run(duration=10.0))
+
+    slow = vm.predict(case("10 Mbit/s"), "fluid")
+    fast = vm.predict(case("100 Gbit/s"), "fluid")
+    capacity = case("100 Gbit/s").links[0].capacity
+    assert 0.0 < fast.throughput.sum() <= capacity * (1.0 + 1e-9)
+    np.testing.assert_array_equal(
+        vm.predict(case("10 Mbit/s"), "fluid").throughput, slow.throughput
+    )

@@ -153,15 +153,10 @@ def address(law: Law, name: str) -> int:
     """The memory address of the compiled rule ``name`` of a law; 0 if the law has no such rule.
 
     A rule is one of the law's functions, for example ``drift``. Raises ``FieldError`` if Numba
-    cannot compile the rule. The same error is raised if a rule of the law has returned an unusable
-    number in an earlier run.
+    cannot compile the rule.
     """
     rule = getattr(law, name)
-    if rule is None:
-        return 0
-    found = int(_compile(law, name, rule).function.address)
-    sound(law)
-    return found
+    return 0 if rule is None else int(_compile(law, name, rule).function.address)
 
 
 def _compile(law: Law, name: str, rule: Rule) -> _Compiled:
@@ -179,12 +174,17 @@ def sound(law: Law) -> None:
     """Raise ``FieldError`` if a function of the law has returned an unusable number in a run.
 
     A number is unusable if it is NaN, too large, or a negative window after a loss (``cut``).
-    During the run such a result counted as 0, so that the run could end.
+    During the run such a result counted as 0, so that the run could end. The fault is reported
+    once: the law may be used again, and what it returns in later runs is judged anew.
     """
     for name in ("drift", "cut", "remember"):
         rule = getattr(law, name)
-        seen = Source(*_compile(law, name, rule).seen.tolist()) if rule is not None else None
-        if seen is not None and not math.isnan(seen.window):
+        if rule is None:
+            continue
+        record = _compile(law, name, rule).seen
+        seen = Source(*record.tolist())
+        if not math.isnan(seen.window):
+            record[:] = math.nan  # the next run begins without a fault
             ask(law, name, seen)
             # compiled code divides by zero without a word
             said = f"one, also at {seen} ({place(rule)})"

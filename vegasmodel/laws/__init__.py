@@ -131,7 +131,7 @@ def add(law: Law) -> None:
     """Add a user's law to the known laws.
 
     Each function of the law is first called once as a test. Raises ``FieldError`` if one of them
-    fails, or does not return a number from -1e6 to 1e6, or from 0 to 1e6 for ``cut``.
+    fails, or does not return a number from -1e9 to 1e9, or from 0 to 1e9 for ``cut``.
     """
     for each in ("drift", "cut", "remember"):
         if getattr(law, each) is not None:

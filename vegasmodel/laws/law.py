@@ -48,7 +48,9 @@ class Source(NamedTuple):
     beta: float  # threshold, packets; as for ``alpha``
 
 
-LARGEST_ANSWER = 1e6  # packets; a rule whose result is larger in magnitude has failed
+# packets; a rule whose result is larger in magnitude has failed. Windows stay below it: 1 Tbit/s
+# and 1 s hold 1e8 packets
+LARGEST_ANSWER = 1e9
 Rule = Callable[[Source], float]
 Recovery = Literal["scoreboard", "hole by hole", "one hole", "slow start"]
 SlowStart = Literal["until loss", "gamma", "none"]
@@ -155,8 +157,8 @@ def least_answer(name: str) -> float:
 def ask(law: Law, name: str, source: Source) -> float:
     """Call a law's function once as a test, without compiling it; returns its result.
 
-    Raises ``FieldError`` if the function fails, or does not return a number from -1e6 to 1e6, or
-    from 0 to 1e6 for ``cut``.
+    Raises ``FieldError`` if the function fails, or does not return a number from -1e9 to 1e9, or
+    from 0 to 1e9 for ``cut``.
     """
     where, rule, least = f"law {law.name}: {name}", getattr(law, name), least_answer(name)
     saw = ", ".join(f"{key} {value:.6g}" for key, value in source._asdict().items())

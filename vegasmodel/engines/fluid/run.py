@@ -22,7 +22,7 @@ from vegasmodel.engines.fluid import continuous
 from vegasmodel.engines.fluid.continuous import ContinuousRun
 from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import MAX_RUNS, Integer
-from vegasmodel.laws import BUILT_IN, find, foreign, registered
+from vegasmodel.laws import BUILT_IN, find, foreign
 from vegasmodel.laws.law import Law, Recovery, SlowStart
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import link_stack, stack
@@ -114,7 +114,9 @@ def run(
     if reason is not None:
         raise ValueError(reason)
     if all_continuous(scenario):
-        return _continuous(scenario, sample, runs)
+        smooth = _continuous(scenario, sample, runs)
+        sound(scenario)
+        return smooth
     time = continuous.instants(scenario.run.duration, sample)
     fresh = senders(scenario)
     found = [_one(scenario, fresh.copy(), 0, time)]
@@ -178,11 +180,15 @@ def _done(found: list[dict[str, Any]], asked: int | None) -> bool:
 
 
 def sound(scenario: Scenario) -> None:
-    """Raise ``FieldError`` if a user's law has returned an unusable number in a run."""
-    for law in registered(group.law for group in scenario.flows):
-        from vegasmodel.engines.outside import sound
+    """Raise ``FieldError`` if a law that is called by its address returned an unusable number.
 
-        sound(law)
+    These are the user's laws and CUBIC.
+    """
+    for name in sorted({group.law for group in scenario.flows}):
+        if foreign((name,)):
+            from vegasmodel.engines.outside import sound
+
+            sound(find(name))
 
 
 def by_chance(scenario: Scenario) -> bool:
