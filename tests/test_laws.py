@@ -17,6 +17,7 @@ from tests.helpers import exact
 from vegasmodel import laws
 from vegasmodel.command_line.commands import run
 from vegasmodel.fields.units import FieldError
+from vegasmodel.laws.faults import judged_anew
 from vegasmodel.scenario import LAWS, Link, Red, Run, Scenario
 
 TARGET = 0.0  # s; a test changes it
@@ -637,6 +638,24 @@ def test_a_fault_of_a_law_ends_with_its_answer(variant):
         with pytest.raises(FieldError, match=r"law late: drift: nan is not allowed.*window"):
             vm.predict(case("500 pkt"), "fluid")
     np.testing.assert_array_equal(vm.predict(case("10 pkt"), "fluid").throughput, before.throughput)
+
+
+def test_a_fault_counts_for_all_answers_that_are_computed_at_the_same_time():
+    """On threads it is not known which of the answers has the fault."""
+
+    @vm.register_law("late")
+    def drift(f):
+        return math.nan if f.window > 100.0 else 1.0
+
+    def case(buffer):
+        flows = [vm.Flow("vegas", 0.05, variant="ns2"), vm.Flow("late", 0.05)]
+        return Scenario([Link("10 Mbit/s", buffer=buffer)], flows, run=Run(duration=60.0))
+
+    with judged_anew():  # as if another answer were being computed
+        for buffer in ("500 pkt", "10 pkt"):
+            with pytest.raises(FieldError, match=r"law late: drift: nan is not allowed.*window"):
+                vm.predict(case(buffer), "fluid")
+    assert vm.predict(case("10 pkt"), "fluid").applicable
 
 
 def test_cubic_on_a_very_fast_link():

@@ -13,6 +13,7 @@ from typing import cast
 from vegasmodel.fields.rules import Choice, Integer, listed
 from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import foreign
+from vegasmodel.laws.faults import judged_anew
 from vegasmodel.prediction import Prediction, Predictions
 from vegasmodel.scenario import Scenario, expect
 from vegasmodel.support.extras import ExtraMissing
@@ -92,6 +93,7 @@ def check_models(models: str | Sequence[str]) -> list[str]:
     return found
 
 
+@judged_anew()
 def predict(scenario: Scenario, model: str = "rounds") -> Prediction:
     """The prediction of one model for the scenario.
 

@@ -7,8 +7,10 @@ import dataclasses
 import numpy as np
 import pytest
 
+import vegasmodel as vm
 from vegasmodel.engines.fluid.run import run
 from vegasmodel.scenario import Flow, Link, Run, Scenario
+from vegasmodel.testing.invariants import check
 
 TOO_LITTLE = pytest.mark.xfail(
     strict=True, reason="fluid gives NewReno 18 % too little (docs/accuracy.md)"
@@ -115,3 +117,25 @@ def test_short_waits_let_the_next_train_lose_as_in_ns2(
     flows = tuple(dataclasses.replace(flow, send_jitter=longest) for flow in case.flows)
     rates = run(dataclasses.replace(case, flows=flows)).throughput
     np.testing.assert_allclose([rates[:3].mean(), rates[3:].mean()], measured, rtol=0.15)
+
+
+def test_an_rtt_of_a_whole_number_of_transmission_times():
+    """0.06 s at 10 Mbit/s are 50 transmissions of 1500 B; in binary, slightly fewer."""
+    red = {"discipline": "red", "min_threshold": 10.0, "max_threshold": 30.0}
+    for queue, variant in ((red, "linux"), (red, "ns2"), ({"discipline": "droptail"}, "ns2")):
+        scenario = vm.Scenario.from_dict(
+            {
+                "packet_size": "1500 B",
+                "link": [{"capacity": "10 Mbit/s", "buffer": 100, "queue": queue}],
+                "flow": [
+                    {"law": "vegas", "variant": variant, "rtt": "60 ms"},
+                    {"law": "cubic", "rtt": "60 ms"},
+                ],
+                "run": {"duration": "120 s"},
+            }
+        )
+        fluid, rounds = vm.predict(scenario, "fluid"), vm.predict(scenario, "rounds")
+        check(fluid)
+        assert fluid.queue_mean[0] <= 100.0
+        error = np.abs(fluid.throughput - rounds.throughput).max()
+        assert error <= 0.1 * scenario.links[0].capacity, (queue, variant)

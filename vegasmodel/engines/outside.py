@@ -14,12 +14,12 @@ from types import CellType, FunctionType
 from typing import Any, NamedTuple
 
 import numba
-import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
 from vegasmodel.fields.units import FieldError
+from vegasmodel.laws import faults
 from vegasmodel.laws.law import LARGEST_ANSWER, Law, Rule, Source, ask, least_answer, place
 from vegasmodel.metrics import Floats
 
@@ -117,7 +117,7 @@ def _compiled(rule: Rule, least: float) -> _Compiled:
 @functools.cache
 def _compiled_with(rule: Rule, least: float, _: tuple[Any, ...]) -> _Compiled:
     inner = _jitted(rule, {})
-    seen = np.full(len(Source._fields), np.nan)
+    seen = faults.record(len(Source._fields))
     where = seen.ctypes.data
 
     def plain(window, rtt, base_rtt, backlog, elapsed, memory, alpha, beta):  # type: ignore[no-untyped-def]
@@ -174,17 +174,13 @@ def sound(law: Law) -> None:
     """Raise ``FieldError`` if a function of the law has returned an unusable number in a run.
 
     A number is unusable if it is NaN, too large, or a negative window after a loss (``cut``).
-    During the run such a result counted as 0, so that the run could end. The fault is reported
-    once: the law may be used again, and what it returns in later runs is judged anew.
+    During the run such a result counted as 0, so that the run could end. A fault counts until an
+    answer begins with ``faults.judged_anew``.
     """
     for name in ("drift", "cut", "remember"):
         rule = getattr(law, name)
-        if rule is None:
-            continue
-        record = _compile(law, name, rule).seen
-        seen = Source(*record.tolist())
-        if not math.isnan(seen.window):
-            record[:] = math.nan  # the next run begins without a fault
+        seen = Source(*_compile(law, name, rule).seen.tolist()) if rule is not None else None
+        if seen is not None and not math.isnan(seen.window):
             ask(law, name, seen)
             # compiled code divides by zero without a word
             said = f"one, also at {seen} ({place(rule)})"

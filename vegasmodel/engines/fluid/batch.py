@@ -40,6 +40,7 @@ from vegasmodel.engines.fluid.run import one_run_suffices
 from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import MAX_RUNS, Choice, Integer, Quantity
 from vegasmodel.fields.units import FieldError
+from vegasmodel.laws.faults import judged_anew
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Scenario
 from vegasmodel.status import Status
@@ -103,6 +104,7 @@ def pack(scenarios: Sequence[Scenario], *, packets: bool | None = None) -> Batch
 
 
 @kinds.checked
+@judged_anew()
 def run(
     scenarios: Sequence[Scenario] | Batch,
     *,

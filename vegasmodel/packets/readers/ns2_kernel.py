@@ -214,8 +214,8 @@ def _data(s, flow, f, k, kind, t, at, to, tcp, size, seq, uid):
             s.flow[f, FIRST_UID] = uid
         # A packet is delivered when it arrives at the flow's sink. The sink is the node with the
         # flow's destination address. If no packet of the flow arrives at this node in the trace,
-        # the sink is the last node at which the flow's first packet arrives. If
-        # the sink changes while the trace is read, the deliveries counted at the former sink are
+        # the sink is the last node at which the flow's first packet arrives. If the
+        # sink changes while the trace is read, the deliveries counted at the former sink are
         # forgotten.
         moved = (
             uid == s.flow[f, FIRST_UID]

@@ -244,24 +244,27 @@ def follower(
     the second one, which follows at once. Then the queue is full, and the next packet that is not
     late is lost. The number of packets before this one has a geometric distribution. The first
     packets to follow are those in flight of ``grew`` that come later in this round trip. After them
-    come the packets in flight of the other flows, one flow after another.
+    come the packets in flight of the other flows, one flow after another. The loss occurs within a
+    round trip, in which at most all packets in flight follow.
 
     Returns the flow, and the time in seconds from the arrival of the two packets to the loss.
     """
     if link.max_wait == 0.0:
         return grew, 0.0
     flow = flows[grew]
-    late = (flow.rtt * link.capacity % 1.0 + link.max_wait - 1.0) / link.max_wait
+    after = max((flow.rtt * link.capacity + WINDOW_ERROR) % 1.0 - WINDOW_ERROR, 0.0)
+    late = (after + link.max_wait - 1.0) / link.max_wait
     if late <= 0.0:
         return grew, 0.0
-    passed, total = np.floor(np.log(1.0 - draw(now)) / np.log(late)), 0.0
+    total = 0.0
+    for i in range(flows.shape[0]):
+        total += flows[i].in_flight if flows[i].active else 0.0
+    passed = min(np.floor(np.log(1.0 - draw(now)) / np.log(late)), total)
     behind = max(flow.spare_acks, 0.0)
     if not (flow.grows_by_acks or flow.once_a_round):  # the place of its growth is unknown
         behind = flow.in_flight * draw(now)
     if passed <= behind:
         return grew, passed / link.capacity
-    for i in range(flows.shape[0]):
-        total += flows[i].in_flight if flows[i].active else 0.0
     which, least = grew, np.inf
     for i in range(flows.shape[0]):
         flow = flows[i]
