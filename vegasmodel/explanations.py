@@ -236,6 +236,7 @@ EXPLANATIONS = MappingProxyType(
                 "insensitive-to-starts",
                 "enough-runs",
                 "windows-fill-the-link",
+                "packets-spread-evenly",
                 "fast-retransmit",
                 "short-waits",
                 "first-windows-fit",
