@@ -139,3 +139,23 @@ def test_an_rtt_of_a_whole_number_of_transmission_times():
         assert fluid.queue_mean[0] <= 100.0
         error = np.abs(fluid.throughput - rounds.throughput).max()
         assert error <= 0.1 * scenario.links[0].capacity, (queue, variant)
+
+
+@pytest.mark.parametrize(
+    ("law", "counts", "measured"), [("newreno", (3, 2), 146.9), ("sack", (2, 1), 159.3)]
+)
+def test_an_rtt_just_below_a_whole_number_of_transmission_times(
+    law: str, counts: tuple[int, int], measured: float
+) -> None:
+    """ns-2's packets per second of a Vegas flow, where the RTT is 49.999 transmission times.
+
+    Nearly all packets that wait arrive after the next departure, so the queue has one place more.
+    """
+    capacity, flows = 49.999 / 0.06, ("vegas", law)
+    groups = tuple(
+        Flow(name, 0.06, alpha=2.0, beta=2.0, count=n, variant="ns2")
+        for name, n in zip(flows, counts, strict=True)
+    )
+    times = Run(200.0, 50.0, runs=5, start_jitter=0.5)
+    rates = run(Scenario((Link(capacity, buffer=20.0),), groups, run=times)).throughput
+    np.testing.assert_allclose(rates[: counts[0]].mean(), measured, rtol=0.08)

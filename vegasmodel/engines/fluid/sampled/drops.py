@@ -231,9 +231,9 @@ def arrival(flow: Sender, now: LinkState, link: Bottleneck) -> float:
 
 @rare
 def follower(
-    flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck
+    flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck, over: float
 ) -> tuple[int, float]:
-    """The flow that loses a packet if all RTTs are equal.
+    """The flow that loses a packet if all RTTs are equal; -1 if none does.
 
     The buffer is full, and one ACK to flow ``grew`` has released two packets. If senders do not
     wait at random, each packet arrives equally long after a departure from the queue (``arrival``).
@@ -244,8 +244,12 @@ def follower(
     the second one, which follows at once. Then the queue is full, and the next packet that is not
     late is lost. The number of packets before this one has a geometric distribution. The first
     packets to follow are those in flight of ``grew`` that come later in this round trip. After them
-    come the packets in flight of the other flows, one flow after another. The loss occurs within a
-    round trip, in which at most all packets in flight follow.
+    come the packets in flight of the other flows, one flow after another.
+
+    It may be that all packets of a round trip are late, if ``late`` is close to 1. Then there is
+    one place more in the queue: nothing is lost if only one packet is too many, and ``grew`` loses
+    its second packet if there are more. ``over`` is the number of packets in flight for which link
+    and buffer have no room. It is a real number, below 1 if one packet is too many.
 
     Returns the flow, and the time in seconds from the arrival of the two packets to the loss.
     """
@@ -259,7 +263,9 @@ def follower(
     total = 0.0
     for i in range(flows.shape[0]):
         total += flows[i].in_flight if flows[i].active else 0.0
-    passed = min(np.floor(np.log(1.0 - draw(now)) / np.log(late)), total)
+    passed = np.floor(np.log(1.0 - draw(now)) / np.log(late))
+    if passed > total:
+        return (-1 if over < 1.0 else grew), 0.0
     behind = max(flow.spare_acks, 0.0)
     if not (flow.grows_by_acks or flow.once_a_round):  # the place of its growth is unknown
         behind = flow.in_flight * draw(now)
@@ -276,10 +282,13 @@ def follower(
 
 
 @rare
-def loser(flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck) -> tuple[int, float]:
+def loser(
+    flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck, over: float
+) -> tuple[int, float]:
     """The flow that loses a packet because flow ``grew`` has sent one too many for a full buffer.
 
-    Also returns how many seconds after the arrival of that packet the loss occurs.
+    The result is -1 if there is room after all (``follower``, which explains ``over``). Also
+    returns how many seconds after the arrival of that packet the loss occurs.
 
     Each departure from the queue makes room for one packet. If two packets arrive between two
     departures, the later one is lost (Floyd and Jacobson 1992, on phase effects).
@@ -299,7 +308,7 @@ def loser(flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck) -> 
             alike = alike and flow.rtt == flows[grew].rtt
             growth += max(flow.growth, 0.0)
     if alike:
-        return follower(flows, grew, now, link)
+        return follower(flows, grew, now, link, over)
     meetings = 0.5 * link.capacity  # of two packets, a second
     for _ in range(TRIES):
         if draw(now) * (meetings + growth) >= meetings:
@@ -315,15 +324,18 @@ def loser(flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck) -> 
 def drop_last(flows: Table[Sender], now: LinkState, link: Bottleneck) -> None:
     """Drop the additional packets for which there is no room, beginning with the last one."""
     s_max = link.room / link.capacity
-    while excess_rate(flows, s_max, link.capacity) > RATE_ERROR * link.capacity:
-        which = last_to_grow(flows, now)
+    while True:
+        excess = excess_rate(flows, s_max, link.capacity)
+        which = last_to_grow(flows, now) if excess > RATE_ERROR * link.capacity else -1
         if which < 0:
             return
         flow = flows[which]
+        loses, later = loser(flows, which, now, link, excess * (flow.rtt + s_max))
+        if loses < 0:
+            return
         ago = min(grown_ago(flow, flow.cwnd - flow.in_flight + flow.extra_lost), now.step)
         flow.extra -= 1.0
         flow.extra_lost += 1.0
-        loses, later = loser(flows, which, now, link)
         lose(flows[loses], now, 1.0, ago - later)
 
 
@@ -367,7 +379,9 @@ def drop_in_order(flows: Table[Sender], now: LinkState, link: Bottleneck, over: 
         flow.extra -= sent
         over += sent / (flow.rtt + s_max)
         while over > RATE_ERROR * link.capacity:
-            loses, later = loser(flows, which, now, link)
+            loses, later = loser(flows, which, now, link, over * (flow.rtt + s_max))
+            if loses < 0:
+                break
             lose(flows[loses], now, 1.0, min(first, now.step) - later)
             over -= 1.0 / (flows[loses].rtt + s_max)
 
