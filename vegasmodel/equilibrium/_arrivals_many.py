@@ -35,7 +35,7 @@ APART = 3.0  # least distance from a cluster's middle, in half-widths, at which 
 TERMS = 28  # of the power series: 4^-28 is below a rounding
 REACH = 4.0  # R in ``_series``, divided by the greatest change of Delta for which it is used
 STEPS = 60  # most steps of Newton's method
-LAST, ROUGH = 1e-13, 1e-12  # relative step that ends it, and greatest one accepted after STEPS
+LAST, ROUGH = 1e-13, 1e-12  # relative step that ends the method; greatest accepted after STEPS
 _POINTS = np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)  # Chebyshev's, on -1 .. 1
 _WEIGHTS = np.sin(np.pi * (np.arange(NODES) + 0.5) / NODES) * (-1.0) ** np.arange(NODES)
 
@@ -43,10 +43,10 @@ _WEIGHTS = np.sin(np.pi * (np.arange(NODES) + 0.5) / NODES) * (-1.0) ** np.arang
 def delays(alpha: Floats, c: float) -> tuple[Floats, Floats]:
     """The queueing delay in s after each arrival of a Vegas flow, and a residual.
 
-    The residual is (sum of the rates - c)/c, because the rates of the flows that have arrived
-    should add up to the capacity c, in pkt/s. ``alpha`` [n] are the flows' thresholds, the backlogs
-    in packets that they keep. Both results have shape [n], in order of arrival. If the computation
-    fails at an arrival, they are NaN from there on.
+    The rates of the flows that have arrived should add up to the capacity c, in pkt/s. The residual
+    is the relative error of their sum, (sum of the rates - c)/c. ``alpha`` [n] are the flows'
+    thresholds, the backlogs in packets that they keep. Both results have shape [n], in order of
+    arrival. If the computation fails at an arrival, they are NaN from there on.
     """
     n = alpha.size
     found, residual = np.full(n, np.nan), np.full(n, np.nan)

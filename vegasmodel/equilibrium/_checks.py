@@ -109,8 +109,8 @@ def fit(each: Mapping[str, Any], whole: Mapping[str, Any] | None = None) -> None
     """Raise ``FieldError``, which names the arrays and their shapes, unless they broadcast.
 
     Each array of ``each`` has an entry per flow along its last axis, [..., n].  The arrays of
-    ``whole`` have no such axis, [...].  If there are none, the arrays need no axis of flows. An
-    array that is ``None`` was not given.
+    ``whole`` have no such axis, [...].  Without ``whole``, those of ``each`` need no such axis
+    either. An array that is ``None`` was not given.
     """
     own = {name: _shape(value) for name, value in each.items() if value is not None}
     other = {name: _shape(value) for name, value in (whole or {}).items()}
@@ -126,9 +126,10 @@ def fit(each: Mapping[str, Any], whole: Mapping[str, Any] | None = None) -> None
 
 
 def same_size(**arrays: Any) -> None:
-    """Raise ``FieldError``, which names the arrays and their shapes, unless they are rows of n.
+    """Raise ``FieldError``, which names the arrays and their shapes, unless all have the shape [n].
 
-    Each has one axis, with one entry per flow.  An array that is ``None`` was not given.
+    They have one entry for each of the n flows, and n is at least 1.  An array that is ``None`` was
+    not given.
     """
     shapes = {name: _shape(value) for name, value in arrays.items() if value is not None}
     sizes = {*shapes.values()}

@@ -97,11 +97,12 @@ def arrive(
     larger x_i gives a higher rate.
 
     The model assumes that after an arrival the queueing delay rises to its new steady value, and
-    never exceeds that value on the way. ``rtt`` is needed if a ``beta`` is
-    above its alpha, in the variant ``linux``, and in the variant ``ns2`` with ``beta``. Without it
-    ``ValueError`` is raised. If a threshold or the capacity of a case is out of range, its rates
-    are NaN, and its status says why. But if ``beta`` is given, a threshold out of range or a beta
-    below its alpha raises ``FieldError``.
+    never exceeds that value on the way.
+
+    ``rtt`` is needed if a ``beta`` is above its alpha, in the variant ``linux``, and in the variant
+    ``ns2`` with ``beta``. If it is missing then, ``ValueError`` is raised. If a threshold or the
+    capacity of a case is out of range, the case's rates are NaN, and its status says why. But if
+    ``beta`` is given, a threshold out of range or a beta below its alpha raises ``FieldError``.
 
     ``each(x, windows, delay)`` is called after each arrival, with the over-estimates and windows of
     the flows that have arrived. Without ``rtt`` these windows leave out the propagation delay.

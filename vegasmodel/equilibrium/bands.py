@@ -228,7 +228,7 @@ class Band:
             return 1.0 / best.T, best
 
     def _turns(self, best: Floats) -> None:
-        """Raise the greatest ratios ``best`` of two rates where the maximum is inside an interval.
+        """Increase the ratios ``best`` [n, n] whose maximum is not at an end of their interval.
 
         This is only for ``linux``. ``ratio_range`` defines the ratio u_i/l_j and its interval,
         Delta_1 to Delta_2, of the queueing delay Delta. The ratio is phi_i/phi_j times a constant,

@@ -425,7 +425,7 @@ def threshold(
 def forgotten_after(
     decrease: float, n_vegas: int = 1, n_reno: int = 1, part: float = 0.01
 ) -> float:
-    """Number of cycles until a change of the first window has shrunk to its fraction ``part``.
+    """Number of cycles in which a change of the first window shrinks to the fraction ``part``.
 
     Assume that all sources grow and lose in each cycle. Let V be the sum of the Vegas windows at a
     loss, and V' the sum at the next loss. With n_V Vegas and n_R Reno sources,
@@ -476,12 +476,12 @@ def hypotheses(
     model needs neither this nor hypotheses 2 and 4. It needs hypothesis 5 only if ``losers`` is
     "both".
 
-    We add the hypothesis "one-cycle". It concerns a cycle in which Vegas still grows at every
-    overflow: Vegas cannot change from it to a cycle in which it is never cut. It could change if
-    one overflow did not cut its window. The window then grows on, and its backlog may reach alpha
-    before the next overflow. From then on Vegas loses no packet and is never cut again. Let B + 1
-    packets be in the queue, so that all windows add up to mu T + B + 1. The change is possible if
-    the sum of the Vegas windows at which they stop growing is below this.
+    We add the hypothesis "one-cycle": if Vegas still grows at every overflow, it cannot change to a
+    cycle in which it is never cut. Such a change needs one overflow that does not cut Vegas's
+    window. The window then grows on, and the backlog may reach alpha before the next overflow. From
+    then on Vegas loses no packet. Let B + 1 packets be in the queue. All windows then add up to
+    mu T + B + 1, and the Vegas windows stop growing at another sum. The change is possible if this
+    other sum is below mu T + B + 1.
 
     All hypotheses are tested for one set of arguments. ``max_window`` is in packets; the other
     arguments are those of `solve`.

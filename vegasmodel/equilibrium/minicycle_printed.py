@@ -37,7 +37,7 @@ def throughput(
         small, large = appendix_a(mu, T, B, lam), equilibrium(mu, T, B, alpha, lam)
         vegas = np.where(below, small[0] / small[2], large[0] / large[2])
         reno = np.where(below, small[1] / small[2], large[1] / large[2])
-    # hypothesis 2: else the queue never empties, and the sums up to a run backwards
+    # without hypothesis 2 the queue never empties: a < 1, and the sums from 1 to a run backwards
     stated = mu * T >= B
     return np.where(stated, vegas, np.nan)[()], np.where(stated, reno, np.nan)[()]
 
@@ -70,7 +70,7 @@ def equilibrium(
     b = a + (-(W_V_a - alpha) + np.sqrt((W_V_a - alpha) ** 2 + 2 * alpha * M)) / 2
     # (15) over phase 2
     Delta_b = (T + (b - a + 1) / mu) * (b - a)
-    # Printed wrong: the increments of phase 2 count from a + 1, so (b - a + 1)(b - a)/2
+    # Printed wrong: a + 1 + b should be b - a + 1, as the window grows by i - a up to mini-cycle i
     B_V = (b - a) * W_V_a + (a + 1 + b) * (b - a) / 2
     # (17), (15) over phase 3
     W_R_b = W_R_a + b - a
@@ -131,6 +131,6 @@ def appendix_a(mu: Floats, T: Floats, B: Floats, lam: Floats) -> tuple[Floats, F
     P_Reno = 3 / 2 * N * (N - 1)
     P_Vegas = (1 + lam) / (2 * (1 - lam)) * N * (N - 1)
     a = (M - (N - 1) / (1 - lam)) / 2 + 1
-    # Printed wrong: (N-1)/(1-lambda) + N + a - 1, which is mu T + N - a + 1
+    # Printed wrong: the bracket should be (N-1)/(1-lambda) + N + a - 1 = mu T + N - a + 1
     Delta = a * T + ((N - 1) / (1 - lam) + N - a + 1) * (N - a) / mu
     return P_Vegas, P_Reno, Delta

@@ -242,8 +242,8 @@ def _polish(A: Floats, c: Floats, a: Floats, x: Floats, prices: Floats) -> Float
 
     The steps solve the dual problem: minimise c . prices - sum_i alpha_i ln(q_i - x_i) for prices
     >= 0. c is the vector of the capacities. alpha_i is the threshold of flow i, q_i the queueing
-    delay of its path, and x_i its over-estimate of baseRTT. The steps end when a small error no
-    longer falls, or after 200 steps.
+    delay of its path, and x_i its over-estimate of baseRTT. The steps end when the error is below
+    1e-11 and no longer falls, or after 200 steps.
     """
     B = A / c[:, None]
     y = prices * c  # packets queued at each link
