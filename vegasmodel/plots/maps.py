@@ -39,15 +39,15 @@ def heat(
 
     ``panels`` are arrays [y, x]. If their name is ``ratio``, they hold ratios of two rates: the
     colour scale is logarithmic, its middle is 1, and it ends at a ratio of at most 100. Otherwise
-    they hold shares from 0 to 1, and the middle of the colour scale is one half. Black lines join
-    points of some equal values (``LINES``). On the axes, times are in ms (starting times in s) and
+    they hold shares from 0 to 1, and the middle of the colour scale is one half. Black contour
+    lines mark the values in ``LINES``. On the axes, times are in ms (starting times in s) and
     capacities in Mbit/s.
 
     ``title`` is the title of the figure and ``titles`` those of the panels. ``across`` are the
     labels of the x axes, ``up`` is the label of the y axis, and ``shown`` that of the colour scale.
 
-    Raises ``FieldError`` unless ``panels`` are such arrays, of which one has a number, and
-    ``titles`` and ``across`` have a text for each of them.
+    Raises ``FieldError`` if a panel is not such an array, if no panel contains a number, or if
+    ``titles`` or ``across`` do not have one text for each panel.
     """
     panels = listed(panels, "panels", "arrays [y, x] of numbers, of xarray")
     for panel in panels:

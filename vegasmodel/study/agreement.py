@@ -151,9 +151,9 @@ def _few_together(rates: Floats, label: NDArray[np.intp], least: float) -> NDArr
     """Merge rare outcomes; return the new outcome of each start as an index [start].
 
     The chi-squared test needs at least ``EXPECTED`` expected starts of each model in each outcome.
-    ``label`` [start] is the outcome of each start so far. ``least`` is the share of the model with
-    fewer starts in all starts. So an outcome with n starts is rare if ``n * least`` is below
-    ``EXPECTED``.
+    ``label`` [start] is the outcome of each start so far. ``least`` is the fraction of all starts
+    that belongs to the model with fewer starts. So an outcome with n starts is rare if
+    ``n * least`` is below ``EXPECTED``.
 
     If all rare outcomes together are still rare, the smallest other outcomes are added to them. All
     these become one outcome, or several if they have many starts. In the latter case outcomes with

@@ -63,7 +63,7 @@ class LimitCycles:
     def __repr__(self) -> str:
         """One line: the number of steady states, and the kinds and shares of up to six of them.
 
-        A share is that of the random starts that lead to the steady state.
+        A share is the fraction of the random starts that lead to the steady state.
         """
         pairs = zip(self.distinct[:6], self.outcomes, strict=False)
         shares = ", ".join(f"{cycle.kind} {each.share:.3g}" for cycle, each in pairs)

@@ -125,7 +125,7 @@ class Field:
         return getattr(self._owners(scenario)[0], self.key)
 
     def check(self, value: Any) -> Any:
-        """Check a value of the field; return it, a number as Python's ``int`` or ``float``.
+        """Check a value of the field and return it; numbers become Python's ``int`` or ``float``.
 
         Raises ``FieldError`` if the field's rule refuses the value.
         """

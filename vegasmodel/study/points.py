@@ -298,9 +298,10 @@ def _share_error(found: Prediction, groups: NDArray[Any] | None) -> Floats | flo
 
         se^2 = (n - 1)/n * sum_k (T_k - mean(T))^2
 
-    This counts that one flow gets what the others lose, which the errors of the throughputs do not
-    show.  ``groups`` [flow] are the groups of the flows; if they are given, the result is that of
-    the groups' shares, [group].  It is NaN without the throughputs of at least two runs.
+    This error takes into account that one flow gets what the others lose.  The standard errors of
+    the throughputs do not show that.  ``groups`` [flow] are the groups of the flows.  If they are
+    given, the result is the standard error of the groups' shares, [group].  It is NaN without the
+    throughputs of at least two runs.
     """
     rates = np.asarray(found.extra.get("throughput_runs", ()))
     n, mean = len(rates), np.asarray(found.throughput)

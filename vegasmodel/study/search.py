@@ -378,9 +378,9 @@ def counted(scenario: Scenario, where: Field, model: str) -> bool:
     A first window is always whole, and so is a field whose rule asks for whole numbers, such as a
     number of flows.
 
-    Other fields can be whole only if the model is a simulator (``fluid`` only if some flow has
-    another variant than ``paper``).  A buffer and a largest window then are.  Thresholds of Vegas
-    then are if the TCP implementation of a flow compares them with a rounded backlog.
+    If the model is a simulator, a buffer and a largest window are whole, too.  A threshold of Vegas
+    is whole if the TCP implementation of a flow compares it with a rounded backlog.  (For ``fluid``
+    this paragraph holds only if some flow has another variant than ``paper``.)
     """
     if isinstance(where.plain, Integer) or where.key == "initial_window":
         return True

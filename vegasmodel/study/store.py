@@ -209,10 +209,10 @@ def _compare(path: Path, there: Mapping[str, Any], layout: Layout) -> None:
 
 
 def _differing(there: Any, ours: Any) -> tuple[str, str]:
-    """The first part in which an attribute of two sweeps differs: its texts in the two sweeps.
+    """Two texts that show the first difference between the values of an attribute in two sweeps.
 
-    ``there`` is the attribute's value in the stored sweep, and ``ours`` that in the new one. The
-    parts of a text are its lines, and those of a table its entries. Any other value is one part.
+    ``there`` is the value in the stored sweep, and ``ours`` that in the new one. Texts are compared
+    line by line, and tables entry by entry. Any other values are compared as a whole.
     """
     if isinstance(there, str) and isinstance(ours, str):
         parts = [text.splitlines() for text in (there, ours)]

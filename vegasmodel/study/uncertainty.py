@@ -35,7 +35,7 @@ __all__ = ["Sensitivity", "Uncertainty", "sensitivity", "uncertainty"]
 
 STEP = 2e-3  # part of the value, or of the standard deviation if that is larger
 SMOOTH = 1e-3  # relative difference of the slopes with two steps that is allowed
-ZERO = 1e-3  # what ``STEP`` is a part of in ``sensitivity`` if the field's value is 0; in its unit
+ZERO = 1e-3  # takes the place of a value of 0 in the step of ``sensitivity``; in the field's unit
 SHORT = {"rtt": "flow", "over_estimate": "flow", "capacity": "link"}
 
 
