@@ -43,7 +43,7 @@ M = mu * T
 class Formula:
     """A formula of De Vendictis and Baiocchi: as derived from its premises, and as printed."""
 
-    number: str  # of the equation, or of the page's text it stands in
+    number: str  # of the equation, or of the section it stands in
     symbol: str  # what it gives
     premises: tuple[Expr, ...]
     derived: Expr
@@ -395,8 +395,8 @@ def held() -> Completion:
     It holds if Vegas stops growing before the loss. Vegas stops when its backlog reaches the lower
     threshold. By equation (7) V = h + A mu T/q then. A is the sum of the sources' thresholds, mu T
     the bandwidth-delay product and q the queue. h is A in the paper and in ns-2, and 0 in Linux.
-    The quadratic says that up to this time since the last loss, Vegas and Reno have grown for the
-    same number of round trips.
+    The quadratic says that from the last loss to this time, Vegas and Reno grow for the same number
+    of round trips.
     """
     v = sp.Symbol("v", positive=True)  # V - h
     edge = X / v  # the queue at which Vegas stops

@@ -1,6 +1,6 @@
-"""Derives RED's drop probability in SymPy, and how flows' rates fall with queue and loss.
+"""Derives RED's drop probability in SymPy, and derivatives of flows' rates by queue and loss.
 
-From the signs of these derivatives it follows that a RED queue has at most one equilibrium.
+From the signs of the derivatives it follows that a RED queue has at most one equilibrium.
 """
 
 from __future__ import annotations
