@@ -244,8 +244,8 @@ def first_windows(trace: Trace) -> dict[str, float]:
     """The first congestion window, packets, of each flow for which the trace shows it.
 
     As long as the source has not measured an RTT, no ACK has changed its window.  So the result is
-    the window of the first interval that has one, rounded down, if no interval up to then has an
-    RTT.  Flows without any RTT are left out.  If the trace has packets in flight in place of
+    the flow's first window in the trace, rounded down.  A flow is left out if this interval or an
+    earlier one has an RTT of it, or if none has.  If the trace has packets in flight in place of
     windows, the result is empty.
     """
     window, rtt = trace.known("window"), trace.known("rtt")

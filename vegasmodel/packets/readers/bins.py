@@ -111,9 +111,9 @@ class Bins:
         """The trace of some flows from ``begin`` to the time ``last``, in s.
 
         ``chosen`` holds the numbers of these flows and ``flows`` their names, in the same order.
-        ``links`` holds the names of all links.  ``known`` names those of the four counters sent,
-        retransmits, loss and acks that the file shows.  The trace leaves out the rest of these
-        four.  ``variables`` holds more variables of the trace, which do not come from the bins.
+        ``links`` holds the names of all links.  A file may show four counters: sent, retransmits,
+        loss and acks.  ``known`` names those that it shows; the trace leaves out the others.
+        ``variables`` holds more variables of the trace, which do not come from the bins.
         """
         used = self.index(last) + 1
         ends = self.begin + self.width * np.arange(1, used + 1)

@@ -121,8 +121,8 @@ class Connections:
     def syn(self, key: Key, seq: int, *, second: bool, mss: int) -> None:
         """Process a SYN with the sequence number ``seq``.
 
-        Such a SYN is the second of a handshake, or the repetition of an earlier SYN, or the
-        beginning of a new connection.
+        The SYN may repeat an earlier one, answer the first SYN of a handshake, or begin a new
+        connection.
 
         ``key`` is the pair (sender, receiver) of the SYN.  ``second`` is true if it is a SYN-ACK.
         ``mss`` is the value of its MSS option in bytes; it is 0 if the SYN has no such option.

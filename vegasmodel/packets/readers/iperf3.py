@@ -2,7 +2,8 @@
 
 If the receiver wrote the file, the bytes of an interval are those that arrived. If the sender wrote
 it, they are the bytes that iperf3 passed to the kernel, and some of these may not have arrived. An
-entry of ``Trace.doubts`` says so and, if the file has this number, how many bytes arrived in all.
+entry of ``Trace.doubts`` says so. If the file states how many bytes arrived in all, the entry gives
+this number, too.
 
 The trace leaves out the intervals that iperf3 marks as omitted (its option ``--omit``).
 """

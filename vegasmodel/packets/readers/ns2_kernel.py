@@ -237,8 +237,8 @@ def _ack(s, flow, f, k, t, seq):
     """Add an ACK that has reached the source of flow number f to the sums of time interval k.
 
     ``seq`` is the packet that the ACK acknowledges.  An ACK of new data also gives the number of
-    packets in flight.  This number is not needed if the trace has the flow's window, ``cwnd_``.  If
-    it is known when packet ``seq`` was sent, an ACK of new data also gives an RTT.
+    packets in flight.  This number is not needed if the trace has the flow's window, ``cwnd_``.
+    Such an ACK also gives an RTT, if the time at which packet ``seq`` was sent is known.
     """
     flow[ACKS, f, k] += 1
     if seq <= s.flow[f, ACKED]:

@@ -16,7 +16,8 @@ from vegasmodel.packets.trace import Trace
 
 matches = capture.matches
 
-# link type -> offset of the EtherType, or of IP itself where there is none (negative - 1)
+# Offsets in a frame by link type. If the link type has an EtherType: those of the EtherType
+# (``_ETHERTYPE``) and of IP (``_AFTER``). If it has none: that of IP (``_BARE``).
 _ETHERTYPE = {1: 12, 113: 14, 276: 0}
 _BARE = {12: 0, 14: 0, 101: 0, 228: 0, 229: 0, 0: 4, 108: 4}
 _AFTER = {1: 14, 113: 16, 276: 20}

@@ -143,8 +143,8 @@ class Snapshots:
     ) -> Trace:
         """The trace of all samples; its intervals end at the times of the samples.
 
-        Of a cumulative counter, the trace has the growth in each interval.  Raises ``TraceError``
-        if there are samples at fewer than two times.
+        The trace has the growth of each counter per interval.  Raises ``TraceError`` if there are
+        samples at fewer than two times.
         """
         rows, names = self._joined(), list(self.latest)
         if len(rows) < 2:
