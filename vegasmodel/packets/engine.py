@@ -68,8 +68,9 @@ def sampling_interval(scenario: Scenario, interval: float | None) -> float:
 def check_queue(link: Link, where: str, known: Collection[str], engine: str) -> None:
     """Raise ``FieldError`` if a simulator does not have the link's queue discipline.
 
-    ``known`` has the names of the disciplines that the simulator has.  The error names the
-    simulator as ``engine`` says, and the field by its place in the scenario: ``where``.queue.
+    ``known`` has the names of the disciplines that the simulator has.  The other two arguments are
+    for the error: ``engine`` is the simulator's name, and ``where`` the link's place in the
+    scenario.
     """
     name = link.queue.discipline
     if name not in known:

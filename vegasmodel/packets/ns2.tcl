@@ -2,8 +2,8 @@
 # Their arguments are numbers and fixed words, never a name that a user chose.
 #
 # Every link has two nodes of its own, one at each end.  Routes are set explicitly, hop by hop.
-# This avoids a search over all pairs of nodes, and flows can cross links in any order.  "forward"
-# is the direction from end a to end b.
+# This avoids a search over all pairs of nodes, and flows can cross links in any order.  A link
+# has two directions, "forward" and "reverse", like the flows of a scenario.
 
 set tcl_precision 17
 set UNLIMITED 1000000000
@@ -170,9 +170,9 @@ proc stations {f route bandwidth delay} {
     }
 }
 
-# Selects a congestion control of Linux 2.6, settings' module, with parameters such as cubic_beta.
-# (CUBIC multiplies the window by cubic_beta/1024 after a loss; it has no HyStart.)  It can be
-# selected only once the simulation runs.
+# Selects the congestion control of Linux 2.6 that the entry module of settings names, and sets its
+# parameters, such as cubic_beta.  (CUBIC multiplies the window by cubic_beta/1024 after a loss; it
+# has no HyStart.)  ns-2 accepts the choice only when the simulation runs.
 proc choose_law {agent settings} {
     global ns
     set module [dict get $settings module]

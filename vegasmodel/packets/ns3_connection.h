@@ -32,8 +32,8 @@ struct Plan
     double start, stop, first;
     int64_t packets; // -1: without end; 0: a crowd, whose short flows come one by one
     uint32_t window, every;
-    double wait; // seconds at most, before the source uses an open window,
-    double each; // ... or of each packet, below TCP
+    double wait; // longest random wait before the source uses an open window, s
+    double each; // longest random wait of each packet below TCP, s
     uint32_t ecn, tos, alpha, beta, gamma, initial;
 };
 
@@ -70,7 +70,8 @@ class Connection
         Simulator::Schedule(Seconds(plan.stop), &Connection::Stop, this);
     }
 
-    // Makes this a short flow of a crowd, between the crowd's two hosts.  The crowd counts for it.
+    // Makes this a short flow of a crowd, between the crowd's two hosts.  Its packets are added to
+    // the crowd's counters.
     void Serve(int f, double start, int64_t packets, Connection& crowd)
     {
         m_f = f;

@@ -1,5 +1,6 @@
-// The queue of a Rate-Delay router, by figure 2 of `podlesny`.  It is the transmitter's own queue,
-// so the next packet is chosen at the moment at which the link becomes idle.
+// The queue of a Rate-Delay router, by figure 2 of the paper by Podlesny and Williamson.  It is the
+// transmitter's own queue, so the next packet is chosen at the moment at which the link becomes
+// idle.
 #pragma once
 
 #include "ns3/internet-module.h"
