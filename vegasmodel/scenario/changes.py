@@ -87,8 +87,8 @@ def with_thresholds(groups: Sequence[Any]) -> tuple[int, ...]:
 def _put(wanted: dict[Place, _Change], path: Place, change: _Change) -> None:
     """Add a change of the attribute at ``path`` to ``wanted``.
 
-    A key of one link or group comes before the same key of all of them, in whatever order the two
-    are given.  Raises ``FieldError`` if any other two keys set the same attribute.
+    A key of one link or group overrides the same key of all of them, in whatever order the two are
+    given.  Raises ``FieldError`` if any other two keys set the same attribute.
     """
     other = wanted.get(path)
     if other is not None and other.own == change.own:
@@ -130,8 +130,8 @@ def _addressed(parts: Sequence[Any], rest: str, name: str) -> tuple[Sequence[int
     buffers of all links, and ``uplink.buffer`` for that of the link named ``uplink``.  Returns the
     indices of the links or groups, the key, and whether ``rest`` names one link or group.
 
-    Raises ``FieldError`` if there is no such key, link or group. The error names the whole of what
-    to change (``name``), and shows its first part, which is neither a key nor a link or group.
+    Raises ``FieldError`` if there is no such key, link or group. The error names the key as the
+    user gave it (``name``), and shows the first part of ``rest``, which is the unknown one.
     """
     keys = [field.metadata["key"] or field.name for field in dataclasses.fields(parts[0])]
     if rest in THRESHOLDS and rest in keys:
@@ -151,7 +151,7 @@ def _addressed(parts: Sequence[Any], rest: str, name: str) -> tuple[Sequence[int
 def _attributes(part: Any, key: str, name: str, value: Any) -> tuple[str, ...]:
     """The attributes on the way to ``key``: ``("queue", "weight")`` for a link's queue.weight.
 
-    The error for a key that does not exist has the whole key, ``name``, and its new ``value``.
+    ``name`` is the key as the user gave it, for error messages, and ``value`` its new value.
     """
     key, _, inner = key.partition(".")
     attribute = _attribute(part, key, name)

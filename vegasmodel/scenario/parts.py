@@ -82,9 +82,10 @@ class Link(Shown):
     - ``capacity``: pkt/s, or text such as ``"10 Mbit/s"``.
     - ``name``: the link's name.
     - ``buffer``: how many packets can wait; the packet in transmission does not count. (It counts
-      if links behave as in ns-2, except at a queue with RED.) The buffer may also be a time or a
-      number of bandwidth-delay products: ``"100 ms"`` stands for the packets that the link sends
-      in 100 ms, ``"1 BDP"`` for the capacity times the mean RTT of the flows on the link.
+      if links behave as in ns-2, for example if a Vegas flow has the variant ``ns2``; but never at
+      a queue with RED.) The buffer may also be a time or a number of bandwidth-delay products:
+      ``"100 ms"`` stands for the packets that the link sends in 100 ms, ``"1 BDP"`` for the
+      capacity times the mean RTT of the flows on the link.
     - ``delay``: one way, s; a part of the ``rtt`` of each flow that crosses the link. The default
       is 1 ms, or less where that is too much.
     - ``queue``: ``DropTail()``, ``Red(...)`` or ``RateDelay(...)``.

@@ -233,7 +233,7 @@ class Scenario(Checked):
         - ``fields`` are attributes of ``Scenario`` itself, such as ``name``.
         - A value is a number in the package's units, or text.
 
-        The order of the keys does not matter: ``flow.NAME.KEY`` comes before ``flow.KEY``, and the
+        The order of the keys does not matter: ``flow.NAME.KEY`` overrides ``flow.KEY``, and the
         same for links.  If any group has a delay-based law, such as Vegas, ``flow.alpha``,
         ``flow.beta`` and ``flow.gamma`` change only the groups with such a law.  If a group has
         alpha = beta, a change of its alpha alone also changes its beta, as in ``sweep``.
