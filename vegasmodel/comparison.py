@@ -381,8 +381,9 @@ def run_often(scenario: Scenario, runs: int | None) -> Scenario:
 def enough_runs(measured: Prediction) -> tuple[Assumption, ...]:
     """The assumption ``enough-runs``: that more runs would hardly change the measured throughputs.
 
-    It is not known of a single run in which chance has a part. If chance has no part, the
-    assumption holds.  Returns no assumption if the measurement is not by ns-2 or ns-3.
+    The assumption holds if chance has no part in the runs. If chance has a part, the standard
+    errors of several runs decide; after a single run it is not known whether the assumption holds.
+    Returns no assumption if the measurement is not by ns-2 or ns-3.
     """
     if measured.model not in ENGINES or measured.throughput is None:
         return ()
@@ -446,7 +447,7 @@ def same_jitter(scenario: Scenario, measured: Prediction) -> Assumption:
     """The assumption ``same-jitter``: the measured senders wait at random as the modelled ones do.
 
     A modelled sender waits before each packet for a random time, at most ``send_jitter``. ns-2 and
-    ns-3 simulate the same waits, so the assumption holds for their runs. Any other measurement must
+    ns-3 simulate the same waits, so the assumption holds for their runs. Any other measurement may
     name the scenario that was run. If this is the present scenario, the assumption holds. If it is
     the present scenario without the waits, it does not hold. In all other cases it is not known.
     """
@@ -466,9 +467,9 @@ def same_jitter(scenario: Scenario, measured: Prediction) -> Assumption:
 def same_vegas(scenario: Scenario, measured: Prediction) -> tuple[Assumption, ...]:
     """The assumption ``same-vegas``: that the measured Vegas is the one that the models follow.
 
-    TCP implementations differ in how Vegas counts its backlog and when it decides. It is not known
-    whether the assumption holds if the measurement does not tell whose Vegas ran. Returns no
-    assumption if the scenario has no Vegas flows.
+    TCP implementations differ in how Vegas counts its backlog and when it decides. If the
+    measurement does not tell whose Vegas ran, it is not known whether the assumption holds. Returns
+    no assumption if the scenario has no Vegas flows.
     """
     followed = dict.fromkeys(g.variant for g in scenario.flows if g.keeps_backlog)
     if not followed:

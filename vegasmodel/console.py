@@ -104,7 +104,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = ""
 
 
 def width(grid: Table) -> int:
-    """The characters that a table needs beside one another, so that no cell is cut or wrapped."""
+    """The least width of the table, in characters, at which no cell is cut or wrapped."""
     return sum(_width([str(c.header), *(str(cell) for cell in c.cells)]) for c in grid.columns)
 
 

@@ -284,7 +284,7 @@ EXPLANATIONS = MappingProxyType(
 
 
 def explain(name: str) -> str:
-    """What a name means, as text: that of a model, of an assumption or of a column of a table.
+    """The meaning, as text, of the name of a model, of an assumption or of a column of a table.
 
     For example, ``explain("phase-effects")`` says when this assumption holds, and which models make
     it.  A word of such a name is enough: ``explain("nrmse")`` explains all columns with this word.

@@ -515,8 +515,8 @@ class LimitCycle:
     # Floquet multipliers, the largest modulus first. The array is empty if they were not computed.
     # It has NaN if the windows after a period do not depend continuously on those before it.
     multipliers: np.ndarray
-    # Greatest difference, in packets, between a state of the windows and queues and their state one
-    # period later (by ``rounds``, two periods later). It is 0 if the motion repeats itself exactly.
+    # The greatest change, in packets, of a window or a queue from one moment to the moment a period
+    # later (by ``rounds``, two periods later). It is 0 if the motion repeats itself exactly.
     # At a fixed point: greatest difference between windows one round trip apart.
     residual: float
     status: str  # "done", or why there is no answer (the averages are then NaN)

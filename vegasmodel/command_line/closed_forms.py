@@ -120,7 +120,7 @@ def arrivals(
 
     Each flow mistakes the queueing delay at its start for propagation delay.  So it over-estimates
     its base RTT by a time x.  Prints each flow's x and rate by the exact recursion.  If all flows
-    have the same alpha, those by Bonald's closed form stand beside them; its rates need not add up
+    have the same alpha, also prints x and rate by Bonald's closed form, whose rates need not add up
     to the capacity.
 
     Example: vegasmodel arrivals --n 20 --capacity 125pkt/s --alpha 3

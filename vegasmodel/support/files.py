@@ -51,7 +51,7 @@ def is_special(path: str | Path) -> bool:
 
 @contextmanager
 def named(path: str | Path) -> Iterator[None]:
-    """Make an ``OSError`` of the ``with`` block name ``path``, in these two cases.
+    """Make ``path`` the file name in an ``OSError`` of the ``with`` block, in two cases.
 
     - The error names a temporary file, or a file inside the folder ``path``.
     - The error names no file, and says that the disk is full or that a file is too large.

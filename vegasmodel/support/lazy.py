@@ -20,7 +20,7 @@ Loader = Callable[[str], Any]
 
 
 class _Package(ModuleType):
-    """A package for whose modules ``dir`` lists only the public names.
+    """A package; for each of its modules, ``dir`` lists only the public names.
 
     When Python has imported a module, it stores the module as an attribute of the package.  At this
     moment the module gets a function ``__dir__`` that lists its public names, unless it has one.
