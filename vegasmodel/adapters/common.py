@@ -35,7 +35,10 @@ NOBODY_SENDS = "no flow sends between the end of the warm-up and the end of the 
 
 
 def column(scenario: Scenario, value: Callable[[Flow], float]) -> Floats:
-    """For each flow, the number that ``value`` returns for the flow's group, as an array."""
+    """For each flow, the number that ``value`` returns for the flow's entry in ``scenario.flows``.
+
+    The result is an array. Such an entry may stand for several equal flows.
+    """
     return np.array([value(member.flow) for member in scenario.members], dtype=np.float64)
 
 
@@ -199,10 +202,10 @@ def with_growth(found: Prediction) -> Prediction:
 def settles(scenario: Scenario) -> Assumption:
     """The simulators' assumption that windows reach the steady state within the warm-up.
 
-    Every long-lived flow with a built-in law is tested. Let w be its first window. Let W be its
-    window at its fair share of the capacity, on the link of its path where this share is least; but
-    W is at most the receiver's window. Let n be the number of its round trips from its start to the
-    end of the warm-up.
+    Every long-lived flow with a built-in law is tested. Let w be its first window. Let W be the
+    window with which it gets its fair share of the capacity, on the link of its path where this
+    share is least. W is at most the receiver's window. Let n be the number of the flow's round
+    trips from its start to the end of the warm-up.
 
     The assumption fails if, for some flow,
 

@@ -152,8 +152,9 @@ def _of_own_laws(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
     """The assumption that a user-defined law changes its window little in a round trip.
 
     A sender learns of a loss a round trip late. So at an overflow about as many packets are lost as
-    all windows grow in a round trip. The equations take a few losses for one, which the sender
-    repairs at once. With many losses a real sender needs many round trips, or waits for its timer.
+    all windows grow in a round trip. The equations treat a few losses as a single loss, which the
+    sender repairs at once. After many losses a real sender needs many round trips, or waits for its
+    timer.
     The assumption fails if the law's ``drift`` exceeds both ``FEW_LOSSES`` packets and the fraction
     ``MOST_GROWTH`` of the window, where the window and the RTT have their mean values. It is tested
     only for flows that lose packets. The list is empty without a user-defined law.

@@ -28,8 +28,8 @@ def answer(scenario: Scenario) -> Prediction:
 
     The backlog is the one that the flow computes: r (q - x), where r is its rate, q the queueing
     delay of its path, and x its over-estimate of the path's propagation delay. The threshold is the
-    middle of the flow's dead zone, the backlogs at which Vegas holds its window
-    (``secular.threshold``).
+    middle of the flow's dead zone (``secular.threshold``). The dead zone is the range of backlogs
+    in which Vegas holds its window.
     """
     reason = laws_within(scenario, ["vegas"])
     if reason is None and any(STACKS[g.variant].backlog_over_base for g in scenario.flows):

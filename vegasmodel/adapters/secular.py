@@ -43,9 +43,9 @@ def equilibrium(scenario: Scenario) -> Prediction:
     """The rates of Vegas flows in equilibrium, by equations (3) to (6) of Boutremans and Le Boudec.
 
     A flow's over-estimate of its baseRTT is given in the scenario, or is the queueing delay that
-    the flow finds when it starts. Each flow's backlog is the middle of its dead zone, the backlogs
-    at which Vegas holds its window (``threshold``). For the variant ``linux``, Linux's equation
-    replaces the paper's.
+    the flow finds when it starts. Each flow's backlog is the middle of its dead zone
+    (``threshold``). The dead zone is the range of backlogs in which Vegas holds its window. For the
+    variant ``linux``, Linux's equation replaces the paper's.
     """
     name, reason = "equilibrium", _reason(scenario)
     if reason is None:
@@ -362,8 +362,8 @@ def _reason(scenario: Scenario) -> str | None:
 def _fits(scenario: Scenario, x: Floats, rests: list[rest.Rest] | None, queue: float) -> Assumption:
     """The assumption that the buffer does not overflow (``rest.fits``).
 
-    A flow fills the queue at most up to the larger of two backlogs. One is the upper end of the
-    dead zone, in which Vegas keeps its window. The other is gamma, at which slow start ends.
+    A flow's backlog is at most the larger of two numbers. One is the upper end of the dead zone, in
+    which Vegas keeps its window. The other is gamma, at which slow start ends.
     """
     edge = column(scenario, lambda f: float(dead_zone(f.alpha, f.beta, f.variant)[1]))
     return rest.fits(

@@ -19,7 +19,7 @@ _answers = 0  # number of answers that are being computed
 
 
 def record(size: int) -> NDArray[np.float64]:
-    """A new record for ``size`` numbers, of a function that has no fault: all are NaN."""
+    """A new record of ``size`` numbers for a law's function; all are NaN (no fault yet)."""
     _records.append(np.full(size, np.nan))
     return _records[-1]
 
@@ -29,7 +29,7 @@ def judged_anew() -> Iterator[None]:
     """Compute an answer in this context, so that faults in earlier answers do not count.
 
     The records are cleared when the context begins. They are not cleared while another answer is
-    being computed on another thread, because that answer may have the fault.
+    being computed on another thread, because they may hold a fault of that answer.
     """
     global _answers  # noqa: PLW0603 - a count of this process
     with _lock:

@@ -20,10 +20,10 @@ class Red(Discipline):
 
     The longer the mean queue is, the more likely an arriving packet is dropped, or with ``ecn``
     marked. The probability rises from 0 at ``min_threshold`` to ``max_probability`` at
-    ``max_threshold``, both in packets. Text may have any unit of a buffer, such as ``"5 ms"``.
-    Beyond ``max_threshold`` the probability is 1; with ``gentle`` it rises to 1 at twice
-    ``max_threshold``. ``weight`` is the weight of the newest queue length in the mean. ns-2 drops
-    instead of marking if the probability is above ``Stack.marks_up_to``.
+    ``max_threshold``. Both thresholds are in packets, or are texts with any unit of a buffer, such
+    as ``"5 ms"``. Beyond ``max_threshold`` the probability is 1; with ``gentle`` it rises to 1 at
+    twice ``max_threshold``. ``weight`` is the weight of the newest queue length in the mean. ns-2
+    drops instead of marking if the probability is above ``Stack.marks_up_to``.
     """
 
     min_threshold: OrText[float] = field(BufferRule("buffer"))
