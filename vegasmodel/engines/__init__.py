@@ -1,7 +1,7 @@
 """Simulators of a scenario; ``vegasmodel.simulation`` chooses one by its name.
 
-* ``fluid`` solves differential equations for the senders' windows. It takes about a millisecond of
-  computing time.
+* ``fluid`` solves differential equations for the senders' windows. With a few flows, it takes 0.1
+  to 100 ms of computing time.
 * ``rounds`` moves groups of packets through a network of queues. If a round trip has few packets,
   each group is a single packet.
 * ``delayed`` solves equations like those of ``fluid``, but each sender learns of the queue a round

@@ -208,9 +208,9 @@ def drop(
 ) -> None:  # fmt: skip
     """Decide which flows lose the packets that overflow in a step, and when their senders learn it.
 
-    ``excess`` is the number of these packets.  Each flow's part is added to ``lost`` [flow].  A
-    sender hears of the first loss only, until it has cut its window; losses of packets that it sent
-    before the cut cause no other cut.
+    ``excess`` is the number of these packets.  Each flow's part is added to ``lost`` [flow].  Until
+    a sender has cut its window, it hears only of its first loss.  If packets that it sent before
+    the cut are also lost, it does not cut again.
 
     ``losers`` selects the flows that can lose packets: ``ALL`` flows; those whose windows grew when
     they sent the packets (``GROWING``); or the loss-based flows among these (``LOSS_BASED``).  The

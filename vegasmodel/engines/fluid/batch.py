@@ -65,7 +65,7 @@ class BatchRun:
     base_rtt: Floats  # [scenario, flow] s; NaN if not Vegas
     losses: Floats  # [scenario, flow] as in ``ContinuousRun``
     queue_mean: Floats  # [scenario] packets
-    ok: np.ndarray  # [scenario] bool: false where an overflow finds no window that can yield
+    ok: np.ndarray  # [scenario] bool: false if the simulation of the scenario has failed
 
 
 @kinds.checked
@@ -164,8 +164,8 @@ def _mixed(
 ) -> BatchRun:
     """Simulate the scenarios with the indices ``sampled`` one by one, all others as one batch.
 
-    The simulations of the former are spread over several threads.  The results have the order of
-    ``scenarios``.
+    Several threads share the scenarios that are simulated one by one.  The results have the order
+    of ``scenarios``.
     """
     for i in sampled:
         reason = one_by_one.unsupported(scenarios[i])

@@ -98,7 +98,7 @@ def _compiled(
 ) -> tuple[Callable[[Batch], Any], Callable[[Batch, float, Any, int], Any]]:
     """Two compiled functions: one makes the scenarios' initial states, the other advances them.
 
-    The other one calls ``_pass`` a given number of times for each scenario, or fewer times if the
+    The second one calls ``_pass`` a given number of times for each scenario, or fewer times if the
     scenario ends before.
     """
 
@@ -266,8 +266,8 @@ def _excess(p: Flows, c: Array, y: _Moving, s1: Array, h: Array) -> tuple[Array,
     """The sum of the flows' rates at the end of a step minus the capacity, in pkt/s.
 
     The step has the length h, and the queueing delay is s1 at its end.  While there is a queue, the
-    rates add up to the capacity, and the result is 0.  So ``_solve`` looks for the s1, or the h,
-    with this result.  Also returns the derivatives of the result with respect to s1 and to h.
+    rates add up to the capacity, and the result is 0.  ``_solve`` looks for the s1, or the h, at
+    which it is 0.  Also returns the derivatives of the result with respect to s1 and to h.
     """
     W, by_s, by_h, _ = _ahead(p, y, s1, h)
     rtt = p.rtt + s1
@@ -370,7 +370,7 @@ def _skip(warmup: Array, due: Array, y: _Moving, spilt: Array) -> _Moving:
 
 
 def _slowly(p: Flows, y: _Moving, fraction: Array, motion: _Motion) -> Array:
-    """How long the next step may be, in seconds, because the queueing delay changes slowly.
+    """How long the next step may be, in seconds, while the queueing delay changes slowly.
 
     The slower the delay changes, the longer the step may be (``events.horizon`` gives the rule).
     The result is at most the time after which a window is expected to reach a threshold of Vegas's

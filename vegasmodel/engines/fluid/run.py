@@ -35,8 +35,8 @@ from vegasmodel.status import Status
 __all__ = ["run", "unsupported"]
 
 CHECKS = 2.0  # ACKs after a retransmission that let Vegas send one more packet again
-STEP = 0.5
-CONTINUOUS_STEP = 1.0 / 64.0  # the same where they decide at every instant
+STEP = 0.5  # length of a step of ``sampled`` over the shortest round trip
+CONTINUOUS_STEP = 1.0 / 64.0  # the same if windows change at every instant
 _BUILT_IN = tuple(known.name for known in BUILT_IN)
 _RECOVERIES: tuple[str, ...] = get_args(Recovery)
 _SLOW_STARTS = get_args(SlowStart)

@@ -178,7 +178,7 @@ def time_to(
 ) -> float:
     """Time within a step of length h at which the queueing delay reaches ``s_max`` (a full buffer).
 
-    A step of this length that ends at the delay ``s_max`` makes the function ``excess`` 0.
+    It is the length of a step at whose end the delay is ``s_max`` and the function ``excess`` is 0.
     """
     low, high, guess = 0.0, h, 0.5 * h
     for _ in range(100):

@@ -243,8 +243,8 @@ def follower(
     probability of this is ``late``. If the first of the two packets is late, the queue has room for
     the second one, which follows at once. Then the queue is full, and the next packet that is not
     late is lost. The number of packets before this one has a geometric distribution. The first
-    packets to follow are those in flight of ``grew`` that come later in this round trip. After them
-    come the packets in flight of the other flows, one flow after another.
+    packets to arrive are those of ``grew`` that come later in this round trip. After them come the
+    packets of the other flows, one flow after another.
 
     It may be that all packets of a round trip are late, if ``late`` is close to 1. Then there is
     one place more in the queue: nothing is lost if only one packet is too many, and ``grew`` loses

@@ -65,9 +65,9 @@ def end_recovery(flow: Sender, now: LinkState, after: float, c: float) -> None:
 
     - Laws that decide once per round trip, for example ns-2's Vegas: the ACK that ends the recovery
       acknowledges all packets of its round trip. If the flow's packets travel as a train, the
-      sender has sent the new ones just before this ACK. So their ACKs come at the end of the next
-      round trip, as a train. The law decides when this train begins. In Linux the recovery ends the
-      round trip without a decision.
+      sender has sent its newest packets just before this ACK. So the ACKs of these packets come at
+      the end of the next round trip, as a train. At the first of them the law decides. In Linux the
+      recovery ends the round trip without a decision.
     - A window to which each ACK adds a part of a packet: this ACK is the first one that counts. In
       ns-2 it does not count if the sender has SACK (``sack_exit_rests``). Then one ACK is missing
       in the first round trip, and the window first grows after two.
@@ -129,7 +129,7 @@ def double(flow: Sender, g: float, per: float) -> None:
 
 @jit
 def after_slow_start(flow: Sender, W: float, g: float, factor: float, per: float) -> None:
-    """Set when a window next grows after its slow start, which ends within these ``g`` round trips.
+    """Compute when a window next grows after its slow start, which ends in these ``g`` round trips.
 
     The window was ``W`` before, and grows by the factor ``factor`` in a round trip. All RTTs are
     equal. ``per`` is the time between two packets that follow one another, in round trips.

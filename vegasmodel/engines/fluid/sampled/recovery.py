@@ -33,7 +33,10 @@ def silent(flow: Sender) -> bool:
 
 @jit
 def too_few(flow: Sender) -> bool:
-    """Whether fewer packets are in flight than the duplicate ACKs that tell of a loss."""
+    """Whether some packets in flight are not lost, but too few for three duplicate ACKs.
+
+    Laws with Vegas's slow start (``GAMMA``) need only one duplicate ACK.
+    """
     left = flow.in_flight - flow.undetected
     return 0.0 < left < (1.0 if flow.slow_start == GAMMA else DUPLICATES)
 
