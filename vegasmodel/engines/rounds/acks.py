@@ -124,8 +124,8 @@ def add_hole(
 def _first_behind(f: Sender | Receiver, holes: Floats, first: float) -> int:
     """The index of the first hole with packets from number ``first`` on; ``f.holes`` if none has.
 
-    A hole is a range of packets that the receiver misses. The function halves the list of holes,
-    which are in the order of their packets, again and again.
+    A hole is a range of packets that the receiver misses. The holes are in the order of their
+    packets, so the function uses binary search.
     """
     low, high = 0, f.holes
     while low < high:

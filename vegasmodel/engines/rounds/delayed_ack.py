@@ -172,8 +172,8 @@ def hold_duplicate(f: Sender, acks: float) -> float:
 
     For each missing packet the receiver sends the first three duplicate ACKs without delay (the
     kernel's __tcp_ack_snd_check). It holds back later ones for ``late_duplicates`` seconds (1 ms),
-    or for a twentieth of the RTT if this is less. It holds no duplicate ACK back while it sends
-    ACKs of new data without delay, too (``use_quick_acks``).
+    or for a twentieth of the RTT if this is less. While it sends the ACKs of new data without delay
+    (``use_quick_acks``), it holds no duplicate ACK back either.
     """
     if not f.delayed_ack or f.quick_acks_left > 0.0 or f.late_duplicates == 0.0:
         return 0.0

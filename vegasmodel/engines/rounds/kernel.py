@@ -202,10 +202,10 @@ def _delivered(net: Net, f: Sender, now: float) -> float:
 
 @rare
 def _end_warmup(net: Net, k: int) -> None:
-    """Store the totals of queue ``k`` at the end of warm-up, and those of some flows.
+    """At the end of warm-up, store the totals of queue ``k`` and of the flows that begin there.
 
-    These are the flows whose path begins with this queue. At the end of the run the stored totals
-    are subtracted, so that the results do not include warm-up.
+    At the end of the run the stored totals are subtracted, so that the results do not include
+    warm-up.
     """
     for i in range(net.flows.shape[0]):
         f = net.flows[i]
@@ -538,9 +538,9 @@ def march(
 
     Returns the status, the number of events, and the simulated time in seconds.
 
-    The run also stops, with the status ``FALL``, at any event from the time ``falls`` on that
-    reduces a flow's window. Only whole packets of the window count. All queues are then simulated
-    up to this event, and the next call continues the run.
+    From the time ``falls`` on, the run also stops at each event that reduces a flow's window. The
+    status is then ``FALL``. Only whole packets of the window count. All queues are simulated up to
+    this event, and the next call continues the run.
 
     ``grid`` contains capacities and delays with rounding errors like those of ns-2
     (``route.roundings``).

@@ -33,9 +33,10 @@ def possible(scenario: Scenario, found: Prediction | None = None) -> bool:
     a limited amount of data. There are at least two loss-based flows, or there is one loss-based
     flow and the flows have different RTTs.
 
-    If all flows are delay-based, like Vegas, and there is no random loss, those count as loss-based
-    that have lost packets after the warm-up in ``found``, the prediction for the scenario. They
-    lose packets if the buffer is too small for all the packets that they want to keep there.
+    If all flows are delay-based, like Vegas, and there is no random loss, the flows that have lost
+    packets after the warm-up count as loss-based. ``found``, the prediction for the scenario, says
+    which flows they are. They lose packets if the buffer is too small for all the packets that they
+    want to keep there.
     """
     crossed = [link for group in scenario.flows for link in scenario.path(group)]
     spills = any(isinstance(k.queue, DropTail) and not k.never_full for k in crossed)

@@ -227,9 +227,9 @@ def share_capacity(links: Table[Queue], k: int) -> None:
     """Set the guaranteed shares of the classes of a Rate-Delay link: S_R : S_D = k n_R : n_D.
 
     This is equation (5) of Podlesny and Williamson. S_R and S_D are the shares of the capacity that
-    the classes R and D are guaranteed, n_R and n_D are their numbers of active flows, and k is the
-    target ratio of the rates of an R flow and a D flow. If a class has no active flow, the shares
-    stay as they are; the other class may then use the whole capacity.
+    are guaranteed to the classes R and D. The classes have n_R and n_D active flows. An R flow is
+    to get k times the rate of a D flow. If a class has no active flow, the shares stay as they are;
+    the other class may then use the whole capacity.
     """
     one, two = links[k], links[links[k].partner]
     if one.active > 0.0 and two.active > 0.0:

@@ -446,10 +446,13 @@ def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
     the departure comes first. This decides whose packet finds the buffer full.
 
     Row k is for times between 2^(b-1) and 2^b seconds, where b is k + ``FIRST_BINADE``. It
-    contains, in this order: the capacity of each queue; for each queue the time, in transmission
-    times, below which two moments count as one (``Queue.instant``), as they do in ns-2; the size of
-    a packet at each hop, so that each size has a transmission time of its own rounding; and each
-    hop's delay to the next queue.
+    contains, in this order:
+
+    - the capacity of each queue;
+    - for each queue ``Queue.instant``: if two moments are less than this apart, they count as one,
+      as in ns-2 (in transmission times);
+    - the size of a packet at each hop, changed so that its transmission time is rounded as in ns-2;
+    - the delay from each hop to the next queue.
 
     The rounding errors in the table are those of ns-2, but enlarged, so that they exceed the
     rounding errors of this simulator itself. They are still smaller than the difference between two

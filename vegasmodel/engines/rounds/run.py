@@ -120,8 +120,8 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
 
     If a buffer is finite, each event near losses is a single packet. Single packets decide how many
     are lost, who loses them, and whether a timeout follows. In an interval, the bursts that a
-    growing window or delayed ACKs cause would be smoothed out. Only if there would be more than
-    ``MOST_SINGLE`` events in a round trip, there are ``CONTENDED`` (``is_coarse``).
+    growing window or delayed ACKs cause would be smoothed out. If single packets would take more
+    than ``MOST_SINGLE`` events in a round trip, there are only ``CONTENDED`` (``is_coarse``).
 
     Far from losses the intervals are longer. There are three cases:
 

@@ -20,16 +20,16 @@ SACK_BLOCKS = 3  # in an ACK, at most (RFC 2018)
 def forgotten(f: Sender, holes: Floats, k: int) -> bool:
     """Whether ns-2's CUBIC has forgotten that the packets behind hole ``k`` have arrived.
 
-    A hole is a range of missing packets, and those behind it are all up to the next hole. ns-2's
-    CUBIC sends forgotten packets again. Column 4 of the hole has the number of the first of them
-    that was not sent again, or 0 if none is forgotten (``forget``).
+    A hole is a range of missing packets. The packets behind it are all packets up to the next hole.
+    ns-2's CUBIC sends forgotten packets again. Column 4 of the hole has the number of the first
+    forgotten packet that was not sent again, or 0 if none is forgotten (``forget``).
     """
     return f.clears_scoreboard and k + 1 < f.holes and holes[k, 4] > 0.0
 
 
 @rare
 def forget(f: Sender, holes: Floats) -> None:
-    """Let ns-2's CUBIC forget what the receiver has, but for the three highest ranges of packets.
+    """Let ns-2's CUBIC forget what the receiver has, except the three highest ranges of packets.
 
     When a recovery ends, ns-2's CUBIC clears its table of the packets that the receiver has
     (``ClearScoreBoard`` in tcp-linux.cc). If packets beyond the recovery's end are missing, another
@@ -48,8 +48,8 @@ def recall(f: Sender, holes: Floats, first: float, packets: float) -> None:
     """Let ns-2's CUBIC learn that a range of packets that it had forgotten has arrived.
 
     The receiver has received ``packets`` packets from number ``first`` on. The first SACK block of
-    its ACK is the range that they belong to. What the sender has sent of this range again no longer
-    counts as in flight.
+    its ACK is the range that they belong to. The packets of this range that the sender has sent
+    again no longer count as in flight.
     """
     for k in range(f.holes - 1):
         if forgotten(f, holes, k) and first <= holes[k + 1, 0] and holes[k, 1] <= first + packets:
@@ -63,8 +63,8 @@ def _lost_below(f: Sender, holes: Floats) -> float:
 
     A missing packet counts as lost if its number is lower by at least ``dup_thresh`` than the
     highest number that SACK reports. It does not matter how many of the packets between have
-    arrived (``lost_seq_threshold`` in scoreboard1.cc). After a timeout all missing packets count as
-    lost that were sent before the timeout (``MarkLoss``).
+    arrived (``lost_seq_threshold`` in scoreboard1.cc). After a timeout, all missing packets that
+    were sent before it count as lost (``MarkLoss``).
     """
     last = f.holes - 1
     beyond = holes[last, 0] if last >= 0 and holes[last, 1] >= f.received else f.received
@@ -90,7 +90,7 @@ def count_flight(f: Sender, holes: Floats) -> None:
 
 @rare
 def take_all_for_lost(f: Sender, holes: Floats) -> None:
-    """At a timeout, let ns-2's CUBIC take all packets for lost that SACK has not reported.
+    """At a timeout, let ns-2's CUBIC take for lost all packets that SACK has not reported.
 
     The sender then sends only these packets again, not those that SACK has reported as arrived
     (``enter_loss`` in tcp-linux.cc, ``MarkLoss`` in scoreboard1.cc).

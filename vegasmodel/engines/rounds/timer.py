@@ -254,11 +254,11 @@ def update_mean(f: Sender, rtt: float, samples: float) -> None:
 
 @jit
 def overdue(f: Sender, elapsed: float) -> bool:
-    """Whether ns-2's Vegas takes a packet for lost that was sent ``elapsed`` seconds ago.
+    """Whether a packet sent ``elapsed`` seconds ago is overdue: ns-2's Vegas takes it for lost.
 
-    It does so if ``elapsed`` is at least Vegas's fine timeout. This is 17/16 of the sum of the mean
-    RTT and two mean deviations, times a factor (``overdue_factor``). The factor is 1 after an RTT
-    sample, and grows with each fast retransmit.
+    It is overdue if ``elapsed`` is at least Vegas's fine timeout. This timeout is 17/16 of the sum
+    of the mean RTT and two mean deviations, times a factor (``overdue_factor``). The factor is 1
+    after an RTT sample, and grows with each fast retransmit.
     """
     if not f.overdue_checks or f.mean_rtt == 0.0:
         return False

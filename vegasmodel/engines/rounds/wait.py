@@ -6,8 +6,8 @@ that the window then allows. (ns-2's CUBIC sends only one while it reduces its r
 retransmit does not wait, except that of ns-2's CUBIC.
 
 If the simulator processes several ACKs together, it neglects the waits: the packets that these ACKs
-allow leave when the ACKs arrive. This makes the RTT shorter by half of ``Sender.jitter`` on
-average. By default this is half the transmission time of a packet at the slowest link. If the
+allow leave when the ACKs arrive. So the RTT is too short, on average by half of ``Sender.jitter``.
+The default of ``Sender.jitter`` is a packet's transmission time at the slowest link. If the
 scenario sets longer waits (``waits_long``), the simulator processes each ACK separately, so that
 the sender waits at each.
 
