@@ -232,9 +232,9 @@ def _linux_order() -> Map:
         "s after the earlier flow, it finds a shorter queue and usually gets less.\n\n"
         "In the left panel of `linux-order` the first window of the earlier flow varies. With a "
         "smaller first window the earlier flow takes longer to build up its queue. So the later "
-        "flow finds this queue only if it starts later. If two identical flows start at the "
-        "same time, they get 0.66 and 0.34: the simulator favours the flow that the file names "
-        "first.\n\n"
+        "flow finds this queue only if more time lies between the two starts. If two identical "
+        "flows start at the same time, they get 0.66 and 0.34: the simulator favours the flow that "
+        "the file names first.\n\n"
         "In the right panel of `linux-order` the first window of the later flow varies. If "
         "this flow starts at least 0.1 s after the other, its first window hardly matters.",
     )
