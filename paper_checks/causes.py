@@ -11,12 +11,12 @@ from paper_checks.checks import Check
 
 __all__ = ["CAUSES", "cause", "markdown"]
 
-TWICE = "the print contradicts itself: the text and its own example"
+TWICE = "the text contradicts its own example"
 AGAINST = "the text contradicts its own formulas"
-CLAIM = "the text says more than its own equation or table"
-NO_T = "T is not stated; 40 to 160 ms tried in packets, all T in the formulas"
+CLAIM = "the text claims more than its own equation or table shows"
+NO_T = "the paper does not state T; we tried every T in the formulas, and 40 to 160 ms in ns-2"
 HYPOTHESIS = "the paper's hypothesis or statement does not hold in ns-2"
-DEFAULTS = "ns-2 2.35's own first windows"
+DEFAULTS = "the first windows in ns-2 2.35 are not those that the text states"
 BOTH_MISS = (
     "not found: the paper's router with ns-3's TCP and CBQ with ns-2's both miss it, at a fifth of "
     "the scale; CBQ at full scale as well"
