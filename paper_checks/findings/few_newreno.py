@@ -152,8 +152,9 @@ pkt/s in the three runs.
 
 - The second setting is class-based queueing (CBQ), with flows in both directions. With CBQ each
 NewReno flow with the wrong mark gains, even if ten of the 20 NewReno flows have it. Both CBQ and
-the router give a queue more of the link if it has more flows. But the router counts the flows of
-ACKs as well, while CBQ counts only those of data.
+the router give a queue more of the link if it has more flows. CBQ counts only the flows of data.
+The router also counts those of ACKs, so there a flow with the wrong mark adds less to the part of
+the link that its queue gets.
 
 A Vegas flow that is marked as NewReno loses in all three settings, as `podlesny` says: it starves
 in the long queue.

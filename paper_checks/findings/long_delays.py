@@ -109,7 +109,7 @@ def page(runs: Runs) -> Page:
     return Page("Does Vegas disfavour long delays?", _text(rows), fig, CAPTION)
 
 
-CAPTION = "Two Vegas sources of unlike delay; above 1 the longer one loses."
+CAPTION = "Two Vegas sources; above 1 the one with the longer delay loses."
 
 
 def _text(rows: np.ndarray) -> str:
@@ -127,8 +127,9 @@ link. The paper concludes from its table 3 that the source with the longer delay
 rates. By this equation a source gets *more* if it over-estimates its baseRTT.
 
 The table has the ratio of the rate of the source with the shorter delay to that of the other
-source. The first column is the longer of the two delays, in ms. In the heads of the columns, "1 and
-3" means alpha = 1 and beta = 3. The columns are:
+source. The first column has the delay of the last link of the source with the longer delay, in ms;
+that of the other source is 1 ms. In the heads of the columns, "1 and 3" stands for alpha = 1 and
+beta = 3. The columns are:
 
 - The column "print" is table 3 of `tsang`.
 
@@ -143,8 +144,8 @@ take (alpha + beta)/2.
 
 {table(["ms", *COLUMNS], cells)}
 
-In {len(real)} rows of the table above, the delays of the two connections differ by 10 ms or more.
-The next table counts in how many of these {len(real)} cases the connection with the longer delay
+In {len(real)} rows of the table above, the delay in the first column is 10 ms or more. The next
+table counts in how many of these {len(real)} cases the connection with the longer delay
 loses, which means that its throughput is lower by more than 1 %. The last column has the ratio of
 the larger throughput to the smaller, as the geometric mean over these cases:
 

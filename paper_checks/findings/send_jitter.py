@@ -163,8 +163,8 @@ CONCLUSIONS = (
     ),
     Conclusion(
         "evaluation",
-        "Vegas outperforms Reno at a buffer of 4, Reno Vegas at 50 (Reno over Vegas at 4, 7, 10, "
-        "15, 50)",
+        "Vegas outperforms Reno at a buffer of 4, and gets less at 50 (Reno over Vegas at 4, 7, "
+        "10, 15, 50)",
         "1 at about 8",
         tuple(pair("reno", "vegas", buffer=B) for B in AXIS),
         _first_over_second,

@@ -155,8 +155,8 @@ stopped growing, because its backlog has reached alpha.
 change is ns-2's rounding: ns-2 rounds the backlog to whole packets before it compares the backlog
 with alpha. So Vegas's window is constant at every backlog from alpha - 1/2 to alpha + 1/2. Without
 rounding it is constant only at a backlog of alpha. At buffers of 20 and 30 packets, this change
-reduces the error of the model as derived by {gain[0]:.0%}. (This error is that of the ratio of
-Vegas's throughput to Reno's, against ns-2; the second table has it.)
+removes {gain[0]:.0%} of the error of the model in the form "both lose, derived". (This error is
+that of the ratio of Vegas's throughput to Reno's, against ns-2; the second table has it.)
 
 The second change of the model of `devendictis` is that only Reno, whose window grows, loses a
 packet at an overflow. At buffers of 20 and 30 packets this second change removes {gain[1]:.0%} of
