@@ -11,7 +11,7 @@ from tests.helpers import exact
 from vegasmodel.engines.rounds import snapshot
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.run import run
-from vegasmodel.engines.rounds.state import FLOW, HOP, LINK, PARCEL
+from vegasmodel.engines.rounds.state import FLOW, HOP, LINK, PARCEL, RECEIVER
 from vegasmodel.engines.states import Kinds
 from vegasmodel.scenario import Link, Red, Run, Scenario
 from vegasmodel.simulation import limit_cycle
@@ -145,6 +145,7 @@ def names(*parts: Kinds) -> list[str]:
         ("hop", HOP, names(snapshot.STOP)),
         ("link", LINK, [*names(snapshot.QUEUE), "idle", "stock"]),
         ("parcel", PARCEL, [*names(snapshot.WAY), "first"]),
+        ("receiver", RECEIVER, names(snapshot.EAR)),
     ],
 )
 def test_every_field_is_of_the_state_or_left_out(

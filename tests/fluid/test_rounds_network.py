@@ -68,6 +68,7 @@ def networks(draw: st.DrawFn) -> Scenario:
                 packet_size=draw(st.sampled_from((None, None, 300.0, 1500.0))),
                 service=draw(st.sampled_from(("rate", "delay"))),
                 send_jitter=draw(st.sampled_from((0.0, 0.0, 1e-3, 0.05))),
+                delayed_ack=draw(st.booleans()),
             )
         )
     return Scenario(links, tuple(flows), run=Run(duration=15.0, warmup=5.0))

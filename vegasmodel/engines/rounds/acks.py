@@ -175,6 +175,15 @@ def fill_holes(
 
 
 @jit
+def received_beyond(f: Sender | Receiver, holes: Floats) -> float:
+    """How many packets the receiver has beyond the first missing one."""
+    packets = f.received - f.acked
+    for k in range(f.holes):
+        packets -= holes[k, 1] - holes[k, 0]
+    return max(packets, 0.0)
+
+
+@jit
 def blocks(f: Sender | Receiver, holes: Floats) -> int:
     """Number of SACK blocks in the next ACK, at most three (RFC 2018)."""
     beyond = f.holes

@@ -6,6 +6,11 @@ wait for a second packet. ``Sender.delack_packets`` is the number of packets (0 
 arrived and whose ACK is still delayed. The time of an arrival at the receiver is here the time at
 which an ACK that the receiver sent at once would reach the sender.
 
+ACKs may cross a queue of data on their way back. Then only those ACKs join this queue that the
+receiver sends (``silent_packets``). All packets travel on to the sender's record, which decides
+anew when their ACKs arrive. So an ACK that leaves alone at the end of a pause takes no place in the
+queue, and waits as long as one that joined it when its packet arrived.
+
 Linux adapts the pause to the flow (``adapts_ack_pause``). It keeps a value called ato
 (``Sender.ack_ticks``), which begins at 40 ms and is at most the receiver's own retransmission
 timeout:
@@ -27,10 +32,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.rounds.acks import acknowledge
-from vegasmodel.engines.rounds.state import Parcel, Sender, jit, rare
+from vegasmodel.engines.rounds.acks import acknowledge, received_beyond
+from vegasmodel.engines.rounds.state import Parcel, Receiver, Sender, jit, rare
 from vegasmodel.engines.rounds.timer import JIFFY, expiry, rto_of, ticks_at
 from vegasmodel.laws.packets import NEVER
+from vegasmodel.metrics import Floats
 
 DUPLICATES_AT_ONCE = 3.0  # TCP_FASTRETRANS_THRESH
 LONGEST_PAUSE = 0.2  # seconds; TCP_DELACK_MAX
@@ -114,6 +120,14 @@ def pause_ended(f: Sender) -> None:
 
 
 @jit
+def _pause(f: Sender) -> float:
+    """The longest time in seconds for which the receiver delays an ACK now."""
+    if not f.adapts_ack_pause:
+        return f.ack_pause
+    return min(f.ack_ticks * JIFFY, max(f.receiver_rtt, f.ack_pause), LONGEST_PAUSE)
+
+
+@jit
 def _set_delack_timer(f: Sender, now: float) -> None:
     """Set the time at which the delayed ACK of a packet is sent if no second packet arrives.
 
@@ -121,9 +135,42 @@ def _set_delack_timer(f: Sender, now: float) -> None:
     """
     f.delack_pause, f.delack_expires = f.ack_pause, now + f.ack_pause
     if f.adapts_ack_pause:  # tcp_send_delayed_ack
-        pause = min(f.ack_ticks * JIFFY, max(f.receiver_rtt, f.ack_pause), LONGEST_PAUSE)
-        f.delack_expires = expiry(f, now, pause)
+        f.delack_expires = expiry(f, now, _pause(f))
         f.delack_pause = f.delack_expires - now
+
+
+@jit
+def silent_packets(
+    f: Sender, r: Receiver, holes: Floats, first: float, packets: float, at: float
+) -> float:
+    """How many of ``packets`` packets the receiver does not answer at once.
+
+    They arrive at time ``at``, and the first of them has the number ``first``. The receiver waits
+    for a second packet if it misses none with a lower number, has none with a higher number, and is
+    not waiting already (``DelAckSink::recv`` in tcp-sink.cc). It answers any other packet at once.
+
+    ``r`` and ``holes`` are what the receiver knows before these packets arrive. The pause of
+    Linux's receiver, which adapts to the flow, is taken from the sender's record.
+    """
+    if f.adapts_ack_pause and at - r.heard_at > _receiver_rto(f) * JIFFY:
+        r.quick_acks_left = max(r.quick_acks_left, f.quick_acks)
+    if r.held_until < at:
+        r.held = 0.0  # its ACK has left, because no second packet came
+    beyond = received_beyond(r, holes) > 0.0
+    silent = 0.0
+    if beyond or first > r.acked:
+        r.held = 0.0
+    elif first == r.acked:
+        quick = min(packets, r.quick_acks_left)
+        r.quick_acks_left -= quick
+        waiting = r.held + packets - quick
+        answered = np.floor(0.5 * waiting)
+        silent, r.held, r.heard_at = packets - quick - answered, waiting - 2.0 * answered, at
+    else:  # a packet that it has already
+        last = f.delays_duplicates and first + packets == r.acked and r.quick_acks_left <= 0.0
+        silent = r.held = 1.0 if last and (packets > 1.0 or r.held == 0.0) else 0.0
+    r.held_until = at + _pause(f)
+    return silent
 
 
 @jit

@@ -11,6 +11,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from vegasmodel.engines.rounds.route import Routes
 from vegasmodel.engines.rounds.rules import place
 from vegasmodel.engines.rounds.state import FLOW, MECHANISMS, RECEIVER, START
 from vegasmodel.engines.rounds.timer import GRAINS, JIFFY
@@ -233,10 +234,21 @@ def records(
     return flows
 
 
-def receivers(scenario: Scenario, flows: NDArray[Any]) -> NDArray[Any]:
-    """The records of the flows' receivers (``state.Receiver``) before any packet has arrived."""
-    found = np.zeros(len(flows), RECEIVER)
-    found["block"] = np.where(flows["block"] > 0.0, _BLOCK / scenario.packet_size, 0.0)
+def receivers(scenario: Scenario, flows: NDArray[Any], way: Routes) -> NDArray[Any]:
+    """The records of the flows' receivers (``state.Receiver``) before any packet has arrived.
+
+    There are none if no queue holds ACKs. In these records a receiver delays its ACKs only if they
+    cross a queue of data. A queue of ACKs alone is never full, so their number hardly matters.
+    """
+    hops = way.hops
+    meets = np.isin(hops["link"], hops["link"][hops["data"] == 1]) & (hops["data"] == 0)
+    found = np.zeros(len(flows) if np.any(hops["data"] == 0) else 0, RECEIVER)
+    if len(found):
+        found["block"] = np.where(flows["block"] > 0.0, _BLOCK / scenario.packet_size, 0.0)
+        found["delayed_ack"] = flows["delayed_ack"] & np.isin(
+            np.arange(len(flows)), hops["flow"][meets]
+        )
+        found["quick_acks_left"], found["heard_at"] = flows["quick_acks_left"], NEVER
     return found
 
 

@@ -18,6 +18,7 @@ from vegasmodel.engines.rounds.acks import (
     limit_flight,
     note_flight,
     portion,
+    received_beyond,
     send,
     send_or_wait,
     sendable,
@@ -239,15 +240,6 @@ def _allowed(f: Sender, holes: Floats, acks: float, now: float, advanced: float)
     return prr_allowance(f, acks, 0.0 if _mark_lost(f, holes) > 0.0 else advanced)
 
 
-@jit
-def _received_beyond(f: Sender, holes: Floats) -> float:
-    """How many packets the receiver has beyond the first missing one."""
-    packets = f.received - f.acked
-    for k in range(f.holes):
-        packets -= holes[k, 1] - holes[k, 0]
-    return max(packets, 0.0)
-
-
 @rare
 def retransmit_first(f: Sender, holes: Floats) -> None:
     """Record that the first missing packet is retransmitted at the beginning of a recovery.
@@ -281,7 +273,7 @@ def _count_places(f: Sender, holes: Floats, now: float, end: float) -> None:
     if f.phase == OPEN and f.holes > 0 and known_lost(f, holes, 0) > f.acked and cut(f):
         for k in range(f.holes):
             holes[k, 4], holes[k, 5] = 0.0, holes[k, 0]
-        if _received_beyond(f, holes) > f.dup_thresh:
+        if received_beyond(f, holes) > f.dup_thresh:
             forget(f, holes)
         count_flight(f, holes)
     limit_flight(f)
@@ -313,7 +305,7 @@ def duplicate_waits(f: Sender, p: Parcel, holes: Floats) -> bool:
     """
     last = f.delays_duplicates and p.first == f.acked - 1.0
     waits = last and packets_per_ack(f) > 1.0 and f.delack_packets == 0.0
-    return waits and _received_beyond(f, holes) == 0.0
+    return waits and received_beyond(f, holes) == 0.0
 
 
 @jit
@@ -498,7 +490,7 @@ def acks_fill_hole(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
     delays the ACK like any other (RFC 5681 4.2; in ns-2 ``DelAckSink::recv`` of tcp-sink.cc).
     """
     delays = packets_per_ack(f) > 1.0 and (
-        f.delack_packets > 0.0 or _received_beyond(f, holes) == 0.0
+        f.delack_packets > 0.0 or received_beyond(f, holes) == 0.0
     )
     if delays and f.delack_packets == 0.0:
         return delay_filled(f, p, now)
@@ -528,7 +520,7 @@ def fill(
     f.arrived += _receive(f, holes, before, packets, sent_at)
     if f.syn_in_window and before == 0.0:
         f.arrived -= 1.0  # the SYN carries no data
-    f.delivered = max(f.delivered, f.arrived - _received_beyond(f, holes))
+    f.delivered = max(f.delivered, f.arrived - received_beyond(f, holes))
     count_flight(f, holes)
     end += _sack_seconds(f, holes)
     f.next = max(f.next, f.acked)

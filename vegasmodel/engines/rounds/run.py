@@ -304,7 +304,7 @@ class Simulation:
         tree = np.zeros(2 * len(way.hops), np.int64)
         tree[len(way.hops) :] = np.arange(len(way.hops))
         keys = np.full(len(way.hops), NEVER)
-        seen = receivers(scenario, flows if np.any(way.hops["data"] == 0) else flows[:0])
+        seen = receivers(scenario, flows, way)
         # if the record is full, what arrived between two holes counts as lost
         holes = int(max(_HOLES, min(held, _MOST_HOLES, _ALL_HOLES // len(flows))))
         missing = np.zeros((len(seen), holes, COLUMNS))

@@ -26,6 +26,7 @@ from vegasmodel.engines.rounds.state import (
     LINK,
     MECHANISMS,
     PARCEL,
+    RECEIVER,
     RED,
     Net,
     Sender,
@@ -72,12 +73,15 @@ ACKS = Kinds(
     ("dups_for",), ("heard_at",), _words("delack_pause receiver_rtt"), (),
     _words("ack_ticks dups_sent"),
 )  # fmt: skip  # of a receiver in Linux that delays them
+EAR = Kinds(
+    instants=("held_until", "heard_at"), plain=("held", "quick_acks_left")
+)  # of a receiver that delays ACKs which meet data in a queue
 TIMER = Kinds(
     ("timed",), ("deadline", "timed_at"), ("rto",), (), _words("srtt rttvar backoff timer_kind")
 )
 STOP = Kinds(
     ("first",), ("time", "sent_at"), ("rtt", "min_rtt"), ("rate",),
-    _words("count since_queue spread burst lost marked ends_parcel"),
+    _words("count since_queue spread burst silent lost marked ends_parcel"),
 )  # fmt: skip
 QUEUE = Kinds(
     instants=("now",), rates=_words("rate packet_rate recent"),
@@ -88,7 +92,7 @@ QUEUE = Kinds(
 WAY = Kinds(
     instants=("back", "sent_at"),
     spans=("rtt_sum", "rtt_min", "late"),
-    plain=_words("count lost marked"),
+    plain=_words("count lost marked silent"),
 )
 
 
@@ -96,6 +100,7 @@ _SENDER, _ROUND, _CUBIC, _ACKS, _TIMER = (
     fields(FLOW, kinds) for kinds in (SENDER, ROUND, CUBIC, ACKS, TIMER)
 )
 _PARCEL, _STOP, _QUEUE = fields(PARCEL, WAY), fields(HOP, STOP), fields(LINK, QUEUE)
+_EAR = fields(RECEIVER, EAR)
 
 # of each record what no future hangs on: what was given, is counted only, or says where things lie
 LEFT_OUT = {
@@ -121,6 +126,8 @@ LEFT_OUT = {
         "noted"
     ),
     "parcel": (),
+    # what has arrived follows from what the sender knows and from the packets on their way
+    "receiver": _words("received received_at acked holes overdue_checks block delayed_ack"),
 }
 
 
@@ -239,6 +246,8 @@ def write_state(out: Floats, net: Net, holes: Floats, time: float, capacity: flo
         n = _write_sender(out, n, net.flows[i], flows, i, now)
         n = _write_holes(out, n, net.flows[i], holes[i], now)
         n = _write_way(out, n, net, net.flows[i], now)
+        if net.receivers.shape[0] > 0 and net.receivers[i].delayed_ack:
+            n = write(out, n, memory(net.receivers), i, _EAR, 0.0, now)
     for k in range(net.links.shape[0]):
         n = write(out, n, links, k, _QUEUE, 0.0, now)
         link = net.links[k]

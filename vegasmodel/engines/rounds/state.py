@@ -223,7 +223,7 @@ class Sender(Mechanisms):
 
 
 class Receiver:
-    """What a receiver with SACK knows about the packets that have arrived.
+    """What a receiver with SACK or delayed ACKs knows about the packets that have arrived.
 
     The sender's record contains the same facts only after the next ACK has arrived.
     """
@@ -234,6 +234,11 @@ class Receiver:
     holes: int
     overdue_checks: bool
     block: float  # size of one SACK block, in packets of the scenario; 0: no SACK
+    delayed_ack: bool  # it acknowledges every second packet
+    held: float  # number of packets, 0 or 1, whose ACK is being delayed
+    held_until: float  # time at which this ACK is sent at the latest, by the queue's clock
+    quick_acks_left: float  # number of further ACKs that are sent without a pause
+    heard_at: float  # when the last packet came in order, by the queue's clock
 
 
 class Parcel:
@@ -248,6 +253,7 @@ class Parcel:
     rtt_min: float  # least of these times, seconds
     marked: int  # 1: one of the packets has an ECN mark
     late: float  # seconds that the sender's random wait below TCP delays its ACK
+    silent: float  # number of packets in ``count`` that no ACK answers (``delayed_ack.py``)
 
 
 class Hop:
@@ -280,6 +286,7 @@ class Hop:
     first: float  # sequence number of the first packet
     spread: float  # packets that arrive evenly over the interval
     burst: float  # packets that arrive at its end, back to back
+    silent: float  # number of these packets that no ACK answers (``delayed_ack.py``)
     lost: float  # packets lost earlier on the path, directly behind these
     rtt: float  # mean time that the packets have travelled so far, seconds
     min_rtt: float  # least time that one of them has travelled so far, seconds

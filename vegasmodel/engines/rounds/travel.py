@@ -17,6 +17,7 @@ import math
 import numpy as np
 
 from vegasmodel.engines.rounds.acks import add_hole, blocks, fill_holes, portion
+from vegasmodel.engines.rounds.delayed_ack import silent_packets
 from vegasmodel.engines.rounds.queue import (
     advance,
     arrives_first,
@@ -139,7 +140,8 @@ def push(
         return -1
     p = ring[around(holder.head + holder.count, ring)]
     p.back, p.first, p.count, p.lost = back, first, count, lost
-    p.rtt_sum, p.rtt_min, p.marked, p.sent_at, p.late = rtt_sum, rtt_min, marked, sent_at, 0.0
+    p.rtt_sum, p.rtt_min, p.marked, p.sent_at = rtt_sum, rtt_min, marked, sent_at
+    p.late, p.silent = 0.0, 0.0
     holder.count += 1
     return 1
 
@@ -343,12 +345,13 @@ def arrive_evenly(
     f, link = net.flows[h.flow], net.links[h.link]
     _note_lateness(link, time)
     first_here = arrives_first(h, link)
-    lost, picked = random_drops(link, packets, found, h.data, first_here, f.ecn_capable)
+    join = packets - h.silent
+    lost, picked = random_drops(link, join, found, h.data, first_here, f.ecn_capable)
     if e == f.hop:
         lost = max(lost, f.owed_loss)
     if lost > 0.0:
         drop(link, lost * h.work)
-    lost += overflow(link, packets - lost, h.work)
+    lost += overflow(link, join - lost, h.work)
     lost = _count_lost(f, h, lost)
     kept = packets - lost
     before = waiting(net.links, h.link, found, h.work)
@@ -473,6 +476,49 @@ def end_arrivals(link: Queue, rate: float, work: float) -> None:
     link.even -= 1.0
 
 
+@apart
+def _silent(net: Net, e: int, p: Parcel, packets: float) -> float:
+    """How many of the next ``packets`` packets of the group ``p`` have no ACK at hop ``e``.
+
+    Hop ``e`` is a queue on the way of the flow's ACKs, and the packets arrive until ``Hop.time``.
+    At the first of these queues the receiver decides which packets it does not answer. The group
+    carries this decision to the others.
+    """
+    h = net.hops[e]
+    if not net.hops[e - 1].data:
+        return min(p.silent, packets)
+    f, r, holes = net.flows[h.flow], net.receivers[h.flow], net.missing[h.flow]
+    return silent_packets(f, r, holes, p.first, packets, h.time) if r.delayed_ack else 0.0
+
+
+@apart
+def _mark_silent(net: Net, e: int) -> None:
+    """Record in the group that has just left hop ``e`` how many of its packets have no ACK."""
+    h, after = net.hops[e], net.hops[e + 1]
+    if not h.last:
+        ring = net.rings[after.ring : after.ring + after.room]
+        ring[around(after.head + after.count - 1, ring)].silent += h.silent
+
+
+@apart
+def _pass_silent(net: Net, e: int, time: float) -> bool:
+    """Pass on those packets that arrive at hop ``e`` now and have no ACK; False if the run fails.
+
+    They are ``Hop.silent`` in number, and the first of those that arrive. They take no room in the
+    queue. But they travel as long as an ACK that joins it now, because the sender's record counts
+    the pause of the delayed ACK from then on (``delayed_ack.py``).
+    """
+    h = net.hops[e]
+    wait = waiting(net.links, h.link, net.links[h.link].queue + h.work, h.work)
+    count, lost, back = h.silent, h.lost if h.burst == h.silent else 0.0, time + h.to_next + wait
+    rtt_sum, least = count * (h.rtt + wait), h.min_rtt + wait
+    fits = _forward_more(net, e, back, h.first, count, lost, rtt_sum, least, h.marked, h.sent_at)
+    _mark_silent(net, e)
+    h.first += count
+    h.burst -= count
+    return fits
+
+
 @jit
 def _next_interval(net: Net, e: int, now: float) -> None:
     """Begin the next interval in which packets of a flow arrive at the queue of hop ``e``.
@@ -492,6 +538,9 @@ def _next_interval(net: Net, e: int, now: float) -> None:
     share = portion(p, now, step) / p.count if p.count > 0.0 else 1.0
     packets = p.count * share
     h.time, h.first, h.spread, h.burst = now + span * share, p.first, packets, 0.0
+    delays = f.delayed_ack and not h.data and packets > 0.0
+    h.silent = _silent(net, e, p, packets) if delays else 0.0
+    p.silent -= min(h.silent, p.silent)
     h.rtt = p.rtt_sum / p.count if p.count > 0.0 else 0.0
     h.min_rtt, h.marked, h.sent_at = p.rtt_min, p.marked, p.sent_at
     p.first += packets
@@ -504,7 +553,7 @@ def _next_interval(net: Net, e: int, now: float) -> None:
         h.count -= 1
     link = net.links[h.link]
     h.since_queue = link.queue
-    h.rate = begin_arrivals(link, h.spread, h.work, now, h.time)
+    h.rate = begin_arrivals(link, h.spread - h.silent, h.work, now, h.time)
     if h.rate == 0.0:
         h.burst, h.spread = h.spread, 0.0
     schedule(net, e, h.time)
@@ -523,7 +572,7 @@ def _report(net: Net, e: int) -> float:
     if h.data or not net.hops[e - 1].data or net.receivers.shape[0] == 0:
         return 0.0
     r, holes = net.receivers[h.flow], net.missing[h.flow]
-    if r.block == 0.0:
+    if r.block == 0.0 and not r.delayed_ack:
         return 0.0
     count = h.spread + h.burst
     if count > 0.0:
@@ -563,12 +612,16 @@ def hop(net: Net, e: int) -> bool:
                 h.marked,
                 h.sent_at,
             )
+            if h.silent > 0.0:
+                _mark_silent(net, e)
         elif h.burst > 0.0:
-            h.work += more
-            fits = arrive_at_once(
-                net, e, now, h.first, h.burst, h.lost, h.rtt, h.min_rtt, h.marked, h.sent_at
-            )
-            h.work = plain
+            fits = _pass_silent(net, e, now) if h.silent > 0.0 else True
+            if h.burst > 0.0:
+                h.work += more
+                go = arrive_at_once(
+                    net, e, now, h.first, h.burst, h.lost, h.rtt, h.min_rtt, h.marked, h.sent_at
+                )
+                h.work, fits = plain, fits and go
         else:
             fits = pass_no_packets(net, e, now, h.first, h.lost, h.sent_at)
         net.flows[h.flow].transit -= h.ends_parcel
