@@ -4,9 +4,10 @@
 
 The random cases are of these kinds: parking lots of 2 or 3 drop-tail or RED links, with Vegas alone
 or Vegas beside Reno; Rate-Delay services with the ratios of flows of ``podlesny``; traffic in both
-directions; flows with different packet sizes.  ns-2 is run anew with 5 seeds and starts jittered by
-up to 1 s.  For each case the output is the NRMSE of the groups' mean throughputs, and the CPU time
-of one run of ns-2 and of the model (both make the same number of runs).
+directions, also with receivers that delay their ACKs; flows with different packet sizes.  ns-2 is
+run anew with 5 seeds and starts jittered by up to 1 s.  For each case the output is the NRMSE of
+the groups' mean throughputs, and the CPU time of one run of ns-2 and of the model (both make the
+same number of runs).
 """
 
 from __future__ import annotations
@@ -110,6 +111,24 @@ def both_ways(rng: Rng) -> Scenario:
     return Scenario((link,), flows, run=RUN)
 
 
+def both_ways_delayed(rng: Rng) -> Scenario:
+    """Loss-based flows in both directions, one to three each, whose receivers delay their ACKs."""
+    link = Link(float(np.round(rng.uniform(300.0, 900.0))), buffer=float(rng.integers(10, 30)))
+    flows = tuple(
+        Flow(
+            str(rng.choice(("reno", "newreno", "sack"))),
+            _rtt(rng),
+            name=f"{way}-{i}",
+            direction=way,
+            variant="ns2",
+            delayed_ack=True,
+        )
+        for way in ("forward", "reverse")
+        for i in range(int(rng.integers(1, 4)))
+    )
+    return Scenario((link,), flows, run=RUN)
+
+
 def packet_sizes(rng: Rng) -> Scenario:
     """Vegas and Reno, one of them with packets of another size."""
     sizes = [500.0, None] if rng.random() < 0.5 else [None, 500.0]
@@ -123,7 +142,15 @@ def packet_sizes(rng: Rng) -> Scenario:
 
 
 KINDS: dict[str, Callable[[Rng], Scenario]] = {
-    f.__name__: f for f in (parking_vegas, parking_mixed, rate_delay, both_ways, packet_sizes)
+    f.__name__: f
+    for f in (
+        parking_vegas,
+        parking_mixed,
+        rate_delay,
+        both_ways,
+        packet_sizes,
+        both_ways_delayed,
+    )
 }
 
 
