@@ -13,7 +13,7 @@ from typing import cast
 from vegasmodel.fields.rules import Choice, Integer, listed
 from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import foreign
-from vegasmodel.laws.faults import judged_anew
+from vegasmodel.laws.faults import LawFault
 from vegasmodel.prediction import Prediction, Predictions
 from vegasmodel.scenario import Scenario, expect
 from vegasmodel.support.extras import ExtraMissing
@@ -93,7 +93,6 @@ def check_models(models: str | Sequence[str]) -> list[str]:
     return found
 
 
-@judged_anew()
 def predict(scenario: Scenario, model: str = "rounds") -> Prediction:
     """The prediction of one model for the scenario.
 
@@ -101,8 +100,9 @@ def predict(scenario: Scenario, model: str = "rounds") -> Prediction:
     simulate almost every scenario.
 
     If the model cannot be evaluated for the scenario, no error is raised: the prediction then has
-    ``applicable=False``, and ``reason`` says why.  Raises ``FieldError`` for an unknown model, and
-    ``ExtraMissing`` if the model needs an optional package that is not installed.
+    ``applicable=False``, and ``reason`` says why.  One possible reason is that a function of a
+    user's law fails.  Raises ``FieldError`` for an unknown model, and ``ExtraMissing`` if the model
+    needs an optional package that is not installed.
     """
     expect(scenario)
     check_model(model)
@@ -115,7 +115,10 @@ def predict(scenario: Scenario, model: str = "rounds") -> Prediction:
         "Callable[[Scenario], Prediction]", getattr(importlib.import_module(module), function)
     )
     began = time.perf_counter()
-    prediction = answer(scenario)
+    try:
+        prediction = answer(scenario)
+    except LawFault as fault:
+        prediction = Prediction.not_applicable(model, scenario, str(fault))
     seconds = time.perf_counter() - began
     return dataclasses.replace(prediction, model=model, seconds=seconds)
 

@@ -13,7 +13,6 @@ import numpy as np
 
 from vegasmodel.fields.rules import MAX_SAMPLES, Boolean, Choice, Integer, Quantity
 from vegasmodel.fields.units import FieldError
-from vegasmodel.laws.faults import judged_anew
 from vegasmodel.placement import implementation
 from vegasmodel.prediction import LimitCycle
 from vegasmodel.scenario import Scenario, expect
@@ -26,7 +25,6 @@ SIMULATORS = ("rounds", "fluid", "delayed")
 STEADY = ("rounds", "fluid")  # those that find a limit cycle
 
 
-@judged_anew()
 def simulate(
     scenario: Scenario,
     model: str = "rounds",
@@ -216,7 +214,6 @@ def _vegas(scenario: Scenario) -> Any:
     return np.array([member.flow.keeps_backlog for member in scenario.members])
 
 
-@judged_anew()
 def limit_cycle(
     scenario: Scenario,
     model: str = "fluid",

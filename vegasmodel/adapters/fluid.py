@@ -23,7 +23,9 @@ from vegasmodel.adapters.common import (
 from vegasmodel.engines.fluid.continuous import ContinuousRun
 from vegasmodel.engines.fluid.run import papers_only, unsupported
 from vegasmodel.engines.fluid.run import run as simulate
+from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import Source, find, registered
+from vegasmodel.laws.faults import LawFault
 from vegasmodel.laws.law import ask
 from vegasmodel.metrics import Floats, standard_error
 from vegasmodel.placement import left_out_of_laws, stack
@@ -171,7 +173,10 @@ def _of_own_laws(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
         # one second after a loss at this window
         flow = member.flow
         at = Source(window, run.rtt_mean[i], base, backlog, 1.0, window, flow.alpha, flow.beta)
-        drift = ask(law, "drift", at)
+        try:
+            drift = ask(law, "drift", at)
+        except FieldError as error:
+            raise LawFault.of_error(error) from error
         if drift > max(FEW_LOSSES, MOST_GROWTH * window):
             fast.append(f"{member.name} by {drift:.3g} at a window of {window:.3g} packets")
     said = (

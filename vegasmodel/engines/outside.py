@@ -8,8 +8,10 @@ sender. The C function takes the eight fields of ``Source`` as floats.
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import math
+import threading
 from types import CellType, FunctionType
 from typing import Any, NamedTuple
 
@@ -19,9 +21,8 @@ from numba import types
 from numba.extending import intrinsic
 
 from vegasmodel.fields.units import FieldError
-from vegasmodel.laws import faults
+from vegasmodel.laws.faults import LawFault, Record
 from vegasmodel.laws.law import LARGEST_ANSWER, Law, Rule, Source, ask, least_answer, place
-from vegasmodel.metrics import Floats
 
 
 def _code(_: Any, builder: Any, __: Any, args: Any) -> Any:
@@ -45,17 +46,20 @@ def _as_pointer(_: Any, builder: Any, __: Any, args: Any) -> Any:
 
 
 _pointer = intrinsic(lambda _, __: (types.CPointer(types.float64)(types.int64), _as_pointer))
+_thread = ctypes.pythonapi.PyThread_get_thread_ident  # ``threading.get_ident`` for compiled code
+_thread.restype, _thread.argtypes = ctypes.c_ulong, ()
+_compiling = threading.Lock()
 
 
 class _Compiled(NamedTuple):
-    """A compiled function of a user's law, and the arguments of its first unusable result.
+    """A compiled function of a user's law, and the record of its unusable results.
 
     A result is unusable if it is NaN, too large or too small. An error in the function counts as
     NaN.
     """
 
     function: Any
-    seen: Floats  # a ``Source``; all NaN: every result was usable
+    record: Record
 
 
 def _values(rule: Any, seen: set[FunctionType]) -> tuple[Any, ...]:
@@ -111,14 +115,15 @@ def _compiled(rule: Rule, least: float) -> _Compiled:
 
     The rule is compiled anew if an outside variable that it reads has another value than before.
     """
-    return _compiled_with(rule, least, _values(rule, set()))
+    with _compiling:  # two threads would compile it twice, and one would read the other's record
+        return _compiled_with(rule, least, _values(rule, set()))
 
 
 @functools.cache
 def _compiled_with(rule: Rule, least: float, _: tuple[Any, ...]) -> _Compiled:
     inner = _jitted(rule, {})
-    seen = faults.record(len(Source._fields))
-    where = seen.ctypes.data
+    record = Record(len(Source._fields))
+    where, shape, thread = record.table.ctypes.data, record.table.shape, _thread
 
     def plain(window, rtt, base_rtt, backlog, elapsed, memory, alpha, beta):  # type: ignore[no-untyped-def]
         source = Source(window, rtt, base_rtt, backlog, elapsed, memory, alpha, beta)
@@ -129,17 +134,19 @@ def _compiled_with(rule: Rule, least: float, _: tuple[Any, ...]) -> _Compiled:
             pass
         if least <= value <= LARGEST_ANSWER:
             return value
-        first = numba.carray(_pointer(where), len(source))
-        if math.isnan(first[0]):
-            for i, field in enumerate(source):
-                first[i] = field
+        for row in numba.carray(_pointer(where), shape):
+            if row[0] == thread():
+                if math.isnan(row[1]):
+                    for i, field in enumerate(source):
+                        row[1 + i] = field
+                break
         return 0.0
 
     made = numba.cfunc(_PLAIN, error_model="numpy")(plain)
     for signature in inner.nopython_signatures:
         if not isinstance(signature.return_type, types.Number | types.Boolean):
             raise TypeError("in some branch it returns no number: each branch needs a return")
-    return _Compiled(made, seen)
+    return _Compiled(made, record)
 
 
 def _reason(error: Exception) -> str:
@@ -152,36 +159,44 @@ def _reason(error: Exception) -> str:
 def address(law: Law, name: str) -> int:
     """The memory address of the compiled rule ``name`` of a law; 0 if the law has no such rule.
 
-    A rule is one of the law's functions, for example ``drift``. Raises ``FieldError`` if Numba
-    cannot compile the rule.
+    A rule is one of the law's functions, for example ``drift``. The present thread begins a run
+    with it. Raises ``LawFault`` if Numba cannot compile the rule.
     """
     rule = getattr(law, name)
-    return 0 if rule is None else int(_compile(law, name, rule).function.address)
+    if rule is None:
+        return 0
+    compiled = _compile(law, name, rule)
+    compiled.record.begin()
+    return int(compiled.function.address)
 
 
 def _compile(law: Law, name: str, rule: Rule) -> _Compiled:
-    """The compiled rule ``name`` of a law; raises ``FieldError`` if Numba cannot compile it."""
+    """The compiled rule ``name`` of a law; raises ``LawFault`` if Numba cannot compile it."""
     try:
         return _compiled(rule, least_answer(name))
     except Exception as error:  # whatever Numba raises at the user's code
         said = getattr(rule, "__name__", rule)
         allowed = "a function of one Source that Numba compiles"
         allowed = f"{allowed} ({place(rule, error)}: {_reason(error)})"
-        raise FieldError(f"law {law.name}: {name}", said, allowed) from None
+        raise LawFault(f"law {law.name}: {name}", said, allowed) from None
 
 
 def sound(law: Law) -> None:
-    """Raise ``FieldError`` if a function of the law has returned an unusable number in a run.
+    """Raise ``LawFault`` if a function of the law returned an unusable number in the last run.
 
-    A number is unusable if it is NaN, too large, or a negative window after a loss (``cut``).
-    During the run such a result counted as 0, so that the run could end. A fault counts until an
-    answer begins with ``faults.judged_anew``.
+    This is the last run that the present thread began. A number is unusable if it is NaN, too
+    large, or a negative window after a loss (``cut``). During the run such a result counted as 0,
+    so that the run could end.
     """
     for name in ("drift", "cut", "remember"):
         rule = getattr(law, name)
-        seen = Source(*_compile(law, name, rule).seen.tolist()) if rule is not None else None
-        if seen is not None and not math.isnan(seen.window):
-            ask(law, name, seen)
+        fault = _compile(law, name, rule).record.fault() if rule is not None else None
+        if fault is not None:
+            seen = Source(*fault)
+            try:
+                ask(law, name, seen)
+            except FieldError as error:
+                raise LawFault.of_error(error) from error
             # compiled code divides by zero without a word
             said = f"one, also at {seen} ({place(rule)})"
-            raise FieldError(f"law {law.name}: {name}", "no number", said)
+            raise LawFault(f"law {law.name}: {name}", "no number", said)

@@ -104,7 +104,8 @@ def register_law(name: str, drift: Rule | None = None, **data: Any) -> Callable[
     unless ``slow_start`` is given. A second law of the same name replaces the first.
 
     Raises ``FieldError`` for a wrong name or field, and for a function that fails or returns no
-    number. If a function fails only later, during a run, the simulator raises ``FieldError``.
+    number. If a function fails only later, during a run, the answer of ``predict`` has
+    ``applicable=False``, and ``simulate`` and ``limit_cycle`` raise ``FieldError``.
     """
     if not isinstance(name, str) or not name.isprintable() or not 0 < len(name.strip()) <= 60:
         raise FieldError("law", name, "a printable name of at most 60 characters")

@@ -1,44 +1,57 @@
 """Keeps the faults of laws: what a law's function saw when it returned an unusable number.
 
 The simulators call a law's functions in compiled code, which cannot raise errors. A function writes
-its first fault into its record, and the simulator looks there after its run.
+its first fault into its record, and the simulator looks there after its run. Several runs may
+proceed on several threads, so a record has one row per thread.
 """
 
 from __future__ import annotations
 
+import math
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import numpy as np
-from numpy.typing import NDArray
 
-_records: list[NDArray[np.float64]] = []
-_lock = threading.Lock()
-_answers = 0  # number of answers that are being computed
+from vegasmodel.fields.units import FieldError
 
-
-def record(size: int) -> NDArray[np.float64]:
-    """A new record of ``size`` numbers for a law's function; all are NaN (no fault yet)."""
-    _records.append(np.full(size, np.nan))
-    return _records[-1]
+ROWS = 10_001  # the main thread, and the most threads that a user may ask for
 
 
-@contextmanager
-def judged_anew() -> Iterator[None]:
-    """Compute an answer in this context, so that faults in earlier answers do not count.
+class LawFault(FieldError):  # noqa: N818 - the name says it
+    """Raised if a law's function fails when it is compiled, or returns an unusable number in a run.
 
-    The records are cleared when the context begins. They are not cleared while another answer is
-    being computed on another thread, because they may hold a fault of that answer.
+    ``predict`` turns this error into a prediction with ``applicable=False``.
     """
-    global _answers  # noqa: PLW0603 - a count of this process
-    with _lock:
-        if _answers == 0:
-            for each in _records:
-                each[:] = np.nan
-        _answers += 1
-    try:
-        yield
-    finally:
-        with _lock:
-            _answers -= 1
+
+    @classmethod
+    def of_error(cls, error: FieldError) -> LawFault:
+        """The same error as a fault of a law."""
+        return cls(error.field, error.value, error.allowed, wrong=error.wrong)
+
+
+class Record:
+    """The first fault of a law's function in the present run of each thread.
+
+    ``table`` [thread, 1 + n] begins a row with the number of the thread, which is 0 if the row is
+    free. The ``n`` numbers that the function saw follow; they are NaN if it has no fault.
+    """
+
+    def __init__(self, n: int) -> None:
+        self.table = np.zeros((ROWS, 1 + n))
+        self._lock = threading.Lock()
+
+    def begin(self) -> None:
+        """Begin a run on the present thread: forget the fault of the thread's last run."""
+        with self._lock:
+            owners = self.table[:, 0]
+            mine = owners == threading.get_ident()
+            if not mine.any():
+                alive = [thread.ident for thread in threading.enumerate()]
+                mine = ~np.isin(owners, np.array(alive, np.float64))
+            self.table[mine.argmax(), 1:] = math.nan
+            owners[mine.argmax()] = threading.get_ident()
+
+    def fault(self) -> list[float] | None:
+        """What the function saw at its first fault in the present thread's run; None if none."""
+        mine = self.table[self.table[:, 0] == threading.get_ident(), 1:]
+        return None if np.isnan(mine).all() else mine[0].tolist()

@@ -40,7 +40,7 @@ from vegasmodel.engines.fluid.run import one_run_suffices
 from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import MAX_RUNS, Choice, Integer, Quantity
 from vegasmodel.fields.units import FieldError
-from vegasmodel.laws.faults import judged_anew
+from vegasmodel.laws.faults import LawFault
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Scenario
 from vegasmodel.status import Status
@@ -104,7 +104,6 @@ def pack(scenarios: Sequence[Scenario], *, packets: bool | None = None) -> Batch
 
 
 @kinds.checked
-@judged_anew()
 def run(
     scenarios: Sequence[Scenario] | Batch,
     *,
@@ -183,7 +182,11 @@ def _mixed(
         found.queue_mean[others], found.ok[others] = rest.queue_mean, rest.ok
 
     def one(i: int) -> None:
-        answer = one_by_one.run(scenarios[i], math.inf)
+        try:
+            answer = one_by_one.run(scenarios[i], math.inf)
+        except LawFault:
+            found.ok[i] = False
+            return
         if answer.status != Status.DONE.reason:
             found.ok[i] = False
             return

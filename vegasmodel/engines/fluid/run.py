@@ -180,7 +180,7 @@ def _done(found: list[dict[str, Any]], asked: int | None) -> bool:
 
 
 def sound(scenario: Scenario) -> None:
-    """Raise ``FieldError`` if a law that is called by its address returned an unusable number.
+    """Raise ``LawFault`` if a law that is called by its address returned an unusable number.
 
     These are the user's laws and CUBIC.
     """

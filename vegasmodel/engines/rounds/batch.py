@@ -10,13 +10,11 @@ from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.run import MAX_PARTS
 from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import MAX_RUNS, Integer
-from vegasmodel.laws.faults import judged_anew
 from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario
 
 
 @kinds.checked
-@judged_anew()
 def run(
     scenarios: Sequence[Scenario],
     *,

@@ -329,7 +329,7 @@ class Simulation:
     def proceed(self, falls: float = math.inf) -> tuple[int, float]:
         """Continue the run to its end; returns the status and the simulated time in seconds.
 
-        The run ends early if it fails; the status (``Status``) says why. ``FieldError`` is raised
+        The run ends early if it fails; the status (``Status``) says why. ``LawFault`` is raised
         if a function of a user's law has returned an unusable number.
 
         ``falls`` is a time in seconds. From then on, the run also stops after each event that
