@@ -194,6 +194,15 @@ def test_a_law_calls_functions_of_its_file(model, monkeypatch):
     assert less[0] < answers[0][0]
 
 
+@pytest.mark.parametrize("model", ["fluid", "rounds"])
+def test_a_comparison_is_the_number_one_or_zero(model):
+    """Numba's and Python's ``True`` is 1, and so is NumPy's."""
+    vm.register_law("number", lambda f: 1.0 if f.window > 1.0 else 0.0)
+    vm.register_law("compared", lambda f: f.window > 1.0)
+    answers = [vm.predict(scenario(law, "reno"), model) for law in ("number", "compared")]
+    np.testing.assert_array_equal(answers[1].throughput, answers[0].throughput)
+
+
 def test_numba_says_in_one_line_what_it_cannot_compile():
     table = {"a": object()}
     vm.register_law("objects", lambda f: f.rtt if table else 0.0)

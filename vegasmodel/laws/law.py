@@ -23,6 +23,8 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, Literal, NamedTuple, get_args
 
+import numpy as np
+
 from vegasmodel.fields.units import FieldError
 from vegasmodel.laws.packets import PacketRules
 
@@ -157,8 +159,8 @@ def least_answer(name: str) -> float:
 def ask(law: Law, name: str, source: Source) -> float:
     """Call a law's function once as a test, without compiling it; returns its result.
 
-    Raises ``FieldError`` if the function fails, or does not return a number from -1e9 to 1e9, or
-    from 0 to 1e9 for ``cut``.
+    A comparison's result is a number, too: 1 for true and 0 for false.  Raises ``FieldError`` if
+    the function fails, or does not return a number from -1e9 to 1e9, or from 0 to 1e9 for ``cut``.
     """
     where, rule, least = f"law {law.name}: {name}", getattr(law, name), least_answer(name)
     saw = ", ".join(f"{key} {value:.6g}" for key, value in source._asdict().items())
@@ -170,6 +172,6 @@ def ask(law: Law, name: str, source: Source) -> float:
         said = f"{type(error).__name__}: {error}"
         allowed = f"a rule gives {allowed} ({place(rule, error)})"
         raise FieldError(where, said, allowed, wrong="was raised") from error
-    if not isinstance(found, Real) or not least <= float(found) <= LARGEST_ANSWER:
+    if not isinstance(found, Real | np.bool_) or not least <= float(found) <= LARGEST_ANSWER:
         raise FieldError(where, found, f"{allowed} ({place(rule)})")
     return float(found)
