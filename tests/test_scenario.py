@@ -138,7 +138,7 @@ def test_an_initial_window_counts_in_the_fingerprint_where_it_is_given() -> None
         scenario({"law": "reno", "send_jitter": "0 s", **({"initial_window": w} if w else {})})
         for w in (0, 1, 2)
     )
-    before = plain.to_dict()
+    before = dataclasses.asdict(plain)
     del before["name"], before["estimated_from"]
     before["run"]["runs"] = 1
     for younger in ("initial_window", "match", "send_jitter"):

@@ -223,6 +223,7 @@ def test_what_is_written_is_read_as_the_same_scenario(s: vm.Scenario) -> None:
     assert again == s
     assert again.fingerprint() == s.fingerprint()
     assert again.to_toml() == s.to_toml()
+    assert vm.Scenario.from_dict(s.to_dict()) == s
     assert s.replace() == s
 
 

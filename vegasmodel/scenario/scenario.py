@@ -251,20 +251,20 @@ class Scenario(Checked):
 
         Keys with default values are left out, except ``name`` and ``packet_size``.
         """
+        return toml_file.write(self.to_dict())
+
+    def to_dict(self) -> dict[str, Any]:
+        """A dictionary with the keys of a scenario file; ``from_dict`` makes an equal scenario.
+
+        Its values are those of the file, such as ``"80 ms"``.  Keys with default values are left
+        out, except ``name`` and ``packet_size``.
+        """
         links, flows = self._given
         own = {"name": self.name, "packet_size": write(self.packet_size, "bytes")}
         table = own | checked.write_table(self)
         table["link"] = [checked.write_table(link) for link in links]
         table["flow"] = [checked.write_table(group) for group in flows]
-        return toml_file.write(table)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The scenario as a dictionary, with numbers in seconds, packets and packets per second.
-
-        Its keys are the names of the attributes, such as ``links``.  So ``from_dict``, which
-        expects the keys of a scenario file, such as ``link``, cannot read it.
-        """
-        return dataclasses.asdict(self)
+        return table
 
     def fingerprint(self) -> str:
         """A hash of the scenario without its name; stored runs are found by this hash.
@@ -279,7 +279,7 @@ class Scenario(Checked):
 
     @functools.cached_property
     def _key(self) -> str:
-        data = self.to_dict()
+        data = dataclasses.asdict(self)
         del data["name"], data["estimated_from"]
         data["run"]["runs"] = self.run.times
         for group, flow in zip(self.flows, data["flows"], strict=True):
