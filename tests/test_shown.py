@@ -20,7 +20,8 @@ S = vm.Scenario(
 )
 P = vm.Prediction(
     "rounds", S, np.array([100.0, 200.0, 300.0]), base_rtt=np.array([0.08, 0.09, np.nan]),
-    throughput_range=np.array([[90.0, 110.0]] * 3), queue_mean=np.array([7.0]),
+    throughput_range=np.array([[90.0, 110.0], [180.0, 220.0], [280.0, 320.0]]),
+    queue_mean=np.array([7.0]),
 )  # fmt: skip
 C = vm.Comparison(S, dataclasses.replace(P, model="ns2", throughput=P.throughput * 1.1), (P,))
 
@@ -64,7 +65,11 @@ def test_they_are_short_on_a_line_and_escaped_in_a_notebook(thing: object) -> No
 
 def test_what_they_say() -> None:
     assert repr(S) == "<Scenario a & b: 1000 pkt/s (4 Mbit/s), buffer 20 pkt; 2 vegas, <b>>"
-    assert repr(P) == "<Prediction rounds: vegas 150 pkt/s, <b> 300 pkt/s>"
+    assert repr(P) == "<Prediction rounds: vegas 150 (135..165) pkt/s, <b> 300 (280..320) pkt/s>"
+    one = dataclasses.replace(P, throughput_range=None)
+    assert repr(one) == "<Prediction rounds: vegas 150 pkt/s, <b> 300 pkt/s>"
+    assert "300 (280..320)" in P._repr_html_()
+    assert "300 (280..320)" in C._repr_html_()
     assert repr(C) == "<Comparison of a & b with ns2: rounds errs least, 9.8 %>"
     assert "33.3 %" in P._repr_html_()
     assert "66.7 %" in P._repr_html_()
@@ -77,17 +82,17 @@ def test_predictions_are_tables_as_text() -> None:
     both = vm.Predictions([P, none])
     assert both.table().splitlines() == [
         "a & b: pkt/s per flow",
-        "model   vegas  <b>  does not hold, or why there is no answer",
-        "rounds    150  300",
-        "red         -    -  no\\nRED",
+        "model            vegas             <b>  does not hold, or why there is no answer",
+        "rounds  150 (135..165)  300 (280..320)",
+        "red                  -               -  no\\nRED",
     ]
     assert list(both.to_dataframe()["model"]) == ["rounds"] * 3  # of three flows
     assert "&lt;b&gt;" in both._repr_html_()
     assert none.table() == "red on a & b: no answer, no\\nRED"
     assert P.table().splitlines()[1:] == [
         "group  pkt/s per flow  Mbit/s together   share",
-        "vegas             150              1.2  33.3 %",
-        "<b>               300              2.4  66.7 %",
+        "vegas  150 (135..165)              1.2  33.3 %",
+        "<b>    300 (280..320)              2.4  66.7 %",
     ]
     assert vm.Predictions().to_dataframe().empty
     assert isinstance(vm.predict_all(S, ["bands"]), vm.Predictions)

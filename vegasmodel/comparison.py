@@ -26,7 +26,7 @@ from vegasmodel.metrics import (
     percent,
     worst_ratio,
 )
-from vegasmodel.prediction import Assumption, Prediction, Predictions, with_error
+from vegasmodel.prediction import Assumption, Prediction, Predictions, shown_rate
 from vegasmodel.predictor import MODELS, SIMULATED, check_models, predict_all
 from vegasmodel.scatter import of_means
 from vegasmodel.scenario import VARIANTS, Run, Scenario, expect
@@ -141,12 +141,7 @@ class Comparison:
         for result in self.results:
             if result.applicable:
                 error = self.errors.get(result.model, {}).get("throughput_nrmse")
-                cells = [
-                    with_error(result.groups[g], result.groups_se.get(g))
-                    if g in result.groups
-                    else "-"
-                    for g in groups
-                ]
+                cells = [shown_rate(result, g) for g in groups]
                 rows.append([result.model, *cells, "" if error is None else percent(error)])
         columns = ["model", *(f"{name}, pkt/s" for name in groups), "error"]
         title = f"{self.scenario.name}: models beside {self.measured.model}; error: NRMSE of flows"

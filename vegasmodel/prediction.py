@@ -244,12 +244,13 @@ class Prediction:
     def __repr__(self) -> str:
         """One line: the model, its throughputs, and how many of its assumptions do not hold.
 
-        The throughputs are means per flow, of at most six groups.  Without an answer, the line has
-        the model and the reason.
+        The throughputs are means per flow, of at most six groups; ranges stand in parentheses.
+        Without an answer, the line has the model and the reason.
         """
         if not self.applicable:
             return f"<Prediction {self.model}: no answer, {self.reason}>"
-        rates = [f"{name} {rate:.4g} pkt/s" for name, rate in list(self.groups.items())[:6]]
+        first = list(self.groups.items())[:6]
+        rates = [f"{name} {rate:.4g}{_ends(self, name)} pkt/s" for name, rate in first]
         more = [f"{len(self.groups) - 6} more"] if len(self.groups) > 6 else []
         broken = len(self.broken)
         said = f"; {broken} assumption{'s' * (broken > 1)} not held" if broken else ""
@@ -273,11 +274,11 @@ class Prediction:
         rows = [
             [
                 name,
-                with_error(rate, self.groups_se.get(name)),
+                shown_rate(self, name),
                 f"{self.group_bps[name] / 1e6:.4g}",
                 _percent(self.shares[name]),
             ]
-            for name, rate in self.groups.items()
+            for name in self.groups
         ]
         return said, ["group", "pkt/s per flow", "Mbit/s together", "share"], rows
 
@@ -422,12 +423,7 @@ class Predictions(list[Prediction]):
         rows = [
             [
                 each.model,
-                *(
-                    with_error(each.groups[name], each.groups_se.get(name))
-                    if name in each.groups
-                    else "-"
-                    for name in names
-                ),
+                *(shown_rate(each, name) for name in names),
                 ", ".join(a.name for a in each.broken) if each.applicable else str(each.reason),
             ]
             for each in self
@@ -472,6 +468,28 @@ def with_error(value: float, error: float | None, digits: int = 4) -> str:
     text = f"{value:.{digits}g}"
     known = error is not None and math.isfinite(error) and error > ROUNDING * abs(value)
     return f"{text} ± {float(f'{error:.2g}'):g}" if known else text
+
+
+def shown_rate(result: Prediction, group: str) -> str:
+    """A group's mean throughput per flow as text, with its standard error and its range.
+
+    The text is ``-`` if the group has no throughput.
+    """
+    if group not in result.groups:
+        return "-"
+    return with_error(result.groups[group], result.groups_se.get(group)) + _ends(result, group)
+
+
+def _ends(result: Prediction, group: str) -> str:
+    """The range of a group's mean throughput per flow, such as `` (143..600)``; empty if none.
+
+    Its ends are the means of the ends of the flows' ranges.
+    """
+    if result.throughput_range is None:
+        return ""
+    rows = [member.flow.name == group for member in result.scenario.members]
+    low, high = result.throughput_range[rows].mean(axis=0)
+    return f" ({low:.4g}..{high:.4g})" if low < high else ""
 
 
 def _percent(value: float | None) -> str:
