@@ -15,6 +15,7 @@ from tests.helpers import scenario
 from vegasmodel import plots
 from vegasmodel.command_line.commands import run
 from vegasmodel.equilibrium import phase_plane
+from vegasmodel.fields.units import FieldError
 from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario
 
@@ -115,6 +116,35 @@ def test_class_shares_with_and_without_rd() -> None:
     alone = Prediction("fluid", scenario(VEGAS), np.array([1080.0]))
     with pytest.raises(ValueError, match="no flow of class rate"):
         plots.class_shares([alone])
+
+
+@pytest.mark.parametrize("name", [
+    "throughput_bars", "rate_by_arrival", "base_rtt_by_arrival", "throughput_over_buffer",
+    "class_shares",
+])  # fmt: skip
+def test_a_figure_of_no_answers_is_refused(name) -> None:
+    s = scenario(VEGAS)
+    refused = Prediction.not_applicable("red", s, "no RED")
+    draw = getattr(plots, name)
+    first = (s,) if name == "throughput_bars" else ()
+    for given, said in ([], "no prediction"), ([refused], "red"):
+        with pytest.raises(FieldError, match=f"'{said}' is not allowed; at least one prediction"):
+            draw(*first, given)
+
+
+def test_predict_tells_why_there_is_nothing_to_draw(tmp_path, capsys) -> None:
+    file = tmp_path / "s.toml"
+    file.write_text(scenario(VEGAS).to_toml())
+    asked = ["predict", str(file), "--model", "minicycle", "--plot", str(tmp_path / "p.png")]
+    assert run(asked) == 2
+    assert "a picture needs an answer (minicycle: " in capsys.readouterr().err
+    assert not (tmp_path / "p.png").exists()
+
+
+def test_a_figure_of_no_base_rtts_is_refused() -> None:
+    without = Prediction("fluid", scenario(VEGAS), np.array([1080.0]))
+    with pytest.raises(FieldError, match=r"'fluid' is not allowed; .* whose base_rtt is known"):
+        plots.base_rtt_by_arrival([without])
 
 
 def test_class_shares_count_lasting_flows_that_cross_forward() -> None:

@@ -117,7 +117,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "sweep": {"scenario": SCENARIO, "over": {"link.buffer": [5]}, "model": "minicycle"},
     "uncertainty": {"scenario": SCENARIO, "model": "minicycle", "errors": {"link.buffer": 0.1}},
     "plots.base_rtt_by_arrival": {"models": [_ANSWER]},
-    "plots.class_shares": {"models": []},
+    "plots.class_shares": {"models": [_ANSWER]},
     "plots.convergence_regions": {"scenario": PAIR},
     "plots.curves": {"models": {}, "measured": {}, "x": "x", "y": "y"},
     "plots.figure": {},

@@ -279,6 +279,9 @@ def _show(
     if plot is not None:
         from vegasmodel import plots
 
+        if not any(each.applicable for each in results):
+            why = "; ".join(f"{each.model}: {each.reason}" for each in results[:3])
+            raise FieldError("--plot", str(plot), f"a picture needs an answer ({why})")
         plots.save(plots.throughput_bars(scenario, results), plot)
     if json:
         more = {"uncertainty": [each.to_json() for each in doubts]} if uncertain else {}

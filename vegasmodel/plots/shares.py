@@ -55,10 +55,10 @@ def throughput_bars(scenario: Scenario, results: Sequence[Prediction]) -> Figure
 
     Error bars show the range of throughputs if a model gives one, else two standard errors if these
     are known.  Models without an answer are left out.  Raises ``FieldError`` for a prediction of a
-    scenario with other groups.
+    scenario with other groups, and if no prediction has throughputs.
     """
     expect(scenario)
-    shown = [p for p in _answers(results, "results") if p.applicable]
+    shown = _known(_answers(results, "results"), "throughput", "results")
     _expect_same(_groups(scenario), shown, _groups, "results")
     groups = _groups(scenario)[:12]
     fig = figure(max(7.0, 1.2 * len(groups) * len(shown) / 3))
@@ -91,7 +91,7 @@ def rate_by_arrival(models: Iterable[Prediction], measured: Iterable[Prediction]
     A dotted line shows the fair share: the first link's capacity divided by the number of flows.
     Some models give a range for the throughput of each flow; this range is shaded.
 
-    Raises ``FieldError`` if the predictions are for different flows.
+    Raises ``FieldError`` if the predictions are for different flows, or if none has throughputs.
     """
     drawn = _kinds(models, measured)
     _expect_same_flows(drawn)
@@ -127,23 +127,21 @@ def base_rtt_by_arrival(
 
     A dotted line shows the true value: the flow's RTT when all queues are empty. Models and
     measurements that give no baseRTT are left out.  Raises ``FieldError`` if the predictions are
-    for different flows.
+    for different flows, or if none has baseRTTs.
     """
     drawn = _kinds(models, measured)
+    _known([p for p, _, _ in drawn], "base_rtt", "models, measured")
+    drawn = [each for each in drawn if each[0].base_rtt is not None]
     _expect_same_flows(drawn)
     fig = figure()
     ax = fig.subplots()
-    scenario: Scenario | None = None
+    scenario, order = drawn[0][0].scenario, _by_start(drawn[0][0].scenario)
+    flows = np.arange(1, order.size + 1)
     for result, how, marks in drawn:
-        if result.base_rtt is None:
-            continue
-        scenario = result.scenario
-        order = _by_start(scenario)
-        _draw(ax, np.arange(1, order.size + 1), 1e3 * result.base_rtt[order], how, marks=marks)
-    if scenario is not None:
-        true = 1e3 * np.array([m.rtt for m in scenario.members])[_by_start(scenario)]
-        ax.plot(np.arange(1, true.size + 1), true, color=GREY, lw=1, ls=":", label="true RTT")
-        ax.set_title(plain(scenario.name), loc="left")
+        _draw(ax, flows, 1e3 * np.asarray(result.base_rtt)[order], how, marks=marks)
+    true = 1e3 * np.array([m.rtt for m in scenario.members])[order]
+    ax.plot(flows, true, color=GREY, lw=1, ls=":", label="true RTT")
+    ax.set_title(plain(scenario.name), loc="left")
     _index_axis(ax)
     ax.set(ylabel="baseRTT (ms)")
     tidy(ax)
@@ -158,20 +156,21 @@ def throughput_over_buffer(
 
     The throughput is drawn as a fraction of this link's capacity. Each of the first four groups has
     a panel, with one curve per model. The predictions should be for scenarios that differ only in
-    the buffer; their order does not matter.  Raises ``FieldError`` if they have different groups.
+    the buffer; their order does not matter.  Raises ``FieldError`` if they have different groups,
+    or if none has throughputs.
     """
     drawn = _kinds(models, measured)
-    every = _groups(drawn[0][0].scenario) if drawn else []
+    every = _groups(drawn[0][0].scenario)
     _expect_same(every, [p for p, _, _ in drawn], _groups, "models, measured")
     groups = every[:PANELS]
     fig = figure(max(5.0, 3.8 * len(groups)), 3.8)
-    axes = list(np.atleast_1d(fig.subplots(1, max(len(groups), 1), sharey=True)))
+    axes = list(np.atleast_1d(fig.subplots(1, len(groups), sharey=True)))
     for model, marks in dict.fromkeys((p.model, marks) for p, _, marks in drawn):
         mine = sorted(
             (p for p, _, m in drawn if (p.model, m) == (model, marks)),
             key=lambda p: p.scenario.links[0].buffer,
         )
-        for g, ax in enumerate(axes[: len(groups)]):
+        for g, ax in enumerate(axes):
             points = np.array([_part(p, g) for p in mine])
             buffers = [p.scenario.links[0].buffer for p in mine]
             _draw(ax, buffers, points[:, 0], look(model), se=points[:, 1], marks=marks)
@@ -198,11 +197,11 @@ def class_shares(models: Iterable[Prediction], measured: Iterable[Prediction] = 
     Reverse flows and short flows that arrive at random do not count. Filled markers are for
     scenarios whose first link has a Rate-Delay queue, hollow markers for the other scenarios.
 
-    Raises ``ValueError`` if a class has no flow.
+    Raises ``ValueError`` if a class has no flow, or if no prediction has throughputs.
     """
+    drawn = _kinds(models, measured)
     fig = figure(7.5, 7.0)
     upper, lower = fig.subplots(2, 1, sharex=True)
-    drawn = _kinds(models, measured)
     for model, rd, marks in dict.fromkeys((p.model, _is_rd(p), marks) for p, _, marks in drawn):
         mine = [p for p, _, m in drawn if (p.model, _is_rd(p), m) == (model, rd, marks)]
         points = np.array(sorted(_classes(p) for p in mine))
@@ -244,10 +243,11 @@ def _kinds(
     """The predictions and measurements that have throughputs, and how to draw each of them.
 
     Each entry of the list is a tuple: the prediction; its colour, line style and marker (``Look``);
-    and whether it is a measurement.
+    and whether it is a measurement.  Raises ``FieldError`` if there are none.
     """
     both = [(p, False) for p in _answers(models, "models")]
     both += [(p, True) for p in _answers(measured, "measured")]
+    _known([p for p, _ in both], "throughput", "models, measured")
     return [(p, look(p.model), marks) for p, marks in both if p.throughput is not None]
 
 
@@ -260,6 +260,19 @@ def _answers(results: Iterable[Prediction], where: str) -> list[Prediction]:
     return answers
 
 
+def _known(results: Sequence[Prediction], what: str, where: str) -> list[Prediction]:
+    """The predictions whose attribute ``what`` is known.  Raises ``FieldError`` if there are none.
+
+    ``where`` names the argument with the predictions.
+    """
+    found = [p for p in results if getattr(p, what) is not None]
+    if not found:
+        said = ", ".join(p.model for p in results[:3]) or "no prediction"
+        allowed = f"at least one prediction whose {what} is known"
+        raise FieldError(where, said, allowed)
+    return found
+
+
 def _groups(scenario: Scenario) -> list[str]:
     return [group.name for group in scenario.flows]
 
@@ -270,8 +283,7 @@ def _flows(scenario: Scenario) -> list[str]:
 
 def _expect_same_flows(drawn: Sequence[tuple[Prediction, Look, bool]]) -> None:
     found = [p for p, _, _ in drawn]
-    if found:
-        _expect_same(_flows(found[0].scenario), found, _flows, "models, measured")
+    _expect_same(_flows(found[0].scenario), found, _flows, "models, measured")
 
 
 def _expect_same(
