@@ -12,6 +12,7 @@ from types import ModuleType, NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.typing import ArrayLike
 
@@ -321,6 +322,10 @@ def test_a_part_without_its_required_fields_is_one_line(cls: type[Any]) -> None:
         (lambda: vm.compare(SCENARIO, runs=0), "runs", "a whole number from 1"),
         (lambda: vm.load(SCENARIO), "path", "the name of a scenario file"),  # type: ignore[arg-type]
         (lambda: vm.packets.read(SCENARIO), "path", "the name of a trace file"),
+        (lambda: vm.packets.read(pd.DataFrame()), "path", "a CSV table that DataFrame.to_csv"),  # type: ignore[arg-type]
+        (lambda: vm.packets.read(pd.DataFrame()), "path", "packets.trace.make makes a Trace"),  # type: ignore[arg-type]
+        (lambda: vm.compare(SCENARIO, pd.DataFrame()), "trace", "packets.trace.make makes"),  # type: ignore[arg-type]
+        (lambda: vm.compare(SCENARIO, pd.DataFrame()), "trace", "that DataFrame.to_csv wrote"),  # type: ignore[arg-type]
     ],
 )
 def test_another_kind_is_one_line(ask: Callable[[], Any], field: str, allowed: str) -> None:

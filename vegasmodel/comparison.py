@@ -395,7 +395,11 @@ def _expect_trace(trace: object) -> None:
     from vegasmodel.packets.trace import Trace
 
     if not isinstance(trace, (str, os.PathLike, Trace)):
-        raise FieldError("trace", type(trace).__name__, "the name of a trace file, or a Trace")
+        allowed = (
+            "a Trace, which packets.trace.make makes of arrays, or the name of a trace file, such "
+            "as a CSV table that DataFrame.to_csv wrote"
+        )
+        raise FieldError("trace", type(trace).__name__, allowed)
 
 
 def _read(trace: str | Path | Trace) -> Trace:

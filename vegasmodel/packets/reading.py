@@ -42,7 +42,12 @@ def read(path: str | Path, format: str = "auto") -> Trace:  # noqa: A002 - the o
     known, and what was expected there. Raises ``FieldError`` for a wrong argument.
     """
     if not isinstance(path, (str, os.PathLike)):
-        raise FieldError("path", path, "the name of a trace file")
+        raise FieldError(
+            "path",
+            type(path).__name__,
+            "the name of a trace file, such as a CSV table that DataFrame.to_csv wrote; "
+            "packets.trace.make makes a Trace of arrays",
+        )
     Choice(("auto", "parquet", *FORMATS)).check(format, "format")
     try:
         return _read(path, format)
