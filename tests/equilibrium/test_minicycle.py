@@ -380,6 +380,14 @@ def test_small_bandwidth_delay_never_empties_the_queue():
     assert np.all(c.length[:, 0] == 0)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("form", ["derived", "printed"])
+@pytest.mark.parametrize("absurd", [1e155, 1e300])
+def test_absurd_arguments_give_nan_without_a_warning(form, absurd):
+    rates = minicycle.throughput(absurd, absurd, 20.0, form=form)
+    assert np.isnan(rates).all()
+
+
 def test_infinite_buffer_is_flagged():
     c = minicycle.solve(1080.0, 0.08, [np.inf, 20.0])
     assert c.status.tolist() == [Status.UNDEFINED, Status.DONE]

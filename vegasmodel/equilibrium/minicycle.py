@@ -150,6 +150,7 @@ def throughput(
 @same_kind
 @kinds.checked
 @broadcast
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")  # absurd arguments give NaN
 def solve(
     capacity: npt.ArrayLike,
     rtt: npt.ArrayLike,
