@@ -1,6 +1,8 @@
 """Derivatives of closed forms against symbolic ones; carried errors against random draws."""
 
+import ast
 import json
+import re
 
 import numpy as np
 import pytest
@@ -111,6 +113,15 @@ def test_where_a_flow_gets_nothing_no_slope_is_a_number():
     ratio = vm.uncertainty(starved, "minicycle", {"capacity": "5 %"}).to_json()["ratios"]
     assert ratio["reno/vegas"] == {"value": 0.0, "sd": None, "parts": {"capacity": None}}
     assert found.reason == "the throughput of reno is not above 0"
+
+
+def test_the_examples_of_the_documentation_give_numbers():
+    """For Vegas and Reno on one link, by ``minicycle``."""
+    fields = ast.literal_eval(re.search(r"\[.*?\]", vm.sensitivity.__doc__)[0])
+    assert np.isfinite(vm.sensitivity(MIXED, "minicycle", fields).slopes).all()
+    errors = ast.literal_eval(re.search(r"\{.*?\}", vm.uncertainty.__doc__)[0])
+    found = vm.uncertainty(MIXED, "minicycle", errors)
+    assert np.isfinite(list(found.ratios.values())).all()
 
 
 def test_what_is_nan_has_a_reason(capsys):

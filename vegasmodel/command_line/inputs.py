@@ -34,8 +34,7 @@ uncertain = click.option(
     "--uncertain",
     multiple=True,
     metavar="FIELD=ERROR",
-    help="Standard deviation of rtt, capacity, over_estimate or a field: rtt=5%, "
-    "flow.reno.rtt=2ms.",
+    help="Standard deviation of rtt, capacity, over_estimate or a field: rtt=5%, link.buffer=2pkt.",
 )
 timeout = click.option(
     "--timeout",

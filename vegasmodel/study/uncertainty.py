@@ -134,7 +134,10 @@ class Uncertainty:
 def sensitivity(scenario: Scenario, model: str, names: list[str]) -> Sensitivity:
     """How a closed form's throughputs depend on fields of the scenario: d ln(throughput)/d(field).
 
-    ``names`` lists the fields, such as ``flow.reno.rtt``.
+    ``names`` lists the fields, such as ``["link.buffer", "flow.rtt"]``.  If the closed form has no
+    answer near the scenario, the results are NaN, and ``reason`` says why.  For example,
+    ``minicycle`` has one RTT for all flows, so it has results for ``flow.rtt``, but not for the RTT
+    of one group.
 
     Raises ``FieldError`` if ``model`` is not a closed form, or if a field is unknown.  Raises it,
     too, for a field that takes only whole numbers or words, or whose value is not a finite number.
@@ -154,7 +157,7 @@ def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float
     """How uncertain a closed form's throughput ratios are if fields of the scenario have errors.
 
     ``errors`` maps each uncertain field to the standard deviation of its error, as in
-    ``{"link.capacity": "5 %", "flow.reno.rtt": "2 ms"}``.  The text ``"5 %"`` and the number 0.05
+    ``{"link.capacity": "5 %", "flow.rtt": "2 ms"}``.  The text ``"5 %"`` and the number 0.05
     both mean a fraction of the field's value.  ``"2 ms"`` is an amount.
 
     The key ``rtt`` stands for the RTTs of all groups, which then share one error.  In the same way,
