@@ -26,6 +26,15 @@ P = vm.Prediction(
 C = vm.Comparison(S, dataclasses.replace(P, model="ns2", throughput=P.throughput * 1.1), (P,))
 
 
+def test_the_arrays_of_an_answer_are_read_only() -> None:
+    """Ratios and shares are computed once, so they would not follow a change."""
+    mine = np.array([100.0, 200.0, 300.0])
+    given = dataclasses.replace(P, throughput=mine)
+    with pytest.raises(ValueError, match="read-only"):
+        given.throughput[0] = 7.0  # type: ignore[index]
+    mine *= 2.0  # the caller's own array stays writeable
+
+
 def test_a_share_is_of_bits_and_of_a_whole_group() -> None:
     """300 packets of 500 B of Vegas and 300 of 1000 B of Reno: a third and two thirds."""
     assert P.group_bps == {"vegas": 300 * 4000.0, "<b>": 300 * 8000.0}

@@ -55,8 +55,9 @@ class Prediction:
     """The throughput of each flow, and the other results that a model or a measurement gives.
 
     An array has one entry per flow, in the order of ``scenario.members`` (``names``), unless
-    another shape is given.  A result that was not computed or measured is ``None``.  If a result
-    is missing for only some flows, their entries are NaN.
+    another shape is given.  It is read-only; its method ``copy`` gives one that is not.  A result
+    that was not computed or measured is ``None``.  If a result is missing for only some flows,
+    their entries are NaN.
 
     - ``model``: the model's name, or that of the simulator that measured.
     - ``scenario``: what the result is for.
@@ -97,6 +98,14 @@ class Prediction:
     assumptions: tuple[Assumption, ...] = ()
     seconds: float = 0.0  # time it took to answer
     extra: dict[str, Any] = dataclasses.field(default_factory=dict)  # model-specific figures
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, np.ndarray):
+                fixed = value.view()  # the caller may write to an array of its own
+                fixed.flags.writeable = False
+                object.__setattr__(self, field.name, fixed)
 
     @classmethod
     def not_applicable(
