@@ -57,6 +57,14 @@ def test_rtt_over_several_links_in_any_order() -> None:
     np.testing.assert_allclose(p.utilization[:2], 1.0, atol=0.01)
 
 
+def test_a_link_may_carry_more_bytes_than_32_bits_count() -> None:
+    link = LINK.replace("1080 pkt/s", "1000 pkt/s").replace("20 pkt", "200 pkt")
+    text = link + RENO + '[run]\nduration = "100 s"\nwarmup = "10 s"\n'
+    p = ns2.run(vm.Scenario.from_toml('packet_size = "60 kB"\n' + text))  # 5.4 GB in all
+    assert p.utilization[0] == pytest.approx(p.throughput[0] / 1000, rel=0.01)
+    assert p.utilization[0] == pytest.approx(1.0, rel=0.01)
+
+
 def test_vegas_alone_fills_the_link_with_alpha_to_beta_waiting() -> None:
     p = run(LINK + VEGAS + RUN)
     assert p.throughput[0] == pytest.approx(1080, rel=1e-3)

@@ -93,12 +93,31 @@ proc grave {i direction} {
     return $drops
 }
 
-# Records the waiting packets of a link over time, and each dropped packet.
+# Records the waiting packets of a link over time, the bytes that left it, and each dropped packet.
 proc watch {i direction} {
-    global ns monitor end
+    global ns monitor bytes end
     set monitor($i,$direction) \
         [$ns monitor-queue $end($i,$direction) $end($i,[other $direction]) ""]
+    set bytes($i,$direction) 0
+    # at full rate, 2^30 bytes leave between two sums
+    set every [expr {8.0 * 0x40000000 / [[[line $i $direction] link] set bandwidth_]}]
+    $ns after $every "sum_often $i $direction $every"
     [[line $i $direction] set snoopDrop_] target [grave $i $direction]
+}
+
+# Adds the monitor's count of bytes to a sum of our own, and begins the count anew.  The count has
+# 32 bits, so it would overflow; the sum cannot.
+proc sum_bytes {i direction} {
+    global monitor bytes
+    incr bytes($i,$direction) [$monitor($i,$direction) set bdepartures_]
+    $monitor($i,$direction) set bdepartures_ 0
+    return $bytes($i,$direction)
+}
+
+proc sum_often {i direction every} {
+    global ns
+    sum_bytes $i $direction
+    $ns after $every "sum_often $i $direction $every"
 }
 
 # Drops data packets at random, before the queue.
@@ -367,7 +386,7 @@ proc departures {i direction} {
     set m $monitor($i,$direction)
     set integral [$m get-pkts-integrator]
     $integral newpoint [$ns now] [$integral set lasty_]
-    return "[$integral set sum_] [$m set pdepartures_] [$m set bdepartures_]"
+    return "[$integral set sum_] [$m set pdepartures_] [sum_bytes $i $direction]"
 }
 
 proc count_link {i direction label} {
