@@ -236,6 +236,10 @@ class Prediction:
     def utilization(self) -> Floats | None:
         """The utilization of each link, [n_links]: the part of its capacity that forward flows use.
 
+        ns-2 and ns-3 count every byte that left the link: also retransmitted packets, and the ACKs
+        of reverse flows.  ``fluid`` and ``rounds`` count only the packets that the forward flows
+        deliver.
+
         If the model gives no utilization, it is computed from the flows' mean rates
         (``delivered_bps``).  It is ``None`` if they are missing as well.
         """

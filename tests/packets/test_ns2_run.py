@@ -65,6 +65,15 @@ def test_a_link_may_carry_more_bytes_than_32_bits_count() -> None:
     assert p.utilization[0] == pytest.approx(1.0, rel=0.01)
 
 
+def test_the_load_counts_the_acks_of_reverse_flows() -> None:
+    both = VEGAS + VEGAS.replace("[[flow]]", '[[flow]]\nname = "back"\ndirection = "reverse"')
+    p = run(LINK.replace("20", "200") + both + RUN)
+    ahead, back = p.throughput / 1080
+    ack = vm.Scenario.from_toml(HEAD + LINK + both + RUN).ack_size
+    assert p.utilization[0] == pytest.approx(ahead + back * ack / 500, abs=5e-3)
+    assert back * ack / 500 > 0.02
+
+
 def test_vegas_alone_fills_the_link_with_alpha_to_beta_waiting() -> None:
     p = run(LINK + VEGAS + RUN)
     assert p.throughput[0] == pytest.approx(1080, rel=1e-3)

@@ -77,7 +77,8 @@ def run(
     - ``rtt_mean``: the mean RTT, s, if RTTs are recorded;
     - ``base_rtt``, for Vegas: the flow's smallest RTT until the end, s, if RTTs are recorded.
 
-    For each link the result has the mean number of waiting packets and the utilisation.
+    For each link the result has the mean number of waiting packets, and the utilization by all
+    bytes that left it: also by retransmitted packets and by the ACKs of reverse flows.
 
     ``extra`` has
 
