@@ -15,7 +15,8 @@ Optional columns are:
 - vegas_baseRTT_us: the baseRTT of Vegas in microseconds. If the table lacks this column, minrtt_us
   takes its place.
 
-The counters bytes_acked and total_retrans count from the start of the connection.
+The counters bytes_acked and total_retrans count from the start of the flow, so they never fall. A
+connection that begins anew needs a name of its own.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import csv
 import difflib
 import math
 import re
+from typing import NoReturn
 
 from vegasmodel.packets.readers.snapshots import Sample, Snapshots
 from vegasmodel.packets.readers.source import MAX_TIME, Source
@@ -31,7 +33,12 @@ from vegasmodel.packets.trace import Trace
 
 NEEDED = ("time", "flow", "cwnd", "bytes_acked", "snd_mss")
 KERNEL = "ca_state"  # a state that only a kernel tells
+COUNTS = {"bytes": "bytes_acked", "retransmits": "total_retrans"}  # their columns
 NO_SAMPLE = 2147483647  # the kernel's "infinity" of 32 bits
+NEVER_FALLS = (
+    "a count since the flow's start, which never falls; the bytes of single intervals must be "
+    "added up, and a connection that begins anew needs a name of its own"
+)
 MAX_COUNT = 1e18
 MAX_NAME = 100
 MAX_CONTROL = 16  # the kernel's own limit
@@ -85,7 +92,10 @@ def read(source: Source) -> Trace:
             source.fail(f"line {number}", name[:60], f"a name of 1 to {MAX_NAME} characters")
         mss = source.number(row["snd_mss"], number, "snd_mss", 1.0, MAX_COUNT)
         control = row.get("cc", "")[:MAX_CONTROL]
-        snapshots.add(number, time, name, _sample(source, number, row), mss, control)
+        sample, before = _sample(source, number, row), snapshots.counts.get(name, {})
+        snapshots.add(number, time, name, sample, mss, control)
+        if name in snapshots.connections:
+            _fail_for_a_fall(source, number, sample, before)
     about = {
         "format": "csv of samples",
         "throughput": "bytes_acked / snd_mss",
@@ -94,6 +104,13 @@ def read(source: Source) -> Trace:
         "base_rtt": "vegas_baseRTT_us" if "vegas_baseRTT_us" in names else "minrtt_us",
     }
     return snapshots.trace("linux" if KERNEL in names else "csv", about)
+
+
+def _fail_for_a_fall(source: Source, line: int, sample: Sample, before: Sample) -> NoReturn:
+    """Raise ``TraceError`` about the counter of ``sample`` that is lower than in ``before``."""
+    fell = next(key for key in COUNTS if sample.get(key, 0.0) < before.get(key, 0.0))
+    found = f"{COUNTS[fell]} {sample[fell]:.15g} after {before[fell]:.15g}"
+    source.fail(f"line {line}", found, NEVER_FALLS)
 
 
 def _sample(source: Source, line: int, row: dict[str, str]) -> Sample:
