@@ -135,7 +135,8 @@ ASSUMPTIONS = MappingProxyType(
         "bytes-arrived": "bytes are counted where they arrive",
         "known-packet-size": "the trace tells the packet size",
         "one-packet-size": "a flow's packets have one size",
-        "usual-units": "RTT, window and throughput fit each other, and a network can have them",
+        "usual-units": "RTT, window and throughput fit each other, a network can have them, and "
+        "bytes count from a flow's start",
     }
 )
 COLUMNS = MappingProxyType(

@@ -53,6 +53,14 @@ def test_blanks_before_the_header_of_a_csv_table(before, tmp_path):
     assert trace.data.identical(read(saved(tmp_path, samples.LINUX_CSV)).data)
 
 
+@pytest.mark.parametrize(("acked", "doubted"), [(14480, True), (1, False)])
+def test_bytes_per_interval_are_doubted_but_not_an_idle_connection(acked, doubted, tmp_path):
+    """A kernel's connection has acknowledged one byte, the SYN, before it has sent any data."""
+    rows = "".join(f"{0.5 * k},a,10,{acked},1448\n" for k in range(9))
+    trace = read(saved(tmp_path, b"time,flow,cwnd,bytes_acked,snd_mss\n" + rows.encode()))
+    assert ("as if it counted each interval" in trace.doubts.get("usual-units", "")) is doubted
+
+
 def test_a_csv_knows_the_congestion_control(tmp_path):
     trace = read(saved(tmp_path, samples.LINUX_CSV))
     assert trace.controls == {"1": "vegas", "b": "vegas"}

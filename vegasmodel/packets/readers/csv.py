@@ -76,6 +76,7 @@ def read(source: Source) -> Trace:
     check_header(source, header)
     names = header.strip().split(",")
     snapshots = Snapshots(source)
+    began: dict[str, tuple[float, float]] = {}  # each flow's first time and bytes_acked
     for number, text in rows:
         if not text.strip():
             continue
@@ -96,6 +97,7 @@ def read(source: Source) -> Trace:
         snapshots.add(number, time, name, sample, mss, control)
         if name in snapshots.connections:
             _fail_for_a_fall(source, number, sample, before)
+        began.setdefault(name, (time, sample["bytes"]))
     about = {
         "format": "csv of samples",
         "throughput": "bytes_acked / snd_mss",
@@ -103,7 +105,21 @@ def read(source: Source) -> Trace:
         "rtt": "rtt_us, smoothed",
         "base_rtt": "vegas_baseRTT_us" if "vegas_baseRTT_us" in names else "minrtt_us",
     }
-    return snapshots.trace("linux" if KERNEL in names else "csv", about)
+    return snapshots.trace("linux" if KERNEL in names else "csv", about, _doubts(snapshots, began))
+
+
+def _doubts(snapshots: Snapshots, began: dict[str, tuple[float, float]]) -> dict[str, str]:
+    """A warning about the first flow whose bytes_acked, a segment or more, never grows.
+
+    ``began`` has each flow's first time and bytes_acked. The result maps the name ``usual-units``
+    to the text of the warning. It is empty if there is no such flow.
+    """
+    for name, (time, acked) in began.items():
+        still = acked == snapshots.counts[name]["bytes"] and time < snapshots.latest[name]
+        if still and acked >= snapshots.payload[name]:
+            said = f"{name}'s bytes_acked is always {acked:.15g}, as if it counted each interval"
+            return {"usual-units": f"{said} by itself, not from the flow's start"}
+    return {}
 
 
 def _fail_for_a_fall(source: Source, line: int, sample: Sample, before: Sample) -> NoReturn:
