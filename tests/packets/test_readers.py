@@ -270,6 +270,8 @@ REFUSED = {
                   "line 7: found 'total_retrans 0 after 1'", "never falls"),
     "csv without": (b"time,flow,bytes_ack,snd_mss\n", "line 1: found 'time,flow,bytes_ack,snd_mss'",
                     "missing: cwnd, bytes_acked; is 'bytes_ack' meant?"),
+    "csv of two": (b"time,flow,bytes\n0,a,0\n", "line 1: found 'time,flow,bytes'",
+                   "missing: cwnd, bytes_acked, snd_mss; is 'bytes' meant?"),
     "csv ;": (samples.LINUX_CSV.replace(b",", b";"), "line 1", "commas alone"),
     "pcap": (samples.pcap([])[:20] + b"\1\0\0\0" + b"\xff" * 16, "byte 24", "at most 262144"),
     "xml": (b"<FlowMonitor><FlowStats><Flow flowId='1'/></FlowStats>", "line 1", "time"),

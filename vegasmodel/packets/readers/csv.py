@@ -56,13 +56,13 @@ def check_header(source: Source, first: str, *, sure: bool = True) -> None:
     An error is also raised if the columns are not separated by commas alone.
 
     If ``sure`` is false, the file may have another format.  Then missing columns are an error only
-    if most of the required columns are present.
+    if two of the required columns are present.
     """
     names = [name.strip() for name in re.split("[,;\t]", first.strip())]
     missing = [name for name in NEEDED if name not in names]
     if not missing and first.strip().split(",") != names:
         source.fail("line 1", first[:60], "columns separated by commas alone")
-    if missing and (sure or len(missing) <= len(NEEDED) // 2):
+    if missing and (sure or len(missing) <= len(NEEDED) - 2):
         near = [n for name in missing for n in difflib.get_close_matches(name, names, 1)]
         said = f"; is {near[0]!a} meant?" if near else ""
         wanted = f"the columns {', '.join(NEEDED)}; missing: {', '.join(missing)}{said}"
