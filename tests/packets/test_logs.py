@@ -61,6 +61,19 @@ def test_bytes_per_interval_are_doubted_but_not_an_idle_connection(acked, doubte
     assert ("as if it counted each interval" in trace.doubts.get("usual-units", "")) is doubted
 
 
+def test_a_csv_may_have_the_times_of_a_clock(tmp_path):
+    """The flow that is first in the file starts second."""
+    head, rows = b"time,flow,cwnd,bytes_acked,snd_mss\n", ""
+    for flow, start in (("b", 2), ("a", 0)):
+        rows += "".join(f"{{}}{k:02d}.25,{flow},10,{1000 * k},1000\n" for k in range(start, 9))
+    trace = read(saved(tmp_path, head + rows.replace("{}", "17000000").encode()))
+    assert (trace.begin, trace.edges[-1]) == (0.0, 8.0)
+    assert trace.provenance["origin"] == "1700000000.25"
+    assert dict(zip(trace.flows, trace.get("first"), strict=True)) == {"a": 0.0, "b": 1.0}
+    early = read(saved(tmp_path, head + rows.replace("{}", "2").encode()))
+    assert (early.begin, early.edges[-1]) == (200.25, 208.25)  # a run's own time is kept
+
+
 def test_a_csv_knows_the_congestion_control(tmp_path):
     trace = read(saved(tmp_path, samples.LINUX_CSV))
     assert trace.controls == {"1": "vegas", "b": "vegas"}

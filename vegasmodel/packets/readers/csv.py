@@ -17,6 +17,9 @@ Optional columns are:
 
 The counters bytes_acked and total_retrans count from the start of the flow, so they never fall. A
 connection that begins anew needs a name of its own.
+
+If the table has the times of a clock that counts from 1970, times in the trace count from the first
+one.
 """
 
 from __future__ import annotations
@@ -35,6 +38,7 @@ NEEDED = ("time", "flow", "cwnd", "bytes_acked", "snd_mss")
 KERNEL = "ca_state"  # a state that only a kernel tells
 COUNTS = {"bytes": "bytes_acked", "retransmits": "total_retrans"}  # their columns
 NO_SAMPLE = 2147483647  # the kernel's "infinity" of 32 bits
+CLOCK = 1e9  # s; later times are those of a clock that counts from 1970
 NEVER_FALLS = (
     "a count since the flow's start, which never falls; the bytes of single intervals must be "
     "added up, and a connection that begins anew needs a name of its own"
@@ -105,7 +109,12 @@ def read(source: Source) -> Trace:
         "rtt": "rtt_us, smoothed",
         "base_rtt": "vegas_baseRTT_us" if "vegas_baseRTT_us" in names else "minrtt_us",
     }
-    return snapshots.trace("linux" if KERNEL in names else "csv", about, _doubts(snapshots, began))
+    first = min((time for time, _ in began.values()), default=0.0)
+    origin = first if first >= CLOCK else 0.0
+    if origin:
+        about["origin"] = repr(origin)
+    engine = "linux" if KERNEL in names else "csv"
+    return snapshots.trace(engine, about, _doubts(snapshots, began), origin=origin)
 
 
 def _doubts(snapshots: Snapshots, began: dict[str, tuple[float, float]]) -> dict[str, str]:

@@ -139,12 +139,17 @@ class Snapshots:
             self.rows[cell] = time, {name: s for name, s in row.items() if name in flows}
 
     def trace(
-        self, engine: str, provenance: Mapping[str, str], doubts: Mapping[str, str] | None = None
+        self,
+        engine: str,
+        provenance: Mapping[str, str],
+        doubts: Mapping[str, str] | None = None,
+        *,
+        origin: float = 0.0,
     ) -> Trace:
         """The trace of all samples; its intervals end at the times of the samples.
 
-        The trace has the growth of each counter per interval.  Raises ``TraceError`` if there are
-        samples at fewer than two times.
+        Times in the trace count from ``origin``, s. The trace has the growth of each counter per
+        interval. Raises ``TraceError`` if there are samples at fewer than two times.
         """
         rows, names = self._joined(), list(self.latest)
         if len(rows) < 2:
@@ -154,7 +159,7 @@ class Snapshots:
             rows = self._joined()
         if len(rows) * len(names) > 10 * MAX_CELLS:
             self.source.fail("", len(names), "fewer flows that come and go")
-        times = np.array([time for time, _ in rows])
+        times = np.array([time for time, _ in rows]) - origin
         keys = sorted({key for _, row in rows for sample in row.values() for key in sample})
         index = {name: i for i, name in enumerate(names)}
         grids = {key: np.full((len(rows), len(names)), math.nan) for key in keys}
