@@ -277,3 +277,24 @@ def test_the_queueing_delay_is_under_the_table(capsys: pytest.CaptureFixture[str
     """7 packets wait at 1000 packets/s: 4 Mbit/s, 500 B."""
     console.print_results(S, [P, dataclasses.replace(P, model="fluid", queue_mean=None)])
     assert "Mean queueing delay at bottleneck: rounds 7 ms.\n" in capsys.readouterr().out
+
+
+def test_every_link_has_its_queue_and_load(capsys: pytest.CaptureFixture[str]) -> None:
+    """5 packets wait at 500 packets/s, and 2 at 400 packets/s."""
+    links = [
+        vm.Link(name="a", capacity=500.0),
+        vm.Link(name="b", capacity=400.0),
+    ]
+    flow = vm.Flow(law="reno", name="f", rtt="80 ms", path=["a", "b"])
+    case = vm.Scenario(links=links, flows=[flow])
+    rate, queue, load = np.array([300.0]), np.array([5.0, 2.0]), np.array([0.6, 0.75])
+    answer = vm.Prediction("rounds", case, rate, queue_mean=queue, utilization_links=load)
+    console.print_results(case, [answer, vm.Prediction("fluid", case, rate)])
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    for row in (
+        ["a", "rounds", "0.6", "5", "10", "ms"],
+        ["a", "fluid", "0.6", "-", "-"],
+        ["b", "rounds", "0.75", "2", "5", "ms"],
+        ["b", "fluid", "0.75", "-", "-"],
+    ):
+        assert row in rows

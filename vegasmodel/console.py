@@ -30,6 +30,7 @@ SCHEMA = 1
 SIMULATED = ("fluid", "rounds")  # the models whose runs may differ by chance
 MAX_GROUP_COLUMNS = 3  # more groups are shown in rows, with a column per model
 MAX_GROUP_ROWS = 50  # rows
+MAX_LINKS = 20  # links whose figures are shown
 IN_PART = "pkt/s: while the flow is active; Mbit/s and share: from warm-up to end."
 PLUS_MINUS = "±: the standard error of the mean over the runs."
 
@@ -294,8 +295,8 @@ def print_results(
     """Print one line about the scenario, tables of results, and notes.
 
     With ``per_flow``, a table with one row per flow is also printed for each model that has an
-    answer.  The notes name the assumptions that the scenario does not meet, and the models without
-    an answer.
+    answer.  Several links have a table of their own.  The notes name the assumptions that the
+    scenario does not meet, and the models without an answer.
 
     There is a column for each group, or a row if there are many groups or the columns do not fit.
     If no model has an answer, there are no tables. A sentence says so, and ``hint`` follows it.
@@ -325,6 +326,11 @@ def print_results(
             if result.applicable:
                 out.print()
                 out.print(flow_table(result))
+    if len(scenario.links) > 1 and any(result.applicable for result in results):
+        out.print()
+        out.print(links_table(scenario, results))
+        if len(scenario.links) > MAX_LINKS:
+            out.print(Text(f"(the JSON output lists all {len(scenario.links)} links)"))
     if len(scenario.members) > 1 and active_part(scenario).min() < 1.0:
         paragraphs([IN_PART])
     if any(_scattered(r, each=per_flow) for r in results if r.applicable):
@@ -332,12 +338,32 @@ def print_results(
     paragraphs([*_delays(scenario, results), *notes(results)])
 
 
-def _delays(scenario: Scenario, results: Sequence[Prediction]) -> list[str]:
-    """A sentence with the mean queueing delays at the first link: the mean queue over its capacity.
+def links_table(scenario: Scenario, results: Sequence[Prediction]) -> Table:
+    """A table with a row for each link and each model that has an answer.
 
-    The list is empty if no result has a mean queue.
+    It shows the link's load, which is its utilization, its mean queue in packets, and its mean
+    queueing delay, which is the mean queue over the capacity.  At most ``MAX_LINKS`` links are
+    shown.
     """
-    link = scenario.links[0]
+    rows = []
+    for i, link in enumerate(scenario.links[:MAX_LINKS]):
+        for result in (result for result in results if result.applicable):
+            load = None if result.utilization is None else float(result.utilization[i])
+            queue = math.nan if result.queue_mean is None else float(result.queue_mean[i])
+            delay = format_time(queue / link.capacity) if math.isfinite(queue) else "-"
+            rows.append([link.name, result.model, number(load, 3), number(queue), delay])
+    return table(["link", "model", "load", "queue pkt", "queueing delay"], rows, "Links")
+
+
+def _delays(scenario: Scenario, results: Sequence[Prediction]) -> list[str]:
+    """A sentence with the mean queueing delays at the link: the mean queue over its capacity.
+
+    The list is empty if no result has a mean queue, or if the scenario has several links
+    (``links_table``).
+    """
+    if len(scenario.links) > 1:
+        return []
+    (link,) = scenario.links
     queues = [
         (result.model, float(result.queue_mean[0]))
         for result in results
