@@ -250,6 +250,16 @@ def test_the_command_tells_of_outcomes_and_of_starts_without_one(
     assert "No answer" in capsys.readouterr().out
 
 
+def test_flows_without_a_column_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    five = pair().replace({"flow.count": 5})
+    (tmp_path / "a.toml").write_text(five.to_toml())
+    line = ["basins", str(tmp_path / "a.toml"), "--model", "bands", "--starts", "3"]
+    assert run(line) == 0
+    assert "2 more flows are not in the table" in capsys.readouterr().out
+
+
 def test_nothing_is_compared_with_a_model_that_has_no_answer(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

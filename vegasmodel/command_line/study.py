@@ -224,14 +224,17 @@ def sweep(
         )
         return
     reasons: list[str] = []
+    more = 0  # flows that the table leaves out
     if status.size <= MAX_POINTS_SHOWN:
         console.console().print(_points(data, [text.partition("=")[0] for text in over]))
+        more = max(data.sizes["flow"] - MAX_FLOWS_SHOWN, 0)
         reasons = [str(said) for said in dict.fromkeys(data["reason"].values.flat) if said]
     sizes = " x ".join(f"{name} {size}" for name, size in dims.items())
     bad = ", ".join(f"{n} {word}" for word, n in counts.items() if n and word != STATUS[0])
     there = f", {first[0]} of them there already" if first[0] else ""
     console.paragraphs(
         [
+            *_left_out(more, f"{out} has all"),
             f"{out}: {status.size} points ({sizes}){there}; {seconds:.1f} s."
             + (f" {bad}." if bad else ""),
             *(f"No answer: {said}." for said in reasons[:3]),
@@ -270,6 +273,12 @@ def _points(data: xr.Dataset, fields: Sequence[str]) -> Table:
         heads.append(f"{part}.\n{key}" if part else key)
     heads += [f"{name}\nshare" for name in flows[:MAX_FLOWS_SHOWN]]
     return console.table(heads, rows)
+
+
+def _left_out(flows: int, where: str) -> list[str]:
+    """A sentence on the number of ``flows`` that a table leaves out, and where they are."""
+    are = "flow is" if flows == 1 else "flows are"
+    return [f"{flows} more {are} not in the table; {where}."] if flows else []
 
 
 def _value(value: str | float, unit: str) -> str:
@@ -390,9 +399,12 @@ def _show_outcomes(found: Basins, most: int = 12, flows: int = 3) -> None:
     said = f"{found.model}: {found.answered} starts, outcomes: {len(found.outcomes)}, pkt/s"
     console.console().print(console.table(["% of starts", "95 % interval", *names], rows, said))
     rest = found.outcomes[most:]
+    lines = []
     if rest:
         part = 100 * sum(each.share for each in rest)
-        console.paragraphs([f"and {len(rest)} more, {part:.3g} % of the starts; --json lists all"])
+        lines.append(f"And {len(rest)} more, {part:.3g} % of the starts; --json lists all.")
+    lines += _left_out(len(found.scenario.members) - len(names), "--json lists all")
+    console.paragraphs(lines)
 
 
 def _whole_range(text: str) -> tuple[int, int]:
