@@ -141,6 +141,7 @@ def test_a_signal_that_a_loading_package_swallows(number: signal.Signals, status
         (PermissionError(errno.EACCES, "Permission denied", "/x"), 3),
         (MemoryError(), 3),
         (ZeroDivisionError("a defect\nof ours \x1b[2J"), 3),
+        (SystemExit("no licence"), 1),
         (KeyboardInterrupt(), 130),
     ],
 )

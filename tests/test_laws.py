@@ -311,8 +311,10 @@ def _package(tmp_path, monkeypatch):
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text(
         "[vegasmodel.laws]\nmine = theirs_one\nother = theirs_one\ngone = theirs_two\n"
+        "ends = theirs_three\n"
     )
     (tmp_path / "theirs_one.py").write_text(MINE)
+    (tmp_path / "theirs_three.py").write_text('raise SystemExit("no licence")')
     monkeypatch.syspath_prepend(tmp_path)
     laws.discovery.installed.cache_clear()
     yield
@@ -329,6 +331,8 @@ def test_an_installed_package_offers_laws():
         vm.Scenario.from_toml(SCENARIO + '"other"')
     with pytest.raises(FieldError, match=r"law gone: theirs_two: .*No module named"):
         vm.Scenario.from_toml(SCENARIO + '"gone"')
+    with pytest.raises(FieldError, match=r"law ends: theirs_three: .*no licence"):
+        vm.Scenario.from_toml(SCENARIO + '"ends"')
 
 
 def test_every_closed_form_says_that_it_does_not_know_the_law():

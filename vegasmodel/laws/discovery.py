@@ -62,7 +62,7 @@ def load(name: str) -> None:
         raise FieldError("law", name, f"the law of one installed package, not of {packages}")
     try:
         entry.load()
-    except Exception as error:  # whatever that package raises
+    except (Exception, SystemExit) as error:  # whatever that package raises
         expected = f"a module that registers it (group {GROUP})"
         raise CodeError(f"law {name}: {entry.value}", error, expected) from error
 

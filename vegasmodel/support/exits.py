@@ -101,8 +101,8 @@ def main(command: Callable[[], int]) -> NoReturn:
 def status_of(error: BaseException) -> int:
     """Print one line about an error on standard error, and return the exit status for it.
 
-    Nothing is printed for ``SystemExit``, or if the reader of the output has gone.  If
-    ``VEGASMODEL_TRACEBACK`` is set, the traceback of an unexpected error is printed, too.
+    Nothing is printed for ``SystemExit`` without a text, or if the reader of the output has gone.
+    If ``VEGASMODEL_TRACEBACK`` is set, the traceback of an unexpected error is printed, too.
 
     After a signal, every error is reported as that signal.  The reason: a package that is being
     imported may catch ``Stopped`` and raise an error of its own.
@@ -113,7 +113,8 @@ def status_of(error: BaseException) -> int:
     known = names & _STATUS.keys()
     usage = getattr(error, "format_message", None)  # click's own usage errors
     if isinstance(error, SystemExit):
-        return error.code if isinstance(error.code, int) else DONE
+        code = DONE if error.code is None else error.code
+        return code if isinstance(code, int) else _complain(str(code), SHORT)  # as Python does
     if isinstance(error, Stopped):
         return _complain(str(error), 128 + error.number)
     if isinstance(error, KeyboardInterrupt) or "Abort" in names:
