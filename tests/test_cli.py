@@ -65,6 +65,18 @@ def test_ratio_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert vegas + reno <= 1080 * (1 + 1e-12)
 
 
+@pytest.mark.parametrize(
+    ("flow", "key"),
+    [("vegas:alpha=3,alpha=5", "alpha"), ("vegas: beta=3, beta =3", "beta"), ("reno:law=x", "law")],
+)
+def test_a_key_of_a_flow_is_given_once(
+    flow: str, key: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["ratio", "--capacity", "1080pkt/s", flow, "reno"]) == 2
+    said = f"flow: {flow!r} is not allowed; each key once; {key} is given twice"
+    assert capsys.readouterr() == ("", f"vegasmodel: {said}\n")
+
+
 def test_ratio_text_fits_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(RATIO) == 0
     out, err = capsys.readouterr()

@@ -19,18 +19,20 @@ def parse_flow(text: str, **defaults: Any) -> dict[str, Any]:
 
     The text has the form ``law[:key=value,...]``. The result is a dictionary with the keys that a
     flow has in a scenario file. ``defaults`` gives the values of keys that the text lacks. Raises
-    ``FieldError`` for an option without ``=``; the values are not checked.
+    ``FieldError`` for an option without ``=`` or a key given twice; the values are not checked.
     """
     law, _, options = text.partition(":")
-    table: dict[str, Any] = {"law": law.strip(), **defaults}
+    given: dict[str, Any] = {"law": law.strip()}
     for option in filter(None, (part.strip() for part in options.split(","))):
-        key, equals, value = option.partition("=")
+        key, equals, value = (part.strip() for part in option.partition("="))
         if not equals:
             raise FieldError(
                 "flow", option, 'key=value after the law, as in "vegas:alpha=3,beta=3"'
             )
-        table[key.strip()] = _value(value.strip())
-    return table
+        if key in given:
+            raise FieldError("flow", text, f"each key once; {key} is given twice")
+        given[key] = _value(value)
+    return {**defaults, **given}
 
 
 def _value(text: str) -> object:
