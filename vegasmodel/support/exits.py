@@ -9,6 +9,8 @@ The exit statuses are:
 - 2: bad input, or something is not installed.
 - 3: the machine or a program failed. For example, the disk is full, or ns-2 ended with an error.
 - 129, 130 and 143: the command was ended by SIGHUP, Ctrl-C or SIGTERM.
+- 141: the reader of the output, such as ``head``, ended first. This is the status of a program that
+  SIGPIPE ends.
 
 If the environment variable ``VEGASMODEL_TRACEBACK`` is set, an unexpected error in this package
 also prints its traceback.
@@ -37,7 +39,7 @@ from vegasmodel.support import children, files
 
 __all__ = ["Shortfall", "Stopped", "main", "status_of"]
 
-DONE, SHORT, BAD_INPUT, MACHINE = 0, 1, 2, 3
+DONE, SHORT, BAD_INPUT, MACHINE, UNREAD = 0, 1, 2, 3, 128 + signal.SIGPIPE
 GRACE = 0.5  # seconds for an orderly end after a signal; compiled code does not handle signals
 SIGNALS = {
     signal.SIGINT: "interrupted",
@@ -131,7 +133,7 @@ def status_of(error: BaseException) -> int:
         if error.filename is None:  # writing the rest of the output would fail again
             _seal(sys.stdout)
         if isinstance(error, BrokenPipeError) and error.filename is None:
-            return MACHINE  # a reader such as `head` has what it wants; silent, as programs are
+            return UNREAD  # a reader such as `head` has what it wants; silent, as programs are
         return _complain(_of_system(error), MACHINE)
     if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("vegasmodel"):
         return _complain(f"the package {error.name} is not installed", BAD_INPUT)
