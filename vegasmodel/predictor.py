@@ -14,7 +14,7 @@ from vegasmodel.fields.rules import Choice, Integer, listed
 from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import foreign
 from vegasmodel.laws.faults import LawFault
-from vegasmodel.prediction import Prediction, Predictions
+from vegasmodel.prediction import Prediction, Predictions, active_part
 from vegasmodel.scenario import Scenario, expect
 from vegasmodel.support.extras import ExtraMissing
 
@@ -64,7 +64,12 @@ def choose(models: Sequence[str]) -> tuple[str, ...]:
 
 
 def able(scenario: Scenario) -> tuple[str, ...]:
-    """The names of the simulators that can simulate the scenario."""
+    """The names of the simulators that can simulate the scenario and have an answer.
+
+    Neither has one if no flow sends after the warm-up.
+    """
+    if not active_part(scenario).any():
+        return ()
     return tuple(
         name
         for name, (module, function) in _OBSTACLES.items()
@@ -108,8 +113,7 @@ def predict(scenario: Scenario, model: str = "rounds") -> Prediction:
     check_model(model)
     reason = foreign(group.law for group in scenario.flows)
     if reason is not None and model not in SIMULATED:
-        said = f"{reason}; the models fluid and rounds do"
-        return Prediction.not_applicable(model, scenario, said)
+        return Prediction.not_applicable(model, scenario, f"{reason}; simulators do")
     module, function = _MODELS[model]
     answer = cast(
         "Callable[[Scenario], Prediction]", getattr(importlib.import_module(module), function)
