@@ -14,6 +14,7 @@ import pytest
 
 import vegasmodel as vm
 from vegasmodel.command_line.commands import run
+from vegasmodel.console import VERDICTS
 
 RATIO = [
     "ratio", "--capacity", "1080pkt/s", "--rtt", "60ms", "--buffer", "20pkt",
@@ -280,6 +281,30 @@ def test_paper(capsys: pytest.CaptureFixture[str]) -> None:
     assert status == (1 if discrepant else 0)
     keys = {"paper", "item", "kind", "printed", "computed", "tolerance", "verdict", "note"}
     assert all(set(c) >= keys for c in doc["checks"])
+
+
+def test_paper_shows_the_items_of_one_verdict(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(["paper", "boutremans", "--json"])
+    every = json.loads(capsys.readouterr().out)["checks"]
+    wanted = [c for c in every if c["verdict"] == "erratum"]
+    assert 0 < len(wanted) < len(every)
+    run(["paper", "boutremans", "--json", "--verdict", "erratum"])
+    assert json.loads(capsys.readouterr().out)["checks"] == wanted
+    run(["paper", "boutremans", "--verdict", "erratum"])
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    rows = [line for line in lines if line.endswith(VERDICTS) and "discrepant" not in line]
+    assert len(rows) == len(wanted)
+    assert all(row.endswith(" erratum") for row in rows)
+    for verdict in ("--verdict", "eratum"), ("--verdict", "blocked", "--draw", "3"):
+        assert run(["paper", "boutremans", *verdict]) == 2
+        assert "--verdict" in capsys.readouterr().err
+    asked = {"_VEGASMODEL_COMPLETE": "bash_complete", "COMP_CWORD": "3"}
+    for key, value in {**asked, "COMP_WORDS": "vegasmodel paper --verdict er"}.items():
+        monkeypatch.setenv(key, value)
+    run()
+    assert capsys.readouterr().out == "plain,erratum\n"
 
 
 def test_no_model_has_an_answer(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import math
 import os
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -435,17 +435,19 @@ VERDICTS = ("reproduced", "consistent", "erratum", "discrepant", "blocked")
 _AGREE = ("reproduced", "consistent")
 
 
-def print_checks(checks: Sequence[Mapping[str, Any]]) -> None:
+def print_checks(checks: Sequence[Mapping[str, Any]], verdicts: Collection[str] = VERDICTS) -> None:
     """Print the values that the papers state beside those that this package computes.
 
-    Each paper has a table with one row per item, such as a figure.  Notes under the table explain
-    the items that are neither "reproduced" nor "consistent".  A last table counts the items of each
-    paper by verdict.
+    Each paper has a table with one row per item, such as a figure.  Only items whose verdict is
+    among ``verdicts`` are shown.  Notes under the table explain those that are neither "reproduced"
+    nor "consistent".  A last table counts all items of each paper by verdict.
     """
     out = console()
     papers = list(dict.fromkeys(check["paper"] for check in checks))
     for name in papers:
-        mine = [check for check in checks if check["paper"] == name]
+        mine = [c for c in checks if c["paper"] == name and c["verdict"] in verdicts]
+        if not mine:
+            continue
         rows = [
             [str(c["item"]), _brief(c["printed"]), _brief(c["computed"]), str(c["verdict"])]
             for c in mine

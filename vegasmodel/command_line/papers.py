@@ -7,12 +7,27 @@ from pathlib import Path
 import click
 
 from vegasmodel.command_line import inputs
+from vegasmodel.fields.units import FieldError
 from vegasmodel.support import extras
 from vegasmodel.support.exits import Shortfall
 
 
+def _verdicts(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
+    """The verdicts that the shell offers for a word of which ``begun`` has been typed."""
+    from vegasmodel.console import VERDICTS
+
+    return [verdict for verdict in VERDICTS if verdict.startswith(begun)]
+
+
 @click.command()
 @click.argument("key", required=False, metavar="[PAPER]")
+@click.option(
+    "--verdict",
+    multiple=True,
+    shell_complete=_verdicts,
+    help="Only items with this verdict: reproduced, consistent, erratum, discrepant or blocked; "
+    "may be repeated.",
+)
 @click.option("--live", is_flag=True, help="Run ns-2 instead of using stored runs.")
 @click.option(
     "--html",
@@ -33,6 +48,7 @@ from vegasmodel.support.exits import Shortfall
 @inputs.as_json
 def paper(
     key: str | None,
+    verdict: tuple[str, ...],
     live: bool,
     html: Path | None,
     texts: Path | None,
@@ -45,10 +61,12 @@ def paper(
     Each item of a paper, such as a figure or a table, has a verdict.  PAPER is tsang, boutremans,
     evaluation, devendictis or podlesny; without it, all five are checked.
 
+    With --verdict, only some items are printed, but the last table counts all.
+
     The exit status is 1 if some item is "discrepant": its computed value differs from the printed
     one, and the evidence shows that the printed one is wrong.
 
-    Example: vegasmodel paper devendictis --html devendictis.html
+    Example: vegasmodel paper tsang --verdict discrepant --verdict erratum
     """
     extras.need_papers("paper")
     import paper_checks
@@ -57,6 +75,10 @@ def paper(
 
     if key is not None:
         Choice(paper_checks.PAPERS).check(key, "paper")
+    for each in verdict:
+        Choice(console.VERDICTS).check(each, "--verdict")
+    if verdict and (texts is not None or draw is not None):
+        raise FieldError("--verdict", verdict[0], "not beside --texts or --draw")
     papers = paper_checks.PAPERS if key is None else (key,)
     if texts is not None:
         from paper_checks import texts as look_up
@@ -77,10 +99,11 @@ def paper(
 
         checks = report.write(html, papers, live)
     rows = [check.to_json() for check in checks]
+    wanted = verdict or console.VERDICTS
     if json:
-        console.print_json({"checks": rows})
+        console.print_json({"checks": [row for row in rows if row["verdict"] in wanted]})
     else:
-        console.print_checks(rows)
+        console.print_checks(rows, wanted)
     short = sum(row["verdict"] == "discrepant" for row in rows)
     if short:
         raise Shortfall(f"{short} of {len(rows)} items are discrepant")
