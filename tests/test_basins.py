@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 
 import vegasmodel as vm
 from vegasmodel.command_line.commands import run
+from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import ns2
 from vegasmodel.study import points
 from vegasmodel.study.agreement import agreement
@@ -248,6 +251,25 @@ def test_the_command_tells_of_outcomes_and_of_starts_without_one(
     assert f"{low:.3g}..{high:.3g}" in capsys.readouterr().out
     assert run([*line[:2], "--model", "bands", "--starts", "2"]) == 0
     assert "No answer" in capsys.readouterr().out
+
+
+def test_the_command_says_how_many_starts_of_all_models_are_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[tuple[int, int]] = []
+
+    @contextlib.contextmanager
+    def meter(what: str) -> Iterator[Callable[[int, int], None]]:
+        assert what == "starts"
+        yield lambda done, total: said.append((done, total))
+
+    monkeypatch.setattr("vegasmodel.study.meter.meter", meter)
+    (tmp_path / "a.toml").write_text(pair().to_toml())
+    line = ["basins", str(tmp_path / "a.toml"), "--starts", "3", "--against", "bands"]
+    assert run(line) == 0
+    assert said == [(done, 6) for done in range(7)]
+    with pytest.raises(FieldError, match="progress"):
+        basins(pair(), "bands", starts=2, progress=3)  # type: ignore[arg-type]
 
 
 def test_flows_without_a_column_are_counted(

@@ -145,3 +145,8 @@ def test_a_sweep_has_a_line_only_when_there_is_something_to_say(
         now = 41.0
         say(5, 10)
     assert out.getvalue() == "vegasmodel: 5 of 10 points, 0.5/s, 10 s left\n"
+    with meter.meter(out, "starts") as say:
+        say(0, 10)
+        now = 81.0
+        say(2, 10)
+    assert out.getvalue().endswith("vegasmodel: 2 of 10 starts, 0.05/s, 160 s left\n")

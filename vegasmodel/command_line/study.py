@@ -335,6 +335,7 @@ def basins(
     from vegasmodel.study import basins as study
     from vegasmodel.study import points
     from vegasmodel.study.agreement import agreement
+    from vegasmodel.study.meter import meter
 
     case = inputs.load(scenario, laws)
     models = [model] if against is None else [model, against]
@@ -344,14 +345,19 @@ def basins(
     near = parse(tolerance, "fraction", field="--tolerance", high=1.0)
     wait = None if phase is None else parse(phase, "time", field="--phase")
     first = None if windows is None else _whole_range(windows)
-    with progress.shown():
-        found = [
-            study.basins(
+    with meter(what="starts") as said:
+        found: list[Basins] = []
+
+        def progress(done: int, total: int) -> None:
+            said(len(found) * total + done, len(models) * total)
+
+        progress(0, starts)
+        for each in models:
+            outcomes = study.basins(
                 case, each, starts=starts, seed=seed, phase=wait, windows=first, order=order,
-                tolerance=near,
-            )
-            for each in models
-        ]  # fmt: skip
+                tolerance=near, progress=progress,
+            )  # fmt: skip
+            found.append(outcomes)
     same = agreement(found[0], found[-1])
     if json:
         document = found[0].to_json()
@@ -360,8 +366,8 @@ def basins(
             document["against"] = {**found[-1].to_json(), "agreement": same.to_json()}
         console.print_json(document)
         return
-    for each in found:
-        _show_outcomes(each)
+    for one in found:
+        _show_outcomes(one)
     lines = [f"No answer: {reason}." for each in found for reason in each.reasons[:3]]
     for answer, ends in study.sets(case):
         spans = [

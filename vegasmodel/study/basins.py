@@ -12,6 +12,7 @@ one outcome.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -140,6 +141,7 @@ def basins(
     order: bool = False,
     tolerance: float = TOLERANCE,
     threads: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Basins:
     """The outcomes of ``scenario`` by ``model``, and the share of random starts that lead to each.
 
@@ -165,7 +167,8 @@ def basins(
     all flows and starts.  Starts that are linked, directly or through others, have the same
     outcome.
 
-    ``threads`` is the number of threads of a simulator (by default one per core).
+    ``threads`` is the number of threads of a simulator (by default one per core).  After each
+    start, the function ``progress`` is called with the number of starts done and of all.
 
     Raises ``FieldError`` for bad input, and ``ExtraMissing`` or ``EngineMissing`` if the model
     needs something that is not installed.
@@ -173,9 +176,11 @@ def basins(
     expect(scenario)
     points.ready(model)
     check_tolerance(tolerance)
+    if progress is not None and not callable(progress):
+        raise FieldError("progress", progress, "a function of two numbers: starts done, starts")
     drawn = _from(scenario, phase, windows, order=order).draw(scenario, starts, seed)
     scenarios = [_begun(start, scenario) for start in drawn]
-    found = points.predictions(scenarios, model, threads, brief=True)
+    found = points.predictions(scenarios, model, threads, brief=True, progress=progress)
     rates = np.full((starts, len(scenario.members)), np.nan)
     for k, answer in enumerate(found):
         if isinstance(answer, Prediction) and answer.throughput is not None:

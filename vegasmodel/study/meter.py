@@ -1,4 +1,4 @@
-"""Reports the progress of a sweep on standard error: points done, points per second, time left."""
+"""Reports progress on standard error, as of a sweep: points done, points per second, time left."""
 
 from __future__ import annotations
 
@@ -15,23 +15,26 @@ PACE = 30.0  # s between lines where there is no terminal
 
 
 @contextmanager
-def meter(file: IO[str] | None = None) -> Iterator[Callable[[int, int], None]]:
+def meter(
+    file: IO[str] | None = None, what: str = "points"
+) -> Iterator[Callable[[int, int], None]]:
     """Yield a function ``report(done, total)``, by which a sweep reports its progress to the user.
 
     ``done`` is the number of points computed so far, and ``total`` the number of all points.  The
-    progress is shown in ``file``, by default standard error.  A terminal shows one line, which is
-    updated four times a second and removed at the end.  Any other file gets a new line at most
-    every ``PACE`` seconds.
+    first call tells what an earlier run has computed, 0 if nothing.  ``what`` is the word for
+    points.  The progress is shown in ``file``, by default standard error.  A terminal shows one
+    line, which is updated four times a second and removed at the end.  Any other file gets a new
+    line at most every ``PACE`` seconds.
     """
     out = file or sys.stderr
     if not out.isatty():
-        yield _Lines(out)
+        yield _Lines(out, what)
         return
     from rich.console import Console
     from rich.live import Live
     from rich.text import Text
 
-    said = _Lines(None)
+    said = _Lines(None, what)
     with Live(
         console=Console(file=out),
         get_renderable=lambda: Text(said.line()),
@@ -49,8 +52,8 @@ class _Lines:
     If ``out`` is ``None``, nothing is written.
     """
 
-    def __init__(self, out: IO[str] | None) -> None:
-        self.out = out
+    def __init__(self, out: IO[str] | None, what: str) -> None:
+        self.out, self.what = out, what
         self.began = self.told = time.monotonic()
         self.before: int | None = None  # points that an earlier run has computed
         self.done = self.total = 0
@@ -82,4 +85,4 @@ class _Lines:
             return ""
         rate = (self.done - self.before) / seconds
         left = (self.total - self.done) / rate
-        return f"{self.done} of {self.total} points, {rate:.3g}/s, {left:.0f} s left"
+        return f"{self.done} of {self.total} {self.what}, {rate:.3g}/s, {left:.0f} s left"

@@ -8,9 +8,10 @@ one point after the other.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -201,6 +202,7 @@ def predictions(
     *,
     brief: bool = False,
     enough: Enough | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> list[Prediction | tuple[int, str]]:
     """Evaluate one model for each scenario; return its prediction, or a status and a reason.
 
@@ -214,6 +216,8 @@ def predictions(
 
     Only ``rounds`` uses the function ``enough``.  From the second run on, ``rounds`` calls it with
     one prediction for each run so far.  ``enough`` returns True if no further run is needed.
+
+    After each scenario, ``progress`` is called with the number of scenarios done and of all.
     """
     beside = predictor.workers(threads)
     ask: Callable[[Scenario], Prediction]
@@ -241,10 +245,16 @@ def predictions(
             return FAILED, "the throughputs are not numbers"
         return found
 
-    if model in ("fluid", "rounds", *comparison.ENGINES):  # they release Python's lock
-        with ThreadPoolExecutor(beside) as pool:
-            return list(pool.map(one, scenarios))
-    return [one(scenario) for scenario in scenarios]
+    found = []
+    with contextlib.ExitStack() as stack:
+        each: Iterator[Prediction | tuple[int, str]] = map(one, scenarios)
+        if model in ("fluid", "rounds", *comparison.ENGINES):  # they release Python's lock
+            each = stack.enter_context(ThreadPoolExecutor(beside)).map(one, scenarios)
+        for answer in each:
+            found.append(answer)
+            if progress is not None:
+                progress(len(found), len(scenarios))
+    return found
 
 
 def _blank(points: Points, n: int) -> dict[str, Any]:
