@@ -272,14 +272,23 @@ def test_the_command_says_how_many_starts_of_all_models_are_done(
         basins(pair(), "bands", starts=2, progress=3)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(("columns", "left_out"), [("120", 2), ("80", 3)])
 def test_flows_without_a_column_are_counted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    columns: str,
+    left_out: int,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """A terminal of 80 columns has no room for the third flow."""
+    monkeypatch.setenv("COLUMNS", columns)
     five = pair().replace({"flow.count": 5})
     (tmp_path / "a.toml").write_text(five.to_toml())
     line = ["basins", str(tmp_path / "a.toml"), "--model", "bands", "--starts", "3"]
     assert run(line) == 0
-    assert "2 more flows are not in the table" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert f"{left_out} more flows are not in the table" in out
+    assert "% of starts" in out
 
 
 def test_nothing_is_compared_with_a_model_that_has_no_answer(

@@ -530,16 +530,27 @@ def test_a_buffer_in_bandwidth_delay_products_follows_the_rtt() -> None:
     assert list(along["link.buffer"].values) == pytest.approx([0.25 * 1080 * 0.06, 54.0])
 
 
-@pytest.mark.parametrize(("flows", "said"), [(5, ""), (6, "1 more flow is"), (9, "4 more flows")])
+@pytest.mark.parametrize(
+    ("flows", "name", "said"),
+    [
+        (5, "v", ""),
+        (6, "v", "1 more flow is"),
+        (9, "v", "4 more flows"),
+        (5, "of_a_name_of_26_characters", "3 more flows"),  # two columns of 31 fit 80 characters
+    ],
+)
 def test_flows_without_a_column_are_counted(
-    flows: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    flows: int, name: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     link = '[[link]]\ncapacity = "1000 pkt/s"\n'
-    text = f'{link}[[flow]]\nlaw = "vegas"\nrtt = "60 ms"\ncount = {flows}\n'
+    text = f'{link}[[flow]]\nlaw = "vegas"\nname = "{name}"\nrtt = "60 ms"\ncount = {flows}\n'
     (tmp_path / "s.toml").write_text(text)
     line = ["--over", "flow.rtt=40ms,60ms", "--out", str(tmp_path / "m.zarr"), "--model", "bands"]
     assert run(["sweep", str(tmp_path / "s.toml"), *line]) == 0
-    shown = " ".join(capsys.readouterr().out.split())
+    out = capsys.readouterr().out
+    rows = [line.split()[:2] for line in out.splitlines() if line.endswith("% ")]
+    assert rows == [["40", "ms"], ["60", "ms"]]  # the field has a column
+    shown = " ".join(out.split())
     assert ("not in the table" in shown) is bool(said)
     assert said in shown
 

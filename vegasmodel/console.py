@@ -109,6 +109,21 @@ def width(grid: Table) -> int:
     return sum(_width([str(c.header), *(str(cell) for cell in c.cells)]) for c in grid.columns)
 
 
+def fitting(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], keep: int, title: str = ""
+) -> tuple[Table, int]:
+    """A table without those last columns that do not fit the terminal, and their number.
+
+    The first ``keep`` columns are never left out.
+    """
+    shown = len(columns)
+    while True:
+        grid = table(columns[:shown], [row[:shown] for row in rows], title)
+        if shown <= keep or width(grid) <= console().width:
+            return grid, len(columns) - shown
+        shown -= 1
+
+
 def headline(scenario: Scenario) -> str:
     """One line that names the scenario, its links (at most three) and its packet size."""
     links = "; ".join(

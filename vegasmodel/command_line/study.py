@@ -226,8 +226,8 @@ def sweep(
     reasons: list[str] = []
     more = 0  # flows that the table leaves out
     if status.size <= MAX_POINTS_SHOWN:
-        console.console().print(_points(data, [text.partition("=")[0] for text in over]))
-        more = max(data.sizes["flow"] - MAX_FLOWS_SHOWN, 0)
+        grid, more = _points(data, [text.partition("=")[0] for text in over])
+        console.console().print(grid)
         reasons = [str(said) for said in dict.fromkeys(data["reason"].values.flat) if said]
     sizes = " x ".join(f"{name} {size}" for name, size in dims.items())
     bad = ", ".join(f"{n} {word}" for word, n in counts.items() if n and word != STATUS[0])
@@ -243,13 +243,13 @@ def sweep(
     )
 
 
-def _points(data: xr.Dataset, fields: Sequence[str]) -> Table:
-    """A table with a row for each point of a sweep.
+def _points(data: xr.Dataset, fields: Sequence[str]) -> tuple[Table, int]:
+    """A table with a row for each point of a sweep, and the number of flows that it leaves out.
 
-    A row has the values of the fields, and the flows' shares of all bytes delivered. Only the first
-    ``MAX_FLOWS_SHOWN`` flows are shown. The shares of a point have a star if too few runs were
-    averaged there: the 95 % interval of some flow's mean throughput is wider than 10 % of the mean
-    (``ENOUGH_PRECISION``) to either side.
+    A row has the values of the fields, and the flows' shares of all bytes delivered. At most the
+    first ``MAX_FLOWS_SHOWN`` flows are shown, and only as many as fit the terminal. The shares of a
+    point have a star if too few runs were averaged there: the 95 % interval of some flow's mean
+    throughput is wider than 10 % of the mean (``ENOUGH_PRECISION``) to either side.
     """
     import numpy as np
 
@@ -272,7 +272,8 @@ def _points(data: xr.Dataset, fields: Sequence[str]) -> Table:
         key += f", {unit}" if unit not in ("", "1", "s") else ""
         heads.append(f"{part}.\n{key}" if part else key)
     heads += [f"{name}\nshare" for name in flows[:MAX_FLOWS_SHOWN]]
-    return console.table(heads, rows)
+    grid, narrow = console.fitting(heads, rows, len(fields) + 1)
+    return grid, narrow + max(len(flows) - MAX_FLOWS_SHOWN, 0)
 
 
 def _left_out(flows: int, where: str) -> list[str]:
@@ -393,23 +394,25 @@ def _show_outcomes(found: Basins, most: int = 12, flows: int = 3) -> None:
     def span(outcome: Outcome, i: int) -> str:
         return f"{outcome.throughput[i]:.4g} ({outcome.low[i]:.4g}..{outcome.high[i]:.4g})"
 
-    names = [member.name for member in found.scenario.members][:flows]
+    names = [member.name for member in found.scenario.members]
     rows = [
         [
             f"{100 * each.share:.3g} +- {100 * each.share_se:.2g}",
             f"{100 * each.interval[0]:.3g}..{100 * each.interval[1]:.3g}",
         ]
-        + [span(each, i) for i in range(len(names))]
+        + [span(each, i) for i in range(len(names[:flows]))]
         for each in found.outcomes[:most]
     ]
     said = f"{found.model}: {found.answered} starts, outcomes: {len(found.outcomes)}, pkt/s"
-    console.console().print(console.table(["% of starts", "95 % interval", *names], rows, said))
+    heads = ["% of starts", "95 % interval", *names[:flows]]
+    grid, narrow = console.fitting(heads, rows, 3, said)
+    console.console().print(grid)
     rest = found.outcomes[most:]
     lines = []
     if rest:
         part = 100 * sum(each.share for each in rest)
         lines.append(f"And {len(rest)} more, {part:.3g} % of the starts; --json lists all.")
-    lines += _left_out(len(found.scenario.members) - len(names), "--json lists all")
+    lines += _left_out(narrow + len(names[flows:]), "--json lists all")
     console.paragraphs(lines)
 
 
