@@ -408,6 +408,30 @@ def test_a_run_that_ends_before_windows_have_grown_is_named():
     assert said("fluid", long | {"link.loss": 0.001, "run.duration": "201 s"}).holds is None
 
 
+def test_a_buffer_that_cannot_fill_within_the_warm_up_is_named():
+    """At 500 packets/s a queue grows by at most 500 packets in a second: 50,000 in 100 s."""
+    reno = vm.Flow("reno", "60 ms", variant="ns2")
+    flows = [reno, vm.Flow("vegas", "60 ms", variant="ns2")]
+    for buffer, flow, holds in (
+        (49_000, {}, True),
+        (51_000, {}, False),
+        (math.inf, {}, True),  # losses-end-growth is about it
+        (51_000, {"flow.reno.max_window": 30}, True),  # which ends the growth
+        (51_000, {"link.loss": 0.01}, True),
+        (51_000, {"flow.reno.initial_window": 2000}, True),
+    ):
+        link = vm.Link("500 pkt/s", buffer=buffer)
+        run = vm.Run("300 s", "100 s")
+        slip = settles(vm.Scenario([link], flows, run=run).replace(flow))
+        assert slip.holds is holds, (buffer, flow)
+        assert ("cannot be full by the end of the warm-up" in slip.detail) is not holds
+    one = vm.Scenario([vm.Link("500 pkt/s", buffer=51_000)], flows[1:], run=run)
+    assert settles(one).holds is True  # Vegas does not fill it
+    for buffer, holds in ((30, True), (90_000, False)):
+        links = [vm.Link(500, "a", 51_000), vm.Link(400, "b", buffer)]
+        assert settles(vm.Scenario(links, [reno], run=run)).holds is holds
+
+
 @pytest.mark.parametrize(
     ("model", "gone"),
     [("rounds", {"stop": "5 s"}), ("rounds", {"size": 9}), ("fluid", {"stop": 5})],

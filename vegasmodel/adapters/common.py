@@ -210,14 +210,16 @@ def settles(scenario: Scenario) -> Assumption:
     The assumption fails if, for some flow,
 
     - n < log2(W/w): slow start at most doubles the window per round trip, so it cannot reach W, or
+    - the flow grows until it loses a packet, and no buffer on its path can be full by the end of
+      the warm-up (``_fills_late``), or
     - n is less than the result of ``_trips_after_loss``: a window that a loss has halved cannot
       grow back in time.
 
     If it does not fail, but n < W for some flow, the result is ``None`` (not known): growth by one
     packet per round trip takes up to W round trips.
 
-    If a flow starts after the warm-up, n counts its round trips until its stop. The first test can
-    then make the assumption fail. If it does not, the result is ``None``.
+    If a flow starts after the warm-up, its stop takes the place of the end of the warm-up. The
+    first two tests can then make the assumption fail. If they do not, the result is ``None``.
     """
     known = {group.law for group in scenario.flows} - {
         law.name for law in registered(group.law for group in scenario.flows)
@@ -238,13 +240,19 @@ def settles(scenario: Scenario) -> Assumption:
         window = min(share * member.rtt, group.max_window)
         first = group.initial_window or stack(scenario, group).first_window
         late = run.warmup <= member.start  # the user wants its start to be part of the averages
-        trips = ((member.stop if late else run.warmup) - member.start) / member.rtt
+        end, until = (member.stop, "its stop") if late else (run.warmup, "the end of the warm-up")
+        trips = (end - member.start) / member.rtt
         if trips < math.log2(max(window / first, 1.0)):
-            until = "its stop" if late else "the end of the warm-up"
             said = (
                 f"{member.name} has {trips:.3g} round trips of {member.rtt:.3g} s until {until}; "
                 f"even slow start, which doubles a window once a round trip, needs "
                 f"{math.ceil(math.log2(window / first))} to a fair share"
+            )
+            return Assumption("settles-in-time", False, said)
+        if (deep := _fills_late(scenario, group, end)) is not None:
+            said = (
+                f"{member.name} grows until it loses a packet; the buffer of {deep.name}, "
+                f"{deep.buffer:.4g} packets, cannot be full by {until}"
             )
             return Assumption("settles-in-time", False, said)
         back = 0.0 if late else _trips_after_loss(scenario, group, window)
@@ -259,6 +267,29 @@ def settles(scenario: Scenario) -> Assumption:
         f"{len(slow)} flows may grow for longer than the warm-up, {slow[0]} first" if slow else ""
     )
     return Assumption("settles-in-time", None if slow else True, said)
+
+
+def _fills_late(scenario: Scenario, group: Flow, end: float) -> Link | None:
+    """The link of a flow's path whose buffer fills first, if it cannot be full at the time ``end``.
+
+    A window grows by at most one packet per ACK, and ACKs return at most at the rate of the link.
+    So beyond the first windows a queue grows by at most the link's capacity in a second.
+
+    The result is ``None`` if a buffer can be full at that time, if the flow's growth does not end
+    with a loss, or if packets may be lost in another way. It is also ``None`` if no buffer on the
+    path ever overflows (``losses_end_growth`` is about this), and if short flows arrive at random,
+    because each of them brings a first window.
+    """
+    path, flows = scenario.path(group), scenario.flows
+    full_buffer_only = all(isinstance(link.queue, DropTail) and not link.loss for link in path)
+    lasting = all(each.arrivals == "once" for each in flows)
+    if not (group.grows_until_loss and full_buffer_only and lasting):
+        return None
+    link = min(path, key=lambda link: link.buffer / link.capacity)
+    smallest = min(scenario.size_of(each) for each in flows) / scenario.packet_size
+    first = sum(g.count * (g.initial_window or stack(scenario, g).first_window) for g in flows)
+    late = not link.never_full and link.buffer > first + link.capacity * end / smallest
+    return link if late else None
 
 
 def _trips_after_loss(scenario: Scenario, group: Flow, window: float) -> float:
