@@ -26,24 +26,23 @@ ASSUMPTIONS = MappingProxyType(
         "delay-buffer-large-enough": "the low-delay queue D of a Rate-Delay router has room for "
         "all packets that its flows keep queued",
         "empty-buffer-after-loss": "the buffer runs empty after a loss",
-        "enough-runs": "more runs would hardly change the mean; of a measurement "
-        "with one run it is not known (`runs`)",
+        "enough-runs": "more runs would hardly change the mean; not known if there is only one "
+        "run and chance plays a part (`runs`)",
         "every-ack-arrives": "no ACK is lost",
-        "every-packet-acknowledged": "ACKs are not delayed",
-        "fast-retransmit": "losses are recovered without a timeout; "
-        "`fluid` tests only random losses",
+        "fast-retransmit": "losses are recovered without a timeout; `fluid` tests this for "
+        "random losses only",
         "first-windows-fit": "the link and its buffer hold the first windows of all flows",
         "fifo-queue": "one first-in-first-out queue, so all flows see one queueing delay",
         "infinite-buffer": "the buffer has room for all packets that the flows keep queued",
-        "insensitive-to-starts": "the answer hardly depends on the start times and on the random "
-        "waits: over the runs no throughput's coefficient of variation is above 2 %; not known of "
-        "one run, or of runs that agree and all start at the same times (`start_jitter`)",
+        "insensitive-to-starts": "the answer hardly depends on start times and random waits: no "
+        "flow's throughput has a coefficient of variation above 2 % over the runs; not known "
+        "after one run, or if the runs agree but all have the same start times (`start_jitter`)",
         "large-bandwidth-delay": "the bandwidth-delay product exceeds the buffer",
         "long-lived-flows": "every flow has data to send until the end of the run",
         "losses-are-random-only": "the buffer never overflows",
         "losses-end-growth": "no loss-based window grows for ever for lack of losses",
-        "mean-field": "the link has one flow; in this model several flows see only the "
-        "mean queue that the others cause, not their bursts",
+        "mean-field": "only one flow uses the link; if there are several, the model leaves out "
+        "bursts, so each flow sees only the mean queue that the others cause",
         "no-delay-noise": "propagation delays are constant",
         "no-forced-drops": "no packet is dropped on purpose",
         "no-queueing-of-acks": "ACKs meet no queue",
@@ -51,7 +50,8 @@ ASSUMPTIONS = MappingProxyType(
         "nobody-starves": "every flow gets at least a hundredth of the mean throughput",
         "one-ack-a-packet": "every packet is acknowledged by itself",
         "one-arrival-at-a-time": "no two flows start at the same time",
-        "one-cycle": "there is no second steady cycle, in which Vegas loses nothing",
+        "one-cycle": "the flows have only one steady cycle, not also a second one in which Vegas "
+        "loses no packets",
         "one-source-of-each-kind": "one Vegas and one loss-based flow",
         "own-law-grows": "the window of a user-defined law grows beyond one packet",
         "own-law-grows-slowly": "the window of a user-defined law grows by at most 3 packets or a "
@@ -69,21 +69,25 @@ ASSUMPTIONS = MappingProxyType(
         "new flow grows",
         "rates-fill-the-link": "the predicted rates add up to the capacity; by this model's "
         "formula they seldom do",
-        "receiver-window": "no flow's window reaches the limit that its receiver sets",
+        "receiver-window": "no window in the computed cycle exceeds the receiver's limit, "
+        "`max_window`",
         "recovery-as-taken": "every law recovers from a loss in the way that the model assumes",
         "settles-in-time": "windows reach the steady state within the warm-up",
-        "short-waits": "senders wait at most a tenth of an RTT before they send (`send_jitter`), "
-        "or a transmission time",
-        "single-threshold": "Vegas holds its window at one backlog only; otherwise the model takes "
-        "the middle of the range (`minicycle`: alpha = beta; its equations do not need this)",
+        "short-waits": "before it sends, a sender waits at most a tenth of its RTT, or at most a "
+        "packet's transmission time if that is longer (`send_jitter`)",
+        "single-threshold": "Vegas keeps its window at one backlog only; if it does so over a "
+        "range of backlogs, the model takes the middle of the range (`minicycle` tests whether "
+        "alpha = beta, but its equations do not need this)",
         "stable-queue": "the equilibrium is stable under feedback delay",
         "steady-queue": "RED's drop probability does not jump at the mean queue that the "
         "model finds",
-        "synchronised-losses": "both flows lose when the buffer overflows (paper)",
+        "synchronised-losses": "both flows lose packets when the buffer overflows, as the paper "
+        "`devendictis` assumes",
         "windows-above-three": "windows are larger than 3 packets, so a loss brings three "
         "duplicate ACKs",
         "windows-fill-the-link": "loss-based windows fill the link most of the time",
-        "window-not-limited": "the receiver's window never holds a flow back",
+        "window-not-limited": "no flow has a receiver's limit, `max_window`; the model leaves "
+        "such limits out",
         "whole-laws": "the model includes every mechanism of the flows' laws",
         "whole-thresholds": "in ns-2 and Linux, which count the backlog in "
         "whole packets, alpha and beta are whole",
@@ -92,8 +96,8 @@ ASSUMPTIONS = MappingProxyType(
         "variant of Vegas (paper, ns-2, Linux)",
         "same-starts": "flows start in the model when they start in the trace (`start`)",
         "same-jitter": "senders wait as long in the model as in the measurement (`send_jitter`)",
-        "phase-effects": "the answer is about the same with senders that wait and with senders "
-        "that do not; not known if chance may be why it is not",
+        "phase-effects": "the answer is about the same whether or not senders wait before they "
+        "send; not known if a difference may be due to chance",
         "estimated-parameters": "no value of the scenario file is missing, or known as an "
         "estimate (`estimated_from`)",
         "fixed-starts": "start times are not random (`start_jitter`), "
@@ -101,11 +105,11 @@ ASSUMPTIONS = MappingProxyType(
         "flow-pairing": "it is certain which flow of the trace is which flow "
         "of the scenario; otherwise they were paired by their order",
         "congestion-control": "the flows of the trace ran the laws that the file states",
-        "no-other-flows": "the trace has no other flows that delivered a part of the bytes",
+        "no-other-flows": "only the scenario's flows deliver data in the trace",
         "warm-up-left-out": "the measured averages leave out the warm-up, as the models' do",
         "packet-size": "packets in the trace have the size that the file states",
         "stored-runs-intact": "no stored run is damaged",
-        "one-stored-trace": "one stored trace is of this scenario",
+        "one-stored-trace": "exactly one stored trace is of this scenario",
         "ns2-buffer": "as many packets can wait as `buffer` says; ns-2's "
         "drop-tail limit counts the one in transmission",
         "ns2-headers": "packets have the size that the file states; stock ns-2.35 adds headers",
@@ -135,14 +139,14 @@ ASSUMPTIONS = MappingProxyType(
         "bytes-arrived": "bytes are counted where they arrive",
         "known-packet-size": "the trace tells the packet size",
         "one-packet-size": "a flow's packets have one size",
-        "usual-units": "RTT, window and throughput fit each other, a network can have them, and "
-        "bytes count from a flow's start",
+        "usual-units": "RTTs, windows and throughputs have plausible values, and bytes count from "
+        "a flow's start; so their units are probably those assumed",
     }
 )
 COLUMNS = MappingProxyType(
     {
-        "pkt/s": "packets that a flow delivers for the first time per second, averaged over the "
-        "time in which it is active; of a group, the mean over its flows",
+        "pkt/s": "packets that a flow delivers per second, each counted once, averaged over the "
+        "time in which it is active; for a group, the mean over its flows",
         "Mbit/s": "bits that all flows of a group deliver per second, headers included, averaged "
         "from warm-up to end",
         "load": "the part of the first link's capacity that the flows use",
@@ -150,8 +154,8 @@ COLUMNS = MappingProxyType(
         "the same, 1/n if one of n gets all",
         "share": "the group's part of all bits delivered from warm-up to end",
         "±": "the standard error of the mean over the runs",
-        "throughput NRMSE": "root mean square error over the flows, "
-        "divided by their mean measured throughput",
+        "throughput NRMSE": "root mean square error of the flows' throughputs, divided by their "
+        "mean measured throughput",
         "ln ratio error": "ln(model / measured) of the ratio a/b of two groups, for the "
         "pair that errs most; above 0, a gets too much",
         "baseRTT NRMSE": "the NRMSE of the over-estimate of baseRTT (baseRTT less the true "

@@ -37,7 +37,7 @@ def throughput(
         small, large = appendix_a(mu, T, B, lam), equilibrium(mu, T, B, alpha, lam)
         vegas = np.where(below, small[0] / small[2], large[0] / large[2])
         reno = np.where(below, small[1] / small[2], large[1] / large[2])
-        # without hypothesis 2 the queue never empties: a < 1, and the sums from 1 to a run backwards
+        # else (hypothesis 2) the queue never empties: a < 1, and sums from 1 to a run backwards
         stated = mu * T >= B
     return np.where(stated, vegas, np.nan)[()], np.where(stated, reno, np.nan)[()]
 
