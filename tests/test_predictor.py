@@ -396,15 +396,17 @@ def test_a_run_that_ends_before_windows_have_grown_is_named():
     )  # of 2
     assert said("fluid", {}).holds is True
     assert said("fluid", {"run.warmup": 0}).holds is None  # the beginning counts, on purpose
-    assert said("fluid", {"run.warmup": "1 s"}).holds is None  # 17 trips, 32 packets a flow
+    assert said("fluid", {"run.warmup": "1.5 s"}).holds is None  # 25 trips, 32 packets a flow
     assert said("fluid", {"flow.rtt": "60 s", "flow.max_window": "8 pkt"}).holds is None
     # 1 Gbit/s, 200 ms, 1500 B: a fair share is 8333 packets; the warm-up has 200 s / 0.2 s
     long = {"link.capacity": 1e9 / 12000, "link.buffer": 1667, "flow.rtt": "200 ms"}
     for model in ("rounds", "fluid"):
         slip = said(model, long | {"run.duration": "201 s", "run.warmup": "200 s"})
         assert slip.holds is False
-        assert "takes 4167" in slip.detail
-        assert "is 1000 round trips of reno" in slip.detail
+        # at the loss W = 41667 pkt/s (0.2 s + 0.02 s) = 9167; W/2 to 8333 take 0.2 s a packet, the
+        # rest w/41667 s: 750 s + 175 s
+        assert "takes 925" in slip.detail
+        assert "the warm-up of reno is 200 s" in slip.detail
     assert said("fluid", long | {"link.loss": 0.001, "run.duration": "201 s"}).holds is None
 
 
@@ -412,19 +414,22 @@ def test_a_buffer_that_cannot_fill_within_the_warm_up_is_named():
     """At 500 packets/s a queue grows by at most 500 packets in a second: 50,000 in 100 s."""
     reno = vm.Flow("reno", "60 ms", variant="ns2")
     flows = [reno, vm.Flow("vegas", "60 ms", variant="ns2")]
-    for buffer, flow, holds in (
-        (49_000, {}, True),
-        (51_000, {}, False),
-        (math.inf, {}, True),  # losses-end-growth is about it
-        (51_000, {"flow.reno.max_window": 30}, True),  # which ends the growth
-        (51_000, {"link.loss": 0.01}, True),
-        (51_000, {"flow.reno.initial_window": 2000}, True),
+    for buffer, flow, late in (
+        (49_000, {}, False),
+        (51_000, {}, True),
+        (math.inf, {}, False),  # losses-end-growth is about it
+        (51_000, {"flow.reno.max_window": 30}, False),  # which ends the growth
+        (51_000, {"link.loss": 0.01}, False),
+        (51_000, {"flow.reno.initial_window": 2000}, False),
     ):
         link = vm.Link("500 pkt/s", buffer=buffer)
         run = vm.Run("300 s", "100 s")
         slip = settles(vm.Scenario([link], flows, run=run).replace(flow))
-        assert slip.holds is holds, (buffer, flow)
-        assert ("cannot be full by the end of the warm-up" in slip.detail) is not holds
+        said = "cannot be full by the end of the warm-up" in slip.detail
+        assert said is late, (buffer, flow)
+        slow = "grow back" in slip.detail  # a cycle of losses at such a buffer takes days
+        assert slow is (buffer == 49_000 or "flow.reno.initial_window" in flow)
+        assert slip.holds is not (late or slow)
     one = vm.Scenario([vm.Link("500 pkt/s", buffer=51_000)], flows[1:], run=run)
     assert settles(one).holds is True  # Vegas does not fill it
     for buffer, holds in ((30, True), (90_000, False)):
@@ -455,7 +460,8 @@ def test_data_in_the_other_direction_takes_no_part_of_a_flows_share() -> None:
         scenario = vm.Scenario([vm.Link(2000.0, buffer=20)], flows, run=vm.Run("60 s", "5 s"))
         slip = settles(scenario)
         assert slip.holds is False
-        assert "takes 100" in slip.detail
+        # 220 packets at the loss; 110 to 200 take 0.1 s each, 200 to 220 take 2.1 s
+        assert "takes 11.1 s" in slip.detail
 
 
 @pytest.mark.parametrize(("variant", "holds"), [("paper", True), ("ns2", False), ("linux", False)])

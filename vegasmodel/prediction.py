@@ -165,9 +165,11 @@ class Prediction:
 
     @cached_property
     def ratios(self) -> dict[str, float | None]:
-        """The ratio ``a/b`` of mean throughputs per flow, for every ordered pair of groups.
+        """The ratio of mean throughputs for every ordered pair of groups, by keys like ``"a/b"``.
 
-        A ratio is ``None`` if b's throughput is 0 or one of the two is NaN.
+        A group is one ``Flow`` of the scenario, which may stand for several equal flows
+        (``count``). Its throughput is the mean over these flows. A ratio is ``None`` if b's
+        throughput is 0 or one of the two is NaN.
         """
         return group_ratios(self.groups)
 
@@ -543,8 +545,10 @@ class LimitCycle:
     base_rtt: Floats  # [flow] s; NaN if not Vegas
     queue_mean: float  # packets
     losses: Floats  # [flow] in one period: losses by ``fluid``, lost packets by ``rounds``
-    # Floquet multipliers, the largest modulus first. The array is empty if they were not computed.
-    # It has NaN if the windows after a period do not depend continuously on those before it.
+    # Floquet multipliers: the factors by which small disturbances change in one period (at a fixed
+    # point: in the longest round trip), the largest modulus first. If all moduli are below 1, the
+    # motion is stable. The array is empty if they were not computed. An entry is NaN if the windows
+    # after a period do not depend continuously on those before the period.
     multipliers: np.ndarray
     # The greatest change, in packets, of a window or a queue from one moment to the moment a period
     # later (by ``rounds``, two periods later). It is 0 if the motion repeats itself exactly.

@@ -127,9 +127,9 @@ link. The paper concludes from its table 3 that the source with the longer delay
 rates. By this equation a source gets *more* if it over-estimates its baseRTT.
 
 The table has the ratio of the rate of the source with the shorter delay to that of the other
-source. The first column has the delay of the last link of the source with the longer delay, in ms;
-that of the other source is 1 ms. In the heads of the columns, "1 and 3" stands for alpha = 1 and
-beta = 3. The columns are:
+source. The two paths share a link, and differ only in the delay of the link after it. This delay is
+1 ms for one source, and for the other source the value in the first column, in ms. In the heads of
+the columns, "1 and 3" stands for alpha = 1 and beta = 3. The columns are:
 
 - The column "print" is table 3 of `tsang`.
 

@@ -19,7 +19,7 @@ from vegasmodel.laws import find, registered
 from vegasmodel.metrics import Floats, percent
 from vegasmodel.placement import stack
 from vegasmodel.prediction import Assumption, Prediction
-from vegasmodel.scenario import DropTail, Flow, Link, RateDelay, Scenario
+from vegasmodel.scenario import DropTail, Flow, Link, Member, RateDelay, Red, Scenario
 
 LOSS_BASED = ("reno", "newreno", "sack", "tahoe")
 RECOVERIES = {  # what recovery from a loss costs beside the cut of the window
@@ -212,8 +212,8 @@ def settles(scenario: Scenario) -> Assumption:
     - n < log2(W/w): slow start at most doubles the window per round trip, so it cannot reach W, or
     - the flow grows until it loses a packet, and no buffer on its path can be full by the end of
       the warm-up (``_fills_late``), or
-    - n is less than the result of ``_trips_after_loss``: a window that a loss has halved cannot
-      grow back in time.
+    - the time for n round trips is shorter than ``_time_after_loss``: a window that a loss has
+      halved cannot grow back in time.
 
     If it does not fail, but n < W for some flow, the result is ``None`` (not known): growth by one
     packet per round trip takes up to W round trips.
@@ -233,9 +233,11 @@ def settles(scenario: Scenario) -> Assumption:
         group = member.flow
         if group.law not in known or group.size != math.inf or group.arrivals != "once":
             continue
-        share = min(
-            link.capacity / sharing[link.name, group.direction] for link in scenario.path(group)
+        narrow = min(
+            scenario.path(group),
+            key=lambda link: link.capacity / sharing[link.name, group.direction],
         )
+        share = narrow.capacity / sharing[narrow.name, group.direction]
         share *= scenario.packet_size / scenario.size_of(group)
         window = min(share * member.rtt, group.max_window)
         first = group.initial_window or stack(scenario, group).first_window
@@ -255,11 +257,12 @@ def settles(scenario: Scenario) -> Assumption:
                 f"{deep.buffer:.4g} packets, cannot be full by {until}"
             )
             return Assumption("settles-in-time", False, said)
-        back = 0.0 if late else _trips_after_loss(scenario, group, window)
-        if trips < back:
+        back = 0.0 if late else _time_after_loss(scenario, member, narrow, share)
+        if end - member.start < back:
             said = (
-                f"the warm-up is {trips:.4g} round trips of {member.name}; after a loss, growth by "
-                f"one packet a round trip from half a fair share to it takes {back:.4g}"
+                f"the warm-up of {member.name} is {end - member.start:.4g} s; after a loss at a "
+                "fair share its window, which grows by one packet a round trip, takes "
+                f"{back:.4g} s to grow back"
             )
             return Assumption("settles-in-time", False, said)
         slow += [member.name] if late or trips < window else []
@@ -292,22 +295,33 @@ def _fills_late(scenario: Scenario, group: Flow, end: float) -> Link | None:
     return link if late else None
 
 
-def _trips_after_loss(scenario: Scenario, group: Flow, window: float) -> float:
-    """How many round trips a halved window needs to grow back to W, by one packet in each.
+def _time_after_loss(scenario: Scenario, member: Member, narrow: Link, share: float) -> float:
+    """The time in seconds that a halved window needs to grow back to W, by one packet a round trip.
 
-    The result is W/2. W is the flow's fair share of its path, ``window``, in packets. If packets
-    are lost at random with probability p, W is at most sqrt(3/(2p)). This is the mean window at
-    that loss probability (Mathis et al. 1997).
+    The flow gets its fair share r of the link ``narrow`` (``share``, in its packets per second). At
+    the loss this link's queue is full, so it adds the delay Q to the propagation delay T of the
+    path. So W = r (T + Q). A window w has the RTT max(T, w/r). The time is the integral of this RTT
+    over w, from W/2 to W.
 
-    The result is 0 if no packet can be lost, if the receiver limits the window to ``window``, or if
-    the law does not grow by one packet per round trip.
+    Q is the time in which the link sends a full buffer, or RED's highest threshold. If the buffer
+    is infinite, or has classes of its own, Q is taken as 0. If packets are lost at random with
+    probability p, W is at most sqrt(3/(2p)). This is the mean window at that loss probability
+    (Mathis et al. 1997).
+
+    The result is 0 if no packet can be lost, if the receiver limits the window to W, or if the law
+    does not grow by one packet per round trip.
     """
-    path = scenario.path(group)
-    lost = max(link.loss for link in path)
+    group, path, queue = member.flow, scenario.path(member.flow), narrow.queue
+    lost, T = max(link.loss for link in path), member.rtt
+    room = queue.max_threshold if isinstance(queue, Red) else narrow.buffer
+    counts = isinstance(queue, DropTail | Red) and math.isfinite(room)
+    W = share * (T + (room / narrow.capacity if counts else 0.0))
     lossless = all(link.lossless for link in path)
-    if find(group.law).per_ack != "one a window" or lossless or group.max_window <= window:
+    if find(group.law).per_ack != "one a window" or lossless or group.max_window <= W:
         return 0.0
-    return min(window, math.sqrt(1.5 / lost) if lost else math.inf) / 2.0
+    W = min(W, math.sqrt(1.5 / lost) if lost else math.inf)
+    full = min(max(share * T, W / 2.0), W)  # where the queue begins
+    return T * (full - W / 2.0) + (W**2 - full**2) / (2.0 * share)
 
 
 def losses_end_growth(scenario: Scenario) -> Assumption:

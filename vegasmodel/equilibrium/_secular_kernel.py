@@ -472,8 +472,10 @@ def advance(
         order = 0
     size = abs(move)
     if exact and size <= LAST_STEP[order] * g:
-        # Rounding errors change the sum of the rates by about ``doubt``. If such an error changes
-        # the solution g by more than UNIT times g, g has too few valid digits.
+        # ``doubt`` is about the rounding error of the sum of the rates, in packets per second. A
+        # change dg of the gap changes this sum by (head/g + slope) dg. So the rounding error makes
+        # g uncertain by doubt/(head/g + slope). If this is more than UNIT g, where UNIT is the
+        # relative rounding error of float64, the digits of g are not all valid.
         doubt = (8.0 + min(n, CHUNK)) * UNIT * UNIT * c
         if doubt > UNIT * (head + slope * g):
             return g, lower, upper, exact, ILL_CONDITIONED

@@ -288,9 +288,9 @@ def _course(path: Path, V_N: Floats) -> Course:
     q_c = upper.queue(V_b)
     q_c = np.where((q_c <= B) & (V_b > path.floor), np.maximum(q_c, q_b), B + 1)
 
-    # V is the sum of the n_V Vegas windows, q the number of packets in the queue. Vegas's backlog
-    # is at its upper threshold on the curve V = h + X/q (the paper's equation (17), with constants
-    # h and X). As Reno fills the queue, V should fall along this curve.
+    # V is the sum of the n_V Vegas windows, q the number of packets in the queue. If Vegas's
+    # backlog is at its upper threshold, V = h + X/q with constants h and X (equation (17) of the
+    # paper by De Vendictis et al.). As Reno fills the queue, V should fall along this curve.
     # But V falls by at most n_V packets per round trip. The n_R Reno windows grow by one packet
     # each, so q then grows by n_R - n_V packets. If n_R > n_V, V may fall too slowly and stay above
     # the curve for `lag` round trips. It is on the curve again when

@@ -50,8 +50,8 @@ class Source(NamedTuple):
     beta: float  # threshold, packets; as for ``alpha``
 
 
-# If the result of a law's function exceeds this number of packets in magnitude, the function has
-# failed. A link of 1 Tbit/s with an RTT of 1 s holds only about 1e8 packets.
+# If the result of a law's function exceeds this number in magnitude, the function has failed.
+# No window in packets is larger: a link of 1 Tbit/s with an RTT of 1 s holds about 1e8 packets.
 LARGEST_ANSWER = 1e9
 Rule = Callable[[Source], float]
 Recovery = Literal["scoreboard", "hole by hole", "one hole", "slow start"]

@@ -1,4 +1,7 @@
-"""Where a scenario's equilibrium turns unstable: curves in the plane of two of its fields."""
+"""Where the equilibrium turns unstable if two fields of a scenario vary, such as buffer and RTT.
+
+The result is curves in the plane of the two fields.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ SAME = 1e-3  # difference of ln x below which a crossing lies on a traced curve
 
 @dataclass(frozen=True, eq=False)
 class StabilityBoundary:
-    """Where a scenario's equilibrium turns unstable, as curves in the plane of two of its fields.
+    """Where the equilibrium turns unstable, as curves in the plane of two fields of the scenario.
 
     On a curve, two characteristic roots are purely imaginary (a Hopf bifurcation).  At a point with
     ``leading``, no other root has a positive real part, so stability changes there.

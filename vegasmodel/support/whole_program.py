@@ -95,8 +95,8 @@ class WholeProgram(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
     def compile(self, sig: Any) -> Any:
         """Make the machine code for arguments of the types ``sig``, or load it from the cache.
 
-        The code contains every ``Part`` that the function calls, directly or through other
-        functions.
+        It contains the machine code of every ``Part`` that this function calls, directly or through
+        other functions. (A ``Part`` is a function that only compiled code calls.)
         """
         with (
             global_compiler_lock,
