@@ -166,8 +166,20 @@ def round_numbers(rng: Rng) -> Scenario:
     return Scenario((Link(capacity, buffer=float(buffer)),), groups, run=_run())
 
 
+def wide(rng: Rng) -> Scenario:
+    """1 to 3 loss-based sources beside one whose RTT is 3 to 10 times theirs."""
+    law, short = str(rng.choice(LOSS_BASED)), _time(rng, 0.01, 0.05)
+    long = float(np.round(short * rng.uniform(3.0, 10.0), 4))
+    groups = (
+        Flow(law, short, name="short", count=int(rng.integers(1, 4)), variant="ns2", send_jitter=0),
+        Flow(law, long, name="long", variant="ns2", send_jitter=0),
+    )
+    link = Link(_capacity(rng), buffer=float(rng.integers(12, 81)))
+    return Scenario((link,), groups, run=_run())
+
+
 FAMILIES: dict[str, Callable[[Rng], Scenario]] = {
-    f.__name__: f for f in (pair, mixed, arrivals, bands, losses, red, crowd, round_numbers)
+    f.__name__: f for f in (pair, mixed, arrivals, bands, losses, red, crowd, round_numbers, wide)
 }
 JITTER = "-jitter"  # ends the name of a family whose sources wait
 
@@ -189,7 +201,7 @@ def _waiting(family: str) -> Callable[[Rng], Scenario]:
 
 
 LOCKED = tuple(FAMILIES)
-_WAITING = ("pair", "mixed", "losses", "round_numbers")
+_WAITING = ("pair", "mixed", "losses", "round_numbers", "wide")
 FAMILIES |= {family + JITTER: _waiting(family) for family in _WAITING}
 RATIO = (
     "pair",
@@ -213,6 +225,7 @@ BARS = {
         "losses-jitter": 0.08,
         "round_numbers": 0.05,
         "round_numbers-jitter": 0.04,
+        "wide-jitter": 0.08,
     },
     "fluid": {
         "pair": 0.06,
@@ -225,6 +238,7 @@ BARS = {
         "losses-jitter": 0.15,
         "round_numbers": 0.06,
         "round_numbers-jitter": 0.08,
+        "wide-jitter": 0.15,
     },
 }
 

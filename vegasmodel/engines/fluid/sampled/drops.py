@@ -231,7 +231,7 @@ def arrival(flow: Sender, now: LinkState, link: Bottleneck) -> float:
 
 @rare
 def follower(
-    flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck, over: float
+    flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck, over: float, ago: float
 ) -> tuple[int, float]:
     """The flow that loses a packet if all RTTs are equal; -1 if none does.
 
@@ -251,6 +251,10 @@ def follower(
     its second packet if there are more. ``over`` is the number of packets in flight for which link
     and buffer have no room. It is a real number, below 1 if one packet is too many.
 
+    A flow that detects a loss stops sending for a while, which makes room, too. So nothing is lost
+    if a flow detects an earlier loss before the first packet that is not late arrives. The two
+    packets arrive ``ago`` seconds before the end of this step.
+
     Returns the flow, and the time in seconds from the arrival of the two packets to the loss.
     """
     if link.max_wait == 0.0:
@@ -260,12 +264,17 @@ def follower(
     late = (after + link.max_wait - 1.0) / link.max_wait
     if late <= 0.0:
         return grew, 0.0
-    total = 0.0
+    total, until = 0.0, np.inf
     for i in range(flows.shape[0]):
-        total += flows[i].in_flight if flows[i].active else 0.0
+        if flows[i].active:
+            total += flows[i].in_flight
+            if flows[i].detection_in > 0.0:
+                until = min(until, flows[i].detection_in * (flows[i].rtt + now.delay))
     passed = np.floor(np.log(1.0 - draw(now)) / np.log(late))
     if passed > total:
         return (-1 if over < 1.0 else grew), 0.0
+    if passed >= link.capacity * (until - now.step + ago):
+        return -1, 0.0
     behind = max(flow.spare_acks, 0.0)
     if not (flow.grows_by_acks or flow.once_a_round):  # the place of its growth is unknown
         behind = flow.in_flight * draw(now)
@@ -283,12 +292,12 @@ def follower(
 
 @rare
 def loser(
-    flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck, over: float
+    flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck, over: float, ago: float
 ) -> tuple[int, float]:
     """The flow that loses a packet because flow ``grew`` has sent one too many for a full buffer.
 
-    The result is -1 if there is room after all (``follower``, which explains ``over``). Also
-    returns how many seconds after the arrival of that packet the loss occurs.
+    The result is -1 if there is room after all. (``follower`` explains this, ``over`` and ``ago``.)
+    Also returns how many seconds after the arrival of that packet the loss occurs.
 
     Each departure from the queue makes room for one packet. If two packets arrive between two
     departures, the later one is lost (Floyd and Jacobson 1992, on phase effects).
@@ -308,7 +317,7 @@ def loser(
             alike = alike and flow.rtt == flows[grew].rtt
             growth += max(flow.growth, 0.0)
     if alike:
-        return follower(flows, grew, now, link, over)
+        return follower(flows, grew, now, link, over, ago)
     meetings = 0.5 * link.capacity  # of two packets, a second
     for _ in range(TRIES):
         if draw(now) * (meetings + growth) >= meetings:
@@ -330,10 +339,10 @@ def drop_last(flows: Table[Sender], now: LinkState, link: Bottleneck) -> None:
         if which < 0:
             return
         flow = flows[which]
-        loses, later = loser(flows, which, now, link, excess * (flow.rtt + s_max))
+        ago = min(grown_ago(flow, flow.cwnd - flow.in_flight + flow.extra_lost), now.step)
+        loses, later = loser(flows, which, now, link, excess * (flow.rtt + s_max), ago)
         if loses < 0:
             return
-        ago = min(grown_ago(flow, flow.cwnd - flow.in_flight + flow.extra_lost), now.step)
         flow.extra -= 1.0
         flow.extra_lost += 1.0
         lose(flows[loses], now, 1.0, ago - later)
@@ -379,10 +388,11 @@ def drop_in_order(flows: Table[Sender], now: LinkState, link: Bottleneck, over: 
         flow.extra -= sent
         over += sent / (flow.rtt + s_max)
         while over > RATE_ERROR * link.capacity:
-            loses, later = loser(flows, which, now, link, over * (flow.rtt + s_max))
+            ago = min(first, now.step)
+            loses, later = loser(flows, which, now, link, over * (flow.rtt + s_max), ago)
             if loses < 0:
                 break
-            lose(flows[loses], now, 1.0, min(first, now.step) - later)
+            lose(flows[loses], now, 1.0, ago - later)
             over -= 1.0 / (flows[loses].rtt + s_max)
 
 
