@@ -437,6 +437,22 @@ def test_a_buffer_that_cannot_fill_within_the_warm_up_is_named():
         assert settles(vm.Scenario(links, [reno], run=run)).holds is holds
 
 
+@pytest.mark.parametrize(("rate", "holds"), [(40.0, True), (42.0, False)])
+def test_short_flows_that_bring_more_than_the_link_sends_never_settle(rate, holds) -> None:
+    """20 packets a flow: 40 flows/s bring 800 packets/s, 42 bring 840; the link sends 833.3."""
+    flows = [
+        vm.Flow("vegas", "40 ms"),
+        vm.Flow("sack", "40 ms", name="web", size="30 kB", arrivals=vm.Poisson(rate)),
+    ]
+    slip = settles(
+        vm.Scenario(
+            [vm.Link("10 Mbit/s", buffer=20)], flows, packet_size="1500 B", run=vm.Run(60, 20)
+        )
+    )
+    assert slip.holds is holds
+    assert ("bring 840 packets per second" in slip.detail) is not holds
+
+
 @pytest.mark.parametrize(
     ("model", "gone"),
     [("rounds", {"stop": "5 s"}), ("rounds", {"size": 9}), ("fluid", {"stop": 5})],

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 
 import numpy as np
@@ -19,7 +19,7 @@ from vegasmodel.laws import find, registered
 from vegasmodel.metrics import Floats, percent
 from vegasmodel.placement import stack
 from vegasmodel.prediction import Assumption, Prediction
-from vegasmodel.scenario import DropTail, Flow, Link, Member, RateDelay, Red, Scenario
+from vegasmodel.scenario import DropTail, Flow, Link, Member, Pareto, RateDelay, Red, Scenario
 
 LOSS_BASED = ("reno", "newreno", "sack", "tahoe")
 RECOVERIES = {  # what recovery from a loss costs beside the cut of the window
@@ -215,6 +215,8 @@ def settles(scenario: Scenario) -> Assumption:
     - the time for n round trips is shorter than ``_time_after_loss``: a window that a loss has
       halved cannot grow back in time.
 
+    It also fails if short flows bring more packets than a link can send (``_overloaded``).
+
     If it does not fail, but n < W for some flow, the result is ``None`` (not known): growth by one
     packet per round trip takes up to W round trips.
 
@@ -229,6 +231,8 @@ def settles(scenario: Scenario) -> Assumption:
         for link in scenario.path(group):
             sharing[link.name, group.direction] += group.count
     run, slow = scenario.run, []
+    if said := _overloaded(scenario):
+        return Assumption("settles-in-time", False, said)
     for member in scenario.members:
         group = member.flow
         if group.law not in known or group.size != math.inf or group.arrivals != "once":
@@ -270,6 +274,30 @@ def settles(scenario: Scenario) -> Assumption:
         f"{len(slow)} flows may grow for longer than the warm-up, {slow[0]} first" if slow else ""
     )
     return Assumption("settles-in-time", None if slow else True, said)
+
+
+def _overloaded(scenario: Scenario) -> str:
+    """A text on a link to which short flows bring more packets than it can send; "" if none.
+
+    The number of short flows then grows without end, and there is no steady state. Per second a
+    group of flows brings as many packets as the product of its arrival rate and mean size.
+    """
+    offered = defaultdict[tuple[str, str], float](float)
+    for group in scenario.flows:
+        if isinstance(group.arrivals, str):
+            continue
+        mean = group.size.mean if isinstance(group.size, Pareto) else group.size
+        packets = mean * scenario.size_of(group) / scenario.packet_size
+        for link in scenario.path(group):
+            offered[link.name, group.direction] += group.count * group.arrivals.rate * packets
+    for link in scenario.links:
+        most = max(offered[link.name, way] for way in ("forward", "reverse"))
+        if most >= link.capacity:
+            return (
+                f"short flows bring {most:.4g} packets per second to {link.name}, which sends "
+                f"{link.capacity:.4g}: their number grows without end"
+            )
+    return ""
 
 
 def _fills_late(scenario: Scenario, group: Flow, end: float) -> Link | None:
