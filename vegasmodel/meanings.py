@@ -59,8 +59,8 @@ ASSUMPTIONS = MappingProxyType(
         "own-law-repairs": "flows with a user-defined law lose at most a tenth of their packets",
         "packets-one-by-one": "near losses the simulator handles each packet by itself, not groups "
         "of packets",
-        "packets-spread-evenly": "the packets of loss-based flows of different RTTs do not arrive "
-        "in bunches, which would decide who loses at a full buffer",
+        "packets-spread-evenly": "packets do not arrive in bunches, which would decide who loses "
+        "at a full buffer; fails if flows of different RTTs lose packets there",
         "paper-equation": "Vegas computes its backlog as W (RTT - baseRTT)/RTT, as in the "
         "papers and ns-2; Linux divides by baseRTT instead",
         "proper-marking": "loss-based flows are in class R of the Rate-Delay router, and "

@@ -195,7 +195,7 @@ def _of_chance(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
       packets are dropped when bursts of different flows meet. The model knows only roughly how many
       (``engines/fluid/sampled/trains.py``). This is tested only if several loss-based flows share a
       drop-tail queue, and some of them lose packets.
-    - The packets of loss-based flows arrive evenly spread (``_spread``).
+    - The packets of flows that lose packets arrive evenly spread (``_spread``).
     - Vegas's baseRTT is not too small. In ns-2 it may be, after a timeout (``docs/ns2.md``).
     - Random losses seldom lead to timeouts.
     """
@@ -219,21 +219,19 @@ def _of_chance(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
 
 
 def _spread(scenario: Scenario, run: ContinuousRun) -> Assumption:
-    """The assumption that the packets of loss-based flows arrive evenly spread over a round trip.
+    """The assumption that the packets of flows that lose packets arrive evenly spread in time.
 
     Real senders send in bunches. If RTTs differ, the level of a full queue follows these bunches,
     and they decide which flow loses packets (Floyd and Jacobson 1992). The equations have no
-    bunches. So the assumption fails if loss-based flows of different RTTs lose packets at a
-    drop-tail queue.
+    bunches. So the assumption fails if flows of different RTTs, one of them loss-based, lose
+    packets at a drop-tail queue.
     """
-    rtts = [
-        member.rtt
-        for member, losses in zip(scenario.members, run.losses, strict=True)
-        if losses > 0.0 and not find(member.flow.law).delay_based
-    ]
-    bunches = isinstance(scenario.links[0].queue, DropTail) and len(set(rtts)) > 1
+    losers = [m for m, losses in zip(scenario.members, run.losses, strict=True) if losses > 0.0]
+    rtts = [member.rtt for member in losers]
+    grows = any(not find(member.flow.law).delay_based for member in losers)
+    bunches = isinstance(scenario.links[0].queue, DropTail) and grows and len(set(rtts)) > 1
     said = (
-        f"the longest RTT of the loss-based flows is {max(rtts) / min(rtts):.2g} times the "
+        f"of the flows that lose packets, the longest RTT is {max(rtts) / min(rtts):.3g} times the "
         "shortest; bunches of packets, which the equations lack, then decide who loses"
         if bunches
         else ""

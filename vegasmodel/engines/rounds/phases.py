@@ -19,7 +19,7 @@ from vegasmodel.engines.rounds.answers import answer, halved
 from vegasmodel.laws import find
 from vegasmodel.metrics import Floats, delivered, standard_error
 from vegasmodel.prediction import Assumption, Prediction
-from vegasmodel.scenario import DropTail, Scenario
+from vegasmodel.scenario import DropTail, RateDelay, Scenario
 from vegasmodel.status import Status
 
 DIFFERENT = 0.1  # of the mean throughput: by so much two answers differ
@@ -29,9 +29,9 @@ GROUPS_SHOWN = 6  # groups whose throughputs are written out
 def possible(scenario: Scenario, found: Prediction | None = None) -> bool:
     """Whether phase effects are possible, so that the same flow may always be the one that loses.
 
-    Three conditions must hold. A flow crosses a drop-tail queue that can overflow. No flow has
-    a limited amount of data. There are at least two loss-based flows, or there is one loss-based
-    flow and the flows have different RTTs.
+    Three conditions must hold. A flow crosses a drop-tail queue that can overflow; the two queues
+    of a Rate-Delay router are drop-tail, too. No short flows arrive at random. There are at least
+    two loss-based flows, or there is one loss-based flow and the flows have different RTTs.
 
     If all flows are delay-based, like Vegas, and there is no random loss, the flows that have lost
     packets after the warm-up count as loss-based. ``found``, the prediction for the scenario, says
@@ -39,8 +39,9 @@ def possible(scenario: Scenario, found: Prediction | None = None) -> bool:
     want to keep there.
     """
     crossed = [link for group in scenario.flows for link in scenario.path(group)]
-    spills = any(isinstance(k.queue, DropTail) and not k.never_full for k in crossed)
-    lasting = all(g.arrivals == "once" and g.size == math.inf for g in scenario.flows)
+    tails = DropTail | RateDelay
+    spills = any(isinstance(k.queue, tails) and not k.never_full for k in crossed)
+    lasting = all(g.arrivals == "once" for g in scenario.flows)
     losers = sum(not find(member.flow.law).delay_based for member in scenario.members)
     by_chance = any(link.loss > 0.0 for link in crossed)
     if losers == 0 and not by_chance and found is not None and found.loss_rate is not None:

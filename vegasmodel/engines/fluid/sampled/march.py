@@ -45,7 +45,7 @@ def admit(flows: Table[Sender], now: LinkState, c: float) -> float:
             flow.acked_delay, flow.round_part, flow.round_drift = now.delay, 0.0, 0.0
             flow.burst, flow.next_burst, flow.round_delay = 0.0, 0.0, now.delay
             flow.delay_sum, flow.round_sent, flow.least_delay = 0.0, 0.0, np.inf
-            flow.undetected, flow.detection_in, flow.rounds_at_rest = 0.0, 0.0, 0.0
+            flow.undetected, flow.detection_in = 0.0, 0.0
             flow.recovery_left, flow.timeout_ends, flow.backoff = 0.0, 0.0, 1.0
             flow.spare_acks, flow.rest = 0.0, 0.0
             flow.lost_of_pairs, flow.resends_left = False, 0.0
@@ -55,6 +55,7 @@ def admit(flows: Table[Sender], now: LinkState, c: float) -> float:
             flow.cwnd = flow.in_flight = flow.undetected = 0.0
             flow.arriving = False
         flow.active = active
+        flow.rounds_at_rest = 0.0  # a start or stop changes the queue, which may move any window
         if flow.start > t:
             due = min(due, flow.start)
         elif flow.stop > t:
@@ -115,10 +116,11 @@ def next_event(flow: Sender, now: LinkState, c: float) -> float:
         passes = train_part(flow, now, c) - flow.round_part
         after = min(after, passes) if passes > WINDOW_ERROR else after
     growth = 0.0  # packets per round trip
+    stands = 0.0 < flow.detection_in <= 1.0 / max(flow.in_flight, 1.0)  # no more ACKs move it
     if flow.once_a_round:
         part = 1.0 if flow.in_slow_start else train_part(flow, now, c)
         growth = flow.round_drift / part if flow.round_part < part else 0.0
-    elif not flow.in_slow_start:
+    elif not (flow.in_slow_start or stands):
         growth = drift(flow, now, False)
     if growth > 0.0:
         left = np.floor(flow.cwnd + WINDOW_ERROR) + 1.0 - flow.cwnd
