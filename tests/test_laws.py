@@ -117,6 +117,16 @@ def test_a_rule_that_fails_is_refused_when_it_is_registered(rule, said, name):
     assert "broken" not in laws.names()
 
 
+def test_the_decorator_without_its_name_says_how_to_write_it() -> None:
+    with pytest.raises(
+        vm.FieldError, match=r"'mine' is not allowed; .*@vm.register_law\(\"my-law\"\)"
+    ):
+
+        @vm.register_law
+        def mine(f):
+            return 1.0
+
+
 @pytest.mark.parametrize("model", ["fluid", "rounds"])
 def test_a_rule_that_fails_in_a_run_is_named_with_what_it_saw(model):
     """Numba's C functions cannot raise: the run continues, but its answer is not returned."""

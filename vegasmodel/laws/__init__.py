@@ -107,6 +107,9 @@ def register_law(name: str, drift: Rule | None = None, **data: Any) -> Callable[
     number. If a function fails only later, during a run, the answer of ``predict`` has
     ``applicable=False``, and ``simulate`` and ``limit_cycle`` raise ``FieldError``.
     """
+    if callable(name):  # the decorator without its parentheses
+        said = getattr(name, "__name__", name)
+        raise FieldError("law", said, 'a name in quotes, as in @vm.register_law("my-law")')
     if not isinstance(name, str) or not name.isprintable() or not 0 < len(name.strip()) <= 60:
         raise FieldError("law", name, "a printable name of at most 60 characters")
     if any(law.name == name for law in BUILT_IN):

@@ -137,7 +137,8 @@ def sensitivity(scenario: Scenario, model: str, names: list[str]) -> Sensitivity
     ``names`` lists the fields, such as ``["link.buffer", "flow.rtt"]``.  If the closed form has no
     answer near the scenario, the results are NaN, and ``reason`` says why.  For example,
     ``minicycle`` has one RTT for all flows, so it has results for ``flow.rtt``, but not for the RTT
-    of one group.
+    of one group.  If a group has alpha = beta, a change of its alpha also changes its beta, as in
+    ``Scenario.replace``.  So ``flow.NAME.alpha`` and ``flow.NAME.beta`` are not independent there.
 
     Raises ``FieldError`` if ``model`` is not a closed form, or if a field is unknown.  Raises it,
     too, for a field that takes only whole numbers or words, or whose value is not a finite number.
