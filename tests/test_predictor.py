@@ -178,6 +178,38 @@ def test_linux_is_not_the_papers_equation_under_random_loss_either() -> None:
         assert [a.holds for a in found if a.name == "paper-equation"] == [holds]
 
 
+@pytest.mark.parametrize(
+    ("laws", "buffer", "rtt", "loss", "holds"),
+    [
+        (("vegas", "newreno"), 10, 0.06, 1e-4, False),  # peaks of the windows fill the buffer
+        (("newreno",), 10, 0.06, 1e-4, False),
+        (("vegas", "reno"), 20, 0.06, 1e-3, False),
+        (("reno", "newreno"), 6, 0.15, 1e-3, False),  # slow start fills it
+        (("newreno",), 20, 0.06, 0.01, True),
+        (("vegas", "reno", "sack"), 30, 0.06, 0.01, True),
+        (("sack", "tahoe", "reno"), 60, 0.06, 6e-3, True),
+    ],
+)
+def test_losses_are_random_only_where_rounds_loses_no_more(
+    laws: tuple[str, ...], buffer: int, rtt: float, loss: float, holds: bool
+) -> None:
+    """The model tested the mean window only, so it said that the buffer never overflows."""
+    capacity = 1500.0 if rtt > 0.1 else 500.0
+    flows = tuple(vm.Flow(law, rtt, name=f"{i}", variant="ns2") for i, law in enumerate(laws))
+    time = 60.0 + 2000.0 / (loss * capacity) if holds else 660.0
+    case = vm.Scenario(
+        (vm.Link(capacity, buffer=float(buffer), loss=loss),), flows, run=vm.Run(time, 60.0, runs=1)
+    )
+    found = {a.name: a for a in vm.predict(case, "random-loss").assumptions}
+    rounds = vm.predict(case, "rounds")
+    assert rounds.throughput is not None
+    assert rounds.loss_rate is not None
+    sent = rounds.throughput / (1.0 - rounds.loss_rate)
+    more = float(sent @ rounds.loss_rate / sent.sum()) / loss
+    assert (more > 1.2) is not holds, more
+    assert found["losses-are-random-only"].holds is holds, found["losses-are-random-only"].detail
+
+
 def test_only_flows_of_the_delay_class_need_its_buffer() -> None:
     """One Vegas of five keeps 3 packets in the D queue of 5; the others are marked as class R."""
     flows = [{**VEGAS, "name": "d"}, {**VEGAS, "name": "r", "count": 4, "class": "rate"}]

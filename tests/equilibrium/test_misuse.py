@@ -10,6 +10,7 @@ import pytest
 from vegasmodel.equilibrium import (
     arrivals,
     bands,
+    loss_peaks,
     loss_rounds,
     minicycle,
     network,
@@ -118,6 +119,16 @@ CASES = [
         random_loss.share,
         {"flows": [RENO], "p": 0.1, "capacity": 50.0},
         {"flows": [], "p": 2.0, "capacity": -5.0, "buffer": -50.0, "method": "square root"},
+    ),
+    (
+        loss_peaks.load,
+        {"flows": [RENO], "p": 0.1, "capacity": 50.0, "buffer": 5.0},
+        {"flows": [], "p": 0.0, "capacity": -5.0, "buffer": -50.0},
+    ),
+    (
+        loss_peaks.slow_start_queue,
+        {"flows": [RENO], "p": 0.1, "capacity": 50.0},
+        {"flows": [], "p": 0.0, "capacity": -5.0},
     ),
     (
         loss_rounds.Source,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vegasmodel.equilibrium import loss_peaks, rate_delay
 from vegasmodel.equilibrium import random_loss as rl
-from vegasmodel.equilibrium import rate_delay
 from vegasmodel.equilibrium.loss_rounds import LAWS
 from vegasmodel.status import Status
 
@@ -221,6 +221,36 @@ def test_table_1_of_evaluation(law, p, printed):
     """1.5 Mbit/s, packets of 1000 B, 13.2 ms, buffer 6: the printed utilization, within 8 %."""
     found = rl.share([rl.Sender(law, 0.0132)], p, 187.5, 6.0)
     assert found.rates[0] / 187.5 == pytest.approx(printed, rel=0.08)
+
+
+def test_the_likely_peak_of_the_load_is_that_of_simulated_windows():
+    """Four flows whose windows grow by one packet a round trip and halve at random losses.
+
+    Each entry of ``windows`` is one round trip of one flow. The losses are Poisson, so rare that
+    fast retransmit repairs each.
+    """
+    p, rtt, flows, capacity = 1e-5, 0.1, 4, 100_000.0
+    rng = np.random.default_rng(5)
+    window, windows = np.full((flows, 2000), 400.0), []
+    for step in range(4000):
+        lost = rng.random(window.shape) < -np.expm1(-p * window)
+        window = np.where(lost, window / 2, window + 1)
+        if step > 1500:
+            windows.append(window.sum(axis=0))
+    rates = np.array(windows) / rtt
+    senders = [rl.Sender("sack", rtt)] * flows
+    found = loss_peaks.load(senders, p, capacity, 0.0) * capacity
+    assert found == pytest.approx(rates.mean() + 3 * rates.std(), rel=0.02)
+    with_full_queue = loss_peaks.load(senders, p, capacity, rtt * capacity) * capacity
+    assert with_full_queue == pytest.approx(found / 2, rel=0.01)
+
+
+def test_a_window_that_is_limited_has_no_peaks_beyond_its_limit():
+    senders = [rl.Sender("sack", 0.1, max_window=20.0)] * 5
+    assert loss_peaks.load(senders, 1e-5, 1000.0, 0.0) <= 5 * 20 / 0.1 / 1000
+    assert loss_peaks.load(senders, 1e-5, 1000.0, 0.0) == pytest.approx(1.0, rel=0.01)
+    assert loss_peaks.slow_start_queue(senders, 1e-5, 1000.0) == 5.0
+    assert loss_peaks.load(senders, 1e-5, 1000.0, math.inf) == 0.0
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def answer(scenario: Scenario) -> Prediction:
         reason = "the link loses every packet"
     if reason is not None:
         return Prediction.not_applicable(NAME, scenario, reason)
-    from vegasmodel.equilibrium import random_loss  # only for a link that needs it
+    from vegasmodel.equilibrium import loss_peaks, random_loss  # only for a link that needs them
 
     link = scenario.links[0]
     flows = [
@@ -49,6 +49,8 @@ def answer(scenario: Scenario) -> Prediction:
     share = random_loss.share(flows, link.loss, link.capacity, link.buffer)
     if share.status != Status.DONE:
         return Prediction.not_applicable(NAME, scenario, "no delay was found at which all fit")
+    load = loss_peaks.load(flows, link.loss, link.capacity, link.buffer)
+    burst = loss_peaks.slow_start_queue(flows, link.loss, link.capacity)
     rtt = np.array([m.rtt for m in scenario.members])
     return Prediction(
         NAME,
@@ -57,7 +59,8 @@ def answer(scenario: Scenario) -> Prediction:
         rtt_mean=rtt + share.queueing,
         loss_rate=np.full(rtt.size, share.loss),
         assumptions=(
-            *_hypotheses(scenario, share.regime),
+            _never_full(scenario, share.regime, load, burst),
+            _mean_field(scenario),
             _several_packets(scenario, share.rates * (rtt + share.queueing)),
             paper_equation(scenario),
             plain_queue(link),
@@ -74,20 +77,34 @@ def _over_estimate(flow: Flow) -> float:
     return 0.0 if flow.over_estimate == "measured" else float(flow.over_estimate)
 
 
-def _hypotheses(scenario: Scenario, regime: str) -> list[Assumption]:
-    fits = regime != "buffer-limited"
-    return [
-        Assumption(
-            "losses-are-random-only",
-            fits,
-            "" if fits else "the buffer overflows too; its losses are taken as random ones",
-        ),
-        Assumption(
-            "mean-field",
-            len(scenario.members) == 1,
-            "" if len(scenario.members) == 1 else "each flow sees the others' mean queue only",
-        ),
-    ]
+def _never_full(scenario: Scenario, regime: str, load: float, burst: float) -> Assumption:
+    """The assumption that no packet is lost at a full buffer.
+
+    ``regime`` is that of ``random_loss.Share``.  ``load`` and ``burst`` are the results of
+    ``loss_peaks.load`` and ``loss_peaks.slow_start_queue``.
+    """
+    detail = ""
+    if regime == "buffer-limited":
+        detail = "the buffer overflows too; its losses are taken as random ones"
+    elif load >= 1.0:
+        alone = len(scenario.members) == 1  # then an overflow cuts the window in the equations, too
+        missing = "not in the loss rate" if alone else "not in the equations"
+        detail = (
+            "random losses are too rare to keep the windows small; peaks of the windows overflow "
+            f"the buffer, and these losses are {missing}"
+        )
+    elif burst > scenario.links[0].buffer:
+        detail = (
+            f"slow start after a timeout can bring {burst:.2g} packets into the queue, more than "
+            "the buffer holds"
+        )
+    return Assumption("losses-are-random-only", not detail, detail)
+
+
+def _mean_field(scenario: Scenario) -> Assumption:
+    alone = len(scenario.members) == 1
+    detail = "" if alone else "each flow sees the others' mean queue only"
+    return Assumption("mean-field", alone, detail)
 
 
 def _several_packets(scenario: Scenario, windows: Floats) -> Assumption:

@@ -1,0 +1,117 @@
+"""Whether random losses keep the windows of flows so small that the buffer never overflows.
+
+Windows are in packets, times in seconds, rates in packets per second. Every packet is lost with
+probability p, independently. ``random_loss`` has the flows' mean rates. A buffer overflows at the
+peaks of the windows, so their means do not tell whether it does. There are two kinds of peaks:
+
+- The windows of all flows together fill the link and the buffer (``load``).
+- One flow sends a burst in slow start (``slow_start_queue``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from vegasmodel.equilibrium._checks import numbers, positive
+from vegasmodel.equilibrium.loss_rounds import LAWS
+from vegasmodel.equilibrium.random_loss import Sender, hold_window, random_factor, throughput
+from vegasmodel.fields import kinds
+from vegasmodel.fields.units import FieldError
+from vegasmodel.laws import find
+
+__all__ = ["load", "slow_start_queue"]
+
+DEVIATIONS = 3.0  # standard deviations from the mean to a peak that is seldom exceeded
+SELDOM = 0.05  # probability that the window at a loss exceeds the window of ``slow_start_queue``
+
+
+@kinds.checked
+def load(flows: Sequence[Sender], p: float, capacity: float, buffer: float) -> float:
+    """The highest sum of the flows' rates that is likely if the buffer is full, over the capacity.
+
+    Let W be the window of a flow, and R its RTT with a full queue. The buffer overflows as soon as
+    the sum of W/R over all flows exceeds the capacity. If the result is below 1, this seldom
+    happens. The random losses alone then keep the windows small enough.
+
+    The peak is the mean of the sum plus ``DEVIATIONS`` standard deviations. The mean is that of
+    ``random_loss.throughput`` without a limit of buffer or capacity. The variance of the sum is the
+    sum of the flows' variances, because each flow has its own losses.
+
+    The variance of one window follows from its balance. A window grows by 1/b packets in a round
+    trip, where b is the number of packets per ACK. In the same time p W packets are lost, and each
+    loss takes (1 - d) W from the window, where d is the flow's ``decrease``. So in the mean
+
+        p (1 - d) E[W^2] = 1/b.
+
+    With E[W] = K(d)/sqrt(b p) of ``random_loss.square_root`` and m of ``random_factor``, the
+    coefficient of variation v of the window is
+
+        v^2 = E[W^2]/E[W]^2 - 1 = 2 (1 - d) m(d)^2 - 1.
+
+    For d = 1/2, v is 0.41. A window cannot exceed the flow's ``max_window`` or, for Vegas,
+    ``random_loss.hold_window``. So the part of the peak above the mean is limited to this distance.
+
+    Raises ``FieldError`` if ``flows`` is empty, or unless 0 < p <= 1 and all numbers are positive.
+    The buffer may be infinite; the result is then 0.
+    """
+    _check(flows, p, capacity)
+    full = float(numbers("buffer", buffer, infinite=True)) / capacity
+    if math.isinf(full):
+        return 0.0
+    mean = square = 0.0
+    for flow in flows:
+        R = flow.rtt + full
+        rate = throughput(flow, p, queueing=full)
+        above = min(DEVIATIONS * _variation(flow) * rate, max(_limit(flow, full) / R - rate, 0.0))
+        mean, square = mean + rate, square + above**2
+    return (mean + math.sqrt(square)) / capacity
+
+
+def _variation(flow: Sender) -> float:
+    """The coefficient of variation of the flow's window over time (see ``load``)."""
+    d = LAWS[flow.law].decrease if flow.decrease is None else flow.decrease
+    if d == 1.0:
+        return math.inf
+    return math.sqrt(2.0 * (1.0 - d) * float(random_factor(d)) ** 2 - 1.0)
+
+
+def _limit(flow: Sender, queueing: float, capacity: float = math.inf) -> float:
+    """The largest window of the flow; infinite if only losses limit it."""
+    if find(flow.law).per_ack != "thresholds":
+        return flow.max_window
+    held = hold_window(flow.rtt, queueing, flow.alpha, flow.over_estimate, capacity)
+    return min(flow.max_window, float(held))
+
+
+@kinds.checked
+def slow_start_queue(flows: Sequence[Sender], p: float, capacity: float) -> float:
+    """The largest queue, in packets, that a slow start after a timeout is likely to cause.
+
+    Slow start ends at half of the window W at the loss. Each ACK releases two packets, and ACKs
+    arrive at the rate of the link. So in the last round trip W/2 packets reach the link twice as
+    fast as they leave it, and half of them, W/4, have to wait.
+
+    The window at a loss varies. Let V = b p W^2/2 (see ``random_loss.random_factor``). For d = 1/2
+    the probability that V exceeds v is about c exp(-v), where c is the product of 1/(1 - 4^-k) over
+    k = 1, 2, ..., which is 1.452. The result holds for the W at which this probability is
+    ``SELDOM``. W is also limited to the flow's ``max_window`` and, for Vegas, to
+    ``random_loss.hold_window``.
+
+    Raises ``FieldError`` if ``flows`` is empty, or unless 0 < p <= 1 and the capacity is positive.
+    """
+    _check(flows, p, capacity)
+    product = math.prod(1.0 / (1.0 - 4.0**-k) for k in range(1, 30))
+    v = math.log(product / SELDOM)
+    peaks = (
+        min(math.sqrt(2.0 * v / (flow.ack_every * p)), _limit(flow, 0.0, capacity))
+        for flow in flows
+    )
+    return max(peaks) / 4.0
+
+
+def _check(flows: Sequence[Sender], p: float, capacity: float) -> None:
+    if len(flows) == 0:
+        raise FieldError("flows", flows, "one or more flows")
+    numbers("p", p, high=1.0, above=True)
+    positive("capacity", capacity)
