@@ -253,6 +253,30 @@ def test_the_command_tells_of_outcomes_and_of_starts_without_one(
     assert "No answer" in capsys.readouterr().out
 
 
+def test_assumptions_that_do_not_hold_are_counted_over_the_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mixed = pair().to_toml() + '[[flow]]\nlaw = "reno"\nrtt = "60 ms"\n'
+    (tmp_path / "a.toml").write_text(mixed)
+    case = vm.load(tmp_path / "a.toml")
+    found = basins(case, "minicycle", starts=6)
+    wanted: dict[str, int] = {}
+    for start in found.starts:
+        for each in vm.predict(start.of(case), "minicycle").broken:
+            wanted[each.name] = wanted.get(each.name, 0) + 1
+    assert wanted
+    assert dict(found.broken) == wanted
+    line = ["basins", str(tmp_path / "a.toml"), "--model", "minicycle", "--starts", "6"]
+    assert run([*line, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["broken"] == wanted
+    assert run(line) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    for name, count in wanted.items():
+        assert f"{name} does not hold at {count} of 6 starts" in shown
+    names = ", ".join(each.name for each in vm.predict(case, "minicycle").broken)
+    assert f"These assumptions behind the set do not hold: {names}." in shown.replace("- ", "-")
+
+
 def test_the_command_says_how_many_starts_of_all_models_are_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

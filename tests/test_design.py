@@ -337,6 +337,29 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().err.count("\n") == 2
 
 
+def test_assumptions_that_do_not_hold_at_a_solution_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A closed form of a drop-tail queue for a RED queue: ``rounds`` gives another share."""
+    red = 'queue = { discipline = "red", min_threshold = "5 pkt", max_threshold = "15 pkt" }'
+    text = MIXED.replace("[[flow]]", f"{red}\n[[flow]]", 1)
+    (tmp_path / "red.toml").write_text(text)
+    line = ["design", str(tmp_path / "red.toml"), "--solve", "link.buffer", "--for"]
+    line += ["share:vegas=0.2", "--model", "minicycle"]
+    assert run([*line, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    (solution,) = document["solutions"]
+    made = vm.Scenario.from_toml(text).replace({"link.buffer": solution["value"]})
+    broken = sorted(each.name for each in vm.predict(made, "minicycle").broken)
+    assert "fifo-queue" in broken
+    assert solution["broken"] == broken
+    assert any(", ".join(broken) in note for note in document["notes"])
+    assert abs(solution["verified"]["rounds"] - 0.2) > 0.02
+    assert "rounds disagrees with minicycle" in solution["note"]
+    assert run([*line, "--verify", "none"]) == 0
+    assert "assumptions of minicycle do not hold" in " ".join(capsys.readouterr().out.split())
+
+
 def test_ranges_are_ranges() -> None:
     base = mixed()
     for name in ("link.buffer", "flow.vegas.count", "link.loss", "run.duration"):

@@ -6,6 +6,7 @@ import errno
 import filecmp
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -60,10 +61,12 @@ def check_point(data: xr.Dataset, i: tuple[int, ...], made: vm.Scenario, model: 
     if answer is None or not answer.applicable:
         assert here["status"] != points.OK
         assert here.pop("reason")
+        assert here.pop("broken") == ""
         assert all(np.isnan(value).all() for name, value in here.items() if name != "status")
         return
     assert here["status"] == points.OK
     assert here["reason"] == ""
+    assert here["broken"].split() == sorted(each.name for each in answer.broken)
     rates = np.asarray(answer.throughput)
     assert here["throughput"] == pytest.approx(rates, rel=1e-12)
     assert here["throughput_mbps"] == pytest.approx(rates * 500 * 8 / 1e6, rel=1e-12)
@@ -471,9 +474,9 @@ def test_the_command(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "24 of them there already" in out.replace("\n", " ")
     (row,) = (words for words in map(str.split, out.splitlines()) if words[:2] == ["20", "3"])
     part = vm.predict(mixed().replace({"flow.vegas.beta": 3}), "minicycle").shares["vegas"]
-    assert row[2:4] == [f"{100 * part:.1f}", "%"]
+    assert row[row.index("%") - 1] == f"{100 * part:.1f}"
     (row,) = (words for words in map(str.split, out.splitlines()) if words[:2] == ["20", "2"])
-    assert row[2:] == ["-", "-"]  # beta below alpha
+    assert row[2:] == ["-", "-", "-"]  # beta below alpha: no assumptions and no shares
     assert "No answer: flow.beta: 2.0 is not allowed; at least alpha, 3 pkt" in out
 
 
@@ -575,6 +578,74 @@ def test_points_with_too_few_runs_are_marked(
     assert len(unsure) == 1, "the test needs a point of each kind"
     assert run([*line, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["too_few_runs"] == 1
+
+
+def test_the_assumptions_that_do_not_hold_are_named(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A row has the letters of those that ``predict`` names there, and lines say which they are."""
+    line = ["sweep", str(place / "s.toml"), "--over", "link.buffer=5,20", "--model", "minicycle"]
+    line += ["--out", str(place / "m.zarr")]
+    assert run(line) == 0
+    shown = capsys.readouterr().out
+    case = mixed().replace({"name": "s"})
+    broken = {
+        buffer: {
+            each.name
+            for each in vm.predict(case.replace({"link.buffer": buffer}), "minicycle").broken
+        }
+        for buffer in (5.0, 20.0)
+    }
+    assert "buffer-holds-bursts" in broken[5.0] - broken[20.0]
+    meant = {
+        words[0].removesuffix(":"): words[1]
+        for words in map(str.split, shown.splitlines())
+        if "does not hold at" in " ".join(words)
+    }
+    for words in map(str.split, shown.splitlines()):
+        if words[:1] in (["5"], ["20"]):
+            letters = [word for word in words[1:] if word in meant]
+            assert {meant[letter] for letter in letters} == broken[float(words[0])]
+    assert "buffer-holds-bursts does not hold at 1 of 2 points" in " ".join(shown.split())
+    assert run([*line, "--json"]) == 0
+    counts = json.loads(capsys.readouterr().out)["broken"]
+    assert counts == {
+        name: sum(name in names for names in broken.values()) for name in broken[5.0] | broken[20.0]
+    }
+
+
+@pytest.mark.parametrize(
+    ("key", "values"),
+    [
+        ("link.capacity", [400.0, 2500.0]),  # beside access links of 1500 pkt/s
+        ("flow.vegas.decrease", [0.5, 0.9]),
+        ("flow.rtt", [0.01, 0.3]),
+    ],
+)
+def test_over_arrays_the_same_assumptions_do_not_hold(key: str, values: list[float]) -> None:
+    flows = [
+        vm.Flow("vegas", 0.06, alpha=2, beta=3, access=1500.0, start=5.0, variant="ns2"),
+        vm.Flow("newreno", 0.06, name="reno", count=2, max_window=30.0),
+    ]
+    base = vm.Scenario([vm.Link(1000.0, buffer=20)], flows, run=vm.Run(200.0, 60.0))
+    over = {key: values, "link.buffer": [4.0, 20.0, 60.0]}
+    data = vm.sweep(base, over, "minicycle")
+    assert len(set(data["broken"].values.flat)) > 1
+    for i in np.ndindex(2, 3):
+        made = base.replace({key: values[i[0]], "link.buffer": over["link.buffer"][i[1]]})
+        names = sorted(each.name for each in vm.predict(made, "minicycle").broken)
+        assert data["broken"].values[i] == " ".join(names)
+
+
+def test_the_folder_of_a_version_without_the_names_is_refused(place: Path) -> None:
+    out = place / "m.zarr"
+    vm.sweep(mixed(), OVER[:1], "minicycle", out)
+    shutil.rmtree(out / "broken")
+    document = json.loads((out / "zarr.json").read_text())
+    del document["consolidated_metadata"]["metadata"]["broken"]
+    (out / "zarr.json").write_text(json.dumps(document))
+    with pytest.raises(FieldError, match="another version wrote the sweep there"):
+        vm.sweep(mixed(), OVER[:1], "minicycle", out)
 
 
 @pytest.mark.parametrize("model", ["rounds", "fluid"])

@@ -63,6 +63,11 @@ def answer(scenario: Scenario) -> Prediction:
         return Prediction.not_applicable(NAME, scenario, reason)
     if np.isnan(run.throughput).all():
         return Prediction.not_applicable(NAME, scenario, NOBODY_SENDS)
+    return of_run(scenario, run)
+
+
+def of_run(scenario: Scenario, run: ContinuousRun) -> Prediction:
+    """The prediction with the averages of a run, and whether each assumption holds in this run."""
     runs = run.throughput[None] if run.throughput_runs is None else run.throughput_runs
     found = Prediction(
         NAME,

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from vegasmodel.adapters.common import (
     LOSS_BASED,
@@ -55,6 +55,8 @@ def answer(scenario: Scenario) -> Prediction:
     n_vegas, n_reno = int(member.sum()), int((~member).sum())
     buffer, losers, response = _reading(scenario, vegas)
 
+    start = float(_start(scenario, vegas, n_vegas, n_reno))
+
     def solve(losers: minicycle.Losers) -> minicycle.Cycle:
         return minicycle.solve(
             link.capacity,
@@ -68,13 +70,13 @@ def answer(scenario: Scenario) -> Prediction:
             response=response,
             n_vegas=n_vegas,
             n_reno=n_reno,
-            start=_start(scenario, vegas, n_vegas, n_reno),
+            start=start,
         )
 
     cycle = solve(losers)
     if int(cycle.status) != Status.DONE:
         return Prediction.not_applicable(NAME, scenario, "the equations have no periodic solution")
-    assumptions = _hypotheses(scenario, vegas, cycle, n_vegas, n_reno)
+    assumptions = _hypotheses(scenario, vegas, cycle, n_vegas, n_reno, start)
     cycles = [cycle]
     if any(a.name == "one-cycle" and not a.holds for a in assumptions):
         other = solve("reno")
@@ -199,7 +201,12 @@ def reason(scenario: Scenario) -> str | None:
 
 
 def _hypotheses(
-    scenario: Scenario, vegas: Flow, cycle: minicycle.Cycle, n_vegas: int, n_reno: int
+    scenario: Scenario,
+    vegas: Flow,
+    cycle: minicycle.Cycle,
+    n_vegas: int,
+    n_reno: int,
+    start: float,
 ) -> list[Assumption]:
     """The assumptions of the mini-cycle model.
 
@@ -214,28 +221,36 @@ def _hypotheses(
         buffer,
         vegas.alpha,
         vegas.decrease,
-        max_window=min(g.max_window for g in scenario.flows),
+        max_window=least_limit(scenario),
         beta=vegas.beta,
         losers=losers,
         variant=vegas.variant,
         response=response,
         n_vegas=n_vegas,
         n_reno=n_reno,
+        start=start,
     )
-    single = n_vegas == n_reno == 1
     return [
         *(Assumption(*row) for row in rows),
-        Assumption(
-            "one-source-of-each-kind",
-            single,
-            "" if single else "several sources are taken to go through the cycle in step",
-        ),
+        single(n_vegas, n_reno),
         _known_base(scenario, bool(cycle.queue_empties)),
-        one_recovery(scenario, "a loss halves the window, as Reno's", ["reno"]),
+        recovery(scenario),
         _enough_cycles(scenario, float(cycle.period), vegas, n_vegas, n_reno),
         plain_queue(link),
         buffered(scenario),
     ]
+
+
+def single(n_vegas: int, n_reno: int) -> Assumption:
+    """The assumption that there is one flow of each law."""
+    holds = n_vegas == n_reno == 1
+    said = "several sources are taken to go through the cycle in step"
+    return Assumption("one-source-of-each-kind", holds, "" if holds else said)
+
+
+def recovery(scenario: Scenario) -> Assumption:
+    """The assumption that every loss-based flow recovers from a loss as Reno does."""
+    return one_recovery(scenario, "a loss halves the window, as Reno's", ["reno"])
 
 
 def _enough_cycles(
@@ -248,15 +263,29 @@ def _enough_cycles(
     within the warm-up (``minicycle.forgotten_after``), and ``CYCLES`` cycles fit into the rest of
     the run.
     """
-    run = scenario.run
-    settle = minicycle.forgotten_after(vegas.decrease, n_vegas, n_reno) * period
-    start = max(m.start for m in scenario.members)
-    holds = start + settle <= run.warmup and CYCLES * period <= run.duration - run.warmup
+    forgotten = minicycle.forgotten_after(vegas.decrease, n_vegas, n_reno)
+    settle = forgotten * period
+    holds = bool(enough_cycles(scenario, np.array(period), np.array(forgotten)))
     detail = (
         f"a cycle takes {period:.4g} s; cycles repeat after about {settle:.4g} s, and the mean of "
         f"a broken number of them wants {CYCLES} or more"
     )
     return Assumption("settles-in-time", holds, "" if holds else detail)
+
+
+def enough_cycles(scenario: Scenario, period: Floats, forgotten: Floats) -> NDArray[np.bool_]:
+    """Whether the run is long enough for cycles of this period, in seconds (``_enough_cycles``).
+
+    ``forgotten`` is the result of ``minicycle.forgotten_after``, a number of cycles.
+    """
+    run, last = scenario.run, max(m.start for m in scenario.members)
+    settled = last + forgotten * period <= run.warmup
+    return np.asarray(settled & (CYCLES * period <= run.duration - run.warmup))
+
+
+def least_limit(scenario: Scenario) -> float:
+    """The smallest ``max_window`` of a flow, in packets."""
+    return min(g.max_window for g in scenario.flows)
 
 
 def _known_base(scenario: Scenario, empties: bool) -> Assumption:
@@ -266,14 +295,29 @@ def _known_base(scenario: Scenario, empties: bool) -> Assumption:
     flow starts before them. If the scenario gives an over-estimate of baseRTT instead, the
     assumption holds only if it is 0.
     """
-    name, vegas = "base-rtt-is-the-rtt", [m for m in scenario.members if m.flow.keeps_backlog]
-    if any(m.flow.over_estimate not in ("measured", 0.0) for m in vegas):
+    name = "base-rtt-is-the-rtt"
+    if known_base(scenario, np.array(empties)):
+        return Assumption(name, True)
+    if _over_estimates(scenario):
         return Assumption(name, False, "the over-estimate is not in the equations")
-    first = min(m.start for m in scenario.members)
-    measured = [m for m in vegas if m.flow.over_estimate == "measured"]
-    right = empties or all(m.start == first for m in measured)
     detail = "some Vegas flow starts beside others, and the queue that it finds never empties"
-    return Assumption(name, right, "" if right else detail)
+    return Assumption(name, False, detail)
+
+
+def known_base(scenario: Scenario, empties: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Whether Vegas knows its true baseRTT (``_known_base``).
+
+    ``empties`` says whether the queue empties in a cycle.
+    """
+    vegas = [m for m in scenario.members if m.flow.keeps_backlog]
+    first = min(m.start for m in scenario.members)
+    at_once = all(m.start == first for m in vegas if m.flow.over_estimate == "measured")
+    return (empties | at_once) & (not _over_estimates(scenario))
+
+
+def _over_estimates(scenario: Scenario) -> bool:
+    vegas = [group for group in scenario.flows if group.keeps_backlog]
+    return any(group.over_estimate not in ("measured", 0.0) for group in vegas)
 
 
 def _per_flow(member: np.ndarray[tuple[int], np.dtype[np.bool_]], v: Floats, r: Floats) -> Floats:

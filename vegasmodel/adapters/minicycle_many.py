@@ -1,18 +1,22 @@
 """Evaluates the mini-cycle model for many values of a scenario's fields at once.
 
 The model describes how the windows of Vegas and Reno move in a cycle, which lasts from one overflow
-of the buffer to the next. The results are averages over a cycle.
+of the buffer to the next. The results are averages over a cycle, and which assumptions hold.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vegasmodel.adapters import minicycle as adapter
+from vegasmodel.adapters.common import LEAST_BUFFER, left_out, plain_queue
 from vegasmodel.equilibrium import minicycle
+from vegasmodel.equilibrium.minicycle_hypotheses import held
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Scenario
 
@@ -39,16 +43,20 @@ def takes(scenario: Scenario, key: str, groups: Sequence[int]) -> bool:
     return set(groups) == vegas
 
 
-def averages(scenario: Scenario, values: Mapping[str, Floats]) -> dict[str, Floats]:
-    """The averages of ``minicycle.answer`` for many values of the scenario's fields.
+def answers(
+    scenario: Scenario, values: Mapping[str, Floats]
+) -> tuple[dict[str, Floats], dict[str, NDArray[np.bool_]]]:
+    """The results of ``minicycle.answer`` for many values of the scenario's fields.
 
     ``values`` maps fields (from ``KEYS``) to arrays, which replace the scenario's values. The
     arrays broadcast to one shape, which is also the shape of each result. The function
     ``minicycle.answer`` must be able to answer the scenario itself.
 
-    The results are ``vegas`` and ``reno`` (the rate of one flow of each, pkt/s),
+    The first result has the averages ``vegas`` and ``reno`` (the rate of one flow of each, pkt/s),
     ``loss_rate_vegas`` and ``loss_rate_reno``, ``queue_mean`` (packets), ``utilization``, and
-    ``rtt_mean`` (s). They are NaN if the buffer is infinite or the model has no steady cycle.
+    ``rtt_mean`` (s). They are NaN if the buffer is infinite or the model has no steady cycle. The
+    second result says whether each assumption holds, by its name. It means nothing where the
+    averages are NaN.
     """
     vegas = next(g for g in scenario.flows if g.keeps_backlog)
     link = scenario.links[0]
@@ -85,17 +93,76 @@ def averages(scenario: Scenario, values: Mapping[str, Floats]) -> dict[str, Floa
         )
 
     cycle = solve(at, np.asarray(1.0))
-    found = {name: np.array(getattr(cycle, name)) for name in WANTED}
     # Where a range of windows is steady, the first window decides; it is computed only for these.
     many = cycle.vegas_range[..., 0] < cycle.vegas_range[..., 1]
     if np.any(many):
         part = {key: value[many] for key, value in at.items()}
         again = solve(part, adapter._start(scenario, vegas, n_vegas, n_reno, part))
-        for name in WANTED:
-            found[name][many] = getattr(again, name)
+        cycle = _replaced(cycle, many, again)
+    found = {name: np.array(getattr(cycle, name)) for name in WANTED}
     infinite = at["buffer"] == math.inf
     if np.any(infinite):
         for entries in found.values():
             entries[infinite] = np.nan
     found["rtt_mean"] = at["rtt"] + found["queue_mean"] / at["capacity"]
-    return found
+    return found, _holding(scenario, at, cycle)
+
+
+def _replaced(
+    cycle: minicycle.Cycle, where: NDArray[np.bool_], other: minicycle.Cycle
+) -> minicycle.Cycle:
+    """The cycles, with those at the points ``where`` replaced by the cycles ``other``."""
+    made = {}
+    for field in dataclasses.fields(cycle):
+        entries, new = np.array(getattr(cycle, field.name)), getattr(other, field.name)
+        if entries.dtype.kind == "U":  # room for the longest word
+            entries = entries.astype(np.result_type(entries, new))
+        entries[where] = new
+        made[field.name] = entries
+    return minicycle.Cycle(**made)
+
+
+def _holding(
+    scenario: Scenario, at: Mapping[str, Floats], cycle: minicycle.Cycle
+) -> dict[str, NDArray[np.bool_]]:
+    """Whether each assumption of ``minicycle.answer`` holds, by its name, at all points."""
+    vegas = next(g for g in scenario.flows if g.keeps_backlog)
+    member = [m.flow.keeps_backlog for m in scenario.members]
+    n_vegas, n_reno = sum(member), len(member) - sum(member)
+    shape = np.shape(at["buffer"])
+    decreases, place = np.unique(at["decrease"], return_inverse=True)
+    forgotten = np.array(
+        [minicycle.forgotten_after(d, n_vegas, n_reno) for d in decreases.tolist()]
+    )
+    fixed = (
+        *left_out(scenario),
+        adapter.recovery(scenario),
+        adapter.single(n_vegas, n_reno),
+        plain_queue(scenario.links[0]),
+    )
+    return {
+        **{each.name: np.full(shape, each.holds is not False) for each in fixed},
+        **held(
+            cycle,
+            at["capacity"] * at["rtt"],
+            adapter._room(at["buffer"], vegas),
+            at["alpha"],
+            at["beta"],
+            np.array(float(n_vegas)),
+            np.array(float(n_reno)),
+            variant=vegas.variant,
+            max_window=adapter.least_limit(scenario),
+        ),
+        "base-rtt-is-the-rtt": adapter.known_base(scenario, cycle.queue_empties),
+        "settles-in-time": adapter.enough_cycles(
+            scenario, cycle.period, forgotten[place].reshape(shape)
+        ),
+        "buffer-holds-bursts": at["buffer"] >= LEAST_BUFFER,
+        "bottleneck-is-the-link": np.all(  # the default of ``access`` is fast enough
+            [
+                np.full(shape, True) if g.access is None else g.access >= 2.0 * at["capacity"]
+                for g in scenario.flows
+            ],
+            axis=0,
+        ),
+    }

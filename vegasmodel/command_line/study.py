@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from vegasmodel.command_line import inputs
+from vegasmodel.command_line import inputs, not_held
 from vegasmodel.fields.units import FieldError, format_time
 from vegasmodel.metrics import ENOUGH_PRECISION
 from vegasmodel.support import progress
@@ -179,6 +179,7 @@ def sweep(
 
     from vegasmodel import console
     from vegasmodel.study.meter import meter
+    from vegasmodel.study.not_held import counted
     from vegasmodel.study.points import STATUS
     from vegasmodel.study.sweep import sweep as over_grid
 
@@ -208,6 +209,7 @@ def sweep(
     counts = {word: int((status == code).sum()) for code, word in enumerate(STATUS)}
     dims = {str(name): int(size) for name, size in data["status"].sizes.items()}
     unsure = int((data["uncertainty"].values > ENOUGH_PRECISION).sum())
+    broken = counted(data["broken"].values.flat)
     if json:
         console.print_json(
             {
@@ -219,14 +221,18 @@ def sweep(
                 "computed": int(status.size) - first[0],
                 "status": counts,
                 "too_few_runs": unsure,
+                "broken": broken,
                 "seconds": seconds,
             }
         )
         return
+    broken.pop("enough-runs", None)  # it has a mark and a line of its own
     reasons: list[str] = []
+    marks = None
     more = 0  # flows that the table leaves out
     if status.size <= MAX_POINTS_SHOWN:
-        grid, more = _points(data, [text.partition("=")[0] for text in over])
+        marks = not_held.letters(broken)
+        grid, more = _points(data, [text.partition("=")[0] for text in over], marks)
         console.console().print(grid)
         reasons = [str(said) for said in dict.fromkeys(data["reason"].values.flat) if said]
     sizes = " x ".join(f"{name} {size}" for name, size in dims.items())
@@ -239,17 +245,21 @@ def sweep(
             + (f" {bad}." if bad else ""),
             *(f"No answer: {said}." for said in reasons[:3]),
             *([f"enough-runs does not hold at {unsure} points{UNSURE}"] if unsure else []),
+            *not_held.said(broken, f"{counts[STATUS[0]]} points with an answer", marks),
         ]
     )
 
 
-def _points(data: xr.Dataset, fields: Sequence[str]) -> tuple[Table, int]:
+def _points(data: xr.Dataset, fields: Sequence[str], marks: Mapping[str, str]) -> tuple[Table, int]:
     """A table with a row for each point of a sweep, and the number of flows that it leaves out.
 
     A row has the values of the fields, and the flows' shares of all bytes delivered. At most the
     first ``MAX_FLOWS_SHOWN`` flows are shown, and only as many as fit the terminal. The shares of a
     point have a star if too few runs were averaged there: the 95 % interval of some flow's mean
     throughput is wider than 10 % of the mean (``ENOUGH_PRECISION``) to either side.
+
+    ``marks`` has a letter for each assumption that does not hold somewhere.  The column ``broken``
+    has the letters of those that do not hold at a point; without letters there is no such column.
     """
     import numpy as np
 
@@ -265,14 +275,16 @@ def _points(data: xr.Dataset, fields: Sequence[str]) -> tuple[Table, int]:
         shares = point["share"].values[:MAX_FLOWS_SHOWN]
         mark = "*" if point["uncertainty"].item() > ENOUGH_PRECISION else ""
         shown = [f"{100 * x:.1f} %{mark}" if math.isfinite(x) else "-" for x in shares]
-        rows.append([*where, *shown])
+        letters = [marks[name] for name in point["broken"].item().split() if name in marks]
+        rows.append([*where, *([" ".join(sorted(letters)) or "-"] if marks else []), *shown])
     heads = []
     for name, unit in units.items():
         part, _, key = name.rpartition(".")
         key += f", {unit}" if unit not in ("", "1", "s") else ""
         heads.append(f"{part}.\n{key}" if part else key)
-    heads += [f"{name}\nshare" for name in flows[:MAX_FLOWS_SHOWN]]
-    grid, narrow = console.fitting(heads, rows, len(fields) + 1)
+    first = [*heads, "broken"] if marks else heads
+    heads = [*first, *(f"{name}\nshare" for name in flows[:MAX_FLOWS_SHOWN])]
+    grid, narrow = console.fitting(heads, rows, len(first) + 1)
     return grid, narrow + max(len(flows) - MAX_FLOWS_SHOWN, 0)
 
 
@@ -370,12 +382,17 @@ def basins(
     for one in found:
         _show_outcomes(one)
     lines = [f"No answer: {reason}." for each in found for reason in each.reasons[:3]]
+    for one in found:
+        lines += not_held.said(one.broken, f"{one.answered} starts with {one.model}")
     for answer, ends in study.sets(case):
         spans = [
             f"{name} {low:.4g}..{high:.4g}"
             for name, (low, high) in zip(answer.names, ends, strict=True)
         ]
         lines.append(f"The set by {answer.model}, pkt/s: {', '.join(spans[:8])}.")
+        if answer.broken:
+            names = ", ".join(each.name for each in answer.broken)
+            lines.append(f"These assumptions behind the set do not hold: {names}.")
     if against is not None and math.isnan(same.p):
         none = " and ".join(each.model for each in found if not each.answered)
         lines.append(f"Shares of starts are not compared: no answer by {none}.")

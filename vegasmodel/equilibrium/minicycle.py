@@ -36,6 +36,7 @@ from vegasmodel.equilibrium import minicycle_printed as printed
 from vegasmodel.equilibrium import minicycle_start as beginning
 from vegasmodel.equilibrium._checks import VARIANTS, broadcast, numbers, ordered, positive, word
 from vegasmodel.equilibrium._jax_arrays import same_kind
+from vegasmodel.equilibrium.minicycle_hypotheses import DUPLICATES, after_loss, held
 from vegasmodel.equilibrium.minicycle_start import INITIAL
 from vegasmodel.fields import kinds
 from vegasmodel.stacks import Variant, dead_zone, find
@@ -443,9 +444,6 @@ def forgotten_after(
     return float(np.log(left) / np.log((n_R * cut + n_V / 2) / (n_V + n_R)))
 
 
-DUPLICATES = 3  # duplicate ACKs that start a fast retransmit
-
-
 @kinds.checked
 def hypotheses(
     capacity: float,
@@ -461,6 +459,7 @@ def hypotheses(
     response: float = 0.0,
     n_vegas: int = 1,
     n_reno: int = 1,
+    start: float | None = None,
 ) -> tuple[tuple[str, bool, str], ...]:
     """Which hypotheses of De Vendictis and Baiocchi hold, each as (name, holds, detail).
 
@@ -490,17 +489,18 @@ def hypotheses(
     c = solve(
         capacity, rtt, buffer, alpha, decrease,
         beta=beta, losers=losers, variant=variant, response=response,
-        n_vegas=n_vegas, n_reno=n_reno,
+        n_vegas=n_vegas, n_reno=n_reno, start=start,
     )  # fmt: skip
     numbers("max_window", max_window, above=True, infinite=True)
+    C, T, B, lo, hi, _, n_V, n_R, _ = _inputs(
+        capacity, rtt, buffer, alpha, beta, decrease, n_vegas, n_reno
+    )
+    holding = held(c, C * T, B, lo, hi, n_V, n_R, variant=variant, max_window=max_window)
     peak = float(max(c.window_vegas.max(), c.window_reno.max()))
     both = float(c.loss_rate_vegas) > 0
     losing = [float(c.window_reno[-1])] + ([float(c.window_vegas[-1])] if both else [])
-    start = float(c.window_vegas[0] * n_vegas + c.window_reno[0] * n_reno)
+    first = float(after_loss(c, n_V, n_R))
     M, growing = capacity * rtt, str(c.regime) == "loss-limited"
-    lowest = dead_zone(alpha, alpha, variant)[0]
-    edge = beginning.edge(lowest, variant, np.array(float(n_vegas)), np.array(M))
-    escapes = both and growing and bool(edge.window(np.array(buffer + 1.0)) < M + buffer + 1.0)
     if both:
         five = "at the loss Vegas " + (
             "still grows, so both overflow the buffer"
@@ -509,37 +509,24 @@ def hypotheses(
         )
     else:
         five = f"only Reno is taken to lose; Vegas {'still grows' if growing else 'does not grow'}"
-    return (
-        (
-            "receiver-window",
-            peak <= max_window,
-            f"windows up to {peak:.4g} packets, the receiver allows {max_window:g}",
+    details = {
+        "receiver-window": (
+            f"windows up to {peak:.4g} packets, the receiver allows {max_window:g}"
         ),
-        (
-            "large-bandwidth-delay",
-            buffer < M,
-            f"mu T = {M:.4g} packets, buffer {buffer:g}",
-        ),
-        (
-            "fast-retransmit",
-            min(losing) > DUPLICATES,
+        "large-bandwidth-delay": f"mu T = {M:.4g} packets, buffer {buffer:g}",
+        "fast-retransmit": (
             f"smallest window at a loss {min(losing):.4g} packets; {DUPLICATES} duplicate ACKs "
-            "need more than that",
+            "need more than that"
         ),
-        (
-            "empty-buffer-after-loss",
-            start <= M,
-            f"windows after a loss add up to {start:.4g} packets, mu T = {M:.4g}",
+        "empty-buffer-after-loss": (
+            f"windows after a loss add up to {first:.4g} packets, mu T = {M:.4g}"
         ),
-        ("synchronised-losses", both and growing, five),
-        (
-            "one-cycle",
-            not escapes,
-            "Vegas may also settle in a second cycle, in which it loses nothing" if escapes else "",
+        "synchronised-losses": five,
+        "one-cycle": (
+            ""
+            if holding["one-cycle"]
+            else "Vegas may also settle in a second cycle, in which it loses nothing"
         ),
-        (
-            "single-threshold",
-            beta is None or beta == alpha,
-            f"alpha {alpha:g}, beta {alpha if beta is None else beta:g}",
-        ),
-    )
+        "single-threshold": f"alpha {alpha:g}, beta {alpha if beta is None else beta:g}",
+    }
+    return tuple((name, bool(holding[name]), detail) for name, detail in details.items())

@@ -12,8 +12,8 @@ one outcome.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats, delivered
 from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario, expect
-from vegasmodel.study import points
+from vegasmodel.study import not_held, points
 from vegasmodel.study.starts import Start, starts
 
 __all__ = [
@@ -77,7 +77,8 @@ class Outcome:
 class Basins:
     """The different outcomes (throughputs) of a scenario, and which random starts lead to each.
 
-    A start consists of start times, first windows and a seed.
+    A start consists of start times, first windows and a seed.  ``broken`` has the names of the
+    assumptions that do not hold, and at how many starts.
     """
 
     scenario: Scenario
@@ -88,6 +89,7 @@ class Basins:
     outcome: NDArray[np.intp]  # [start] index into ``outcomes``; -1 where there is no answer
     outcomes: tuple[Outcome, ...]  # most starts first
     reasons: tuple[str, ...]  # why there is no answer, each once
+    broken: Mapping[str, int] = field(default_factory=dict)  # starts at which one does not hold
 
     @property
     def answered(self) -> int:
@@ -127,6 +129,7 @@ class Basins:
                 )
             ],
             "reasons": list(self.reasons),
+            "broken": dict(self.broken),
         }
 
 
@@ -188,7 +191,10 @@ def basins(
     reasons = dict.fromkeys(a[1] for a in found if not isinstance(a, Prediction))
     outcome = grouped(rates, tolerance)
     each = outcomes(rates, outcome)
-    return Basins(scenario, model, tolerance, tuple(drawn), rates, outcome, each, tuple(reasons))
+    broken = not_held.counted(not_held.of_prediction(answer) for answer in found)
+    return Basins(
+        scenario, model, tolerance, tuple(drawn), rates, outcome, each, tuple(reasons), broken
+    )
 
 
 _from = starts  # the name is an argument of ``basins``

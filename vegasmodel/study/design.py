@@ -24,6 +24,8 @@ from vegasmodel.study.solutions import Design, Solution
 
 __all__ = ["design"]
 
+MOST_APART = 0.1  # of the target: a greater difference between two models is worth a note
+
 
 def design(
     scenario: Scenario,
@@ -51,7 +53,9 @@ def design(
 
     Each model or simulator in ``verify``, other than ``model`` itself, is evaluated at each
     solution.  If it takes only whole numbers for the field, it is evaluated at the nearest one, and
-    the ``note`` says so.  ``verified`` holds its value of the target's quantity.  If the scenario
+    the ``note`` says so.  ``verified`` holds its value of the target's quantity.  If this differs
+    from ``achieved`` by more than 10 % of the target (or ``within``, if that is more), the ``note``
+    says so.  If the scenario
     has random elements and gives no number of runs, ns-2 and ns-3 make at least 3 runs to verify a
     solution.
 
@@ -59,6 +63,9 @@ def design(
     and the other models' answers (not for ``delay``).  If half the width of an answer's 95 %
     confidence interval is more than ``within`` times the target, a note says that the solution is
     doubtful.
+
+    If some assumptions of ``model`` do not hold at a solution, ``broken`` has their names, and a
+    note of the result says so.
 
     Raises ``FieldError`` for bad input, and ``ExtraMissing`` or ``EngineMissing`` if a model needs
     something that is not installed.
@@ -80,7 +87,7 @@ def design(
     verified = tuple(_verified(search, each, others) for each in solutions)
     reason = None if solutions else search.why_none(notes)
     ends = (search.range.low, search.range.high)
-    notes = notes if solutions else []
+    notes = [*notes, *_broken(search, verified)] if solutions else []
     return Design(solve, aim.name, aim.value, model, ends, verified, reason, tuple(notes))
 
 
@@ -96,13 +103,24 @@ def _often(scenario: Scenario, runs: int) -> Scenario:
     return scenario.replace({"run.runs": max(runs, few)})
 
 
+def _broken(search: Search, solutions: Sequence[Solution]) -> list[str]:
+    """A note for each solution at which some assumptions of the model do not hold."""
+    return [
+        f"{f'{each.value:.6g} {each.unit}'.strip()}: these assumptions of {search.model} do not "
+        f"hold: {', '.join(each.broken)}"
+        for each in solutions
+        if each.broken
+    ]
+
+
 def _verified(search: Search, solution: Solution, others: Sequence[str]) -> Solution:
     """Evaluate other models at a solution that one model has found, and add their answers to it.
 
     ``others`` are the names of the other models. A model's answer is its value of the quantity that
     the target is about, such as a share. The standard error of each answer is added if it is known.
     The solution's note gets a remark if a model was asked at a rounded value, if it has no answer,
-    or if its standard error makes the solution doubtful.
+    if its answer is far from that of the first model, or if its standard error makes the solution
+    doubtful.
     """
     figures: dict[str, float | None] = {}
     errors: dict[str, float | None] = {}
@@ -126,5 +144,8 @@ def _verified(search: Search, solution: Solution, others: Sequence[str]) -> Solu
         doubts = doubts or search.unsure(name, errors[name], len(run_rates(made)))
         if figures[name] is None:
             notes.append(f"{name} has no answer: {found.reasons[0] or 'not this figure'}")
+        elif abs(figure - solution.achieved) > max(search.within, MOST_APART) * search.aim.value:
+            both = search.aim.text(figure, 3), search.aim.text(solution.achieved, 3)
+            notes.append(f"{name} disagrees with {search.model}: {both[0]}, not {both[1]}")
     note = "; ".join(notes + doubts)
     return dataclasses.replace(solution, verified=figures, verified_se=errors, note=note)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel import comparison, predictor
-from vegasmodel.adapters import minicycle, minicycle_many
+from vegasmodel.adapters import fluid, minicycle, minicycle_many
 from vegasmodel.adapters.common import NOBODY_SENDS
 from vegasmodel.engines.fluid import run as fluid_run
 from vegasmodel.fields.rules import nearest
@@ -29,6 +29,7 @@ from vegasmodel.metrics import Floats, delivered, jains, known_mean, relative_un
 from vegasmodel.packets.engine import EngineFailed
 from vegasmodel.prediction import Prediction, active_part, silent
 from vegasmodel.scenario import Scenario
+from vegasmodel.study import not_held
 from vegasmodel.study.fields import Field, put
 
 Enough = Callable[[Sequence[Prediction]], bool]
@@ -142,6 +143,7 @@ class Figures:
     utilization: Floats  # [point, link]
     status: NDArray[np.int8]  # [point] an index of STATUS
     reasons: tuple[str, ...]  # [point] why the status is not OK; else empty
+    broken: tuple[str, ...]  # [point] assumptions that do not hold, as ``not_held`` writes them
 
 
 def check_model(model: str, field: str = "model") -> None:
@@ -297,7 +299,8 @@ def collected(points: Points, found: Sequence[Prediction | tuple[int, str]]) -> 
         table["queueing_delay"][i] = table["queue_mean"][i] / capacity
         table["jain"][i] = math.nan if answer.jain is None else answer.jain
         table["uncertainty"][i] = _uncertainty(answer)
-    return Figures(**table, reasons=tuple(reasons))
+    broken = tuple(not_held.of_prediction(answer) for answer in found)
+    return Figures(**table, reasons=tuple(reasons), broken=broken)
 
 
 def _share_error(found: Prediction, groups: NDArray[Any] | None) -> Floats | float:
@@ -391,7 +394,7 @@ def _of_arrays(
         table[name][bad] = np.nan
     reasons = np.full(n, "", object)
     reasons[bad] = why
-    return Figures(**table, reasons=tuple(reasons))
+    return Figures(**table, reasons=tuple(reasons), broken=("",) * n)
 
 
 def columns(points: Points) -> dict[str, NDArray[Any]] | None:
@@ -439,7 +442,7 @@ def _by_arrays(points: Points) -> Figures | None:
     kept = np.flatnonzero(allowed)
     if not all(_stands(points, values, i) for i in (kept[0], kept[-1])):
         return None
-    found = minicycle_many.averages(scenario, {k: v[kept] for k, v in values.items()})
+    found, holding = minicycle_many.answers(scenario, {k: v[kept] for k, v in values.items()})
     member = np.array([m.flow.keeps_backlog for m in scenario.members])
 
     def full(values: Floats) -> Floats:
@@ -469,7 +472,10 @@ def _by_arrays(points: Points) -> Figures | None:
     reasons = list(figures.reasons)
     for k, i in enumerate(np.flatnonzero(~allowed).tolist()):  # a text for each would take long
         reasons[i] = str(_scenario(points, i)) if k < 1000 else STATUS[NOT_ALLOWED]
-    return dataclasses.replace(figures, reasons=tuple(reasons))
+    broken = np.full(n, "", object)
+    broken[kept] = not_held.of_arrays(holding)
+    broken[figures.status != OK] = ""
+    return dataclasses.replace(figures, reasons=tuple(reasons), broken=tuple(broken.tolist()))
 
 
 def _closed(scenarios: Sequence[Scenario | str]) -> bool:
@@ -522,7 +528,12 @@ def _fluid(points: Points, scenarios: Sequence[Scenario | str], threads: int | N
         each if isinstance(each, str) else NOBODY_SENDS if still else reason
         for each, reason, still in zip(scenarios, figures.reasons, silent, strict=True)
     ]
-    return dataclasses.replace(figures, reasons=tuple(reasons))
+    broken = [""] * n
+    for k, i in enumerate(kept):
+        if figures.status[i] == OK:
+            answer = fluid.of_run(known[k], found.of(k, len(points.flows)))
+            broken[i] = not_held.of_prediction(answer)
+    return dataclasses.replace(figures, reasons=tuple(reasons), broken=tuple(broken))
 
 
 def _stands(points: Points, values: dict[str, Any], i: int) -> bool:

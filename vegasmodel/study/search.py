@@ -72,6 +72,7 @@ class Search:
         self.y: Floats = np.empty(0)  # achieved - wanted
         self.rough: set[float] = set()  # values at which only the side of the target is known
         self.made: dict[float, Prediction] = {}  # by value; only of simulators
+        self.broken: dict[float, tuple[str, ...]] = {}  # by value: assumptions that do not hold
         self.reasons: dict[str, int] = {}  # why there is no answer, and at how many values
 
     def miss(self, x: NDArray[Any], *, whole: bool = False) -> Floats:
@@ -105,6 +106,8 @@ class Search:
         """
         found, made = answered(self._points(x), self.model, None if whole else self._sided)
         self.made |= {value: one for value, one in zip(x.tolist(), made, strict=False) if one}
+        names = [tuple(each.split()) for each in found.broken]
+        self.broken |= dict(zip(x.tolist(), names, strict=True))
         for reason in found.reasons:
             if reason:
                 self.reasons[reason] = self.reasons.get(reason, 0) + 1
@@ -289,7 +292,10 @@ class Search:
         made = self.made.get(value)
         error = standard_error(self.aim, made)
         achieved = float(self.y[i] + self.aim.value)
-        return Solution(value, self.field.unit, achieved, exact, put, achieved_se=error)
+        broken = self.broken.get(value, ())
+        return Solution(
+            value, self.field.unit, achieved, exact, put, achieved_se=error, broken=broken
+        )
 
     def unsure(self, model: str, error: float | None, runs: int) -> list[str]:
         """A list with a note if ``runs`` runs are too few to tell whether the target is met.

@@ -29,6 +29,7 @@ class Solution:
     verified_se: dict[str, float | None] = field(default_factory=dict)
     note: str = ""
     interval: tuple[float, float] | None = None  # every value tried in it meets the target
+    broken: tuple[str, ...] = ()  # names of the model's assumptions that do not hold there
 
     def to_json(self) -> dict[str, Any]:
         """The solution as an entry of the list ``solutions`` in the JSON document of ``design``."""
@@ -42,6 +43,7 @@ class Solution:
             "verified": self.verified,
             "verified_se": self.verified_se,
             "note": self.note or None,
+            "broken": list(self.broken),
         }
 
 
@@ -49,8 +51,9 @@ class Solution:
 class Design:
     """All values of a field that were found to meet a target; if there is none, the reason.
 
-    ``wanted`` is the target's value, and ``scanned`` the range that was searched.  ``notes`` tell
-    where else the model's answer jumps across the target.
+    ``wanted`` is the target's value, and ``scanned`` the range that was searched.  ``notes`` say
+    where else the model's answer jumps across the target, and which assumptions of the model do not
+    hold at a solution.
     """
 
     field: str

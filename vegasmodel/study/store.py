@@ -33,7 +33,11 @@ __all__ = ["NOT_YET", "Layout", "Store", "opened"]
 
 NOT_YET = -1  # the status of a point that is not computed
 NUMBER = (np.nan, np.float64)  # value and type of a variable before a point is computed
-BLANK: dict[str, tuple[Any, Any]] = {"status": (NOT_YET, np.int8), "reason": ("", object)}
+BLANK: dict[str, tuple[Any, Any]] = {
+    "status": (NOT_YET, np.int8),
+    "reason": ("", object),
+    "broken": ("", object),
+}
 LATER = ("status",)  # written after the rest of a block
 DIFFERENCES = {  # attributes, and what they are of
     "scenario_toml": "the scenario",

@@ -107,7 +107,8 @@ def sweep(
     If the ``count`` of a group varies, this dimension has the groups: ``share`` is the share of the
     whole group, and the other variables are means over its flows.
     Its variable ``status`` is 0 at a point with an answer.  At any other point ``status`` and
-    ``reason`` say why there is no answer, and the other variables are NaN.
+    ``reason`` say why there is no answer, and the other variables are NaN.  The variable ``broken``
+    has the names of the assumptions that do not hold at a point, with spaces between the names.
 
     Raises ``FieldError`` for bad input, and ``OSError`` if ``out`` cannot be written.  Raises
     ``ExtraMissing`` or ``EngineMissing`` if something that the sweep needs is not installed.
@@ -265,7 +266,13 @@ def _layout(space: Grid, model: str) -> Layout:
         "scenario_toml": scenario.to_toml(),
     }
     reason = {"long_name": "why there is no answer; empty if there is one"}
-    variables = {**FIGURES, "reason": ((), reason), "status": ((), status)}
+    broken = {"long_name": "assumptions that do not hold: their names, with spaces between"}
+    variables = {
+        **FIGURES,
+        "broken": ((), broken),
+        "reason": ((), reason),
+        "status": ((), status),
+    }
     return Layout(space.dims, space.shape, coordinates, variables, attributes)
 
 
@@ -311,4 +318,5 @@ def _values(space: Grid, block: Block, figures: Figures) -> dict[str, NDArray[An
     flat["ratio"] = np.stack(ratio, axis=1) if ratio else np.empty((len(mean), 0))
     flat["throughput_mbps"] = figures.throughput_bps / 1e6
     flat["status"], flat["reason"] = figures.status, np.array(figures.reasons, object)
+    flat["broken"] = np.array(figures.broken, object)
     return {name: values.reshape(*shape, *values.shape[1:]) for name, values in flat.items()}

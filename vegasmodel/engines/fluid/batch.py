@@ -30,6 +30,7 @@ from vegasmodel.engines.fluid import run as one_by_one
 from vegasmodel.engines.fluid.continuous import (
     LOSERS,
     STEP,
+    ContinuousRun,
     flows_of,
     in_packets,
     limits,
@@ -66,6 +67,19 @@ class BatchRun:
     losses: Floats  # [scenario, flow] as in ``ContinuousRun``
     queue_mean: Floats  # [scenario] packets
     ok: np.ndarray  # [scenario] bool: false if the simulation of the scenario has failed
+
+    def of(self, i: int, flows: int) -> ContinuousRun:
+        """The averages of scenario ``i``, which has ``flows`` flows; without curves over time."""
+        none, curves = np.empty((0, flows)), np.empty((0, 1))
+        return ContinuousRun(
+            time=np.empty(0), window=none, rate=none, rtt=none, queue=curves, lost=none,
+            throughput=self.throughput[i, :flows],
+            base_rtt=self.base_rtt[i, :flows],
+            rtt_mean=self.rtt_mean[i, :flows],
+            queue_mean=self.queue_mean[i : i + 1],
+            losses=self.losses[i, :flows],
+            status="done" if self.ok[i] else "failed",
+        )  # fmt: skip
 
 
 @kinds.checked

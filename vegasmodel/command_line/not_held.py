@@ -1,0 +1,26 @@
+"""Lines that say which assumptions do not hold in a study, and in how many of its cases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+__all__ = ["letters", "said"]
+
+
+def letters(counts: Mapping[str, int]) -> dict[str, str]:
+    """A letter for each assumption in ``counts``: a, b, ..., z, aa, bb, ..."""
+    return {name: chr(97 + i % 26) * (1 + i // 26) for i, name in enumerate(counts)}
+
+
+def said(counts: Mapping[str, int], of: str, marks: Mapping[str, str] | None = None) -> list[str]:
+    """A sentence for each assumption in ``counts``, and one that says where their meanings are.
+
+    ``counts`` has numbers of cases by the assumptions' names.  ``of`` says how many cases there are
+    in all, such as ``24 points``.  If ``marks`` is given, each sentence begins
+    with the assumption's letter.  The list is empty if ``counts`` is.
+    """
+    lines = [
+        f"{f'{marks[name]}: ' if marks else ''}{name} does not hold at {count} of {of}."
+        for name, count in counts.items()
+    ]
+    return [*lines, "vegasmodel explain NAME says what an assumption means."] if lines else []

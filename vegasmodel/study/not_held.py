@@ -1,0 +1,43 @@
+"""Names of the assumptions that do not hold in the cases of a study, such as the points of a sweep.
+
+For each case the names form one text. They are in alphabetical order, with spaces between them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vegasmodel.prediction import Prediction
+
+__all__ = ["counted", "of_arrays", "of_prediction"]
+
+
+def of_prediction(answer: Prediction | tuple[int, str]) -> str:
+    """The names for one prediction; empty for an entry of ``points.predictions`` without one."""
+    return _text([each.name for each in answer.broken]) if isinstance(answer, Prediction) else ""
+
+
+def of_arrays(holding: Mapping[str, NDArray[np.bool_]]) -> NDArray[Any]:
+    """The names for many cases; ``holding`` has an array [case] for each assumption."""
+    names = np.array(list(holding))
+    patterns, place = np.unique(~np.array(list(holding.values())).T, axis=0, return_inverse=True)
+    texts = np.array([_text(names[pattern].tolist()) for pattern in patterns], object)
+    return np.asarray(texts[np.ravel(place)])
+
+
+def counted(texts: Iterable[str]) -> dict[str, int]:
+    """In how many cases each assumption does not hold, by its name; the most frequent comes first.
+
+    ``texts`` has the names for each case.
+    """
+    found = Counter(name for text in texts for name in str(text).split())
+    return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _text(names: Sequence[str]) -> str:
+    return " ".join(sorted(names))
