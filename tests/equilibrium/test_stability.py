@@ -1,5 +1,6 @@
 """Characteristic roots against Lambert's W, a collocation of the equations, and the simulator."""
 
+import json
 import math
 import tracemalloc
 
@@ -12,6 +13,7 @@ from scipy.special import lambertw
 
 import vegasmodel as vm
 from vegasmodel.adapters.stability import place, stability
+from vegasmodel.command_line.commands import run
 from vegasmodel.engines.delayed import feedback
 from vegasmodel.equilibrium import hopf
 from vegasmodel.equilibrium.loop_rest import Sources, rest
@@ -252,6 +254,61 @@ def test_a_verdict_that_jumps_is_no_point_of_the_boundary():
         assert np.all(after.slope == 0)
         assert assess(before).root.real > 1
         assert assess(after).root.real < -1
+
+
+RED_MIXED = """
+packet_size = "1500 B"
+[[link]]
+capacity = "10 Mbit/s"
+buffer = "100 pkt"
+queue = { discipline = "red", min_threshold = "5 pkt", max_threshold = "15 pkt" }
+[[flow]]
+law = "vegas"
+variant = "ns2"
+rtt = "40 ms"
+count = 3
+[[flow]]
+law = "newreno"
+rtt = "40 ms"
+count = 3
+"""
+
+
+def test_a_boundary_at_one_value_of_the_second_field_is_found():
+    """It lies between two of the values of the RTT at which the weight is scanned."""
+    case = vm.Scenario.from_toml(RED_MIXED)
+    over = {"link.queue.weight": (1e-3, 0.01), "flow.rtt": (0.02, 0.5)}
+    (curve,) = vm.stability_boundary(case, over).curves
+    assert max(at.y for at in curve) < 1.01 * min(at.y for at in curve)
+    for at in curve[::5]:
+        for factor, stable in ((0.99, True), (1.01, False)):
+            moved = case.replace({"link.queue.weight": at.x, "flow.rtt": factor * at.y})
+            assert stability(moved).stable == stable
+
+
+@pytest.mark.parametrize(
+    ("rtts", "stable", "said"),
+    [
+        ("20ms:30ms", True, "the equilibrium is stable at all 102 points"),
+        ("60ms:80ms", False, "the equilibrium is unstable at all 102 points"),
+    ],
+)
+def test_without_a_boundary_the_verdict_of_the_whole_plane_is_said(
+    rtts, stable, said, tmp_path, capsys
+):
+    (tmp_path / "a.toml").write_text(RED_MIXED)
+    line = ["stability", str(tmp_path / "a.toml"), "--over", "link.queue.weight=1e-3:0.01"]
+    line += ["--over", f"flow.rtt={rtts}"]
+    assert run([*line, "--json"]) == 0
+    traced = json.loads(capsys.readouterr().out)["boundary"]
+    assert traced["curves"] == []
+    assert traced["scanned"] == {
+        "stable": 102 * stable, "unstable": 102 * (not stable), "without_equilibrium": 0,
+    }  # fmt: skip
+    assert run(line) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert said in shown
+    assert "0 curves" not in shown
 
 
 def test_what_cannot_be_linearised_says_why():

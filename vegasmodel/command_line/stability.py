@@ -17,6 +17,7 @@ from vegasmodel.fields.units import FieldError
 if TYPE_CHECKING:
     from vegasmodel.adapters.stability import StabilityVerdict
     from vegasmodel.scenario import Scenario
+    from vegasmodel.study.boundary import StabilityBoundary
 
 
 @click.command()
@@ -56,18 +57,44 @@ def stability(
         return
     console.paragraphs(_said(found))
     if traced is not None:
+        _show(traced)
+
+
+def _show(traced: StabilityBoundary) -> None:
+    """Print the curves of the boundary as a table, or that there is none, and the jumps."""
+    from vegasmodel import console
+
+    names = [f"{n} ({u})" if u else n for n, u in zip(traced.fields, traced.units, strict=True)]
+    if traced.curves:
         rows = [
             [console.number(at.x, 6), console.number(at.y, 6),
              console.number(2 * math.pi / at.frequency), "yes" if at.leading else "no"]
             for curve in traced.curves for at in curve
         ]  # fmt: skip
-        names = [f"{n} ({u})" if u else n for n, u in zip(traced.fields, traced.units, strict=True)]
         title = f"Boundary of stability, {len(traced.curves)} curves"
         console.console().print(console.table([*names, "period s", "leads"], rows, title))
-        for jump in traced.jumps:
-            ends = f"{console.number(jump.low, 6)} and {console.number(jump.high, 6)}"
-            where = f"{names[0]} between {ends}, {names[1]} = {console.number(jump.y, 6)}"
-            console.paragraphs([f"The verdict jumps at {where}: no root crosses the axis there."])
+    else:
+        console.paragraphs([_without_curve(traced)])
+    for jump in traced.jumps:
+        ends = f"{console.number(jump.low, 6)} and {console.number(jump.high, 6)}"
+        where = f"{names[0]} between {ends}, {names[1]} = {console.number(jump.y, 6)}"
+        console.paragraphs([f"The verdict jumps at {where}: no root crosses the axis there."])
+
+
+def _without_curve(traced: StabilityBoundary) -> str:
+    """A sentence on the verdicts at the scanned points, where no boundary was found."""
+    counts = {
+        "stable": traced.stable,
+        "unstable": traced.unstable,
+        "without an equilibrium": traced.without_equilibrium,
+    }
+    every = sum(counts.values())
+    for word, count in counts.items():
+        if count == every:
+            is_so = f"is {word}" if word in ("stable", "unstable") else "does not exist"
+            return f"No boundary was found: the equilibrium {is_so} at all {every} points tried."
+    said = ", ".join(f"{count} are {word}" for word, count in counts.items() if count)
+    return f"No curve of the boundary was found. Of {every} points tried, {said}."
 
 
 def _span(text: str, scenario: Scenario) -> tuple[str, tuple[float, float]]:

@@ -74,11 +74,13 @@ class Scan:
     """The changes of stability that were found along a line of constant y.
 
     ``points`` are Hopf bifurcations, at which two characteristic roots are on the imaginary axis.
-    ``jumps`` are changes of stability without such roots.
+    ``jumps`` are changes of stability without such roots. ``stable`` says for each value of x
+    whether the equilibrium is stable there; it is None if there is no equilibrium.
     """
 
     points: tuple[Crossing, ...]
     jumps: tuple[Jump, ...]
+    stable: tuple[bool | None, ...]
 
 
 @kinds.checked
@@ -95,9 +97,11 @@ def crossings(make: Make, xs: Floats, y: float) -> Scan:
     xs, y = positive("xs", xs), float(positive("y", y))
     points: list[Crossing] = []
     jumps: list[Jump] = []
+    stable: list[bool | None] = []
     before: tuple[float, float] | None = None
     for x in xs:
         now = _growth(make, float(x), y)
+        stable.append(None if now is None else now < 0.0)
         if before is not None and now is not None and (before[1] < 0.0) != (now < 0.0):
             at = _between(make, before[0], float(x), y)
             if isinstance(at, Jump):
@@ -105,7 +109,7 @@ def crossings(make: Make, xs: Floats, y: float) -> Scan:
             else:
                 points.append(at)
         before = None if now is None else (float(x), now)
-    return Scan(tuple(points), tuple(jumps))
+    return Scan(tuple(points), tuple(jumps), tuple(stable))
 
 
 @kinds.checked

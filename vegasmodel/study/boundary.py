@@ -5,6 +5,7 @@ The result is curves in the plane of the two fields.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Mapping
@@ -24,9 +25,9 @@ from vegasmodel.study.fields import Field
 
 __all__ = ["StabilityBoundary", "stability_boundary"]
 
-SCAN = 17  # values of the first field in a scan
-ROWS = 3  # values of the second field at which the first one is scanned
-SAME = 1e-3  # difference of ln x below which a crossing lies on a traced curve
+SCAN = 17  # values of a field in a scan
+ROWS = 3  # values of the other field at which a field is scanned
+SAME = 1e-3  # distance in ln x and ln y below which a crossing lies on a traced curve
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +39,9 @@ class StabilityBoundary:
 
     ``jumps`` are places where stability changes without a Hopf bifurcation; no curve is traced from
     them.  ``units`` are the units of the two fields.
+
+    ``stable`` and ``unstable`` are the numbers of the scanned points at which the equilibrium is
+    stable or unstable, and ``without_equilibrium`` is the number of those without one.
     """
 
     scenario: Scenario
@@ -45,6 +49,9 @@ class StabilityBoundary:
     units: tuple[str, str]
     curves: tuple[tuple[hopf.Crossing, ...], ...]
     jumps: tuple[hopf.Jump, ...] = ()
+    stable: int = 0
+    unstable: int = 0
+    without_equilibrium: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """The boundary as the entry ``boundary`` of the command ``stability``'s JSON document."""
@@ -66,6 +73,11 @@ class StabilityBoundary:
                 for curve in self.curves
             ],
             "jumps": [{"between": [at.low, at.high], "at": at.y} for at in self.jumps],
+            "scanned": {
+                "stable": self.stable,
+                "unstable": self.unstable,
+                "without_equilibrium": self.without_equilibrium,
+            },
         }
 
 
@@ -76,9 +88,10 @@ def stability_boundary(
 
     ``over`` has the ranges of the two fields, ``{name: (low, high)}``, in seconds, packets or
     packets per second. The search scans the range of the first field for three values of the
-    second. From each Hopf bifurcation that lies on no curve yet, it follows a curve in both
-    directions, with at most ``most`` points in each. A boundary that none of the three scans
-    crosses is not found.
+    second, and the range of the second for three values of the first. From each Hopf bifurcation
+    that lies on no curve yet, it follows a curve in both directions, with at most ``most`` points
+    in each. A boundary that none of the six scans crosses is not found. Jumps are those of the
+    first three scans.
 
     The equation of a curve is F(i w) = 0 with a real w > 0, where F is the characteristic function
     (``equilibrium.stability``).
@@ -104,17 +117,22 @@ def stability_boundary(
 
     curves: list[tuple[hopf.Crossing, ...]] = []
     jumps: list[hopf.Jump] = []
-    xs = np.geomspace(*ranges[0], SCAN)
-    for y in np.geomspace(*ranges[1], ROWS + 2)[1:-1]:
-        scan = hopf.crossings(make, xs, float(y))
-        jumps += scan.jumps
-        for at in scan.points:
-            if not any(_on(at, curve) for curve in curves):
-                curves.append(tuple(hopf.trace(make, at, ranges[0], ranges[1], most)))
+    scanned: list[bool | None] = []
+    for across, (along, other) in ((make, ranges), (lambda y, x: make(x, y), ranges[::-1])):
+        for at_other in np.geomspace(*other, ROWS + 2)[1:-1]:
+            scan = hopf.crossings(across, np.geomspace(*along, SCAN), float(at_other))
+            scanned += scan.stable
+            if across is make:
+                jumps += scan.jumps
+            for at in scan.points:
+                begin = at if across is make else dataclasses.replace(at, x=at.y, y=at.x)
+                if not any(_on(begin, curve) for curve in curves):
+                    curves.append(tuple(hopf.trace(make, begin, ranges[0], ranges[1], most)))
     first, second = names
     return StabilityBoundary(
-        scenario, (first.name, second.name), (first.unit, second.unit), tuple(curves), tuple(jumps)
-    )
+        scenario, (first.name, second.name), (first.unit, second.unit), tuple(curves), tuple(jumps),
+        *(scanned.count(verdict) for verdict in (True, False, None)),
+    )  # fmt: skip
 
 
 def _range(field: Field, ends: tuple[float, float]) -> tuple[float, float]:
@@ -134,11 +152,12 @@ def _on(at: hopf.Crossing, curve: tuple[hopf.Crossing, ...]) -> bool:
 
     Between its computed points the curve is taken as straight lines in the logarithms of x and y.
     """
-    x, y = math.log(at.x), math.log(at.y)
+    here = np.log([at.x, at.y])
     points = np.log([(each.x, each.y) for each in curve])
     for one, two in itertools.pairwise(points):
-        if min(one[1], two[1]) - 1e-9 <= y <= max(one[1], two[1]) + 1e-9:
-            part = 0.5 if one[1] == two[1] else (y - one[1]) / (two[1] - one[1])
-            if abs(one[0] + part * (two[0] - one[0]) - x) < SAME + 0.1 * abs(two[0] - one[0]):
-                return True
+        along = two - one
+        length = float(np.hypot(*along))
+        part = np.clip((here - one) @ along / max(length**2, 1e-300), 0.0, 1.0)
+        if np.hypot(*(one + part * along - here)) < SAME + 0.1 * length:
+            return True
     return False
