@@ -311,6 +311,20 @@ def test_without_a_boundary_the_verdict_of_the_whole_plane_is_said(
     assert "0 curves" not in shown
 
 
+@pytest.mark.parametrize(
+    ("variant", "ends"), [("ns2", "from 2.5 to 3.5 packets"), ("linux", "from 3 to 4 packets")]
+)
+def test_a_band_that_comes_from_rounding_is_called_so(variant, ends):
+    """ns-2: int(diff + 0.5); Linux rounds down (the laws of docs/ns2.md and docs/linux.md)."""
+    flows = [vegas("v", 0.08, 3.0, variant=variant, count=5)]
+    reason = str(stability(scenario(flows, 500.0)).reason)
+    assert "alpha < beta" not in reason
+    assert f"the variant {variant}" in reason
+    assert ends in reason
+    wide = [vegas("v", 0.08, 3.0, variant=variant) | {"beta": 4.0}]
+    assert "a band alpha < beta" in str(stability(scenario(wide, 500.0)).reason)
+
+
 def test_what_cannot_be_linearised_says_why():
     red = {"discipline": "red", "min_threshold": 5.0, "max_threshold": 15.0}
     reno = {"law": "reno", "rtt": "80 ms"}

@@ -136,12 +136,24 @@ def place(scenario: Scenario) -> Rest | str:
     found = rest(sources, c, c * s_max, link.loss, curve, weight)
     if isinstance(found, str):
         return found
-    banded = any(lower < upper for lower, upper in edges)
-    if banded and found.loss == 0.0:
-        return (
-            "without losses a band alpha < beta leaves a set of equilibria; each holds its windows"
-        )
+    if found.loss == 0.0 and any(lower < upper for lower, upper in edges):
+        return _band(scenario)
     return found
+
+
+def _band(scenario: Scenario) -> str:
+    """Why there is a set of equilibria, if Vegas keeps its window over a range of backlogs."""
+    vegas = [group for group in scenario.flows if group.keeps_backlog]
+    rest = "leaves a set of equilibria; each holds its windows"
+    if any(group.alpha < group.beta for group in vegas):
+        return f"without losses a band alpha < beta {rest}"
+    group = next(g for g in vegas if not STACKS[g.variant].real_numbers)
+    lower, upper = continuous.thresholds(group)
+    return (
+        f"without losses the variant {group.variant} {rest}: it counts the backlog in whole "
+        f"packets, so {group.name} keeps its window at any backlog from {lower:g} to {upper:g} "
+        'packets, although alpha = beta; variant = "paper" does not round'
+    )
 
 
 def _unsupported(scenario: Scenario) -> str | None:
