@@ -360,6 +360,31 @@ def test_assumptions_that_do_not_hold_at_a_solution_are_named(
     assert "assumptions of minicycle do not hold" in " ".join(capsys.readouterr().out.split())
 
 
+def test_a_delay_is_of_the_link_that_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    links = (
+        '[[link]]\nname = "a"\ncapacity = "5000 pkt/s"\nbuffer = "20 pkt"\n[[link]]\nname = "b"\n'
+    )
+    text = MIXED.replace("[[link]]\n", links) + SHORT
+    (tmp_path / "two.toml").write_text(text)
+    line = ["design", str(tmp_path / "two.toml"), "--solve", "link.b.buffer", "--verify", "none"]
+    line += ["--between", "5pkt:60pkt", "--within", "0.2", "--json"]
+    assert run([*line, "--for", "delay:b=20ms"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["target"], document["target_unit"]) == ("delay:b", "s")
+    solution = document["solutions"][0]
+    made = vm.Scenario.from_toml(text).replace({"link.b.buffer": solution["value"]})
+    queue = vm.predict(made, "rounds").queue_mean
+    assert queue is not None
+    assert queue[1] / made.links[1].capacity == pytest.approx(0.02, rel=0.2)
+    assert run([*line, "--for", "delay=20ms"]) == 0
+    assert "delay:a goes from" in str(json.loads(capsys.readouterr().out)["reason"])
+    assert run([*line, "--for", "utilization:c=0.9"]) == 2
+    (said,) = capsys.readouterr().err.splitlines()
+    assert "utilization:LINK=VALUE with a link of this scenario: a, b" in said
+
+
 def test_ranges_are_ranges() -> None:
     base = mixed()
     for name in ("link.buffer", "flow.vegas.count", "link.loss", "run.duration"):

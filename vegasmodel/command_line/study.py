@@ -38,7 +38,8 @@ UNSURE = (
     "target",
     "--for",
     required=True,
-    help="ratio:a/b=1, share:GROUP=0.3, jain=0.95, delay=20ms or utilization=0.95.",
+    help="ratio:a/b=1, share:GROUP=0.3, jain=0.95, delay=20ms or utilization=0.95. "
+    "Of another link than the first: delay:LINK=20ms, utilization:LINK=0.95.",
 )
 @inputs.model
 @click.option(

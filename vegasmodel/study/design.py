@@ -41,7 +41,8 @@ def design(
 
     - ``solve``: a field, such as ``link.buffer``, ``flow.NAME.alpha`` or ``link.queue.k``.
     - ``target``: ``share:GROUP=0.3``, ``ratio:a/b=1``, ``jain=0.95``, ``delay=20ms`` or
-      ``utilization=0.95``.
+      ``utilization=0.95``.  A delay and a utilization are of the first link, or of the link that
+      is named, as in ``delay:LINK=20ms``.
     - ``model``: a model of ``predict``, or the packet-level simulator ``ns2`` or ``ns3``.
     - ``between``: the ends of the range that is searched, in seconds, packets or packets per second
       (default: the usual range of the field).

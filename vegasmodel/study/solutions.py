@@ -73,7 +73,7 @@ class Design:
     @property
     def target_unit(self) -> str:
         """The unit of the target's value and of the answers: ``s`` for a delay, else empty."""
-        return "s" if self.target == "delay" else ""
+        return "s" if self.target.partition(":")[0] == "delay" else ""
 
     def __repr__(self) -> str:
         """One line: the field, the target, the model, and up to six values that meet the target.

@@ -22,26 +22,32 @@ KINDS = {
     "ratio": "ratio:a/b=1, mean throughput of a flow of group a over one of group b",
     "share": "share:GROUP=0.3, the group's part of all that is delivered",
     "jain": "jain=0.95, Jain's index over the flows",
-    "delay": "delay=20ms, the mean queueing delay at the first link",
-    "utilization": "utilization=0.95, of the first link",
+    "delay": "delay=20ms or delay:LINK=20ms, the mean queueing delay at a link",
+    "utilization": "utilization=0.95 or utilization:LINK=0.95, of a link",
 }
+OF_A_LINK = ("delay", "utilization")  # of the first link, if none is named
 
 
 @dataclass(frozen=True)
 class Target:
     """A quantity, such as the share of a group, and the ``value`` that it should have.
 
-    ``of`` computes the quantity from a model's results.
+    ``of`` computes the quantity from a model's results.  A share and a ratio are of ``groups``.  A
+    delay and a utilization are of the link whose number is ``link``; ``link_name`` is empty if the
+    scenario has only this link.
     """
 
     kind: str
     groups: tuple[str, ...]
     value: float
+    link: int = 0
+    link_name: str = ""
 
     @property
     def name(self) -> str:
-        """The quantity as text, such as ``jain``, or ``share:vegas`` for the share of a group."""
-        return f"{self.kind}:{'/'.join(self.groups)}" if self.groups else self.kind
+        """The quantity as text, such as ``jain``, ``share:vegas``, or ``delay:b`` for link b."""
+        of_whom = "/".join(self.groups) or self.link_name
+        return f"{self.kind}:{of_whom}" if of_whom else self.kind
 
     @property
     def unit(self) -> str:
@@ -68,8 +74,8 @@ class Target:
         if self.kind == "jain":
             return figures.jain
         if self.kind == "delay":
-            return figures.queueing_delay[:, 0]
-        return figures.utilization[:, 0]
+            return figures.queueing_delay[:, self.link]
+        return figures.utilization[:, self.link]
 
 
 def read(text: str, scenario: Scenario) -> Target:
@@ -86,13 +92,33 @@ def read(text: str, scenario: Scenario) -> Target:
     if not equals or kind not in KINDS:
         allowed = f"one of {'; '.join(KINDS.values())}{rules.nearest(kind, tuple(KINDS))}"
         raise FieldError("target", text, allowed)
-    groups = _groups(kind, of_whom, bool(colon), scenario, text)
+    groups: tuple[str, ...] = ()
+    link, link_name = 0, ""
+    if kind in OF_A_LINK:
+        link, link_name = _link(of_whom if colon else None, scenario, text)
+    else:
+        groups = _groups(kind, of_whom, bool(colon), scenario, text)
     if kind == "delay":
         value = parse(tail, "time", field="target", low_open=True)
     else:
         high = math.inf if kind == "ratio" else 1.0
         value = parse(tail, "fraction", field="target", low_open=True, high=high)
-    return Target(kind, groups, value)
+    return Target(kind, groups, value, link, link_name)
+
+
+def _link(asked: str | None, scenario: Scenario, text: str) -> tuple[int, str]:
+    """The number of the link with the name ``asked``, or of the first one, and the link's name.
+
+    The name is empty if the scenario has one link.
+    """
+    names = [link.name for link in scenario.links]
+    if asked is not None and asked not in names:
+        kind = text.partition(":")[0]
+        allowed = f"{kind}=VALUE, or {kind}:LINK=VALUE with a link of this scenario: "
+        allowed += f"{', '.join(names[:8])}{rules.nearest(asked, names)}"
+        raise FieldError("target", text, allowed)
+    number = 0 if asked is None else names.index(asked)
+    return number, names[number] if len(names) > 1 else ""
 
 
 def _groups(kind: str, of_whom: str, given: bool, scenario: Scenario, text: str) -> tuple[str, ...]:
