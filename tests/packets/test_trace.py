@@ -20,8 +20,9 @@ import vegasmodel as vm
 from tests.packets import mutations, samples
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import TraceError, measured, read
+from vegasmodel.packets.activity import windows_a_round_trip
 from vegasmodel.packets.estimate import estimate
-from vegasmodel.packets.inspection import inspect, windows_a_round_trip
+from vegasmodel.packets.inspection import inspect
 from vegasmodel.packets.trace import KEY, VARIABLES, assemble, make
 
 ROOT = Path(__file__).parent.parent.parent
@@ -78,7 +79,15 @@ def test_a_kernel_delivers_its_window_in_a_round_trip(run):
     """Little's law, on which the doubt stands."""
     trace = read(LINUX / f"{run}.parquet")
     for i in range(len(trace.flows)):
-        assert np.nanmedian(windows_a_round_trip(trace, i)) == pytest.approx(1.0, abs=0.1)
+        assert windows_a_round_trip(trace, i) == pytest.approx(1.0, abs=0.1)
+
+
+def test_intervals_without_a_delivery_raise_no_doubt_of_units(tmp_path):
+    """A window of 6 packets in an RTT of 60 ms: 2 packets every 20 ms, in intervals of 4 ms."""
+    bursts = np.where(np.arange(500) % 5 == 4, 2 / 0.004, 0.0)[:, None]
+    flow = {"throughput": bursts, "rtt": np.full((500, 1), 0.06), "window": np.full((500, 1), 6.0)}
+    make("pcap", 0.004 * np.arange(1, 501), ["a"], flow).write(tmp_path / "fine.parquet")
+    assert inspect(tmp_path / "fine.parquet")["doubts"] == {}
 
 
 def small(**changes):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from vegasmodel.packets.activity import column, windows_a_round_trip
 from vegasmodel.packets.estimate import estimate
 from vegasmodel.packets.reading import format_of, read
 from vegasmodel.packets.sizes import packet_sizes
@@ -51,13 +52,14 @@ def _unlikely_units(trace: Trace) -> dict[str, str]:
     """A warning if a flow's values look as if the trace had another unit than assumed.
 
     The warning is about the first flow with unlikely values: an RTT above 100 s, a throughput above
-    1 Tbit/s, or more than 4 or less than 0.02 windows delivered per RTT.  The result maps the name
-    ``usual-units`` to the text of the warning.  It is empty if there is no such flow.
+    1 Tbit/s, or more than 4 or less than 0.02 windows delivered per RTT, on average over the flow's
+    life.  The result maps the name ``usual-units`` to the text of the warning.  It is empty if
+    there is no such flow.
     """
     for i, name in enumerate(trace.flows):
-        rate, trip = _column(trace, "throughput", i), _median(_column(trace, "rtt", i))
+        rate, trip = column(trace, "throughput", i), _median(column(trace, "rtt", i))
         bits = 8.0 * float(packet_sizes(trace)[i] * np.nanmax(rate, initial=0.0))
-        part = _median(windows_a_round_trip(trace, i))
+        part = windows_a_round_trip(trace, i)
         if trip > LONGEST_RTT:
             said = f"has an RTT of {trip:.3g} s, as if milliseconds were taken for seconds"
         elif bits > MOST_BITS:
@@ -72,25 +74,8 @@ def _unlikely_units(trace: Trace) -> dict[str, str]:
     return {}
 
 
-def windows_a_round_trip(trace: Trace, flow: int) -> Any:
-    """The number of windows that a flow delivers per RTT, in each interval: [time].
-
-    It is the throughput times the RTT, divided by the window.  It is about 1 for a flow that always
-    has data to send.  It is NaN in intervals where the throughput, RTT or window is unknown, or the
-    throughput or window is 0.
-    """
-    rate, rtt, window = (_column(trace, key, flow) for key in ("throughput", "rtt", "window"))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where((rate > 0) & (window > 0), rate * rtt / window, np.nan)
-
-
 def _median(values: Any) -> float:
     return float(np.nanmedian(values)) if np.isfinite(values).any() else math.nan
-
-
-def _column(trace: Trace, variable: str, flow: int) -> Any:
-    values = trace.known(variable)
-    return np.full(len(trace.edges) - 1, np.nan) if values is None else values[:, flow]
 
 
 def _flow(trace: Trace, i: int) -> dict[str, Any]:
