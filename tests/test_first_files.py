@@ -21,7 +21,7 @@ from vegasmodel.command_line import newfile
 from vegasmodel.command_line.commands import run
 from vegasmodel.explanations import EXPLANATIONS
 from vegasmodel.packets.pairing import pair
-from vegasmodel.packets.trace import make
+from vegasmodel.packets.trace import Trace, make
 from vegasmodel.testing import strategies
 from vegasmodel.trajectories import to_trace
 
@@ -369,3 +369,50 @@ def test_a_flow_that_starts_just_before_the_end_does_not_move_the_warm_up() -> N
         trace = make("pcap", np.arange(1.0, 31.0), ["a", "b"], figures)
         text, _ = newfile.from_trace(trace, "late")
         assert vm.Scenario.from_toml(text).run.warmup == pytest.approx(warmup)
+
+
+def with_control_connection() -> Trace:
+    """Two flows that fill a link, and one that sends 300 B in 30 s, whose smoothed RTT is old.
+
+    An RTT is 40.1 ms and up to 24 ms in the queue.
+    """
+    times = np.arange(1, 301) / 10
+    rtt = 0.0401 + 0.024 * (times % 3 / 3)[:, None] * [[0.0, 1.0, 1.0]]
+    rtt[:, 0] = 0.041
+    rate = np.array([[0.007, 130.0, 700.0]])
+    figures = {
+        "throughput": np.repeat(rate, 300, axis=0),
+        "rtt": rtt,
+        "window": np.where([True, False, False], 10.0, rate * rtt),
+        "base_rtt": np.full((300, 3), 0.0401),
+        "retransmits": np.zeros((300, 3)),
+        "payload": [1448.0] * 3,
+        "first": [0.0] * 3,
+    }
+    names = ["10.0.0.1:1>10.0.0.2:5201", "10.0.0.1:2>10.0.0.2:5201", "10.0.0.1:3>10.0.0.2:5201"]
+    laws = dict(zip(names, ("cubic", "vegas", "cubic"), strict=True))
+    return make("linux", times, names, figures, controls=laws)
+
+
+def test_a_flow_that_has_little_to_send_is_left_out_as_a_comment() -> None:
+    trace = with_control_connection()
+    text, _ = newfile.from_trace(trace, "idle")
+    s = vm.Scenario.from_toml(text)
+    assert [(flow.law, flow.match) for flow in s.flows] == [
+        ("vegas", trace.flows[1]),
+        ("cubic", trace.flows[2]),
+    ]
+    assert [flow.rtt for flow in s.flows] == pytest.approx([0.0401, 0.0401])
+    said, rest = text.split("\n# Left out")
+    assert "it delivers 0.21 packets in all" in rest
+    compared = vm.compare(s, trace, models=["minicycle"])
+    assert {"no-other-flows", "no-idle-flows"}.isdisjoint(
+        a.name for a in compared.measured.assumptions
+    )
+    back = "\n".join(line.removeprefix("# ") for line in rest.splitlines()[1:])
+    whole = vm.Scenario.from_toml(said + "\n" + back)
+    assert whole.flows[2].match == trace.flows[0]
+    assert whole.flows[2].rtt == pytest.approx(0.0401)
+    (note,) = (a for a in pair(trace, whole).assumptions() if a.name == "no-idle-flows")
+    assert note.holds is False
+    assert note.detail.startswith(f"cubic-1, which is {trace.flows[0]}, delivers 0.21 packets")

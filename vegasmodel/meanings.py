@@ -105,7 +105,9 @@ ASSUMPTIONS = MappingProxyType(
         "flow-pairing": "it is certain which flow of the trace is which flow "
         "of the scenario; otherwise they were paired by their order",
         "congestion-control": "the flows of the trace ran the laws that the file states",
-        "no-other-flows": "only the scenario's flows deliver data in the trace",
+        "no-other-flows": "the scenario's flows deliver more than 99.9 % of the trace's packets",
+        "no-idle-flows": "every flow of the trace has data to send nearly all the time, unless the "
+        "scenario says otherwise",
         "warm-up-left-out": "the measured averages leave out the warm-up, as the models' do",
         "packet-size": "packets in the trace have the size that the file states",
         "stored-runs-intact": "no stored run is damaged",

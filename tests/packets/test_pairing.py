@@ -151,6 +151,21 @@ def test_other_flows_of_the_trace_are_told():
     assert f"{100 * 36 / 78:.3g} %" in assumption.detail
 
 
+def test_a_flow_with_little_to_send_is_paired_only_by_name_or_for_lack_of_others():
+    rates = {"throughput": np.tile([0.1, 100.0, 50.0], (6, 1))}
+    laws = {"x": "cubic", "y": "vegas", "z": "cubic"}
+    small = make("linux", np.arange(1.0, 7.0), ["x", "y", "z"], rates, controls=laws)
+    found = pair(small, scenario("vegas", "cubic"))
+    assert paired(found) == ([1, 2], ["congestion control"] * 2)
+    assert found.assumptions() == ()  # 0.07 % of the packets
+    found = pair(small, scenario("vegas", 'cubic\nname = "x"'))
+    assert paired(found) == ([1, 0], ["congestion control", "name"])
+    assert [a.name for a in found.assumptions()] == ["no-idle-flows", "no-other-flows"]
+    named = pair(small, scenario("vegas", 'cubic\nname = "x"\nsize = "1 kB"'))
+    assert [a.name for a in named.assumptions()] == ["no-other-flows"]  # it has little to send
+    assert pair(small, scenario("vegas", "cubic\ncount = 2")).order == (1, 0, 2)
+
+
 def test_a_trace_of_this_very_scenario_is_in_its_order():
     case = scenario("vegas", "reno")
     found = pair(trace(["1", "2"], scenario=case.fingerprint()), case)

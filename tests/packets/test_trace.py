@@ -20,9 +20,9 @@ import vegasmodel as vm
 from tests.packets import mutations, samples
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import TraceError, measured, read
-from vegasmodel.packets.activity import windows_a_round_trip
+from vegasmodel.packets.activity import idle_flows, windows_a_round_trip
 from vegasmodel.packets.estimate import estimate
-from vegasmodel.packets.inspection import inspect
+from vegasmodel.packets.inspection import doubts, inspect
 from vegasmodel.packets.trace import KEY, VARIABLES, assemble, make
 
 ROOT = Path(__file__).parent.parent.parent
@@ -78,8 +78,7 @@ def test_a_column_in_another_unit_is_doubted(wrong, said, tmp_path):
 def test_a_kernel_delivers_its_window_in_a_round_trip(run):
     """Little's law, on which the doubt stands."""
     trace = read(LINUX / f"{run}.parquet")
-    for i in range(len(trace.flows)):
-        assert windows_a_round_trip(trace, i) == pytest.approx(1.0, abs=0.1)
+    np.testing.assert_allclose(windows_a_round_trip(trace), 1.0, atol=0.1)
 
 
 def test_intervals_without_a_delivery_raise_no_doubt_of_units(tmp_path):
@@ -88,6 +87,32 @@ def test_intervals_without_a_delivery_raise_no_doubt_of_units(tmp_path):
     flow = {"throughput": bursts, "rtt": np.full((500, 1), 0.06), "window": np.full((500, 1), 6.0)}
     make("pcap", 0.004 * np.arange(1, 501), ["a"], flow).write(tmp_path / "fine.parquet")
     assert inspect(tmp_path / "fine.parquet")["doubts"] == {}
+
+
+@pytest.mark.parametrize(
+    ("figures", "idle"),
+    [
+        ({"rate": 0.7, "window": 10.0}, True),  # 0.7 packets a second, 10 in a round trip of 0.1 s
+        ({"rate": 10.0, "window": 1.0}, False),  # starved: its window is one packet
+        ({"rate": 2.0, "window": 2.0, "retransmits": 0.2}, False),  # it waits for its timer
+        ({"rate": 2.0, "window": 2.0, "retransmits": 0.05}, True),  # 0.05 packets a second
+        ({"rate": 20.0, "window": 100.0}, False),  # 2 % of the other's packets
+        ({"rate": 0.5, "window": math.nan}, True),  # 5 packets in 10 s
+        ({"rate": 2.0, "window": math.nan}, False),
+        ({"rate": 0.0, "window": 10.0}, True),
+        ({"rate": 15.0, "window": 100.0, "payload": 100.0}, True),  # 0.15 % of the other's bytes
+    ],
+)
+def test_flows_that_have_little_to_send(figures, idle):
+    """Beside a flow of 1000 pkt/s, which has a window of 100 packets in an RTT of 0.1 s."""
+    full = {"rate": 1000.0, "window": 100.0, "retransmits": 20.0, "payload": 1000.0}
+    each = {key: np.array([value, figures.get(key, 0.0)]) for key, value in full.items()}
+    each["payload"][1] = figures.get("payload", 1000.0)
+    rows = {key: np.tile(each[key], (10, 1)) for key in ("window", "retransmits")}
+    rows |= {"throughput": np.tile(each["rate"], (10, 1)), "rtt": np.full((10, 2), 0.1)}
+    trace = make("linux", np.arange(1.0, 11.0), ["a", "b"], rows | {"payload": each["payload"]})
+    assert list(idle_flows(trace)) == ["b"] * idle
+    assert doubts(trace).get("no-idle-flows", "").startswith("b delivers") == idle
 
 
 def small(**changes):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,8 @@ from vegasmodel import laws
 from vegasmodel.completion import DEFAULT, Filled, complete
 from vegasmodel.fields import toml_file
 from vegasmodel.fields.units import FieldError, write
-from vegasmodel.packets.estimate import first_windows
+from vegasmodel.packets.activity import idle_flows
+from vegasmodel.packets.estimate import estimate, first_windows
 from vegasmodel.packets.sizes import HEADERS, packet_sizes
 from vegasmodel.packets.trace import Trace
 from vegasmodel.stacks import STACKS
@@ -67,15 +69,20 @@ def from_trace(trace: Trace, name: str, source: str = "a trace") -> tuple[str, t
     """Write a scenario file that describes a trace; return its text and the list of the estimates.
 
     ``source`` is the name by which the file mentions the trace.
-    The file has one table for each flow of the trace. If the trace does not tell a value, the file
-    has a guess or the default, and its comment says so.  Raises ``FieldError`` if the trace has no
-    flow or more than ``MAX_FLOWS``, or if the estimates are not a valid scenario.
+    The file has one table for each flow of the trace. The tables of flows that have little to send
+    (``idle_flows``) are comments, each with its reason. If the trace does not tell a value, the
+    file has a guess or the default, and its comment says so.  Raises ``FieldError`` if the trace
+    has no flow or more than ``MAX_FLOWS``, or if the estimates are not a valid scenario.
     """
-    if not 0 < len(trace.flows) <= MAX_FLOWS:
+    idle = idle_flows(trace)
+    busy = [i for i, flow in enumerate(trace.flows) if flow not in idle]
+    if not 0 < len(busy) <= MAX_FLOWS:
         allowed = f"a trace of 1 to {MAX_FLOWS} flows"
-        raise FieldError("--from-trace", f"{len(trace.flows)} flows", allowed)
-    table: dict[str, Any] = {"name": name, "estimated_from": source, **_size(trace)}
-    table |= {"link": [{}], "flow": _flows(trace)}
+        raise FieldError("--from-trace", f"{len(busy)} flows", allowed)
+    size = _size(trace, busy)
+    flows = _flows(trace, size.get("packet_size"))
+    table: dict[str, Any] = {"name": name, "estimated_from": source, **size}
+    table |= {"link": [{}], "flow": [flows[i] for i in busy]}
     notes: dict[tuple[str, int, str], str] = {}
     rtt = RTT
     while True:
@@ -110,15 +117,30 @@ def from_trace(trace: Trace, name: str, source: str = "a trace") -> tuple[str, t
     if run:
         table["run"] = run
     notes["", 0, "estimated_from"] = "without this line the values count as known"
-    return _commented(toml_file.write(table), notes | _size_note(trace)), filled
+    text = _commented(toml_file.write(table), notes | _size_note(trace))
+    return text + _left_out(trace, flows, idle), filled
 
 
-def _size(trace: Trace) -> dict[str, str]:
-    """The most frequent packet size of the flows, such as ``{"packet_size": "1500 B"}``.
+def _left_out(trace: Trace, flows: list[dict[str, Any]], idle: Mapping[str, str]) -> str:
+    """The tables of the idle flows as comments; at most ``MAX_FLOWS`` of them."""
+    rtts, text = estimate(trace).base_rtt if idle else {}, ""
+    for name in list(idle)[:MAX_FLOWS]:
+        table = dict(flows[trace.flows.index(name)])
+        rtt = rtts[name].value if name in rtts else RTT
+        table["rtt"] = write(float(f"{rtt:.6g}"), "time")
+        lines = toml_file.write({"flow": [table]}).splitlines()
+        reason = f"Left out (delete the # to put it back): it {idle[name]}."
+        text += "\n" + "".join(f"# {line}".rstrip() + "\n" for line in [reason, *lines])
+    return text
 
-    The dictionary is empty if the trace shows no packet sizes.
+
+def _size(trace: Trace, flows: list[int]) -> dict[str, str]:
+    """The most frequent packet size of some flows, such as ``{"packet_size": "1500 B"}``.
+
+    ``flows`` are their indices.  The dictionary is empty if the trace shows no packet sizes.
     """
-    sizes = [size for size in _sizes(trace) if size is not None]
+    known = _sizes(trace)
+    sizes = [size for i in flows if (size := known[i]) is not None]
     return {"packet_size": max(sizes, key=sizes.count)} if sizes else {}
 
 
@@ -134,8 +156,10 @@ def _size_note(trace: Trace) -> dict[tuple[str, int, str], str]:
     return {("", 0, "packet_size"): note} if note else {}
 
 
-def _flows(trace: Trace) -> list[dict[str, Any]]:
-    """The tables ``[[flow]]`` of the scenario file, one for each flow of the trace.
+def _flows(trace: Trace, packet_size: str | None) -> list[dict[str, Any]]:
+    """Tables ``[[flow]]`` of the scenario file, one for each flow of the trace.
+
+    A table has a ``packet_size`` if it differs from that of the file.
 
     The flows keep their names if every name begins with a letter and has only letters, digits,
     hyphens and underscores. Otherwise each flow is named after its law and its number in the trace,
@@ -144,7 +168,7 @@ def _flows(trace: Trace) -> list[dict[str, Any]]:
     """
     firsts, end = trace.known("first"), float(trace.edges[-1])
     windows = first_windows(trace)
-    sizes, most = _sizes(trace), _size(trace).get("packet_size")
+    sizes = _sizes(trace)
     stack = trace.provenance.get("variant", trace.engine)  # a simulated trace names its stack
     named = all(re.fullmatch(r"[A-Za-z][\w-]*", name) for name in trace.flows)
     flows = []
@@ -159,7 +183,7 @@ def _flows(trace: Trace) -> list[dict[str, Any]]:
             entry["start"] = f"{first:.6g} s"
         if flow in windows:
             entry["initial_window"] = f"{windows[flow]:g} pkt"
-        if sizes[i] not in (None, most):
+        if sizes[i] not in (None, packet_size):
             entry["packet_size"] = sizes[i]
         flows.append(entry | {"match": flow})
     return flows

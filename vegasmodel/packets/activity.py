@@ -1,50 +1,90 @@
-"""Tells how busy the flows of a trace are: how much of its window each delivers in a round trip."""
+"""Tells how busy the flows of a trace are, and which of them have little to send.
+
+A flow that always has data to send delivers about one window in a round trip (Little's law).
+"""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 
 from vegasmodel.packets.trace import Floats, Trace
 
-__all__ = ["column", "windows_a_round_trip"]
+__all__ = ["idle_flows", "windows_a_round_trip"]
+
+SMALL = 0.01  # part of the bytes of the flow that delivers most
+BUSY = 0.5  # windows in a round trip
+LOST = 0.05  # part of the packets; a flow that loses more may wait for its timer most of the time
+FIRST_WINDOW = 10  # packets, of today's TCP (RFC 6928)
 
 
-def windows_a_round_trip(trace: Trace, flow: int) -> float:
-    """The number of windows that a flow delivers per RTT, on average over its life.
+def idle_flows(trace: Trace) -> dict[str, str]:
+    """The flows that have little to send, such as iperf3's control connection or a remote shell.
 
-    ``flow`` is its index in the trace. The result is the mean throughput divided by the mean of
-    window / RTT. By Little's law it is about 1 for a flow that always has data to send. It is NaN
-    if the throughput, the RTT or the window is unknown or 0.
+    The result maps the name of each such flow to a text that says why it counts as one,
+    such as "delivers 2 packets in all: it has little to send". These
+    conditions must hold:
+
+    - The flow delivers less than 1 % of the bytes of the flow that delivers most.
+    - It loses at most 5 % of its packets. A flow that loses more may have much to send, but wait
+      for its retransmission timer.
+    - From its first packet to the end of the trace it delivers less than half a window per RTT. If
+      its window or RTT is unknown, it must deliver fewer than 10 packets instead.
+
+    The result is empty if the trace has no throughputs.
     """
-    begin, end = life(trace, flow)
-    packets = float(np.nansum(column(trace, "throughput", flow) * np.diff(trace.edges)))
-    pace = _pace(trace, flow)
-    return packets / (pace * (end - begin)) if packets > 0 and end > begin else math.nan
+    packets = _packets(trace)
+    if packets is None or packets.size < 2:
+        return {}
+    payload = trace.known("payload")
+    payload = np.full(packets.size, np.nan) if payload is None else payload
+    size = np.where(np.isfinite(payload), payload, np.nanmax(payload, initial=1.0))
+    counts = [trace.known(key) for key in ("loss", "retransmits")]
+    lost = np.max([np.nansum(c, axis=0) for c in counts if c is not None] or [0 * packets], axis=0)
+    windows = windows_a_round_trip(trace, to_end=True)
+    small = packets * size < SMALL * np.max(packets * size)
+    few = np.where(np.isnan(windows), packets < FIRST_WINDOW, windows < BUSY)
+    result = {}
+    for i in np.flatnonzero(small & (lost <= LOST * packets) & few):
+        part = "" if np.isnan(windows[i]) else f", {windows[i]:.2g} windows in a round trip"
+        said = f"delivers {packets[i]:.3g} packets in all{part}: it has little to send"
+        result[trace.flows[i]] = said
+    return result
 
 
-def life(trace: Trace, flow: int) -> tuple[float, float]:
-    """The times of a flow's first and last packet, s; those of the trace where they are unknown."""
+def windows_a_round_trip(trace: Trace, *, to_end: bool = False) -> Floats:
+    """The number of windows that each flow delivers per RTT, on average over its life: [flow].
+
+    If ``to_end`` is true, the average extends to the end of the trace. The result is the mean
+    throughput divided by the mean of window / RTT. By Little's law it is about 1 for a flow that
+    always has data to send. It is NaN if the throughput, the RTT or the window is unknown or 0.
+    """
+    packets, rtt, window = _packets(trace), trace.known("rtt"), trace.known("window")
+    if packets is None or rtt is None or window is None:
+        return np.full(len(trace.flows), np.nan)
     begin, end = float(trace.edges[0]), float(trace.edges[-1])
-    firsts, lasts = trace.get("first"), trace.get("last")
-    first = begin if firsts is None else float(firsts[flow])
-    last = end if lasts is None else float(lasts[flow])
-    return first if math.isfinite(first) else begin, last if math.isfinite(last) else end
-
-
-def _pace(trace: Trace, flow: int) -> float:
-    """The mean of window / RTT, in pkt/s; NaN if one of them is unknown."""
-    rtt, window = column(trace, "rtt", flow), column(trace, "window", flow)
-    with np.errstate(invalid="ignore"):
+    first = _times(trace, "first", begin)
+    last = np.full(packets.size, end) if to_end else _times(trace, "last", end)
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         known = (rtt > 0) & (window > 0)
-    return float(np.mean(window[known] / rtt[known])) if known.any() else math.nan
+        pace = np.where(known, window / rtt, 0.0).sum(axis=0) / known.sum(axis=0)
+        good = (packets > 0) & (last > first)
+        windows: Floats = np.where(good, packets / (pace * (last - first)), np.nan)
+    return windows
 
 
-def column(trace: Trace, variable: str, flow: int) -> Floats:
-    """A flow's values of a variable that changes with time, [time]; NaN where they are unknown."""
-    values = trace.known(variable)
+def _packets(trace: Trace) -> Floats | None:
+    """The packets that each flow delivers in all, [flow]; ``None`` without throughputs."""
+    delivered = trace.known("throughput")
+    if delivered is None:
+        return None
+    packets: Floats = np.nansum(delivered * np.diff(trace.edges)[:, None], axis=0)
+    return packets
+
+
+def _times(trace: Trace, name: str, other: float) -> Floats:
+    """Each flow's time of the variable ``name``, s: [flow]; ``other`` where it is unknown."""
+    values = trace.get(name)
     if values is None:
-        return np.full(len(trace.edges) - 1, np.nan)
-    one: Floats = values[:, flow]
-    return one
+        return np.full(len(trace.flows), other)
+    times: Floats = np.where(np.isfinite(values), values, other)
+    return times

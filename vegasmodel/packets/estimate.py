@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.fields import kinds
+from vegasmodel.packets.activity import idle_flows
 from vegasmodel.packets.trace import Floats, Trace
 from vegasmodel.stacks import STACKS
 
@@ -77,17 +78,22 @@ def estimate(trace: Trace, over_base: Collection[str] | None = None) -> Estimate
       The same holds if the trace has no queue lengths, because the buffer is then computed from
       RTTs.
     - If the queue never emptied, the estimated ``rtt`` is too long.
+
+    RTTs of flows that have little to send (``activity.idle_flows``) are used only for their own
+    ``rtt`` and ``base_rtt``.
     """
     bases = {name: base for name, base in zip(trace.flows, _bases(trace), strict=True) if base}
     capacity = _capacity(trace)
     if capacity is not None and not capacity.value > 0:
         capacity = None
-    rtts = _rtts(trace, bases, NEAR / capacity.value if capacity else np.inf)
+    idle = idle_flows(trace)  # their RTTs are old, or those of another path
+    busy = {name: base for name, base in bases.items() if name not in idle}
+    rtts = bases | _rtts(trace, busy, NEAR / capacity.value if capacity else np.inf)
     if over_base is None:
         stack = STACKS.get(trace.engine)
         over_base = trace.flows if stack is not None and stack.backlog_over_base else ()
     alphas = _alphas(trace, bases, over_base)
-    return Estimates(capacity, _buffer(trace, capacity, bases), rtts, bases, alphas)
+    return Estimates(capacity, _buffer(trace, capacity, busy), rtts, bases, alphas)
 
 
 def _bottleneck(trace: Trace) -> int | None:

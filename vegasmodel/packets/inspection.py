@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from vegasmodel.packets.activity import column, windows_a_round_trip
+from vegasmodel.packets.activity import idle_flows, windows_a_round_trip
 from vegasmodel.packets.estimate import estimate
 from vegasmodel.packets.reading import format_of, read
 from vegasmodel.packets.sizes import packet_sizes
 from vegasmodel.packets.trace import Trace
 
-__all__ = ["inspect"]
+__all__ = ["doubts", "inspect"]
 
+SHOWN = 3  # idle flows that a text names
 LONGEST_RTT = 100.0  # s; to the moon and back is 2.6 s
 MOST_BITS = 1e12  # per second and flow; the fastest network cards have 4e11
 # By Little's law a flow that always has data to send delivers its window in a round trip.
@@ -44,22 +46,40 @@ def inspect(path: str | Path, format: str = "auto") -> dict[str, Any]:  # noqa: 
         "capacity_pps": None if capacity is None else _number(capacity.value),
         "flows": [_flow(trace, i) for i in range(len(trace.flows))],
         "provenance": dict(trace.provenance),
-        "doubts": {**trace.doubts, **_unlikely_units(trace)},
+        "doubts": doubts(trace),
     }
 
 
-def _unlikely_units(trace: Trace) -> dict[str, str]:
+def doubts(trace: Trace) -> dict[str, str]:
+    """What is uncertain about a trace: texts by the names of assumptions.
+
+    They are the reader's doubts (``Trace.doubts``) and those about the values, ``usual-units`` and
+    ``no-idle-flows``.
+    """
+    idle = idle_flows(trace)
+    found = {**trace.doubts, **_unlikely_units(trace, idle)}
+    if idle:
+        some = "; ".join(f"{name} {said}" for name, said in list(idle.items())[:SHOWN])
+        more = f"; and {len(idle) - SHOWN} more" if len(idle) > SHOWN else ""
+        found["no-idle-flows"] = some + more
+    return found
+
+
+def _unlikely_units(trace: Trace, idle: Collection[str]) -> dict[str, str]:
     """A warning if a flow's values look as if the trace had another unit than assumed.
 
     The warning is about the first flow with unlikely values: an RTT above 100 s, a throughput above
     1 Tbit/s, or more than 4 or less than 0.02 windows delivered per RTT, on average over the flow's
-    life.  The result maps the name ``usual-units`` to the text of the warning.  It is empty if
-    there is no such flow.
+    life.  Flows that have little to send (``idle``) are left out.  The result maps the name
+    ``usual-units`` to the text of the warning.  It is empty if there is no such flow.
     """
+    parts, sizes = windows_a_round_trip(trace), packet_sizes(trace)
     for i, name in enumerate(trace.flows):
-        rate, trip = column(trace, "throughput", i), _median(column(trace, "rtt", i))
-        bits = 8.0 * float(packet_sizes(trace)[i] * np.nanmax(rate, initial=0.0))
-        part = windows_a_round_trip(trace, i)
+        if name in idle:
+            continue
+        rate, trip = _column(trace, "throughput", i), _median(_column(trace, "rtt", i))
+        bits = 8.0 * float(sizes[i] * np.nanmax(rate, initial=0.0))
+        part = parts[i]
         if trip > LONGEST_RTT:
             said = f"has an RTT of {trip:.3g} s, as if milliseconds were taken for seconds"
         elif bits > MOST_BITS:
@@ -76,6 +96,11 @@ def _unlikely_units(trace: Trace) -> dict[str, str]:
 
 def _median(values: Any) -> float:
     return float(np.nanmedian(values)) if np.isfinite(values).any() else math.nan
+
+
+def _column(trace: Trace, variable: str, flow: int) -> Any:
+    values = trace.known(variable)
+    return np.full(len(trace.edges) - 1, np.nan) if values is None else values[:, flow]
 
 
 def _flow(trace: Trace, i: int) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vegasmodel.fields.units import FieldError
+from vegasmodel.packets.activity import idle_flows
 from vegasmodel.packets.trace import Trace
 from vegasmodel.prediction import Assumption
 from vegasmodel.scenario import Member, Scenario
@@ -23,6 +24,7 @@ __all__ = ["Pairing", "pair"]
 GIVEN, MATCH, NAME, CONTROL = "flows", "match", "name", "congestion control"
 SCENARIO = "order in a trace made from this scenario"
 ONLY, ORDER = "being the only flow", "order of appearance"
+LITTLE = 0.001  # part of the packets; other flows that deliver less hardly matter
 RENO = ("reno", "newreno", "sack", "tahoe")  # the kernel calls them all reno
 
 
@@ -50,7 +52,9 @@ class Pairing:
         """The assumptions about the pairing that are doubtful or wrong.
 
         They concern flows paired by their order alone, flows that ran another congestion control
-        than the scenario says, and flows of the trace that the scenario does not have.
+        than the scenario says, flows that have less to send than the scenario says, and flows of
+        the trace that the scenario does not have. The latter count if they deliver at least 0.1 %
+        of the packets.
         """
         found = []
         names, members = self.trace.flows, self.scenario.members
@@ -66,12 +70,20 @@ class Pairing:
         ]
         if strange:
             found.append(Assumption("congestion-control", False, "; ".join(strange[:3])))
+        idle = idle_flows(self.trace)
+        still = [
+            f"{member.name}, which is {names[i]}, {idle[names[i]]}"
+            for member, i in zip(members, self.order, strict=True)
+            if names[i] in idle and member.flow.size == math.inf and member.flow.arrivals == "once"
+        ]
+        if still:
+            found.append(Assumption("no-idle-flows", False, "; ".join(still[:3])))
         others = [i for i in range(len(names)) if i not in set(self.order)]
         delivered = self.trace.known("throughput")
         if others and delivered is not None:
             packets = np.nansum(delivered * np.diff(self.trace.edges)[:, None], axis=0)
             part = float(packets[others].sum() / max(packets.sum(), 1e-300))
-            if part > 0:
+            if part >= LITTLE:
                 who = _some([names[i] for i in others])
                 detail = f"{who}: flows of the trace alone, {100 * part:.3g} % of its packets"
                 found.append(Assumption("no-other-flows", False, detail))
@@ -88,7 +100,8 @@ def pair(trace: Trace, scenario: Scenario, flows: Mapping[str, str] | None = Non
     - The flows have the same name.
     - If the trace was made from this very scenario, its flows have the scenario's order.
     - If the scenario and the trace have equally many flows with the same congestion control, these
-      are paired in the order of their starts.
+      are paired in the order of their starts. From here on, flows that have little to send are left
+      out (``activity.idle_flows``), unless too few others remain.
     - The remaining flows are paired in the order of their starts.
 
     Raises ``FieldError`` if flows cannot be paired, or if the last rule would pair flows of
@@ -109,6 +122,9 @@ def pair(trace: Trace, scenario: Scenario, flows: Mapping[str, str] | None = Non
             for k in set(range(len(members))) - set(found):
                 if trace.flows[k] in free:  # a trace of this scenario keeps its order
                     found[k] = (free.pop(trace.flows[k]), SCENARIO)
+        idle = idle_flows(trace)
+        busy = {name: i for name, i in free.items() if name not in idle}
+        free = busy if len(busy) >= len(members) - len(found) else free
         _by_control(trace, scenario, found, free)
         _by_order(trace, scenario, found, free)
     order = tuple(found[k][0] for k in range(len(members)))
