@@ -416,3 +416,34 @@ def test_a_flow_that_has_little_to_send_is_left_out_as_a_comment() -> None:
     (note,) = (a for a in pair(trace, whole).assumptions() if a.name == "no-idle-flows")
     assert note.holds is False
     assert note.detail.startswith(f"cubic-1, which is {trace.flows[0]}, delivers 0.21 packets")
+
+
+def test_a_new_file_tells_the_doubts_about_its_trace(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A window in bytes, where packets are expected."""
+    rows = [f"{k},a,reno,{20 * 1448},{144800 * k},1448,200000" for k in range(9)]
+    head = "time,flow,cc,cwnd,bytes_acked,snd_mss,rtt_us"
+    path, out = tmp_path / "bytes.csv", tmp_path / "new.toml"
+    path.write_text("\n".join([head, *rows]) + "\n")
+    assert run(["new", str(out), "--from-trace", str(path)]) == 0
+    said = "a delivers 0.000691 of its window in an RTT: it has little to send, or the window"
+    assert f"usual-units: {said}" in " ".join(capsys.readouterr().out.split())
+    assert f"# In doubt, usual-units: {said}" in out.read_text(encoding="utf-8")
+    assert run(["new", "--from-trace", str(path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["doubts"]["usual-units"].startswith(said)
+    control = tmp_path / "control.parquet"
+    with_control_connection().write(control)
+    assert run(["new", str(out), "--force", "--from-trace", str(control)]) == 0
+    assert "little to send; left out." in " ".join(capsys.readouterr().out.split())
+
+
+def test_no_text_of_a_trace_breaks_the_comments_of_a_new_file() -> None:
+    """The name of a flow that is left out stands in a comment."""
+    figures = {"throughput": np.tile([500.0, 0.1], (9, 1)), "rtt": np.full((9, 2), 0.05)}
+    times, bad = np.arange(1.0, 10.0), "b\x1b\u2028\nlaw = 1"
+    trace = make("pcap", times, ["a", bad], figures, doubts={"whole-file": bad})
+    text, _ = newfile.from_trace(trace, "names")
+    assert [flow.match for flow in vm.Scenario.from_toml(text).flows] == ["a"]
+    assert "In doubt, whole-file: b\\x1b\\u2028\\nlaw = 1." in text
+    assert [line for line in text.splitlines() if line.startswith("law")][1:] == []

@@ -16,9 +16,10 @@ import numpy as np
 from vegasmodel import laws
 from vegasmodel.completion import DEFAULT, Filled, complete
 from vegasmodel.fields import toml_file
-from vegasmodel.fields.units import FieldError, write
+from vegasmodel.fields.units import FieldError, printable, write
 from vegasmodel.packets.activity import idle_flows
 from vegasmodel.packets.estimate import estimate, first_windows
+from vegasmodel.packets.inspection import doubts
 from vegasmodel.packets.sizes import HEADERS, packet_sizes
 from vegasmodel.packets.trace import Trace
 from vegasmodel.stacks import STACKS
@@ -118,7 +119,13 @@ def from_trace(trace: Trace, name: str, source: str = "a trace") -> tuple[str, t
         table["run"] = run
     notes["", 0, "estimated_from"] = "without this line the values count as known"
     text = _commented(toml_file.write(table), notes | _size_note(trace))
-    return text + _left_out(trace, flows, idle), filled
+    return HEAD + _doubts(trace) + text + _left_out(trace, flows, idle), filled
+
+
+def _doubts(trace: Trace) -> str:
+    """What is doubtful about the trace, as comments; ``_left_out`` tells of idle flows."""
+    found = {k: said for k, said in doubts(trace).items() if k != "no-idle-flows"}
+    return "".join(f"# In doubt, {k}: {printable(said)}.\n" for k, said in found.items())
 
 
 def _left_out(trace: Trace, flows: list[dict[str, Any]], idle: Mapping[str, str]) -> str:
@@ -249,4 +256,4 @@ def _commented(text: str, notes: dict[tuple[str, int, str], str]) -> str:
             kind = ""
         note = notes.get((kind, count.get(kind, 0), line.partition(" = ")[0]))
         lines.append(f"{line}  # {note}" if note else line)
-    return HEAD + "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n"

@@ -36,12 +36,13 @@ def new(
     """Write a scenario file with comments.
 
     Every command that takes a scenario file accepts it.  Without SCENARIO.toml, the text is
-    printed.
+    printed.  What is doubtful about a trace stands in a comment.
 
     Example: vegasmodel new mixed.toml --from-trace capture.pcap
     """
     from vegasmodel import console
     from vegasmodel.command_line import newfile
+    from vegasmodel.packets import inspection
     from vegasmodel.packets.reading import read
     from vegasmodel.support.files import atomic_write
 
@@ -51,23 +52,27 @@ def new(
             said = "give another name, or --force to replace it"
             raise FieldError("SCENARIO.toml", str(file), said, wrong="exists already")
     name = _usable("new" if file is None else file.stem, "new")
+    doubts: dict[str, str] = {}
     if from_trace is None:
         text, estimates = newfile.plain(name), []
     else:
-        text, filled = newfile.from_trace(
-            read(from_trace), name, _usable(from_trace.name, "a trace")
-        )
-        estimates = [entry.to_json() for entry in filled]
+        trace = read(from_trace)
+        text, filled = newfile.from_trace(trace, name, _usable(from_trace.name, "a trace"))
+        estimates, doubts = [entry.to_json() for entry in filled], inspection.doubts(trace)
     if file is not None:
         with atomic_write(file) as part:
             part.write_text(text, encoding="utf-8")
     if json:
         path = None if file is None else str(file)
-        console.print_json({"file": path, "toml": text, "estimates": estimates})
+        document = {"file": path, "toml": text, "estimates": estimates, "doubts": doubts}
+        console.print_json(document)
     elif file is None:
         click.echo(text, nl=False)
     else:
-        console.paragraphs([f"{file} is written; try: vegasmodel predict {file} --model all"])
+        if "no-idle-flows" in doubts:
+            doubts["no-idle-flows"] += "; left out"
+        what = f"{file} is written; try: vegasmodel predict {file} --model all"
+        console.paragraphs([what, *(f"{key}: {said}." for key, said in doubts.items())])
 
 
 def _usable(name: str, other: str) -> str:

@@ -23,7 +23,7 @@ MOST_BITS = 1e12  # per second and flow; the fastest network cards have 4e11
 # By Little's law a flow that always has data to send delivers its window in a round trip.
 MOST_OF_WINDOW, LEAST_OF_WINDOW = 4.0, 0.02
 MORE = "bits were taken for bytes, or the RTT had another unit"
-LESS = "it has little to send, or the RTT or the time has another unit"
+LESS = "it has little to send, or the window, the RTT or the time has another unit"
 
 
 def inspect(path: str | Path, format: str = "auto") -> dict[str, Any]:  # noqa: A002 - an option
