@@ -199,3 +199,29 @@ def test_a_trace_of_one_interval_cannot_leave_out_the_warm_up() -> None:
     one = Scenario([Link("200 pkt/s", buffer=10)], [flow], run=Run(duration=60.0, warmup=20.5))
     names = [a.name for a in vm.compare(one, trace, models=[]).measured.assumptions]
     assert "warm-up-left-out" not in names
+
+
+@pytest.mark.parametrize(
+    ("run", "flow", "mbps", "told"),
+    [
+        ({"duration": 130.0, "warmup": 10.0}, {}, 0.8, True),  # 100 packets of 8000 bit a second
+        ({"duration": 61.0, "warmup": 10.0}, {}, 0.8, False),
+        ({"duration": 130.0, "warmup": 10.0}, {"stop": 50.0}, 0.8 * 40 / 120, False),
+        ({"duration": 130.0, "warmup": 10.0}, {"size": 6000.0}, 0.8 * 50 / 120, False),
+    ],
+)
+def test_a_trace_that_ends_before_the_run_gives_averages_of_its_own_time(
+    run: dict[str, float], flow: dict[str, float], mbps: float, told: bool
+) -> None:
+    """60 s of 100 pkt/s on a link of 200 pkt/s."""
+    trace = make("pcap", np.arange(1.0, 61.0), ["a"], {"throughput": np.full((60, 1), 100.0)})
+    one = Flow(law="reno", rtt=0.05, name="a", **flow)
+    scenario = Scenario([Link("200 pkt/s", buffer=10)], [one], run=Run(**run))
+    found = vm.compare(scenario, trace, models=[]).measured
+    assert found.throughput == pytest.approx([100.0])
+    assert found.group_bps["a"] == pytest.approx(1e6 * mbps)
+    assert found.utilization == pytest.approx([mbps / 1.6])
+    notes = [a.detail for a in found.assumptions if a.name == "whole-run"]
+    assert [said.partition(", so ")[0] for said in notes] == (
+        ["the trace lasts from 0 to 60 s"] if told else []
+    )

@@ -72,6 +72,7 @@ class Prediction:
     - ``loss_rate``: packets lost over packets sent.
     - ``acks``, ``retransmits``: numbers of ACKs and of packets that were sent again.
     - ``delivered``: packets from the warm-up to the end of the run.
+    - ``delivered_time``: the time in which they were counted, s, if it is a part of that time only.
     - ``queue_mean``: [n_links] packets that wait.
     - ``utilization_links``: [n_links], if it does not follow from the throughputs; see
       ``utilization``.
@@ -93,6 +94,7 @@ class Prediction:
     acks: Floats | None = None
     retransmits: Floats | None = None
     delivered: Floats | None = None  # packets from warm-up to end; None: throughput x active time
+    delivered_time: float | None = None  # s; None: all the time from warm-up to end
     queue_mean: Floats | None = None  # [n_links] packets
     utilization_links: Floats | None = None  # [n_links]; computed from the throughputs if None
     assumptions: tuple[Assumption, ...] = ()
@@ -191,6 +193,8 @@ class Prediction:
     def delivered_bps(self) -> Floats | None:
         """The mean rate of each flow from the end of the warm-up to the end of the run, bit/s.
 
+        A trace may cover only a part of this time.  The mean is then over this part.
+
         Time in which the flow is not active counts here.  It does not count in ``throughput_bps``,
         which is therefore larger for a flow that is active for only a part of the time.
         ``None`` if the prediction has no throughputs.
@@ -199,7 +203,7 @@ class Prediction:
             return None
         if self.delivered is None:
             return delivered(self.throughput_bps) * active_part(self.scenario)
-        span = self.scenario.run.duration - self.scenario.run.warmup
+        span = self.delivered_time or self.scenario.run.duration - self.scenario.run.warmup
         bits: Floats = self.delivered * self._packet_bits / span
         return bits
 

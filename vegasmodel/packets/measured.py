@@ -41,6 +41,9 @@ def to_prediction(
     - ``queue_mean``: the mean number of waiting packets at each link from ``warmup`` to
       ``duration``.
 
+    If the trace covers only a part of this time, all averages are over this part
+    (``delivered_time``).
+
     ``flows`` maps flow names of the scenario to flow names of the trace; ``pairing.pair`` describes
     the default.  ``model`` is the name of the returned prediction.  Its ``assumptions`` list what
     is uncertain about the trace or about the pairing of flows.
@@ -61,6 +64,7 @@ def to_prediction(
     with np.errstate(invalid="ignore"):  # 0 packets in no time are no rate
         throughput = np.nansum(packets, axis=1) / (spans[:, 1] - spans[:, 0])
     loss, how = _loss(trace, order, weights, np.nansum(packets, axis=1))
+    begin, end = _covered(trace, scenario)
     return Prediction(
         model,
         scenario,
@@ -71,6 +75,7 @@ def to_prediction(
         acks=_total(trace.known("acks"), order, weights),
         retransmits=_total(trace.known("retransmits"), order, weights),
         delivered=np.nansum(packets, axis=1),
+        delivered_time=end - begin if end > begin else None,
         queue_mean=_queue(trace, scenario),
         assumptions=(
             *pairing.assumptions(),
@@ -78,6 +83,7 @@ def to_prediction(
             *_doubts(trace),
             *_starts(pairing),
             *_coarse(trace, scenario),
+            *_whole(trace, scenario),
         ),
         extra={
             "engine": trace.engine,
@@ -137,6 +143,39 @@ def _coarse(trace: Trace, scenario: Scenario) -> tuple[Assumption, ...]:
         f"part of the warm-up of {warmup:.3g} s, which the models leave out"
     )
     return (Assumption("warm-up-left-out", False, said),)
+
+
+def _covered(trace: Trace, scenario: Scenario) -> tuple[float, float]:
+    """The part of the time from ``warmup`` to ``duration`` that averages of the trace cover, s.
+
+    The result is its begin and its end. The time before the first flow's start counts as covered:
+    nothing is delivered in it. So does the time after the trace's end if every flow has stopped, or
+    has a finite size.
+    """
+    run, members = scenario.run, scenario.members
+    begin, end = float(trace.edges[0]), float(trace.edges[-1])
+    if begin <= min(member.start for member in members):
+        begin = run.warmup
+    if end >= max(m.stop if m.flow.size == math.inf else m.start for m in members):
+        end = run.duration
+    return max(run.warmup, begin), min(run.duration, end)
+
+
+def _whole(trace: Trace, scenario: Scenario) -> tuple[Assumption, ...]:
+    """A warning if the trace misses more than 10 % (``COARSE``) of the time that averages cover.
+
+    The warning is the assumption ``whole-run``, marked as not holding.  Without a reason to warn,
+    the result is empty.
+    """
+    run, (begin, end) = scenario.run, _covered(trace, scenario)
+    if end - begin >= (1.0 - COARSE) * (run.duration - run.warmup):
+        return ()
+    said = (
+        f"the trace lasts from {trace.edges[0]:.4g} to {trace.edges[-1]:.4g} s, so its averages "
+        f"cover {begin:.4g} to {end:.4g} s, and the models' {run.warmup:.4g} to "
+        f"{run.duration:.4g} s"
+    )
+    return (Assumption("whole-run", False, said),)
 
 
 def _doubts(trace: Trace) -> tuple[Assumption, ...]:
