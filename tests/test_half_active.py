@@ -117,3 +117,19 @@ def _pair() -> vm.Scenario:
         vm.Flow("reno", "100 ms", start="120 s"),
     ]
     return vm.Scenario([vm.Link(400, buffer="20 pkt")], flows, run=TIMES)
+
+
+def test_a_flow_that_ends_in_the_warm_up_is_told(
+    ask: Callable[[vm.Scenario], vm.Prediction],
+) -> None:
+    """The fluid has no flows of finite size; 40 pkt/s send 40 kB in the first second."""
+    small = dataclasses.replace(WHOLE, name="small", size="40 kB")
+    flows = [WHOLE, EARLY, *([] if ask is ASKED["fluid"] else [small])]
+    found = ask(vm.Scenario([LINK], flows, run=TIMES))
+    (note,) = (a for a in found.assumptions if a.name == "sends-after-warm-up")
+    assert note.holds is False
+    said = "early stops at 10 s" + ", small has sent all its data" * (len(flows) > 2)
+    assert note.detail == f"{said} before averages begin at 20 s (`warmup`)"
+    assert list(found.throughput > 0.0) == [True, False, False][: len(flows)]
+    whole = ask(vm.Scenario([LINK], [WHOLE, HALF], run=TIMES))
+    assert "sends-after-warm-up" not in {a.name for a in whole.assumptions}

@@ -31,6 +31,7 @@ _COMMON = (
     "no-forced-drops",
     "no-random-loss",
 )
+_OF_SIMULATORS = ("settles-in-time", "sends-after-warm-up")
 _OF_LAWS = ("whole-laws", "own-law-grows", "own-law-repairs", "whole-thresholds")
 _CLOSED = "python -m paper_checks.models compares it with ns-2 on the papers' own scenarios"
 
@@ -247,7 +248,7 @@ EXPLANATIONS = MappingProxyType(
                 *_OF_LAWS,
                 "buffer-holds-bursts",
                 "recovery-as-taken",
-                "settles-in-time",
+                *_OF_SIMULATORS,
                 "long-lived-flows",
                 "no-delay-noise",
                 "bottleneck-is-the-link",
@@ -273,7 +274,7 @@ EXPLANATIONS = MappingProxyType(
                 "phase-effects",
                 "base-rtt-above-propagation",
                 *_OF_LAWS,
-                "settles-in-time",
+                *_OF_SIMULATORS,
             ),
             "docs/architecture.md, Two simulators; docs/ns2.md",
             "docs/accuracy.md; python -m benchmarks.accuracy measures it",

@@ -474,6 +474,30 @@ def silent(scenario: Scenario) -> NDArray[np.bool_]:
     return ended | never
 
 
+def sends_after_warm_up(scenario: Scenario, throughput: Floats | None) -> tuple[Assumption, ...]:
+    """The assumption ``sends-after-warm-up``, which fails if flows end before the warm-up does.
+
+    ``throughput`` has one entry per flow. It is NaN, or 0 in some traces, for a flow that has sent
+    all its data, or has stopped, by the end of the warm-up. The text names up to
+    three such flows. The result is empty if there are none.
+    """
+    if throughput is None:
+        return ()
+    begin, ended = scenario.run.warmup, []
+    for member, rate in zip(scenario.members, throughput, strict=True):
+        if rate > 0.0 or member.flow.arrivals != "once":
+            continue
+        if member.stop <= begin:
+            ended.append(f"{member.name} stops at {member.stop:.4g} s")
+        elif member.flow.size != math.inf:
+            ended.append(f"{member.name} has sent all its data")
+    if not ended:
+        return ()
+    more = f", and {len(ended) - 3} more" if len(ended) > 3 else ""
+    said = f"{', '.join(ended[:3])}{more} before averages begin at {begin:.4g} s"
+    return (Assumption("sends-after-warm-up", False, f"{said} (`warmup`)"),)
+
+
 def _entry(values: Floats | None, i: int) -> float | None:
     return None if values is None else _number(values[i])
 

@@ -29,7 +29,7 @@ from vegasmodel.laws.faults import LawFault
 from vegasmodel.laws.law import ask
 from vegasmodel.metrics import Floats, standard_error
 from vegasmodel.placement import left_out_of_laws, stack
-from vegasmodel.prediction import Assumption, Prediction, active_part
+from vegasmodel.prediction import Assumption, Prediction, active_part, sends_after_warm_up
 from vegasmodel.scatter import enough_runs, insensitive
 from vegasmodel.scenario import DropTail, Red, Scenario
 
@@ -91,6 +91,7 @@ def of_run(scenario: Scenario, run: ContinuousRun) -> Prediction:
             *_of_own_laws(scenario, run),
             *own_laws_repair(scenario, run.loss_rate),
             _nobody_starves(scenario, run),
+            *sends_after_warm_up(scenario, run.throughput),
         ),
         extra={"runs": len(runs), "throughput_runs": runs},
     )

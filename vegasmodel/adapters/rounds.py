@@ -18,7 +18,7 @@ from vegasmodel.adapters.common import (
     with_growth,
 )
 from vegasmodel.engines.rounds import answers, phases
-from vegasmodel.prediction import Prediction
+from vegasmodel.prediction import Prediction, sends_after_warm_up
 from vegasmodel.scenario import Scenario
 
 NAME = "rounds"
@@ -55,6 +55,7 @@ def figures(scenario: Scenario, enough: answers.Enough | None = None) -> Predict
     if found.throughput is not None and np.isnan(np.asarray(found.throughput)).all():
         return Prediction.not_applicable(NAME, scenario, NOBODY_SENDS)
     repaired = own_laws_repair(scenario, found.loss_rate)
-    notes = (growth, settles(scenario), whole_thresholds(scenario), *repaired)
+    ended = sends_after_warm_up(scenario, found.throughput)
+    notes = (growth, settles(scenario), whole_thresholds(scenario), *repaired, *ended)
     found = dataclasses.replace(found, assumptions=(*found.assumptions, *notes))
     return with_growth(found)

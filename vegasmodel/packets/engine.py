@@ -20,7 +20,7 @@ from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import known_mean
 from vegasmodel.packets import run_output
 from vegasmodel.packets.run_output import Output
-from vegasmodel.prediction import Assumption, Prediction
+from vegasmodel.prediction import Assumption, Prediction, sends_after_warm_up
 from vegasmodel.queues.rate_delay import split
 from vegasmodel.scenario import Link, RateDelay, Scenario
 from vegasmodel.support import children
@@ -174,11 +174,11 @@ def run(
     spread = None
     if len(figures) > 1:
         spread = throughputs.std(axis=0, ddof=1) / math.sqrt(len(figures))
-    first = outputs[0].samples
+    first, means = outputs[0].samples, known_mean(throughputs)
     return Prediction(
         model,
         scenario,
-        throughput=known_mean(throughputs),
+        throughput=means,
         throughput_se=spread,
         base_rtt=mean["base_rtt"],
         rtt_mean=mean["rtt_mean"],
@@ -188,7 +188,7 @@ def run(
         delivered=mean["acks"],
         queue_mean=mean["queue_mean"],
         utilization_links=mean["utilization"],
-        assumptions=assumptions,
+        assumptions=(*assumptions, *sends_after_warm_up(scenario, means)),
         seconds=time.perf_counter() - begun,
         extra={
             "version": version,

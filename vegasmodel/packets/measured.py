@@ -12,7 +12,7 @@ from vegasmodel.fields.units import FieldError
 from vegasmodel.packets.pairing import Pairing, pair
 from vegasmodel.packets.sizes import in_packets_of
 from vegasmodel.packets.trace import Floats, Trace
-from vegasmodel.prediction import Assumption, Prediction
+from vegasmodel.prediction import Assumption, Prediction, sends_after_warm_up
 from vegasmodel.scenario import Scenario
 
 __all__ = ["to_prediction"]
@@ -84,6 +84,7 @@ def to_prediction(
             *_starts(pairing),
             *_coarse(trace, scenario),
             *_whole(trace, scenario),
+            *sends_after_warm_up(scenario, throughput),
         ),
         extra={
             "engine": trace.engine,
