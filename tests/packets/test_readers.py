@@ -45,6 +45,15 @@ def test_every_sample_is_found_by_its_content(name, tmp_path):
         assert read(path).data.identical(read(path, name).data)
 
 
+@pytest.mark.parametrize("name", sorted(samples.every_format().keys() - {"pcap", "parquet"}))
+def test_a_text_may_begin_with_a_byte_order_mark(name, tmp_path):
+    """Excel writes one before a CSV table."""
+    for sample in samples.every_format()[name]:
+        plain = read(saved(tmp_path, sample))
+        marked = read(saved(tmp_path, b"\xef\xbb\xbf" + sample))
+        assert marked.data.identical(plain.data)
+
+
 @pytest.mark.parametrize("pack", [samples.pcap, samples.pcapng])
 @pytest.mark.parametrize("v6", [False, True])
 @pytest.mark.parametrize("at", ["sender", "receiver"])

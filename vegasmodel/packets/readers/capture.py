@@ -43,7 +43,7 @@ def frames(source: Source) -> Iterator[Frame]:
     """
     if not matches(source.head):
         source.fail("byte 0", source.head[:4], "the magic number of pcap or pcapng")
-    source.file.seek(0)
+    source.file.seek(source.start)
     if source.head[:4] == _SECTION:
         return _blocks(source)
     return _records(source)

@@ -121,7 +121,7 @@ class _Document:
 
     def parse(self) -> None:
         source, fed = self.source, 0
-        source.file.seek(0)
+        source.file.seek(source.start)
         try:
             while chunk := source.file.read(CHUNK):
                 self.parser.Parse(chunk, False)

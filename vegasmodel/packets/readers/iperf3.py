@@ -98,7 +98,7 @@ class _Document:
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        source.file.seek(0)
+        source.file.seek(source.start)
         raw = source.file.read(MAX_BYTES + 1)
         if len(raw) > MAX_BYTES:
             source.fail("", f"more than {MAX_BYTES} bytes", f"at most {MAX_BYTES}")

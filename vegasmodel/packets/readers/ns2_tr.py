@@ -54,7 +54,7 @@ def read(source: Source) -> Trace:
 
     tables, bins = _tables(), Bins()
     buffer: Any = np.empty(BLOCK + MAX_LINE + 1, dtype=np.uint8)
-    source.file.seek(0)
+    source.file.seek(source.start)
     kept, final = 0, False
     while not final:
         got = source.file.readinto(buffer[kept : kept + BLOCK])

@@ -10,6 +10,7 @@ from typing import NoReturn
 from vegasmodel.packets.trace import TraceError
 
 MAX_LINE = 65_536  # bytes
+BOM = b"\xef\xbb\xbf"  # the mark with which some programs begin a text in UTF-8
 MAX_TIME = 1e10  # seconds: over 300 years, and later than any epoch time of ours
 
 
@@ -17,6 +18,7 @@ class Source:
     """An open trace file.
 
     - ``head``: its first bytes, by which the readers recognise its format.
+    - ``start``: where they begin: at byte 0, or after the mark ``BOM``.
     - ``file``: the binary stream.
     - ``lines()``: the content as text lines.
     - ``cut_short``: true if the file is a capture and ends in the middle of a packet.
@@ -40,11 +42,12 @@ class Source:
     def _head(self) -> bytes:
         try:
             head = self.file.read(MAX_LINE)
-            self.file.seek(0)
+            self.start = len(BOM) if head.startswith(BOM) else 0
+            self.file.seek(self.start)
         except OSError:
             self.file.close()
             raise
-        return head
+        return head[self.start :]
 
     def __enter__(self) -> Source:
         return self
@@ -64,7 +67,7 @@ class Source:
 
         Raises ``TraceError`` for a line of more than ``MAX_LINE`` bytes.
         """
-        self.file.seek(0)
+        self.file.seek(self.start)
         number = 0
         while raw := self.file.readline(MAX_LINE + 1):
             number += 1
