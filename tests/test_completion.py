@@ -91,7 +91,7 @@ def steady(**variables):
     ("variables", "changes", "said"),
     [
         ({}, {}, r"flow\[0\].rtt: .* the trace cannot tell it"),
-        ({"rtt_min": np.full((10, 2), 1e-6)}, {}, "its estimates: .*rtt = 1e-06.* at least"),
+        ({"rtt_min": np.full((10, 2), 1e-6)}, {}, "its estimates, of 1: .*rtt = 1e-06.* at least"),
         ({}, {"link": [{}, {"name": "b"}]}, r"link\[0\].capacity: .* required"),
         ({}, {"link": [{"bufer": "3 pkt"}]}, "buffer"),
         ({}, {"link": 3}, "link: "),

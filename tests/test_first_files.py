@@ -447,3 +447,16 @@ def test_no_text_of_a_trace_breaks_the_comments_of_a_new_file() -> None:
     assert [flow.match for flow in vm.Scenario.from_toml(text).flows] == ["a"]
     assert "In doubt, whole-file: b\\x1b\\u2028\\nlaw = 1." in text
     assert [line for line in text.splitlines() if line.startswith("law")][1:] == []
+
+
+def test_an_rtt_that_only_a_receiver_sees_is_a_guess_that_says_so() -> None:
+    """It answers within 30 us; at 1000 pkt/s a packet alone takes 1 ms."""
+    figures = {
+        "throughput": np.full((9, 2), 500.0),
+        "rtt": np.tile([3e-5, 4e-5], (9, 1)) + 1e-6 * np.arange(9)[:, None],
+    }
+    trace = make("pcap", np.arange(1.0, 10.0), ["a", "b"], figures)
+    text, _ = newfile.from_trace(trace, "receiver")
+    assert text.count('rtt = "50 ms"  # a guess: the trace\'s RTT is too short for this link') == 2
+    assert 'buffer = "1 BDP"  # a guess' in text  # the queue is not in these RTTs
+    assert [flow.rtt for flow in vm.Scenario.from_toml(text).flows] == [0.05, 0.05]

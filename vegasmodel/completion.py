@@ -19,22 +19,23 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.units import FieldError, printable
 from vegasmodel.laws import find, names
 from vegasmodel.packets.estimate import Estimate, Estimates, estimate, lost_packets
-from vegasmodel.packets.pairing import pair
+from vegasmodel.packets.pairing import Pairing, pair
 from vegasmodel.packets.sizes import in_packets_of
 from vegasmodel.packets.trace import Trace
 from vegasmodel.scenario import DropTail, Flow, Run, Scenario
 from vegasmodel.stacks import STACKS
 
-__all__ = ["DEFAULT", "Filled", "complete"]
+__all__ = ["DEFAULT", "EstimateError", "Filled", "complete"]
 
 ANY = {"capacity": "1e9 pkt/s", "rtt": "1e6 s"}  # placeholders; they fit any other key
 LEAST = 0.2  # of a trace, which averages should cover
@@ -68,7 +69,8 @@ def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Fi
 
     ``table`` is the file's content.  Returns the scenario and the estimates.  Raises
     ``FieldError`` in four cases: the file has another error; its flows are not those of the trace;
-    a required key cannot be estimated from the trace; the estimates are not a valid scenario.
+    a required key cannot be estimated from the trace; the estimates are not a valid scenario
+    (``EstimateError``).
     """
     table, filled = _as_long_as(trace, table)
     links, flows = _tables(table, "link"), _tables(table, "flow")
@@ -114,9 +116,35 @@ def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Fi
     try:
         return Scenario.from_dict(completed), tuple(filled)
     except FieldError as error:
-        said = f"{error.field} = {error.value}"
-        where = "trace, its estimates"
-        raise FieldError(where, said, error.allowed, wrong=error.wrong) from None
+        raise EstimateError(error, _names_at(error.field, pairing)) from None
+
+
+class EstimateError(FieldError):
+    """Raised if an estimate from a trace is not allowed in a scenario.
+
+    ``key`` is the key of the scenario file, such as ``flow[0].rtt``. If it belongs to a flow, the
+    message also names the flow of the trace.
+    """
+
+    def __init__(self, error: FieldError, names: Sequence[str]) -> None:
+        self.key = error.field
+        who = f", of {names[0]}" if names else ""
+        who += f" and {len(names) - 1} more" if len(names) > 1 else ""
+        value = f"{error.value:.4g}" if isinstance(error.value, float) else error.value
+        said = f"{error.field} = {value}"
+        allowed = f"{error.allowed}; the file may state it"
+        super().__init__(f"trace, its estimates{who}", said, allowed, wrong=error.wrong)
+
+
+def _names_at(key: str, pairing: Pairing) -> list[str]:
+    """The flows of the trace that belong to the table of a key such as ``flow[0].rtt``."""
+    found = re.match(r"flow\[(\d+)\]", key)
+    members = zip(pairing.scenario.members, pairing.order, strict=True)
+    return [
+        printable(pairing.trace.flows[i])
+        for member, i in members
+        if found and member.group == int(found[1])
+    ]
 
 
 def _by_bytes(

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from vegasmodel import laws
-from vegasmodel.completion import DEFAULT, Filled, complete
+from vegasmodel.completion import DEFAULT, EstimateError, Filled, complete
 from vegasmodel.fields import toml_file
 from vegasmodel.fields.units import FieldError, printable, write
 from vegasmodel.packets.activity import idle_flows
@@ -22,6 +22,7 @@ from vegasmodel.packets.estimate import estimate, first_windows
 from vegasmodel.packets.inspection import doubts
 from vegasmodel.packets.sizes import HEADERS, packet_sizes
 from vegasmodel.packets.trace import Trace
+from vegasmodel.scenario import Scenario
 from vegasmodel.stacks import STACKS
 
 __all__ = ["from_trace", "plain"]
@@ -29,6 +30,11 @@ __all__ = ["from_trace", "plain"]
 MAX_FLOWS = 300  # tables of a file
 CAPACITY, RTT, LONGEST = "10 Mbit/s", 0.05, 1000.0  # guesses; RTTs in seconds
 
+GUESS = "a guess: the trace cannot tell it"
+TOO_SHORT = (
+    "a guess: the trace's RTT is too short for this link; a capture at the receiver shows only a "
+    "part of it"
+)
 HEAD = """\
 # This file describes a trace. docs/scenario.md lists every key.
 # The trace does not tell whether senders wait at random before they send. Models assume that they
@@ -84,22 +90,8 @@ def from_trace(trace: Trace, name: str, source: str = "a trace") -> tuple[str, t
     flows = _flows(trace, size.get("packet_size"))
     table: dict[str, Any] = {"name": name, "estimated_from": source, **size}
     table |= {"link": [{}], "flow": [flows[i] for i in busy]}
-    notes: dict[tuple[str, int, str], str] = {}
-    rtt = RTT
-    while True:
-        try:
-            scenario, filled = complete(table, trace)
-            break
-        except FieldError as error:
-            place = _place(error.field)
-            if place is not None and place not in notes and "required" in error.allowed:
-                notes[place] = "a guess: the trace cannot tell it"
-            elif not any(key == "rtt" for _, _, key in notes) or rtt > LONGEST:
-                raise
-            else:  # the guessed RTT is less than the transmission times on this link
-                rtt *= 2.0
-        for kind, i, key in notes:
-            table[kind][i][key] = CAPACITY if key == "capacity" else write(rtt, "time")
+    scenario, filled, notes = _completed(table, trace)
+    part_of_rtt = TOO_SHORT in notes.values()  # so its growth is not the queue's
     run: dict[str, Any] = {}
     for entry in filled:
         if entry.key.startswith("run."):
@@ -110,8 +102,9 @@ def from_trace(trace: Trace, name: str, source: str = "a trace") -> tuple[str, t
         if place is not None:
             kind, i, key = place
             table[kind][i][key], notes[place] = _written(entry, scenario.packet_size)
-            if table[kind][i][key] == "inf" and any(g.grows_until_loss for g in scenario.flows):
-                table[kind][i][key], notes[place] = "1 BDP", "a guess: the trace cannot tell it"
+            endless = any(g.grows_until_loss for g in scenario.flows)
+            if key == "buffer" and (part_of_rtt or (table[kind][i][key] == "inf" and endless)):
+                table[kind][i][key], notes[place] = "1 BDP", GUESS
     for i, flow in enumerate(table["flow"]):
         if flow["match"] not in trace.controls:
             notes["flow", i, "law"] = "a guess: the trace does not name its congestion control"
@@ -126,6 +119,51 @@ def _doubts(trace: Trace) -> str:
     """What is doubtful about the trace, as comments; ``_left_out`` tells of idle flows."""
     found = {k: said for k, said in doubts(trace).items() if k != "no-idle-flows"}
     return "".join(f"# In doubt, {k}: {printable(said)}.\n" for k, said in found.items())
+
+
+def _completed(
+    table: dict[str, Any], trace: Trace
+) -> tuple[Scenario, tuple[Filled, ...], dict[tuple[str, int, str], str]]:
+    """Complete ``table`` with estimates from the trace, or with guesses where there are none.
+
+    The guesses are written to ``table``. Returns the scenario, the estimates, and a comment on each
+    guess.
+    """
+    notes: dict[tuple[str, int, str], str] = {}
+    rtt = RTT
+    while True:
+        try:
+            return (*complete(table, trace), notes)
+        except FieldError as error:
+            place = _place(error.key if isinstance(error, EstimateError) else error.field)
+            new = place if place not in notes else None
+            if new and "required" in error.allowed:
+                notes |= {new: GUESS} | {("flow", i, "rtt"): GUESS for i in _unknown(table, trace)}
+            elif new and isinstance(error, EstimateError) and new[2] == "rtt":
+                notes |= {("flow", i, "rtt"): TOO_SHORT for i in _as_short(table, trace, new[1])}
+            elif not any(key == "rtt" for _, _, key in notes) or rtt > LONGEST:
+                raise
+            else:  # the guessed RTT is less than the transmission times on this link
+                rtt *= 2.0
+        for kind, i, key in notes:
+            table[kind][i][key] = CAPACITY if key == "capacity" else write(rtt, "time")
+
+
+def _unknown(table: dict[str, Any], trace: Trace) -> list[int]:
+    """The flows of ``table`` whose RTTs the trace does not tell."""
+    rtts = estimate(trace).rtt
+    return [i for i, flow in enumerate(table["flow"]) if flow["match"] not in rtts]
+
+
+def _as_short(table: dict[str, Any], trace: Trace, flow: int) -> list[int]:
+    """The flows of ``table`` whose RTTs in the trace are at most twice that of ``flow``.
+
+    If the RTT of ``flow`` is too short, so are probably theirs.  To try each flow would take long.
+    """
+    rtts = estimate(trace).rtt
+    known = [(i, rtts[f["match"]]) for i, f in enumerate(table["flow"]) if f["match"] in rtts]
+    most = 2.0 * rtts[table["flow"][flow]["match"]].value
+    return [i for i, rtt in known if rtt.value <= most]
 
 
 def _left_out(trace: Trace, flows: list[dict[str, Any]], idle: Mapping[str, str]) -> str:
