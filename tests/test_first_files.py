@@ -90,6 +90,19 @@ def test_what_a_trace_cannot_tell_is_a_guess_that_says_so() -> None:
     assert 'rtt = "200 ms"  # a guess: the trace cannot tell it' in text
 
 
+def test_a_law_that_is_not_known_here_is_a_guess_that_names_it() -> None:
+    rates = {"throughput": [[10.0, 9.0, 9.0], [10.0, 9.0, 9.0]]}
+    ran = {"a": "bbr", "b": "cubic", "c": "x\n" * 99}
+    trace = make("csv", [1.0, 2.0], ["a", "b", "c"], rates, controls=ran)
+    text, _ = newfile.from_trace(trace, "bbr")
+    laws = [line for line in text.splitlines() if line.startswith("law")]
+    assert laws[:2] == [
+        'law = "reno"  # a guess: it ran bbr, which is no law known here',
+        'law = "cubic"',
+    ]
+    assert [flow.law for flow in vm.Scenario.from_toml(text).flows] == ["reno", "cubic", "reno"]
+
+
 def test_a_kernels_trace_is_of_linux_whatever_its_laws() -> None:
     rates = {"throughput": [[10.0, 9.0], [10.0, 9.0]]}
     controls = {"10.0.0.1:1": "cubic"}  # of the other flow it is not known

@@ -106,8 +106,12 @@ def from_trace(trace: Trace, name: str, source: str = "a trace") -> tuple[str, t
             if key == "buffer" and (part_of_rtt or (table[kind][i][key] == "inf" and endless)):
                 table[kind][i][key], notes[place] = "1 BDP", GUESS
     for i, flow in enumerate(table["flow"]):
-        if flow["match"] not in trace.controls:
+        ran = trace.controls.get(flow["match"])
+        if ran is None:
             notes["flow", i, "law"] = "a guess: the trace does not name its congestion control"
+        elif ran not in laws.names():
+            ran = printable(ran)[:20]
+            notes["flow", i, "law"] = f"a guess: it ran {ran}, which is no law known here"
     if run:
         table["run"] = run
     notes["", 0, "estimated_from"] = "without this line the values count as known"
