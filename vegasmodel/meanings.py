@@ -136,7 +136,7 @@ ASSUMPTIONS = MappingProxyType(
         "every-frame-captured": "the capture contains all data that was acknowledged",
         "every-event": "the kernel's event log lost no event",
         "data-captured": "the capture holds the data of every flow whose ACKs it holds",
-        "whole-file": "the file of the capture ends with a whole frame",
+        "whole-file": "the file ends with a whole frame of a capture or a whole row",
         "whole-headers": "frames hold their whole TCP header",
         "whole-rtt": "the whole RTT can be measured at the place of the capture",
         "steady-clock": "the capture's clock never went back",

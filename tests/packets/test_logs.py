@@ -53,6 +53,32 @@ def test_blanks_before_the_header_of_a_csv_table(before, tmp_path):
     assert trace.data.identical(read(saved(tmp_path, samples.LINUX_CSV)).data)
 
 
+def test_comments_in_a_csv_table(tmp_path):
+    """Only where the first column is the time: elsewhere # may begin a name."""
+    plain = read(saved(tmp_path, samples.LINUX_CSV))
+    lines = samples.LINUX_CSV.splitlines(keepends=True)
+    noted = [b"# a program, 3,4\n", b"#\n", *lines[:3], b"# again\n", *lines[3:]]
+    assert read(saved(tmp_path, b"".join(noted))).data.identical(plain.data)
+    named = b"flow,time,cwnd,bytes_acked,snd_mss\n#1,0,9,0,1448\n#1,1,9,1448,1448\n"
+    assert read(saved(tmp_path, b"# one flow\n" + named)).flows == ["#1"]
+    with pytest.raises(TraceError, match=r"line 2: found 'time,flow,bytes_acked'.*missing: cwnd"):
+        read(saved(tmp_path, b"# a\ntime,flow,bytes_acked\n"))
+    with pytest.raises(TraceError, match="line 4: found '# b', expected 5 columns"):
+        read(saved(tmp_path, b"# a\n" + named.replace(b"1,1,9", b" b\n#1,1,9")))
+
+
+def test_a_csv_table_that_ends_within_a_row_says_so(tmp_path):
+    whole = rows("0,a,vegas,9,0,1448", "1,a,vegas,9,1448,1448", "2,a,vegas,9,2896,1448")
+    plain = read(saved(tmp_path, whole))
+    assert "whole-file" not in plain.doubts
+    assert read(saved(tmp_path, whole[:-1])).data.identical(plain.data)  # without a line break
+    cut = read(saved(tmp_path, whole + b"3,a,vegas,9,43"))
+    assert cut.data.identical(plain.data)
+    assert "within a line" in cut.doubts["whole-file"]
+    with pytest.raises(TraceError, match="line 5: found '3,a,vegas,9,43', expected 6 columns"):
+        read(saved(tmp_path, whole + b"3,a,vegas,9,43\n"))
+
+
 @pytest.mark.parametrize(("acked", "doubted"), [(14480, True), (1, False)])
 def test_bytes_per_interval_are_doubted_but_not_an_idle_connection(acked, doubted, tmp_path):
     """A kernel's connection has acknowledged one byte, the SYN, before it has sent any data."""

@@ -90,5 +90,5 @@ def _find(source: Source) -> str:
     for name in FORMATS:
         if importlib.import_module(f"vegasmodel.packets.readers.{name}").matches(source.head):
             return name
-    check_header(source, source.head.split(b"\n", 1)[0].decode("ascii", "replace"), sure=False)
+    check_header(source, sure=False)
     return source.fail("byte 0", source.head[:16], KNOWN)

@@ -18,6 +18,9 @@ Optional columns are:
 The counters bytes_acked and total_retrans count from the start of the flow, so they never fall. A
 connection that begins anew needs a name of its own.
 
+Lines that begin with # are comments: those before the header and, if the first column is time, all.
+If the last line lacks columns and a line break, the file was cut, and the line is left out.
+
 If the table has the times of a clock that counts from 1970, times in the trace count from the first
 one.
 """
@@ -35,6 +38,7 @@ from vegasmodel.packets.readers.source import MAX_TIME, Source
 from vegasmodel.packets.trace import Trace
 
 NEEDED = ("time", "flow", "cwnd", "bytes_acked", "snd_mss")
+COMMENT = b"#"  # begins a line
 KERNEL = "ca_state"  # a state that only a kernel tells
 COUNTS = {"bytes": "bytes_acked", "retransmits": "total_retrans"}  # their columns
 NO_SAMPLE = 2147483647  # the kernel's "infinity" of 32 bits
@@ -49,45 +53,58 @@ MAX_CONTROL = 16  # the kernel's own limit
 
 
 def matches(head: bytes) -> bool:
-    """Whether the first line names all required columns."""
-    first = head.split(b"\n", 1)[0].decode("ascii", "replace").strip().split(",")
+    """Whether the first line that is no comment names all required columns."""
+    first = header(head)[1].strip().split(",")
     return all(name in first for name in NEEDED)
 
 
-def check_header(source: Source, first: str, *, sure: bool = True) -> None:
-    """Raise ``TraceError`` if ``first``, the first line of a file, lacks required columns.
+def header(head: bytes) -> tuple[int, str]:
+    """The first line that is no comment, after its number; ``head`` is the beginning of a file."""
+    lines = enumerate(head.split(b"\n"), start=1)
+    number, first = next(((n, line) for n, line in lines if line[:1] != COMMENT), (1, b""))
+    return number, first.decode("ascii", "replace")
 
-    An error is also raised if the columns are not separated by commas alone.
+
+def check_header(source: Source, *, sure: bool = True) -> list[str]:
+    """The columns of a table, by the first line of a file that is no comment, the header.
+
+    Raises ``TraceError`` if the header lacks required columns, or if the columns are not separated
+    by commas alone.
 
     If ``sure`` is false, the file may have another format.  Then missing columns are an error only
     if two of the required columns are present.
     """
+    number, first = header(source.head)
+    place = f"line {number}"
     names = [name.strip() for name in re.split("[,;\t]", first.strip())]
     missing = [name for name in NEEDED if name not in names]
     if not missing and first.strip().split(",") != names:
-        source.fail("line 1", first[:60], "columns separated by commas alone")
+        source.fail(place, first[:60], "columns separated by commas alone")
     if missing and (sure or len(missing) <= len(NEEDED) - 2):
         near = [n for name in missing for n in difflib.get_close_matches(name, names, 1)]
         said = f"; is {near[0]!a} meant?" if near else ""
         wanted = f"the columns {', '.join(NEEDED)}; missing: {', '.join(missing)}{said}"
-        source.fail("line 1", first[:120], wanted)
+        source.fail(place, first[:120], wanted)
+    return names
 
 
 def read(source: Source) -> Trace:
     """Read the whole CSV table.  If a line is wrong, a ``TraceError`` names it."""
-    rows = source.lines()
-    _, header = next(rows, (0, ""))
-    check_header(source, header)
-    names = header.strip().split(",")
+    names = check_header(source)
+    begin, _ = header(source.head)
+    comments = names[0] == "time"  # elsewhere a # may begin a name
     snapshots = Snapshots(source)
     began: dict[str, tuple[float, float]] = {}  # each flow's first time and bytes_acked
-    for number, text in rows:
-        if not text.strip():
+    for number, text in source.lines():
+        if number <= begin or not text.strip() or (comments and text.startswith("#")):
             continue
         try:
             cells = next(csv.reader([text]))
         except (csv.Error, StopIteration):
             cells = []
+        if len(cells) < len(names) and source.unended:
+            source.cut_short = True
+            break
         if len(cells) != len(names):
             source.fail(f"line {number}", text[:60], f"{len(names)} columns")
         row = dict(zip(names, cells, strict=True))
@@ -114,7 +131,10 @@ def read(source: Source) -> Trace:
     if origin:
         about["origin"] = repr(origin)
     engine = "linux" if KERNEL in names else "csv"
-    return snapshots.trace(engine, about, _doubts(snapshots, began), origin=origin)
+    doubts = _doubts(snapshots, began)
+    if source.cut_short:
+        doubts["whole-file"] = "the file ends within a line, which is left out"
+    return snapshots.trace(engine, about, doubts, origin=origin)
 
 
 def _doubts(snapshots: Snapshots, began: dict[str, tuple[float, float]]) -> dict[str, str]:

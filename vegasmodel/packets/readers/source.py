@@ -21,11 +21,12 @@ class Source:
     - ``start``: where they begin: at byte 0, or after the mark ``BOM``.
     - ``file``: the binary stream.
     - ``lines()``: the content as text lines.
-    - ``cut_short``: true if the file is a capture and ends in the middle of a packet.
+    - ``cut_short``: true if the file ends in the middle of a packet or a row.
+    - ``unended``: true once ``lines()`` has given a last line that no line break ends.
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path, self.cut_short = Path(path), False
+        self.path, self.cut_short, self.unended = Path(path), False, False
         try:
             regular = stat.S_ISREG(self.path.stat().st_mode)
             if regular:
@@ -73,6 +74,7 @@ class Source:
             number += 1
             if len(raw) > MAX_LINE:
                 self.fail(f"line {number}", raw[:40], f"lines of at most {MAX_LINE} bytes")
+            self.unended = not raw.endswith(b"\n")
             yield number, raw.rstrip(b"\r\n").decode("utf-8", "backslashreplace")
 
     def number(self, text: str, line: int, what: str, low: float, high: float) -> float:
