@@ -211,6 +211,14 @@ def iperf3(run: Course, every: float = 0.1, streams: int = 1) -> bytes:
     return json.dumps(document, indent=1).encode()
 
 
+def iperf3_stream(document: bytes) -> bytes:
+    """The output of ``iperf3 --json-stream`` in place of that of ``iperf3 --json``."""
+    whole = json.loads(document)
+    events = [("start", whole["start"]), *(("interval", data) for data in whole["intervals"])]
+    lines = [json.dumps({"event": k, "data": data}) for k, data in [*events, ("end", whole["end"])]]
+    return "\n".join(lines).encode() + b"\n"
+
+
 def tcp_probe(run: Course, style: str = "trace-cmd") -> bytes:
     """Events of a sender's socket, one per ACK, in the format of one of the tools."""
     isn, family, cookie = 2**32 - 50_000, "family=AF_INET ", " sock_cookie=ab41"
@@ -272,7 +280,7 @@ def every_format(packets: int = 40, lines: int = 120) -> dict[str, list[bytes]]:
         "flowmon": [(DATA / "flowmon.xml").read_bytes()],
         "pcap": [pcap(frames(short)[:packets]), pcapng(frames(short, v6=True)[:packets])],
         "ss": [ss_log(short, every=0.05), ss_log(short, every=0.05, one_line=True)],
-        "iperf3": [iperf3(short), iperf3(short, streams=2)],
+        "iperf3": [iperf3(short), iperf3(short, streams=2), iperf3_stream(iperf3(short))],
         "tcp_probe": [tcp_probe(few, style) for style in ("trace-cmd", "ftrace", "perf")],
         "parquet": [parquet()],
     }

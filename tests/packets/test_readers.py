@@ -329,6 +329,31 @@ def test_iperf3_intervals(streams, tmp_path):
     assert f"{2_000_000 * streams} of" in trace.doubts["bytes-arrived"]
 
 
+def test_iperf3_as_a_stream_of_events(tmp_path):
+    plain = samples.iperf3(RUN, streams=2)
+    stream = samples.iperf3_stream(plain)
+    trace, whole = (read(saved(tmp_path, data)) for data in (stream, plain))
+    assert trace.data.identical(whole.data)
+    assert (trace.controls, trace.doubts) == (whole.controls, whole.doubts)
+    lines = stream.splitlines(keepends=True)
+    cut = read(saved(tmp_path, b"".join(lines[:9]) + lines[9][:50]))  # its end is missing
+    assert cut.data.identical(whole.data.isel(time=slice(0, 8)).assign(last=cut.data["last"]))
+    assert "within a line" in cut.doubts["whole-file"]
+    with pytest.raises(TraceError, match=r"event 10: found b'{.*expected a line of JSON"):
+        read(saved(tmp_path, b"".join(lines[:9]) + lines[9][:50] + b"\n"))
+    for bad in (b'{"event": "start", "data": 3}\n', lines[0] + b'{"event": "interval"}\n'):
+        with pytest.raises(TraceError, match="object"):
+            read(saved(tmp_path, bad))
+
+
+def test_warnings_before_iperf3s_json(tmp_path):
+    plain = samples.iperf3(RUN)
+    said = b"warning: something\niperf3: getsockopt - Protocol not available\n\n"
+    assert read(saved(tmp_path, said + plain)).data.identical(read(saved(tmp_path, plain)).data)
+    with pytest.raises(TraceError, match="a trace of a known format"):
+        read(saved(tmp_path, b"hello\n" + plain))
+
+
 def test_iperf3_in_reverse_counts_what_arrived_and_omits_what_it_omits(tmp_path):
     text = samples.iperf3(RUN).replace(b'"sender": true', b'"sender": false')
     text = text.replace(b'"omitted": false', b'"omitted": true', 5)

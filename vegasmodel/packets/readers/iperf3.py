@@ -1,5 +1,8 @@
 """Reads ``iperf3 --json``: bytes, retransmissions, window and RTT of each stream per interval.
 
+With ``--json-stream`` each line is an event: the start, an interval, or the end. Warnings of iperf3
+before the JSON are skipped.
+
 If the receiver wrote the file, the bytes of an interval are those that arrived. If the sender wrote
 it, they are the bytes that iperf3 passed to the kernel, and some of these may not have arrived. An
 entry of ``Trace.doubts`` says so. If the file states how many bytes arrived in all, the entry gives
@@ -10,16 +13,20 @@ The trace leaves out the intervals that iperf3 marks as omitted (its option ``--
 
 from __future__ import annotations
 
+import io
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from vegasmodel.packets.readers.source import Source
-from vegasmodel.packets.trace import MAX_FLOWS, Floats, Trace, assemble
+from vegasmodel.packets.trace import MAX_FLOWS, Floats, Trace, TraceError, assemble
 
+_WARNINGS = re.compile(rb"\s*(?:(?:warning|iperf3)\b[^\n]*\n\s*)*")
+_EVENT = re.compile(rb'\{\s*"event"\s*:')
 MAX_BYTES = 1 << 24
 MAX_CELLS = 1 << 20  # streams times intervals
 MAX_COUNT = 1e18
@@ -28,9 +35,11 @@ Table = Mapping[str, Any]
 
 
 def matches(head: bytes) -> bool:
-    """Whether the file begins like the output of ``iperf3 --json``."""
-    start = head.lstrip()
-    return start.startswith(b"{") and b'"start"' in start[:60] and b'"intervals"' in head + b"\0"
+    """Whether the file begins like the output of ``iperf3 --json`` or ``--json-stream``."""
+    start = _WARNINGS.sub(b"", head, count=1)
+    if _EVENT.match(start):
+        return b'"start"' in start[:60]
+    return start.startswith(b"{") and b'"start"' in start[:60] and b'"intervals"' in head
 
 
 def read(source: Source) -> Trace:
@@ -74,6 +83,8 @@ def read(source: Source) -> Trace:
     doubts = document.doubts(end, dict(zip(sockets, flows, strict=True)), sending)
     if not told:
         doubts["known-packet-size"] = f"no segment size is told; {USUAL} B are assumed"
+    if document.source.cut_short:
+        doubts["whole-file"] = "the file ends within a line, which is left out"
     control = end.get("sender_tcp_congestion")
     about = {
         "format": "iperf3 --json",
@@ -102,12 +113,43 @@ class _Document:
         raw = source.file.read(MAX_BYTES + 1)
         if len(raw) > MAX_BYTES:
             source.fail("", f"more than {MAX_BYTES} bytes", f"at most {MAX_BYTES}")
+        text = _WARNINGS.sub(b"", raw, count=1)
+        if _EVENT.match(text):
+            self.root = self._joined(text)
+        else:
+            self.root = self._parsed(text, "byte 0", "one JSON document of iperf3")
+
+    def _parsed(self, text: bytes, place: str, expected: str) -> dict[str, Any]:
         try:
-            self.root = json.loads(raw, parse_constant=self._constant)
+            root = json.loads(text, parse_constant=self._constant)
         except (ValueError, RecursionError):
-            source.fail("byte 0", raw[:30], "one JSON document of iperf3")
-        if not isinstance(self.root, dict):
-            source.fail("byte 0", raw[:30], "a JSON object")
+            self.source.fail(place, text[:30], expected)
+        if not isinstance(root, dict):
+            self.source.fail(place, text[:30], "a JSON object")
+        return root
+
+    def _joined(self, text: bytes) -> dict[str, Any]:
+        """The document of ``--json`` that has the events of ``--json-stream``.
+
+        A last line without a line break may be cut. It is then left out.
+        """
+        root: dict[str, Any] = {"intervals": []}
+        for number, line in enumerate(io.BytesIO(text), start=1):
+            if not line.strip():
+                continue
+            try:
+                event = self._parsed(line, f"event {number}", "a line of JSON")
+            except TraceError:
+                if line.endswith(b"\n"):
+                    raise
+                self.source.cut_short = True
+                break
+            kind, data = event.get("event"), event.get("data")
+            if kind == "interval":
+                root["intervals"].append(data)
+            elif kind in ("start", "end"):
+                root[kind] = data
+        return root
 
     def _constant(self, word: str) -> None:
         self.source.fail("", word, "finite numbers")
