@@ -225,3 +225,24 @@ def test_a_trace_that_ends_before_the_run_gives_averages_of_its_own_time(
     assert [said.partition(", so ")[0] for said in notes] == (
         ["the trace lasts from 0 to 60 s"] if told else []
     )
+
+
+def test_a_trace_without_queues_tells_how_long_its_rtts_are() -> None:
+    """100 pkt/s with 10 ms in the queue, and 300 pkt/s with 30 ms: 25 ms for the mean packet."""
+    rates, rtts = np.tile([100.0, 300.0], (60, 1)), np.tile([0.05, 0.08], (60, 1))
+    figures = {"throughput": rates, "rtt": rtts}
+    trace = make("pcap", np.arange(1.0, 61.0), ["a", "b"], figures)
+    flows = [Flow(law="reno", rtt=rtt, name=name) for name, rtt in (("a", 0.04), ("b", 0.05))]
+    run = Run(duration=60.0, warmup=10.0)
+    scenario = Scenario([Link("500 pkt/s", buffer=10)], flows, run=run)
+    text = vm.compare(scenario, trace, models=["fluid"]).table()
+    said = "trace has no queue; its mean RTT is 25 ms above the scenario's."
+    assert said in " ".join(text.split())
+    waiting = make(
+        "pcap",
+        np.arange(1.0, 61.0),
+        ["a", "b"],
+        figures | {"queue": np.full((60, 1), 5.0)},
+        links=["bottleneck"],
+    )
+    assert "has no queue" not in vm.compare(scenario, waiting, models=["fluid"]).table()

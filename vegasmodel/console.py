@@ -373,7 +373,8 @@ def links_table(scenario: Scenario, results: Sequence[Prediction]) -> Table:
 def _delays(scenario: Scenario, results: Sequence[Prediction]) -> list[str]:
     """A sentence with the mean queueing delays at the link: the mean queue over its capacity.
 
-    The list is empty if no result has a mean queue, or if the scenario has several links
+    For a trace without queues another sentence says how much longer its RTTs are than those of the
+    scenario.  The list is empty if no result has a mean queue, or if the scenario has several links
     (``links_table``).
     """
     if len(scenario.links) > 1:
@@ -385,7 +386,23 @@ def _delays(scenario: Scenario, results: Sequence[Prediction]) -> list[str]:
         if result.applicable and result.queue_mean is not None
     ]
     said = [f"{name} {format_time(q / link.capacity)}" for name, q in queues if math.isfinite(q)]
-    return [f"Mean queueing delay at {link.name}: {', '.join(said)}."] if said else []
+    longer = [
+        f"{result.model} has no queue; its mean RTT is {format_time(more)} above the scenario's."
+        for result in results
+        if result.queue_mean is None and "pairing" in result.extra  # a trace
+        if (more := _above_the_rtt(result)) > 0
+    ]
+    return [f"Mean queueing delay at {link.name}: {', '.join(said)}.", *longer] if said else []
+
+
+def _above_the_rtt(result: Prediction) -> float:
+    """The mean of a packet's RTT less that of its flow with empty queues, s; NaN if unknown."""
+    if result.rtt_mean is None or result.delivered is None:
+        return math.nan
+    members = zip(result.scenario.members, result.rtt_mean, result.delivered, strict=True)
+    more = [(float(n), float(rtt - m.rtt)) for m, rtt, n in members if n > 0 and rtt > 0]
+    packets = sum(n for n, _ in more)
+    return sum(n * seconds for n, seconds in more) / packets if packets else math.nan
 
 
 def _scattered(result: Prediction, *, each: bool) -> bool:
