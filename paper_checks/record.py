@@ -14,11 +14,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from paper_checks import PAPERS, findings, records
+from paper_checks import PAPERS, findings, records, summary
 from paper_checks.checks import judge
 from paper_checks.runs import FILE, Floats, Runs
 from paper_checks.scenes import matching
-from vegasmodel import console
 
 __all__ = ["measure", "store"]
 
@@ -51,7 +50,7 @@ def measure(paper: str, items: Sequence[str]) -> None:
         losses = 100 * np.array(entry["loss_rate"], dtype=np.float64)
         sys.stdout.write(f"{scenario.name} ({scenario.run.times} runs)\n")
         sys.stdout.write(_lines(names, rates, losses))
-    console.print_checks(checks)
+    summary.print_checks(checks)
 
 
 def _lines(names: Sequence[str], rates: Floats, losses: Floats) -> str:

@@ -1,16 +1,22 @@
-"""``python -m paper_checks.summary``: numbers of verdicts by paper, as a Markdown table."""
+"""The verdicts of checks: tables for the terminal, numbers by paper.
+
+``python -m paper_checks.summary`` prints the numbers of verdicts by paper as a Markdown table.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 from paper_checks.checks import Check
+from vegasmodel.console import console, paragraphs, table
 
-__all__ = ["VERDICTS", "markdown", "statements", "summary"]
+__all__ = ["VERDICTS", "markdown", "print_checks", "statements", "summary"]
 
 VERDICTS = ("reproduced", "consistent", "erratum", "discrepant", "blocked")
+_AGREE = ("reproduced", "consistent")
 
 
 def summary(checks: Iterable[Check]) -> dict[str, dict[str, int]]:
@@ -43,6 +49,47 @@ def markdown(counts: Mapping[str, Mapping[str, int]], wrong: Mapping[str, int]) 
         cells = " | ".join(str(row[v]) for v in VERDICTS)
         lines.append(f"| {paper} | {cells} | {sum(row.values())} | {errata[paper]} |")
     return "\n".join(lines) + "\n"
+
+
+def print_checks(checks: Sequence[Mapping[str, Any]], verdicts: Collection[str] = VERDICTS) -> None:
+    """Print the values that the papers state beside those that this package computes.
+
+    Each paper has a table with one row per item, such as a figure.  Only items whose verdict is
+    among ``verdicts`` are shown.  Notes under the table explain those that are neither "reproduced"
+    nor "consistent".  A last table counts all items of each paper by verdict.
+    """
+    out = console()
+    papers = list(dict.fromkeys(check["paper"] for check in checks))
+    for name in papers:
+        mine = [c for c in checks if c["paper"] == name and c["verdict"] in verdicts]
+        if not mine:
+            continue
+        rows = [
+            [str(c["item"]), _brief(c["printed"]), _brief(c["computed"]), str(c["verdict"])]
+            for c in mine
+        ]
+        out.print(table(["item", "printed", "computed", "verdict"], rows, name))
+        paragraphs([f"{c['item']}: {c['note']}" for c in mine if c["verdict"] not in _AGREE])
+        out.print()
+    rows = [
+        [
+            name,
+            *(str(sum(c["paper"] == name and c["verdict"] == v for c in checks)) for v in VERDICTS),
+        ]
+        for name in papers
+    ]
+    out.print(table(["paper", *VERDICTS], rows))
+
+
+def _brief(value: Any) -> str:
+    """The text that stands for ``value`` in a table; a text of more than 24 characters is cut."""
+    if isinstance(value, float):
+        text = f"{value:.4g}"
+    elif isinstance(value, (list, tuple)):
+        text = ", ".join(_brief(entry) for entry in value)
+    else:
+        text = "-" if value is None else str(value)
+    return text if len(text) <= 24 else text[:21] + "..."
 
 
 if __name__ == "__main__":

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import vegasmodel as vm
+from paper_checks.summary import VERDICTS
 from vegasmodel.command_line.commands import run
-from vegasmodel.console import VERDICTS
 
 RATIO = [
     "ratio", "--capacity", "1080pkt/s", "--rtt", "60ms", "--buffer", "20pkt",

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import vegasmodel as vm
-from vegasmodel import comparison, console, packets
+from vegasmodel import comparison, packets, result_tables
 from vegasmodel.command_line import newfile
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets.trace import make
@@ -114,7 +114,7 @@ def test_what_two_models_say_alike_stands_once() -> None:
     results = [
         dataclasses.replace(measured(scenario, name), assumptions=broken) for name in ("a", "b")
     ]
-    assert console.notes(results) == ["a, b: no-noise does not hold: there is some."]
+    assert result_tables.notes(results) == ["a, b: no-noise does not hold: there is some."]
 
 
 def test_a_measurement_says_how_many_runs_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,8 +150,8 @@ def test_a_measurement_says_how_many_runs_it_has(monkeypatch: pytest.MonkeyPatch
 def test_several_models_have_no_answer_for_one_reason() -> None:
     scenario = pair("paper")
     none = [Prediction.not_applicable(name, scenario, "two links") for name in ("a", "b")]
-    assert console.notes(none) == ["a, b have no answer: two links."]
-    assert console.notes(none[:1]) == ["a has no answer: two links."]
+    assert result_tables.notes(none) == ["a, b have no answer: two links."]
+    assert result_tables.notes(none[:1]) == ["a has no answer: two links."]
 
 
 def test_the_pair_with_the_largest_error_is_named() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import vegasmodel as vm
-from vegasmodel import console
+from vegasmodel import console, result_tables
 from vegasmodel.prediction import with_error
 from vegasmodel.study.solutions import Design, Solution
 
@@ -151,7 +151,9 @@ def test_a_comparison_gives_its_table_as_text(capsys: pytest.CaptureFixture[str]
 
 def test_one_flow_has_no_shares() -> None:
     alone = vm.Scenario([vm.Link(100.0)], [vm.Flow("reno", 0.1)])
-    assert console.shares_table(alone, [vm.Prediction("rounds", alone, np.array([9.0]))]) is None
+    assert (
+        result_tables.shares_table(alone, [vm.Prediction("rounds", alone, np.array([9.0]))]) is None
+    )
 
 
 def test_many_groups_are_rows_and_models_columns(capsys: pytest.CaptureFixture[str]) -> None:
@@ -160,7 +162,7 @@ def test_many_groups_are_rows_and_models_columns(capsys: pytest.CaptureFixture[s
     many = vm.Scenario([vm.Link(1000.0)], [vm.Flow(law, 0.1) for law in laws], packet_size=1000)
     rates = np.array([100.0, 300.0, 200.0, 250.0, 150.0])
     results = [vm.Prediction(name, many, k * rates) for k, name in ((1, "rounds"), (0.5, "fluid"))]
-    console.print_results(many, results)
+    result_tables.print_results(many, results)
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["group", "pkt/s", "pkt/s"] in lines
     assert ["sack", "250", "125"] in lines
@@ -177,12 +179,14 @@ def test_a_table_shows_each_standard_error_that_is_known(
     rates = np.array([12345.6, 54321.0, 99999.0])
     errors = np.array([1234.5, 0.0, 0.0123])
     bare = vm.Prediction("arrivals-bonald", three, rates)
-    console.print_results(three, [bare, vm.Prediction("ns2", three, rates, throughput_se=errors)])
+    result_tables.print_results(
+        three, [bare, vm.Prediction("ns2", three, rates, throughput_se=errors)]
+    )
     printed = capsys.readouterr().out
     assert max(map(len, printed.splitlines())) <= 80
     assert "1.235e+04 ± 1200  5.432e+04  1e+05 ± 0.012" in printed
     assert "standard error" in printed
-    console.print_results(three, [bare])
+    result_tables.print_results(three, [bare])
     assert "±" not in capsys.readouterr().out
 
 
@@ -253,7 +257,7 @@ def test_no_group_is_left_out_for_lack_of_width(
     rates = np.array([270.123, 330.234, 480.345])
     answer = vm.Prediction("rounds", case, rates, throughput_se=rates / 30.0)
     monkeypatch.setenv("COLUMNS", columns)
-    console.print_results(case, [answer])
+    result_tables.print_results(case, [answer])
     out, _ = capsys.readouterr()
     for shown in ("270.1 ±", "330.2 ±", "480.3 ±", "25.0 %", "30.6 %", "44.4 %"):
         assert shown in out
@@ -275,7 +279,7 @@ def test_the_errors_of_models_fit_60_columns(
 
 def test_the_queueing_delay_is_under_the_table(capsys: pytest.CaptureFixture[str]) -> None:
     """7 packets wait at 1000 packets/s: 4 Mbit/s, 500 B."""
-    console.print_results(S, [P, dataclasses.replace(P, model="fluid", queue_mean=None)])
+    result_tables.print_results(S, [P, dataclasses.replace(P, model="fluid", queue_mean=None)])
     assert "Mean queueing delay at bottleneck: rounds 7 ms.\n" in capsys.readouterr().out
 
 
@@ -300,7 +304,7 @@ def test_every_link_has_its_queue_and_load(capsys: pytest.CaptureFixture[str]) -
     case = vm.Scenario(links=links, flows=[flow])
     rate, queue, load = np.array([300.0]), np.array([5.0, 2.0]), np.array([0.6, 0.75])
     answer = vm.Prediction("rounds", case, rate, queue_mean=queue, utilization_links=load)
-    console.print_results(case, [answer, vm.Prediction("fluid", case, rate)])
+    result_tables.print_results(case, [answer, vm.Prediction("fluid", case, rate)])
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     for row in (
         ["a", "rounds", "0.6", "5", "10", "ms"],

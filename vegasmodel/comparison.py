@@ -201,13 +201,13 @@ class Comparison:
 
         Closed forms without an answer are left out.  The tables fit the terminal's width.
         """
-        from vegasmodel import console
+        from vegasmodel import console, result_tables
 
-        console.print_pairing(self.pairing)
-        console.print_estimates(self.estimates)
+        result_tables.print_pairing(self.pairing)
+        result_tables.print_estimates(self.estimates)
         # show why a simulator has no answer; closed forms are often not meant for a scenario
         shown = [p for p in self.results if p.applicable or p.model in SIMULATED]
-        console.print_results(self.scenario, shown)
+        result_tables.print_results(self.scenario, shown)
         rows = [
             [
                 name,

@@ -14,8 +14,10 @@ from vegasmodel.support.exits import Shortfall
 
 def _verdicts(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
     """The verdicts that the shell offers for a word of which ``begun`` has been typed."""
-    from vegasmodel.console import VERDICTS
-
+    try:
+        from paper_checks.summary import VERDICTS
+    except ImportError:  # a distribution of its own, which may not be installed
+        return []
     return [verdict for verdict in VERDICTS if verdict.startswith(begun)]
 
 
@@ -70,13 +72,14 @@ def paper(
     """
     extras.need_papers("paper")
     import paper_checks
+    from paper_checks import summary
     from vegasmodel import console
     from vegasmodel.fields.rules import Choice
 
     if key is not None:
         Choice(paper_checks.PAPERS).check(key, "paper")
     for each in verdict:
-        Choice(console.VERDICTS).check(each, "--verdict")
+        Choice(summary.VERDICTS).check(each, "--verdict")
     if verdict and (texts is not None or draw is not None):
         raise FieldError("--verdict", verdict[0], "not beside --texts or --draw")
     papers = paper_checks.PAPERS if key is None else (key,)
@@ -99,11 +102,11 @@ def paper(
 
         checks = report.write(html, papers, live)
     rows = [check.to_json() for check in checks]
-    wanted = verdict or console.VERDICTS
+    wanted = verdict or summary.VERDICTS
     if json:
         console.print_json({"checks": [row for row in rows if row["verdict"] in wanted]})
     else:
-        console.print_checks(rows, wanted)
+        summary.print_checks(rows, wanted)
     short = sum(row["verdict"] == "discrepant" for row in rows)
     if short:
         raise Shortfall(f"{short} of {len(rows)} items are discrepant")

@@ -273,7 +273,7 @@ def _show(
     hint: str = "",
     uncertain: Sequence[str] = (),
 ) -> None:
-    from vegasmodel import console
+    from vegasmodel import console, result_tables
 
     doubts = _doubts(scenario, results, uncertain)
     if plot is not None:
@@ -285,9 +285,9 @@ def _show(
         plots.save(plots.throughput_bars(scenario, results), plot)
     if json:
         more = {"uncertainty": [each.to_json() for each in doubts]} if uncertain else {}
-        console.print_json({**console.results_json(scenario, results), **more})
+        console.print_json({**result_tables.results_json(scenario, results), **more})
         return
-    console.print_results(scenario, results, per_flow=flows, hint=hint)
+    result_tables.print_results(scenario, results, per_flow=flows, hint=hint)
     for each in doubts:
         rows = [
             [

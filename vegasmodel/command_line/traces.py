@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from vegasmodel.command_line import inputs
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.units import FieldError, format_time
 from vegasmodel.support import progress
 from vegasmodel.support.exits import Shortfall
 
@@ -71,7 +72,7 @@ def simulate(
         raise FieldError(str(scenario), case.name, str(error)) from None
     if data.attrs["status"] != "done":
         if json:  # null for each figure
-            console.print_trajectories(data.where(False), json=True)
+            _print(data.where(False), json=True)
         raise Shortfall(_ended_early(case, data))
     if out is not None:
         trajectories.to_trace(data).write(out)
@@ -79,7 +80,7 @@ def simulate(
         from vegasmodel import plots
 
         plots.save(plots.windows(data), plot)
-    console.print_trajectories(data, json=json)
+    _print(data, json=json)
 
 
 def _ended_early(scenario: Scenario, data: xr.Dataset) -> str:
@@ -91,6 +92,60 @@ def _ended_early(scenario: Scenario, data: xr.Dataset) -> str:
         f"the simulation ended early: {data.attrs['status']}; buffer of {buffers}; largest window "
         f"{largest.max().item():.0f} packets, of {flow}; a smaller buffer or a max_window helps"
     )
+
+
+def _print(data: xr.Dataset, *, json: bool) -> None:
+    """Print means over the second half of a simulation, as a table or, with ``json``, as JSON.
+
+    Printed are the mean window, rate and RTT of each flow, and the mean queue of each link. The
+    attribute ``left_out`` of ``data`` names the simulator's assumptions that do not hold in this
+    scenario. They are printed below the table; in JSON they are in ``provenance``.
+    """
+    from vegasmodel import console
+
+    half = data.isel(time=slice(data.sizes["time"] // 2, None))
+    means = half.mean("time", skipna=True)
+    flows: list[dict[str, Any]] = [
+        {
+            "name": str(name),
+            "window_pkt": _json_number(means["window"].values[i]),
+            "rate_pps": _json_number(means["rate"].values[i]),
+            "rtt_s": _json_number(means["rtt"].values[i]),
+        }
+        for i, name in enumerate(data["flow"].values)
+    ]
+    links: list[dict[str, Any]] = [
+        {"name": str(name), "queue_pkt": _json_number(means["queue"].values[i])}
+        for i, name in enumerate(data["link"].values)
+    ]
+    if json:
+        attrs = {key: value for key, value in data.attrs.items() if key != "scenario"}
+        scenario = data.attrs["scenario"]
+        console.print_json(
+            {"scenario": scenario, "provenance": attrs, "flows": flows, "links": links}
+        )
+        return
+    rows = [
+        [
+            str(f["name"]),
+            console.number(f["window_pkt"]),
+            console.number(f["rate_pps"]),
+            "-" if f["rtt_s"] is None else format_time(f["rtt_s"]),
+        ]
+        for f in flows
+    ]
+    out = console.console()
+    title = f"Second half of one run by {data.attrs['model']}"
+    out.print(console.table(["flow", "window pkt", "pkt/s", "RTT"], rows, title))
+    console.paragraphs(
+        [f"Queue at {x['name']}: {console.number(x['queue_pkt'])} packets." for x in links]
+    )
+    if data.attrs.get("left_out"):
+        console.paragraphs([f"{data.attrs['model']}: {data.attrs['left_out']} does not hold."])
+
+
+def _json_number(value: Any) -> float | None:
+    return float(value) if math.isfinite(value) else None
 
 
 @click.command()

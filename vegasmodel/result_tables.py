@@ -1,0 +1,361 @@
+"""Prints predictions and measurements as tables, with notes under them, or as JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+from rich.text import Text
+
+from vegasmodel.console import (
+    PLUS_MINUS,
+    column_width,
+    console,
+    number,
+    paragraphs,
+    plain,
+    table,
+    width,
+)
+from vegasmodel.fields.units import format_time
+from vegasmodel.prediction import Prediction, active_part, with_error
+from vegasmodel.scenario import Scenario
+
+if TYPE_CHECKING:
+    from vegasmodel.completion import Filled
+
+SIMULATED = ("fluid", "rounds")  # the models whose runs may differ by chance
+MAX_GROUP_COLUMNS = 3  # more groups are shown in rows, with a column per model
+MAX_GROUP_ROWS = 50  # rows
+MAX_LINKS = 20  # links whose figures are shown
+IN_PART = "pkt/s: while the flow is active; Mbit/s and share: from warm-up to end."
+
+
+def results_json(scenario: Scenario, results: Sequence[Prediction]) -> dict[str, Any]:
+    """The document that ``predict``, ``measure`` and ``ratio`` print with ``--json``."""
+    return {"scenario": scenario.name, "results": [result.to_json() for result in results]}
+
+
+def print_results(
+    scenario: Scenario, results: Sequence[Prediction], *, per_flow: bool = False, hint: str = ""
+) -> None:
+    """Print one line about the scenario, tables of results, and notes.
+
+    With ``per_flow``, a table with one row per flow is also printed for each model that has an
+    answer.  Several links have a table of their own.  The notes name the assumptions that the
+    scenario does not meet, and the models without an answer.
+
+    There is a column for each group, or a row if there are many groups or the columns do not fit.
+    If no model has an answer, there are no tables. A sentence says so, and ``hint`` follows it.
+    """
+    out = console()
+    out.print(plain(headline(scenario)))
+    out.print()
+    n = len(scenario.flows)
+    left_out = False
+    if not any(result.applicable for result in results):
+        out.print(Text(f"No model asked has an answer here. {hint}".strip()))
+    else:
+        grids = [results_table(scenario, results, out.width)]
+        shares = shares_table(scenario, results)
+        grids += [] if shares is None else [shares]
+        left_out = len(grids[0].columns) < 3 + n + n * (n - 1) // 2
+        if n > MAX_GROUP_COLUMNS or (n > 1 and any(width(grid) > out.width for grid in grids)):
+            left_out, grids = True, by_groups(scenario, results, out.width)
+        for i, grid in enumerate(grids):
+            if i:
+                out.print()
+            out.print(grid)
+    if left_out:
+        out.print(Text(f"(the JSON output lists all {n} groups and their ratios)"))
+    if per_flow:
+        for result in results:
+            if result.applicable:
+                out.print()
+                out.print(flow_table(result))
+    if len(scenario.links) > 1 and any(result.applicable for result in results):
+        out.print()
+        out.print(links_table(scenario, results))
+        if len(scenario.links) > MAX_LINKS:
+            out.print(Text(f"(the JSON output lists all {len(scenario.links)} links)"))
+    if len(scenario.members) > 1 and active_part(scenario).min() < 1.0:
+        paragraphs([IN_PART])
+    if any(_scattered(r, each=per_flow) for r in results if r.applicable):
+        paragraphs([PLUS_MINUS])
+    paragraphs([*_delays(scenario, results), *notes(results)])
+
+
+def headline(scenario: Scenario) -> str:
+    """One line that names the scenario, its links (at most three) and its packet size."""
+    links = "; ".join(
+        f"{link.name}: {link.capacity:.6g} pkt/s, buffer {link.buffer:g} pkt"
+        for link in scenario.links[:3]
+    )
+    more = f" and {len(scenario.links) - 3} more links" if len(scenario.links) > 3 else ""
+    return f"{scenario.name} ({links}{more}; packets of {scenario.packet_size:g} B)"
+
+
+def results_table(scenario: Scenario, results: Sequence[Prediction], width: int = 80) -> Table:
+    """A table of results with a row for each model that has an answer.
+
+    A group is an entry ``[[flow]]`` of the scenario, which describes one or more flows of one kind.
+    The columns are the groups' throughputs, the ratios of each two of them, Jain's index and the
+    load.  A group's throughput is the mean over its flows.  The load is the utilization of the
+    first link.  If not all ratios fit ``width`` characters, the last ones are left out.  The JSON
+    document has them all.
+    """
+    shown = [result for result in results if result.applicable]
+    names = [group.name for group in scenario.flows]
+    several = {group.name for group in scenario.flows if group.count > 1}
+    loads = [None if r.utilization is None else float(r.utilization[0]) for r in shown]
+    columns = [["model", *(result.model for result in shown)]]
+    last = [
+        ["Jain", *(number(result.jain, 3) for result in shown)],
+        ["load", *(number(load, 3) for load in loads)],
+    ]
+    room = width - sum(column_width(column) for column in (*columns, *last))
+    for g in names:
+        head = f"{_short(g)}\n{'pkt/s each' if g in several else 'pkt/s'}"
+        column = [head, *(_rate(result, g) for result in shown)]
+        room -= column_width(column)
+        columns.append(column)
+    for a, b in ((a, b) for i, a in enumerate(names) for b in names[i + 1 :]):
+        column = [_pair(a, b), *(number(result.ratios.get(f"{a}/{b}")) for result in shown)]
+        room -= column_width(column)
+        if room < 0:
+            break
+        columns.append(column)
+    heads, *rows = zip(*columns, *last, strict=True)
+    return table(heads, rows)
+
+
+def _rate(result: Prediction, group: str) -> str:
+    """The group's mean throughput per flow as text, with its standard error if that is known."""
+    value = result.groups.get(group)
+    if value is None or not math.isfinite(value):
+        return "-"
+    return with_error(value, result.groups_se.get(group))
+
+
+def shares_table(scenario: Scenario, results: Sequence[Prediction]) -> Table | None:
+    """A table with a row for each model that gives bit rates: bit rates and shares of the groups.
+
+    A group is an entry ``[[flow]]`` of the scenario.  The bit rate is that of all flows of a group
+    together, in Mbit/s.  The group's share is the part that this bit rate has in the sum over all
+    groups.  Returns ``None`` if the scenario has only one flow, or if no model gives bit rates.
+    """
+    if len(scenario.members) < 2:
+        return None
+    groups = [group.name for group in scenario.flows]
+    heads = [head for g in groups for head in (f"{_short(g)}\nMbit/s", f"{_short(g)}\nshare")]
+    rows = [
+        [result.model, *(cell for g in groups for cell in _together(result, g))]
+        for result in results
+        if result.applicable and result.group_bps
+    ]
+    title = "Groups, all flows together"
+    return table(["model", *heads], rows, title) if rows else None
+
+
+def by_groups(scenario: Scenario, results: Sequence[Prediction], width: int = 80) -> list[Table]:
+    """Tables of results for many groups (entries ``[[flow]]``): groups in rows, models in columns.
+
+    The first table shows the mean throughput of each group's flows. Its last rows are Jain's index
+    and the load, which is the utilization of the first link.
+
+    The second table shows the bit rate of all flows of a group together, in Mbit/s, and the group's
+    share of the sum over all groups.
+
+    If not all models fit ``width`` characters, each table is split into several. At most
+    ``MAX_GROUP_ROWS`` groups are shown.
+    """
+    groups = [group.name for group in scenario.flows][:MAX_GROUP_ROWS]
+    shown = [result for result in results if result.applicable]
+    tables = []
+    scattered = any(result.groups_se for result in shown)
+    room = max((width - 16) // (16 if scattered else 12), 1)  # the name takes 16
+    for some in (shown[i : i + room] for i in range(0, len(shown), room)):
+        rows = [[g, *(_rate(r, g) for r in some)] for g in groups]
+        rows.append(["Jain", *(number(r.jain, 3) for r in some)])
+        loads = [None if r.utilization is None else float(r.utilization[0]) for r in some]
+        rows.append(["load", *(number(load, 3) for load in loads)])
+        heads = [f"{_short(r.model, 11)}\npkt/s" for r in some]
+        tables.append(table(["group", *heads], rows, "Mean per flow"))
+    room = max((width - 16) // 12, 1)  # a column of figures takes 12
+    for some in (shown[i : i + room // 2] for i in range(0, len(shown), max(room // 2, 1))):
+        rows = [[g, *(cell for r in some for cell in _together(r, g))] for g in groups]
+        heads = [f"{_short(r.model, 11)}\n{unit}" for r in some for unit in ("Mbit/s", "share")]
+        tables.append(table(["group", *heads], rows, "Groups, all flows together"))
+    return tables
+
+
+def _together(result: Prediction, group: str) -> tuple[str, str]:
+    """The bit rate of all flows of a group together in Mbit/s, and the group's share, as texts.
+
+    The share is the part that the group's bit rate has in the sum over all groups.
+    """
+    if not result.group_bps:
+        return "-", "-"
+    share = result.shares[group]
+    return number(result.group_bps[group] / 1e6), "-" if share is None else f"{100 * share:.1f} %"
+
+
+def _pair(a: str, b: str) -> str:
+    return f"{a}/{b}" if len(a) + len(b) < 12 else f"{_short(a)}\n/{_short(b)}"
+
+
+def _short(name: str, most: int = 10) -> str:
+    return name if len(name) <= most else name[: most - 1] + "…"
+
+
+def links_table(scenario: Scenario, results: Sequence[Prediction]) -> Table:
+    """A table with a row for each link and each model that has an answer.
+
+    It shows the link's load, which is its utilization, its mean queue in packets, and its mean
+    queueing delay, which is the mean queue over the capacity.  At most ``MAX_LINKS`` links are
+    shown.
+    """
+    rows = []
+    for i, link in enumerate(scenario.links[:MAX_LINKS]):
+        for result in (result for result in results if result.applicable):
+            load = None if result.utilization is None else float(result.utilization[i])
+            queue = math.nan if result.queue_mean is None else float(result.queue_mean[i])
+            delay = format_time(queue / link.capacity) if math.isfinite(queue) else "-"
+            rows.append([link.name, result.model, number(load, 3), number(queue), delay])
+    return table(["link", "model", "load", "queue pkt", "queueing delay"], rows, "Links")
+
+
+def _delays(scenario: Scenario, results: Sequence[Prediction]) -> list[str]:
+    """A sentence with the mean queueing delays at the link: the mean queue over its capacity.
+
+    For a trace without queues another sentence says how much longer its RTTs are than those of the
+    scenario.  The list is empty if no result has a mean queue, or if the scenario has several links
+    (``links_table``).
+    """
+    if len(scenario.links) > 1:
+        return []
+    (link,) = scenario.links
+    queues = [
+        (result.model, float(result.queue_mean[0]))
+        for result in results
+        if result.applicable and result.queue_mean is not None
+    ]
+    said = [f"{name} {format_time(q / link.capacity)}" for name, q in queues if math.isfinite(q)]
+    longer = [
+        f"{result.model} has no queue; its mean RTT is {format_time(more)} above the scenario's."
+        for result in results
+        if result.queue_mean is None and "pairing" in result.extra  # a trace
+        if (more := _above_the_rtt(result)) > 0
+    ]
+    return [f"Mean queueing delay at {link.name}: {', '.join(said)}.", *longer] if said else []
+
+
+def _above_the_rtt(result: Prediction) -> float:
+    """The mean of a packet's RTT less that of its flow with empty queues, s; NaN if unknown."""
+    if result.rtt_mean is None or result.delivered is None:
+        return math.nan
+    members = zip(result.scenario.members, result.rtt_mean, result.delivered, strict=True)
+    more = [(float(n), float(rtt - m.rtt)) for m, rtt, n in members if n > 0 and rtt > 0]
+    packets = sum(n for n, _ in more)
+    return sum(n * seconds for n, seconds in more) / packets if packets else math.nan
+
+
+def flow_table(result: Prediction, most: int = 50) -> Table:
+    """A table of one model's or measurement's results, with one row per flow.
+
+    It shows at most ``most`` flows, and says how many more there are. Apart from the throughput, a
+    column without any value is left out.
+    """
+    rows = []
+    data = result.to_json()["flows"]
+    for flow in data[:most]:
+        span = flow["throughput_range_pps"]
+        rate = flow["throughput_pps"]
+        error = flow["throughput_se_pps"]
+        rows.append(
+            [
+                flow["name"],
+                "-" if rate is None else with_error(rate, error),
+                "-" if span is None else f"{number(span[0])}..{number(span[1])}",
+                _time(flow["base_rtt_s"]),
+                _time(flow["rtt_mean_s"]),
+                number(flow["loss_rate"], 2),
+                number(flow["acks"], 8),
+                number(flow["retransmits"], 6),
+            ]
+        )
+    if len(data) > most:
+        rows.append([f"... {len(data) - most} more", *[""] * 7])
+    columns = ["flow", "pkt/s", "range", "baseRTT", "RTT", "loss", "ACKs", "rexmit"]
+    keep = [i for i in range(len(columns)) if i < 2 or any(row[i] not in ("-", "") for row in rows)]
+    return table([columns[i] for i in keep], [[row[i] for i in keep] for row in rows], result.model)
+
+
+def _time(seconds: float | None) -> str:
+    return "-" if seconds is None else format_time(seconds)
+
+
+def notes(results: Sequence[Prediction]) -> list[str]:
+    """Sentences to print under a table of results.
+
+    There is one for each assumption that the scenario does not meet, one for each simulator whose
+    single run depends on chance, and one for each model without an answer.  A sentence that is true
+    of several models is printed once, with their names.
+    """
+    lines: dict[str, list[str]] = {}  # each text, with the models that say it
+    for result in results:
+        if not result.applicable:
+            lines.setdefault(f" no answer: {result.reason}.", []).append(result.model)
+        for assumption in result.assumptions:
+            unsure = assumption.name == "enough-runs" and result.model in SIMULATED
+            if assumption.holds is False or (unsure and assumption.holds is None):
+                fails = "does not hold" if assumption.holds is False else "is not known"
+                detail = f": {assumption.detail}" if assumption.detail else ""
+                said = f": {assumption.name} {fails}{detail}."
+                lines.setdefault(said, []).append(result.model)
+    verb = {True: " have", False: " has"}
+    return [
+        ", ".join(models) + (verb[len(models) > 1] if said.startswith(" no answer") else "") + said
+        for said, models in lines.items()
+    ]
+
+
+def _scattered(result: Prediction, *, each: bool) -> bool:
+    """Whether the tables show a standard error above 0 for this result.
+
+    They show the standard errors of the groups' throughputs. With ``each``, they also show those of
+    the single flows' throughputs.
+    """
+    errors = list(result.groups_se.values())
+    if each and result.throughput_se is not None:
+        errors += list(result.throughput_se)
+    return any(error > 0 for error in errors)
+
+
+def print_pairing(pairs: Sequence[Mapping[str, str]], most: int = 20) -> None:
+    """Print which flow of the trace belongs to each flow of the scenario, and how this was decided.
+
+    Nothing is printed if the paired flows have the same names.
+    """
+    if any(pair["flow"] != pair["trace"] for pair in pairs):
+        lines = [f"{p['flow']} is {p['trace']} of the trace, by {p['by']}." for p in pairs[:most]]
+        if len(pairs) > most:
+            lines.append(f"({len(pairs) - most} more; the JSON output lists all)")
+        paragraphs(lines)
+        console().print()
+
+
+def print_estimates(filled: Sequence[Filled]) -> None:
+    """Print a table of the keys that the scenario file leaves out, with estimates from a trace.
+
+    Below the table it says how each value was estimated.  Nothing is printed if ``filled`` is
+    empty.
+    """
+    if filled:
+        rows = [[e.key, f"{e.value:.4g} {e.unit}", f"{e.low:.4g}..{e.high:.4g}"] for e in filled]
+        console().print(table(["left out", "estimate", "range"], rows, "Estimated from the trace"))
+        ways = dict.fromkeys(e.how for e in filled)
+        paragraphs([f"{', '.join(e.key for e in filled if e.how == way)}: {way}." for way in ways])
+        console().print()
