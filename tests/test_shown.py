@@ -313,3 +313,12 @@ def test_every_link_has_its_queue_and_load(capsys: pytest.CaptureFixture[str]) -
         ["b", "fluid", "0.75", "-", "-"],
     ):
         assert row in rows
+    assert ["model", "pkt/s", "Jain"] in rows  # without a load: of which link?
+
+
+def test_the_load_of_the_only_link_is_in_the_main_table(capsys: pytest.CaptureFixture[str]) -> None:
+    case = vm.Scenario([vm.Link(400.0)], [vm.Flow("reno", 0.08)])
+    result_tables.print_results(case, [vm.Prediction("rounds", case, np.array([300.0]))])
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["model", "pkt/s", "Jain", "load"] in rows
+    assert ["rounds", "300", "1", "0.75"] in rows

@@ -61,7 +61,8 @@ def print_results(
         grids = [results_table(scenario, results, out.width)]
         shares = shares_table(scenario, results)
         grids += [] if shares is None else [shares]
-        left_out = len(grids[0].columns) < 3 + n + n * (n - 1) // 2
+        figures = len(_over_all(scenario, results))
+        left_out = len(grids[0].columns) < 1 + n + n * (n - 1) // 2 + figures
         if n > MAX_GROUP_COLUMNS or (n > 1 and any(width(grid) > out.width for grid in grids)):
             left_out, grids = True, by_groups(scenario, results, out.width)
         for i, grid in enumerate(grids):
@@ -103,18 +104,14 @@ def results_table(scenario: Scenario, results: Sequence[Prediction], width: int 
     A group is an entry ``[[flow]]`` of the scenario, which describes one or more flows of one kind.
     The columns are the groups' throughputs, the ratios of each two of them, Jain's index and the
     load.  A group's throughput is the mean over its flows.  The load is the utilization of the
-    first link.  If not all ratios fit ``width`` characters, the last ones are left out.  The JSON
-    document has them all.
+    link; it is left out if there are several links (``links_table``).  If not all ratios fit
+    ``width`` characters, the last ones are left out.  The JSON document has them all.
     """
     shown = [result for result in results if result.applicable]
     names = [group.name for group in scenario.flows]
     several = {group.name for group in scenario.flows if group.count > 1}
-    loads = [None if r.utilization is None else float(r.utilization[0]) for r in shown]
     columns = [["model", *(result.model for result in shown)]]
-    last = [
-        ["Jain", *(number(result.jain, 3) for result in shown)],
-        ["load", *(number(load, 3) for load in loads)],
-    ]
+    last = _over_all(scenario, shown)
     room = width - sum(column_width(column) for column in (*columns, *last))
     for g in names:
         head = f"{_short(g)}\n{'pkt/s each' if g in several else 'pkt/s'}"
@@ -129,6 +126,22 @@ def results_table(scenario: Scenario, results: Sequence[Prediction], width: int 
         columns.append(column)
     heads, *rows = zip(*columns, *last, strict=True)
     return table(heads, rows)
+
+
+def _over_all(scenario: Scenario, shown: Sequence[Prediction]) -> list[list[str]]:
+    """Figures that are not of one group: a list for each figure, which begins with its name.
+
+    They are Jain's index and, if there is only one link, its load.
+    """
+    figures = [["Jain", *(number(result.jain, 3) for result in shown)]]
+    if len(scenario.links) == 1:
+        figures.append(["load", *(_load(result, 0) for result in shown)])
+    return figures
+
+
+def _load(result: Prediction, link: int) -> str:
+    """The utilization of the link with the index ``link`` as text; a dash if it is unknown."""
+    return number(None if result.utilization is None else float(result.utilization[link]), 3)
 
 
 def _rate(result: Prediction, group: str) -> str:
@@ -163,7 +176,7 @@ def by_groups(scenario: Scenario, results: Sequence[Prediction], width: int = 80
     """Tables of results for many groups (entries ``[[flow]]``): groups in rows, models in columns.
 
     The first table shows the mean throughput of each group's flows. Its last rows are Jain's index
-    and the load, which is the utilization of the first link.
+    and, if there is only one link, the load, which is the link's utilization.
 
     The second table shows the bit rate of all flows of a group together, in Mbit/s, and the group's
     share of the sum over all groups.
@@ -178,9 +191,7 @@ def by_groups(scenario: Scenario, results: Sequence[Prediction], width: int = 80
     room = max((width - 16) // (16 if scattered else 12), 1)  # the name takes 16
     for some in (shown[i : i + room] for i in range(0, len(shown), room)):
         rows = [[g, *(_rate(r, g) for r in some)] for g in groups]
-        rows.append(["Jain", *(number(r.jain, 3) for r in some)])
-        loads = [None if r.utilization is None else float(r.utilization[0]) for r in some]
-        rows.append(["load", *(number(load, 3) for load in loads)])
+        rows += _over_all(scenario, some)
         heads = [f"{_short(r.model, 11)}\npkt/s" for r in some]
         tables.append(table(["group", *heads], rows, "Mean per flow"))
     room = max((width - 16) // 12, 1)  # a column of figures takes 12
@@ -220,10 +231,9 @@ def links_table(scenario: Scenario, results: Sequence[Prediction]) -> Table:
     rows = []
     for i, link in enumerate(scenario.links[:MAX_LINKS]):
         for result in (result for result in results if result.applicable):
-            load = None if result.utilization is None else float(result.utilization[i])
             queue = math.nan if result.queue_mean is None else float(result.queue_mean[i])
             delay = format_time(queue / link.capacity) if math.isfinite(queue) else "-"
-            rows.append([link.name, result.model, number(load, 3), number(queue), delay])
+            rows.append([link.name, result.model, _load(result, i), number(queue), delay])
     return table(["link", "model", "load", "queue pkt", "queueing delay"], rows, "Links")
 
 
