@@ -222,3 +222,22 @@ def test_wrong_capitals_of_a_unit_get_a_hint(kind: str, text: str, meant: str) -
 def test_wrong_capitals_of_a_word_get_a_hint() -> None:
     assert nearest("CUBIC", ("vegas", "cubic")) == "; did you mean 'cubic'?"
     assert nearest("BDP", ("vegas", "cubic")) == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "text"),
+    [
+        (71183.4, 4, "71183"),
+        (9999.6, 4, "10000"),
+        (-123456.0, 3, "-123456"),
+        (1234.5, 2, "1234"),
+        (12.3456, 4, "12.35"),
+        (0.0000123456, 4, "1.235e-05"),
+        (2.5e7, 4, "2.5e+07"),
+    ],
+)
+def test_tables_write_rates_of_fast_links_without_an_exponent(
+    value: float, digits: int, text: str
+) -> None:
+    assert units.format_number(value, digits) == text
+    assert format_rate(125_000.0, 1000.0) == "125000 pkt/s (1 Gbit/s)"

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from vegasmodel.fields.units import FieldError, printable
+from vegasmodel.fields.units import FieldError, format_number, printable
 from vegasmodel.support.files import is_special
 
 SCHEMA = 1
@@ -63,7 +63,7 @@ def number(value: float | None, digits: int = 4) -> str:
     """A number as text for a table; a dash if it is unknown or not finite."""
     if value is None or not math.isfinite(value):
         return "-"
-    return f"{value:.{digits}g}"
+    return format_number(value, digits)
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> Table:

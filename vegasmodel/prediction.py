@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.fields.rules import Choice, Integer
+from vegasmodel.fields.units import format_number
 from vegasmodel.metrics import (
     Floats,
     delivered,
@@ -269,7 +270,7 @@ class Prediction:
         if not self.applicable:
             return f"<Prediction {self.model}: no answer, {self.reason}>"
         first = list(self.groups.items())[:6]
-        rates = [f"{name} {rate:.4g}{_ends(self, name)} pkt/s" for name, rate in first]
+        rates = [f"{name} {format_number(rate)}{_ends(self, name)} pkt/s" for name, rate in first]
         more = [f"{len(self.groups) - 6} more"] if len(self.groups) > 6 else []
         broken = len(self.broken)
         said = f"; {broken} assumption{'s' * (broken > 1)} not held" if broken else ""
@@ -294,7 +295,7 @@ class Prediction:
             [
                 name,
                 shown_rate(self, name),
-                f"{self.group_bps[name] / 1e6:.4g}",
+                format_number(self.group_bps[name] / 1e6),
                 _percent(self.shares[name]),
             ]
             for name in self.groups
@@ -505,10 +506,10 @@ def _entry(values: Floats | None, i: int) -> float | None:
 def with_error(value: float, error: float | None, digits: int = 4) -> str:
     """A number and its standard error as text, such as ``125.3 ± 1.2``.
 
-    ``value`` gets ``digits`` significant digits, and the error two.  If the error is unknown, or 0
-    but for rounding, the text is the number alone.
+    ``value`` gets ``digits`` significant digits (``format_number``), and the error two.  If the
+    error is unknown, or 0 but for rounding, the text is the number alone.
     """
-    text = f"{value:.{digits}g}"
+    text = format_number(value, digits)
     known = error is not None and math.isfinite(error) and error > ROUNDING * abs(value)
     return f"{text} ± {float(f'{error:.2g}'):g}" if known else text
 
@@ -532,7 +533,7 @@ def _ends(result: Prediction, group: str) -> str:
         return ""
     rows = [member.flow.name == group for member in result.scenario.members]
     low, high = result.throughput_range[rows].mean(axis=0)
-    return f" ({low:.4g}..{high:.4g})" if low < high else ""
+    return f" ({format_number(low)}..{format_number(high)})" if low < high else ""
 
 
 def _percent(value: float | None) -> str:

@@ -19,7 +19,7 @@ from vegasmodel.console import (
     table,
     width,
 )
-from vegasmodel.fields.units import format_time
+from vegasmodel.fields.units import format_number, format_time
 from vegasmodel.prediction import Prediction, active_part, with_error
 from vegasmodel.scenario import Scenario
 
@@ -91,7 +91,7 @@ def print_results(
 def headline(scenario: Scenario) -> str:
     """One line that names the scenario, its links (at most three) and its packet size."""
     links = "; ".join(
-        f"{link.name}: {link.capacity:.6g} pkt/s, buffer {link.buffer:g} pkt"
+        f"{link.name}: {format_number(link.capacity, 6)} pkt/s, buffer {link.buffer:g} pkt"
         for link in scenario.links[:3]
     )
     more = f" and {len(scenario.links) - 3} more links" if len(scenario.links) > 3 else ""
@@ -292,8 +292,8 @@ def flow_table(result: Prediction, most: int = 50) -> Table:
                 _time(flow["base_rtt_s"]),
                 _time(flow["rtt_mean_s"]),
                 number(flow["loss_rate"], 2),
-                number(flow["acks"], 8),
-                number(flow["retransmits"], 6),
+                _count(flow["acks"]),
+                _count(flow["retransmits"]),
             ]
         )
     if len(data) > most:
@@ -301,6 +301,11 @@ def flow_table(result: Prediction, most: int = 50) -> Table:
     columns = ["flow", "pkt/s", "range", "baseRTT", "RTT", "loss", "ACKs", "rexmit"]
     keep = [i for i in range(len(columns)) if i < 2 or any(row[i] not in ("-", "") for row in rows)]
     return table([columns[i] for i in keep], [[row[i] for i in keep] for row in rows], result.model)
+
+
+def _count(value: float | None) -> str:
+    """A number of packets as text; a mean over runs from 100 on is rounded to a whole number."""
+    return number(value, 3) if value is None or value < 100 else f"{value:.0f}"
 
 
 def _time(seconds: float | None) -> str:

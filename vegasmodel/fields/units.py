@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FieldError",
     "Kind",
+    "format_number",
     "format_rate",
     "format_time",
     "needs_packet_size",
@@ -33,6 +34,7 @@ __all__ = [
 ]
 
 UNITLESS = (("packets", ""), ("buffer", ""), ("fraction", "%"))  # accepted beside a kind's own unit
+PLAIN = 1e7  # tables show greater numbers with an exponent
 MAX_TEXT = 200  # characters; pint's parser gets no longer text
 
 
@@ -353,13 +355,23 @@ def _by_pint(text: str, kind: str, field: str, allowed: str, packet_size: float 
     raise FieldError(field, text, allowed)
 
 
+def format_number(value: float, digits: int = 4) -> str:
+    """A number as text for a table, with ``digits`` significant digits.
+
+    A number from 10^``digits`` to ``PLAIN`` is rounded to a whole number, such as ``71183``, and
+    not written with an exponent.
+    """
+    text = f"{value:.{digits}g}"
+    return f"{value:.0f}" if "e+" in text and abs(value) < PLAIN else text
+
+
 def format_rate(rate: float, packet_size: float) -> str:
     """A rate in packets and in bits for a table, such as ``125 pkt/s (1.00 Mbit/s)``."""
     bits = rate * packet_size * 8
     for scale, unit in ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")):
         if bits >= scale:
-            return f"{rate:.4g} pkt/s ({bits / scale:.3g} {unit})"
-    return f"{rate:.4g} pkt/s ({bits:.3g} bit/s)"
+            return f"{format_number(rate)} pkt/s ({bits / scale:.3g} {unit})"
+    return f"{format_number(rate)} pkt/s ({bits:.3g} bit/s)"
 
 
 def format_time(seconds: float) -> str:
