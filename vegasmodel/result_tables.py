@@ -70,7 +70,8 @@ def print_results(
                 out.print()
             out.print(grid)
     if left_out:
-        out.print(Text(f"(the JSON output lists all {n} groups and their ratios)"))
+        what = f"{n} groups and their ratios" if n > MAX_GROUP_ROWS else "ratios of the groups"
+        out.print(Text(f"(the JSON output lists all {what})"))
     if per_flow:
         for result in results:
             if result.applicable:
