@@ -200,6 +200,25 @@ def test_flows_of_a_group_scatter_together() -> None:
     assert P.groups_se == {}
 
 
+def test_the_error_of_a_group_is_said_to_be_that_of_its_mean(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The flows of the group scatter by 50 packets/s, their mean by 1: no flow has 150 ± 1."""
+    runs = np.array([[100.0, 200.0, 290.0], [202.0, 102.0, 310.0]])
+    means = runs.mean(axis=0)
+    answer = dataclasses.replace(P, throughput=means, extra={"throughput_runs": runs})
+    result_tables.print_results(S, [answer])
+    out = capsys.readouterr().out
+    assert out.splitlines()[3].split()[:4] == ["model", "mean", "pkt/s", "pkt/s"]
+    assert "151 ± 1" in out
+    assert result_tables.OF_GROUPS in out.replace("\n  ", " ")
+    single = vm.Scenario([vm.Link(1000.0)], [vm.Flow("vegas", 0.1), vm.Flow("reno", 0.1)])
+    error = np.array([2.0, 3.0])
+    answer = vm.Prediction("rounds", single, means[:2], throughput_se=error)
+    result_tables.print_results(single, [answer])
+    assert result_tables.OF_GROUPS not in capsys.readouterr().out.replace("\n  ", " ")
+
+
 def test_a_part_is_shown_with_its_units_as_the_call_that_makes_it() -> None:
     """Plain numbers are in seconds, packets or packets per second; the line shows the unit."""
     assert repr(vm.Link(10)) == "Link(capacity='10 pkt/s')"

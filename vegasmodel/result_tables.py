@@ -30,6 +30,7 @@ SIMULATED = ("fluid", "rounds")  # the models whose runs may differ by chance
 MAX_GROUP_COLUMNS = 3  # more groups are shown in rows, with a column per model
 MAX_GROUP_ROWS = 50  # rows
 MAX_LINKS = 20  # links whose figures are shown
+OF_GROUPS = "A group's pkt/s is the mean over its flows. Its ± does not tell how the flows differ."
 IN_PART = "pkt/s: while the flow is active; Mbit/s and share: from warm-up to end."
 
 
@@ -82,10 +83,7 @@ def print_results(
         out.print(links_table(scenario, results))
         if len(scenario.links) > MAX_LINKS:
             out.print(Text(f"(the JSON output lists all {len(scenario.links)} links)"))
-    if len(scenario.members) > 1 and active_part(scenario).min() < 1.0:
-        paragraphs([IN_PART])
-    if any(_scattered(r, each=per_flow) for r in results if r.applicable):
-        paragraphs([PLUS_MINUS])
+    paragraphs(_legend(scenario, [r for r in results if r.applicable], per_flow=per_flow))
     paragraphs([*_delays(scenario, results), *notes(results)])
 
 
@@ -115,7 +113,7 @@ def results_table(scenario: Scenario, results: Sequence[Prediction], width: int 
     last = _over_all(scenario, shown)
     room = width - sum(column_width(column) for column in (*columns, *last))
     for g in names:
-        head = f"{_short(g)}\n{'pkt/s each' if g in several else 'pkt/s'}"
+        head = f"{_short(g)}\n{'mean pkt/s' if g in several else 'pkt/s'}"
         column = [head, *(_rate(result, g) for result in shown)]
         room -= column_width(column)
         columns.append(column)
@@ -336,6 +334,21 @@ def notes(results: Sequence[Prediction]) -> list[str]:
         ", ".join(models) + (verb[len(models) > 1] if said.startswith(" no answer") else "") + said
         for said, models in lines.items()
     ]
+
+
+def _legend(scenario: Scenario, shown: Sequence[Prediction], *, per_flow: bool) -> list[str]:
+    """Sentences that say what the figures of the tables mean, as far as these have such figures.
+
+    ``shown`` are the results in the tables.
+    """
+    several = {group.name for group in scenario.flows if group.count > 1}
+    scattered = {name for r in shown for name, error in r.groups_se.items() if error > 0}
+    said = {
+        IN_PART: len(scenario.members) > 1 and active_part(scenario).min() < 1.0,
+        PLUS_MINUS: any(_scattered(result, each=per_flow) for result in shown),
+        OF_GROUPS: bool(scattered & several),
+    }
+    return [line for line, true in said.items() if true]
 
 
 def _scattered(result: Prediction, *, each: bool) -> bool:
