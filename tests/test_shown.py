@@ -351,3 +351,27 @@ def test_counts_of_packets_are_rounded(capsys: pytest.CaptureFixture[str]) -> No
     result_tables.print_results(case, [answer], per_flow=True)
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["reno", "300", "1234568", "1.67"] in rows
+
+
+@pytest.mark.parametrize("columns", ["30", "45", "60"])
+def test_a_table_of_flows_is_cut_into_several_where_it_is_too_wide(
+    columns: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No name, head or number is cut; each part has the names of the flows."""
+    case = vm.Scenario([vm.Link(400.0)], [vm.Flow("reno", 0.08, name="upload")])
+    answer = vm.Prediction(
+        "rounds", case, np.array([312.25]), throughput_se=np.array([1.5]),
+        rtt_mean=np.array([0.1234]), acks=np.array([1234567.0]), loss_rate=np.array([0.00123]),
+        retransmits=np.array([7.0]),
+    )  # fmt: skip
+    monkeypatch.setenv("COLUMNS", columns)
+    result_tables.print_results(case, [answer], per_flow=True)
+    out = capsys.readouterr().out
+    assert "…" not in out
+    lines = [line.split() for line in out.splitlines()]
+    heads = [line for line in lines if line[:1] == ["flow"]]
+    named = [name for line in heads for name in line[1:]]
+    assert named == ["pkt/s", "RTT", "loss", "ACKs", "rexmit"]
+    cells = [cell for line in lines if line[:1] == ["upload"] for cell in line[1:]]
+    assert cells == ["312.2", "±", "1.5", "123.4", "ms", "0.0012", "1234567", "7"]
+    assert (len(heads) > 1) == (int(columns) < 60)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
@@ -92,6 +92,25 @@ def width(grid: Table) -> int:
     return sum(
         column_width([str(c.header), *(str(cell) for cell in c.cells)]) for c in grid.columns
     )
+
+
+def stacked(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> Group:
+    """A table that is cut into several, one below another, if it does not fit the terminal.
+
+    Each of them begins with the first column.
+    """
+    first, *others = zip(columns, *rows, strict=True)
+    room = console().width - column_width(first)
+    parts: list[list[Sequence[str]]] = [[]]
+    for column in others:
+        if parts[-1] and sum(map(column_width, [*parts[-1], column])) > room:
+            parts.append([])
+        parts[-1].append(column)
+    shown: list[Table | Text] = []
+    for part in parts:
+        heads, *cells = zip(first, *part, strict=True)
+        shown += [Text(), table(heads, cells)] if shown else [table(heads, cells, title)]
+    return Group(*shown)
 
 
 def fitting(

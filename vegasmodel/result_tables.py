@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
@@ -16,6 +17,7 @@ from vegasmodel.console import (
     number,
     paragraphs,
     plain,
+    stacked,
     table,
     width,
 )
@@ -271,7 +273,7 @@ def _above_the_rtt(result: Prediction) -> float:
     return sum(n * seconds for n, seconds in more) / packets if packets else math.nan
 
 
-def flow_table(result: Prediction, most: int = 50) -> Table:
+def flow_table(result: Prediction, most: int = 50) -> Group:
     """A table of one model's or measurement's results, with one row per flow.
 
     It shows at most ``most`` flows, and says how many more there are. Apart from the throughput, a
@@ -299,7 +301,8 @@ def flow_table(result: Prediction, most: int = 50) -> Table:
         rows.append([f"... {len(data) - most} more", *[""] * 7])
     columns = ["flow", "pkt/s", "range", "baseRTT", "RTT", "loss", "ACKs", "rexmit"]
     keep = [i for i in range(len(columns)) if i < 2 or any(row[i] not in ("-", "") for row in rows)]
-    return table([columns[i] for i in keep], [[row[i] for i in keep] for row in rows], result.model)
+    cells = [[row[i] for i in keep] for row in rows]
+    return stacked([columns[i] for i in keep], cells, result.model)
 
 
 def _count(value: float | None) -> str:

@@ -159,7 +159,7 @@ def _flow_table(flows: list[dict[str, Any]]) -> Any:
     table = [[row[i] for i in keep] for row in rows]
     if len(flows) > MAX_FLOWS_SHOWN:
         table.append([f"... {len(flows) - MAX_FLOWS_SHOWN} more", *[""] * (len(keep) - 1)])
-    return console.table([names[i] for i in keep], table)
+    return console.stacked([names[i] for i in keep], table)
 
 
 @click.command()
