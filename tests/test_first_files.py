@@ -265,6 +265,19 @@ def test_names_are_explained_in_python() -> None:
         vm.explain("phase-effect")
 
 
+def test_the_list_of_models_is_easy_to_read_in_a_narrow_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    assert run(["explain"]) == 0
+    out = capsys.readouterr().out
+    models, names = out.split("Names of assumptions and columns:")
+    starts = [line.split()[0] for line in models.splitlines() if line[:1].strip()]
+    assert starts == list(EXPLANATIONS)  # a title's next lines are indented
+    assert "base-rtt-above-propagation, " in f"{' '.join(names.split())} "
+    assert max(map(len, out.splitlines())) <= 40
+
+
 def test_every_model_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     assert set(EXPLANATIONS) == set(vm.MODELS)
     assert run(["explain"]) == 0

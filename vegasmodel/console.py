@@ -134,16 +134,24 @@ def column_width(column: Sequence[str]) -> int:
 
 
 def paragraphs(lines: Sequence[str]) -> None:
-    """Print each text as a paragraph under a table.
+    """Print an empty line, and then each text as a paragraph (``wrapped``)."""
+    if lines:
+        console().print()
+    for line in lines:
+        wrapped(line)
 
-    It is wrapped at the terminal's width, or at 100 characters if the terminal is wider.
+
+def wrapped(line: str, indent: int = 2) -> None:
+    """Print a text, with an indent of ``indent`` characters from the second line on.
+
+    It is wrapped at the terminal's width, or at 100 characters if the terminal is wider.  A name
+    with hyphens stays on one line.
     """
     out = console()
-    if lines:
-        out.print()
-    for line in lines:
-        wrapped = textwrap.fill(line, width=min(out.width, 100), subsequent_indent="  ")
-        out.print(plain(wrapped))
+    text = textwrap.fill(
+        line, width=min(out.width, 100), subsequent_indent=indent * " ", break_on_hyphens=False
+    )
+    out.print(plain(text))
 
 
 def output_path(path: Path, field: str, suffixes: Sequence[str]) -> Path:

@@ -186,7 +186,7 @@ def explain(
             console.print_json({"models": {k: v.to_json() for k, v in EXPLANATIONS.items()}})
         else:
             for name, known in EXPLANATIONS.items():
-                console.console().print(console.plain(f"{name:16} {known.title}"))
+                console.wrapped(f"{name:16} {known.title}", indent=17)
             names = ", ".join([*ASSUMPTIONS, *COLUMNS])
             console.paragraphs([f"Names of assumptions and columns: {names}."])
         return
