@@ -95,6 +95,16 @@ def test_the_line_says_what_goes_on(compiling: bool, said: str) -> None:
         assert progress.line(0.5) == ""
 
 
+def test_a_total_that_grows_is_explained_by_the_number_of_runs() -> None:
+    with progress.series() as several:
+        assert progress.line(5.0) == ""  # nothing is known yet: not "0 of 0 s"
+        with progress.running(lambda: 100.0, 200.0, lambda: False):
+            several.wanted = 3
+            assert progress.line(5.0) == "simulated 100 of 600 s in 3 runs: 5 s"
+            several.wanted = 5
+            assert progress.line(5.0) == "simulated 100 of 1000 s in 5 runs: 5 s"
+
+
 KEPT = """
 import sys
 import time

@@ -4,7 +4,7 @@ The simulator is compiled code. It writes the simulated time to an array, and an
 the time there.
 
 If a prediction is the mean of several runs, the simulated seconds of all runs are added up. If more
-runs turn out to be needed, the total that is shown grows.
+runs turn out to be needed, the total that is shown grows, and the number of runs with it.
 """
 
 from __future__ import annotations
@@ -85,14 +85,17 @@ def line(seconds: float) -> str:
     """The text of the progress line.
 
     ``seconds`` is the real time since the ``with`` block of ``shown`` began.  The text is empty in
-    the first second (``PATIENCE``), and while no series of runs is under way.
+    the first second (``PATIENCE``), and while no run is under way.
     """
     if seconds < PATIENCE or not _series:
         return ""
     now = _series[-1]
     if now.compiling():
         return f"compiling, once after an install (about 10 s): {seconds:.0f} s"
-    return f"simulated {now.simulated:.0f} of {now.total:.0f} s: {seconds:.0f} s"
+    if not now.length:  # the first run is being prepared
+        return ""
+    runs = f" in {now.wanted} runs" if now.wanted > 1 else ""
+    return f"simulated {now.simulated:.0f} of {now.total:.0f} s{runs}: {seconds:.0f} s"
 
 
 @contextmanager
