@@ -313,6 +313,7 @@ def test_flows_without_a_column_are_counted(
     out = capsys.readouterr().out
     assert f"{left_out} more flows are not in the table" in out
     assert "% of starts" in out
+    assert "±" in out  # as in all tables
 
 
 def test_nothing_is_compared_with_a_model_that_has_no_answer(

@@ -415,7 +415,7 @@ def _show_outcomes(found: Basins, most: int = 12, flows: int = 3) -> None:
     names = [member.name for member in found.scenario.members]
     rows = [
         [
-            f"{100 * each.share:.3g} +- {100 * each.share_se:.2g}",
+            f"{100 * each.share:.3g} ± {100 * each.share_se:.2g}",
             f"{100 * each.interval[0]:.3g}..{100 * each.interval[1]:.3g}",
         ]
         + [span(each, i) for i in range(len(names[:flows]))]
