@@ -246,3 +246,23 @@ def test_a_trace_without_queues_tells_how_long_its_rtts_are() -> None:
         links=["bottleneck"],
     )
     assert "has no queue" not in vm.compare(scenario, waiting, models=["fluid"]).table()
+
+
+def test_the_error_of_base_rtt_is_a_time_too(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """0.01 ms above the RTT is measured: 1 ms is 100 times as much, and still only 1 ms.
+
+    Below the RTT there is no relative error.
+    """
+    case, rate = pair("ns2"), np.array([300.0, 700.0])
+    model = Prediction("rounds", case, rate, base_rtt=np.array([0.06101, np.nan]))
+    for true, said in ((0.06001, "10000 % (1 ms)"), (0.05999, " 1.02 ms")):
+        found = Prediction("ns2", case, rate, base_rtt=np.array([true, np.nan]))
+        for columns in ("80", "60"):
+            monkeypatch.setenv("COLUMNS", columns)
+            vm.Comparison(case, found, (model,)).print_table()
+            out = capsys.readouterr().out
+            assert max(map(len, out.splitlines())) <= int(columns)
+            for part in said.split(" ("):
+                assert part in out

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vegasmodel.fields import checked, rules
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.units import FieldError, format_time
 from vegasmodel.metrics import (
+    Floats,
     log_ratio_error,
     nrmse,
     percent,
@@ -213,7 +214,7 @@ class Comparison:
                 name,
                 _percent(e["throughput_nrmse"]),
                 f"{console.number(e['ratio'], 3)}{self._pair(name)}",
-                _percent(e["base_rtt"]),
+                _with_time(e["base_rtt"], self._base_rtt_error(name)),
             ]
             for name, e in self.errors.items()
         ]
@@ -223,6 +224,7 @@ class Comparison:
             columns = ["model", "throughput\nNRMSE", "ln ratio\nerror", "baseRTT\nNRMSE"]
             for row in rows:
                 row[2] = row[2].replace(" (", "\n(").replace("/", "\n/")
+                row[3] = row[3].replace(" (", "\n(")
         out.print()
         name, runs, scatter = self.measured.model, self.runs, self.scatter()
         many = f", mean of {runs} runs" if runs and runs > 1 else ", one run" if runs else ""
@@ -238,12 +240,22 @@ class Comparison:
             [f"{self.measured.model}: {a.name} is not known: {a.detail}." for a in open_questions]
         )
 
+    def _of(self, model: str) -> Prediction:
+        return next(p for p in self.models if p.model == model)
+
+    def _base_rtt_error(self, model: str) -> float | None:
+        """The root mean square error of the Vegas flows' baseRTTs, s; ``None`` if it is unknown."""
+        known = _over_estimates(self._of(model), self.measured)
+        if known is None:
+            return None
+        return float(np.sqrt(np.mean((known[0] - known[1]) ** 2)))
+
     def _pair(self, model: str) -> str:
         """The two groups whose throughput ratio the model predicts worst, as text: `` (a/b)``.
 
         The text is empty if no pair of groups has both a predicted and a measured ratio.
         """
-        ratios = next(p.ratios for p in self.models if p.model == model)
+        ratios = self._of(model).ratios
         found = worst_ratio(ratios, self.measured.ratios)
         return f" ({found[0]})" if found else ""
 
@@ -262,6 +274,14 @@ class Comparison:
 
 def _percent(error: float | None) -> str:
     return "-" if error is None else percent(error)
+
+
+def _with_time(error: float | None, seconds: float | None) -> str:
+    """A relative error and the same error as a time, such as ``8.1 % (0.3 ms)``."""
+    if seconds is None:
+        return "-"
+    time = format_time(round(seconds, 9))  # a rounding error of the arithmetic is 0
+    return time if error is None else f"{percent(error)} ({time})"
 
 
 def model_errors(model: Prediction, measured: Prediction) -> dict[str, float | None]:
@@ -292,6 +312,15 @@ def model_errors(model: Prediction, measured: Prediction) -> dict[str, float | N
 
 def _base_rtt_error(model: Prediction, measured: Prediction) -> float | None:
     """The error ``base_rtt`` of ``model_errors``; ``None`` if it cannot be computed."""
+    known = _over_estimates(model, measured)
+    return None if known is None else nrmse(*known)
+
+
+def _over_estimates(model: Prediction, measured: Prediction) -> tuple[Floats, Floats] | None:
+    """By how much baseRTTs exceed the RTT of the empty path, predicted and measured, s.
+
+    Both arrays hold the Vegas flows of which both baseRTTs are known; ``None`` if there is none.
+    """
     if model.base_rtt is None or measured.base_rtt is None:
         return None
     members = model.scenario.members
@@ -300,7 +329,7 @@ def _base_rtt_error(model: Prediction, measured: Prediction) -> float | None:
     known = vegas & np.isfinite(model.base_rtt) & np.isfinite(measured.base_rtt)
     if not known.any():
         return None
-    return nrmse((model.base_rtt - rtt)[known], (measured.base_rtt - rtt)[known])
+    return (model.base_rtt - rtt)[known], (measured.base_rtt - rtt)[known]
 
 
 def compare(

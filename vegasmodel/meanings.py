@@ -167,6 +167,7 @@ COLUMNS = MappingProxyType(
         "ln ratio error": "ln(model / measured) of the ratio a/b of two groups, for the "
         "pair that errs most; above 0, a gets too much",
         "baseRTT NRMSE": "the NRMSE of the over-estimate of baseRTT (baseRTT less the true "
-        "RTT without queueing), over the Vegas flows",
+        "RTT without queueing), over the Vegas flows; in parentheses the root mean square error "
+        "itself, which alone counts if the measured over-estimate is nearly 0",
     }
 )
