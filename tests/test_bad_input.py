@@ -163,6 +163,14 @@ ARGUMENTS = {
         ["rd", "--rate", "2.5", "--delay", "1", "--capacity", "9pkt/s"],
         "--rate-flows: 2.5 is not allowed; a whole number",
     ),
+    "two alphas for five": (
+        ["arrivals", "--n", "5", "--alpha", "3,4"],
+        "--alpha: 2 values are not allowed; one value, or one for each of the 5 flows",
+    ),
+    "no RTT for Linux": (
+        ["equilibrium", "--capacity", "9pkt/s", "--variant", "linux"],
+        '--rtt: missing; a time such as "80 ms" is needed: variant linux',
+    ),
     "max-error negative": (["compare", "SCENARIO", "--max-error", "-1"], "--max-error"),
     "max-error infinite": (["compare", "SCENARIO", "--max-error", "inf"], "--max-error"),
     "max-error no number": (["compare", "SCENARIO", "--max-error", "x"], "--max-error"),
@@ -196,6 +204,13 @@ def _one_line(capsys: pytest.CaptureFixture[str], named: str) -> None:
         ("[[flow]]", "[[flows]]", "key flows: "),
         ("[[link]]", "runs = 3\n[[link]]", "key runs: 3 is not allowed; no such key; did you mean"),
         ('rtt = "40 ms"', 'rtt = "40 xx"', "key flow[0].rtt: '40 xx' is not allowed; a time"),
+        ('rtt = "40 ms"', "", "key flow[0].rtt: missing; this key is required\n"),
+        (
+            "[[link]]",
+            "[link]",
+            "key link: {'capacity': '250 pkt/s'} is not allowed; "
+            "a list of tables: write [[link]], not [link]\n",
+        ),
     ],
 )
 @pytest.mark.parametrize("command", ["predict", "compare"])
@@ -223,6 +238,14 @@ def test_with_a_trace_a_mistake_in_the_file_names_it_too(
     path.write_text(path.read_text().replace("xx", "ms"))
     assert run(["compare", str(path), "--trace", trace, "--runs", "0"]) == 2
     assert "vegasmodel: --runs: 0" in capsys.readouterr().err
+
+
+def test_a_file_that_is_no_text_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "s.toml"
+    path.write_bytes(b"\xff\xfe\x00")
+    assert run(["predict", str(path)]) == 2
+    said = "'s.toml' cannot be read as text; a scenario is a text file in UTF-8\n"
+    assert capsys.readouterr().err == f"vegasmodel: {path}: {said}"
 
 
 def test_an_empty_file_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from vegasmodel.fields.units import FieldError, printable
+from vegasmodel.fields.units import MISSING, FieldError, printable
 from vegasmodel.laws import find, names
 from vegasmodel.packets.estimate import Estimate, Estimates, estimate, lost_packets
 from vegasmodel.packets.pairing import Pairing, pair
@@ -240,7 +240,9 @@ def _link(key: str, known: Estimates, draft: Scenario, trace: Trace) -> Filled:
     place, link = f"link[0].{key}", draft.links[0]
     if key == "capacity":
         if known.capacity is None:
-            raise FieldError(place, None, "this key is required: the trace cannot tell it")
+            raise FieldError(
+                place, None, "this key is required: the trace cannot tell it", wrong=MISSING
+            )
         return _filled(place, known.capacity)
     found = known.buffer
     if found is None or not isinstance(link.queue, DropTail) or link.loss:
@@ -263,7 +265,9 @@ def _rtt(g: int, names: list[str], known: Estimates) -> Filled:
     """
     place, found = f"flow[{g}].rtt", [known.rtt[name] for name in names if name in known.rtt]
     if not found:
-        raise FieldError(place, None, "this key is required: the trace cannot tell it")
+        raise FieldError(
+            place, None, "this key is required: the trace cannot tell it", wrong=MISSING
+        )
     found.sort(key=lambda e: e.value)
     low, high = min(e.low for e in found), max(e.high for e in found)
     value = float(np.median([e.value for e in found]))

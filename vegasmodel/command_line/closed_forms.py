@@ -19,8 +19,10 @@ import click
 from vegasmodel import stacks
 from vegasmodel.command_line import inputs
 from vegasmodel.fields import checked, rules
-from vegasmodel.fields.units import FieldError, format_time, parse
+from vegasmodel.fields.units import MISSING, FieldError, format_time, parse
 from vegasmodel.status import Status
+
+VALUES = "values are not allowed"  # after their number
 
 
 class Unsolved(Exception):  # noqa: N818 - an outcome, not bad input
@@ -68,7 +70,8 @@ def equilibrium(
     if rtt is not None:
         trips = spread(values(rtt, "rtt", "--rtt"), x.size, "--rtt")
     elif stacks.find(variant).backlog_over_base:
-        raise FieldError("--rtt", rtt, "a time: variant linux divides by the base RTT")
+        said = 'a time such as "80 ms" is needed: variant linux divides by the base RTT'
+        raise FieldError("--rtt", None, said, wrong=MISSING)
     state = forms.solve(thresholds, x, c, rtt=trips, variant=variant)
     delay = float(state.delay)
     failure = _failure(int(state.status))
@@ -277,7 +280,7 @@ def values(text: str, field: str, option: str) -> Any:
 
     parts = text.split(",")
     if len(parts) > 100_000:
-        raise FieldError(option, len(parts), "at most 100000 values")
+        raise FieldError(option, len(parts), "at most 100000 values", wrong=VALUES)
     rule = checked.of(Flow, field)
     read = getattr(rule, "plain", rule).read  # a command line has only plain values
     places = [f"{option}[{i}]" for i in range(len(parts))] if len(parts) > 1 else [option]
@@ -293,7 +296,8 @@ def spread(array: Any, n: int, option: str) -> Any:
     import numpy as np
 
     if array.size not in (1, n):
-        raise FieldError(option, array.size, f"one value, or one for each of the {n} flows")
+        allowed = f"one value, or one for each of the {n} flows" if n > 1 else "one value"
+        raise FieldError(option, array.size, allowed, wrong=VALUES)
     return np.broadcast_to(array, (n,)).copy()
 
 

@@ -13,7 +13,7 @@ from numbers import Real
 from typing import Any, Self, TypeVar, cast
 
 from vegasmodel.fields.rules import Quantity, Rule, Unresolved, nearest
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.units import MISSING, FieldError
 
 T = TypeVar("T")
 
@@ -54,7 +54,8 @@ class Tables:
         index from 0, as in ``flow[1]``.
         """
         if not isinstance(value, Sequence) or isinstance(value, str):
-            raise FieldError(where, value, "a list of tables")
+            hint = f": write [[{where}]], not [{where}]" if isinstance(value, Mapping) else ""
+            raise FieldError(where, value, f"a list of tables{hint}")
         return tuple(
             row if isinstance(row, self.cls) else read(self.cls, row, f"{where}[{i}]", packet_size)
             for i, row in enumerate(value)
@@ -271,7 +272,7 @@ def read(cls: type[T], table: object, where: str, packet_size: float | None, **g
             rule = cast("Rule", field.metadata["rule"])
             values[field.name] = rule.read(_plain(table[key]), _join(where, key), packet_size)
         elif field.metadata["required"]:
-            raise FieldError(_join(where, key), None, "this key is required")
+            raise FieldError(_join(where, key), None, "this key is required", wrong=MISSING)
     try:
         return cls(**values)
     except FieldError as error:  # of __post_init__, which does not know the part's place

@@ -48,7 +48,8 @@ def read(path: str | Path) -> dict[str, Any]:
             raise FieldError(where, name, allowed, wrong="cannot be read")
         text = path.read_text(encoding="utf-8-sig")  # some editors write a mark first
     except UnicodeDecodeError:
-        raise FieldError(where, name, "a text file in UTF-8") from None
+        said = "a scenario is a text file in UTF-8"
+        raise FieldError(where, name, said, wrong="cannot be read as text") from None
     except FileNotFoundError:
         raise FieldError(where, name, "there is no such file", wrong="cannot be read") from None
     except (OSError, ValueError) as error:

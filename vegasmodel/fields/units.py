@@ -34,6 +34,7 @@ __all__ = [
 ]
 
 UNITLESS = (("packets", ""), ("buffer", ""), ("fraction", "%"))  # accepted beside a kind's own unit
+MISSING = "missing"  # as ``wrong`` of a ``FieldError``
 PLAIN = 1e7  # tables show greater numbers with an exponent
 MAX_TEXT = 200  # characters; pint's parser gets no longer text
 
@@ -42,7 +43,8 @@ class FieldError(ValueError):
     """Raised for wrong input. The message is one line.
 
     It names the field, the wrong value and what is allowed. If the field is a key of a file, the
-    message begins with ``file``, the name of that file.
+    message begins with ``file``, the name of that file. If ``wrong`` is ``MISSING``, there is no
+    value to show.
     """
 
     def __init__(
@@ -57,7 +59,8 @@ class FieldError(ValueError):
         self.field, self.value, self.allowed, self.wrong = field, value, allowed, wrong
         self.file = file
         place = f"{file}, key {field}" if file else field
-        super().__init__(f"{place}: {show(value)} {wrong}; {allowed}")
+        said = wrong if wrong == MISSING else f"{show(value)} {wrong}"
+        super().__init__(f"{place}: {said}; {allowed}")
 
     def of(self, field: str) -> FieldError:
         """The same error for another field: a copy in which only the field's name is changed."""
