@@ -272,9 +272,16 @@ def test_what_the_model_has_no_equation_for_is_refused():
         scenario([vegas(packet_size=100.0)]),
     ):
         assert continuous.unsupported(bad)
-        with pytest.raises(ValueError, match="the continuous fluid has no"):
+        with pytest.raises(ValueError, match="the continuous fluid does not simulate"):
             continuous.run(bad)
     good = scenario([vegas()], queue=DropTail())
     for options in ({"losers": "nobody"}, {"sample": 0.0}, {"step": 5.0}):
         with pytest.raises(ValueError, match=r"losers|sample|step"):
             continuous.run(good, **options)
+
+
+def test_the_reason_against_a_scenario_is_a_sentence() -> None:
+    links = [Link(100.0, name="a"), Link(100.0, name="b")]
+    two = Scenario(links, [Flow("vegas", 0.1, size=30.0)])
+    said = "the continuous fluid does not simulate more than one link or flows of finite size"
+    assert continuous.unsupported(two) == said

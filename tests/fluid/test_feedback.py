@@ -293,7 +293,7 @@ def test_what_the_model_has_no_equation_for_is_refused():
         scenario([vegas()], drops=(Drop("vegas", (3,)),)),
         scenario([vegas(direction="reverse")]),
     ):
-        with pytest.raises(ValueError, match="the delayed fluid has no"):
+        with pytest.raises(ValueError, match="the delayed fluid does not simulate"):
             feedback.run(bad)
     with pytest.raises(ValueError, match="the delayed fluid does not know the law cubic"):
         feedback.run(scenario([vegas(), Flow("cubic", 0.1)]))

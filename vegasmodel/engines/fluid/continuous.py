@@ -87,9 +87,9 @@ def unsupported(
     link, flows = scenario.links[0], scenario.flows
     reasons = {
         "more than one link": len(scenario.links) > 1,
-        "queue other than drop-tail": not isinstance(link.queue, queues),
+        "a queue other than drop-tail": not isinstance(link.queue, queues),
         "random loss": link.loss > 0 and not random_loss,
-        "link that loses every packet": link.loss == 1 and random_loss,
+        "a link that loses every packet": link.loss == 1 and random_loss,
         "forced drops": bool(link.drops),
         "reverse traffic": any(f.direction == "reverse" for f in flows),
         "flows of finite size": any(f.size != math.inf or f.arrivals != "once" for f in flows),
@@ -99,7 +99,7 @@ def unsupported(
         ),
     }
     found = [reason for reason, present in reasons.items() if present]
-    said = [f"{name} has no {', no '.join(found)}"] if found else []
+    said = [f"{name} does not simulate {' or '.join(found)}"] if found else []
     if not any_law and foreign(group.law for group in flows):
         names = sorted({group.law for group in flows if foreign((group.law,))})
         said.append(f"{name} does not know the law {', '.join(names)}")
