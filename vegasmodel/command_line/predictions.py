@@ -207,9 +207,8 @@ def compare(
     if max_error is not None:
         worst = result.best_error()
         if worst is None or worst > max_error:
-            raise Shortfall(
-                f"no model is within --max-error {max_error:g}; the best errs by {worst}"
-            )
+            best = "no error is known" if worst is None else f"the best errs by {worst:.2g}"
+            raise Shortfall(f"no model is within --max-error {max_error:g}; {best}")
 
 
 def _asked(scenario: Scenario, names: Sequence[str]) -> list[Prediction]:
