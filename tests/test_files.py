@@ -48,3 +48,19 @@ def test_a_pipe_or_a_device_is_not_replaced(arguments, tmp_path, capsys):
             raise AssertionError
     assert stat.S_ISFIFO(pipe.stat().st_mode)
     assert stat.S_ISCHR(device.stat().st_mode)
+
+
+def test_an_error_of_writing_does_not_read_like_one_of_reading(tmp_path):
+    """A folder that is gone: "no such file" would be odd for a file that is to be made."""
+    path = tmp_path / "gone" / "a.txt"
+    failed = pytest.raises(OSError, match="cannot be written: No such file")
+    with failed as told, atomic_write(path) as part:
+        part.write_text("new")
+    assert told.value.filename == str(path)
+
+
+def test_a_folder_that_cannot_be_written_is_told_by_the_path(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everywhere
+    assert run(["new", "a.toml"]) == 3
+    assert capsys.readouterr().err == "vegasmodel: a.toml: its folder cannot be written\n"

@@ -173,5 +173,5 @@ def output_path(path: Path, field: str, suffixes: Sequence[str]) -> Path:
     if not good:
         raise FieldError(field, str(path), allowed)
     if not os.access(path.parent, os.W_OK):
-        raise PermissionError(errno.EACCES, "the folder cannot be written", str(path.parent))
+        raise PermissionError(errno.EACCES, "its folder cannot be written", str(path))
     return path

@@ -62,7 +62,10 @@ def named(path: str | Path) -> Iterator[None]:
         ours = str(error.filename).startswith(f"{path}{os.sep}") or PART in str(error.filename)
         if error.errno is None or not (ours or (error.filename is None and error.errno in FULL)):
             raise
-        raise OSError(error.errno, os.strerror(error.errno), str(path)) from error
+        reason = os.strerror(error.errno)
+        if PART in str(error.filename) and error.errno not in FULL:
+            reason = f"cannot be written: {reason}"  # the reason alone could be that of a reader
+        raise OSError(error.errno, reason, str(path)) from error
 
 
 def forget_parts() -> None:
