@@ -120,7 +120,7 @@ def unsupported(scenario: Scenario) -> str | None:
     """
     queue, name = scenario.links[0].queue, "the delayed fluid"
     if isinstance(queue, Red) and queue.ecn:
-        return f"{name} has no marks (ecn)"
+        return f"{name} does not simulate RED that marks packets (ecn)"
     return continuous.unsupported(scenario, random_loss=True, red=True, name=name)
 
 

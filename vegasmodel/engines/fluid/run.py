@@ -66,7 +66,7 @@ def unsupported(scenario: Scenario) -> str | None:
     """The reason why this model cannot simulate the scenario; None if it can."""
     queue, name = scenario.links[0].queue, "the fluid"
     if isinstance(queue, Red) and queue.ecn:
-        return f"{name} has no marks (ecn)"
+        return f"{name} does not simulate RED that marks packets (ecn)"
     return continuous.unsupported(scenario, random_loss=True, red=True, any_law=True, name=name)
 
 
