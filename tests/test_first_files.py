@@ -300,6 +300,47 @@ def test_a_shell_completes_commands() -> None:
     assert done.stdout.split() == ["plain,explain"]
 
 
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("predict s.toml --model r", ["rounds", "red", "random-loss", "rate-delay"]),
+        ("compare s.toml --model al", ["all"]),
+        ("sweep s.toml --model ns", ["ns2", "ns3"]),
+        ("simulate s.toml --model d", ["delayed"]),
+        ("measure s.toml --engine ns", ["ns2", "ns3"]),
+        ("sweep s.toml --engine d", ["dask"]),
+        ("basins s.toml --against ns", ["ns2", "ns3"]),
+        ("design s.toml --solve flow.vegas.al", ["flow.vegas.alpha"]),
+        ("design none.toml --solve flow.vegas.al", []),
+        ("sweep s.toml --over link.bu", ["link.buffer="]),
+        ("explain mini", ["minicycle"]),
+        ("explain baseRTT", []),
+        ("explain Mb", ["Mbit/s"]),
+        ("map st", ["starvation"]),
+        ("ratio ve", ["vegas"]),
+        ("inspect --format pc", ["pcap"]),
+        ("equilibrium --variant li", ["linux"]),
+        ("paper ts", ["tsang"]),
+    ],
+)
+def test_a_shell_completes_names(
+    typed: str,
+    offered: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("s.toml").write_text(newfile.plain("s"))
+    asked = {"_VEGASMODEL_COMPLETE": "bash_complete", "COMP_WORDS": f"vegasmodel {typed}"}
+    for key, value in {**asked, "COMP_CWORD": str(len(typed.split()))}.items():
+        monkeypatch.setenv(key, value)
+    assert run() == 0
+    out, err = capsys.readouterr()
+    assert sorted(out.split()) == sorted(f"plain,{name}" for name in offered)
+    assert err == ""
+
+
 def test_inspect_shows_a_count_that_is_unknown_for_one_flow_as_unknown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

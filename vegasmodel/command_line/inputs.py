@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,12 +12,63 @@ if TYPE_CHECKING:
     from vegasmodel.scenario import Scenario
 
 __all__ = [
-    "FILE", "alpha", "as_json", "capacity", "check_picture", "laws", "load", "model", "of_models",
-    "packet_size", "per_flow", "plot", "register", "runs", "scenario", "timeout", "trace_format",
-    "uncertain", "variant",
+    "FILE", "alpha", "as_json", "capacity", "check_picture", "engine", "engines", "fields",
+    "laws", "load", "model", "models", "of_models", "offer", "packet_size", "per_flow", "plot",
+    "register", "runs", "scenario", "timeout", "trace_format", "uncertain", "variant",
 ]  # fmt: skip
 
 FILE = click.Path(path_type=Path)
+
+
+def offer(words: Callable[[click.Context], Iterable[str]]) -> Any:
+    """What an option or argument needs for completion by the tab key: ``shell_complete``.
+
+    ``words`` gets click's context, and returns all words that the shell may offer. If it fails, for
+    example at a scenario file with a mistake, none is offered.
+    """
+
+    def complete(context: click.Context, _: click.Parameter, begun: str) -> list[str]:
+        try:
+            return [word for word in words(context) if word.startswith(begun)]
+        except Exception:  # a message would disturb the line that the user types
+            return []
+
+    return complete
+
+
+def models(_: click.Context) -> list[str]:
+    """The names of all models."""
+    from vegasmodel.explanations import EXPLANATIONS
+
+    return list(EXPLANATIONS)
+
+
+def engines(_: click.Context) -> Iterable[str]:
+    """The names of the packet simulators."""
+    from vegasmodel.comparison import ENGINES
+
+    return ENGINES
+
+
+def _variants(_: click.Context) -> Iterable[str]:
+    from vegasmodel.stacks import STACKS
+
+    return STACKS
+
+
+def _formats(_: click.Context) -> Iterable[str]:
+    from vegasmodel.packets.reading import FORMATS
+
+    return ("auto", *FORMATS)
+
+
+def fields(context: click.Context) -> list[str]:
+    """The names of the fields that a study can vary, of the scenario file on the command line."""
+    from vegasmodel.study.fields import known
+
+    # after an option without its value click leaves the arguments as they are
+    return known(load(Path(context.params.get("scenario") or context.args[0])))
+
 
 scenario = click.argument("scenario", metavar="SCENARIO.toml", type=FILE)
 laws = click.option(
@@ -52,14 +103,29 @@ engine_runs = click.option(
     help="Number of runs of the packet simulator to average. Default: the file's runs, or one.",
 )
 trace_format = click.option(
-    "--format", default="auto", help="Format of the trace; auto: found from its content."
+    "--format",
+    default="auto",
+    shell_complete=offer(_formats),
+    help="Format of the trace; auto: found from its content.",
 )
 of_models = click.option(
     "--model",
     multiple=True,
+    shell_complete=offer(lambda context: [*models(context), "all"]),
     help="A model's name, or all; may be repeated. Default: every closed form, no simulator.",
 )
-model = click.option("--model", default="rounds", help="A model of predict, ns2 or ns3.")
+model = click.option(
+    "--model",
+    default="rounds",
+    shell_complete=offer(lambda context: [*models(context), *engines(context)]),
+    help="A model of predict, ns2 or ns3.",
+)
+engine = click.option(
+    "--engine",
+    default="ns2",
+    shell_complete=offer(engines),
+    help="Packet-level simulator: ns2 or ns3.",
+)
 
 capacity = click.option("--capacity", required=True, help='Bottleneck: "250pkt/s", "1.5 Mbit/s".')
 packet_size = click.option(
@@ -70,7 +136,12 @@ alpha = click.option(  # one number stands for the band, as in the models with o
     default="2",
     help="Backlog in packets, one value or a list. For a band: its middle (alpha + beta) / 2.",
 )
-variant = click.option("--variant", default="paper", help="Whose Vegas: paper, ns2 or linux.")
+variant = click.option(
+    "--variant",
+    default="paper",
+    shell_complete=offer(_variants),
+    help="Whose Vegas: paper, ns2 or linux.",
+)
 
 
 def register(files: Iterable[Path]) -> None:

@@ -12,21 +12,24 @@ from vegasmodel.support import extras
 from vegasmodel.support.exits import Shortfall
 
 
-def _verdicts(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
-    """The verdicts that the shell offers for a word of which ``begun`` has been typed."""
-    try:
-        from paper_checks.summary import VERDICTS
-    except ImportError:  # a distribution of its own, which may not be installed
-        return []
-    return [verdict for verdict in VERDICTS if verdict.startswith(begun)]
+def _verdicts(_: click.Context) -> tuple[str, ...]:
+    from paper_checks.summary import VERDICTS
+
+    return VERDICTS
+
+
+def _papers(_: click.Context) -> tuple[str, ...]:
+    from paper_checks import PAPERS
+
+    return PAPERS
 
 
 @click.command()
-@click.argument("key", required=False, metavar="[PAPER]")
+@click.argument("key", required=False, metavar="[PAPER]", shell_complete=inputs.offer(_papers))
 @click.option(
     "--verdict",
     multiple=True,
-    shell_complete=_verdicts,
+    shell_complete=inputs.offer(_verdicts),
     help="Only items with this verdict: reproduced, consistent, erratum, discrepant or blocked; "
     "may be repeated.",
 )

@@ -25,8 +25,20 @@ if TYPE_CHECKING:
     from vegasmodel.study.uncertainty import Uncertainty
 
 
+def _laws(_: click.Context) -> tuple[str, ...]:
+    from vegasmodel import laws
+
+    return laws.names()
+
+
 @click.command()
-@click.argument("flows", nargs=-1, required=True, metavar="LAW[:KEY=VALUE,...]...")
+@click.argument(
+    "flows",
+    nargs=-1,
+    required=True,
+    metavar="LAW[:KEY=VALUE,...]...",
+    shell_complete=inputs.offer(_laws),
+)
 @inputs.capacity
 @click.option("--rtt", default="80ms", help="Round-trip time with empty queues.")
 @click.option("--buffer", default="inf", help="Packets that can wait at the link.")
@@ -113,7 +125,7 @@ def predict(
 
 @click.command()
 @inputs.scenario
-@click.option("--engine", default="ns2", help="Packet-level simulator: ns2 or ns3.")
+@inputs.engine
 @click.option("--out", type=inputs.FILE, help="Write a trace of the first run (.parquet).")
 @inputs.engine_runs
 @inputs.timeout
@@ -154,6 +166,7 @@ def measure(
     "--model",
     "models",
     multiple=True,
+    shell_complete=inputs.offer(lambda context: [*inputs.models(context), "all"]),
     help="A model's name, or all; may be repeated. Default: all.",
 )
 @click.option(

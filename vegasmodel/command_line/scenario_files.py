@@ -162,8 +162,15 @@ def _flow_table(flows: list[dict[str, Any]]) -> Any:
     return console.stacked([names[i] for i in keep], table)
 
 
+def _explained(context: click.Context) -> list[str]:
+    """The names that ``explain`` knows; a word is enough for those with spaces."""
+    from vegasmodel.meanings import ASSUMPTIONS, COLUMNS
+
+    return [*inputs.models(context), *ASSUMPTIONS, *(name for name in COLUMNS if " " not in name)]
+
+
 @click.command()
-@click.argument("model", metavar="[MODEL]", required=False)
+@click.argument("model", metavar="[MODEL]", required=False, shell_complete=inputs.offer(_explained))
 @inputs.as_json
 def explain(
     model: str | None,

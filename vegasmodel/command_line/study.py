@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,7 +32,10 @@ UNSURE = (
 @click.command()
 @inputs.scenario
 @click.option(
-    "--solve", required=True, help="Field to find: link.buffer, flow.NAME.alpha, link.queue.k, ..."
+    "--solve",
+    required=True,
+    shell_complete=inputs.offer(inputs.fields),
+    help="Field to find: link.buffer, flow.NAME.alpha, link.queue.k, ...",
 )
 @click.option(
     "target",
@@ -138,6 +141,7 @@ def _ends(text: str, solve: str, scenario: Scenario) -> tuple[float, float]:
     multiple=True,
     required=True,
     metavar="FIELD=VALUES",
+    shell_complete=inputs.offer(lambda context: [f"{name}=" for name in inputs.fields(context)]),
     help="START:STOP:STEP, a,b,c or, with --draw, LOW..HIGH.",
 )
 @click.option(
@@ -146,7 +150,12 @@ def _ends(text: str, solve: str, scenario: Scenario) -> tuple[float, float]:
 @inputs.model
 @click.option("--draw", type=int, help="Number of random points, uniform in the ranges.")
 @click.option("--seed", type=int, default=1, help="Seed of the random points.")
-@click.option("--engine", default="local", help="local, or dask to compute on a cluster.")
+@click.option(
+    "--engine",
+    default="local",
+    shell_complete=inputs.offer(lambda _: ("local", "dask")),
+    help="local, or dask to compute on a cluster.",
+)
 @click.option("--scheduler", help="Address tcp://... of a Dask cluster. Default: a local cluster.")
 @inputs.plot
 @inputs.laws
@@ -319,7 +328,13 @@ def _value(value: str | float, unit: str) -> str:
     "--tolerance", default="5 %", help="Throughputs that differ by at most this are one outcome."
 )
 @click.option("--seed", type=int, default=1, help="Seed of the random starts.")
-@click.option("--against", help="Another model, ns2 or ns3, to run from the same starts.")
+@click.option(
+    "--against",
+    shell_complete=inputs.offer(
+        lambda context: [*inputs.models(context), *inputs.engines(context)]
+    ),
+    help="Another model, ns2 or ns3, to run from the same starts.",
+)
 @inputs.laws
 @inputs.as_json
 def basins(
@@ -441,8 +456,14 @@ def _whole_range(text: str) -> tuple[int, int]:
     return int(low), int(high)
 
 
+def _maps(_: click.Context) -> Iterable[str]:
+    from vegasmodel.study.maps import MAPS
+
+    return MAPS
+
+
 @click.command("map")
-@click.argument("name", metavar="MAP")
+@click.argument("name", metavar="MAP", shell_complete=inputs.offer(_maps))
 @click.option(
     "--out", type=inputs.FILE, required=True, help="Picture to write (.png, .svg or .pdf)."
 )

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from vegasmodel.scenario import Scenario
 
 
+def _simulators(_: click.Context) -> tuple[str, ...]:
+    from vegasmodel.simulation import SIMULATORS
+
+    return SIMULATORS
+
+
 @click.command()
 @inputs.scenario
 @click.option("--out", type=inputs.FILE, help="Write the trajectories as a trace (.parquet).")
@@ -35,6 +41,7 @@ if TYPE_CHECKING:
 @click.option(
     "--model",
     default="rounds",
+    shell_complete=inputs.offer(_simulators),
     help="rounds, fluid, or delayed (fluid, with feedback one round trip late).",
 )
 @inputs.laws
