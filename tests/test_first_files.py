@@ -271,11 +271,50 @@ def test_the_list_of_models_is_easy_to_read_in_a_narrow_terminal(
     monkeypatch.setenv("COLUMNS", "40")
     assert run(["explain"]) == 0
     out = capsys.readouterr().out
-    models, names = out.split("Names of assumptions and columns:")
+    models, names = out.split("Laws:")
     starts = [line.split()[0] for line in models.splitlines() if line[:1].strip()]
     assert starts == list(EXPLANATIONS)  # a title's next lines are indented
     assert "base-rtt-above-propagation, " in f"{' '.join(names.split())} "
     assert max(map(len, out.splitlines())) <= 40
+
+
+def test_every_law_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain"]) == 0
+    assert "Laws: vegas, reno, newreno, sack, tahoe, cubic" in capsys.readouterr().out
+    for name in ("vegas", "reno", "newreno", "sack", "tahoe", "cubic"):
+        text = vm.explain(name)
+        assert text.startswith(f"{name}: a law of congestion control\n")
+        assert f"{name}.py, line " in text
+        assert "Its function drift: " in text
+    assert "by default 0.75 (paper 0.75, ns2 0.75, linux 0.5)" in vm.explain("vegas")
+    assert run(["explain", "cubic", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["law"], said["decrease"]) == ("cubic", 0.7)
+    assert run(["explain", "cubix"]) == 2
+    assert "did you mean 'cubic'" in capsys.readouterr().err
+
+
+def test_a_law_of_the_user_is_explained(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = Path("own.py")
+    path.write_text(
+        "import vegasmodel as vm\n"
+        '@vm.register_law("explained-own", delay_based=True, cut=lambda f: f.window / 3)\n'
+        "def drift(f):\n"
+        '    """Grows by two."""\n'
+        "    return 2.0\n"
+        'vm.register_law("explained-bare", lambda f: 1.0)\n'
+    )
+    assert run(["explain", "explained-own", "--laws", str(path)]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "Its function drift: Grows by two." in out
+    assert "After a loss the window is what its function `cut` returns." in out
+    assert "at the first loss, or at a backlog of `gamma`." in out
+    assert "Equations: own.py, line 2." in out
+    assert run(["explain", "explained-bare", "--laws", str(path)]) == 0
+    assert "drift" not in capsys.readouterr().out
 
 
 def test_every_model_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
@@ -316,6 +355,7 @@ def test_a_shell_completes_commands() -> None:
         ("explain mini", ["minicycle"]),
         ("explain baseRTT", []),
         ("explain Mb", ["Mbit/s"]),
+        ("explain newr", ["newreno"]),
         ("map st", ["starvation"]),
         ("ratio ve", ["vegas"]),
         ("inspect --format pc", ["pcap"]),

@@ -1,6 +1,6 @@
 """Explains each model: its equations, its assumptions, its source and its accuracy.
 
-``explain`` also explains the names that answers and tables show (``meanings``).
+``explain`` also explains laws, and the names that answers and tables show (``meanings``).
 
 Each assumption has a name, such as ``fifo-queue``. A prediction lists the names of its model's
 assumptions, and says for each whether the scenario meets it, if that is known.
@@ -9,15 +9,18 @@ assumptions, and says for each whether the scenario meets it, if that is known.
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from vegasmodel import laws
 from vegasmodel.fields.rules import nearest
 from vegasmodel.fields.units import FieldError
 from vegasmodel.meanings import ASSUMPTIONS, COLUMNS
+from vegasmodel.stacks import STACKS
 
-__all__ = ["EXPLANATIONS", "Explanation", "explain", "models_with"]
+__all__ = ["EXPLANATIONS", "Explanation", "explain", "law_facts", "models_with"]
 
 _COMMON = (
     "fifo-queue",
@@ -33,6 +36,12 @@ _COMMON = (
 )
 _OF_SIMULATORS = ("settles-in-time", "sends-after-warm-up")
 _OF_LAWS = ("whole-laws", "own-law-grows", "own-law-repairs", "whole-thresholds")
+_REPAIR = {
+    "scoreboard": "it knows all missing packets, and retransmits them in one round trip",
+    "hole by hole": "it learns of one missing packet per round trip",
+    "one hole": "it retransmits one packet; if more are missing, it waits for its timer",
+    "slow start": "it begins slow start with a window of one packet",
+}
 _CLOSED = "python -m paper_checks.models compares it with ns-2 on the papers' own scenarios"
 
 
@@ -285,7 +294,7 @@ EXPLANATIONS = MappingProxyType(
 
 
 def explain(name: str) -> str:
-    """The meaning, as text, of the name of a model, of an assumption or of a column of a table.
+    """The meaning, as text, of the name of a model, a law, an assumption or a column of a table.
 
     For example, ``explain("phase-effects")`` says when this assumption holds, and which models make
     it.  A word of such a name is enough: ``explain("nrmse")`` explains all columns with this word.
@@ -296,13 +305,15 @@ def explain(name: str) -> str:
         raise FieldError("name", name, "a name, as text")
     if name in EXPLANATIONS:
         return f"{name}: {EXPLANATIONS[name]}"
+    if laws.known(name):
+        return _law(name)
     known = (*ASSUMPTIONS, *COLUMNS)
     word = name.lower()
     alike = [each for each in known if word in (each.lower(), *each.lower().split())]
     found = [name] if name in known else alike
     if not found:
-        near = nearest(name, [*EXPLANATIONS, *known])
-        allowed = f"one of {', '.join(EXPLANATIONS)}, or an assumption's name{near}"
+        near = nearest(name, [*EXPLANATIONS, *laws.names(), *known])
+        allowed = f"one of {', '.join(EXPLANATIONS)}, or a law's or an assumption's name{near}"
         raise FieldError("name", name, allowed)
     return "\n".join(map(_meaning, found))
 
@@ -310,6 +321,47 @@ def explain(name: str) -> str:
 def models_with(name: str) -> list[str]:
     """The names of the models that make the assumption ``name``."""
     return [model for model, known in EXPLANATIONS.items() if name in known.hypotheses]
+
+
+def law_facts(name: str) -> dict[str, Any]:
+    """The facts about a law for JSON.
+
+    ``says`` is the docstring of the law's function ``drift``, and ``where`` is that function's
+    place in a file; both are ``None`` if unknown.  The other keys are fields of ``laws.Law``.
+    ``decrease`` is the default of the variant ``paper``, or ``None`` if the law's function ``cut``
+    gives the window after a loss.
+    """
+    law = laws.find(name)
+    code = inspect.unwrap(law.drift).__code__ if inspect.isfunction(law.drift) else None
+    return {
+        "law": name,
+        "says": inspect.getdoc(law.drift),
+        "where": code and f"{code.co_filename}, line {code.co_firstlineno}",
+        "decrease": None if law.cut else law.decrease,
+        "slow_start": law.slow_start,
+        "recovery": law.recovery,
+    }
+
+
+def _law(name: str) -> str:
+    """The facts about a law as text of several lines."""
+    known, law = law_facts(name), laws.find(name)
+    loss = f"is multiplied by `decrease`, by default {law.decrease:g}"
+    if law.per_ack == "thresholds":
+        loss += f" ({', '.join(f'{stack.name} {stack.decrease:g}' for stack in STACKS.values())})"
+    if law.cut is not None:
+        loss = "is what its function `cut` returns"
+    gamma = ", or at a backlog of `gamma`" if law.slow_start == "gamma" else ""
+    lines = [
+        f"{name}: a law of congestion control",
+        "",
+        *([f"Its function drift: {' '.join(known['says'].split())}"] if known["says"] else []),
+        f"After a loss the window {loss}.",
+        f"Its slow start ends at the first loss{gamma}.",
+        f"Repair of losses: {_REPAIR[law.recovery]}.",
+        *([f"Equations: {known['where']}."] if known["where"] else []),
+    ]
+    return "\n".join(lines)
 
 
 def _meaning(name: str) -> str:

@@ -164,37 +164,46 @@ def _flow_table(flows: list[dict[str, Any]]) -> Any:
 
 def _explained(context: click.Context) -> list[str]:
     """The names that ``explain`` knows; a word is enough for those with spaces."""
+    from vegasmodel.laws import names
     from vegasmodel.meanings import ASSUMPTIONS, COLUMNS
 
-    return [*inputs.models(context), *ASSUMPTIONS, *(name for name in COLUMNS if " " not in name)]
+    columns = [name for name in COLUMNS if " " not in name]
+    return [*inputs.models(context), *names(), *ASSUMPTIONS, *columns]
 
 
 @click.command()
 @click.argument("model", metavar="[MODEL]", required=False, shell_complete=inputs.offer(_explained))
+@inputs.laws
 @inputs.as_json
 def explain(
     model: str | None,
+    laws: tuple[Path, ...],
     json: bool,
 ) -> None:
     """A model's equations, assumptions, source and accuracy.
 
-    Without MODEL, all names are listed.  MODEL may also be a name that an answer or a table shows:
-    that of an assumption (phase-effects) or of a column (load).
+    Without MODEL, all names are listed.  MODEL may also be the name of a law (cubic), or a name
+    that an answer or a table shows: that of an assumption (phase-effects) or of a column (load).
 
     Example: vegasmodel explain minicycle
     """
     from vegasmodel import console
-    from vegasmodel.explanations import EXPLANATIONS, models_with
+    from vegasmodel.explanations import EXPLANATIONS, law_facts, models_with
     from vegasmodel.explanations import explain as explained
+    from vegasmodel.laws import known as law_known
+    from vegasmodel.laws import names as law_names
     from vegasmodel.meanings import ASSUMPTIONS, COLUMNS
 
+    inputs.register(laws)
     if model is None:
         if json:
-            console.print_json({"models": {k: v.to_json() for k, v in EXPLANATIONS.items()}})
+            models = {name: known.to_json() for name, known in EXPLANATIONS.items()}
+            console.print_json({"models": models, "laws": list(law_names())})
         else:
             for name, known in EXPLANATIONS.items():
                 console.wrapped(f"{name:16} {known.title}", indent=17)
             names = ", ".join([*ASSUMPTIONS, *COLUMNS])
+            console.paragraphs([f"Laws: {', '.join(law_names())}."])
             console.paragraphs([f"Names of assumptions and columns: {names}."])
         return
     try:
@@ -208,5 +217,7 @@ def explain(
         console.print_json({"name": model, "meaning": meaning, "models": models_with(model)})
     elif model in EXPLANATIONS:
         console.print_json({"model": model, **EXPLANATIONS[model].to_json()})
+    elif law_known(model):
+        console.print_json(law_facts(model))
     else:
         raise FieldError("MODEL", model, "the whole name of an assumption or column, with --json")
