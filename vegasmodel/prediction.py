@@ -574,10 +574,11 @@ class LimitCycle:
     base_rtt: Floats  # [flow] s; NaN if not Vegas
     queue_mean: float  # packets
     losses: Floats  # [flow] in one period: losses by ``fluid``, lost packets by ``rounds``
-    # Floquet multipliers: the factors by which small disturbances change in one period (at a fixed
-    # point: in the longest round trip), the largest modulus first. If all moduli are below 1, the
-    # motion is stable. The array is empty if they were not computed. An entry is NaN if the windows
-    # after a period do not depend continuously on those before the period.
+    # Floquet multipliers, the largest modulus first: the factors by which small disturbances of
+    # the windows change in one period, from overflow to overflow. (At a fixed point: in one round
+    # trip of the flow with the longest RTT.) If all moduli are below 1, the motion is stable. The
+    # array is empty if the multipliers were not computed. They are all NaN if the windows after a
+    # period are not a continuous function of those before it.
     multipliers: np.ndarray
     # The greatest change, in packets, of a window or a queue from one moment to the moment a period
     # later (by ``rounds``, two periods later). It is 0 if the motion repeats itself exactly.

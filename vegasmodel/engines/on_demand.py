@@ -1,7 +1,7 @@
 """Calls compiled steps that only some scenarios need, by their addresses in memory.
 
-A simulator is compiled with all functions that it calls. A step that few scenarios need, such as
-the drops of RED, is compiled as a program of its own, at the first scenario that needs it
+A simulator is compiled with all functions that it calls. But a step that few scenarios need, such
+as the drops of RED, is compiled as a program of its own, at the first scenario that needs it
 (``address``). The simulator then calls the step by its address (``call``).
 """
 

@@ -137,11 +137,12 @@ def precise_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
 
 
 def spread_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
-    """Compute the flows' rates, and the sum of the rates as two floats, in each case.
+    """Compute the rates of ``n`` flows and their sum, for ``width`` cases at once.
 
-    A case is one link with its flows. The rates overwrite the thresholds in ``a``. The sums go to
-    the table ``t``, which has one column per case. ``_secular_kernel.spread`` does this for one
-    case.
+    A case is one link with its flows. Flow i of case k has Vegas's threshold alpha in ``a[i, k]``,
+    and its rate takes this place. The table ``t`` has one column per case. It receives the sum of
+    the rates as two floats, ``HIGH`` and ``LOW``; the second one is the rounding error of the
+    first. ``_secular_kernel.spread`` does this for one case.
     """
     for k in range(width):
         t[HIGH, k], t[LOW, k] = 0.0, 0.0

@@ -163,7 +163,9 @@ def _covered(trace: Trace, scenario: Scenario) -> tuple[float, float]:
 
 
 def _whole(trace: Trace, scenario: Scenario) -> tuple[Assumption, ...]:
-    """A warning if the trace misses more than 10 % (``COARSE``) of the time that averages cover.
+    """A warning if the trace lacks more than 10 % (``COARSE``) of the time of the models' averages.
+
+    The models average from ``run.warmup`` to ``run.duration``.
 
     The warning is the assumption ``whole-run``, marked as not holding.  Without a reason to warn,
     the result is empty.
