@@ -261,7 +261,7 @@ def _timers(scenario: Scenario, run: ContinuousRun) -> Assumption:
         return Assumption("fast-retransmit", True)
     from vegasmodel.equilibrium.random_loss import coarse_timeout  # only where packets are lost
 
-    r, R = np.nan_to_num(run.throughput), np.nan_to_num(run.rtt_mean, nan=1.0)
+    r, R = np.nan_to_num(run.throughput), np.nan_to_num(run.rtt_mean, nan=1.0, posinf=1.0)
     timeout = np.minimum(1.0, 3.0 / np.maximum(r * R, 3.0))
     waits = timeout * p * r * coarse_timeout(R)
     part = waits / (1.0 + waits)

@@ -115,12 +115,13 @@ def next_event(flow: Sender, now: LinkState, c: float) -> float:
     if flow.samples_train:
         passes = train_part(flow, now, c) - flow.round_part
         after = min(after, passes) if passes > WINDOW_ERROR else after
+    if 0.0 < flow.detection_in <= 1.0 / max(flow.in_flight, 1.0):
+        return after  # no ACK moves the window before the loss is detected (``growing``)
     growth = 0.0  # packets per round trip
-    stands = 0.0 < flow.detection_in <= 1.0 / max(flow.in_flight, 1.0)  # no more ACKs move it
     if flow.once_a_round:
         part = 1.0 if flow.in_slow_start else train_part(flow, now, c)
         growth = flow.round_drift / part if flow.round_part < part else 0.0
-    elif not (flow.in_slow_start or stands):
+    elif not flow.in_slow_start:
         growth = drift(flow, now, False)
     if growth > 0.0:
         left = np.floor(flow.cwnd + WINDOW_ERROR) + 1.0 - flow.cwnd
