@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import vegasmodel as vm
 from tests.helpers import scenario
-from vegasmodel.adapters.common import settles
+from vegasmodel.adapters.warm_up import settles
 from vegasmodel.engines.fluid.run import by_chance
 from vegasmodel.predictor import CLOSED_FORMS, MODELS, check_models, predict_all
 

@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from vegasmodel.laws import find, registered
+from vegasmodel.laws import registered
 from vegasmodel.metrics import Floats, percent
 from vegasmodel.placement import stack
 from vegasmodel.prediction import Assumption, Prediction
-from vegasmodel.scenario import DropTail, Flow, Link, Member, Pareto, RateDelay, Red, Scenario
+from vegasmodel.scenario import DropTail, Flow, Link, RateDelay, Scenario
 
 LOSS_BASED = ("reno", "newreno", "sack", "tahoe")
 RECOVERIES = {  # what recovery from a loss costs beside the cut of the window
@@ -197,159 +196,6 @@ def with_growth(found: Prediction) -> Prediction:
     said = f"mean window near one packet, the least that there is: {', '.join(least)}"
     note = Assumption("own-law-grows", not least, said if least else "")
     return dataclasses.replace(found, assumptions=(*found.assumptions, note))
-
-
-def settles(scenario: Scenario) -> Assumption:
-    """The simulators' assumption that windows reach the steady state within the warm-up.
-
-    Every long-lived flow with a built-in law is tested. Let w be its first window. Let W be the
-    window with which it gets its fair share of the capacity, on the link of its path where this
-    share is least. W is at most the receiver's window. Let n be the number of the flow's round
-    trips from its start to the end of the warm-up.
-
-    The assumption fails if, for some flow,
-
-    - n < log2(W/w): slow start at most doubles the window per round trip, so it cannot reach W, or
-    - the flow grows until it loses a packet, and no buffer on its path can be full by the end of
-      the warm-up (``_fills_late``), or
-    - the time for n round trips is shorter than ``_time_after_loss``: a window that a loss has
-      halved cannot grow back in time.
-
-    It also fails if short flows bring more packets than a link can send (``_overloaded``).
-
-    If it does not fail, but n < W for some flow, the result is ``None`` (not known): growth by one
-    packet per round trip takes up to W round trips.
-
-    If a flow starts after the warm-up, its stop takes the place of the end of the warm-up. The
-    first two tests can then make the assumption fail. If they do not, the result is ``None``.
-    """
-    known = {group.law for group in scenario.flows} - {
-        law.name for law in registered(group.law for group in scenario.flows)
-    }
-    sharing = Counter[tuple[str, str]]()  # flows by link and direction
-    for group in scenario.flows:
-        for link in scenario.path(group):
-            sharing[link.name, group.direction] += group.count
-    run, slow = scenario.run, []
-    if said := _overloaded(scenario):
-        return Assumption("settles-in-time", False, said)
-    for member in scenario.members:
-        group = member.flow
-        if group.law not in known or group.size != math.inf or group.arrivals != "once":
-            continue
-        narrow = min(
-            scenario.path(group),
-            key=lambda link: link.capacity / sharing[link.name, group.direction],
-        )
-        share = narrow.capacity / sharing[narrow.name, group.direction]
-        share *= scenario.packet_size / scenario.size_of(group)
-        window = min(share * member.rtt, group.max_window)
-        first = group.initial_window or stack(scenario, group).first_window
-        late = run.warmup <= member.start  # the user wants its start to be part of the averages
-        end, until = (member.stop, "its stop") if late else (run.warmup, "the end of the warm-up")
-        trips = (end - member.start) / member.rtt
-        if trips < math.log2(max(window / first, 1.0)):
-            said = (
-                f"{member.name} has {trips:.3g} round trips of {member.rtt:.3g} s until {until}; "
-                f"even slow start, which doubles a window once a round trip, needs "
-                f"{math.ceil(math.log2(window / first))} to a fair share"
-            )
-            return Assumption("settles-in-time", False, said)
-        if (deep := _fills_late(scenario, group, end)) is not None:
-            said = (
-                f"{member.name} grows until it loses a packet; the buffer of {deep.name}, "
-                f"{deep.buffer:.4g} packets, cannot be full by {until}"
-            )
-            return Assumption("settles-in-time", False, said)
-        back = 0.0 if late else _time_after_loss(scenario, member, narrow, share)
-        if end - member.start < back:
-            said = (
-                f"the warm-up of {member.name} is {end - member.start:.4g} s; after a loss at a "
-                "fair share its window, which grows by one packet a round trip, takes "
-                f"{back:.4g} s to grow back"
-            )
-            return Assumption("settles-in-time", False, said)
-        slow += [member.name] if late or trips < window else []
-    said = (
-        f"{len(slow)} flows may grow for longer than the warm-up, {slow[0]} first" if slow else ""
-    )
-    return Assumption("settles-in-time", None if slow else True, said)
-
-
-def _overloaded(scenario: Scenario) -> str:
-    """A text on a link to which short flows bring more packets than it can send; "" if none.
-
-    The number of short flows then grows without end, and there is no steady state. Per second a
-    group of flows brings as many packets as the product of its arrival rate and mean size.
-    """
-    offered = defaultdict[tuple[str, str], float](float)
-    for group in scenario.flows:
-        if isinstance(group.arrivals, str):
-            continue
-        mean = group.size.mean if isinstance(group.size, Pareto) else group.size
-        packets = mean * scenario.size_of(group) / scenario.packet_size
-        for link in scenario.path(group):
-            offered[link.name, group.direction] += group.count * group.arrivals.rate * packets
-    for link in scenario.links:
-        most = max(offered[link.name, way] for way in ("forward", "reverse"))
-        if most >= link.capacity:
-            return (
-                f"short flows bring {most:.4g} packets per second to {link.name}, which sends "
-                f"{link.capacity:.4g}: their number grows without end"
-            )
-    return ""
-
-
-def _fills_late(scenario: Scenario, group: Flow, end: float) -> Link | None:
-    """The link of a flow's path whose buffer fills first, if it cannot be full at the time ``end``.
-
-    A window grows by at most one packet per ACK, and ACKs return at most at the rate of the link.
-    So beyond the first windows a queue grows by at most the link's capacity in a second.
-
-    The result is ``None`` if a buffer can be full at that time, if the flow's growth does not end
-    with a loss, or if packets may be lost in another way. It is also ``None`` if no buffer on the
-    path ever overflows (``losses_end_growth`` is about this), and if short flows arrive at random,
-    because each of them brings a first window.
-    """
-    path, flows = scenario.path(group), scenario.flows
-    full_buffer_only = all(isinstance(link.queue, DropTail) and not link.loss for link in path)
-    lasting = all(each.arrivals == "once" for each in flows)
-    if not (group.grows_until_loss and full_buffer_only and lasting):
-        return None
-    link = min(path, key=lambda link: link.buffer / link.capacity)
-    smallest = min(scenario.size_of(each) for each in flows) / scenario.packet_size
-    first = sum(g.count * (g.initial_window or stack(scenario, g).first_window) for g in flows)
-    late = not link.never_full and link.buffer > first + link.capacity * end / smallest
-    return link if late else None
-
-
-def _time_after_loss(scenario: Scenario, member: Member, narrow: Link, share: float) -> float:
-    """The time in seconds that a halved window needs to grow back to W, by one packet a round trip.
-
-    The flow gets its fair share r of the link ``narrow`` (``share``, in its packets per second). At
-    the loss this link's queue is full, so it adds the delay Q to the propagation delay T of the
-    path. So W = r (T + Q). A window w has the RTT max(T, w/r). The time is the integral of this RTT
-    over w, from W/2 to W.
-
-    Q is the time in which the link sends a full buffer, or RED's highest threshold. If the buffer
-    is infinite, or has classes of its own, Q is taken as 0. If packets are lost at random with
-    probability p, W is at most sqrt(3/(2p)). This is the mean window at that loss probability
-    (Mathis et al. 1997).
-
-    The result is 0 if no packet can be lost, if the receiver limits the window to W, or if the law
-    does not grow by one packet per round trip.
-    """
-    group, path, queue = member.flow, scenario.path(member.flow), narrow.queue
-    lost, T = max(link.loss for link in path), member.rtt
-    room = queue.max_threshold if isinstance(queue, Red) else narrow.buffer
-    counts = isinstance(queue, DropTail | Red) and math.isfinite(room)
-    W = share * (T + (room / narrow.capacity if counts else 0.0))
-    lossless = all(link.lossless for link in path)
-    if find(group.law).per_ack != "one a window" or lossless or group.max_window <= W:
-        return 0.0
-    W = min(W, math.sqrt(1.5 / lost) if lost else math.inf)
-    full = min(max(share * T, W / 2.0), W)  # where the queue begins
-    return T * (full - W / 2.0) + (W**2 - full**2) / (2.0 * share)
 
 
 def losses_end_growth(scenario: Scenario) -> Assumption:

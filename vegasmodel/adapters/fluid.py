@@ -16,10 +16,10 @@ from vegasmodel.adapters.common import (
     losses_end_growth,
     one_recovery,
     own_laws_repair,
-    settles,
     whole_thresholds,
     with_growth,
 )
+from vegasmodel.adapters.warm_up import settles
 from vegasmodel.engines.fluid.continuous import ContinuousRun
 from vegasmodel.engines.fluid.run import papers_only, unsupported
 from vegasmodel.engines.fluid.run import run as simulate

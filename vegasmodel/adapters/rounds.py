@@ -13,10 +13,10 @@ from vegasmodel.adapters.common import (
     NOBODY_SENDS,
     losses_end_growth,
     own_laws_repair,
-    settles,
     whole_thresholds,
     with_growth,
 )
+from vegasmodel.adapters.warm_up import settles
 from vegasmodel.engines.rounds import answers, phases
 from vegasmodel.prediction import Prediction, sends_after_warm_up
 from vegasmodel.scenario import Scenario
