@@ -54,6 +54,32 @@ def test_a_meeting_makes_trains_longer() -> None:
     np.testing.assert_allclose(flows["end"] - flows["front"], 2.0 * N / C, rtol=1e-9)
 
 
+@jit
+def _fill_and_leave(flows: Table, state: Table, link: Bottleneck) -> None:
+    """The two trains of ``_pass`` arrive at a full link; then the link's queue is empty."""
+    now = state[0]
+    now.delay = 0.005
+    _pass(flows, state, link, 0.02)
+    now.time, now.delay = 0.02, 0.0
+    trains.meet(flows, now, link, 0.012)
+
+
+def test_a_filled_link_has_the_queue_of_its_windows() -> None:
+    """Five packets wait as long as the windows fill the link, however the trains arrive.
+
+    Afterwards the two trains bring 2 C packets a second for 10 ms, so ten packets more. They fit.
+    """
+    flows = tuple(
+        Flow("reno", rtt, name=f"f{i}", variant="ns2", send_jitter=0)
+        for i, rtt in enumerate((0.1, 0.13))
+    )
+    scenario = Scenario((Link(C, buffer=20.0),), flows)
+    table = senders(scenario)
+    state = begin(scenario, table, 0)
+    _fill_and_leave(table, state, frame(scenario, table)[0])
+    assert table["lost"].sum() == 0.0
+
+
 def test_trains_of_equal_rtts_lose_nothing() -> None:
     flows, _ = _met(12.0, (0.1, 0.1))
     assert flows["lost"].sum() == 0.0

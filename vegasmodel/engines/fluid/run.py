@@ -246,13 +246,13 @@ def begin(scenario: Scenario, flows: np.ndarray, k: int) -> np.ndarray:
     The function also adds a random delay to each flow's start time, and seeds the random numbers of
     the run.
     """
-    from vegasmodel.engines.fluid.sampled import drops, records
+    from vegasmodel.engines.fluid.sampled import chance, records
 
     rng, late = random_starts(scenario, k)
     flows["start"] += late
     state = np.zeros(1, records.LINK_STATE)
     state["red_gap"], state["loss_gap"] = 1.0 + rng.random(), rng.exponential()
-    drops.seed(int(rng.integers(2**31)))
+    chance.seed(int(rng.integers(2**31)))
     return state
 
 

@@ -30,7 +30,7 @@ time when its packet was sent. The ACK that ends a recovery ends a round trip, t
 (``growth.end_recovery``).
 
 When W_i reaches the next whole number, the sender sends an additional packet. If this packet finds
-the buffer full, one packet is lost: this packet, or one of another flow (``drops.loser``). The
+the buffer full, one packet is lost: this packet, or one of another flow (the module ``loser``). The
 sender whose packet is lost learns of it a round trip later.
 
 A step is a fraction of the shortest round trip. Events within a step are handled in the order of

@@ -1,9 +1,11 @@
-"""Decides which flows lose packets at the full buffer, by RED and by random loss."""
+"""Drops packets: at the full buffer, by RED and by random loss."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from vegasmodel.engines.fluid.sampled.chance import draw, victim
+from vegasmodel.engines.fluid.sampled.loser import loser
 from vegasmodel.engines.fluid.sampled.queue import RATE_ERROR, burst, excess_rate, red_probability
 from vegasmodel.engines.fluid.sampled.records import (
     NEVER,
@@ -13,28 +15,6 @@ from vegasmodel.engines.fluid.sampled.records import (
     Sender,
 )
 from vegasmodel.engines.tables import Table, jit, rare
-
-TRIES = 64  # pairs of packets that are drawn at most, to find two that meet
-
-
-@jit
-def seed(number: int) -> None:
-    """Seed the random numbers of the simulation; other threads have their own."""
-    np.random.seed(number)
-
-
-@jit
-def draw(now: LinkState) -> float:
-    """A uniform random number on 0 .. 1; ``now.draws`` counts the calls."""
-    now.draws += 1
-    return np.random.random()
-
-
-@jit
-def draw_normal(now: LinkState) -> float:
-    """A random number of the standard normal distribution; ``now.draws`` counts the calls."""
-    now.draws += 1
-    return np.random.normal()
 
 
 @rare
@@ -59,25 +39,6 @@ def lose(flow: Sender, now: LinkState, packets: float, ago: float) -> None:
     flow.undetected = min(flow.undetected + packets, flow.in_flight)
     flow.lost += max(packets, 1.0)
     flow.rounds_at_rest = 0.0
-
-
-@rare
-def victim(flows: Table[Sender], now: LinkState) -> int:
-    """The flow to which an arriving packet belongs, drawn in proportion to the flows' rates."""
-    total, s, last = 0.0, now.delay, 0
-    for i in range(flows.shape[0]):
-        flow = flows[i]
-        if flow.active:
-            total += (flow.in_flight - flow.undetected) / (flow.rtt + s)
-    left = draw(now) * total
-    for i in range(flows.shape[0]):
-        flow = flows[i]
-        if flow.active and flow.in_flight > flow.undetected:
-            last = i
-            left -= (flow.in_flight - flow.undetected) / (flow.rtt + s)
-            if left <= 0.0:
-                return i
-    return last
 
 
 @jit
@@ -217,118 +178,6 @@ def last_to_grow(flows: Table[Sender], now: LinkState) -> int:
     return which
 
 
-@jit
-def arrival(flow: Sender, now: LinkState, link: Bottleneck) -> float:
-    """Time from a packet's departure to the arrival of the packet that its ACK releases.
-
-    Both events are at the queue. The time is the flow's propagation delay plus a random wait of the
-    sender. It is divided by the transmission time of a packet at the link. Packets depart one
-    transmission time apart. So the fractional part is the time from the latest departure to the
-    arrival.
-    """
-    return flow.rtt * link.capacity + link.max_wait * draw(now)
-
-
-@rare
-def follower(
-    flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck, over: float, ago: float
-) -> tuple[int, float]:
-    """The flow that loses a packet if all RTTs are equal; -1 if none does.
-
-    The buffer is full, and one ACK to flow ``grew`` has released two packets. If senders do not
-    wait at random, each packet arrives equally long after a departure from the queue (``arrival``).
-    So one packet arrives between two departures, and the second of the two packets is lost.
-
-    A random wait can delay a packet until after the next departure; the packet is then late. The
-    probability of this is ``late``. If the first of the two packets is late, the queue has room for
-    the second one, which follows at once. Then the queue is full, and the next packet that is not
-    late is lost. The number of packets before this one has a geometric distribution. The first
-    packets to arrive are those of ``grew`` that come later in this round trip. After them come the
-    packets of the other flows, one flow after another.
-
-    It may be that all packets of a round trip are late, if ``late`` is close to 1. Then there is
-    one place more in the queue: nothing is lost if only one packet is too many, and ``grew`` loses
-    its second packet if there are more. ``over`` is the number of packets in flight for which link
-    and buffer have no room. It is a real number, below 1 if one packet is too many.
-
-    A flow that detects a loss stops sending for a while, which makes room, too. So nothing is lost
-    if a flow detects an earlier loss before the first packet that is not late arrives. The two
-    packets arrive ``ago`` seconds before the end of this step.
-
-    Returns the flow, and the time in seconds from the arrival of the two packets to the loss.
-    """
-    if link.max_wait == 0.0:
-        return grew, 0.0
-    flow = flows[grew]
-    after = max((flow.rtt * link.capacity + WINDOW_ERROR) % 1.0 - WINDOW_ERROR, 0.0)
-    late = (after + link.max_wait - 1.0) / link.max_wait
-    if late <= 0.0:
-        return grew, 0.0
-    total, until = 0.0, np.inf
-    for i in range(flows.shape[0]):
-        if flows[i].active:
-            total += flows[i].in_flight
-            if flows[i].detection_in > 0.0:
-                until = min(until, flows[i].detection_in * (flows[i].rtt + now.delay))
-    passed = np.floor(np.log(1.0 - draw(now)) / np.log(late))
-    if passed > total:
-        return (-1 if over < 1.0 else grew), 0.0
-    if passed >= link.capacity * (until - now.step + ago):
-        return -1, 0.0
-    behind = max(flow.spare_acks, 0.0)
-    if not (flow.grows_by_acks or flow.once_a_round):  # the place of its growth is unknown
-        behind = flow.in_flight * draw(now)
-    if passed <= behind:
-        return grew, passed / link.capacity
-    which, least = grew, np.inf
-    for i in range(flows.shape[0]):
-        flow = flows[i]
-        if flow.active and i != grew and flow.in_flight > 0.0:
-            place = (flow.round_part * total + passed) % total - flow.in_flight  # < 0: in its train
-            if place < least:
-                which, least = i, place
-    return which, passed / link.capacity
-
-
-@rare
-def loser(
-    flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck, over: float, ago: float
-) -> tuple[int, float]:
-    """The flow that loses a packet because flow ``grew`` has sent one too many for a full buffer.
-
-    The result is -1 if there is room after all. (``follower`` explains this, ``over`` and ``ago``.)
-    Also returns how many seconds after the arrival of that packet the loss occurs.
-
-    Each departure from the queue makes room for one packet. If two packets arrive between two
-    departures, the later one is lost (Floyd and Jacobson 1992, on phase effects).
-
-    - If one ACK to flow ``grew`` released both packets, ``grew`` loses the second one.
-    - If two ACKs released them, the function draws two packets at random, and the later one is
-      lost.
-
-    If RTTs differ, a random draw decides between the two cases. If all RTTs are equal, packets
-    released by different ACKs arrive about one transmission time apart. The function ``follower``
-    then decides.
-    """
-    alike, growth = True, 0.0
-    for i in range(flows.shape[0]):
-        flow = flows[i]
-        if flow.active:
-            alike = alike and flow.rtt == flows[grew].rtt
-            growth += max(flow.growth, 0.0)
-    if alike:
-        return follower(flows, grew, now, link, over, ago)
-    meetings = 0.5 * link.capacity  # of two packets, a second
-    for _ in range(TRIES):
-        if draw(now) * (meetings + growth) >= meetings:
-            return grew, 0.0
-        i, j = victim(flows, now), victim(flows, now)
-        a, b = arrival(flows[i], now, link), arrival(flows[j], now, link)
-        if flows[i].rtt != flows[j].rtt or np.floor(a) != np.floor(b):
-            return (i if a % 1.0 > b % 1.0 else j), 0.0
-    return grew, 0.0
-
-
 @rare
 def drop_last(flows: Table[Sender], now: LinkState, link: Bottleneck) -> None:
     """Drop the additional packets for which there is no room, beginning with the last one."""
@@ -340,12 +189,12 @@ def drop_last(flows: Table[Sender], now: LinkState, link: Bottleneck) -> None:
             return
         flow = flows[which]
         ago = min(grown_ago(flow, flow.cwnd - flow.in_flight + flow.extra_lost), now.step)
-        loses, later = loser(flows, which, now, link, excess * (flow.rtt + s_max), ago)
+        loses, delayed = loser(flows, which, now, link, excess * (flow.rtt + s_max), ago)
         if loses < 0:
             return
         flow.extra -= 1.0
         flow.extra_lost += 1.0
-        lose(flows[loses], now, 1.0, ago - later)
+        lose(flows[loses], now, 1.0, ago - delayed)
 
 
 @jit
@@ -389,10 +238,10 @@ def drop_in_order(flows: Table[Sender], now: LinkState, link: Bottleneck, over: 
         over += sent / (flow.rtt + s_max)
         while over > RATE_ERROR * link.capacity:
             ago = min(first, now.step)
-            loses, later = loser(flows, which, now, link, over * (flow.rtt + s_max), ago)
+            loses, delayed = loser(flows, which, now, link, over * (flow.rtt + s_max), ago)
             if loses < 0:
                 break
-            lose(flows[loses], now, 1.0, ago - later)
+            lose(flows[loses], now, 1.0, ago - delayed)
             over -= 1.0 / (flows[loses].rtt + s_max)
 
 

@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.fluid.sampled.drops import draw, draw_normal, lose
+from vegasmodel.engines.fluid.sampled.chance import draw, draw_normal
+from vegasmodel.engines.fluid.sampled.drops import lose
 from vegasmodel.engines.fluid.sampled.records import GAMMA, Bottleneck, LinkState, Sender
 from vegasmodel.engines.tables import Table, jit, rare
 
@@ -186,7 +187,8 @@ def meet(flows: Table[Sender], now: LinkState, link: Bottleneck, h: float) -> No
     nearly full, a normal random number of mean 0 is added to q. Its variance is the sum of the
     trains' variances.
 
-    If the windows fill the link, nothing is dropped here: the module ``drops`` does that.
+    If the windows fill the link, the queue is that of (S1), and nothing is dropped here: the module
+    ``drops`` does that.
     """
     c, stop, fills = link.capacity, now.time + h, now.delay > 0.0
     if now.recount:
@@ -201,10 +203,10 @@ def meet(flows: Table[Sender], now: LinkState, link: Bottleneck, h: float) -> No
                     first, which = due, i
         now.trains_due = first
         if first > stop:
-            return
+            break
         t = max(first, now.trains_time)
         passed = t - now.trains_time
-        q = now.trains_queue + (now.trains_rate - c) * passed
+        q = c * now.delay if fills else now.trains_queue + (now.trains_rate - c) * passed
         if now.trains > 1 and not fills:
             deviation = np.sqrt(max(now.trains_variance, 0.0) * passed)
             if q + FAR * deviation > link.room:
@@ -219,3 +221,5 @@ def meet(flows: Table[Sender], now: LinkState, link: Bottleneck, h: float) -> No
             change_rate(now, flow.train_rate, c, -1)
         elif begins(flow, now, t, wait, link):
             change_rate(now, flow.train_rate, c, 1)
+    if fills:
+        now.trains_queue, now.trains_time = min(c * now.delay, link.room), stop

@@ -1,0 +1,47 @@
+"""Draws random numbers for a run of ``fluid``, and the flow to which a random packet belongs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vegasmodel.engines.fluid.sampled.records import LinkState, Sender
+from vegasmodel.engines.tables import Table, jit, rare
+
+
+@jit
+def seed(number: int) -> None:
+    """Seed the random numbers of the simulation; other threads have their own."""
+    np.random.seed(number)
+
+
+@jit
+def draw(now: LinkState) -> float:
+    """A uniform random number on 0 .. 1; ``now.draws`` counts the calls."""
+    now.draws += 1
+    return np.random.random()
+
+
+@jit
+def draw_normal(now: LinkState) -> float:
+    """A random number of the standard normal distribution; ``now.draws`` counts the calls."""
+    now.draws += 1
+    return np.random.normal()
+
+
+@rare
+def victim(flows: Table[Sender], now: LinkState) -> int:
+    """The flow to which an arriving packet belongs, drawn in proportion to the flows' rates."""
+    total, s, last = 0.0, now.delay, 0
+    for i in range(flows.shape[0]):
+        flow = flows[i]
+        if flow.active:
+            total += (flow.in_flight - flow.undetected) / (flow.rtt + s)
+    left = draw(now) * total
+    for i in range(flows.shape[0]):
+        flow = flows[i]
+        if flow.active and flow.in_flight > flow.undetected:
+            last = i
+            left -= (flow.in_flight - flow.undetected) / (flow.rtt + s)
+            if left <= 0.0:
+                return i
+    return last

@@ -1,0 +1,203 @@
+"""Decides whose packet is lost when a flow sends one too many for a full buffer."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vegasmodel.engines.fluid.sampled.chance import draw, victim
+from vegasmodel.engines.fluid.sampled.records import WINDOW_ERROR, Bottleneck, LinkState, Sender
+from vegasmodel.engines.tables import Table, jit, rare
+
+TRIES = 64  # pairs of packets that are drawn at most, to find two that meet
+
+
+@jit
+def arrival(flow: Sender, now: LinkState, link: Bottleneck) -> float:
+    """Time from a packet's departure to the arrival of the packet that its ACK releases.
+
+    Both events are at the queue. The time is the flow's propagation delay plus a random wait of the
+    sender. It is divided by the transmission time of a packet at the link. Packets depart one
+    transmission time apart. So the fractional part is the time from the latest departure to the
+    arrival.
+    """
+    return flow.rtt * link.capacity + link.max_wait * draw(now)
+
+
+@rare
+def follower(
+    flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck, over: float, ago: float
+) -> tuple[int, float]:
+    """The flow that loses a packet if all RTTs are equal; -1 if none does.
+
+    The buffer is full, and one ACK to flow ``grew`` has released two packets. If senders do not
+    wait at random, each packet arrives equally long after a departure from the queue (``arrival``).
+    So one packet arrives between two departures, and the second of the two packets is lost.
+
+    A random wait can delay a packet until after the next departure; the packet is then late. The
+    probability of this is ``late``. If the first of the two packets is late, the queue has room for
+    the second one, which follows at once. Then the queue is full, and the next packet that is not
+    late is lost. The number of packets before this one has a geometric distribution. The first
+    packets to arrive are those of ``grew`` that come later in this round trip. After them come the
+    packets of the other flows, one flow after another.
+
+    It may be that all packets of a round trip are late, if ``late`` is close to 1. Then there is
+    one place more in the queue: nothing is lost if only one packet is too many, and ``grew`` loses
+    its second packet if there are more. ``over`` is the number of packets in flight for which link
+    and buffer have no room. It is a real number, below 1 if one packet is too many.
+
+    A flow that detects a loss stops sending for a while, which makes room, too. So nothing is lost
+    if a flow detects an earlier loss before the first packet that is not late arrives. The two
+    packets arrive ``ago`` seconds before the end of this step.
+
+    Returns the flow, and the time in seconds from the arrival of the two packets to the loss.
+    """
+    if link.max_wait == 0.0:
+        return grew, 0.0
+    flow = flows[grew]
+    after = max((flow.rtt * link.capacity + WINDOW_ERROR) % 1.0 - WINDOW_ERROR, 0.0)
+    late = (after + link.max_wait - 1.0) / link.max_wait
+    if late <= 0.0:
+        return grew, 0.0
+    total, until = 0.0, np.inf
+    for i in range(flows.shape[0]):
+        if flows[i].active:
+            total += flows[i].in_flight
+            if flows[i].detection_in > 0.0:
+                until = min(until, flows[i].detection_in * (flows[i].rtt + now.delay))
+    passed = np.floor(np.log(1.0 - draw(now)) / np.log(late))
+    if passed > total:
+        return (-1 if over < 1.0 else grew), 0.0
+    if passed >= link.capacity * (until - now.step + ago):
+        return -1, 0.0
+    behind = max(flow.spare_acks, 0.0)
+    if not (flow.grows_by_acks or flow.once_a_round):  # the place of its growth is unknown
+        behind = flow.in_flight * draw(now)
+    if passed <= behind:
+        return grew, passed / link.capacity
+    which, least = grew, np.inf
+    for i in range(flows.shape[0]):
+        flow = flows[i]
+        if flow.active and i != grew and flow.in_flight > 0.0:
+            place = (flow.round_part * total + passed) % total - flow.in_flight  # < 0: in its train
+            if place < least:
+                which, least = i, place
+    return which, passed / link.capacity
+
+
+@jit
+def mixing(a: Sender, b: Sender, link: Bottleneck) -> float:
+    """How well the packets of two flows with different RTTs are mixed: 0 (not at all) to 1.
+
+    Let the RTTs differ by d transmission times. The packets that the two flows release arrive at
+    the queue together if one flow's packet has departed d transmission times before the other's.
+    The result is the number of such pairs per round trip, in parts of the number if the packets
+    depart in random order:
+
+    - In random order it is p_a p_b N, where p_a and p_b are the flows' shares of the N packets that
+      depart per round trip.
+    - If each flow's packets depart as one train, one train follows the other once per round trip.
+      There at most d pairs of packets are d transmission times apart.
+
+    So the result is d / (p_a p_b N), but at most 1. The RTTs are those with a full buffer.
+    """
+    c, room = link.capacity, link.room
+    trip = 0.5 * (a.rtt + b.rtt) * c + room
+    p_a = max(a.in_flight - a.undetected, 1.0) / (a.rtt * c + room)
+    p_b = max(b.in_flight - b.undetected, 1.0) / (b.rtt * c + room)
+    return min(abs(a.rtt - b.rtt) * c / (p_a * p_b * trip), 1.0)
+
+
+@jit
+def sway(flow: Sender, other: Sender, now: LinkState) -> float:
+    """How much the order of the packets of ``other`` makes the queue vary for ``flow``.
+
+    While packets of the two flows depart in varying order, the number of packets that wait varies.
+    Its variance grows with the rate of ``other``, and with the difference of the two RTTs.
+    """
+    rate = (other.in_flight - other.undetected) / (other.rtt + now.delay)
+    return max(rate, 0.0) * abs(other.rtt - flow.rtt)
+
+
+@rare
+def neighbour(flows: Table[Sender], grew: int, now: LinkState) -> int:
+    """A flow whose RTT differs from that of flow ``grew``, drawn in proportion to ``sway``.
+
+    The result is -1 if no such flow has packets in flight.
+    """
+    total, last = 0.0, -1
+    for j in range(flows.shape[0]):
+        if flows[j].active:
+            total += sway(flows[grew], flows[j], now)
+    left = draw(now) * total
+    for j in range(flows.shape[0]):
+        moves = sway(flows[grew], flows[j], now) if flows[j].active else 0.0
+        if moves > 0.0:
+            last = j
+            left -= moves
+            if left <= 0.0:
+                return j
+    return last
+
+
+@jit
+def later(flows: Table[Sender], i: int, j: int, now: LinkState, link: Bottleneck) -> int:
+    """Which of two flows' packets arrives later, if both arrive between the same departures."""
+    a, b = arrival(flows[i], now, link), arrival(flows[j], now, link)
+    return i if a % 1.0 > b % 1.0 else j
+
+
+@rare
+def loser(
+    flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck, over: float, ago: float
+) -> tuple[int, float]:
+    """The flow that loses a packet because flow ``grew`` has sent one too many for a full buffer.
+
+    The result is -1 if there is room after all. (``follower`` explains this, ``over`` and ``ago``.)
+    Also returns how many seconds after the arrival of that packet the loss occurs.
+
+    Each departure from the queue makes room for one packet. If two packets arrive between two
+    departures, the later one is lost (Floyd and Jacobson 1992, on phase effects).
+
+    - If one ACK to flow ``grew`` released both packets, ``grew`` loses the second one.
+    - If two ACKs released them, the function draws two packets at random, and the later one is
+      lost.
+
+    If all RTTs are equal, packets released by different ACKs arrive about one transmission time
+    apart. The function ``follower`` then decides. If RTTs differ, a random draw decides between the
+    two cases.
+
+    If two RTTs differ little, the packets of the two flows depart as trains, which mix slowly
+    (``mixing``). Let the RTTs differ by d transmission times. The packets of the flow with the
+    longer RTT return d transmission times later. So behind its train the queue gets up to d packets
+    longer, while the train of the flow with the shorter RTT arrives; in front of it the queue gets
+    shorter again. The buffer overflows where the queue is longest:
+
+    - If the flow with the shorter RTT sends a packet too many, it loses this packet itself.
+    - If the other flow does, the queue is longer from then on. It overflows where its longest part
+      begins. There packets of both flows arrive, and the later one is lost.
+    """
+    alike, growth = True, 0.0
+    for i in range(flows.shape[0]):
+        flow = flows[i]
+        if flow.active:
+            alike = alike and flow.rtt == flows[grew].rtt
+            growth += max(flow.growth, 0.0)
+    if alike:
+        return follower(flows, grew, now, link, over, ago)
+    near = neighbour(flows, grew, now)
+    if near >= 0 and draw(now) > mixing(flows[grew], flows[near], link):
+        first = flows[grew].rtt < flows[near].rtt
+        return (grew if first else later(flows, grew, near, now, link)), 0.0
+    meetings = 0.5 * link.capacity  # of two packets, a second
+    for _ in range(TRIES):
+        if draw(now) * (meetings + growth) >= meetings:
+            return grew, 0.0
+        i, j = victim(flows, now), victim(flows, now)
+        if flows[i].rtt != flows[j].rtt:
+            if draw(now) < mixing(flows[i], flows[j], link):
+                return later(flows, i, j, now, link), 0.0
+            continue
+        a, b = arrival(flows[i], now, link), arrival(flows[j], now, link)
+        if np.floor(a) != np.floor(b):
+            return (i if a % 1.0 > b % 1.0 else j), 0.0
+    return grew, 0.0
