@@ -575,14 +575,14 @@ class LimitCycle:
     queue_mean: float  # packets
     losses: Floats  # [flow] in one period: losses by ``fluid``, lost packets by ``rounds``
     # Floquet multipliers, the largest modulus first: the factors by which small disturbances of
-    # the windows change in one period, from overflow to overflow. (At a fixed point: in one round
-    # trip of the flow with the longest RTT.) If all moduli are below 1, the motion is stable. The
-    # array is empty if the multipliers were not computed. They are all NaN if the windows after a
-    # period are not a continuous function of those before it.
+    # the windows change in one period, which begins and ends just after an overflow of the buffer.
+    # (At a fixed point: in one round trip of the flow with the longest RTT.) If all moduli are
+    # below 1, the motion is stable. The array is empty if the multipliers were not computed. They
+    # are all NaN if the windows after a period are not a continuous function of those before it.
     multipliers: np.ndarray
-    # The greatest change, in packets, of a window or a queue from one moment to the moment a period
-    # later (by ``rounds``, two periods later). It is 0 if the motion repeats itself exactly.
-    # At a fixed point: greatest difference between windows one round trip apart.
+    # The greatest change of a window or a queue, in packets, after one period. (``rounds`` compares
+    # states that are two periods apart.) It is 0 if the motion repeats itself exactly. At a fixed
+    # point it is the greatest change of a window after one round trip.
     residual: float
     status: str  # "done", or why there is no answer (the averages are then NaN)
 

@@ -217,11 +217,11 @@ def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Arr
     on_low = below & ~grows & (low <= p.max_window)
     # A growing Vegas window W stops when its backlog reaches the threshold: alpha, or gamma in slow
     # start. If alpha = beta, W then follows the queueing delay and keeps the backlog at this
-    # threshold. If alpha < beta, W stays at the value `met` that it has at this moment (`stays`).
-    # In the second case the moment is found by linear interpolation. L is the window whose backlog
-    # is the threshold, and g = W/L - 1. So the moment is that at which g = 0. g0 < 0 is g at the
-    # start of the step. g1 > 0 would be g at its end if W grew throughout the step. So g is 0 after
-    # the fraction `part` = -g0/(g1 - g0) of the step.
+    # threshold. If alpha < beta (`stays`), W keeps the value `met` at which it reaches the
+    # threshold. The time at which it does so is found by linear interpolation: L is the window
+    # whose backlog is the threshold, g = W/L - 1, and W reaches the threshold when g = 0. At the
+    # start of the step g = g0 < 0. If W grew throughout the step, g would be g1 > 0 at its end. So
+    # g is 0 after the fraction `part` = -g0/(g1 - g0) of the step.
     e = jnp.where(y.in_slow_start, p.gamma, p.lower)
     stays = on_low & (p.lower < p.upper)
     g0 = (

@@ -1,6 +1,7 @@
-"""The main loop of the continuous simulator: it advances the windows of all flows through time.
+"""The main loop of the simulator ``fluid``, for windows that change at every instant.
 
-The equations are in ``windows.py``. A step ends at each event: a flow starts or stops, a window
+``fluid/run.py`` says which scenarios have such windows, and which are left to ``sampled``. The
+equations are in ``windows.py``. A step ends at each event: a flow starts or stops, a window
 reaches or leaves a threshold, a queue forms or empties, the buffer overflows. Between events the
 usual length of a step is a fraction of the shortest round trip.
 """

@@ -1,7 +1,7 @@
-"""Named tuples of arrays on which the continuous simulator works.
+"""Named tuples of arrays for the simulator ``fluid``, if windows change at every instant.
 
 They hold the flows, several scenarios (a batch), the state of a simulation, and its time integrals.
-In the continuous simulator windows change at every instant, not once per round trip.
+The simulator ``delayed`` also uses ``Flows``, and the package ``sampled`` also uses ``Tally``.
 """
 
 from __future__ import annotations

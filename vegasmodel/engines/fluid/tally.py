@@ -1,4 +1,7 @@
-"""Adds up time integrals, from which averages follow, and stores samples of the trajectories."""
+"""Integrates rates, windows and the queue over time, from which ``fluid`` computes its averages.
+
+It also stores samples at given times: the windows, the queueing delay, and the losses so far.
+"""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
 """Moves groups of packets through each queue on a flow's path and back to the sender.
 
-The packets of a group arrive at a queue evenly over an interval, or all at its end. Only at the end
-of the interval does the simulator know which packets are lost and when the others leave. It then
-hands the group to the next queue. By that time the first packet of the group may already have
-reached the next queue. So the clock of the next queue is behind that of the simulation by
-``Queue.shift`` seconds. This lag has to be longer for longer intervals. An interval lasts at most
-1.5 times ``Sender.longest_stretch`` seconds, and the lags suffice for this length
-(``route._clocks``).
+The packets of a group arrive at a queue evenly over an interval, or all at its end. The simulator
+handles the group at the end of the interval: it finds which packets are lost and when the others
+leave, and hands the group to the next queue. By that time the first packet of the group may already
+have reached the next queue. So each queue has a clock, which runs ``Queue.shift`` seconds behind
+the simulation's clock. This lag is so long that the next queue has not yet come to the time at
+which the first packet arrives. Longer intervals need longer lags. No interval is longer than 1.5
+times ``Sender.longest_stretch`` seconds, and the lags suffice for this length (``route._clocks``).
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -1,4 +1,4 @@
-"""Simulates senders over one link, mostly with windows of whole packets.
+"""The part of the simulator ``fluid`` that sends whole packets, for the TCP of ns-2 and Linux.
 
 The Vegas of ns-2 and Linux measures the RTT during a round trip. At the end of the round trip it
 decides how its window changes. It sends whole packets only.
