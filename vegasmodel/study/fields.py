@@ -3,16 +3,16 @@
 In the following names, KEY is the field's key in a scenario file, and NAME is the name of a link or
 of a group of flows.
 
-- ``link.KEY`` belongs to all links, ``link.NAME.KEY`` to one link.
-- ``flow.KEY`` belongs to all groups, ``flow.NAME.KEY`` to one group.
-- ``link.queue.KEY`` belongs to the queues of all links. It exists if all links have the same queue
-  discipline.
-- ``link.NAME.queue.KEY`` belongs to the queue of one link.
-- ``run.KEY`` belongs to the run.
-- ``packet_size`` and ``ack_size`` belong to the scenario itself.
+- ``link.KEY`` is the value of KEY for all links, ``link.NAME.KEY`` for one link.
+- ``flow.KEY`` is the value for all groups, ``flow.NAME.KEY`` for one group.
+- ``link.queue.KEY`` is the value for the queues of all links. This name is allowed if all links
+  have the same queue discipline.
+- ``link.NAME.queue.KEY`` is the value for the queue of one link.
+- ``run.KEY`` is a value of the run, such as ``run.duration``.
+- ``packet_size`` and ``ack_size`` are values of the whole scenario.
 
 If any group has a delay-based law, such as Vegas, then ``flow.alpha``, ``flow.beta`` and
-``flow.gamma`` belong only to the groups with such a law.
+``flow.gamma`` are the values for the groups with such a law only.
 
 If a group has alpha = beta, a change of its ``alpha`` alone also changes its ``beta``.
 """

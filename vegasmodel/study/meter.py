@@ -1,4 +1,7 @@
-"""Reports progress on standard error, as of a sweep: points done, points per second, time left."""
+"""Shows the progress of a sweep on standard error: points done, points per second, time left.
+
+Other studies that take long, such as ``basins``, use it, too.
+"""
 
 from __future__ import annotations
 
