@@ -472,7 +472,7 @@ def advance(
         order = 0
     size = abs(move)
     if exact and size <= LAST_STEP[order] * g:
-        # ``doubt`` is about the rounding error of the sum of the rates, in packets per second. A
+        # ``doubt`` estimates the rounding error of the sum of the rates, in packets per second. A
         # change dg of the gap changes this sum by (head/g + slope) dg. So the rounding error makes
         # g uncertain by doubt/(head/g + slope). If this is more than UNIT g, where UNIT is the
         # relative rounding error of float64, the digits of g are not all valid.

@@ -10,9 +10,9 @@ nothing.
 To connect the two cycles, suppose that a fraction p of the overflows cuts Vegas's window. Then an
 overflow multiplies this window by lambda^p on average (geometric mean). Let V(p) be the window that
 Vegas would reach at the next overflow if it grew all the time. Let E be the window at which Vegas's
-backlog equals its lower threshold when B packets are in the queue. (If Vegas reacts late, by
-``response`` round trips, the queue at that earlier time is used.) If V(p) < E, Vegas still grows at
-the overflow and is cut. If V(p) > E, it has stopped before. So
+backlog equals its lower threshold when B packets are in the queue. (If Vegas reacts ``response``
+round trips late, E is computed from the queue as it was that long before the overflow.) If V(p) <
+E, Vegas still grows at the overflow and is cut. If V(p) > E, it has stopped before. So
 
     p = 1 where V(p) < E,    p = 0 where V(p) > E,    any p from 0 to 1 where V(p) = E.
 

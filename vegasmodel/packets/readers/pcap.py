@@ -16,8 +16,9 @@ from vegasmodel.packets.trace import Trace
 
 matches = capture.matches
 
-# Offsets in a frame by link type. If the link type has an EtherType: those of the EtherType
-# (``_ETHERTYPE``) and of IP (``_AFTER``). If it has none: that of IP (``_BARE``).
+# Offsets in a frame, in bytes; the keys are link types (numbers of pcap's LINKTYPE). Some link
+# types have an EtherType: it is at ``_ETHERTYPE``, and the IP header at ``_AFTER``. The others have
+# none: their IP header is at ``_BARE``.
 _ETHERTYPE = {1: 12, 113: 14, 276: 0}
 _BARE = {12: 0, 14: 0, 101: 0, 228: 0, 229: 0, 0: 4, 108: 4}
 _AFTER = {1: 14, 113: 16, 276: 20}
