@@ -1,8 +1,11 @@
-"""Arrays of records for compiled code; a type checker knows the fields of the records.
+"""Decorators that compile the functions of a simulator, and arrays of records for these functions.
 
-A class with annotated fields describes the records. ``layout`` turns this class into the data type
-of a NumPy array. For the type checker, the array has the type ``Table``. Compiled code reads a
-field of record i as ``table[i].field``.
+The decorators ``jit`` and ``making`` compile a function with Numba.
+
+An array may hold, for example, one record for each sender. A class with annotated fields describes
+the record. ``layout`` turns this class into the data type of a NumPy array. Compiled code reads a
+field of record i as ``table[i].field``. For a type checker the array has the type ``Table``, so
+the checker knows the fields.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ step is the one at which the rates of the flows add up to the capacity. It is fo
 number of Newton iterations.
 
 Usually a step is a fraction of the scenario's shortest round trip. While the queueing delay changes
-slowly, a step may be longer. It then ends, at the latest, when the first window is expected to
-reach one of Vegas's thresholds. Steps of the usual length do not end at thresholds. This causes a
-small error, so averages differ slightly from those of the engine ``threads``.
+slowly, a step may be longer. Such a long step ends, at the latest, when a window is expected to
+reach one of Vegas's thresholds. Within a step of the usual length a window may pass a threshold.
+This causes a small error, so averages differ slightly from those of the engine ``threads``.
 
 A step must end when a queue forms, the buffer overflows, a flow starts or stops, or a fast recovery
 ends. The times at which a queue forms or the buffer overflows are not known in advance. If this

@@ -19,7 +19,11 @@ time to the windows one round trip later (the longest round trip of all flows). 
 the eigenvalues of its derivative.
 
 If the buffer overflows again and again but no cycle is found, the result holds averages over a long
-time. Scenarios that the package ``sampled`` simulates are passed on to ``steady.py``.
+time.
+
+All this is for windows that change at every instant (``continuous.py``). ``run.py`` says for which
+scenarios the windows are simulated in small steps of time instead (package ``sampled``). For these
+scenarios ``steady.py`` finds the steady state.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Finds the time within a step at which a window or the queue begins to behave in another way.
 
-A window grows, shrinks, rests, or slides: it changes with the queue so that the backlog stays at a
-threshold. The queue is empty, partly filled or full. A step of the integration must end where a
-window or the queue passes from one of these behaviours to another.
+A window grows, shrinks, stays constant (it rests), or slides. A window slides if it changes with
+the queue so that the backlog stays at one of Vegas's thresholds. The queue is empty, partly filled
+or full. A step of the integration must end where a window or the queue passes from one of these
+behaviours to another.
 """
 
 from __future__ import annotations

@@ -1,10 +1,14 @@
 """Changes a sender's window upon ACKs, round trips, losses, congestion marks (ECN) and timeouts.
 
-``grow`` handles ACKs of new data, ``end_round`` the end of a round trip, ``cut`` a loss (in ns-2's
-Vegas ``cut_overdue``), ``enter_cwr`` a congestion mark, and ``retransmission_timeout`` a timeout.
-These functions are the same for all laws of congestion control. Each law says in its file in
-``laws/`` by how much the window changes. TCP implementations differ in details. A flow's
-``variant`` selects the implementation, for example that of the Linux kernel (``linux``).
+- ``grow`` handles ACKs of new data.
+- ``end_round`` handles the end of a round trip.
+- ``cut`` handles a loss. For ns-2's Vegas ``cut_overdue`` does this.
+- ``enter_cwr`` handles a congestion mark.
+- ``retransmission_timeout`` handles a timeout.
+
+All laws of congestion control share these functions. Each law says in its file in ``laws/`` by how
+much the window changes. TCP implementations differ in details. A flow's ``variant`` selects the
+implementation, for example that of the Linux kernel (``linux``).
 """
 
 # mypy: disable-error-code="no-any-return"

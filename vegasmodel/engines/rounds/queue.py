@@ -1,7 +1,8 @@
 """How a queue delays and drops packets.
 
-Between two events of the simulation packets arrive at a constant rate, and the link sends at a
-constant rate, as if they were a fluid. At an event whole packets are added to the queue or dropped.
+The simulation goes from event to event. At an event, whole packets join the queue or are dropped.
+Between two events, other packets may arrive, and the link sends packets. Both are computed as if
+packets were a fluid with constant rates.
 
 Packets may differ in size. ``Queue.queue`` is the sum of the sizes of all packets at the link, in
 units of the scenario's packet size. Multiplied by ``Queue.packets_per_work`` it gives the number of

@@ -1,15 +1,16 @@
 """Finds the queues of a scenario, the queues that each flow crosses, and the delays between them.
 
-A link has one queue in each direction in which data packets cross it (with Rate-Delay services
-two). ACKs that cross the link in this direction pass through the same queue. In a direction in
-which only ACKs cross the link, there is no queue. The link then delays ACKs by a constant time.
+A link has one queue in each direction in which data packets cross it. (With the Rate-Delay services
+of Podlesny and Williamson it has two, one for each class of flows.) ACKs that cross the link in
+this direction pass through the same queue. If only ACKs cross the link in a direction, it has no
+queue there, and delays the ACKs by a constant time.
 
-There is an exception if the links of the scenario behave as in ns-2: a direction with only ACKs has
-a queue if ACKs of two flows often arrive at the same time. One of the two then has to wait
+There is an exception, if the links of the scenario behave as in ns-2. If ACKs of two flows often
+arrive at the same time, one of them has to wait. So then there is a queue for ACKs alone
 (``_ack_queues``).
 
-A flow whose delay has noise has a queue of its own before all others: that of its access link. On
-the way from there to the next queue, packets get their random delay.
+The delay of a flow may have noise. Such a flow has a queue of its own before all others, that of
+its access link. Packets get their random delay between this queue and the next one.
 """
 
 from __future__ import annotations

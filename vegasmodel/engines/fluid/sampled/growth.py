@@ -1,4 +1,4 @@
-"""How windows grow in a step, and how many packets each sender then sends."""
+"""How windows grow in a time step of the simulation; how many packets each sender then sends."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The main loop of ``sampled``: in each step it starts and stops flows and moves their windows.
+"""The main loop over the time steps: in each it starts and stops flows and moves their windows.
 
-It also adds up the time integrals from which the averages are computed.
+The loop also adds up the time integrals from which the averages are computed.
 """
 
 from __future__ import annotations

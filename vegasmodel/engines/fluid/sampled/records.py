@@ -1,4 +1,4 @@
-"""Data types of ``sampled``: the state of a sender, the state and the constants of the link."""
+"""Data types for the simulation in time steps: a sender, the link's state, the link's constants."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """How a sender reacts when it detects a loss.
 
-It cuts its window. If windows are whole packets, it then also repairs the loss, or waits for its
-retransmission timer.
+The sender cuts its window. If all flows run TCP as in the papers, windows are real numbers, and
+nothing else happens. Otherwise windows are whole packets, and the sender then also retransmits, or
+waits for its retransmission timer.
 """
 
 from __future__ import annotations

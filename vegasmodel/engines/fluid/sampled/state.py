@@ -1,11 +1,13 @@
 """Writes the state of senders and queue as an array of numbers, so that two states can be compared.
 
 A search for periodic motion looks for a state that returns. The array contains everything that
-determines the future of a simulation, with two exceptions: the state of RED and of random loss, and
-where on their path the trains are. RED and random loss choose by chance which packets are lost, so
-with them no state is expected to return. A train consists of the packets of one flow that travel
-close together (``trains.py``). Trains matter only while the windows do not fill the link. In that
-case random numbers also decide which packets are lost, so again no state is expected to return.
+determines the future of a simulation, with two exceptions:
+
+- the state of RED and of random loss;
+- the positions of trains. A train consists of the packets of one flow that travel close together
+  (``trains.py``). Trains matter only while the windows do not fill the link.
+
+In both cases random numbers decide which packets are lost, so no state is expected to return.
 """
 
 from __future__ import annotations
