@@ -1,6 +1,6 @@
 """Checks the arguments of the functions of this package; a wrong value raises an error.
 
-In each function here, ``name`` is the name of the argument for the message of the error.
+Many functions here take ``name``, the name of the checked argument. The error message shows it.
 
 Two functions, ``secular.solve`` and ``arrivals.arrive``, solve many cases at once. If a number of
 one case is out of range, they raise no error; the result of this case is NaN, with a status. But if

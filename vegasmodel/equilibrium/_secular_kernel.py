@@ -1,27 +1,29 @@
-"""The arithmetic of the solver of Vegas's steady state, on plain floats.
+"""Computes the queueing delay at which the rates of the Vegas flows of a link fill its capacity.
 
 Flow i has the threshold alpha_i, and over-estimates its propagation delay by x_i. The capacity is
-c, the queueing delay is Delta. The solver finds the gap g = Delta - max x from
+c, the queueing delay is Delta. The rates of the flows add up to c:
 
     sum_i alpha_i / (Delta - x_i) = c.
 
-In Linux each term has an additional factor.
+In Linux each term has one more factor (see ``secular.rates``). The unknown of this equation is the
+gap g = Delta - max x, because rounding errors harm it less than Delta.
 
 Many functions have the same arguments. ``alpha``, ``x`` and ``rtt`` hold the thresholds (packets),
-the over-estimates and the propagation delays (s) of all flows. ``linux`` says whether the flows
+the over-estimates and the propagation delays (s) of all flows. If there are several links, their
+flows follow one another in these arrays. A function computes for one link: ``first`` is the index
+of the link's first flow, and ``n`` the number of its flows. ``linux`` says whether the flows
 compute their backlogs as in Linux; only then ``rtt`` is used. ``c`` is the capacity in pkt/s,
-``top`` the largest over-estimate, and ``g`` the gap. ``first`` is the index of the link's first
-flow, and ``n`` the number of its flows. ``work`` is scratch space.
+``top`` the largest over-estimate, and ``g`` the gap. ``work`` is scratch space.
 
 All functions are plain Python. ``_compiled.py`` compiles them with Numba, and ``_secular_lanes.py``
-does the same arithmetic for many cases at once. All three ways give the same results to the last
+does the same arithmetic for many links at once. All three ways give the same results to the last
 bit.
 
-The first steps use one float per number, which is fast. The last steps compute with about twice the
-digits: each number is the sum of two floats (Dekker 1971, Knuth TAOCP 4.2.2). So many digits are
-needed if a flow with a tiny alpha has the largest x. The rate of this flow is the small difference
-between c and the sum of the other rates. With one float per number, this difference would lose up
-to ten digits.
+The first steps of the iteration use one float per number, which is fast. The last steps need about
+twice as many digits. There each number is the sum of two floats (Dekker 1971, Knuth TAOCP 4.2.2).
+This matters if a flow with a tiny alpha has the largest x. The rate of this flow is the small
+difference between c and the sum of the other rates. With one float per number, this difference
+would lose up to ten digits.
 """
 
 from __future__ import annotations

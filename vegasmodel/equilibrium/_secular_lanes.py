@@ -3,15 +3,18 @@
 A case is one link with its flows. The innermost loops run over the cases, so that the compiler can
 use vector instructions. The place of a case in these loops is called its lane. For each case the
 solver adds the same terms in the same order as ``_secular_kernel.find_gap``, so the result is the
-same to the last bit. If no valid result is found for a case here, ``_secular_kernel.solve_case``
-solves it again, alone. It also solves all cases with Linux flows or with more than ``CHUNK`` flows,
-and the last cases if fewer than ``FEWEST`` are left. This module is only run as compiled code
-(``_compiled.py``).
+same to the last bit. This module is only run as compiled code (``_compiled.py``).
+
+Some cases are solved alone, by ``_secular_kernel.solve_case``: those for which no valid result is
+found here, those with Linux flows or with more than ``CHUNK`` flows, and the last cases if fewer
+than ``FEWEST`` are left.
 
 Many functions have the same arguments. ``width`` is the number of cases that are solved together,
 and ``n`` the number of flows of each. ``first`` is the number of the first of these cases. ``a``
-and ``v`` hold the flows' thresholds and over-estimates of baseRTT, [flow, case]. ``t`` and
-``count`` are tables with one column per case. ``c`` holds the capacities of all cases.
+and ``v`` hold the flows' thresholds and over-estimates of baseRTT, [flow, case]. ``c`` holds the
+capacities of all cases. The tables ``t`` (floats) and ``count`` (integers) hold the state of the
+iteration, such as the gap (queueing delay minus largest over-estimate) and the number of steps.
+They have one column per case.
 """
 
 from __future__ import annotations
