@@ -1,4 +1,4 @@
-"""Splits a flow's propagation delay over its path, and finds its TCP implementation.
+"""Splits a flow's propagation delay over the links of its path; finds its TCP implementation.
 
 A data packet crosses an access link at the sender, the scenario's links on the flow's path, and an
 access link at the receiver. The ACK takes the same way back. So a round trip crosses access links
@@ -6,15 +6,15 @@ four times.
 
 The field ``rtt`` of a flow is its round-trip time with empty queues. It consists of:
 
-- the transmission times of the packet and the ACK on all links,
+- the transmission times of the packet (see below) and the ACK on all links,
 - the propagation delays of the scenario's links in both directions,
 - the propagation delays of the four crossings of access links.
 
 The first two parts are known, so the last part is the rest of ``rtt``. Each of the four crossings
 gets a quarter of it.
 
-Some TCP implementations add headers to the packet (``work`` is its whole size). The field ``rtt``
-does not include the time to transmit them.
+Some TCP implementations add headers to the packet. The field ``rtt`` does not include the time to
+transmit these headers. The function ``work`` returns the size of a packet with its headers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Evaluates the models of throughput under random loss for a scenario.
+"""Evaluates the model of throughput under random loss for a scenario.
 
 The flows share one link, which loses packets at random.
 """

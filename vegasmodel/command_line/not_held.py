@@ -1,4 +1,7 @@
-"""Lines that say which assumptions do not hold in a study, and in how many of its cases."""
+"""Writes the sentences that say which assumptions do not hold, and in how many cases.
+
+The cases are, for example, the points of a sweep, or random starts of one scenario.
+"""
 
 from __future__ import annotations
 

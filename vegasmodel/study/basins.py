@@ -4,9 +4,9 @@ The outcome of a run is given by the mean throughputs of all flows. Some scenari
 outcomes, so the model is run from many random starts. A start is a choice of start times, first
 windows and a seed.
 
-Starts with nearly equal throughputs have the same outcome. Starts that are linked by a chain of
-such starts also have the same outcome (single linkage). So a range of throughputs without gaps is
-one outcome.
+Two starts with nearly equal throughputs have the same outcome. If start A has the same outcome as
+B, and B the same as C, then A and C have the same outcome, too (single linkage). So starts whose
+throughputs cover a range without gaps have one outcome.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""How throughputs of a closed form depend on a scenario's fields; how uncertain their ratios are.
+"""How a closed form's throughputs depend on the fields of a scenario, such as an RTT.
 
-The slope d ln(throughput)/d(field) is a finite difference: the field's value is changed by small
-steps, and the model's answers are compared. The slope is computed with one size of the steps, and
-again with half this size. The second result is returned. If the two differ clearly, the slope may
-jump near the scenario's value, and ``smooth`` is False.
+``sensitivity`` computes the slope d ln(throughput)/d(field) as a finite difference: the field's
+value is changed by small steps, and the model's answers are compared. The slope is computed with
+one size of the steps, and again with half this size. The second result is returned. If the two
+differ clearly, the slope may jump near the scenario's value, and ``smooth`` is False.
 
-Let the fields have independent errors with the standard deviations u_k. Then, to first order, the
-logarithm of the ratio of two groups' throughputs has the variance
+``uncertainty`` tells how uncertain the ratio of two groups' throughputs is. Let the fields have
+independent errors with the standard deviations u_k. Then, to first order, the logarithm of the
+ratio has the variance
 
     variance = sum_k (d ln(ratio)/d field_k)^2 u_k^2
 

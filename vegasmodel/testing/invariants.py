@@ -1,4 +1,7 @@
-"""Checks for tests: statements that every answer of a model satisfies within stated tolerances."""
+"""Checks that the tests apply to answers of all models, such as: no link exceeds its capacity.
+
+They allow for rounding errors, and for packets that are counted late (``counting``).
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Reads a CSV table of samples of senders, with one row per flow and sampling time.
+"""Reads a CSV table of the senders' state (window, RTT, ...), a row per flow and sampling time.
 
 The columns have the names that the Linux kernel uses, but another program may have written the
-table. The table counts as one of the Linux kernel only if it has the column ca_state, a state that
-only a kernel tells. The values of this column are not read.
+table. The trace counts as a measurement of the Linux kernel only if the table has the column
+ca_state, because only a kernel reports this state. The values of this column are not read.
 
 The required columns are time (s), flow (its name), cwnd (packets), bytes_acked and snd_mss (bytes).
 Optional columns are:
@@ -13,16 +13,17 @@ Optional columns are:
   of a data packet, because the SYN is smaller.
 - total_retrans: the number of retransmissions.
 - vegas_baseRTT_us: the baseRTT of Vegas in microseconds. If the table lacks this column, minrtt_us
-  takes its place.
+  is used instead.
 
 The counters bytes_acked and total_retrans count from the start of the flow, so they never fall. A
 connection that begins anew needs a name of its own.
 
-Lines that begin with # are comments: those before the header and, if the first column is time, all.
-If the last line lacks columns and a line break, the file was cut, and the line is left out.
+A line before the header is a comment if it begins with #. The same holds for lines after the
+header, but only if the first column is time. If the last line lacks columns and a line break, the
+file was cut off within this line, and the line is left out.
 
-If the table has the times of a clock that counts from 1970, times in the trace count from the first
-one.
+If the times in the table are seconds since 1970, the times in the trace count from the first sample
+instead.
 """
 
 from __future__ import annotations
