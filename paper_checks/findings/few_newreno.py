@@ -119,8 +119,9 @@ the relative fairness differs much between runs.
 that want throughput (NewReno), and one for flows that want low delay (Vegas). A mark in each packet
 tells the router which queue the packet belongs to. The next table has the throughput of one flow in
 pkt/s, first with the right mark and then with the mark of the other queue. There are 20 NewReno and
-20 Vegas flows. The last column has the mean throughput of the flows that belong in the other queue,
-while the flow with the wrong mark is there. The column "by" names one of three settings:
+20 Vegas flows. The last column is for the runs with the wrong mark: it has the mean throughput of
+the flows that belong in the queue which the wrongly marked flow joins. The column "by" names one of
+three settings:
 
 - Setting "router, both ways": the router of figure 2 of the paper `podlesny`, simulated in ns-3. As
 many flows run in the reverse direction as forward. This is the setting of the paper.

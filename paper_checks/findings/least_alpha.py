@@ -185,8 +185,8 @@ Neither paper says how to find the fair alpha for a given buffer.
 
 This page computes the *fair alpha*: the value of alpha = beta at which one Vegas and one Reno
 source of equal delay get the same throughput. In ns-2 and in the simulator `rounds` we ran whole
-values of alpha, {RUNS} runs each. The fair alpha is interpolated between the two values next to
-equal throughputs.
+values of alpha, {RUNS} runs each. At the lower of two neighbouring values Reno gets more, at the
+higher one Vegas. The fair alpha is interpolated between the two.
 
 The tables also have the fair alpha by the mini-cycle model of the paper `devendictis`. This model
 follows the windows of Vegas and Reno, round trip by round trip, from one overflow of the buffer to

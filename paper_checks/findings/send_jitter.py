@@ -426,8 +426,8 @@ So the bias against the flow with the longer round trip depends on the waits of 
 trips.
 
 **What does not hold even without waits.** {len(never)} of the papers' conclusions do not hold in
-ns-2 2.35 even if senders do not wait. The output of `vegasmodel paper` has the records of these
-conclusions.
+ns-2 2.35 even if senders do not wait. For these conclusions, `vegasmodel paper` prints what
+the paper says beside our result.
 
 **Caution.** A sender's wait is uniform from 0 to the transmission time of one packet. This time is
 {1e3 / 187.5:.1f} ms on the links of `evaluation` and `tsang`, where the shortest round trip is 13.2
