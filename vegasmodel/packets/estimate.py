@@ -86,7 +86,7 @@ def estimate(trace: Trace, over_base: Collection[str] | None = None) -> Estimate
     capacity = _capacity(trace)
     if capacity is not None and not capacity.value > 0:
         capacity = None
-    idle = idle_flows(trace)  # their RTTs are old, or those of another path
+    idle = idle_flows(trace)  # their RTTs may be old or of another path
     busy = {name: base for name, base in bases.items() if name not in idle}
     rtts = bases | _rtts(trace, busy, NEAR / capacity.value if capacity else np.inf)
     if over_base is None:
