@@ -36,7 +36,7 @@ TOO_SHORT = (
     "part of it"
 )
 HEAD = """\
-# This file describes a trace. docs/scenario.md lists every key.
+# vegasmodel estimated this scenario from a trace. docs/scenario.md lists every key.
 # The trace does not tell whether senders wait at random before they send. Models assume that they
 # do (send_jitter). If they do not, write send_jitter = "0 s" under each [[flow]].
 """
