@@ -398,6 +398,37 @@ def test_rules_of_a_loss_are_asked_by_rounds():
     np.testing.assert_array_equal(by_rounds("mindful", "own-reno", "ns2"), expected)
 
 
+@pytest.mark.parametrize("model", ["rounds", "fluid"])
+def test_a_law_sees_how_many_round_trips_have_passed_since_its_start(model):
+    """It grows for 30 round trips, from 10 packets.
+
+    From N packets to N + 1 it needs N + 1/2 ACKs, so it grows to 39 in 29.7 round trips.
+    """
+
+    @vm.register_law("ramp", slow_start="none")
+    def ramp(f):
+        return 1.0 if f.round_trips < 30.0 else 0.0
+
+    flow = vm.Flow("ramp", 0.1, variant="ns2", initial_window=10.0, send_jitter=0.0)
+    case = vm.Scenario((vm.Link(10000.0),), (flow,), run=vm.Run(30.0, 10.0))
+    assert vm.predict(case, model).throughput[0] == pytest.approx(39.0 / 0.1, rel=0.03)
+
+
+@pytest.mark.parametrize("rtt", [0.05, 0.1])
+def test_cubic_grows_as_in_rounds_beside_a_law_that_empties_the_queue_often(rtt):
+    """Beside a flow that grows by four packets per round trip, as `rounds` has it packet by packet.
+
+    That flow halves its window again and again, so the RTT swings. The window that CUBIC takes from
+    Reno counts round trips (RFC 9438 4.3).
+    """
+    vm.register_law("four", lambda _: 4.0)
+    flows = tuple(vm.Flow(law, rtt, variant="ns2", send_jitter=0.0) for law in ("four", "cubic"))
+    link = vm.Link(2000.0, buffer=1000.0 * rtt)
+    case = vm.Scenario((link,), flows, run=vm.Run(150.0, 50.0, runs=1))
+    rates = [vm.predict(case, model).throughput[0] for model in ("fluid", "rounds")]
+    assert rates[0] == pytest.approx(rates[1], rel=0.12)
+
+
 def test_an_aimd_law_takes_by_rounds_what_it_takes_in_the_fluid():
     """On average over ten drawn networks: which flow loses next depends on details in each."""
     vm.register_law("aimd", lambda _: 0.2, decrease=0.875)
@@ -425,7 +456,11 @@ def test_cubic_is_back_where_it_was_after_the_time_that_the_rfc_says(before, now
     window, time = 0.7 * now, rtt  # recovery has taken a round trip
     while time < k + rtt:
         window += (
-            step / rtt * cubic.drift(lost._replace(window=window, elapsed=time, memory=memory))
+            step
+            / rtt
+            * cubic.drift(
+                lost._replace(window=window, elapsed=time, memory=memory, round_trips=time / rtt)
+            )
         )
         time += step
     assert window == pytest.approx(highest, rel=0.01)
@@ -440,7 +475,7 @@ def test_cubic_at_a_short_rtt_is_fair_to_reno_on_average():
     rtt, begin = 1e-3, Source(20.0, 1e-3, 1e-3, 0.0, 0.0, 0.0, 1.0, 3.0)
     memory = cubic.remember(begin)
     after = begin._replace(window=14.0, memory=memory)
-    target = 14.0 + cubic.drift(after._replace(elapsed=5.0 * rtt))
+    target = 14.0 + cubic.drift(after._replace(elapsed=5.0 * rtt, round_trips=5.0))
     assert target == pytest.approx(14.0 + 5.0 * 3.0 * 0.3 / 1.7, rel=1e-9)
 
 
@@ -715,7 +750,7 @@ def test_a_fault_belongs_to_the_run_of_its_thread():
         kind = ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_double] * len(vm.Source._fields))
         drift = kind(address(law, "drift"))
         turns.wait()
-        drift(window, 0.1, 0.1, 0.0, 1.0, 0.0, 1.0, 3.0)
+        drift(window, 0.1, 0.1, 0.0, 1.0, 0.0, 1.0, 3.0, 10.0)
         turns.wait()
         try:
             sound(law)

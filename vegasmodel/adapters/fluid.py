@@ -178,7 +178,8 @@ def _of_own_laws(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
         backlog = window * max(1.0 - base / run.rtt_mean[i], 0.0)
         # one second after a loss at this window
         flow = member.flow
-        at = Source(window, run.rtt_mean[i], base, backlog, 1.0, window, flow.alpha, flow.beta)
+        rtt = run.rtt_mean[i]
+        at = Source(window, rtt, base, backlog, 1.0, window, flow.alpha, flow.beta, 1.0 / rtt)
         try:
             drift = ask(law, "drift", at)
         except FieldError as error:

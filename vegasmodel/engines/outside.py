@@ -3,7 +3,7 @@
 A simulator is compiled once, for all laws, so it does not contain the functions of a user's law.
 This module compiles each of these functions separately, as a C function, together with the Python
 functions that it calls. The user's function takes a ``laws.law.Source``, which describes the
-sender. The C function takes the eight fields of ``Source`` as floats.
+sender. The C function takes the fields of ``Source`` as floats.
 """
 
 from __future__ import annotations
@@ -125,8 +125,8 @@ def _compiled_with(rule: Rule, least: float, _: tuple[Any, ...]) -> _Compiled:
     record = Record(len(Source._fields))
     where, shape, thread = record.table.ctypes.data, record.table.shape, _thread
 
-    def plain(window, rtt, base_rtt, backlog, elapsed, memory, alpha, beta):  # type: ignore[no-untyped-def]
-        source = Source(window, rtt, base_rtt, backlog, elapsed, memory, alpha, beta)
+    def plain(window, rtt, base_rtt, backlog, elapsed, memory, alpha, beta, trips):  # type: ignore[no-untyped-def]
+        source = Source(window, rtt, base_rtt, backlog, elapsed, memory, alpha, beta, trips)
         value = math.nan
         try:  # noqa: SIM105 - Numba has no contexts
             value = inner(source)

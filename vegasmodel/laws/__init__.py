@@ -31,7 +31,7 @@ _OF_THE_PAPERS = ("vegas", "reno", "newreno", "sack", "tahoe")  # what closed fo
 _FOR_THE_PACKAGE = {"is_cubic", "left_out", "overdue_checks", "per_ack"}
 
 # the state of the sender with which a law's functions are tested when it is registered
-_USUAL = Source(20.0, 0.11, 0.1, 1.8, 1.0, 30.0, 2.0, 4.0)
+_USUAL = Source(20.0, 0.11, 0.1, 1.8, 1.0, 30.0, 2.0, 4.0, 9.1)
 _outside: dict[str, Law] = {}
 _files: dict[Path, tuple[str, ...]] = {}  # files that were run, and the laws of each
 

@@ -35,8 +35,9 @@ def drift(f: Source) -> float:
     and the window that Reno would have. The target is at most 1.5 times the present window, and the
     growth is at least 0. Until the first loss the growth is 1.
 
-    The cubic function counts time from the end of the recovery. The recovery is assumed to last one
-    round trip.
+    Both windows count from the end of the recovery, which is assumed to last one round trip. The
+    cubic function counts seconds, and Reno's window counts round trips. A round trip becomes
+    shorter when another flow leaves the queue.
     """
     if f.memory == 0.0:  # slow start has ended without a loss
         return 1.0
@@ -46,7 +47,7 @@ def drift(f: Source) -> float:
     k: float = ((highest - begin) / C) ** (1.0 / 3.0)
     look_ahead = max(f.elapsed, f.rtt)  # one round trip after t = elapsed - rtt
     cubic: float = C * (look_ahead - k) ** 3 + highest
-    rounds = look_ahead / f.rtt
+    rounds = max(f.round_trips, 1.0)
     climb = (before - begin) / ALPHA
     friendly = begin + ALPHA * rounds if rounds < climb else before + rounds - climb
     target = min(max(cubic, friendly), 1.5 * f.window)

@@ -38,6 +38,8 @@ class Source(NamedTuple):
     - ``elapsed``: seconds since its last loss, or since its start if there was none.
     - ``memory``: what ``remember`` returned at the last loss; 0 before the first loss.
     - ``alpha``, ``beta``: the flow's thresholds, packets.
+    - ``round_trips``: number of round trips since its last loss, or since its start if there was
+      none; a real number.
     """
 
     window: float  # congestion window, packets; at a loss, the window before the cut
@@ -48,6 +50,7 @@ class Source(NamedTuple):
     memory: float  # what ``remember`` returned at the last loss; 0 before any loss
     alpha: float  # threshold, packets; in ``fluid`` Vegas gets ``stacks.dead_zone`` instead
     beta: float  # threshold, packets; as for ``alpha``
+    round_trips: float = 0.0  # since its last loss (since its start, if there was none)
 
 
 # If the result of a law's function exceeds this number in magnitude, the function has failed.

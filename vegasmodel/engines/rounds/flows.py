@@ -212,7 +212,7 @@ def records(
         some = first[key].view(_BYTES).repeat(max(len(times), 1)).view(FLOW)
         some["member"], some["stop"] = i, member.stop
         some["start"] = times + some["start"] if len(times) else math.inf
-        some["since"] = some["start"]
+        some["since"] = some["trips_at"] = some["start"]
         some["size"] = _sizes(member.flow, len(some), rng) + some["syn_in_window"]
         found.append(some)
         places += [_place(find(member.flow.law))] * len(some)

@@ -87,6 +87,12 @@ def in_slow_start(f: Sender) -> bool:
 
 
 @jit
+def _round_trips(f: Sender, rtt: float) -> float:
+    """The number of round trips since the flow's last loss; ``rtt`` is the present one, seconds."""
+    return f.trips + max(f.time - f.trips_at, 0.0) / rtt
+
+
+@jit
 def _source(f: Sender, rtt: float) -> Source:
     """The flow's state as a law's functions (``drift``, ``cut``, ``remember``) read it.
 
@@ -95,8 +101,8 @@ def _source(f: Sender, rtt: float) -> Source:
     """
     base = min(f.min_rtt, rtt) if math.isnan(f.known_base) else f.known_base
     backlog = cwnd_packets(f) * (rtt - base) / (base if f.backlog_over_base else rtt)
-    elapsed = max(f.time - f.since, 0.0)
-    return Source(f.cwnd, rtt, base, backlog, elapsed, f.memory, f.alpha, f.beta)
+    elapsed, trips = max(f.time - f.since, 0.0), _round_trips(f, rtt)
+    return Source(f.cwnd, rtt, base, backlog, elapsed, f.memory, f.alpha, f.beta, trips)
 
 
 @jit
@@ -130,6 +136,7 @@ def _acks_to_change(f: Sender) -> float:
 @jit
 def _upon_acks(f: Sender, acks: float) -> None:
     f.cwnd = min(max(f.cwnd + acks * _per_ack(f), 1.0), f.max_window)
+    f.trips, f.trips_at = _round_trips(f, f.rtt_last), f.time
     f.ssthresh = min(f.ssthresh, f.cwnd)  # who goes down is not in slow start (tcp_vegas)
 
 
@@ -145,6 +152,7 @@ def _upon_round(f: Sender, over: Round) -> None:
     if f.probes and f.cwnd < f.ssthresh and seen.backlog > f.gamma:
         f.ssthresh = max(cwnd_packets(f), 2.0)
     f.growth = call(f.drift_at, seen) / f.cwnd
+    f.trips, f.trips_at = seen.round_trips, f.time
 
 
 @jit
@@ -240,7 +248,7 @@ def _window_after_loss(f: Sender) -> float:
         return _decreased(f, _factor(f))
     seen, before = _source(f, f.rtt_last), min(f.cwnd, f.max_window)
     f.memory = call(f.remember_at, seen) if f.remember_at != 0 else before
-    f.since = f.time
+    f.since, f.trips, f.trips_at = f.time, 0.0, f.time
     return call(f.cut_at, seen) if f.cut_at != 0 else np.floor(_factor(f) * before + SLACK)
 
 

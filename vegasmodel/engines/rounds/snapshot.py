@@ -47,11 +47,14 @@ def _words(text: str) -> tuple[str, ...]:
 
 SENDER = Kinds(
     _words("next high received first retransmit recover resent stale stale_end probed"),
-    _words("received_at latest changed since awaits_since time left_at wait_ends delack_expires"),
+    _words(
+        "received_at latest changed since trips_at awaits_since time left_at wait_ends "
+        "delack_expires"
+    ),
     _words("rtt_last mean_rtt rtt_deviation min_rtt base late"),
     ("rate",),
     _words(
-        "cwnd memory cwnd_cnt ssthresh dupacks inflated pipe recover_in_flight prr_delivered "
+        "cwnd memory trips cwnd_cnt ssthresh dupacks inflated pipe recover_in_flight prr_delivered "
         "prr_out flight_limit phase partial timed_out marked echoed growth grow_next rechecks "
         "deflated overdue_factor burst_part since_queue spread burst event transit awaits_parcels "
         "active count holes owed_loss quick_acks_left delack_packets "

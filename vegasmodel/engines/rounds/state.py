@@ -109,6 +109,8 @@ class Sender(Mechanisms):
     echoed: int  # 1: the last cut was because of an ECN mark
     memory: float  # what the law's ``remember`` returned at the last loss, or the window then
     since: float  # time of that loss; before any loss, the time of the start
+    trips: float  # round trips from ``since`` to ``trips_at``, for laws given by ``drift``
+    trips_at: float  # time of the last ACK for which ``trips`` was counted
     # Vegas, once a round
     round_end: float  # the round ends when this packet is acknowledged
     round_start: float  # time at which the round began

@@ -53,6 +53,7 @@ def source(flow: Sender, now: LinkState, smooth: bool) -> Source:
         flow.memory,
         flow.lower,
         flow.upper,
+        flow.trips,
     )
 
 
@@ -82,9 +83,9 @@ def cut(flow: Sender, now: LinkState, smooth: bool) -> float:
     """The window after a loss, by the law's function ``cut``, or else by the factor ``decrease``.
 
     The factor's result is rounded to whole packets unless ``smooth`` is True. The caller sets the
-    window. This function stores the time of the cut (``last_loss``). It also stores in the flow's
-    field ``memory`` the result of the law's function ``remember``, or the window before the cut if
-    the law has no such function.
+    window. This function stores the time of the cut (``last_loss``), and ``trips`` begins to count
+    round trips from there. It also stores in the flow's field ``memory`` the result of the law's
+    function ``remember``, or the window before the cut if the law has no such function.
     """
     f = source(flow, now, smooth)
     W = allowed_in_flight(flow, smooth)
@@ -92,7 +93,7 @@ def cut(flow: Sender, now: LinkState, smooth: bool) -> float:
         flow.memory = call(flow.remember_at, f)
     else:
         flow.memory = W
-    flow.last_loss = now.time
+    flow.last_loss, flow.trips = now.time, 0.0
     if flow.cut_at != 0:
         return call(flow.cut_at, f)
     if smooth:

@@ -49,7 +49,7 @@ def admit(flows: Table[Sender], now: LinkState, c: float) -> float:
             flow.recovery_left, flow.timeout_ends, flow.backoff = 0.0, 0.0, 1.0
             flow.spare_acks, flow.rest = 0.0, 0.0
             flow.lost_of_pairs, flow.resends_left = False, 0.0
-            flow.last_loss, flow.memory = t, 0.0
+            flow.last_loss, flow.trips, flow.memory = t, 0.0, 0.0
             begin_train(flow, now, c)
         elif flow.active and not active:
             flow.cwnd = flow.in_flight = flow.undetected = 0.0

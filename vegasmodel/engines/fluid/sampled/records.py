@@ -85,6 +85,7 @@ class Sender:
     acked_delay: float  # mean delay (Linux: least) of the last round, as this round's ACKs report
     rounds_at_rest: float  # rounds since the window was last moved by a decision
     memory: float  # what the law's ``remember`` returned at the last loss
+    trips: float  # round trips since the last loss; before any loss, since the start
     last_loss: float  # time of the last loss; before any loss, the time of the start
     # the train that its packets form at the queue
     arriving: bool  # the train arrives at the queue now

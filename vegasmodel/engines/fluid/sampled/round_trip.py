@@ -131,6 +131,7 @@ def on_acks(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> i
             if flow.in_slow_start:  # a new round trip has begun
                 flow.round_part = -left - g
                 flow.burst, flow.next_burst = 0.0, 0.0
+    flow.trips += g
     flow.round_part += g
     if flow.round_part >= 1.0:
         flow.round_part -= np.floor(flow.round_part)
