@@ -219,10 +219,11 @@ The last table has the mean error of the fair alpha against ns-2, over the buffe
 
 {table(["model", "link of evaluation", "link of devendictis"], missed)}
 
-**What survives.** The fair alpha grows with the buffer B, as the paper `devendictis` suggests: its
-threshold for the buffer is proportional to alpha. In ns-2 the fair alpha is roughly two fifths of
-the buffer. Straight lines fitted to ns-2's fair alphas are {lines[0]} packets for the link of
-`evaluation`, and {lines[1]} packets for the link of `devendictis`.
+**What survives.** The fair alpha grows with the buffer B. The paper `devendictis` suggests this: in
+its model, the buffer B_th above which Vegas gets less than Reno is proportional to alpha. In ns-2
+the fair alpha is roughly two fifths of the buffer. Straight lines fitted to ns-2's fair alphas are
+{lines[0]} packets for the link of `evaluation`, and {lines[1]} packets for the link of
+`devendictis`.
 
 In ns-2 an alpha of 3 packets is fair at a buffer of {three[0]:.0f} packets on the link of
 `evaluation`, and of {three[1]:.0f} packets on the link of `devendictis`. Since the fair alpha

@@ -418,8 +418,8 @@ the second flow gets less than the first; if they wait, it gets more. The simula
 with waits, the first flow's throughput divided by the second's is {reno.rounds[1]:.2f} for two Reno
 flows and {sack.rounds[1]:.2f} for two SACK flows.
 
-Now take a delay of 208 ms for the link that only the second flow crosses. Waits of the senders then
-increase the first flow's throughput divided by the second's for Reno, and reduce it for SACK.
+Now take a delay of 208 ms for the link that only the second flow crosses. If senders wait, the
+ratio of the first flow's throughput to the second's becomes larger for Reno, and smaller for SACK.
 
 So the bias against the flow with the longer round trip depends on the waits of the senders.
 `evaluation`, in which senders do not wait, calls this bias almost linear in the ratio of the round
