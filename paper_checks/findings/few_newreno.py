@@ -152,10 +152,10 @@ flows do not fill their queue, so the NewReno flow finds room there. It gets {si
 pkt/s in the three runs.
 
 - The second setting is class-based queueing (CBQ), with flows in both directions. With CBQ each
-NewReno flow with the wrong mark gains, even if ten of the 20 NewReno flows have it. Both CBQ and
-the router give a queue more of the link if it has more flows. CBQ counts only the flows of data.
-The router also counts those of ACKs, so there a flow with the wrong mark adds less to the part of
-the link that its queue gets.
+NewReno flow with the wrong mark gains, even if ten of the 20 NewReno flows have it. With CBQ and
+with the router a queue gets more of the link if it has more flows. For CBQ our script counts only
+flows that send data. The router also counts the ACKs of each flow in the other direction as a flow.
+So with the router one more flow with the wrong mark adds less to its queue's part of the link.
 
 A Vegas flow that is marked as NewReno loses in all three settings, as `podlesny` says: it starves
 in the long queue.
