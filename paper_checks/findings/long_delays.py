@@ -174,9 +174,9 @@ digit (`vegasmodel paper tsang`). So the simulator of the paper probably did not
 **Why the connection with the longer delay loses.** A window changes once per round trip, so the
 window of the connection with the shorter RTT grows faster. This window stops growing first, when
 its backlog reaches alpha. The window of the connection with the longer RTT still grows until its
-own backlog reaches alpha. This growth makes the queue longer. With the queue, the backlog of the
-connection with the shorter RTT grows beyond alpha. So in the end the connection with the shorter
-RTT has the larger backlog, and gets more.
+own backlog reaches alpha. This growth makes the queue longer. As the queue grows, the backlog of
+the connection with the shorter RTT grows, too, and exceeds alpha. So in the end the connection with
+the shorter RTT has the larger backlog, and gets more.
 
 In our simulations of the rule that `tsang` prints, the connection with the shorter RTT ends with a
 backlog of {short.min():.1f} to {short.max():.1f} packets, and the connection with the longer RTT

@@ -377,12 +377,12 @@ Floyd and Jacobson recommend. Everything else is as in each paper.
 
 Each row of the table is a conclusion of a paper. The words in parentheses say what the numbers in
 the row are. For example, "first over second" is the first flow's throughput divided by the
-second's. In rows with an X, the second of two flows also crosses a link with a delay of X ms, so it
-has the longer round trip.
+second's. In rows that name a delay X, the second of two flows also crosses a link with this delay,
+so it has the longer round trip.
 
-The table has the conclusions by ns-2 2.35 with senders that do not wait, by ns-2 with senders that
-wait (median of {SEEDS} runs), and by the simulator `rounds` with senders that wait (mean of {SEEDS}
-runs).
+Beside the numbers that the papers print, the table has those of ns-2 2.35 with senders that do not
+wait, of ns-2 with senders that wait (median of {SEEDS} runs), and of the simulator `rounds` with
+senders that wait (mean of {SEEDS} runs).
 
 A conclusion *survives* if with waits it holds in at least {SEEDS // 2 + 1} of the {SEEDS} runs of
 ns-2, and for the mean of `rounds`:

@@ -126,7 +126,7 @@ def _starvation() -> Map:
         "In the left panel of `starvation`, one flow over-estimates its baseRTT: it counts "
         "part of the queueing delay as propagation delay. Let c be the capacity of the link. "
         "If the flow over-estimates its baseRTT by 1.5 alpha/c, it gets twice the rate of the "
-        "other. The queueing delay is then 3 alpha/c, and this flow takes half of it for "
+        "other. The queueing delay is then 3 alpha/c, and this flow counts half of it as "
         "propagation delay.\n\n"
         "In the right panel of `starvation`, the path of one flow has jitter, and this flow "
         "gets less than the other. Its baseRTT is the smallest RTT that any of its packets had. "
@@ -222,10 +222,10 @@ def _linux_order() -> Map:
             panel("first window of the later flow (the other has 10)", "late"),
         ),
         "In the map `linux-order` one Linux Vegas flow starts after another. In blue cells "
-        "the later flow gets more than half. Linux takes the smallest RTT that a flow has "
-        "measured for the RTT of the empty path. A flow that starts while the queue is long "
-        "never measures the true one. So the first seconds still decide the shares in a run "
-        "of 90 s. Each cell is the mean of five runs.\n\n"
+        "the later flow gets more than half. Linux's Vegas uses the smallest RTT that it has "
+        "measured as the RTT of the empty path. A flow that starts while the queue is long "
+        "never measures the RTT of the empty path. So the first seconds still decide the shares "
+        "in a run of 90 s. Each cell is the mean of five runs.\n\n"
         "In `linux-order`, a flow that starts 0.5 to 2 s after the other one finds the queue "
         "that the slow start of the earlier flow has filled. It counts the delay of this "
         "queue as propagation delay, and gets nine tenths of the link or more. If it starts 5 "
