@@ -273,8 +273,9 @@ def test_the_ranges_of_missing_packets_are_those_that_did_not_arrive() -> None:
             new = fill_holes(f, holes, float(first), float(count), 0.0)
             assert new == len(sent & missing) + max(first + count - end, 0)
             missing, end = missing - sent, max(end, first + count)
-            ranges = holes[: f["holes"], :2].astype(int)
+            ranges = holes[f["first_hole"] : f["holes"], :2].astype(int)
             assert missing == {n for low, high in ranges for n in range(low, high)}
+            assert f["missing"] == len(missing)
             assert f["acked"] == min(missing, default=end)
             assert f["received"] == end
 
@@ -285,3 +286,28 @@ def test_packets_from_inside_a_range_of_missing_packets_end_it() -> None:
     assert fill_holes(record[0], holes, 4.0, 2.0, 0.0) == 2.0
     assert record["holes"][0] == 1
     assert tuple(holes[0, :2]) == (0.0, 4.0)
+    assert record["missing"][0] == 4.0
+
+
+def test_filling_the_first_of_many_ranges_moves_no_other() -> None:
+    """Else the time for a recovery from n losses grows with the square of n."""
+    record, holes = np.zeros(1, FLOW), np.zeros((1000, COLUMNS))
+    for k in range(1000):
+        add_hole(record[0], holes, 2.0 * k, 1.0, 0.0)
+    before = holes.copy()
+    for k in range(999):
+        assert fill_holes(record[0], holes, 2.0 * k, 1.0, 0.0) == 1.0
+        assert record["acked"][0] == 2.0 * (k + 1)
+    assert np.array_equal(holes, before)
+
+
+def test_ranges_move_to_the_front_when_the_last_row_is_in_use() -> None:
+    record, holes = np.zeros(1, FLOW), np.zeros((4, COLUMNS))
+    for first in (0.0, 10.0, 20.0, 30.0):
+        add_hole(record[0], holes, first, 5.0, first)
+    for first in (0.0, 10.0):
+        fill_holes(record[0], holes, first, 5.0, 0.0)
+    add_hole(record[0], holes, 40.0, 5.0, 40.0)
+    found = holes[record["first_hole"][0] : record["holes"][0]]
+    assert found[:, :3].tolist() == [[20.0, 25.0, 20.0], [30.0, 35.0, 30.0], [40.0, 45.0, 40.0]]
+    assert (record["acked"][0], record["missing"][0]) == (20.0, 15.0)

@@ -106,11 +106,15 @@ def add_hole(
     if first < f.received:
         return
     f.received = first + count
+    f.missing += count
     each = 1.0 if f.overdue_checks else count
     while count > 0.0:
         joins = not f.overdue_checks and f.holes > 0 and holes[f.holes - 1, 1] == first
         joins = joins and holes[f.holes - 1, 4] == 0.0
+        if not joins and f.holes == holes.shape[0]:
+            move_to_front(f, holes)
         if joins or f.holes == holes.shape[0]:
+            f.missing += first - holes[f.holes - 1, 1]
             holes[f.holes - 1, 1] = first + each
         else:
             holes[f.holes, 0], holes[f.holes, 1] = first, first + each
@@ -120,6 +124,17 @@ def add_hole(
         first, count = first + each, count - each
 
 
+@rare
+def move_to_front(f: Sender | Receiver, holes: Floats) -> int:
+    """Move the holes to the first rows of ``holes``; returns by how many rows they have moved."""
+    free = f.first_hole
+    for k in range(free, f.holes):
+        for column in range(COLUMNS):
+            holes[k - free, column] = holes[k, column]
+    f.first_hole, f.holes = 0, f.holes - free
+    return free
+
+
 @jit
 def _first_behind(f: Sender | Receiver, holes: Floats, first: float) -> int:
     """The index of the first hole with packets from number ``first`` on; ``f.holes`` if none has.
@@ -127,7 +142,7 @@ def _first_behind(f: Sender | Receiver, holes: Floats, first: float) -> int:
     A hole is a range of packets that the receiver misses. The holes are in the order of their
     packets, so the function uses binary search.
     """
-    low, high = 0, f.holes
+    low, high = f.first_hole, f.holes
     while low < high:
         middle = (low + high) // 2
         if holes[middle, 1] <= first:
@@ -156,37 +171,41 @@ def fill_holes(
     if kept < f.holes and holes[kept, 0] < first:
         # packets from inside a hole: what the hole has behind them counts as received, too
         new += min(holes[kept, 1], end) - first
+        f.missing -= holes[kept, 1] - first
         holes[kept, 1] = first
         kept += 1
     filled = kept
     while filled < f.holes and holes[filled, 1] <= end:
         new += holes[filled, 1] - holes[filled, 0]
+        f.missing -= holes[filled, 1] - holes[filled, 0]
         filled += 1
     if filled < f.holes and holes[filled, 0] < end:
         new += end - holes[filled, 0]
+        f.missing -= end - holes[filled, 0]
         holes[filled, 0] = end
-    if filled > kept:
+    if kept == f.first_hole:
+        f.first_hole = filled
+    elif filled > kept:
         for k in range(filled, f.holes):
             for column in range(COLUMNS):
                 holes[k - filled + kept, column] = holes[k, column]
         f.holes -= filled - kept
-    f.acked = holes[0, 0] if f.holes > 0 else f.received
+    if f.first_hole == f.holes:
+        f.first_hole = f.holes = 0
+    f.acked = holes[f.first_hole, 0] if f.holes > 0 else f.received
     return new
 
 
 @jit
-def received_beyond(f: Sender | Receiver, holes: Floats) -> float:
+def received_beyond(f: Sender | Receiver) -> float:
     """How many packets the receiver has beyond the first missing one."""
-    packets = f.received - f.acked
-    for k in range(f.holes):
-        packets -= holes[k, 1] - holes[k, 0]
-    return max(packets, 0.0)
+    return max(f.received - f.acked - f.missing, 0.0)
 
 
 @jit
 def blocks(f: Sender | Receiver, holes: Floats) -> int:
     """Number of SACK blocks in the next ACK, at most three (RFC 2018)."""
-    beyond = f.holes
+    beyond = f.holes - f.first_hole
     if f.holes > 0 and holes[f.holes - 1, 1] >= f.received:
         beyond -= 1  # nothing was received beyond the last hole
     return min(beyond, 3)

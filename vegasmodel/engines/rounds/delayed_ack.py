@@ -38,7 +38,6 @@ from vegasmodel.engines.rounds.acks import acknowledge, received_beyond
 from vegasmodel.engines.rounds.state import Parcel, Receiver, Sender, jit, rare
 from vegasmodel.engines.rounds.timer import JIFFY, expiry, rto_of, ticks_at
 from vegasmodel.laws.packets import NEVER
-from vegasmodel.metrics import Floats
 
 DUPLICATES_AT_ONCE = 3.0  # TCP_FASTRETRANS_THRESH
 LONGEST_PAUSE = 0.2  # seconds; TCP_DELACK_MAX
@@ -142,23 +141,21 @@ def _set_delack_timer(f: Sender, now: float) -> None:
 
 
 @jit
-def silent_packets(
-    f: Sender, r: Receiver, holes: Floats, first: float, packets: float, at: float
-) -> float:
+def silent_packets(f: Sender, r: Receiver, first: float, packets: float, at: float) -> float:
     """How many of ``packets`` packets the receiver does not answer at once.
 
     They arrive at time ``at``, and the first of them has the number ``first``. The receiver waits
     for a second packet if it misses none with a lower number, has none with a higher number, and is
     not waiting already (``DelAckSink::recv`` in tcp-sink.cc). It answers any other packet at once.
 
-    ``r`` and ``holes`` are what the receiver knows before these packets arrive. The pause of
-    Linux's receiver, which adapts to the flow, is taken from the sender's record.
+    ``r`` is what the receiver knows before these packets arrive. The pause of Linux's receiver,
+    which adapts to the flow, is taken from the sender's record.
     """
     if f.adapts_ack_pause and at - r.heard_at > _receiver_rto(f) * JIFFY:
         r.quick_acks_left = max(r.quick_acks_left, f.quick_acks)
     if r.held_until < at:
         r.held = 0.0  # its ACK has left, because no second packet came
-    beyond = received_beyond(r, holes) > 0.0
+    beyond = received_beyond(r) > 0.0
     silent = 0.0
     if beyond or first > r.acked:
         r.held = 0.0

@@ -16,6 +16,7 @@ from vegasmodel.engines.rounds.acks import (
     blocks,
     fill_holes,
     limit_flight,
+    move_to_front,
     note_flight,
     portion,
     received_beyond,
@@ -111,7 +112,7 @@ def send_in_recovery(f: Sender, holes: Floats, free: float, acks: float) -> None
     free = np.floor(free + 1e-9)
     if free > 0.0 and f.pipe <= 0.0:
         restart_when_idle(f)
-    for row in range(2 * f.holes if free > 0.0 else 0):
+    for row in range(2 * f.first_hole, 2 * f.holes if free > 0.0 else 0):
         k, column = row // 2, 5 if row % 2 == 0 else 4
         if column == 5:
             low, high = max(holes[k, 0], holes[k, 5]), known_lost(f, holes, k)
@@ -200,7 +201,9 @@ def retransmission_lost(f: Sender, holes: Floats, first: float, lost: float) -> 
     The packets no longer count as in flight and will be retransmitted again. Only senders of Linux
     and ns-2's CUBIC detect such a loss during a recovery.
     """
-    for k in range(f.holes):
+    if f.holes + 2 > holes.shape[0]:  # two divisions may follow
+        move_to_front(f, holes)
+    for k in range(f.first_hole, f.holes):
         if holes[k, 0] <= first < holes[k, 1]:
             f.pipe -= lost
             own = _split(f, holes, k, first)
@@ -218,7 +221,7 @@ def _mark_lost(f: Sender, holes: Floats) -> float:
     the last packet of a window. The marked packets no longer count as in flight.
     """
     found = 0.0
-    for k in range(f.holes):
+    for k in range(f.first_hole, f.holes):
         if holes[k, 4] == 0.0 and (holes[k, 1] < f.received or holes[k, 2] < f.latest):
             holes[k, 4] = 1.0
             found += holes[k, 1] - holes[k, 0]
@@ -247,9 +250,9 @@ def retransmit_first(f: Sender, holes: Floats) -> None:
     All other missing packets then count as not yet retransmitted. A Linux sender also marks the
     packets that it now knows to be lost, and counts the retransmitted packet as in flight.
     """
-    for k in range(f.holes):
+    for k in range(f.first_hole, f.holes):
         holes[k, 4], holes[k, 5] = 0.0, holes[k, 0]
-    holes[0, 5] += 1.0
+    holes[f.first_hole, 5] += 1.0
     if f.rack:
         _mark_lost(f, holes)
         if f.pipe <= 0.0:
@@ -270,10 +273,10 @@ def _count_places(f: Sender, holes: Floats, now: float, end: float) -> None:
     before that end. Then only those packets count as arrived that the SACK blocks of this ACK
     contain (``scoreboard.forget``).
     """
-    if f.phase == OPEN and f.holes > 0 and known_lost(f, holes, 0) > f.acked and cut(f):
-        for k in range(f.holes):
+    if f.phase == OPEN and f.holes > 0 and known_lost(f, holes, f.first_hole) > f.acked and cut(f):
+        for k in range(f.first_hole, f.holes):
             holes[k, 4], holes[k, 5] = 0.0, holes[k, 0]
-        if received_beyond(f, holes) > f.dup_thresh:
+        if received_beyond(f) > f.dup_thresh:
             forget(f, holes)
         count_flight(f, holes)
     limit_flight(f)
@@ -297,7 +300,7 @@ def duplicates_alike(f: Sender, p: Parcel) -> float:
 
 
 @jit
-def duplicate_waits(f: Sender, p: Parcel, holes: Floats) -> bool:
+def duplicate_waits(f: Sender, p: Parcel) -> bool:
     """Whether ns-2's receiver delays the ACK of the first packet of ``p``, which it has already.
 
     It does so only if it delays ACKs, if it has no packet with a higher number, and if it is not
@@ -305,7 +308,7 @@ def duplicate_waits(f: Sender, p: Parcel, holes: Floats) -> bool:
     """
     last = f.delays_duplicates and p.first == f.acked - 1.0
     waits = last and packets_per_ack(f) > 1.0 and f.delack_packets == 0.0
-    return waits and received_beyond(f, holes) == 0.0
+    return waits and received_beyond(f) == 0.0
 
 
 @jit
@@ -367,7 +370,7 @@ def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
     if f.counts_places:
         _count_places(f, holes, now, end)
         return end
-    later = p.sent_at - holes[0, 2]
+    later = p.sent_at - holes[f.first_hole, 2]
     enough = dupack_threshold(f, later)
     if f.overdue_checks:
         _check_at_duplicate(f, holes, acks, end)
@@ -469,11 +472,11 @@ def _check_at_duplicate(f: Sender, holes: Floats, acks: float, end: float) -> No
     duplicate ACK after the third enlarges the window by one packet. A packet that was sent before a
     timeout is not retransmitted here (``cut_overdue``).
     """
-    sent_at = holes[0, 2] if f.holes > 0 else end - f.rtt_last
+    sent_at = holes[f.first_hole, 2] if f.holes > 0 else end - f.rtt_last
     if (f.holes > 0 and overdue(f, end - sent_at)) or f.dupacks == 3.0:
         if cut_overdue(f, sent_at, end):
             f.retransmit = f.acked
-            holes[0, 2] = end
+            holes[f.first_hole, 2] = end
     elif f.dupacks > 3.0:
         f.cwnd += acks
 
@@ -489,12 +492,10 @@ def acks_fill_hole(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
     If the receiver has no packet behind the hole, it does not know that there is a hole. So it
     delays the ACK like any other (RFC 5681 4.2; in ns-2 ``DelAckSink::recv`` of tcp-sink.cc).
     """
-    delays = packets_per_ack(f) > 1.0 and (
-        f.delack_packets > 0.0 or received_beyond(f, holes) == 0.0
-    )
+    delays = packets_per_ack(f) > 1.0 and (f.delack_packets > 0.0 or received_beyond(f) == 0.0)
     if delays and f.delack_packets == 0.0:
         return delay_filled(f, p, now)
-    acks = min(portion(p, now, step), holes[0, 1] - f.acked)
+    acks = min(portion(p, now, step), holes[f.first_hole, 1] - f.acked)
     if f.phase == OPEN:
         acks = min(acks, acks_to_change(f))
     if f.overdue_checks or (f.phase == RECOVERY and (f.halves_rate or not f.scoreboard)) or delays:
@@ -520,7 +521,7 @@ def fill(
     f.arrived += _receive(f, holes, before, packets, sent_at)
     if f.syn_in_window and before == 0.0:
         f.arrived -= 1.0  # the SYN carries no data
-    f.delivered = max(f.delivered, f.arrived - received_beyond(f, holes))
+    f.delivered = max(f.delivered, f.arrived - received_beyond(f))
     count_flight(f, holes)
     end += _sack_seconds(f, holes)
     f.next = max(f.next, f.acked)
@@ -585,7 +586,7 @@ def _more_known_lost(f: Sender, holes: Floats) -> bool:
     It then begins another recovery (tcp_time_to_recover).
     """
     known = 0.0
-    for k in range(f.holes):
+    for k in range(f.first_hole, f.holes):
         known += holes[k, 4]
     return f.rack and known > 0.0
 
@@ -642,7 +643,7 @@ def _check_at_filled(f: Sender, holes: Floats, end: float, again: float) -> None
     grow(f, 1.0, end)
     stale = f.stale < f.acked <= f.stale_end
     if f.acked > again and not stale:  # the ACK speaks for a packet that was sent once: a sample
-        sample = end - (holes[0, 3] if f.holes > 0 else f.received_at)
+        sample = end - (holes[f.first_hole, 3] if f.holes > 0 else f.received_at)
         f.rtt_sum += sample
         f.rtt_count += 1.0
         update_mean(f, sample, 1.0)
@@ -652,10 +653,10 @@ def _check_at_filled(f: Sender, holes: Floats, end: float, again: float) -> None
         f.rechecks -= 1.0
         # one that was never sent is overdue too
         unsent = f.next == f.acked and sendable(f, 1.0) > 0.0 and end < f.stop
-        if unsent or (f.holes > 0 and overdue(f, end - holes[0, 2])):
+        if unsent or (f.holes > 0 and overdue(f, end - holes[f.first_hole, 2])):
             f.dupacks, f.retransmit = 3.0, f.acked
             if f.holes > 0:
-                holes[0, 2] = end
+                holes[f.first_hole, 2] = end
             f.resent = max(f.resent, f.acked + 1.0)
         else:
             f.rechecks = 0.0

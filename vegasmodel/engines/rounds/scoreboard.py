@@ -39,7 +39,7 @@ def forget(f: Sender, holes: Floats) -> None:
     arrived are sent again if they lie in more than three ranges.
     """
     ranges = f.holes if holes[f.holes - 1, 1] < f.received else f.holes - 1
-    for k in range(ranges - SACK_BLOCKS):
+    for k in range(f.first_hole, ranges - SACK_BLOCKS):
         holes[k, 4] = holes[k, 1]
 
 
@@ -51,7 +51,7 @@ def recall(f: Sender, holes: Floats, first: float, packets: float) -> None:
     its ACK is the range that they belong to. The packets of this range that the sender has sent
     again no longer count as in flight.
     """
-    for k in range(f.holes - 1):
+    for k in range(f.first_hole, f.holes - 1):
         if forgotten(f, holes, k) and first <= holes[k + 1, 0] and holes[k, 1] <= first + packets:
             f.pipe -= holes[k, 4] - holes[k, 1]
             holes[k, 4] = 0.0
@@ -82,7 +82,7 @@ def count_flight(f: Sender, holes: Floats) -> None:
     if not f.counts_places:
         return
     f.pipe, below = in_flight(f), _lost_below(f, holes)
-    for k in range(f.holes):
+    for k in range(f.first_hole, f.holes):
         end = holes[k + 1, 0] if k + 1 < f.holes else max(f.received, holes[k, 1])
         f.pipe -= end - (holes[k, 4] if forgotten(f, holes, k) else holes[k, 1])
         f.pipe -= max(min(holes[k, 1], below) - max(holes[k, 0], holes[k, 5]), 0.0)
@@ -96,7 +96,7 @@ def take_all_for_lost(f: Sender, holes: Floats) -> None:
     (``enter_loss`` in tcp-linux.cc, ``MarkLoss`` in scoreboard1.cc).
     """
     add_hole(f, holes, f.received, f.high - f.received, f.time)
-    for k in range(f.holes):
+    for k in range(f.first_hole, f.holes):
         holes[k, 4], holes[k, 5] = 0.0, holes[k, 0]
     count_flight(f, holes)
 

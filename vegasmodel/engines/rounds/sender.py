@@ -169,7 +169,7 @@ def _single_ack(f: Sender, holes: Floats, at: float, delay: float) -> float:
 
     The receiver has delayed the ACK by ``delay`` seconds.
     """
-    if f.holes > 0 and holes[0, 0] == f.acked:
+    if f.holes > 0 and holes[f.first_hole, 0] == f.acked:
         return fill(f, holes, 1.0, 1.0, f.latest, at, at)
     once = not f.overdue_checks or f.acked >= max(f.resent, f.untimed)
     once = once and not f.stale <= f.acked < f.stale_end
@@ -336,7 +336,7 @@ def plan(f: Sender, ring: Table[Parcel], holes: Floats, now: float, parts: int) 
             break
     time_one_packet(f)
     if f.overdue_checks and f.first < f.high:  # Vegas notes when it sends a missing packet again
-        for k in range(f.holes):
+        for k in range(f.first_hole, f.holes):
             if f.first <= holes[k, 0] < f.first + f.spread + f.burst:
                 holes[k, 2] = f.time
 
@@ -403,7 +403,7 @@ def _packets_arrive(
     ``first`` is the time at which the ACK of the first packet of ``p`` arrives if it is not
     delayed.
     """
-    if p.first < f.acked and duplicate_waits(f, p, holes):
+    if p.first < f.acked and duplicate_waits(f, p):
         f.time = delay_duplicate(f, p, now)
     elif p.first < f.acked and f.scoreboard:  # it sees that nothing is new
         extra = min(p.count, duplicates_alike(f, p))

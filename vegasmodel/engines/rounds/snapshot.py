@@ -57,7 +57,7 @@ SENDER = Kinds(
         "cwnd memory trips cwnd_cnt ssthresh dupacks inflated pipe recover_in_flight prr_delivered "
         "prr_out flight_limit phase partial timed_out marked echoed growth grow_next rechecks "
         "deflated overdue_factor burst_part since_queue spread burst event transit awaits_parcels "
-        "active count holes owed_loss quick_acks_left delack_packets "
+        "active count owed_loss quick_acks_left delack_packets "
         "duplicate_held"
     ),
 )
@@ -115,7 +115,7 @@ LEFT_OUT = {
         "start stop size finished without boot_time hop hops longest_stretch member short_flow "
         "ecn_capable head acked sent lost retransmits acks timeouts early_timers arrived "
         "delivered ahead ahead_since ahead_until acks_lost rtt_area rtt_samples mark_delivered "
-        "mark_sent mark_lost mark_retransmits mark_acks"
+        "mark_sent mark_lost mark_retransmits mark_acks first_hole holes missing"
     ),
     "hop": _words(
         "flow link data last work precedes wire lead early to_next ring room most latest head idle "
@@ -130,7 +130,9 @@ LEFT_OUT = {
     ),
     "parcel": (),
     # what has arrived follows from what the sender knows and from the packets on their way
-    "receiver": _words("received received_at acked holes overdue_checks block delayed_ack"),
+    "receiver": _words(
+        "received received_at acked first_hole holes missing overdue_checks block delayed_ack"
+    ),
 }
 
 
@@ -238,7 +240,7 @@ def write_state(out: Floats, net: Net, holes: Floats, time: float, capacity: flo
         f = net.flows[i]
         n = put(out, n, np.floor(f.cwnd + 1e-6))
         n = put(out, n, np.trunc(f.next - f.acked))
-        n = put(out, n, float(f.holes))
+        n = put(out, n, float(f.holes - f.first_hole))
         n = put(out, n, float(f.phase))
         n = put(out, n, float(f.count))
     flows, links = memory(net.flows), memory(net.links)
@@ -287,7 +289,7 @@ def _write_holes(out: Floats, n: int, f: Sender, holes: Floats, now: Now) -> int
 
     The array ``out`` already contains ``n`` numbers; returns how many it contains afterwards.
     """
-    for k in range(f.holes):
+    for k in range(f.first_hole, f.holes):
         for column in range(COLUMNS):
             x = holes[k, column]
             if column in (0, 1, 5):

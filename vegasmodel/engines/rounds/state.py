@@ -201,7 +201,9 @@ class Sender(Mechanisms):
     # its ring buffer of parcels on their way back, and its holes
     head: int  # index of the first parcel in the ring buffer
     count: int  # number of parcels in it
-    holes: int  # number of holes, the ranges of missing packets
+    first_hole: int  # row of the first hole, a range of missing packets
+    holes: int  # row after that of the last hole; 0: there is none
+    missing: float  # number of packets in all holes
     owed_loss: float  # a loss taken over from another flow (synchronised losses)
     # totals
     sent: float
@@ -233,7 +235,9 @@ class Receiver:
     received: float
     received_at: float
     acked: float
+    first_hole: int
     holes: int
+    missing: float
     overdue_checks: bool
     block: float  # size of one SACK block, in packets of the scenario; 0: no SACK
     delayed_ack: bool  # it acknowledges every second packet

@@ -487,8 +487,8 @@ def _silent(net: Net, e: int, p: Parcel, packets: float) -> float:
     h = net.hops[e]
     if not net.hops[e - 1].data:
         return min(p.silent, packets)
-    f, r, holes = net.flows[h.flow], net.receivers[h.flow], net.missing[h.flow]
-    return silent_packets(f, r, holes, p.first, packets, h.time) if r.delayed_ack else 0.0
+    f, r = net.flows[h.flow], net.receivers[h.flow]
+    return silent_packets(f, r, p.first, packets, h.time) if r.delayed_ack else 0.0
 
 
 @apart

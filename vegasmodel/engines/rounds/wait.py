@@ -45,7 +45,7 @@ def _may_send(f: Sender, holes: Floats, free: float) -> bool:
     if free < 1.0 or (mends and f.paced_recovery):
         return False
     if mends:
-        for k in range(f.holes):
+        for k in range(f.first_hole, f.holes):
             if max(holes[k, 0], holes[k, 5]) < known_lost(f, holes, k):
                 return True
             if forgotten(f, holes, k) and holes[k, 4] < holes[k + 1, 0]:
