@@ -22,7 +22,7 @@ from vegasmodel.engines.fluid import continuous
 from vegasmodel.engines.fluid.continuous import ContinuousRun
 from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import MAX_RUNS, Integer
-from vegasmodel.laws import BUILT_IN, find, foreign
+from vegasmodel.laws import find, foreign
 from vegasmodel.laws.law import Law, Recovery, SlowStart
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import link_stack, stack
@@ -37,7 +37,6 @@ __all__ = ["run", "unsupported"]
 CHECKS = 2.0  # ACKs after a retransmission that let Vegas send one more packet again
 STEP = 0.5  # length of a step of ``sampled`` over the shortest round trip
 CONTINUOUS_STEP = 1.0 / 64.0  # the same if windows change at every instant
-_BUILT_IN = tuple(known.name for known in BUILT_IN)
 _RECOVERIES: tuple[str, ...] = get_args(Recovery)
 _SLOW_STARTS = get_args(SlowStart)
 _MECHANISMS = (
@@ -330,6 +329,8 @@ def _most_holes(law: Law, runs: Stack) -> float:
 
 def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
     """The fields of ``sampled.records.Sender`` that are the same for all flows of a group."""
+    from vegasmodel.engines.fluid.sampled.law import DRIFTS
+
     rules = find(group.law)
     runs = STACKS[group.variant] if papers_only(scenario) else stack(scenario, group)
     lower, upper = runs.dead_zone(group.alpha, group.beta)
@@ -338,7 +339,7 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
     if late and not runs.decides_late:  # an ACK of two leaves a packet less to be seen outstanding
         lower, upper = lower + 1.0, upper + 1.0
     row: dict[str, Any] = {
-        "law": _BUILT_IN.index(group.law) if group.law in _BUILT_IN else -1,
+        "drift": DRIFTS.index(rules.drift) if rules.drift in DRIFTS else -1,
         **{name: getattr(runs, name) for name in _MECHANISMS},
         "cut_rounds_up": own and rules.slow_start == "gamma",
         "once_a_round": rules.once_a_round,

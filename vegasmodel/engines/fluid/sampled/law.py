@@ -10,7 +10,7 @@ import numpy as np
 from vegasmodel.engines.fluid.sampled.records import WINDOW_ERROR, LinkState, Sender
 from vegasmodel.engines.outside import call
 from vegasmodel.engines.tables import jit
-from vegasmodel.laws.built_in import BUILT_IN
+from vegasmodel.laws import BUILT_IN, foreign
 from vegasmodel.laws.law import Source
 from vegasmodel.support.machine_code import part
 
@@ -33,7 +33,9 @@ def _chain(functions: list[Any]) -> Any:
     return chain
 
 
-_built_in = _chain([law.drift for law in BUILT_IN])
+# the different rules of the papers' laws; those of all other laws are called by their addresses
+DRIFTS = list(dict.fromkeys(law.drift for law in BUILT_IN if not foreign((law.name,))))
+_built_in = _chain(DRIFTS)
 
 
 @jit
@@ -66,7 +68,7 @@ def drift(flow: Sender, now: LinkState, smooth: bool) -> float:
     f = source(flow, now, smooth)
     if flow.drift_at != 0:
         return flow.drift_factor * call(flow.drift_at, f)
-    return flow.drift_factor * _built_in(flow.law, f)
+    return flow.drift_factor * _built_in(flow.drift, f)
 
 
 @jit

@@ -17,7 +17,7 @@ class Sender:
     """The parameters and the state of a flow's sender, in seconds and packets."""
 
     rtt: float  # propagation delay T: the RTT in the empty network
-    law: int  # index in ``BUILT_IN``, or -1 for a user's law
+    drift: int  # index in ``law.DRIFTS``, or -1 if ``drift_at`` is called
     drift_at: int  # addresses of the compiled rules of a user's law; 0: there is none
     cut_at: int
     remember_at: int
