@@ -11,6 +11,7 @@ average is not precise enough, the search may be repeated in a longer run.
 from __future__ import annotations
 
 import math
+from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -119,7 +120,7 @@ def _repeats(simulation: Simulation, started: float) -> tuple[int, LimitCycle | 
     from vegasmodel.engines.rounds.snapshot import Observer
 
     observer = Observer(simulation.net, simulation.holes, simulation.capacity)
-    seen: dict[bytes, list[tuple[int, Snapshot]]] = {}
+    seen: dict[bytes, deque[tuple[int, Snapshot]]] = {}
     section, due, period, first, kept = 0, -1, 0, None, 0
     status, now = simulation.proceed(started)
     while status == Status.FALL and kept < MAX_STORED:
@@ -135,10 +136,10 @@ def _repeats(simulation: Simulation, started: float) -> tuple[int, LimitCycle | 
                 if section > due and observer.apart(one, state, STATE_TOLERANCE) <= STATE_TOLERANCE:
                     first, period, due = one, section - then, 2 * section - then
                     break
-            seen[rough] = [*seen[rough][-STATES_PER_KEY:], (section, state)]
+            seen[rough].append((section, state))
             kept += state.state.size
         else:
-            seen[rough] = []
+            seen[rough] = deque(maxlen=STATES_PER_KEY + 1)
         status, now = simulation.proceed(started)
     return status, None
 

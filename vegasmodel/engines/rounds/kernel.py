@@ -559,9 +559,10 @@ def march(
         if now > end:
             schedule(net, e, NEVER)
             continue
-        while now >= limit and binade + 1 < grid.shape[0]:
-            binade += 1
-            limit = 2.0 ** (binade + FIRST_BINADE)
+        if now >= limit and binade + 1 < grid.shape[0]:
+            while now >= limit and binade + 1 < grid.shape[0]:
+                binade += 1
+                limit = 2.0 ** (binade + FIRST_BINADE)
             _set_rounding(net, grid[binade])
         before = cwnd_packets(f) if now >= falls else 0.0
         fits = (

@@ -320,7 +320,7 @@ class Simulation:
         self.per_flow = np.zeros((self.times.size, len(members), 6))
         self.queues = np.zeros((self.times.size, len(way.links)))
         self.events = 0
-        self._march = march
+        self._march, self._stopped = march, False
         self._outside = registered(group.law for group in scenario.flows)
         self._warmup, self._synchronised = scenario.run.warmup, synchronised
         # the scenario's seed counts too; 1, the usual one, leaves the seeds 1, 2, 3, ...
@@ -348,8 +348,8 @@ class Simulation:
             self._grid,
             falls,
         )
-        if status == Status.FALL:  # many calls may follow
-            self._march = direct(self._march)
+        if status == Status.FALL and not self._stopped:  # many calls may follow
+            self._march, self._stopped = direct(self._march), True
         self.events += int(events)
         for law in self._outside:
             from vegasmodel.engines.outside import sound
