@@ -32,12 +32,12 @@ def draw_normal(now: LinkState) -> float:
 def victim(flows: Table[Sender], now: LinkState) -> int:
     """The flow to which an arriving packet belongs, drawn in proportion to the flows' rates."""
     total, s, last = 0.0, now.delay, 0
-    for i in range(flows.shape[0]):
+    for i in range(len(flows)):
         flow = flows[i]
         if flow.active:
             total += (flow.in_flight - flow.undetected) / (flow.rtt + s)
     left = draw(now) * total
-    for i in range(flows.shape[0]):
+    for i in range(len(flows)):
         flow = flows[i]
         if flow.active and flow.in_flight > flow.undetected:
             last = i

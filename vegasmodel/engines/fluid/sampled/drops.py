@@ -166,7 +166,7 @@ def last_to_grow(flows: Table[Sender], now: LinkState) -> int:
     theirs at the same time, one of these flows is drawn at random.
     """
     last, which, like = np.inf, -1, 0.0
-    for i in range(flows.shape[0]):
+    for i in range(len(flows)):
         flow = flows[i]
         if flow.active and flow.extra > WINDOW_ERROR:
             ago = grown_ago(flow, flow.cwnd - flow.in_flight + flow.extra_lost)
@@ -215,7 +215,7 @@ def drop_in_order(flows: Table[Sender], now: LinkState, link: Bottleneck, over: 
     s_max = link.room / link.capacity
     while True:
         first, which, like, falls = -1.0, -1, 1.0, False
-        for i in range(flows.shape[0]):
+        for i in range(len(flows)):
             flow = flows[i]
             if flow.active and flow.extra > WINDOW_ERROR:
                 ago = next_ago(flow)
@@ -259,7 +259,7 @@ def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: boo
 
     With ``smooth`` windows are real numbers. Then every flow whose window grows has one loss.
     """
-    for i in range(flows.shape[0]):
+    for i in range(len(flows)):
         flow = flows[i]
         flow.extra_lost = 0.0
         if flow.active and not smooth:
@@ -269,7 +269,7 @@ def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: boo
     s_max = link.room / link.capacity
     over = excess_rate(flows, s_max, link.capacity)
     freed, sent = 0.0, 0.0
-    for i in range(flows.shape[0]):
+    for i in range(len(flows)):
         flow = flows[i]
         if flow.active:
             freed += flow.freed / (flow.rtt + s_max)
@@ -281,7 +281,7 @@ def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: boo
     elif not smooth:
         drop_last(flows, now, link)
     elif last_to_grow(flows, now) >= 0:
-        for i in range(flows.shape[0]):
+        for i in range(len(flows)):
             flow = flows[i]
             # a window that moves to and fro about a threshold slides there and does not grow
             if flow.active and flow.extra > 0.0 and flow.growth_before > 0.0:

@@ -290,7 +290,7 @@ def grow(flows: Table[Sender], now: LinkState, h: float, c: float, smooth: bool)
     Returns whether the packets in flight of any flow have changed.
     """
     moved = False
-    for i in range(flows.shape[0]):
+    for i in range(len(flows)):
         flow = flows[i]
         flow.extra, flow.window_sent, flow.still, flow.interval = 0.0, 0.0, 0.0, NEVER
         if not flow.active:

@@ -59,7 +59,7 @@ def follower(
     if late <= 0.0:
         return grew, 0.0
     total, until = 0.0, np.inf
-    for i in range(flows.shape[0]):
+    for i in range(len(flows)):
         if flows[i].active:
             total += flows[i].in_flight
             if flows[i].detection_in > 0.0:
@@ -75,7 +75,7 @@ def follower(
     if passed <= behind:
         return grew, passed / link.capacity
     which, least = grew, np.inf
-    for i in range(flows.shape[0]):
+    for i in range(len(flows)):
         flow = flows[i]
         if flow.active and i != grew and flow.in_flight > 0.0:
             place = (flow.round_part * total + passed) % total - flow.in_flight  # < 0: in its train
@@ -125,11 +125,11 @@ def neighbour(flows: Table[Sender], grew: int, now: LinkState) -> int:
     The result is -1 if no such flow has packets in flight.
     """
     total, last = 0.0, -1
-    for j in range(flows.shape[0]):
+    for j in range(len(flows)):
         if flows[j].active:
             total += sway(flows[grew], flows[j], now)
     left = draw(now) * total
-    for j in range(flows.shape[0]):
+    for j in range(len(flows)):
         moves = sway(flows[grew], flows[j], now) if flows[j].active else 0.0
         if moves > 0.0:
             last = j
@@ -177,7 +177,7 @@ def loser(
       begins. There packets of both flows arrive, and the later one is lost.
     """
     alike, growth = True, 0.0
-    for i in range(flows.shape[0]):
+    for i in range(len(flows)):
         flow = flows[i]
         if flow.active:
             alike = alike and flow.rtt == flows[grew].rtt

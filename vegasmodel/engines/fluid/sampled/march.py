@@ -34,7 +34,7 @@ FALL = 1.0 - 1e-9  # packets: by which a window falls at least
 def admit(flows: Table[Sender], now: LinkState, c: float) -> float:
     """Start and stop the flows whose time has come; returns the time of the next start or stop."""
     t, due = now.time, np.inf
-    for i in range(flows.shape[0]):
+    for i in range(len(flows)):
         flow = flows[i]
         active = flow.start <= t < flow.stop
         if active and not flow.active:
@@ -69,7 +69,7 @@ def rests(flows: Table[Sender], link: Bottleneck) -> bool:
     """Whether all windows will keep their values until the next flow starts or stops."""
     if link.red or link.loss > 0.0:
         return False
-    for i in range(flows.shape[0]):
+    for i in range(len(flows)):
         flow = flows[i]
         decided = flow.once_a_round and flow.rounds_at_rest >= ROUNDS_AT_REST
         if flow.active and (not decided or flow.in_slow_start or flow.detection_in > 0.0):
@@ -85,7 +85,7 @@ def overflow_nears(flows: Table[Sender], now: LinkState, link: Bottleneck, fract
     most. To be safe, it adds one packet to the queue.
     """
     packets = now.delay * link.capacity + 1.0
-    for i in range(flows.shape[0]):
+    for i in range(len(flows)):
         if flows[i].active:
             packets += fraction
     return packets > link.room
@@ -140,7 +140,7 @@ def step_in_train(flows: Table[Sender], now: LinkState, link: Bottleneck, fracti
     """
     part, first = fraction, True
     nears = overflow_nears(flows, now, link, fraction)
-    for i in range(flows.shape[0]):
+    for i in range(len(flows)):
         flow = flows[i]
         if flow.active:
             if first:  # the middle between two ends, so that the first sender's round ends within
@@ -165,7 +165,7 @@ def step_length(
     if smooth or not rests(flows, link):
         if not smooth and flows[0].in_train:
             fraction = step_in_train(flows, now, link, fraction)
-        for i in range(flows.shape[0]):
+        for i in range(len(flows)):
             flow = flows[i]
             if flow.active:
                 h = min(h, fraction * (flow.rtt + now.delay))
@@ -197,11 +197,11 @@ def march(
         h = step_length(flows, now, link, fraction, smooth, until)
         later = until if h == until - now.time else now.time + h
         while k < grid.size and grid[k] <= later:
-            for i in range(flows.shape[0]):
+            for i in range(len(flows)):
                 flow = flows[i]
                 record[k, i] = flow.cwnd if flow.active else 0.0
-                record[k, flows.shape[0] + 1 + i] = flow.lost
-            record[k, flows.shape[0]] = now.delay
+                record[k, len(flows) + 1 + i] = flow.lost
+            record[k, len(flows)] = now.delay
             k += 1
         now.step = h
         arrivals = sample_delay(flows, now, h, link.capacity)
@@ -217,7 +217,7 @@ def march(
             now.delay = delay(flows, now, link.capacity)
         out.queue[0] += 0.5 * h * link.capacity * (s + now.delay)
         out.queue[1] += h
-        for i in range(flows.shape[0]):
+        for i in range(len(flows)):
             flow = flows[i]
             if flow.active:
                 rate = (flow.in_flight - flow.undetected) / (flow.rtt + now.delay)

@@ -13,7 +13,7 @@ RATE_ERROR = 1e-12  # ... and of the rates in it, of the capacity
 def in_network(flows: Table[Sender]) -> float:
     """The number of packets of all flows that are in flight and not lost."""
     packets = 0.0
-    for i in range(flows.shape[0]):
+    for i in range(len(flows)):
         if flows[i].active:
             packets += flows[i].in_flight - flows[i].undetected
     return packets
@@ -32,7 +32,7 @@ def delay(flows: Table[Sender], now: LinkState, c: float) -> float:
     s = now.delay
     for _ in range(50):
         total, slope = 0.0, 0.0
-        for i in range(flows.shape[0]):
+        for i in range(len(flows)):
             flow = flows[i]
             if flow.active:
                 per = 1.0 / (flow.rtt + s)
@@ -58,7 +58,7 @@ def excess_rate(flows: Table[Sender], s_max: float, c: float) -> float:
     f = -c
     if flows[0].in_train:
         return in_network(flows) / (flows[0].rtt + s_max) - c
-    for i in range(flows.shape[0]):
+    for i in range(len(flows)):
         flow = flows[i]
         if flow.active:
             f += (flow.in_flight - flow.undetected) / (flow.rtt + s_max)

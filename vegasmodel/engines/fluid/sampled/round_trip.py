@@ -31,10 +31,10 @@ def sample_delay(flows: Table[Sender], now: LinkState, h: float, c: float) -> fl
     Returns the number of packets of all flows in the step.
     """
     s, arrivals, growth = now.delay, 0.0, 0.0
-    for i in range(flows.shape[0]):
+    for i in range(len(flows)):
         if flows[i].active:
             growth += max(flows[i].growth, 0.0)
-    for i in range(flows.shape[0]):
+    for i in range(len(flows)):
         flow = flows[i]
         if flow.active:
             trip = flow.rtt + s

@@ -45,11 +45,11 @@ def write_state(out: Floats, flows: Table[Sender], state: Table[LinkState]) -> i
     their last losses.
     """
     n, senders, now = 0, memory(flows), Now(state[0].time, 0.0, 1.0)
-    for i in range(flows.shape[0]):
+    for i in range(len(flows)):
         n = put(out, n, flows[i].lost)
-    for i in range(flows.shape[0]):
+    for i in range(len(flows)):
         n = put(out, n, now.time - flows[i].last_loss)
-    for i in range(flows.shape[0]):
+    for i in range(len(flows)):
         n = write(out, n, senders, i, _FIELDS, 0.0, now)
         n = put(out, n, max(flows[i].timeout_ends - now.time, 0.0))
     return put(out, n, state[0].delay)

@@ -107,7 +107,7 @@ def drop_where_trains_meet(
     that arrive have the same RTT.
     """
     low, high = np.inf, 0.0
-    for i in range(flows.shape[0]):
+    for i in range(len(flows)):
         if flows[i].active and flows[i].arriving:
             low, high = min(low, flows[i].rtt), max(high, flows[i].rtt)
     if low == high:
@@ -129,7 +129,7 @@ def arriving(flows: Table[Sender], now: LinkState, but: int) -> int:
     """
     total = now.trains_rate - (flows[but].train_rate if but >= 0 else 0.0)
     left, last = draw(now) * total, -1
-    for i in range(flows.shape[0]):
+    for i in range(len(flows)):
         flow = flows[i]
         if flow.active and flow.arriving and i != but:
             last = i
@@ -156,7 +156,7 @@ def count_trains(flows: Table[Sender], now: LinkState, c: float) -> None:
     now.recount = False
     now.trains, now.trains_rate, now.trains_variance = 0, 0.0, 0.0
     now.trains_time = now.trains_due = now.time
-    for i in range(flows.shape[0]):
+    for i in range(len(flows)):
         if flows[i].active and flows[i].arriving:
             change_rate(now, flows[i].train_rate, c, 1)
 
@@ -195,7 +195,7 @@ def meet(flows: Table[Sender], now: LinkState, link: Bottleneck, h: float) -> No
         count_trains(flows, now, c)
     while now.trains_due <= stop:
         first, which = np.inf, -1
-        for i in range(flows.shape[0]):
+        for i in range(len(flows)):
             flow = flows[i]
             if flow.active:
                 due = flow.end if flow.arriving else flow.front
