@@ -10,6 +10,7 @@ beside the page, and `site.py` makes the gallery from it.  The files in notebook
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import time
@@ -52,6 +53,7 @@ def run(path: Path) -> tuple[float, str | None]:
     """Execute one notebook and write its page; return the seconds taken and the error, if any."""
     began = time.perf_counter()
     notebook = nbformat.read(path, as_version=4)
+    os.environ["VEGASMODEL_PROGRESS"] = "no"  # a page shows no line that comes and goes
     client = NotebookClient(
         notebook,
         timeout=LIMIT,

@@ -6,6 +6,7 @@ import io
 import itertools
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -97,7 +98,7 @@ def test_the_line_says_what_goes_on(compiling: bool, said: str) -> None:
 
 def test_a_total_that_grows_is_explained_by_the_number_of_runs() -> None:
     with progress.series() as several:
-        assert progress.line(5.0) == ""  # nothing is known yet: not "0 of 0 s"
+        assert progress.line(5.0) == "preparing the first run: 5 s"  # not "0 of 0 s"
         with progress.running(lambda: 100.0, 200.0, lambda: False):
             several.wanted = 3
             assert progress.line(5.0) == "simulated 100 of 600 s in 3 runs: 5 s"
@@ -132,13 +133,87 @@ def test_code_that_is_kept_is_not_compiled(tmp_path: Path) -> None:
     assert counts[1] == "0"
 
 
-def test_a_terminal_shows_it_and_a_file_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+class Notebook(io.StringIO):
+    """As the streams of Jupyter, which are no terminals."""
+
+
+Notebook.__module__ = "ipykernel.iostream"
+
+
+def told(file: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What a run that takes 0.5 s writes on standard error."""
     monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "PACE", 0.01)
+    monkeypatch.setattr(sys, "stderr", file)
+    with progress.running(lambda: 43.0, 100.0, lambda: False):
+        time.sleep(0.5)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("kind", "shows"), [(Terminal, True), (Notebook, True), (io.StringIO, False)]
+)
+def test_a_terminal_and_jupyter_show_it_and_a_file_does_not(
+    kind: type[io.StringIO], shows: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TERM", "xterm")
-    for file, shows in ((Terminal(), True), (io.StringIO(), False)):
-        with progress.shown(file), progress.running(lambda: 43.0, 100.0, lambda: False):
-            time.sleep(0.6)
-        assert ("simulated 43 of 100 s" in file.getvalue()) is shows
+    said = told(kind(), monkeypatch)
+    assert ("\rsimulated 43 of 100 s" in said) is shows
+    assert not said or said.split("\r")[-2].isspace()  # the line is removed at the end
+
+
+def test_it_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    assert told(Terminal(), monkeypatch) != ""
+    monkeypatch.setenv("VEGASMODEL_PROGRESS", "no")
+    assert told(Terminal(), monkeypatch) == ""
+
+
+def test_a_sweep_has_one_line_and_not_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    with meter.meter(io.StringIO()):
+        assert told(Terminal(), monkeypatch) == ""
+    assert told(Terminal(), monkeypatch) != ""
+
+
+def test_only_the_main_thread_has_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    file = Terminal()
+    beside = threading.Thread(target=told, args=(file, monkeypatch))
+    beside.start()
+    beside.join()
+    assert file.getvalue() == ""
+
+
+ENDLESS = """
+import vegasmodel as vm
+from vegasmodel.engines.rounds import run
+scenario = vm.Scenario(
+    [vm.Link("1000 pkt/s", buffer="20 pkt")],
+    [vm.Flow("reno", "20 ms", count=8)],
+    run=vm.Run(duration="1e6 s"),
+)
+run.run(scenario.replace({"run.duration": 100.0}))  # compiled, or loaded
+print("ready", flush=True)
+vm.predict(scenario)
+"""
+
+
+def test_ctrl_c_stops_a_run_in_python() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", ENDLESS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(1.0)
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        try:
+            _, said = process.communicate(timeout=15.0)
+        finally:
+            process.kill()
+    assert process.returncode == -signal.SIGINT
+    assert said.endswith("KeyboardInterrupt\n")
 
 
 def test_a_sweep_has_a_line_only_when_there_is_something_to_say(

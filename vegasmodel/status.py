@@ -38,6 +38,7 @@ class Status(IntEnum):
     FULL_RING = 8
     TOO_MANY_EVENTS = 9
     FALL = 10
+    PAUSED = 13
 
     @property
     def reason(self) -> str:
@@ -62,4 +63,5 @@ _REASONS = {
     Status.FULL_RING: "a flow has more trains of packets under way than there is room for",
     Status.TOO_MANY_EVENTS: "too many events",
     Status.FALL: "it stopped where a window fell, as it was asked to",
+    Status.PAUSED: "it has paused, to go on at once",
 }

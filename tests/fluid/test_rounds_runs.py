@@ -11,9 +11,12 @@ import vegasmodel as vm
 from vegasmodel import scatter
 from vegasmodel.engines.fluid.run import run as by_fluid
 from vegasmodel.engines.rounds import answers, phases
+from vegasmodel.engines.rounds import run as simulator
 from vegasmodel.engines.rounds.answers import answer
+from vegasmodel.engines.rounds.cycle import steady
 from vegasmodel.engines.rounds.run import run
 from vegasmodel.scenario import Flow, Link, Run, Scenario
+from vegasmodel.status import Status
 
 T_4 = 2.776  # Student's t, 0.975, 4 degrees of freedom, from a table
 
@@ -177,3 +180,34 @@ def test_there_is_at_least_one_run(runs: int) -> None:
             ValueError, match=rf"runs: {runs} is not allowed; a whole number from 1"
         ):
             simulate(scenario, runs=runs)
+
+
+@pytest.mark.parametrize("samples", [0, 500])
+def test_pauses_change_nothing(samples: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Random numbers, samples and ns-2's rounding go on after a pause as without one."""
+    whole = simulator.run(_pair(), samples=samples)
+    monkeypatch.setattr(simulator, "PAUSE", 97)
+    paused = simulator.run(_pair(), samples=samples)
+    assert paused.events == whole.events > 100 * 97
+    for name in whole.flows.dtype.names:
+        np.testing.assert_array_equal(paused.flows[name], whole.flows[name])
+    for name in ("times", "per_flow", "queues"):
+        np.testing.assert_array_equal(getattr(paused, name), getattr(whole, name))
+
+
+def test_pauses_change_no_steady_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    scenario = _pair().replace({"flow.sack.rtt": 0.06})
+    whole = steady(scenario)
+    monkeypatch.setattr(simulator, "PAUSE", 97)
+    paused = steady(scenario)
+    assert paused.kind == whole.kind
+    for name in ("period", "throughput", "window", "rtt_mean", "queue_mean", "residual"):
+        np.testing.assert_array_equal(getattr(paused, name), getattr(whole, name))
+
+
+def test_a_run_has_a_greatest_number_of_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulator, "PAUSE", 100)
+    monkeypatch.setattr(simulator, "MOST_EVENTS", 1000)
+    found = simulator.run(_pair())
+    assert found.status == Status.TOO_MANY_EVENTS
+    assert 1000 < found.events <= 1100

@@ -16,7 +16,6 @@ import click
 
 from vegasmodel.command_line import inputs
 from vegasmodel.fields.units import FieldError
-from vegasmodel.support import progress
 from vegasmodel.support.exits import Shortfall
 
 if TYPE_CHECKING:
@@ -209,7 +208,7 @@ def compare(
     most = _seconds(timeout)
     inputs.register(laws)
     table = toml_file.read(scenario)
-    with progress.shown(), toml_file.keys_of(scenario, {*table, "link", "flow", "run"}):
+    with toml_file.keys_of(scenario, {*table, "link", "flow", "run"}):
         result = comparison.compare(table, trace, names, most, runs=runs)
     if json:
         console.print_json(result.to_json())
@@ -233,8 +232,7 @@ def _asked(scenario: Scenario, names: Sequence[str]) -> list[Prediction]:
     """
     from vegasmodel.predictor import predict, predict_all
 
-    with progress.shown():
-        return predict_all(scenario, names) if len(names) > 1 else [predict(scenario, *names)]
+    return predict_all(scenario, names) if len(names) > 1 else [predict(scenario, *names)]
 
 
 def _worth_showing(results: list[Prediction], asked: Sequence[str]) -> list[Prediction]:

@@ -12,7 +12,6 @@ import click
 from vegasmodel.command_line import inputs, not_held
 from vegasmodel.fields.units import FieldError, format_time
 from vegasmodel.metrics import ENOUGH_PRECISION
-from vegasmodel.support import progress
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -86,8 +85,7 @@ def design(
     case = inputs.load(scenario, laws)
     others = [] if verify == ("none",) else ["rounds", *verify]
     ends = None if between is None else _ends(between, solve, case)
-    with progress.shown():
-        found = solve_for(case, solve, target, model, between=ends, verify=others, within=near)
+    found = solve_for(case, solve, target, model, between=ends, verify=others, within=near)
     if json:
         console.print_json({"scenario": case.name, **found.to_json()})
         return

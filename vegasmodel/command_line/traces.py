@@ -13,7 +13,6 @@ import click
 
 from vegasmodel.command_line import inputs
 from vegasmodel.fields.units import FieldError, format_time
-from vegasmodel.support import progress
 from vegasmodel.support.exits import Shortfall
 
 if TYPE_CHECKING:
@@ -73,8 +72,7 @@ def simulate(
     if samples is None:
         samples = 2001 if plot is None else simulation.samples_for_cycles(case)
     try:
-        with progress.shown():
-            data = simulation.simulate(case, model, samples=samples)
+        data = simulation.simulate(case, model, samples=samples)
     except ValueError as error:
         raise FieldError(str(scenario), case.name, str(error)) from None
     if data.attrs["status"] != "done":

@@ -8,8 +8,10 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import IO
+
+from vegasmodel.support import progress
 
 __all__ = ["meter"]
 
@@ -30,16 +32,21 @@ def meter(
     line at most every ``PACE`` seconds.
     """
     out = file or sys.stderr
-    if not out.isatty():
-        yield _Lines(out, what)
-        return
+    made = _live(out, what) if out.isatty() else nullcontext(_Lines(out, what))
+    with progress.hidden(), made as said:  # one line at a time
+        yield said
+
+
+@contextmanager
+def _live(terminal: IO[str], what: str) -> Iterator[_Lines]:
+    """Show the progress in one line of a terminal, which is removed at the end."""
     from rich.console import Console
     from rich.live import Live
     from rich.text import Text
 
     said = _Lines(None, what)
     with Live(
-        console=Console(file=out),
+        console=Console(file=terminal),
         get_renderable=lambda: Text(said.line()),
         refresh_per_second=4,
         transient=True,

@@ -1,7 +1,7 @@
-"""Shows the progress of a long simulation on a terminal, in simulated seconds.
+"""Shows the progress of a long simulation on a terminal or in Jupyter, in simulated seconds.
 
 The simulator is compiled code. It writes the simulated time to an array, and another thread reads
-the time there.
+the time there and writes the line. Commands and Python programs have the same line.
 
 If a prediction is the mean of several runs, the simulated seconds of all runs are added up. If more
 runs turn out to be needed, the total that is shown grows, and the number of runs with it.
@@ -9,13 +9,17 @@ runs turn out to be needed, the total that is shown grows, and the number of run
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from typing import IO
 
 PATIENCE = 1.0  # s before anything is shown
+PACE = 0.25  # s between two looks at the simulated time
+OFF = "VEGASMODEL_PROGRESS"  # if this environment variable is "no", nothing is shown
 
 
 class Series:
@@ -44,6 +48,7 @@ class Series:
 
 
 _series: list[Series] = []
+_hidden: list[bool] = []  # one entry for each block of ``hidden``
 
 
 @contextmanager
@@ -51,11 +56,16 @@ def series() -> Iterator[Series]:
     """Report all simulator runs that are started inside the ``with`` block by one progress line.
 
     This suits several runs whose results are averaged into one prediction.
+
+    The line is written on standard error, if that is a terminal or the output of a Jupyter
+    notebook. Only the main thread has a line, because the lines of several threads would mix.
     """
     made = Series()
+    alone = not _series and threading.current_thread() is threading.main_thread()
     _series.append(made)
     try:
-        yield made
+        with _shown(sys.stderr) if alone and _seen(sys.stderr) else nullcontext():
+            yield made
     finally:
         _series.remove(made)
 
@@ -84,41 +94,63 @@ def running(
 def line(seconds: float) -> str:
     """The text of the progress line.
 
-    ``seconds`` is the real time since the ``with`` block of ``shown`` began.  The text is empty in
-    the first second (``PATIENCE``), and while no run is under way.
+    ``seconds`` is the real time since the series of runs began.  The text is empty in the first
+    second (``PATIENCE``), and while no run is under way.
     """
     if seconds < PATIENCE or not _series:
         return ""
     now = _series[-1]
     if now.compiling():
         return f"compiling, once after an install (about 10 s): {seconds:.0f} s"
-    if not now.length:  # the first run is being prepared
-        return ""
+    if not now.length:
+        return f"preparing the first run: {seconds:.0f} s"
     runs = f" in {now.wanted} runs" if now.wanted > 1 else ""
     return f"simulated {now.simulated:.0f} of {now.total:.0f} s{runs}: {seconds:.0f} s"
 
 
+def _seen(file: IO[str] | None) -> bool:
+    """Whether a user reads ``file`` while it is written, and has not switched the line off."""
+    if file is None or _hidden or os.environ.get(OFF) == "no":
+        return False
+    terminal = file.isatty() and os.environ.get("TERM") != "dumb"
+    return terminal or type(file).__module__.startswith("ipykernel.")
+
+
 @contextmanager
-def shown(file: IO[str] | None = None) -> Iterator[None]:
-    """Show the progress of simulations on a terminal while the ``with`` block runs.
-
-    The line is written to ``file`` (default: standard error), but only if ``file`` is a terminal.
-    """
-    out = file or sys.stderr
-    if not out.isatty():
+def hidden() -> Iterator[None]:
+    """Show no line in the ``with`` block, because something else is shown there."""
+    _hidden.append(True)
+    try:
         yield
-        return
-    from rich.console import Console
-    from rich.live import Live
-    from rich.text import Text
+    finally:
+        _hidden.pop()
 
-    began = time.monotonic()
-    with Live(
-        console=Console(file=out),
-        get_renderable=lambda: Text(line(time.monotonic() - began)),
-        refresh_per_second=4,
-        transient=True,
-        redirect_stdout=False,
-        redirect_stderr=False,
-    ):
+
+@contextmanager
+def _shown(file: IO[str]) -> Iterator[None]:
+    """Write the progress line to ``file`` while the ``with`` block runs, and remove it then."""
+    began, over = time.monotonic(), threading.Event()
+
+    def write() -> None:
+        before = ""
+        while not over.wait(PACE):
+            text = line(time.monotonic() - began)
+            if text or before:
+                file.write("\r" + text.ljust(len(before)))
+                file.flush()
+            before = text
+        if before:
+            file.write("\r" + " " * len(before) + "\r")
+            file.flush()
+
+    def attempt() -> None:
+        with suppress(OSError, ValueError):  # the terminal has gone
+            write()
+
+    writer = threading.Thread(target=attempt, daemon=True)
+    writer.start()
+    try:
         yield
+    finally:
+        over.set()
+        writer.join()

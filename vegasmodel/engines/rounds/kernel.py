@@ -67,8 +67,7 @@ from vegasmodel.metrics import Floats
 from vegasmodel.status import Status
 
 DONE, FALL = int(Status.DONE), int(Status.FALL)  # plain integers for Numba
-FULL_RING, TOO_MANY_EVENTS = int(Status.FULL_RING), int(Status.TOO_MANY_EVENTS)
-MOST_EVENTS = 2_000_000_000
+FULL_RING, PAUSED = int(Status.FULL_RING), int(Status.PAUSED)
 BURST_PARTS = 256.0  # stretches of a burst, at most
 
 
@@ -528,6 +527,8 @@ def march(
     synchronised: bool,
     grid: Floats,
     falls: float,
+    most: int,
+    kept: Floats,
 ) -> tuple[int, int, float]:
     """Run the simulation up to time ``end`` and take samples at the instants ``times``.
 
@@ -542,11 +543,16 @@ def march(
     status is then ``FALL``. Only whole packets of the window count. All queues are simulated up to
     this event, and the next call continues the run.
 
+    After ``most`` events the run stops, too, with the status ``PAUSED``. The next call continues it
+    as if it had not stopped. ``kept`` has two numbers that calls hand on to the next one: when
+    samples are due, and how many rows of ``grid`` have been used. Both are 0 at first.
+
     ``grid`` contains capacities and delays with rounding errors like those of ns-2
     (``route.roundings``).
     """
-    events, sample_due, fits = 0, 0.0, True
-    binade, limit = -1, 0.0
+    events, fits = 0, True
+    sample_due, used = kept[0], int(kept[1])
+    limit = 2.0 ** (used - 1 + FIRST_BINADE) if used > 0 else 0.0
     while net.keys[net.tree[1]] < NEVER:
         e = net.tree[1]
         h = net.hops[e]
@@ -556,14 +562,15 @@ def march(
         clock = now + net.links[h.link].shift
         if clock >= sample_due:
             sample_due = _take_due_samples(net, clock, times, out_flow, out_queue, warmup, end)
+            kept[0] = sample_due
         if now > end:
             schedule(net, e, NEVER)
             continue
-        if now >= limit and binade + 1 < grid.shape[0]:
-            while now >= limit and binade + 1 < grid.shape[0]:
-                binade += 1
-                limit = 2.0 ** (binade + FIRST_BINADE)
-            _set_rounding(net, grid[binade])
+        while now >= limit and used < grid.shape[0]:
+            limit = 2.0 ** (used + FIRST_BINADE)
+            _set_rounding(net, grid[used])
+            used += 1
+            kept[1] = used
         before = cwnd_packets(f) if now >= falls else 0.0
         fits = (
             _flow_event(net, f, who, holes[who], now, synchronised) if e == f.hop else hop(net, e)
@@ -571,13 +578,13 @@ def march(
         events += 1
         if not fits:
             return FULL_RING, events, now
-        if events > MOST_EVENTS:
-            return TOO_MANY_EVENTS, events, now
         if now >= falls and cwnd_packets(f) < before:
             now += net.links[h.link].shift
             for k in range(net.links.shape[0]):
                 _stop_queue(net, k, now - net.links[k].shift)
             return FALL, events, now
+        if events >= most:
+            return PAUSED, events, now
     _take_due_samples(net, NEVER, times, out_flow, out_queue, warmup, end)
     for k in range(net.links.shape[0]):
         _stop_queue(net, k, end)

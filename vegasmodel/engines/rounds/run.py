@@ -53,6 +53,8 @@ MECHANISMS = {"rounding": WITHOUT_ROUNDING, "rounds": WITHOUT_ROUNDS, "ticks": W
 _HOLES = 256  # ranges of lost packets that a flow's record has room for, at least
 _MOST_HOLES, _ALL_HOLES = 2**15, 2**16  # ... at most: of one flow, and of all
 _FIRST_ROOM = 64  # parcels that a flow's ring has room for at first
+MOST_EVENTS = 2_000_000_000  # of a run
+PAUSE = 2**18  # events, about 0.1 s, after which Python can see that the user has pressed Ctrl-C
 MAX_PARTS = 1_000_000  # events of a flow and round trip: more would not change the results
 _RING = 2**16  # parcels of one flow on their way, at most
 _PARCELS = 2**22  # of all flows, where there is a choice
@@ -320,7 +322,7 @@ class Simulation:
         self.per_flow = np.zeros((self.times.size, len(members), 6))
         self.queues = np.zeros((self.times.size, len(way.links)))
         self.events = 0
-        self._march, self._stopped = march, False
+        self._march, self._stopped, self._kept = march, False, np.zeros(2)
         self._outside = registered(group.law for group in scenario.flows)
         self._warmup, self._synchronised = scenario.run.warmup, synchronised
         # the scenario's seed counts too; 1, the usual one, leaves the seeds 1, 2, 3, ...
@@ -335,22 +337,31 @@ class Simulation:
         ``falls`` is a time in seconds. From then on, the run also stops after each event that
         reduces the number of whole packets in a flow's window. The next call continues the run. By
         default it does not stop for such events.
+
+        Compiled code handles no signals. So it returns here after every ``PAUSE`` events, where
+        Python raises ``KeyboardInterrupt`` if the user has pressed Ctrl-C.
         """
-        status, events, time = self._march(
-            self.net,
-            self.holes,
-            self.times,
-            self.per_flow,
-            self.queues,
-            self._warmup,
-            self.duration,
-            self._synchronised,
-            self._grid,
-            falls,
-        )
+        status, time = int(Status.PAUSED), 0.0
+        while status == Status.PAUSED:
+            status, events, time = self._march(
+                self.net,
+                self.holes,
+                self.times,
+                self.per_flow,
+                self.queues,
+                self._warmup,
+                self.duration,
+                self._synchronised,
+                self._grid,
+                falls,
+                PAUSE,
+                self._kept,
+            )
+            self.events += int(events)
+            if status == Status.PAUSED and self.events > MOST_EVENTS:
+                status = Status.TOO_MANY_EVENTS
         if status == Status.FALL and not self._stopped:  # many calls may follow
             self._march, self._stopped = direct(self._march), True
-        self.events += int(events)
         for law in self._outside:
             from vegasmodel.engines.outside import sound
 
