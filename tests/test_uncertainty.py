@@ -151,6 +151,8 @@ def test_what_has_no_error_is_refused():
         ({"rtt": "5 pkt"}, "rtt"),
         ({"over_estimate": 0.05}, "over_estimate"),
         ({"flow.vegas.law": 0.1}, "law"),
+        ({"link.buffer": 3}, r'3 is not allowed; .*0.05 is 5 %.*an amount is .* "3 pkt"'),
+        ({"flow.vegas.alpha": 1.5}, r'is a share of the value, at most 1 .* "1.5'),
         ({"flow.nobody.rtt": 0.1}, "nobody"),
         (
             {"flow.vegas.count": 0.1},

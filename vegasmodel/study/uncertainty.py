@@ -104,7 +104,7 @@ class Uncertainty:
 
     model: str
     fields: tuple[str, ...]
-    deviations: Floats  # of the fields: fractions, or in the package's units
+    deviations: Floats  # of the fields: fractions of the value; amounts in the package's units
     ratios: dict[str, tuple[float, float]]
     parts: dict[str, Floats]
     smooth: bool
@@ -159,8 +159,9 @@ def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float
     """How uncertain a closed form's throughput ratios are if fields of the scenario have errors.
 
     ``errors`` maps each uncertain field to the standard deviation of its error, as in
-    ``{"link.capacity": "5 %", "flow.rtt": "2 ms"}``.  The text ``"5 %"`` and the number 0.05
-    both mean a fraction of the field's value.  ``"2 ms"`` is an amount.
+    ``{"link.capacity": "5 %", "flow.rtt": "2 ms"}``.  The text ``"5 %"`` is a fraction of the
+    field's value, and ``"2 ms"`` is an amount.  A number is a fraction, too, and never an amount:
+    0.05 means 5 %.  So a number above 1 is refused.
 
     The key ``rtt`` stands for the RTTs of all groups, which then share one error.  In the same way,
     ``over_estimate`` stands for this field of all Vegas groups, and ``capacity`` for the capacities
@@ -169,8 +170,8 @@ def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float
     The standard deviations of the ratios follow from equation (10) of JCGM 100:2008, to first order
     in the errors.
 
-    Raises ``FieldError`` for a deviation that is not above 0, and in the same cases as
-    ``sensitivity``.
+    Raises ``FieldError`` for a deviation that is not above 0, for a number above 1, and in the same
+    cases as ``sensitivity``.
     """
     expect(scenario)
     if not isinstance(errors, Mapping) or not errors:
@@ -242,6 +243,13 @@ def _input(scenario: Scenario, name: str, error: str | float) -> _Input:
         sd = float(parts[0].read(text, scenario))
     if not 0.0 < sd < math.inf:
         allowed = "a share above 0 such as 5 %, or an amount above 0 in its unit"
+        raise FieldError(f"uncertain {name}", error, allowed)
+    if not isinstance(error, str) and sd > 1.0:
+        unit = f" {parts[0].unit}".rstrip()
+        allowed = (
+            "a number is a share of the value, at most 1 (0.05 is 5 %); "
+            f'an amount is text with its unit, such as "{error:g}{unit}"'
+        )
         raise FieldError(f"uncertain {name}", error, allowed)
     return _Input(name, parts, values, share, sd)
 
