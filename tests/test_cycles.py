@@ -108,3 +108,15 @@ def test_starts_without_an_answer_say_why() -> None:
 def test_bad_questions(wrong: dict[str, object], field: str) -> None:
     with pytest.raises(vm.FieldError, match=field):
         vm.limit_cycles(mixed(20.0), **wrong)  # type: ignore[arg-type]
+
+
+def test_a_steady_state_has_the_names_of_its_flows() -> None:
+    flows = [vm.Flow("vegas", 0.08, name="v", count=2), vm.Flow("reno", 0.08)]
+    case = vm.Scenario([vm.Link(1080.0, buffer=20.0)], flows)
+    for model in ("fluid", "rounds"):
+        found = vm.limit_cycle(case, model, longest=300.0)
+        assert list(found.names) == [member.name for member in case.members]
+        assert repr(found).startswith(f"<LimitCycle {found.kind}")
+        assert f"reno {found.throughput[2]:.4g}" in repr(found)
+    failed = vm.LimitCycle.failed(2, "it did not converge")
+    assert repr(failed) == "<LimitCycle: no answer, it did not converge>"

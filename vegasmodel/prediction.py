@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.fields.rules import Choice, Integer
-from vegasmodel.fields.units import format_number
+from vegasmodel.fields.units import format_number, format_time
 from vegasmodel.metrics import (
     Floats,
     delivered,
@@ -561,6 +561,8 @@ class LimitCycle:
     ``overflows`` and ``losses`` have a meaning only for a periodic motion. What they count depends
     on the method (``limit_cycle``): the continuous equations of ``fluid``, its small steps of time,
     or ``rounds``.
+
+    An array with one entry per flow has the flows in the order of ``names``.
     """
 
     kind: str  # "fixed point" | "periodic" | "neither found"
@@ -585,6 +587,17 @@ class LimitCycle:
     # point it is the greatest change of a window after one round trip.
     residual: float
     status: str  # "done", or why there is no answer (the averages are then NaN)
+    names: tuple[str, ...] = ()  # of the flows; ``limit_cycle`` fills them in
+
+    def __repr__(self) -> str:
+        """One line: the kind, the period, and the throughputs of up to six flows."""
+        if self.status != "done":
+            return f"<LimitCycle: no answer, {self.status}>"
+        period = f" of {format_time(self.period)}" if self.kind == "periodic" else ""
+        each = zip(self.names, self.throughput, self.spread, strict=False)
+        rates = [f"{name} {with_error(rate, error)} pkt/s" for name, rate, error in each]
+        more = ["..."] if len(rates) > 6 else []
+        return f"<LimitCycle {self.kind}{period}: {', '.join([*rates[:6], *more])}>"
 
     @classmethod
     def failed(cls, n: int, status: str) -> LimitCycle:

@@ -225,7 +225,9 @@ def limit_cycle(
     """The steady state of the scenario: a fixed point, a periodic motion, or averages if neither.
 
     ``model`` is ``fluid``, for one link, or ``rounds``, for one or more links.  Neither takes flows
-    of finite size.
+    of finite size.  The default is ``fluid`` here, unlike that of ``predict``, for two reasons: its
+    continuous equations give Floquet multipliers, and in ``rounds`` random waits of the senders
+    hide periodic motions (see below).  But throughputs of ``rounds`` are nearer to those of ns-2.
 
     ``fluid`` has two methods:
 
@@ -262,10 +264,13 @@ def limit_cycle(
         for name, value in (("losers", losers), ("packets", packets)):
             if value is not None:
                 raise FieldError(name, value, "nothing with the model rounds; fluid takes it")
-        return _steady_by_rounds(scenario, longest)
-    from vegasmodel.engines.fluid.cycle import limit_cycle as by_fluid
+        found = _steady_by_rounds(scenario, longest)
+    else:
+        from vegasmodel.engines.fluid.cycle import limit_cycle as by_fluid
 
-    return by_fluid(scenario, losers=losers, packets=packets, longest=longest)
+        found = by_fluid(scenario, losers=losers, packets=packets, longest=longest)
+    names = tuple(member.name for member in scenario.members)
+    return dataclasses.replace(found, names=names)
 
 
 def _steady_by_rounds(scenario: Scenario, longest: float | None) -> LimitCycle:
