@@ -9,7 +9,7 @@ import pytest
 
 import vegasmodel as vm
 from vegasmodel import console, result_tables
-from vegasmodel.prediction import with_error
+from vegasmodel.prediction import Predictions, with_error
 from vegasmodel.study.solutions import Design, Solution
 
 S = vm.Scenario(
@@ -375,3 +375,43 @@ def test_a_table_of_flows_is_cut_into_several_where_it_is_too_wide(
     cells = [cell for line in lines if line[:1] == ["upload"] for cell in line[1:]]
     assert cells == ["312.2", "±", "1.5", "123.4", "ms", "0.0012", "1234567", "7"]
     assert (len(heads) > 1) == (int(columns) < 60)
+
+
+def _of_runs(scenario: vm.Scenario, model: str, *runs: list[float]) -> vm.Prediction:
+    rates = np.array(runs)
+    error = vm.metrics.standard_error(rates)
+    more = {"throughput_runs": rates}
+    return vm.Prediction(model, scenario, rates.mean(axis=0), throughput_se=error, extra=more)
+
+
+def test_a_standard_error_is_printed_with_the_number_of_runs_and_what_few_runs_tell(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The quantiles of Student's t with 2 and 4 degrees of freedom are 4.303 and 2.776."""
+    two = vm.Scenario([vm.Link(1000.0)], [vm.Flow("vegas", 0.1), vm.Flow("reno", 0.1)])
+    three = _of_runs(two, "rounds", [300.0, 600.0], [310.0, 610.0], [320.0, 620.0])
+    five = _of_runs(two, "fluid", *([300.0 + i, 600.0 + i] for i in range(5)))
+    assert (three.runs, five.runs, P.runs) == (3, 5, 1)
+
+    def legend(*results: vm.Prediction) -> str:
+        result_tables.print_results(two, results)
+        out = capsys.readouterr().out.replace("\n  ", " ")
+        return next((line for line in out.splitlines() if line.startswith("±")), "")
+
+    assert "over 3 runs. The 95 % interval (Student's t) reaches 4.3 times" in legend(three)
+    assert "Few runs may agree by chance" in legend(three)
+    assert "over 5 runs. The 95 % interval (Student's t) reaches 2.8 times" in legend(five)
+    assert "Few runs" not in legend(five)
+    assert "over the runs (rounds 3, fluid 5)" in legend(three, five)
+    assert "4.3 times for 3 runs or 2.8 times for 5 runs" in legend(three, five)
+    assert three.table().splitlines()[0].endswith("mean over 3 runs")
+    title = Predictions([three, five]).table().splitlines()[0]
+    assert title.endswith("mean over the runs (rounds 3, fluid 5)")
+    assert "±" not in P.table()
+
+
+def test_a_stored_measurement_has_the_runs_of_its_scenario() -> None:
+    two = vm.Scenario([vm.Link(90.0)], [vm.Flow("reno", 0.1)], run=vm.Run(runs=7))
+    rates = np.array([8.0])
+    assert vm.Prediction("ns2", two, rates, throughput_se=np.array([0.1])).runs == 7
+    assert vm.Prediction("red", two, rates).runs == 1

@@ -20,7 +20,10 @@ from vegasmodel.fields.units import FieldError, format_number, printable
 from vegasmodel.support.files import is_special
 
 SCHEMA = 1
-PLUS_MINUS = "±: the standard error of the mean over the runs."
+PLUS_MINUS = (
+    "±: the standard error of the mean over the runs; if they are few, it may be too small by "
+    "chance."
+)
 
 
 def console() -> Console:

@@ -160,8 +160,9 @@ COLUMNS = MappingProxyType(
         "Jain": "Jain's fairness index over the flows: 1 if all get "
         "the same, 1/n if one of n gets all",
         "share": "the group's part of all bits delivered from warm-up to end",
-        "±": "the standard error of the mean over the runs; for a group, of the mean over its "
-        "flows too: it does not tell how the flows differ",
+        "±": "the standard error of the mean over the runs, which may be too small by chance if "
+        "they are few; for a group, of the mean over its flows too: it does not tell how the "
+        "flows differ",
         "throughput NRMSE": "root mean square error of the flows' throughputs, divided by their "
         "mean measured throughput",
         "ln ratio error": "ln(model / measured) of the ratio a/b of two groups, for the "

@@ -210,12 +210,18 @@ def relative_uncertainty(mean: Floats, error: Floats, runs: int) -> Floats:
     known = mean[np.isfinite(mean)]
     scale = np.maximum(mean, 0.1 * known.mean() if known.size else 0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        part = _student_t(runs - 1) * error / scale
+        part = student_t(runs - 1) * error / scale
     return np.nan_to_num(part, nan=0.0, posinf=0.0)
 
 
-def _student_t(freedom: int) -> float:
-    """The 0.975 quantile of Student's t distribution with ``freedom`` degrees of freedom."""
+@kinds.checked
+def student_t(freedom: int) -> float:
+    """The 0.975 quantile of Student's t distribution with ``freedom`` degrees of freedom.
+
+    The 95 % confidence interval of a mean over n runs reaches as many standard errors to either
+    side; ``freedom`` is n - 1.  The result is NaN for 0 degrees of freedom.
+    """
+    Integer(0).check(freedom, "freedom")
     if 1 <= freedom <= len(STUDENT_T):
         return STUDENT_T[freedom - 1]
     from scipy.special import stdtrit  # its import takes longer than most answers

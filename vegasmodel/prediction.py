@@ -124,6 +124,14 @@ class Prediction:
         """The assumptions that do not hold in the scenario."""
         return tuple(each for each in self.assumptions if each.holds is False)
 
+    @property
+    def runs(self) -> int:
+        """The number of runs over which the throughputs are means; 1 for a closed form."""
+        rates = self.extra.get("throughput_runs")  # a stored measurement lacks them
+        if rates is not None:
+            return len(rates)
+        return 1 if self.throughput_se is None else self.scenario.run.times
+
     @cached_property
     def names(self) -> list[str]:
         """The names of the flows, in the order of ``scenario.members``."""
@@ -291,6 +299,7 @@ class Prediction:
             return f"{title}: no answer, {self.reason}", [], []
         broken = [each.name for each in self.broken]
         said = f"{title}; does not hold: {', '.join(broken)}" if broken else title
+        said += _of_errors([self])
         rows = [
             [
                 name,
@@ -449,6 +458,7 @@ class Predictions(list[Prediction]):
             for each in self
         ]
         title = f"{self[0].scenario.name}: pkt/s per flow" if self else "no model"
+        title += _of_errors(self)
         return title, ["model", *names, "does not hold, or why there is no answer"], rows
 
 
@@ -514,6 +524,17 @@ def with_error(value: float, error: float | None, digits: int = 4) -> str:
     return f"{text} ± {float(f'{error:.2g}'):g}" if known else text
 
 
+def over_runs(results: Sequence[Prediction]) -> str:
+    """Of how many runs the results are means: ``3 runs``, or ``the runs (fluid 5, rounds 3)``."""
+    counts = [each.runs for each in results]
+    if 1 in counts:  # a standard error of unknown origin
+        return "the runs"
+    if len(set(counts)) == 1:
+        return f"{counts[0]} runs"
+    each = [f"{result.model} {n}" for result, n in zip(results, counts, strict=True)]
+    return f"the runs ({', '.join(each)})"
+
+
 def shown_rate(result: Prediction, group: str) -> str:
     """A group's mean throughput per flow as text, with its standard error and its range.
 
@@ -522,6 +543,12 @@ def shown_rate(result: Prediction, group: str) -> str:
     if group not in result.groups:
         return "-"
     return with_error(result.groups[group], result.groups_se.get(group)) + _ends(result, group)
+
+
+def _of_errors(results: Sequence[Prediction]) -> str:
+    """What a table's title says of ``±``; empty if no result has a standard error."""
+    scattered = [each for each in results if any(each.groups_se.values())]
+    return f"; ±: standard error of the mean over {over_runs(scattered)}" if scattered else ""
 
 
 def _ends(result: Prediction, group: str) -> str:

@@ -22,7 +22,8 @@ from vegasmodel.console import (
     width,
 )
 from vegasmodel.fields.units import format_number, format_time
-from vegasmodel.prediction import Prediction, active_part, with_error
+from vegasmodel.metrics import student_t
+from vegasmodel.prediction import Prediction, active_part, over_runs, with_error
 from vegasmodel.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 SIMULATED = ("fluid", "rounds")  # the models whose runs may differ by chance
 MAX_GROUP_COLUMNS = 3  # more groups are shown in rows, with a column per model
 MAX_GROUP_ROWS = 50  # rows
+ENOUGH_RUNS = 5  # with fewer, a sentence warns of runs that agree by chance
 MAX_LINKS = 20  # links whose figures are shown
 OF_GROUPS = "A group's pkt/s is the mean over its flows. Its ± does not tell how the flows differ."
 IN_PART = "pkt/s: while the flow is active; Mbit/s and share: from warm-up to end."
@@ -346,12 +348,28 @@ def _legend(scenario: Scenario, shown: Sequence[Prediction], *, per_flow: bool) 
     """
     several = {group.name for group in scenario.flows if group.count > 1}
     scattered = {name for r in shown for name, error in r.groups_se.items() if error > 0}
+    uncertain = [result for result in shown if _scattered(result, each=per_flow)]
     said = {
         IN_PART: len(scenario.members) > 1 and active_part(scenario).min() < 1.0,
-        PLUS_MINUS: any(_scattered(result, each=per_flow) for result in shown),
+        _plus_minus(uncertain): bool(uncertain),
         OF_GROUPS: bool(scattered & several),
     }
     return [line for line, true in said.items() if true]
+
+
+def _plus_minus(results: Sequence[Prediction]) -> str:
+    """What ``±`` means in the tables, how many runs there are, and what few runs cannot tell."""
+    counts = sorted({result.runs for result in results})
+    if not counts or counts[0] < 2:  # an error of unknown origin
+        return PLUS_MINUS
+    wide = [f"{student_t(n - 1):.1f} times" for n in counts]
+    if len(counts) > 1:
+        wide = [f"{times} for {n} runs" for times, n in zip(wide, counts, strict=True)]
+    few = " Few runs may agree by chance; more `runs` show it." if counts[0] < ENOUGH_RUNS else ""
+    return (
+        f"±: the standard error of the mean over {over_runs(results)}. The 95 % interval "
+        f"(Student's t) reaches {' or '.join(wide)} that to either side.{few}"
+    )
 
 
 def _scattered(result: Prediction, *, each: bool) -> bool:

@@ -337,10 +337,8 @@ def _uncertainty(found: Prediction) -> float:
     """
     if found.throughput_se is None:
         return math.nan
-    rates = found.extra.get("throughput_runs")  # a stored measurement lacks them
-    runs = len(rates) if rates is not None else found.scenario.run.runs or 1
     mean, error = np.asarray(found.throughput), np.asarray(found.throughput_se)
-    return float(relative_uncertainty(mean, error, runs).max())
+    return float(relative_uncertainty(mean, error, found.runs).max())
 
 
 def _bits(scenario: Scenario) -> Floats:
