@@ -35,8 +35,9 @@ ASSUMPTIONS = MappingProxyType(
         "fifo-queue": "one first-in-first-out queue, so all flows see one queueing delay",
         "infinite-buffer": "the buffer has room for all packets that the flows keep queued",
         "insensitive-to-starts": "the answer hardly depends on start times and random waits: no "
-        "flow's throughput has a coefficient of variation above 2 % over the runs; not known "
-        "after one run, or if the runs agree but all have the same start times (`start_jitter`)",
+        "flow's throughput has a standard deviation above 10 % of its mean over the runs; not "
+        "known after one run, or if the runs agree but all have the same start times "
+        "(`start_jitter`)",
         "large-bandwidth-delay": "the bandwidth-delay product exceeds the buffer",
         "long-lived-flows": "every flow has data to send until the end of the run",
         "losses-are-random-only": "the buffer never overflows",
@@ -84,7 +85,7 @@ ASSUMPTIONS = MappingProxyType(
         "steady-queue": "RED's drop probability does not jump at the mean queue that the "
         "model finds",
         "synchronised-losses": "both flows lose packets when the buffer overflows, as the paper "
-        "`devendictis` assumes",
+        '`devendictis` assumes; `minicycle` assumes it of Vegas with `variant = "paper"` only',
         "windows-above-three": "windows are larger than 3 packets, so a loss brings three "
         "duplicate ACKs",
         "windows-fill-the-link": "loss-based windows fill the link most of the time",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from vegasmodel import scatter
 from vegasmodel.engines.fluid.run import begin, frame, senders
 from vegasmodel.engines.fluid.sampled import drops
 from vegasmodel.engines.fluid.sampled.records import Bottleneck
@@ -287,3 +288,14 @@ def test_first_windows_that_the_buffer_cannot_hold_are_reported() -> None:
     case = Scenario((Link(10.0, buffer=4.0),), (flow,), run=Run(30.0, 10.0))
     assert _held(predict(case, "fluid"))["first-windows-fit"] is False
     assert _held(predict(case.replace({"link.buffer": 30.0}), "fluid"))["first-windows-fit"]
+
+
+@pytest.mark.parametrize(("part", "holds"), [(0.09, True), (0.11, False)])
+def test_starts_matter_where_runs_differ_by_more_than_a_tenth(part: float, holds: bool) -> None:
+    """The throughputs 1 - d, 1 and 1 + d have the mean 1 and the standard deviation d."""
+    scenario = Scenario((Link(100.0),), (Flow("reno", 0.1), Flow("sack", 0.1)), run=RANDOM)
+    rates = np.array([[1.0 - part, 1.0], [1.0, 1.0], [1.0 + part, 1.0]])
+    found = scatter.insensitive(scenario, rates)
+    assert found.holds is holds
+    said = f"over 3 runs the standard deviation of reno's throughput is {100 * part:.0f} %"
+    assert said in found.detail
