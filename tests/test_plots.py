@@ -16,7 +16,7 @@ from vegasmodel import plots
 from vegasmodel.command_line.commands import run
 from vegasmodel.equilibrium import phase_plane
 from vegasmodel.fields.units import FieldError
-from vegasmodel.prediction import Prediction
+from vegasmodel.prediction import Prediction, Predictions
 from vegasmodel.scenario import Scenario
 
 VEGAS = {"law": "vegas", "alpha": 3, "beta": 3}
@@ -387,3 +387,25 @@ def test_what_a_picture_of_a_sweep_cannot_show(
     assert not out.exists()
     assert run([*line[:-2], "--plot", str(tmp_path / "p.png")]) == 0
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_answers_are_drawn_as_the_functions_that_ask_return_them() -> None:
+    s = scenario({**VEGAS, "name": "late", "start": "9 s"}, {**VEGAS, "name": "early"})
+    here = Prediction("fluid", s, np.array([700.0, 380.0]))
+    there = Prediction("ns2", s, np.array([600.0, 480.0]))
+    beside = vm.Comparison(s, there, (here,))
+    for given in (here, [here], Predictions([here]), [Predictions([here])]):
+        assert lines(plots.rate_by_arrival(given).axes[0])["fluid"].tolist() == [[1, 380], [2, 700]]
+        assert len(plots.throughput_bars(given).axes[0].containers) == 1
+    for given in (beside, [beside]):
+        drawn = lines(plots.rate_by_arrival(given).axes[0])
+        assert drawn["ns-2"].tolist() == [[1, 480], [2, 600]]
+        (bars,) = (c for c in plots.rate_by_arrival(given).axes[0].containers)
+        assert bars.get_label() == "ns-2"  # points, not a line
+        assert len(plots.throughput_bars(given).axes[0].containers) == 2
+        assert len(plots.throughput_bars(s, given).axes[0].containers) == 2
+    assert set(lines(plots.rate_by_arrival(here, beside).axes[0])) >= {"fluid", "ns-2"}
+    with pytest.raises(vm.FieldError, match=r"scenario: .* vegasmodel.load"):
+        plots.throughput_bars("mixed.toml", [here])
+    with pytest.raises(vm.FieldError, match="results"):
+        plots.throughput_bars(s)

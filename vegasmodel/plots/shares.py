@@ -6,11 +6,16 @@ of flows in the two Rate-Delay classes.
 The functions that draw curves take two arguments. ``models`` are predictions, drawn as lines.
 ``measured`` are measurements, drawn as markers. Their throughputs have error bars of two standard
 errors, except over the ratio of flows.
+
+An argument may be one prediction, a list of predictions, what ``vegasmodel.predict_all`` or
+``vegasmodel.compare`` returns, or a list of these. The measurement of a comparison is drawn as one,
+also if the comparison is in ``models``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -33,7 +38,7 @@ from vegasmodel.plots.style import (
     plain,
     tidy,
 )
-from vegasmodel.prediction import Prediction
+from vegasmodel.prediction import Prediction, Predictions
 from vegasmodel.scenario import Scenario, expect
 
 __all__ = [
@@ -50,17 +55,39 @@ TICKS = 9  # an axis of as many ratios names each
 HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo", "--")
 
 
-def throughput_bars(scenario: Scenario, results: Sequence[Prediction]) -> Figure:
+@runtime_checkable
+class Compared(Protocol):
+    """A comparison of models with a measurement, as ``vegasmodel.compare`` returns it."""
+
+    @property
+    def models(self) -> Sequence[Prediction]:
+        """The predictions."""
+
+    @property
+    def measured(self) -> Prediction:
+        """The measurement."""
+
+
+Some: TypeAlias = Prediction | Compared | Iterable[Prediction]
+Answers: TypeAlias = Some | Iterable[Some]
+
+
+def throughput_bars(scenario: Scenario | Answers, results: Answers | None = None) -> Figure:
     """Draw the mean throughput per flow of each flow group (at most 12), with one bar per model.
 
     Error bars show the range of throughputs if a model gives one, else two standard errors if these
-    are known.  Models without an answer are left out.  Raises ``FieldError`` for a prediction of a
-    scenario with other groups, and if no prediction has throughputs.
+    are known.  Models without an answer are left out.  Without a scenario, as in
+    ``throughput_bars(predict_all(s))``, that of the first prediction counts.  Raises ``FieldError``
+    for a prediction of a scenario with other groups, and if no prediction has throughputs.
     """
-    expect(scenario)
-    shown = _known(_answers(results, "results"), "throughput", "results")
-    _expect_same(_groups(scenario), shown, _groups, "results")
-    groups = _groups(scenario)[:12]
+    case = scenario if isinstance(scenario, Scenario) else None
+    if case is None and results is not None:
+        expect(scenario)
+    parts = _split(scenario if case is None else results, "results")
+    shown = _known([p for part in parts for p in part], "throughput", "results")
+    case = case or shown[0].scenario
+    _expect_same(_groups(case), shown, _groups, "results")
+    groups = _groups(case)[:12]
     fig = figure(max(7.0, 1.2 * len(groups) * len(shown) / 3))
     ax = fig.subplots()
     width = 0.8 / max(len(shown), 1)
@@ -79,13 +106,13 @@ def throughput_bars(scenario: Scenario, results: Sequence[Prediction]) -> Figure
             ax.errorbar(at, heights, errors, fmt="none", ecolor="#444444", capsize=2)
     ax.set_xticks(range(len(groups)), [plain(g) for g in groups])
     ax.set_ylabel("throughput per flow (pkt/s)")
-    ax.set_title(plain(scenario.name), loc="left")
+    ax.set_title(plain(case.name), loc="left")
     tidy(ax, grid=False)
     legend(fig, ax)
     return fig
 
 
-def rate_by_arrival(models: Iterable[Prediction], measured: Iterable[Prediction] = ()) -> Figure:
+def rate_by_arrival(models: Answers, measured: Answers = ()) -> Figure:
     """Plot the throughput of each flow. On the x axis, flows are numbered in the order of arrival.
 
     A dotted line shows the fair share: the first link's capacity divided by the number of flows.
@@ -120,9 +147,7 @@ def rate_by_arrival(models: Iterable[Prediction], measured: Iterable[Prediction]
     return fig
 
 
-def base_rtt_by_arrival(
-    models: Iterable[Prediction], measured: Iterable[Prediction] = ()
-) -> Figure:
+def base_rtt_by_arrival(models: Answers, measured: Answers = ()) -> Figure:
     """Plot the baseRTT of each flow. On the x axis, flows are numbered in the order of arrival.
 
     A dotted line shows the true value: the flow's RTT when all queues are empty. Models and
@@ -149,9 +174,7 @@ def base_rtt_by_arrival(
     return fig
 
 
-def throughput_over_buffer(
-    models: Iterable[Prediction], measured: Iterable[Prediction] = ()
-) -> Figure:
+def throughput_over_buffer(models: Answers, measured: Answers = ()) -> Figure:
     """Plot each group's throughput, all its flows added up, over the buffer of the first link.
 
     The throughput is drawn as a fraction of this link's capacity. Each of the first four groups has
@@ -184,7 +207,7 @@ def throughput_over_buffer(
     return fig
 
 
-def class_shares(models: Iterable[Prediction], measured: Iterable[Prediction] = ()) -> Figure:
+def class_shares(models: Answers, measured: Answers = ()) -> Figure:
     """Plot the throughputs of the rate class and the delay class of Rate-Delay services.
 
     The x axis is the number of rate-class flows per delay-class flow.
@@ -237,27 +260,37 @@ def class_shares(models: Iterable[Prediction], measured: Iterable[Prediction] = 
 # --- what the figures are made of ------------------------------------------------------------
 
 
-def _kinds(
-    models: Iterable[Prediction], measured: Iterable[Prediction]
-) -> list[tuple[Prediction, Look, bool]]:
+def _kinds(models: Answers, measured: Answers) -> list[tuple[Prediction, Look, bool]]:
     """The predictions and measurements that have throughputs, and how to draw each of them.
 
     Each entry of the list is a tuple: the prediction; its colour, line style and marker (``Look``);
     and whether it is a measurement.  Raises ``FieldError`` if there are none.
     """
-    both = [(p, False) for p in _answers(models, "models")]
-    both += [(p, True) for p in _answers(measured, "measured")]
+    predicted, beside = _split(models, "models")
+    both = [(p, False) for p in predicted]
+    both += [(p, True) for part in (beside, *_split(measured, "measured")) for p in part]
     _known([p for p, _ in both], "throughput", "models, measured")
     return [(p, look(p.model), marks) for p, marks in both if p.throughput is not None]
 
 
-def _answers(results: Iterable[Prediction], where: str) -> list[Prediction]:
-    """The predictions as a list.  Raises ``FieldError`` unless each is a ``Prediction``."""
-    answers: list[Prediction] = listed(results, where, "predictions")
-    for each in answers:
-        if not isinstance(each, Prediction):
-            raise FieldError(where, each, "predictions, as vegasmodel.predict_all returns them")
-    return answers
+def _split(given: object, where: str) -> tuple[list[Prediction], list[Prediction]]:
+    """The predictions as a list, and the measurements of the comparisons among them.
+
+    Raises ``FieldError``, which names ``where``, for anything else.
+    """
+    each = [given] if isinstance(given, Prediction | Compared) else given
+    predicted, measured = list[Prediction](), list[Prediction]()
+    for one in listed(each, where, "predictions"):
+        if isinstance(one, Compared):
+            predicted += one.models
+            measured.append(one.measured)
+        elif isinstance(one, Predictions):
+            predicted += one
+        elif isinstance(one, Prediction):
+            predicted.append(one)
+        else:
+            raise FieldError(where, one, "predictions, as vegasmodel.predict_all returns them")
+    return predicted, measured
 
 
 def _known(results: Sequence[Prediction], what: str, where: str) -> list[Prediction]:
