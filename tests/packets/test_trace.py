@@ -74,6 +74,21 @@ def test_a_column_in_another_unit_is_doubted(wrong, said, tmp_path):
     assert bool(doubt) == bool(said)
 
 
+def test_a_comparison_has_the_doubt_about_units_too(tmp_path, capsys):
+    scenario = vm.Scenario(
+        [vm.Link(3000.0, buffer=20.0)], [vm.Flow("reno", 0.05, name="a")], run=vm.Run(5.0, 1.0)
+    )
+    for byte, doubted in ((1, False), (8, True)):
+        (tmp_path / "log.csv").write_bytes(kernel_log(byte=byte))
+        found = vm.compare(scenario, tmp_path / "log.csv", "network")
+        said = {each.name: each.holds for each in found.measured.assumptions}
+        assert ("usual-units" in said) is doubted
+        assert said.get("usual-units") is None
+        found.print_table()
+        printed = capsys.readouterr().out
+        assert ("trace: usual-units is not known: a delivers 8 windows" in printed) is doubted
+
+
 @pytest.mark.parametrize("run", list(SUMMARY))
 def test_a_kernel_delivers_its_window_in_a_round_trip(run):
     """Little's law, on which the doubt stands."""

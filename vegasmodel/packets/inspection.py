@@ -15,7 +15,7 @@ from vegasmodel.packets.reading import format_of, read
 from vegasmodel.packets.sizes import packet_sizes
 from vegasmodel.packets.trace import Trace
 
-__all__ = ["doubts", "inspect"]
+__all__ = ["doubts", "inspect", "unlikely_units"]
 
 SHOWN = 3  # idle flows that a text names
 LONGEST_RTT = 100.0  # s; to the moon and back is 2.6 s
@@ -57,7 +57,7 @@ def doubts(trace: Trace) -> dict[str, str]:
     ``no-idle-flows``.
     """
     idle = idle_flows(trace)
-    found = {**trace.doubts, **_unlikely_units(trace, idle)}
+    found = {**trace.doubts, **unlikely_units(trace, idle)}
     if idle:
         some = "; ".join(f"{name} {said}" for name, said in list(idle.items())[:SHOWN])
         more = f"; and {len(idle) - SHOWN} more" if len(idle) > SHOWN else ""
@@ -65,7 +65,7 @@ def doubts(trace: Trace) -> dict[str, str]:
     return found
 
 
-def _unlikely_units(trace: Trace, idle: Collection[str]) -> dict[str, str]:
+def unlikely_units(trace: Trace, idle: Collection[str]) -> dict[str, str]:
     """A warning if a flow's values look as if the trace had another unit than assumed.
 
     The warning is about the first flow with unlikely values: an RTT above 100 s, a throughput above

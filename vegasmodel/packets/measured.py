@@ -9,6 +9,8 @@ import numpy as np
 
 from vegasmodel.fields import kinds
 from vegasmodel.fields.units import FieldError
+from vegasmodel.packets.activity import idle_flows
+from vegasmodel.packets.inspection import unlikely_units
 from vegasmodel.packets.pairing import Pairing, pair
 from vegasmodel.packets.sizes import in_packets_of
 from vegasmodel.packets.trace import Floats, Trace
@@ -182,7 +184,9 @@ def _whole(trace: Trace, scenario: Scenario) -> tuple[Assumption, ...]:
 
 
 def _doubts(trace: Trace) -> tuple[Assumption, ...]:
-    return tuple(Assumption(name, None, detail) for name, detail in trace.doubts.items())
+    """The reader's doubts about the trace, and ``usual-units`` if values look implausible."""
+    found = {**trace.doubts, **unlikely_units(trace, idle_flows(trace))}
+    return tuple(Assumption(name, None, detail) for name, detail in found.items())
 
 
 def _spans(trace: Trace, scenario: Scenario, order: list[int]) -> Floats:
