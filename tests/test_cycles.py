@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -120,3 +122,21 @@ def test_a_steady_state_has_the_names_of_its_flows() -> None:
         assert f"reno {found.throughput[2]:.4g}" in repr(found)
     failed = vm.LimitCycle.failed(2, "it did not converge")
     assert repr(failed) == "<LimitCycle: no answer, it did not converge>"
+
+
+def test_a_steady_state_as_plain_data() -> None:
+    flows = [vm.Flow("vegas", 0.08, name="v"), vm.Flow("reno", 0.08)]
+    case = vm.Scenario([vm.Link(1080.0, buffer=20.0)], flows)
+    found = vm.limit_cycle(case, longest=300.0)
+    data = json.loads(json.dumps(found.to_json(), allow_nan=False))
+    assert [flow["name"] for flow in data["flows"]] == ["v", "reno"]
+    assert [flow["throughput_pps"] for flow in data["flows"]] == found.throughput.tolist()
+    assert data["period_s"] == found.period
+    assert data["flows"][1]["base_rtt_s"] is None  # of Vegas only
+    known = [complex(*parts) for parts in data["multipliers"]]
+    np.testing.assert_array_equal(known, found.multipliers)
+    several = vm.limit_cycles(case, starts=3, longest=300.0)
+    data = json.loads(json.dumps(several.to_json(), allow_nan=False))
+    assert sum(cycle["outcome"]["starts"] for cycle in data["cycles"]) == data["answered"] == 3
+    failed = json.dumps(vm.LimitCycle.failed(2, "no").to_json(), allow_nan=False)
+    assert json.loads(failed)["status"] == "no"

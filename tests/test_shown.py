@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
@@ -415,3 +416,8 @@ def test_a_stored_measurement_has_the_runs_of_its_scenario() -> None:
     rates = np.array([8.0])
     assert vm.Prediction("ns2", two, rates, throughput_se=np.array([0.1])).runs == 7
     assert vm.Prediction("red", two, rates).runs == 1
+
+
+def test_the_results_of_several_models_as_plain_data() -> None:
+    data = json.loads(json.dumps(Predictions([P, P]).to_json(), allow_nan=False))
+    assert data == [P.to_json(), P.to_json()]

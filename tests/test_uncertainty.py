@@ -163,3 +163,14 @@ def test_what_has_no_error_is_refused():
             vm.uncertainty(MIXED, "minicycle", errors)
     with pytest.raises(vm.FieldError, match="model"):
         vm.uncertainty(MIXED, "rounds", {"rtt": 0.1})
+
+
+def test_slopes_as_plain_data():
+    found = vm.sensitivity(MIXED, "minicycle", ["link.buffer", "flow.vegas.rtt"])
+    data = json.loads(json.dumps(found.to_json(), allow_nan=False))
+    assert data["fields"]["link.buffer"]["value"] == 20.0
+    assert data["fields"]["link.buffer"]["slopes"] == {
+        "vegas": found.slopes[0, 0], "reno": found.slopes[1, 0],
+    }  # fmt: skip
+    assert data["fields"]["flow.vegas.rtt"]["slopes"] == {"vegas": None, "reno": None}
+    assert "rtt" in data["reason"]

@@ -438,6 +438,10 @@ class Predictions(list[Prediction]):
         frames = [each.to_dataframe() for each in self if each.applicable]
         return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
+    def to_json(self) -> list[dict[str, Any]]:
+        """The predictions as the list ``results`` of a command's JSON document."""
+        return [each.to_json() for each in self]
+
     def table(self) -> str:
         """The predictions as text: for each model the groups' throughputs, or why there is none."""
         return text_table(*self._shown)
@@ -625,6 +629,36 @@ class LimitCycle:
         rates = [f"{name} {with_error(rate, error)} pkt/s" for name, rate, error in each]
         more = ["..."] if len(rates) > 6 else []
         return f"<LimitCycle {self.kind}{period}: {', '.join([*rates[:6], *more])}>"
+
+    def to_json(self) -> dict[str, Any]:
+        """The steady state as plain data: lists, numbers and texts.
+
+        The unit of a number is at the end of its key. An unknown value is ``None``. A multiplier is
+        a list of its real and its imaginary part.
+        """
+        columns = {
+            "throughput_pps": self.throughput,
+            "throughput_se_pps": self.spread,
+            "window_pkt": self.window,
+            "rtt_mean_s": self.rtt_mean,
+            "base_rtt_s": self.base_rtt,
+            "losses": self.losses,
+        }
+        return {
+            "kind": self.kind,
+            "period_s": _number(self.period),
+            "overflows": self.overflows,
+            "flows": [
+                {"name": name, **{key: _entry(values, i) for key, values in columns.items()}}
+                for i, name in enumerate(self.names)
+            ],
+            "queue_mean_pkt": _number(self.queue_mean),
+            "multipliers": [
+                [_number(value.real), _number(value.imag)] for value in self.multipliers
+            ],
+            "residual_pkt": _number(self.residual),
+            "status": self.status,
+        }
 
     @classmethod
     def failed(cls, n: int, status: str) -> LimitCycle:

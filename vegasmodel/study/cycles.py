@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +69,25 @@ class LimitCycles:
         pairs = zip(self.distinct[:6], self.outcomes, strict=False)
         shares = ", ".join(f"{cycle.kind} {each.share:.3g}" for cycle, each in pairs)
         return f"<LimitCycles {self.model}: {len(self.outcomes)}, shares of starts: {shares}>"
+
+    def to_json(self) -> dict[str, Any]:
+        """The steady states as plain data, each with the share of the starts that lead to it.
+
+        A steady state has the entries of ``LimitCycle.to_json``. Its entry ``outcome`` is as in the
+        JSON document of ``basins``; the throughputs there are means over its starts.
+        """
+        return {
+            "scenario": self.scenario.name,
+            "model": self.model,
+            "tolerance": self.tolerance,
+            "starts": len(self.starts),
+            "answered": self.answered,
+            "cycles": [
+                {**cycle.to_json(), "outcome": each.to_json()}
+                for cycle, each in zip(self.distinct, self.outcomes, strict=True)
+            ],
+            "reasons": list(self.reasons),
+        }
 
 
 def limit_cycles(

@@ -82,6 +82,25 @@ class Sensitivity:
     slopes: Floats
     smooth: tuple[bool, ...]
     reason: str | None = None
+    names: tuple[str, ...] = ()  # of the flows
+
+    def to_json(self) -> dict[str, Any]:
+        """The result as plain data: an entry for each field, with each flow's slope by its name.
+
+        The fields and slopes have the package's units. An unknown slope is ``None``.
+        """
+        return {
+            "model": self.model,
+            "fields": {
+                field: {
+                    "value": float(self.values[k]),
+                    "slopes": dict(zip(self.names, map(_known, self.slopes[:, k]), strict=True)),
+                    "smooth": self.smooth[k],
+                }
+                for k, field in enumerate(self.fields)
+            },
+            "reason": self.reason,
+        }
 
     @property
     def elasticities(self) -> Floats:
@@ -112,24 +131,24 @@ class Uncertainty:
 
     def to_json(self) -> dict[str, Any]:
         """The result as an entry of the list ``uncertainty`` in a command's JSON document."""
-
-        def known(value: float) -> float | None:
-            return float(value) if math.isfinite(value) else None
-
         return {
             "model": self.model,
             "fields": dict(zip(self.fields, map(float, self.deviations), strict=True)),
             "ratios": {
                 name: {
-                    "value": known(value),
-                    "sd": known(sd),
-                    "parts": dict(zip(self.fields, map(known, self.parts[name]), strict=True)),
+                    "value": _known(value),
+                    "sd": _known(sd),
+                    "parts": dict(zip(self.fields, map(_known, self.parts[name]), strict=True)),
                 }
                 for name, (value, sd) in self.ratios.items()
             },
             "smooth": self.smooth,
             "reason": self.reason,
         }
+
+
+def _known(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
 
 
 def sensitivity(scenario: Scenario, model: str, names: list[str]) -> Sensitivity:
@@ -152,7 +171,8 @@ def sensitivity(scenario: Scenario, model: str, names: list[str]) -> Sensitivity
     slopes, smooth, reason = _slopes(scenario, model, inputs)
     values = np.array([each.values[0] for each in inputs])
     own = slopes[: len(scenario.members)]
-    return Sensitivity(model, tuple(names), values, own, smooth, reason)
+    flows = tuple(member.name for member in scenario.members)
+    return Sensitivity(model, tuple(names), values, own, smooth, reason, flows)
 
 
 def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float]) -> Uncertainty:
