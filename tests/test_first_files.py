@@ -8,6 +8,7 @@ import math
 import os
 import subprocess
 import sys
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from tests.helpers import scenario
 from tests.test_predictor import HOME
 from vegasmodel.command_line import newfile
 from vegasmodel.command_line.commands import run
-from vegasmodel.explanations import EXPLANATIONS
+from vegasmodel.explanations import EXPLANATIONS, keys
 from vegasmodel.packets.pairing import pair
 from vegasmodel.packets.trace import Trace, make
 from vegasmodel.testing import strategies
@@ -263,6 +264,31 @@ def test_names_are_explained_in_python() -> None:
     assert vm.explain("minicycle").startswith("minicycle: one Vegas beside one Reno flow")
     with pytest.raises(vm.FieldError, match=r"^name: 'phase-effect' .*mean 'phase-effects'"):
         vm.explain("phase-effect")
+
+
+def test_keys_of_a_scenario_are_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    assert vm.explain("flow.delayed_ack").startswith(
+        "delayed_ack, in the table [[flow]] of a scenario file: whether the receiver delays ACKs"
+    )
+    assert vm.explain("delayed") == vm.explain("delayed_ack") == vm.explain("flow.delayed_ack")
+    assert len(vm.explain("name").splitlines()) == 2  # of a link, and of a flow
+    assert vm.explain("delay").startswith("delay, in the table [[link]]")
+    assert vm.explain("send_jitter").count("\n") == 0
+    assert run(["explain", "jitter", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)["keys"]
+    assert list(said) == ["flow.send_jitter", "run.start_jitter"]
+    assert run(["explain", "bufer"]) == 2
+    assert "a key's name; did you mean 'buffer'?" in capsys.readouterr().err
+    assert run(["explain"]) == 0
+    assert "flow.delayed_ack, " in capsys.readouterr().out
+
+
+def test_each_key_of_a_scenario_has_a_meaning() -> None:
+    for part, of in (("link", vm.Link), ("flow", vm.Flow), ("run", vm.Run)):
+        fields = [name.replace("service", "class") for name in signature(of).parameters]
+        explained = [key.partition(".")[2] for key in keys() if key.startswith(f"{part}.")]
+        assert sorted(fields) == sorted(explained)
+    assert all(keys().values())
 
 
 def test_the_list_of_models_is_easy_to_read_in_a_narrow_terminal(

@@ -1,6 +1,7 @@
 """Explains each model: its equations, its assumptions, its source and its accuracy.
 
-``explain`` also explains laws, and the names that answers and tables show (``meanings``).
+``explain`` also explains laws, the keys of a scenario file, and the names that answers and tables
+show (``meanings``).
 
 Each assumption has a name, such as ``fifo-queue``. A prediction lists the names of its model's
 assumptions, and says for each whether the scenario meets it, if that is known.
@@ -9,7 +10,9 @@ assumptions, and says for each whether the scenario meets it, if that is known.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
+import re
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -18,9 +21,10 @@ from vegasmodel import laws
 from vegasmodel.fields.rules import nearest
 from vegasmodel.fields.units import FieldError
 from vegasmodel.meanings import ASSUMPTIONS, COLUMNS
+from vegasmodel.scenario import Flow, Link, Run
 from vegasmodel.stacks import STACKS
 
-__all__ = ["EXPLANATIONS", "Explanation", "explain", "law_facts", "models_with"]
+__all__ = ["EXPLANATIONS", "Explanation", "explain", "keys", "law_facts", "models_with"]
 
 _COMMON = (
     "fifo-queue",
@@ -294,10 +298,11 @@ EXPLANATIONS = MappingProxyType(
 
 
 def explain(name: str) -> str:
-    """The meaning, as text, of the name of a model, a law, an assumption or a column of a table.
+    """The meaning, as text, of a name: of a model, law, assumption, column or key of a scenario.
 
     For example, ``explain("phase-effects")`` says when this assumption holds, and which models make
-    it.  A word of such a name is enough: ``explain("nrmse")`` explains all columns with this word.
+    it.  For a column or a key a word is enough: ``explain("nrmse")`` explains all columns with this
+    word, and ``explain("delayed")`` the key ``delayed_ack`` of a flow.
 
     Raises ``FieldError``, which gives the nearest name, if there is no such name.
     """
@@ -310,12 +315,37 @@ def explain(name: str) -> str:
     known = (*ASSUMPTIONS, *COLUMNS)
     word = name.lower()
     alike = [each for each in known if word in (each.lower(), *each.lower().split())]
-    found = [name] if name in known else alike
+    found = [name] if name in known else [*alike, *keys_like(word)]
     if not found:
-        near = nearest(name, [*EXPLANATIONS, *laws.names(), *known])
-        allowed = f"one of {', '.join(EXPLANATIONS)}, or a law's or an assumption's name{near}"
-        raise FieldError("name", name, allowed)
+        ends = [key.partition(".")[2] for key in keys()]
+        near = nearest(name, [*EXPLANATIONS, *laws.names(), *known, *ends])
+        allowed = f"one of {', '.join(EXPLANATIONS)}, or a law's, an assumption's or a key's name"
+        raise FieldError("name", name, allowed + near)
     return "\n".join(map(_meaning, found))
+
+
+@functools.cache
+def keys() -> dict[str, str]:
+    """The meaning of each key of a link, a flow and the run, by names such as ``flow.rtt``.
+
+    The meanings are those that ``help`` prints about ``Link``, ``Flow`` and ``Run``.
+    """
+    found = {}
+    for part, of in (("link", Link), ("flow", Flow), ("run", Run)):
+        entries = re.split(r"^- ", inspect.getdoc(of) or "", flags=re.MULTILINE)[1:]
+        for entry in entries:
+            names, _, said = " ".join(entry.split("\n\n")[0].split()).partition(": ")
+            for name in re.findall(r"\w+", names):
+                in_file = "class" if name == "service" else name
+                found[f"{part}.{in_file}"] = said.replace("``", "`").rstrip(".")
+    return found
+
+
+def keys_like(word: str) -> list[str]:
+    """The names of the keys that are ``word``, or else of those that contain it as a word."""
+    ends = {key: (key, key.partition(".")[2]) for key in keys()}
+    same = [key for key, names in ends.items() if word in names]
+    return same or [key for key, (_, end) in ends.items() if word in end.split("_")]
 
 
 def models_with(name: str) -> list[str]:
@@ -365,9 +395,13 @@ def _law(name: str) -> str:
 
 
 def _meaning(name: str) -> str:
-    """The meaning of an assumption, with the models that make it, or of a table's column."""
+    """The meaning of an assumption, with the models that make it, of a column or of a key."""
     if name in COLUMNS:
         return f"{name}: {COLUMNS[name]}."
+    if name in keys():
+        part, _, key = name.partition(".")
+        table = "[run]" if part == "run" else f"[[{part}]]"
+        return f"{key}, in the table {table} of a scenario file: {keys()[name]}."
     of = models_with(name)
     made = f"\nA hypothesis of {', '.join(of)}." if of else ""
     return f"{name}: it holds if {ASSUMPTIONS[name]}.{made}"

@@ -164,11 +164,12 @@ def _flow_table(flows: list[dict[str, Any]]) -> Any:
 
 def _explained(context: click.Context) -> list[str]:
     """The names that ``explain`` knows; a word is enough for those with spaces."""
+    from vegasmodel.explanations import keys
     from vegasmodel.laws import names
     from vegasmodel.meanings import ASSUMPTIONS, COLUMNS
 
     columns = [name for name in COLUMNS if " " not in name]
-    return [*inputs.models(context), *names(), *ASSUMPTIONS, *columns]
+    return [*inputs.models(context), *names(), *ASSUMPTIONS, *columns, *keys()]
 
 
 @click.command()
@@ -182,13 +183,14 @@ def explain(
 ) -> None:
     """A model's equations, assumptions, source and accuracy.
 
-    Without MODEL, all names are listed.  MODEL may also be the name of a law (cubic), or a name
-    that an answer or a table shows: that of an assumption (phase-effects) or of a column (load).
+    Without MODEL, all names are listed.  MODEL may also be the name of a law (cubic), of a key of a
+    scenario file (delayed_ack), or a name that an answer or a table shows: that of an assumption
+    (phase-effects) or of a column (load).
 
     Example: vegasmodel explain minicycle
     """
     from vegasmodel import console
-    from vegasmodel.explanations import EXPLANATIONS, law_facts, models_with
+    from vegasmodel.explanations import EXPLANATIONS, keys, keys_like, law_facts, models_with
     from vegasmodel.explanations import explain as explained
     from vegasmodel.laws import known as law_known
     from vegasmodel.laws import names as law_names
@@ -205,6 +207,7 @@ def explain(
             names = ", ".join([*ASSUMPTIONS, *COLUMNS])
             console.paragraphs([f"Laws: {', '.join(law_names())}."])
             console.paragraphs([f"Names of assumptions and columns: {names}."])
+            console.paragraphs([f"Keys of a scenario file: {', '.join(keys())}."])
         return
     try:
         text = explained(model)
@@ -219,5 +222,8 @@ def explain(
         console.print_json({"model": model, **EXPLANATIONS[model].to_json()})
     elif law_known(model):
         console.print_json(law_facts(model))
+    elif (found := keys_like(model)) and found[0].endswith(model):
+        console.print_json({"keys": {key: keys()[key] for key in found}})
     else:
-        raise FieldError("MODEL", model, "the whole name of an assumption or column, with --json")
+        allowed = "the whole name of an assumption, column or key, with --json"
+        raise FieldError("MODEL", model, allowed)
