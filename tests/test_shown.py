@@ -421,3 +421,12 @@ def test_a_stored_measurement_has_the_runs_of_its_scenario() -> None:
 def test_the_results_of_several_models_as_plain_data() -> None:
     data = json.loads(json.dumps(Predictions([P, P]).to_json(), allow_nan=False))
     assert data == [P.to_json(), P.to_json()]
+
+
+def test_a_scenario_s_page_names_the_tcp_that_a_flow_runs() -> None:
+    """Loss-based flows with the variant ``paper`` run ns-2's code, or Linux's beside it."""
+    for vegas, sack in (("paper", "ns2"), ("ns2", "ns2"), ("linux", "linux")):
+        flows = [vm.Flow("vegas", 0.1, variant=vegas), vm.Flow("sack", 0.1)]
+        page = vm.Scenario([vm.Link(1000.0)], flows)._repr_html_()
+        last = [row.rpartition(">")[2] for row in page.split("</td></tr>")[:-1]]
+        assert last[-2:] == [vegas, sack]

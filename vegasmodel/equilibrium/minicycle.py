@@ -505,10 +505,12 @@ def hypotheses(
         five = "at the loss Vegas " + (
             "still grows, so both overflow the buffer"
             if growing
-            else "no longer grows and fills only places just freed: the overflow is Reno's"
+            else "no longer grows and fills only places just freed, "
+            "so the other flow overflows the buffer"
         )
     else:
-        five = f"only Reno is taken to lose; Vegas {'still grows' if growing else 'does not grow'}"
+        grows = "still grows" if growing else "does not grow"
+        five = f"only the other flow is taken to lose; Vegas {grows}"
     details = {
         "receiver-window": (
             f"windows up to {peak:.4g} packets, the receiver allows {max_window:g}"

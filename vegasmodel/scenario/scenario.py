@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from vegasmodel import stacks
 from vegasmodel.fields import checked, rules, toml_file
 from vegasmodel.fields.checked import Checked, Table, Tables
 from vegasmodel.fields.checked import declare as field
@@ -97,6 +98,7 @@ class Scenario(Checked):
             ]
             for link in self.links
         ]
+        variants = [group.variant for group in self.flows]
         flows = [
             [
                 group.name,
@@ -105,12 +107,12 @@ class Scenario(Checked):
                 if isinstance(group.rtt, float)
                 else f"{format_time(group.rtt.low)} to {format_time(group.rtt.high)}",
                 f"{group.alpha:g}, {group.beta:g}" if group.keeps_backlog else "",
-                group.variant,
+                stacks.running(group.law, group.variant, variants),
             ]
             for group in self.flows
         ]
         title = f"{self.name}, packets of {self.packet_size:g} B"
-        columns = ["group", "flows", "RTT", "alpha, beta", "variant"]
+        columns = ["group", "flows", "RTT", "alpha, beta", "TCP of"]
         return html_table(title, ["link", "capacity", "buffer", "queue"], links) + html_table(
             "", columns, flows
         )
