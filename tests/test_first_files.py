@@ -110,7 +110,7 @@ def test_a_kernels_trace_is_of_linux_whatever_its_laws() -> None:
     trace = make("linux", [1.0, 2.0], ["10.0.0.1:1", "10.0.0.2:1"], rates, controls=controls)
     s = vm.Scenario.from_toml(newfile.from_trace(trace, "kernel")[0])
     named = [(flow.name, flow.law, flow.variant) for flow in s.flows]
-    assert named == [("cubic-1", "cubic", "linux"), ("reno-2", "reno", "linux")]
+    assert named == [("cubic-1", "cubic", "linux"), ("flow-2", "reno", "linux")]
 
 
 def test_a_file_from_a_simulated_trace_has_its_laws_names_sizes_and_a_finite_buffer() -> None:

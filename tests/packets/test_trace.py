@@ -89,6 +89,18 @@ def test_a_comparison_has_the_doubt_about_units_too(tmp_path, capsys):
         assert ("trace: usual-units is not known: a delivers 8 windows" in printed) is doubted
 
 
+@pytest.mark.parametrize(("column", "doubted"), [("minrtt_us", True), ("vegas_baseRTT_us", False)])
+def test_an_alpha_by_minrtt_says_that_it_may_be_a_packet_too_high(column, doubted, tmp_path):
+    """The kernel's minrtt may be that of the SYN; the window is 10 and RTT / baseRTT is 5 / 4."""
+    header, *rows = kernel_log().decode().split("\n")
+    text = "\n".join([f"{header},{column}", *(f"{row},40000" for row in rows)])
+    (tmp_path / "log.csv").write_text(text)
+    trace = read(tmp_path / "log.csv")
+    found = estimate(trace, over_base=trace.flows).alpha["a"]
+    assert found.value == pytest.approx(2.5)
+    assert ("up to a packet too high" in found.how) is doubted
+
+
 @pytest.mark.parametrize("run", list(SUMMARY))
 def test_a_kernel_delivers_its_window_in_a_round_trip(run):
     """Little's law, on which the doubt stands."""

@@ -212,8 +212,8 @@ def _flows(trace: Trace, packet_size: str | None) -> list[dict[str, Any]]:
 
     The flows keep their names if every name begins with a letter and has only letters, digits,
     hyphens and underscores. Otherwise each flow is named after its law and its number in the trace,
-    such as ``reno-2``, because addresses with ports are hard to read.  The law is ``reno`` if the
-    trace names no law that is known here.
+    such as ``cubic-2``, because addresses with ports are hard to read.  If the trace names no law
+    that is known here, the law is ``reno``, which the user may change, and the name ``flow-2``.
     """
     firsts, end = trace.known("first"), float(trace.edges[-1])
     windows = first_windows(trace)
@@ -222,9 +222,10 @@ def _flows(trace: Trace, packet_size: str | None) -> list[dict[str, Any]]:
     named = all(re.fullmatch(r"[A-Za-z][\w-]*", name) for name in trace.flows)
     flows = []
     for i, flow in enumerate(trace.flows):
-        law = trace.controls.get(flow, "reno")
-        law = law if law in laws.names() else "reno"
-        entry: dict[str, Any] = {"name": flow if named else f"{law}-{i + 1}", "law": law}
+        law = trace.controls.get(flow)
+        law = law if law in laws.names() else None
+        name = flow if named else f"{law or 'flow'}-{i + 1}"
+        entry: dict[str, Any] = {"name": name, "law": law or "reno"}
         if stack in STACKS and STACKS[stack].laws is None:  # a stack that has every law
             entry["variant"] = stack
         first = 0.0 if firsts is None else float(firsts[i])

@@ -349,5 +349,7 @@ def _alphas(
         low, middle, high = np.quantile(backlog, [0.25, 0.5, 0.75])
         how = "W (RTT - baseRTT) / baseRTT" if name in over_base else "W (RTT - baseRTT) / RTT"
         how += ", second half; between alpha and beta if the source is Vegas"
+        if "minrtt" in trace.provenance.get("base_rtt", ""):  # not Vegas's own baseRTT
+            how += "; up to a packet too high if minrtt is the RTT of the SYN, which is small"
         result[name] = Estimate(float(middle), float(low), float(high), "pkt", how)
     return result
