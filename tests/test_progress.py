@@ -194,14 +194,26 @@ scenario = vm.Scenario(
     run=vm.Run(duration="1e6 s"),
 )
 run.run(scenario.replace({"run.duration": 100.0}))  # compiled, or loaded
+short = scenario.replace({"run.duration": 30.0})
 print("ready", flush=True)
-vm.predict(scenario)
 """
 
 
-def test_ctrl_c_stops_a_run_in_python() -> None:
+@pytest.mark.parametrize(
+    "call",
+    [
+        "predict(scenario)",
+        "batch([short] + 4 * [scenario])",
+        "basins(scenario, starts=4)",
+        "limit_cycles(scenario, 'rounds', starts=4, longest=1e9)",
+    ],
+)
+def test_ctrl_c_stops_a_run_in_python(call: str) -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", ENDLESS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", f"{ENDLESS}vm.{call}"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"

@@ -171,12 +171,12 @@ def batch(
 
     Raises the same errors as ``predict``, and ``FieldError`` for an invalid number of threads.
     """
-    from concurrent.futures import ThreadPoolExecutor
+    from vegasmodel.support.threads import pool
 
     beside = workers(threads)
     cases = listed(scenarios, "scenarios", "scenarios")
     if not cases:
         return ()
     first = predict(cases[0], model)  # compiles; raises errors of the arguments
-    with ThreadPoolExecutor(beside) as pool:
-        return (first, *pool.map(lambda case: predict(case, model), cases[1:]))
+    with pool(beside) as several:
+        return (first, *several.map(lambda case: predict(case, model), cases[1:]))

@@ -7,7 +7,6 @@ steady state.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +24,7 @@ from vegasmodel.status import Status
 from vegasmodel.study.basins import TOLERANCE, Outcome, check_tolerance, linked, outcomes
 from vegasmodel.study.starts import Start
 from vegasmodel.study.starts import starts as distribution
+from vegasmodel.support.threads import pool
 
 __all__ = ["LimitCycles", "limit_cycles"]
 
@@ -142,8 +142,8 @@ def limit_cycles(
         found = limit_cycle(begun, model, losers=losers, packets=packets, longest=longest)
         return found if found.status == Status.DONE.reason else found.status
 
-    with ThreadPoolExecutor(beside) as pool:  # compiled code releases the lock
-        found = list(pool.map(one, drawn))
+    with pool(beside) as several:  # compiled code releases the lock
+        found = list(several.map(one, drawn))
     cycles = tuple(None if isinstance(each, str) else each for each in found)
     rates, features, errors = _table(cycles, len(scenario.members))
     outcome = linked(features, tolerance, errors)

@@ -12,7 +12,6 @@ import contextlib
 import dataclasses
 import math
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +30,7 @@ from vegasmodel.prediction import Prediction, active_part, silent
 from vegasmodel.scenario import Scenario
 from vegasmodel.study import not_held
 from vegasmodel.study.fields import Field, put
+from vegasmodel.support.threads import pool
 
 Enough = Callable[[Sequence[Prediction]], bool]
 __all__ = [
@@ -251,7 +251,7 @@ def predictions(
     with contextlib.ExitStack() as stack:
         each: Iterator[Prediction | tuple[int, str]] = map(one, scenarios)
         if model in ("fluid", "rounds", *comparison.ENGINES):  # they release Python's lock
-            each = stack.enter_context(ThreadPoolExecutor(beside)).map(one, scenarios)
+            each = stack.enter_context(pool(beside)).map(one, scenarios)
         for answer in each:
             found.append(answer)
             if progress is not None:

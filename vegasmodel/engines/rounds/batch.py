@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.run import MAX_PARTS
@@ -12,6 +11,7 @@ from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import MAX_RUNS, Integer
 from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario
+from vegasmodel.support.threads import pool
 
 
 @kinds.checked
@@ -48,5 +48,5 @@ def run(
             return Prediction.not_applicable("rounds", scenario, reason)
         return found
 
-    with ThreadPoolExecutor(max_workers=threads or os.cpu_count()) as pool:
-        return tuple(pool.map(one, scenarios))
+    with pool(threads or os.cpu_count() or 1) as several:
+        return tuple(several.map(one, scenarios))

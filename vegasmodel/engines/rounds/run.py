@@ -39,6 +39,7 @@ from vegasmodel.metrics import Floats
 from vegasmodel.placement import work
 from vegasmodel.scenario import Red, Scenario
 from vegasmodel.status import Status
+from vegasmodel.support import threads
 from vegasmodel.support.progress import running
 
 __all__ = ["Simulation", "Totals", "run"]
@@ -339,10 +340,12 @@ class Simulation:
         default it does not stop for such events.
 
         Compiled code handles no signals. So it returns here after every ``PAUSE`` events, where
-        Python raises ``KeyboardInterrupt`` if the user has pressed Ctrl-C.
+        Python raises ``KeyboardInterrupt`` if the user has pressed Ctrl-C (on other threads than
+        the main one, ``threads.check`` does).
         """
         status, time = int(Status.PAUSED), 0.0
         while status == Status.PAUSED:
+            threads.check()
             status, events, time = self._march(
                 self.net,
                 self.holes,

@@ -1,0 +1,43 @@
+"""Threads whose simulations end when the user presses Ctrl-C.
+
+Python raises ``KeyboardInterrupt`` in its main thread only. The main thread then waits until the
+other threads have ended their work, which may be a long simulation.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+__all__ = ["check", "pool"]
+
+_mine = threading.local()  # of a thread of a pool: ``left``, whether the pool's block has been left
+
+
+@contextmanager
+def pool(count: int) -> Iterator[ThreadPoolExecutor]:
+    """A pool of ``count`` threads.
+
+    If an error or Ctrl-C ends the ``with`` block, the simulations on these threads end soon, and no
+    further work begins.
+    """
+    left = threading.Event()
+    with ThreadPoolExecutor(count, initializer=setattr, initargs=(_mine, "left", left)) as made:
+        try:
+            yield made
+        except BaseException:
+            left.set()
+            made.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def check() -> None:
+    """Raise ``KeyboardInterrupt`` on a thread of a pool whose ``with`` block an error has ended.
+
+    A simulation calls this function again and again.
+    """
+    left = getattr(_mine, "left", None)
+    if left is not None and left.is_set():
+        raise KeyboardInterrupt
