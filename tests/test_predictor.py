@@ -529,13 +529,3 @@ def test_a_threshold_that_is_no_whole_number_is_named(variant, holds):
     whole = scenario.replace({"flow.vegas.alpha": 2, "flow.vegas.beta": 3})
     said = {a.name: a.holds for a in vm.predict(whole, "fluid").assumptions}
     assert said["whole-thresholds"] is True
-
-
-@pytest.mark.parametrize(("variant", "assumed"), [("paper", True), ("ns2", False)])
-def test_losses_are_taken_to_be_synchronised_for_the_papers_vegas_only(variant, assumed):
-    """With the other variants only windows that grow lose packets; see ``explain minicycle``."""
-    case = scenario({**VEGAS, "variant": variant}, RENO, buffer="20 pkt")
-    found = vm.predict(case, "minicycle")
-    assert ("synchronised-losses" in [a.name for a in found.assumptions]) is assumed
-    swept = vm.sweep(case, ["link.buffer=15,20"], model="minicycle")
-    assert all(("synchronised-losses" in text) is assumed for text in swept["broken"].values)

@@ -231,7 +231,7 @@ def _hypotheses(
         start=start,
     )
     return [
-        *(Assumption(*row) for row in rows if row[0] not in not_assumed(losers)),
+        *(Assumption(*row) for row in rows),
         single(n_vegas, n_reno),
         _known_base(scenario, bool(cycle.queue_empties)),
         recovery(scenario),
@@ -239,14 +239,6 @@ def _hypotheses(
         plain_queue(link),
         buffered(scenario),
     ]
-
-
-def not_assumed(losers: minicycle.Losers) -> tuple[str, ...]:
-    """The paper's hypotheses that the model does not make, by their names.
-
-    If only sources with growing windows lose packets, losses are not synchronised.
-    """
-    return ("synchronised-losses",) if losers == "growing" else ()
 
 
 def single(n_vegas: int, n_reno: int) -> Assumption:

@@ -127,7 +127,6 @@ def _holding(
 ) -> dict[str, NDArray[np.bool_]]:
     """Whether each assumption of ``minicycle.answer`` holds, by its name, at all points."""
     vegas = next(g for g in scenario.flows if g.keeps_backlog)
-    _, losers, _ = adapter._reading(scenario, vegas)
     member = [m.flow.keeps_backlog for m in scenario.members]
     n_vegas, n_reno = sum(member), len(member) - sum(member)
     shape = np.shape(at["buffer"])
@@ -141,7 +140,7 @@ def _holding(
         adapter.single(n_vegas, n_reno),
         plain_queue(scenario.links[0]),
     )
-    found = {
+    return {
         **{each.name: np.full(shape, each.holds is not False) for each in fixed},
         **held(
             cycle,
@@ -167,4 +166,3 @@ def _holding(
             axis=0,
         ),
     }
-    return {name: holds for name, holds in found.items() if name not in adapter.not_assumed(losers)}
