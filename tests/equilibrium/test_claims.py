@@ -68,6 +68,29 @@ def test_starts_too_near_to_one_another_are_told():
     assert broken(rushed, "equilibrium") == {"settles-in-time"}
 
 
+def test_a_slow_start_that_ends_before_the_link_is_full_is_part_of_the_time():
+    """In ns-2 the window is 32 packets at the end of slow start; the link and the queue hold 155.
+
+    The first flow needs 17 s. If the second one starts after 10 s, it finds no queue, and gets 451
+    packets/s, below the least rate of ``bands``; if it starts after 22 s, it gets 629.
+    """
+    flow = {"law": "vegas", "rtt": "120 ms", "alpha": 3, "beta": 5}
+    run = {"duration": "200 s", "warmup": "150 s"}
+
+    def said(start, **keys):
+        flows = [{**flow, **keys, "name": "first"}, {**flow, **keys, "name": "next"} | start]
+        return broken(scenario(*flows, capacity="1250 pkt/s", run=run), "bands")
+
+    for variant in ("ns2", "paper"):  # both decide on the mean RTT of a round trip
+        assert said({"start": "10 s"}, variant=variant) == {"settles-in-time"}
+        assert said({"start": "22 s"}, variant=variant) == set()
+    assert said({"start": "10 s"}, variant="linux") == set()  # on the least: full within 1 s
+    # a flow with a known baseRTT starts without slow start in ns-2: 153 round trips
+    given = {"variant": "ns2", "over_estimate": "0 s"}
+    assert said({"start": "18 s", "over_estimate": "measured"}, **given) == {"settles-in-time"}
+    assert said({"start": "22 s", "over_estimate": "measured"}, **given) == set()
+
+
 def test_given_over_estimates_are_part_of_what_others_measure():
     flows = [
         {**VEGAS, "name": "first"},

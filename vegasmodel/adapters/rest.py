@@ -11,6 +11,7 @@ And the last steady state must be reached before the averages begin (``warmup``)
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -20,10 +21,10 @@ from numpy.typing import NDArray
 from vegasmodel.adapters.common import rtts
 from vegasmodel.equilibrium import settling
 from vegasmodel.metrics import Floats
-from vegasmodel.placement import link_stack
+from vegasmodel.placement import link_stack, stack
 from vegasmodel.prediction import Assumption
 from vegasmodel.queues.discipline import waiting_room
-from vegasmodel.scenario import Scenario
+from vegasmodel.scenario import Member, Scenario
 
 Mask = NDArray[np.bool_]
 
@@ -105,13 +106,34 @@ def settled(scenario: Scenario, rests: list[Rest], backlog: Floats, c: Floats) -
         if i:
             need = settling.later(before[there], state.windows[there], trips[there])
         elif there.sum() == 1:
-            need = settling.alone(state.windows[there], trips[there], backlog[there])
+            first = _first_windows(scenario, state.windows - backlog)
+            need = settling.alone(state.windows[there], trips[there], backlog[there], first[there])
         else:
             need = settling.together(state.windows[there], trips[there], c[there])
         rest, before = max(rest, moment) + need, state.windows
     if rest > scenario.run.warmup:
         return _late(rest, f"the averages begin at {scenario.run.warmup:.4g} s")
     return Assumption("settles-in-time", True)
+
+
+def _first_windows(scenario: Scenario, bandwidth_delay: Floats) -> Floats:
+    """The window of each flow, packets, at the end of its slow start if it starts alone.
+
+    It is infinite if slow start ends only when the link is full. ``bandwidth_delay`` [n] is the
+    bandwidth-delay product of each flow's path in packets.
+    """
+
+    def first(member: Member, product: float) -> float:
+        flow, runs = member.flow, stack(scenario, member.flow)
+        if runs.probes_base and flow.over_estimate != "measured":
+            return runs.least_window  # without slow start
+        if runs.least_of_round:  # the first packet of a train finds an empty queue
+            return math.inf
+        gamma = np.array([flow.gamma + runs.above_beta])  # ns-2 rounds the backlog
+        return float(settling.slow_start_ends(gamma, np.array([max(product, 0.0)]))[0])
+
+    pairs = zip(scenario.members, bandwidth_delay.tolist(), strict=True)
+    return np.array([first(member, product) for member, product in pairs])
 
 
 def fits(

@@ -17,10 +17,11 @@ from vegasmodel.fields import kinds
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
 
-__all__ = ["alone", "first_peak", "lag", "later", "peak", "together"]
+__all__ = ["alone", "first_peak", "lag", "later", "peak", "slow_start_ends", "together"]
 
 POINTS = 400  # values of the queueing delay at which ``lag`` compares speeds
 SLOW_START = 2.0  # round trips in which slow start doubles a window, in the slowest stack
+LEFT = 7.0 / 8.0  # of its window, when slow start of Vegas ends
 
 
 def _expect(**arrays: Floats) -> None:
@@ -35,17 +36,41 @@ def _expect(**arrays: Floats) -> None:
 
 
 @kinds.checked
-def alone(windows: Floats, trips: Floats, backlog: Floats) -> float:
+def alone(windows: Floats, trips: Floats, backlog: Floats, first: Floats | None = None) -> float:
     """Time in s until the window of a flow that is alone on the link no longer changes.
 
-    First slow start fills the link. Then the window grows by one packet per round trip, until the
-    flow has ``backlog`` packets in the queue. ``windows`` are the steady windows in packets, and
-    ``trips`` the RTTs in s. For several flows, the result is the longest of the times that each
-    would need alone.
+    Slow start ends at the window ``first``, or when it has filled the link if ``first`` is missing
+    or larger. Then the window grows by one packet per round trip, until the flow has ``backlog``
+    packets in the queue. ``windows`` are the steady windows in packets, and ``trips`` the RTTs in
+    s. For several flows, the result is the longest of the times that each would need alone.
     """
     _expect(windows=windows, trips=trips, backlog=backlog)
     doublings = SLOW_START * np.log2(np.maximum(windows, 2.0))
-    return float(((doublings + backlog) * trips).max())
+    growth = np.asarray(backlog, dtype=np.float64)
+    if first is not None:
+        _expect(windows=windows, first=first)
+        growth = np.maximum(growth, windows - first)
+    return float(((doublings + growth) * trips).max())
+
+
+@kinds.checked
+def slow_start_ends(gamma: Floats, bandwidth_delay: Floats) -> Floats:
+    """The least window, packets, at which slow start of Vegas alone on a link can end.
+
+    This is for a Vegas that decides on the mean RTT of a round trip. In slow start each ACK
+    releases two packets. So a window of W packets arrives at the link twice as fast as the link
+    sends, and the last of its packets finds W/2 packets in the queue. Their mean is W/4. With B,
+    the bandwidth-delay product in packets (``bandwidth_delay``), the backlog that Vegas computes is
+
+        W (W/4)/(B + W/4).
+
+    Slow start ends when this backlog exceeds ``gamma`` packets, though the link is not yet full.
+    Vegas then reduces its window by an eighth.
+    """
+    same_size(gamma=gamma, bandwidth_delay=bandwidth_delay)
+    _expect(gamma=gamma, bandwidth_delay=bandwidth_delay)
+    g, B = (np.asarray(values, dtype=np.float64) for values in (gamma, bandwidth_delay))
+    return np.asarray(LEFT * (g + np.sqrt(g * g + 16.0 * g * B)) / 2.0)
 
 
 @kinds.checked
