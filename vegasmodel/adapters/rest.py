@@ -24,7 +24,8 @@ from vegasmodel.metrics import Floats
 from vegasmodel.placement import link_stack, stack
 from vegasmodel.prediction import Assumption
 from vegasmodel.queues.discipline import waiting_room
-from vegasmodel.scenario import Member, Scenario
+from vegasmodel.scenario import Flow, Member, Scenario
+from vegasmodel.stacks import Stack
 
 Mask = NDArray[np.bool_]
 
@@ -116,6 +117,14 @@ def settled(scenario: Scenario, rests: list[Rest], backlog: Floats, c: Floats) -
     return Assumption("settles-in-time", True)
 
 
+def skips_slow_start(flow: Flow, runs: Stack) -> bool:
+    """Whether a flow with this TCP implementation starts without slow start.
+
+    It does if the scenario gives its over-estimate of baseRTT, so that it measures by probes first.
+    """
+    return runs.probes_base and flow.over_estimate != "measured"
+
+
 def _first_windows(scenario: Scenario, bandwidth_delay: Floats) -> Floats:
     """The window of each flow, packets, at the end of its slow start if it starts alone.
 
@@ -125,8 +134,8 @@ def _first_windows(scenario: Scenario, bandwidth_delay: Floats) -> Floats:
 
     def first(member: Member, product: float) -> float:
         flow, runs = member.flow, stack(scenario, member.flow)
-        if runs.probes_base and flow.over_estimate != "measured":
-            return runs.least_window  # without slow start
+        if skips_slow_start(flow, runs):
+            return runs.least_window
         if runs.least_of_round:  # the first packet of a train finds an empty queue
             return math.inf
         gamma = np.array([flow.gamma + runs.above_beta])  # ns-2 rounds the backlog

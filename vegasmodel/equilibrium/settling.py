@@ -17,7 +17,7 @@ from vegasmodel.fields import kinds
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
 
-__all__ = ["alone", "first_peak", "lag", "later", "peak", "slow_start_ends", "together"]
+__all__ = ["alone", "first_peak", "lag", "later", "overstep", "peak", "slow_start_ends", "together"]
 
 POINTS = 400  # values of the queueing delay at which ``lag`` compares speeds
 SLOW_START = 2.0  # round trips in which slow start doubles a window, in the slowest stack
@@ -184,24 +184,67 @@ def lag(
     which its slow start ends. In slow start, that is while its backlog is at most gamma, W doubles
     in ``doubling`` round trips: v = W ln 2/``doubling``, but at least 1. After that v = 1.
     """
-    same_size(upper=upper, held=held, x=x, rtt=rtt)
-    _expect(upper=upper, held=held, rtt=rtt)
-    _expect(between=np.array(between, dtype=np.float64))
-    positive("c", c)
     positive("doubling", doubling)
-    numbers("newcomer", newcomer[1:])
+    delay, edge, slides, mine = _growth(upper, held, x, rtt, c, newcomer, between)
     over, d, gamma = newcomer
-    first, last = between
-    delay = np.linspace(first, last, POINTS + 1)[1:, None]
     T, y = rtt + delay, np.maximum(delay - x, 1e-300)
-    edge, kept = upper / y, held / T
-    slides: NDArray[np.bool_] = edge <= kept
-    rates = np.where(slides, edge, kept)
-    give = np.where(slides, edge / y, kept / T).sum(axis=1)
-    mine = np.maximum(c - rates.sum(axis=1), 0.0)  # the newcomer's rate
+    give = np.where(slides, edge / y, held / T**2).sum(axis=1)
     T_n, gap = d + delay[:, 0], delay[:, 0] - over
     slow = mine * gap <= gamma
     speed = np.where(slow, np.maximum(mine * T_n * np.log(2.0) / doubling, 1.0), 1.0)
     pace = speed / (T_n**2 * give + mine * T_n)  # its own rate falls, too, as the delay grows
     wanted = np.where(slides, edge * (rtt + x) / y * T, 0.0).max(axis=1)
     return float((wanted * pace).max(initial=0.0))
+
+
+@kinds.checked
+def overstep(
+    upper: Floats,
+    held: Floats,
+    x: Floats,
+    rtt: Floats,
+    c: float,
+    newcomer: tuple[float, float, float],
+    between: tuple[float, float],
+) -> float:
+    """The greatest window at which slow start of a new flow can end, relative to its steady window.
+
+    Slow start doubles the window in steps until the backlog exceeds gamma. So at the last step the
+    window may be as large as twice the window w that has the backlog gamma. Then Vegas reduces it
+    by an eighth. If the result 7/8 2 w/W exceeds 1, slow start may carry the flow past the steady
+    window W. The window w is that on the way to the steady state, on which all earlier flows stay
+    in steady state. The arguments are those of ``lag``.
+    """
+    delay, _, _, mine = _growth(upper, held, x, rtt, c, newcomer, between)
+    over, d, gamma = newcomer
+    windows, gap = mine * (d + delay[:, 0]), delay[:, 0] - over
+    slow = mine * gap <= gamma
+    return float(2.0 * LEFT * windows[slow].max(initial=0.0) / max(windows[-1], 1e-300))
+
+
+def _growth(
+    upper: Floats,
+    held: Floats,
+    x: Floats,
+    rtt: Floats,
+    c: float,
+    newcomer: tuple[float, float, float],
+    between: tuple[float, float],
+) -> tuple[Floats, Floats, NDArray[np.bool_], Floats]:
+    """How earlier flows give way to a new flow in steady state; the arguments are those of ``lag``.
+
+    The results are ``POINTS`` values of the queueing delay [points, 1], s, and, at each of them,
+    the rates of the earlier flows at the upper edges of their dead zones [points, n], whether they
+    are there, and the rate of the new flow [points], pkt/s.
+    """
+    same_size(upper=upper, held=held, x=x, rtt=rtt)
+    _expect(upper=upper, held=held, rtt=rtt)
+    _expect(between=np.array(between, dtype=np.float64))
+    positive("c", c)
+    numbers("newcomer", newcomer[1:])
+    first, last = between
+    delay = np.linspace(first, last, POINTS + 1)[1:, None]
+    edge, kept = upper / np.maximum(delay - x, 1e-300), held / (rtt + delay)
+    slides: NDArray[np.bool_] = edge <= kept
+    mine = np.maximum(c - np.where(slides, edge, kept).sum(axis=1), 0.0)
+    return delay, edge, slides, mine
