@@ -267,3 +267,22 @@ def test_a_window_that_is_limited_has_no_peaks_beyond_its_limit():
 def test_misuse_is_an_error(call):
     with pytest.raises(ValueError, match=r"^\w+: "):
         call()
+
+
+@pytest.mark.parametrize(
+    ("law", "rtt", "p", "there"),
+    [
+        ("sack", 0.1, 0.001, 271.0),
+        ("sack", 0.1, 0.01, 70.6),
+        ("sack", 0.02, 0.003, 721.7),
+        ("reno", 0.1, 0.003, 140.2),
+        ("reno", 0.1, 0.03, 31.2),
+        ("reno", 0.02, 0.01, 306.8),
+        ("tahoe", 0.1, 0.01, 62.4),
+    ],
+)
+def test_delayed_acks_hold_back_the_last_packet_of_a_window(law, rtt, p, there):
+    """Goodputs of ns-2 (3 runs of 600 s) on a fast link: 3 to 20 % less without this mechanism."""
+    capacity = 625.0 if law == "tahoe" else 6250.0
+    goodput = rl.throughput(rl.Sender(law, rtt, ack_every=2.0), p, capacity, 1000.0)
+    assert goodput == pytest.approx(there, rel=0.09)

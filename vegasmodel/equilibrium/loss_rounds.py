@@ -4,7 +4,8 @@ Every packet is lost with probability p, independently. The state of the chain i
 which a loss occurs. The source behaves as in ns-2:
 
 * Growth. The window grows by about one packet every b round trips, where b is the number of packets
-  per ACK. Vegas does not grow in the round trip after a recovery.
+  per ACK. If b is above 1, the last packets of a window wait for the next window before they are
+  acknowledged. Vegas does not grow in the round trip after a recovery.
 * Fast retransmit. It needs three duplicate ACKs. If fewer than three packets arrive after the lost
   one, the source waits for its coarse timer. Vegas also has a fine timer, so one or two duplicate
   ACKs may be enough.
@@ -40,6 +41,7 @@ __all__ = ["LAWS", "Recovery", "Source", "goodput"]
 GRID = 128  # windows of the chain; if the largest exceeds this, a step is more than one packet
 REACH = 9.6  # sqrt(-2 ln(1e-9) / (1 - 0.75^2)): windows beyond REACH/sqrt(b p) have no weight
 DUPLICATES = 3  # duplicate ACKs that start a fast retransmit
+ACK_PAUSE = 0.1  # s for which ns-2's receiver delays an ACK at most
 FINE_SLACK = 1 / 16  # of an RTT by which Vegas's fine-grained timer exceeds a steady RTT
 
 
@@ -195,7 +197,9 @@ class _Chain:
         growth = self._growth()
         slow = self._slow_start(growth)
         to_t, packets_t = self._start(slow, self.w / 2.0, 3.0)
-        packets_t = packets_t + DUPLICATES - 1
+        packets_t = (
+            packets_t + 3.0 * ack_every - 1
+        )  # windows 1, 2, ... until 4; one is the lost one
         if law.restarts:
             to_f, packets_f = to_t, packets_t
         else:
@@ -213,10 +217,10 @@ class _Chain:
         def rtt(window: Floats) -> Floats:  # a window beyond rtt times capacity queues
             return np.maximum(source.rtt, window / source.capacity)
 
-        growth = self.alive @ (self.rounds * rtt(self.middle))
+        growth = self.alive @ (self.sent * self._apart(source))
         slow = self.survive * growth + self.slow_rounds @ rtt(self.slow_windows)
         [slow] = self._start((slow,), self.w / 2.0, 3.0)
-        slow = slow + 2 * source.rtt
+        slow = slow + math.log(4.0) / math.log1p(1.0 / self.ack_every) * source.rtt
         if self.law.restarts:
             recovered = slow
         else:
@@ -225,6 +229,20 @@ class _Chain:
         stalled = slow + self._silence(source.timeout)
         each = rtt(self.w) + self.fast * recovered + (1 - self.fast) * stalled
         return float(self.weight @ each)
+
+    def _apart(self, source: Source) -> Floats:
+        """Mean time in s from packet to packet in each step of linear growth.
+
+        If the receiver sends one ACK for b packets, and a window does not fill the link, then the
+        last packets of the window's train wait for the next train before they are acknowledged. (b
+        - 1)/2 packets wait in the mean, or the remainder of the window if its length is fixed. They
+        wait for a round trip, but at most for ``ACK_PAUSE``.
+        """
+        waiting = np.full_like(self.w, max(self.ack_every - 1.0, 0.0) / 2.0)
+        if not self.overflows and self.w[-1] == source.hold and source.hold % 1.0 == 0.0:
+            waiting[-1] = source.hold % self.ack_every
+        moving = self.middle - waiting * min(1.0, ACK_PAUSE / source.rtt)
+        return np.asarray(np.maximum(source.rtt / moving, 1.0 / source.capacity))
 
     def _holes(self) -> Floats:
         """Mean number of round trips of a fast recovery, for each window at which a loss occurs.
@@ -268,8 +286,8 @@ class _Chain:
         number of packets sent from window i to the loss.
 
         Also sets what ``seconds`` needs: ``middle``, the mean window in each step of the grid,
-        ``rounds``, the mean number of round trips in it, and ``alive``. Entry (i, j) of ``alive``
-        is the probability of no loss from window i to window j.
+        ``sent``, the mean number of packets sent in it, and ``alive``. Entry (i, j) of ``alive`` is
+        the probability of no loss from window i to window j.
         """
         w = self.w
         width = np.append(np.diff(w), 1.0)
@@ -284,7 +302,7 @@ class _Chain:
         sent = self._sent(packets)
         if not self.overflows:
             sent[-1] = 1.0 / self.loss
-        self.rounds = sent / self.middle
+        self.sent = sent
         return self.alive * lost, self.alive @ sent
 
     def _slow_start(self, growth: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
@@ -299,8 +317,9 @@ class _Chain:
         without a loss (``survive``).
         """
         w = self.w
-        doublings = max(0, math.ceil(math.log2(w[-1] / 4.0)))
-        self.slow_windows = np.array([4.0 * 2.0**i for i in range(doublings)])
+        factor = 1.0 + 1.0 / self.ack_every  # each ACK adds a packet
+        steps = max(0, math.ceil(math.log(w[-1] / 4.0) / math.log(factor)))
+        self.slow_windows = np.array([4.0 * factor**i for i in range(steps)])
         self.slow_rounds = np.zeros((w.size, self.slow_windows.size))
         alive, lost = np.ones_like(w), np.zeros((w.size, w.size))
         for i, window in enumerate(self.slow_windows):
