@@ -76,6 +76,8 @@ ASSUMPTIONS = MappingProxyType(
         "settles-in-time": "windows reach the steady state within the warm-up",
         "sends-after-warm-up": "every flow sends after the warm-up; one that has sent all its "
         "data, or has stopped, before has no throughput",
+        "short-ack-pauses": "a receiver that delays its ACKs pauses for less time than passes from "
+        "one loss to the next",
         "short-waits": "before it sends, a sender waits at most a tenth of its RTT, or at most a "
         "packet's transmission time if that is longer (`send_jitter`)",
         "single-threshold": "Vegas keeps its window at one backlog only; if it does so over a "

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import vegasmodel as vm
 from vegasmodel.equilibrium import loss_peaks, rate_delay
 from vegasmodel.equilibrium import random_loss as rl
 from vegasmodel.equilibrium.loss_rounds import LAWS
@@ -286,3 +287,39 @@ def test_delayed_acks_hold_back_the_last_packet_of_a_window(law, rtt, p, there):
     capacity = 625.0 if law == "tahoe" else 6250.0
     goodput = rl.throughput(rl.Sender(law, rtt, ack_every=2.0), p, capacity, 1000.0)
     assert goodput == pytest.approx(there, rel=0.09)
+
+
+def test_waits_of_hosts_are_part_of_the_round_trip():
+    """Window 6, 10 ms, 625 packets/s: ns-2 gives 539.7 and, with delayed ACKs, 478.2, not 600."""
+    for delayed, there in ((False, 539.7), (True, 478.2)):
+        flow = vm.Flow("sack", "10 ms", max_window=6, delayed_ack=delayed)
+        s = vm.Scenario([vm.Link("5 Mbit/s", buffer=1000, loss=1e-4)], [flow])
+        assert vm.predict(s, "random-loss").throughput[0] == pytest.approx(there, rel=0.03)
+
+
+def _broken(scenario):
+    return {a.name for a in vm.predict(scenario, "random-loss").broken}
+
+
+def test_random_losses_that_are_too_few_for_a_mean_are_told():
+    """NewReno over a satellite gets 3.3 packets/s in ns-2: it repairs its first slow start."""
+    link = vm.Link("5 Mbit/s", buffer="2 BDP", loss=1e-4)
+    run = vm.Run("400 s", "120 s")
+    s = vm.Scenario([link], [vm.Flow("newreno", "600 ms")], run=run)
+    assert _broken(s) == {"settles-in-time"}
+    long = {"run.duration": "3000 s", "run.warmup": "1000 s"}
+    assert _broken(s.replace(long)) == set()
+    sack = s.replace({"flow.law": "sack", "run.duration": "600 s"})  # repairs them at once
+    assert _broken(sack) == set()
+    assert _broken(sack.replace({"run.duration": "300 s"})) == {"settles-in-time"}  # 4 losses
+    limited = {"run.duration": "300 s", "flow.max_window": 20}  # whatever the losses
+    assert _broken(sack.replace(limited)) == set()
+
+
+def test_pauses_for_delayed_acks_that_last_longer_than_from_loss_to_loss_are_told():
+    """Tahoe over 5 ms gets 866 packets/s in ns-2, a loss in 12 ms; the equations say 1100."""
+    link = vm.Link("20 Mbit/s", buffer=200, loss=0.01)
+    s = vm.Scenario([link], [vm.Flow("tahoe", "5 ms", delayed_ack=True)], packet_size="500 B")
+    assert _broken(s) == {"short-ack-pauses"}
+    assert _broken(s.replace({"flow.rtt": "50 ms"})) == set()
+    assert _broken(s.replace({"flow.delayed_ack": False})) == set()

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vegasmodel.adapters.common import (
+    CYCLES,
     LOSS_BASED,
     buffered,
     left_out,
@@ -33,7 +34,6 @@ from vegasmodel.status import Status
 
 NAME = "minicycle"
 NOWHERE: Mapping[str, Any] = MappingProxyType({})
-CYCLES = 10  # least number in an average, so that an unfinished cycle hardly changes the mean
 
 
 def answer(scenario: Scenario) -> Prediction:

@@ -5,15 +5,24 @@ The flows share one link, which loses packets at random.
 
 from __future__ import annotations
 
+import math
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from vegasmodel.adapters.common import left_out, one_link, paper_equation, plain_queue
+from vegasmodel.adapters.common import CYCLES, left_out, one_link, paper_equation, plain_queue
+from vegasmodel.adapters.warm_up import settles
+from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
 from vegasmodel.prediction import Assumption, Prediction
-from vegasmodel.scenario import Flow, Scenario
+from vegasmodel.scenario import Flow, Member, Scenario
 from vegasmodel.status import Status
 
+if TYPE_CHECKING:
+    from vegasmodel.equilibrium.random_loss import Sender
+
 NAME = "random-loss"
+MOST = 0.9  # part of the rate without losses; if a flow gets more, its losses hardly matter
 
 
 def answer(scenario: Scenario) -> Prediction:
@@ -37,7 +46,7 @@ def answer(scenario: Scenario) -> Prediction:
     flows = [
         random_loss.Sender(
             law=m.flow.law,
-            rtt=m.rtt,
+            rtt=_round_trip(scenario, m),
             alpha=m.flow.alpha,
             over_estimate=_over_estimate(m.flow),
             decrease=m.flow.decrease,
@@ -51,7 +60,7 @@ def answer(scenario: Scenario) -> Prediction:
         return Prediction.not_applicable(NAME, scenario, "no delay was found at which all fit")
     load = loss_peaks.load(flows, link.loss, link.capacity, link.buffer)
     burst = loss_peaks.slow_start_queue(flows, link.loss, link.capacity)
-    rtt = np.array([m.rtt for m in scenario.members])
+    rtt, trips = (np.array([x.rtt for x in each]) for each in (scenario.members, flows))
     return Prediction(
         NAME,
         scenario,
@@ -61,12 +70,26 @@ def answer(scenario: Scenario) -> Prediction:
         assumptions=(
             _never_full(scenario, share.regime, load, burst),
             _mean_field(scenario),
-            _several_packets(scenario, share.rates * (rtt + share.queueing)),
+            _several_packets(scenario, share.rates * (trips + share.queueing)),
             paper_equation(scenario),
             plain_queue(link),
+            _short_pauses(scenario, share.rates),
+            _settles(scenario, flows, share.rates),
             *_rest(scenario),
         ),
     )
+
+
+def _round_trip(scenario: Scenario, member: Member) -> float:
+    """The time in s from a packet to the packet that its ACK releases, without a queue.
+
+    Beside the flow's ``rtt`` it has the mean of the sender's random wait (``send_jitter``). If the
+    receiver sends one ACK for two packets, the first of them waits until the second has crossed the
+    slowest link.
+    """
+    flow = member.flow
+    pair = scenario.usual_jitter(flow) if flow.delayed_ack else 0.0
+    return member.rtt + scenario.jitter(flow) / 2.0 + pair
 
 
 def _over_estimate(flow: Flow) -> float:
@@ -120,6 +143,59 @@ def _several_packets(scenario: Scenario, windows: Floats) -> Assumption:
         "its rate depends on details of its timer that are not in the equations"
     )
     return Assumption("windows-above-three", holds, "" if holds else detail)
+
+
+def _short_pauses(scenario: Scenario, rates: Floats) -> Assumption:
+    """The assumption that a receiver that delays its ACKs seldom waits for a second packet.
+
+    The equations contain delayed ACKs, but not the pauses of the receiver's timer after a loss,
+    when a single packet is in flight. The assumption fails if such a pause is longer than the mean
+    time between two losses.
+    """
+    from vegasmodel.equilibrium.loss_rounds import ACK_PAUSE
+
+    p = scenario.links[0].loss
+    often = [
+        f"{m.name} loses a packet in {1.0 / (p * rate):.2g} s"
+        for m, rate in zip(scenario.members, rates, strict=True)
+        if m.flow.delayed_ack and ACK_PAUSE * p * rate > 1.0
+    ]
+    detail = f"{often[0]}, and the pause for a delayed ACK may be {ACK_PAUSE} s" if often else ""
+    return Assumption("short-ack-pauses", not often, detail)
+
+
+def _settles(scenario: Scenario, flows: list[Sender], rates: Floats) -> Assumption:
+    """The assumption that the run is long enough for the mean over random losses.
+
+    It fails in three cases: if ``warm_up.settles`` does; if NewReno may still repair the losses of
+    its first slow start when the warm-up ends; or if a flow loses fewer than ``CYCLES`` packets
+    after the warm-up. The last case does not count if losses hardly lower the flow's rate.
+    """
+    from vegasmodel.equilibrium import loss_peaks, random_loss
+
+    name, run, link, n = "settles-in-time", scenario.run, scenario.links[0], len(flows)
+    known = settles(scenario)
+    if known.holds is False:
+        return known
+    for member, flow, rate in zip(scenario.members, flows, rates.tolist(), strict=True):
+        full = (link.capacity * flow.rtt + link.buffer) / n  # packets, at the overflow
+        overflows = math.exp(-2.0 * link.loss * full) > loss_peaks.SELDOM and flow.max_window > full
+        repair = full * flow.rtt  # s; of two packets that an ACK releases, one finds no room
+        one_by_one = find(flow.law).recovery == "hole by hole" and not member.flow.keeps_backlog
+        if one_by_one and overflows and run.warmup < member.start + repair:
+            said = (
+                f"the first slow start of {member.name} may lose {full:.0f} packets at the full "
+                f"buffer; NewReno repairs one a round trip, which takes {repair:.4g} s"
+            )
+            return Assumption(name, False, said)
+        losses = link.loss * rate * (run.duration - run.warmup)
+        if losses < CYCLES and rate < MOST * random_loss.throughput(flow, 0.0, link.capacity / n):
+            said = (
+                f"{member.name} loses about {losses:.2g} packets at random after the warm-up; a "
+                f"mean over fewer than {CYCLES} depends on chance"
+            )
+            return Assumption(name, False, said)
+    return Assumption(name, True)
 
 
 def _rest(scenario: Scenario) -> list[Assumption]:
