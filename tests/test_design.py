@@ -426,3 +426,16 @@ def test_a_delay_has_its_unit(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert re.search(r" pkt +(9|10)(\.\d+)? ms", out)
     assert run([*asked, "--model", "fluid", "--verify", "none", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["target_unit"] == "s"
+
+
+def test_a_solution_with_phase_effects_says_so() -> None:
+    """Of two SACK flows that never wait, the buffer to the packet decides which one loses."""
+    flows = [vm.Flow("sack", rtt, name=rtt[:2], send_jitter=0.0) for rtt in ("43 ms", "99 ms")]
+    scenario = vm.Scenario([vm.Link("1065 pkt/s", buffer=45)], flows, run=vm.Run("100 s", "30 s"))
+    found = vm.design(scenario, "link.buffer", "share:43=0.54", between=(43.0, 47.0), verify=())
+    assert found.solutions
+    assert all("phase-effects" in each.broken for each in found.solutions)
+    assert any("phase-effects" in note for note in found.notes)
+    plain = vm.design(vm.Scenario.from_toml(MIXED), "link.buffer", "share:vegas=0.3", verify=())
+    assert plain.solutions
+    assert not any("phase-effects" in each.broken for each in plain.solutions)

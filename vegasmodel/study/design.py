@@ -85,7 +85,7 @@ def design(
         raise FieldError("within", within, "a part of the target, at least 0 and less than 1")
     search = Search(scenario, where, aim, model, of_field(scenario, where, between), within)
     solutions, notes = search.solutions()
-    verified = tuple(_verified(search, each, others) for each in solutions)
+    verified = tuple(_verified(search, _in_phase(search, each), others) for each in solutions)
     reason = None if solutions else search.why_none(notes)
     ends = (search.range.low, search.range.high)
     notes = [*notes, *_broken(search, verified)] if solutions else []
@@ -112,6 +112,22 @@ def _broken(search: Search, solutions: Sequence[Solution]) -> list[str]:
         for each in solutions
         if each.broken
     ]
+
+
+def _in_phase(search: Search, solution: Solution) -> Solution:
+    """The solution, with ``phase-effects`` among its broken assumptions if it does not hold there.
+
+    The search itself does not test this assumption of ``rounds``, because the test simulates the
+    scenario again.
+    """
+    made = search.made.get(solution.value)
+    if search.model != "rounds" or made is None:
+        return solution
+    from vegasmodel.engines.rounds import phases  # loads its machine code
+
+    note = phases.effects(made.scenario, made)
+    broken = (*solution.broken, *([note.name] if note.holds is False else ()))
+    return dataclasses.replace(solution, broken=broken)
 
 
 def _verified(search: Search, solution: Solution, others: Sequence[str]) -> Solution:

@@ -109,6 +109,7 @@ def sweep(
     Its variable ``status`` is 0 at a point with an answer.  At any other point ``status`` and
     ``reason`` say why there is no answer, and the other variables are NaN.  The variable ``broken``
     has the names of the assumptions that do not hold at a point, with spaces between the names.
+    To save time, the assumption ``phase-effects`` of ``rounds`` is not tested.
 
     Raises ``FieldError`` for bad input, and ``OSError`` if ``out`` cannot be written.  Raises
     ``ExtraMissing`` or ``EngineMissing`` if something that the sweep needs is not installed.
