@@ -63,7 +63,7 @@ def draw(rng: np.random.Generator) -> Scenario:
     )
 
 
-SHARED = {"buffer-holds-bursts"}  # the fluid has no bursts either: it cannot judge that
+SHARED = {"buffer-holds-bursts", "many-packets-queued"}  # the fluid has no packets either
 
 
 def claims(scenario: Scenario) -> Iterator[Claim]:

@@ -42,6 +42,8 @@ ASSUMPTIONS = MappingProxyType(
         "long-lived-flows": "every flow has data to send until the end of the run",
         "losses-are-random-only": "the buffer never overflows",
         "losses-end-growth": "no loss-based window grows for ever for lack of losses",
+        "many-packets-queued": "flows that start late find so many packets queued that one more or "
+        "less hardly changes the rates",
         "mean-field": "only one flow uses the link; if there are several, the model leaves out "
         "bursts, so each flow sees only the mean queue that the others cause",
         "no-delay-noise": "propagation delays are constant",

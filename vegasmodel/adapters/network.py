@@ -45,7 +45,7 @@ def answer(scenario: Scenario) -> Prediction:
     state = _solve(routing, capacity, alpha, x)
     if state.status != Status.DONE:
         return Prediction.not_applicable(NAME, scenario, "the solver's certificate does not hold")
-    queues = state.prices * capacity
+    queues, narrow = state.prices * capacity, _slowest(routing, capacity)
     queue = np.zeros(len(scenario.links))
     for (link, forward), length in zip(used, queues, strict=True):
         if forward:
@@ -60,8 +60,9 @@ def answer(scenario: Scenario) -> Prediction:
         queue_mean=queue,
         assumptions=(
             _fits(scenario, x, rests, used, queues),
+            rest.many_packets(scenario, _solver(routing, capacity, alpha), narrow, state.rates),
             *_hypotheses(scenario),
-            rest.settled(scenario, rests, alpha, _slowest(routing, capacity)),
+            rest.settled(scenario, rests, alpha, narrow),
         ),
         extra={"kkt_residual": state.certificate.residual},
     )
@@ -91,14 +92,18 @@ def _rests(scenario: Scenario, routing: Floats, capacity: Floats) -> tuple[Float
     If a flow measures its baseRTT, its over-estimate is the queueing delay that it finds when it
     starts. Otherwise the scenario gives the over-estimate.
     """
-    alpha = threshold(scenario)
+    return rest.follow(scenario, _solver(routing, capacity, threshold(scenario)))
+
+
+def _solver(routing: Floats, capacity: Floats, alpha: Floats) -> rest.Solve:
+    """What ``rest.follow`` needs to solve for the steady state of the flows that have started."""
 
     def solve(there: rest.Mask, x: Floats) -> tuple[Floats, Floats]:
         links = routing[:, there].any(axis=1)
         state = _solve(routing[links][:, there], capacity[links], alpha[there], x[there])
         return state.rates, state.prices @ routing[links]
 
-    return rest.follow(scenario, solve)
+    return solve
 
 
 def _slowest(routing: Floats, capacity: Floats) -> Floats:

@@ -27,6 +27,7 @@ from vegasmodel.queues.discipline import waiting_room
 from vegasmodel.scenario import Flow, Member, Scenario
 from vegasmodel.stacks import Stack
 
+NOTABLE = 0.1  # of the mean rate: the change of a rate that counts
 Mask = NDArray[np.bool_]
 
 
@@ -63,12 +64,15 @@ def given(scenario: Scenario) -> Floats:
     return np.array([0.0 if value == "measured" else float(value) for value in x])
 
 
-def follow(scenario: Scenario, solve: Solve) -> tuple[Floats, list[Rest]]:
+def follow(
+    scenario: Scenario, solve: Solve, less: Floats | float = 0.0
+) -> tuple[Floats, list[Rest]]:
     """The over-estimates of all flows' baseRTTs, and the steady state after each starting time.
 
     If a flow measures its baseRTT, its over-estimate is the queueing delay just before it starts.
-    So flows that start together do not find each other's packets. For the other flows the scenario
-    gives the over-estimate.
+    So flows that start together do not find each other's packets. If ``less`` [n] is given, a flow
+    finds a delay that is shorter by so many seconds, but at least 0. For the other flows the
+    scenario gives the over-estimate.
 
     Returns the over-estimates [n] in s, and one ``Rest`` per starting time. ``solve`` is the
     function that computes a steady state. Its arguments are which flows have started, and the
@@ -79,13 +83,37 @@ def follow(scenario: Scenario, solve: Solve) -> tuple[Floats, list[Rest]]:
     for moment in np.unique(when):
         if rests:
             found = unknown & (when == moment)
-            x[found] = rests[-1].delays[found]
+            x[found] = np.maximum(rests[-1].delays - less, 0.0)[found]
         there = when <= moment
         rates, delays = solve(there, x)
         windows = np.zeros(x.size)
         windows[there] = rates * (rtt + delays)[there]
         rests.append(Rest(windows, delays))
     return x, rests
+
+
+def many_packets(scenario: Scenario, solve: Solve, c: Floats, rates: Floats) -> Assumption:
+    """The assumption that one packet more or less in the queue hardly changes the rates.
+
+    The baseRTT of a flow is the least RTT that it measures.  The equations take it for the mean RTT
+    at the flow's start.  But a queue of whole packets varies by about a packet, most of all if
+    senders wait at random.  The assumption fails if some flow's rate changes by more than
+    ``NOTABLE`` of the mean rate when each flow that measures its baseRTT finds one packet less.
+
+    ``c`` [n] is the capacity of the slowest link on each flow's path, pkt/s, and ``rates`` [n] are
+    the rates.  ``solve`` is that of ``follow``.
+    """
+    _, found = follow(scenario, solve, 1.0 / c)
+    with np.errstate(invalid="ignore"):
+        other = found[-1].windows / (rtts(scenario) + found[-1].delays)
+        change = np.abs(other - rates) / rates.mean()
+    worst = int(np.argmax(change))
+    holds = bool(change[worst] <= NOTABLE)
+    detail = (
+        "with one packet less in the queue that each late flow finds, "
+        f"{scenario.members[worst].name} would get {other[worst]:.4g} pkt/s, not {rates[worst]:.4g}"
+    )
+    return Assumption("many-packets-queued", holds, "" if holds else detail)
 
 
 def settled(scenario: Scenario, rests: list[Rest], backlog: Floats, c: Floats) -> Assumption:

@@ -67,6 +67,7 @@ def equilibrium(scenario: Scenario) -> Prediction:
         queue_mean=np.array([c * float(state.delay)]),
         assumptions=(
             _fits(scenario, x, rests, c * float(state.delay)),
+            _many_packets(scenario, x, state.rates, float(state.delay)),
             *_hypotheses(scenario),
             _settled(scenario, rests, alpha),
         ),
@@ -119,6 +120,7 @@ def arrivals(scenario: Scenario) -> Prediction:
         assumptions=(
             _spaced(scenario),
             _fits(scenario, state.x[back], rests, c * delay),
+            _many_packets(scenario, state.x[back], state.rates[back], delay),
             *_hypotheses(scenario, one_threshold=False),
             _settled(scenario, rests, threshold(scenario)),
             _quasi_static(scenario, order, path),
@@ -314,17 +316,22 @@ def _rests(scenario: Scenario, alpha: Floats) -> tuple[Floats, list[rest.Rest] |
     ``MAX_ORDER`` flows and ``_alone`` is true, only the over-estimates are computed, which saves
     time. The second result is then ``None``.
     """
-    rtt, c, law = rtts(scenario), scenario.links[0].capacity, _law(scenario)
-    if rtt.size > MAX_ORDER and _alone(scenario):
-        x, order = np.zeros(rtt.size), _order(scenario)
-        x[order] = arrival_order.arrive(alpha[order], c).x
+    if alpha.size > MAX_ORDER and _alone(scenario):
+        x, order = np.zeros(alpha.size), _order(scenario)
+        x[order] = arrival_order.arrive(alpha[order], scenario.links[0].capacity).x
         return x, None
+    return rest.follow(scenario, _solver(scenario, alpha))
+
+
+def _solver(scenario: Scenario, alpha: Floats) -> rest.Solve:
+    """What ``rest.follow`` needs to solve for the steady state; ``alpha`` is that of ``_rests``."""
+    rtt, c, law = rtts(scenario), scenario.links[0].capacity, _law(scenario)
 
     def solve(there: rest.Mask, x: Floats) -> tuple[Floats, Floats]:
         state = secular.solve(alpha[there], x[there], c, rtt=rtt[there], variant=law)
         return state.rates, np.full(x.size, float(state.delay))
 
-    return rest.follow(scenario, solve)
+    return solve
 
 
 def _settled(scenario: Scenario, rests: list[rest.Rest] | None, backlog: Floats) -> Assumption:
@@ -332,6 +339,19 @@ def _settled(scenario: Scenario, rests: list[rest.Rest] | None, backlog: Floats)
         return Assumption("settles-in-time", None, "not worked out for so many arrivals")
     c = np.full(backlog.size, scenario.links[0].capacity)
     return rest.settled(scenario, rests, backlog, c)
+
+
+def _many_packets(scenario: Scenario, x: Floats, rates: Floats, delay: float) -> Assumption:
+    """The assumption ``rest.many_packets`` for flows that keep the backlogs that they have now.
+
+    ``x`` [n] are the over-estimates of baseRTT, s, and ``delay`` is the queueing delay in s.
+    """
+    if x.size > MAX_ORDER:
+        return Assumption("many-packets-queued", None, "not worked out for so many arrivals")
+    rtt, c = rtts(scenario), np.full(x.size, scenario.links[0].capacity)
+    base = x if STACKS[_law(scenario)].backlog_over_base else delay
+    kept = rates * (rtt + delay) * (delay - x) / (rtt + base)
+    return rest.many_packets(scenario, _solver(scenario, kept), c, rates)
 
 
 def _recursion_is_plain(scenario: Scenario) -> bool:
