@@ -89,8 +89,8 @@ ASSUMPTIONS = MappingProxyType(
         "steady-queue": "RED's drop probability does not jump at the mean queue that the "
         "model finds",
         "synchronised-losses": "both flows lose packets when the buffer overflows, as the paper "
-        "`devendictis` assumes; for ns-2's and Linux's Vegas `minicycle` takes only the other flow to "
-        "lose",
+        "`devendictis` assumes; for ns-2's and Linux's Vegas `minicycle` takes only the other flow "
+        "to lose",
         "windows-above-three": "windows are larger than 3 packets, so a loss brings three "
         "duplicate ACKs",
         "windows-fill-the-link": "loss-based windows fill the link most of the time",
