@@ -47,14 +47,11 @@ def _words(text: str) -> tuple[str, ...]:
 
 SENDER = Kinds(
     _words("next high received first retransmit recover resent stale stale_end probed"),
-    _words(
-        "received_at latest changed since trips_at awaits_since time left_at wait_ends "
-        "delack_expires"
-    ),
+    _words("received_at latest changed since awaits_since time left_at wait_ends delack_expires"),
     _words("rtt_last mean_rtt rtt_deviation min_rtt base late"),
     ("rate",),
     _words(
-        "cwnd memory trips cwnd_cnt ssthresh dupacks inflated pipe recover_in_flight prr_delivered "
+        "cwnd memory cwnd_cnt ssthresh dupacks inflated pipe recover_in_flight prr_delivered "
         "prr_out flight_limit phase partial timed_out marked echoed growth grow_next rechecks "
         "deflated overdue_factor burst_part since_queue spread burst event transit awaits_parcels "
         "active count owed_loss quick_acks_left delack_packets "
@@ -115,7 +112,8 @@ LEFT_OUT = {
         "start stop size finished without boot_time hop hops longest_stretch member short_flow "
         "ecn_capable head acked sent lost retransmits acks timeouts early_timers arrived "
         "delivered ahead ahead_since ahead_until acks_lost rtt_area rtt_samples mark_delivered "
-        "mark_sent mark_lost mark_retransmits mark_acks first_hole holes missing"
+        "mark_sent mark_lost mark_retransmits mark_acks first_hole holes missing "
+        "trips trips_at"  # both follow from ``since``
     ),
     "hop": _words(
         "flow link data last work precedes wire lead early to_next ring room most latest head idle "
