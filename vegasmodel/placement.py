@@ -19,9 +19,12 @@ transmit these headers. The function ``work`` returns the size of a packet with 
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+
 from vegasmodel import stacks
 from vegasmodel.laws import find
-from vegasmodel.scenario import Flow, Member, Scenario
+from vegasmodel.scenario import Flow, Link, Member, RateDelay, Scenario
 from vegasmodel.stacks import Stack
 
 
@@ -112,3 +115,49 @@ def to_first_link(scenario: Scenario, member: Member) -> float:
     """
     group = member.flow
     return access_leg(scenario, member) + work(scenario, group) / scenario.access_rate(group)
+
+
+def class_shares(scenario: Scenario, link: Link, way: str) -> Iterator[tuple[float, float]]:
+    """Yield the times, s, at which a Rate-Delay link's shares change, with the rate class's share.
+
+    A class's share is the part of the link's capacity that it is to get in the direction ``way``.
+    The shares of the rate class and the delay class are in the ratio k n_R : n_D (equation (5) of
+    Podlesny and Williamson).  n_R and n_D are the numbers of active long-lived flows in the rate
+    class and in the delay class.  So a flow of the rate class gets k times the capacity of a flow
+    of the delay class.
+
+    The shares change when a long-lived flow starts or stops.  While a class has no such flow, no
+    shares are set, because the other class may then use the whole link anyway.
+    """
+    if not isinstance(link.queue, RateDelay):
+        return
+    k = link.queue.k
+    lasting = [
+        member
+        for member in scenario.members
+        if member.flow.arrivals == "once"
+        and member.flow.direction == way
+        and link in scenario.path(member.flow)
+    ]
+    for time in sorted({t for member in lasting for t in (member.start, member.stop)}):
+        active = [m.flow.service for m in lasting if m.start <= time < m.stop]
+        n_rate, n_delay = active.count("rate"), active.count("delay")
+        if n_rate and n_delay:
+            yield time, k * n_rate / (k * n_rate + n_delay)
+
+
+def bytes_per_turn(scenario: Scenario, link: Link, way: str) -> int:
+    """Bytes that a class of a Rate-Delay link with half of the capacity may send per round in ns-2.
+
+    ns-2 serves the two classes by weighted round robin.  In each round a class with the share s of
+    the capacity may send 2 s times this number of bytes.  The shares are exact if these bytes are
+    at least one packet (the scenario's largest) for each class.  The result is the smallest whole
+    number for which this is so at all times.
+
+    A larger number has a drawback.  If a class may send more bytes per round than its buffer holds,
+    it runs out of packets and does not use its share.
+    """
+    largest = max(scenario.size_of(group) for group in scenario.flows)
+    parts = [part for _, part in class_shares(scenario, link, way)]
+    least = min((min(part, 1.0 - part) for part in parts), default=0.5)
+    return math.ceil(largest / (2.0 * least))

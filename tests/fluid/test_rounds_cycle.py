@@ -143,8 +143,8 @@ def names(*parts: Kinds) -> list[str]:
             ],
         ),
         ("hop", HOP, names(snapshot.STOP)),
-        ("link", LINK, [*names(snapshot.QUEUE), "idle", "stock"]),
-        ("parcel", PARCEL, [*names(snapshot.WAY), "first"]),
+        ("link", LINK, [*names(snapshot.QUEUE, snapshot.TURNS), "idle", "stock"]),
+        ("parcel", PARCEL, [*names(snapshot.WAY), "first", "hop", "work"]),
         ("receiver", RECEIVER, names(snapshot.EAR)),
     ],
 )

@@ -21,7 +21,7 @@ def test_who_comes_first_at_a_full_buffer(precedes: int, stay: float) -> None:
     """3 packets wait and the one in transmission leaves now, so work of 3 packets remains."""
     link = np.zeros(1, LINK)
     link["buffer"], link["packets_per_work"], link["queue"] = 3.0, 1.0, 3.0
-    link["instant"], link["seat"] = 1e-8, 1.0
+    link["instant"], link["partner"] = 1e-8, -1
     assert room_for(link[0], 1.0, precedes) == stay
     link["queue"] = 2.9  # it has left for a while: no tie
     assert room_for(link[0], 1.0, precedes) == 1.0
@@ -37,7 +37,7 @@ def test_packets_of_several_sizes_in_step_with_a_departure(served: float, stay: 
     """Packets of size 1, 1.5 and 1.5 at a buffer of 2: the first one's last bit leaves at 1."""
     link = np.zeros(1, LINK)[0]
     link["buffer"], link["packets_per_work"], link["mixed"] = 2.0, 1.0, 1
-    link["instant"], link["seat"] = 1e-8, 1.0
+    link["instant"], link["partner"] = 1e-8, -1
     enqueue(link, 1.0, 1.0)
     enqueue(link, 2.0, 1.5)
     transmit(link, served)

@@ -8,7 +8,7 @@ such text can be executed as a command.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -20,6 +20,7 @@ from vegasmodel.packets import arrivals, ns2_support
 from vegasmodel.packets.engine import UNLIMITED, rate_delay_limits, window_limit
 from vegasmodel.packets.ns2_agents import AGENTS, Settings
 from vegasmodel.packets.ns2_defaults import SETS, UNSPACED
+from vegasmodel.placement import bytes_per_turn, class_shares
 from vegasmodel.scenario import (
     Link,
     Member,
@@ -163,19 +164,9 @@ def _classes(scenario: Scenario, i: int, link: Link, way: str) -> list[str]:
     """The script's lines for one direction of a Rate-Delay link: its two queues and their flows.
 
     Each queue belongs to a class of flows: the rate class gets a high rate, the delay class a low
-    delay.  ns-2 serves the two classes by weighted round robin.  A class's service share s is the
-    part of the link's capacity that it is to get.  In each round the class may send 2 s ``turn``
-    bytes.  The shares are exact if these bytes are at least one packet (the scenario's largest) for
-    each class.  ``turn`` is the smallest whole number for which this is so at all times.
-
-    A larger ``turn`` has a drawback.  If a class may send more bytes per round than its buffer
-    holds, it runs out of packets and does not use its share.
+    delay.  ns-2 serves the two classes by weighted round robin (``bytes_per_turn``).
     """
-    largest = max(scenario.size_of(group) for group in scenario.flows)
-    limits = rate_delay_limits(link)
-    parts = [part for _, part in _parts(scenario, link, way)]
-    least = min((min(part, 1.0 - part) for part in parts), default=0.5)
-    turn = math.ceil(largest / (2.0 * least))
+    limits, turn = rate_delay_limits(link), bytes_per_turn(scenario, link, way)
     lines = [f"classes {i} {way} {turn} {limits[0]} {limits[1]}"]
     for service in ("rate", "delay"):
         members = [
@@ -187,41 +178,12 @@ def _classes(scenario: Scenario, i: int, link: Link, way: str) -> list[str]:
     return lines
 
 
-def _parts(scenario: Scenario, link: Link, way: str) -> Iterator[tuple[float, float]]:
-    """Yield the times, s, at which a Rate-Delay link's shares change, with the rate class's share.
-
-    A class's share is the part of the link's capacity that it is to get in the direction ``way``.
-    The shares of the rate class and the delay class are in the ratio k n_R : n_D (equation (5) of
-    Podlesny and Williamson).  n_R and n_D are the numbers of active long-lived flows in the rate
-    class and in the delay class.  So a flow of the rate class gets k times the capacity of a flow
-    of the delay class.
-
-    The shares change when a long-lived flow starts or stops.  While a class has no such flow, no
-    shares are set, because the other class may then use the whole link anyway.
-    """
-    if not isinstance(link.queue, RateDelay):
-        return
-    k = link.queue.k
-    lasting = [
-        member
-        for member in scenario.members
-        if member.flow.arrivals == "once"
-        and member.flow.direction == way
-        and link in scenario.path(member.flow)
-    ]
-    for time in sorted({t for member in lasting for t in (member.start, member.stop)}):
-        active = [m.flow.service for m in lasting if m.start <= time < m.stop]
-        n_rate, n_delay = active.count("rate"), active.count("delay")
-        if n_rate and n_delay:
-            yield time, k * n_rate / (k * n_rate + n_delay)
-
-
 def _shares(scenario: Scenario, origin: float) -> list[str]:
     """The script's lines that set the service shares of the classes of Rate-Delay links."""
     lines = []
     for i, link in enumerate(scenario.links):
         for way in ("forward", "reverse"):
-            for time, part in _parts(scenario, link, way):
+            for time, part in class_shares(scenario, link, way):
                 lines.append(_at(origin + time, f"share {i} {way} {_number(part)}"))
     return lines
 

@@ -65,6 +65,7 @@ NS2 = Stack(
     lost_syn_resets=True,  # bugfix_ss_
     limit_counts=1.0,  # drop-tail.cc refuses a packet that would bring the queue to its limit
     marks_up_to=0.1,  # red.cc: mark_p_
+    class_based_queueing=True,  # packets/ns2.tcl: cbq.cc
     scheduled_ties=True,  # its times are doubles, and its scheduler keeps their order
 )
 NS2_2_35 = replace(

@@ -130,6 +130,7 @@ class Stack(Mechanisms):
     # links
     limit_counts: float = 0.0  # packets in transmission that the limit of a drop-tail buffer counts
     marks_up_to: float = math.inf  # RED marks up to this drop probability, and drops above it
+    class_based_queueing: bool = False  # CBQ stands in for the scheduler of Rate-Delay services
     scheduled_ties: bool = False  # events of one instant happen in the order of their scheduling
 
     def dead_zone(self, alpha: float, beta: float) -> tuple[float, float]:

@@ -240,7 +240,7 @@ def receivers(scenario: Scenario, flows: NDArray[Any], way: Routes) -> NDArray[A
     There are none if no queue holds ACKs. In these records a receiver delays its ACKs only if they
     cross a queue of data. A queue of ACKs alone is never full, so their number hardly matters.
     """
-    hops = way.hops
+    hops = way.hops[way.first[0] :]
     meets = np.isin(hops["link"], hops["link"][hops["data"] == 1]) & (hops["data"] == 0)
     found = np.zeros(len(flows) if np.any(hops["data"] == 0) else 0, RECEIVER)
     if len(found):

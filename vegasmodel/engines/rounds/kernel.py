@@ -21,13 +21,14 @@ from vegasmodel.engines.rounds.laws import (
     window,
 )
 from vegasmodel.engines.rounds.losses import early_timer_expired, send_in_recovery
+from vegasmodel.engines.rounds.onward import due, next_other_event, schedule
 from vegasmodel.engines.rounds.queue import (
     advance,
     enqueue_handshake,
     far_from_full,
     never_full,
     room_for,
-    share_capacity,
+    share_by_flows,
     waiting,
     waiting_now,
 )
@@ -54,13 +55,11 @@ from vegasmodel.engines.rounds.travel import (
     arrive_at_once,
     arrive_evenly,
     begin_arrivals,
-    due,
     end_arrivals,
     hop,
-    next_other_event,
     pass_no_packets,
-    schedule,
 )
+from vegasmodel.engines.rounds.turns import at_store, begin_shares, join
 from vegasmodel.engines.rounds.wait import begin_wait
 from vegasmodel.laws.packets import NEVER
 from vegasmodel.metrics import Floats
@@ -139,7 +138,8 @@ def send_burst(net: Net, f: Sender, at: float) -> bool:
     """
     h = net.hops[f.hop]
     f.event = DATA
-    fits, spread_out = True, not f.bursts_at_once or f.queue_wait > 0.0
+    fits = True
+    spread_out = not f.bursts_at_once or f.queue_wait > 0.0 or net.links[h.link].partner >= 0
     while f.burst > 0.0 and fits:
         if spread_out and due(net, f.hop, at) > next_other_event(net, f.hop):
             f.event, f.time = REST, at
@@ -288,9 +288,21 @@ def _rtt_of_small(net: Net, f: Sender) -> float:
         h = net.hops[e]
         link = net.links[h.link]
         if h.data:
-            rtt += link.queue / link.capacity
+            rtt += waiting(net.links, h.link, link.queue, 0.0)
             rtt -= (h.work - f.syn) / link.capacity
     return rtt
+
+
+@rare
+def _send_small(net: Net, f: Sender) -> None:
+    """Add a small packet of the handshake to the flow's first queue."""
+    k = net.hops[f.hop].link
+    link = net.links[k]
+    if link.partner < 0:
+        enqueue_handshake(link, f.syn)
+        return
+    link.arrived += f.syn
+    join(net, k, -1, link.now, 0.0, 1.0, 0.0, 0.0, 0.0, 0, link.now, f.syn, 0.0)
 
 
 @rare
@@ -300,9 +312,8 @@ def _handshake(net: Net, f: Sender) -> float:
     The SYN, a small packet, joins the flow's first queue.
     """
     rtt = _rtt_of_small(net, f)
-    first = net.hops[f.hop]
-    if first.data:
-        enqueue_handshake(net.links[first.link], f.syn)
+    if net.hops[f.hop].data:
+        _send_small(net, f)
     syn_acknowledged(f, f.time, rtt)
     return rtt
 
@@ -340,7 +351,7 @@ def _restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
         f.round_start = now
     if f.event == CONNECTED and f.third_ack:  # its last ACK goes ahead of the data
         f.receiver_rtt = _rtt_of_small(net, f)  # from the SYN-ACK to this ACK
-        enqueue_handshake(net.links[net.hops[f.hop].link], f.syn)
+        _send_small(net, f)
     f.event, f.first, f.spread, f.retransmit, f.late = DATA, f.next, 0.0, -1.0, 0.0
     f.burst = min(np.floor(window(f)), f.size - f.next)
     arm(f, now)
@@ -357,15 +368,15 @@ def _count_active(net: Net, f: Sender, change: int) -> None:
 
     A link with Rate-Delay services divides its capacity between two classes of flows, R and D. The
     shares depend on the numbers of active flows. So each such link on the flow's path divides its
-    capacity anew.
+    capacity anew. In ns-2 the shares change at given times instead (``turns.begin_shares``).
     """
     f.active += change
     for e in range(f.hop, f.hop + f.hops):
         k = net.hops[e].link
-        if net.hops[e].data and net.links[k].partner >= 0:
+        if net.hops[e].data and net.links[k].partner >= 0 and not net.links[k].class_based:
             advance(net.links, k, net.links[k].now)
             net.links[k].active += change
-            share_capacity(net.links, k)
+            share_by_flows(net.links, k)
 
 
 @jit
@@ -487,6 +498,7 @@ def start_flows(net: Net, seed: int) -> None:
     for i in range(net.flows.shape[0]):
         net.flows[i].time = net.flows[i].start
         schedule(net, net.flows[i].hop, net.flows[i].start)
+    begin_shares(net)
 
 
 @rare
@@ -497,15 +509,19 @@ def _set_rounding(net: Net, row: Floats) -> None:
     (``route.roundings``). ``row`` contains the values for the present time. It is a row of
     ``march``'s argument ``grid``.
     """
-    n, m = net.links.shape[0], net.hops.shape[0]
+    n = net.links.shape[0]
+    m = (row.shape[0] - 2 * n) // 2
+    stores = net.hops.shape[0] - m  # the first hops, which belong to no flow
     for k in range(n):
         net.links[k].capacity, net.links[k].instant = row[k], row[n + k]
-    for e in range(m):
+    for e in range(net.hops.shape[0]):
         h = net.hops[e]
         f, link = net.flows[h.flow], net.links[h.link]
-        # this flow's rate was added with the old packet size, and is subtracted with the new one
-        link.rate += (f.rate if e == f.hop else h.rate) * (row[2 * n + e] - h.work)
-        h.work, h.to_next = row[2 * n + e], row[2 * n + m + e]
+        if not h.stores:
+            work, to_next = row[2 * n + e - stores], row[2 * n + m + e - stores]
+            # this flow's rate was added with the old packet size, and is subtracted with the new
+            link.rate += (f.rate if e == f.hop else h.rate) * (work - h.work)
+            h.work, h.to_next = work, to_next
         h.early = h.lead * link.instant / link.capacity
 
 
@@ -572,9 +588,10 @@ def march(
             used += 1
             kept[1] = used
         before = cwnd_packets(f) if now >= falls else 0.0
-        fits = (
-            _flow_event(net, f, who, holes[who], now, synchronised) if e == f.hop else hop(net, e)
-        )
+        if e == f.hop:
+            fits = _flow_event(net, f, who, holes[who], now, synchronised)
+        else:
+            fits = at_store(net, e) if h.stores else hop(net, e)
         events += 1
         if not fits:
             return FULL_RING, events, now

@@ -11,19 +11,12 @@ buffer has room for ``Queue.buffer`` waiting packets, whatever their sizes. So i
 full, ``Queue.buffer`` + 1 packets are at the link.
 
 A link with Rate-Delay services has two queues, for the classes R and D (Podlesny and Williamson).
-Each class is guaranteed its share of the capacity. It may also use what the other class leaves
-over. So the time at which a packet leaves depends on packets of the other class that arrive later.
-The simulator assumes that they arrive at the mean rate of the recent past (``Queue.recent``).
-
-The link transmits packets of one class at a time. ``Queue.seat`` is the fraction of the time in
-which it transmits this queue's class. So if the buffer of a class is full, ``Queue.buffer`` +
-``Queue.seat`` of its packets are at the link on average.
+It sends whole packets of them in turn. ``turns.py`` keeps the waiting packets and decides which of
+them is next.
 """
 
 # mypy: disable-error-code="no-any-return"
 from __future__ import annotations
-
-import math
 
 import numpy as np
 
@@ -52,7 +45,8 @@ def advance(links: Table[Queue], k: int, now: float) -> None:
     if link.partner < 0:
         _serve(link, now, link.capacity)
     else:
-        _serve_both(link, links[link.partner], now)
+        _send_on(link, now)
+        _send_on(links[link.partner], now)
 
 
 @jit
@@ -61,7 +55,7 @@ def _full(link: Queue) -> float:
 
     The packet in transmission is included.
     """
-    most = link.buffer + link.seat
+    most = link.buffer + 1.0
     # a division by 1 takes as long as any other
     return most if link.packets_per_work == 1.0 else most / link.packets_per_work
 
@@ -95,7 +89,7 @@ def _serve(link: Queue, now: float, capacity: float) -> None:
     full = _full(link)
     if link.mixed:  # of those that came, as many as are too many
         over = (
-            (after * link.packets_per_work - link.buffer - link.seat)
+            (after * link.packets_per_work - link.buffer - 1.0)
             * link.rate
             / max(link.packet_rate, EMPTY)
         )
@@ -115,7 +109,7 @@ def _serve(link: Queue, now: float, capacity: float) -> None:
         link.served += link.rate * span + before - after
     link.arrived += link.rate * span
     link.queue = after
-    link.area += _waiting(link, area, busy, capacity)
+    link.area += _waiting(link, area, busy)
     link.now = now
 
 
@@ -141,90 +135,60 @@ def _serve_sizes(link: Queue, work: float, span: float, busy: float, capacity: f
 
 
 @jit
-def _waiting(link: Queue, area: float, busy: float, capacity: float) -> float:
+def _waiting(link: Queue, area: float, busy: float) -> float:
     """The number of waiting packets, integrated over a time step (packets times seconds).
 
     ``area`` is the same integral for all packets at the link, with the unsent part of the packet in
     transmission. This packet does not wait, and its unsent part is half a packet on average. So
-    half a packet is subtracted while the queue is not empty (for ``busy`` seconds). A class of a
-    Rate-Delay link transmits only for a part of this time, and less is subtracted for it.
+    half a packet is subtracted while the queue is not empty (for ``busy`` seconds).
 
     A packet that arrives evenly is added to ``area`` bit by bit, although it joins the queue as a
     whole. So ``area`` contains half a packet too much for each flow that sends evenly
     (``link.even``). This half is also subtracted.
     """
-    halves = (1.0 if link.partner < 0 else capacity / link.capacity) + link.even
-    return area - 0.5 * halves * busy
+    return area - 0.5 * (1.0 + link.even) * busy
 
 
 @jit
 def waiting_now(link: Queue) -> float:
     """How many packets wait at the link now; the packet in transmission does not count.
 
-    The result is a whole number if packets arrive one by one. If packets arrive evenly, or if the
-    link has Rate-Delay services, the queue is simulated as a fluid. The result is then a mean,
-    which need not be whole.
+    The result is a whole number if packets arrive one by one. If packets arrive evenly, the queue
+    is simulated as a fluid. The result is then a mean, which need not be whole.
     """
-    if link.even == 0.0 and link.partner < 0:
+    if link.partner >= 0:
+        return link.waiting
+    if link.even == 0.0:
         return max(np.ceil(link.queue * link.packets_per_work - TOLERANCE) - 1.0, 0.0)
     packets = fluid(link) if link.mixed else link.queue * link.packets_per_work
-    share = link.share if link.partner >= 0 else 1.0
-    return max(packets - 0.5 * (share + link.even), 0.0)
+    return max(packets - 0.5 * (1.0 + link.even), 0.0)
 
 
 @jit
-def _demand(link: Queue) -> float:
-    """The largest rate, in packets/s, that class R or D of a Rate-Delay link can use at present.
-
-    If no packet of the class waits, the class can use only its arrival rate. If packets wait, it
-    can use any rate, and the result is infinite.
-    """
-    return np.inf if link.queue > EMPTY else link.rate
-
-
-@jit
-def _serve_both(one: Queue, two: Queue, now: float) -> None:
-    """Advance both queues of a Rate-Delay link to the time ``now``.
-
-    A class may use the capacity that the other class leaves over. This capacity changes when a
-    queue becomes empty. So the function goes on in steps, and each step ends at such an instant.
-    """
-    capacity = one.capacity
-    while one.now < now:
-        # podlesny figure 2: the scheduler rests only if both queues are empty
-        of_one = max(one.share * capacity, capacity - min(_demand(two), two.share * capacity))
-        of_two = max(two.share * capacity, capacity - min(_demand(one), one.share * capacity))
-        one.seat, two.seat = of_one / capacity, of_two / capacity
-        until = now
-        for link, service in ((one, of_one), (two, of_two)):
-            if link.queue > EMPTY and service > link.rate:
-                until = min(until, link.now + link.queue / (service - link.rate))
-        until = min(max(until, np.nextafter(one.now, np.inf)), now)
-        # an empty queue that is due more than it gets takes that much
-        _serve(one, until, max(min(of_one, _demand(one)), EMPTY))
-        _serve(two, until, max(min(of_two, _demand(two)), EMPTY))
-    _note_arrivals(one, now)
-    _note_arrivals(two, now)
-
-
-@jit
-def _note_arrivals(link: Queue, now: float) -> None:
-    """Update ``link.recent``, the recent arrival rate of one class of a Rate-Delay link, packets/s.
-
-    Lost packets do not count. The rate is an exponential moving average. Its time constant
-    ``link.memory`` is the largest RTT of all flows with empty queues, because a sender's window of
-    packets arrives once per RTT.
-    """
-    if now <= link.noted:
+def _send_on(link: Queue, now: float) -> None:
+    """Advance one class of a Rate-Delay link: its packet in transmission, if any, is sent on."""
+    span = now - link.now
+    if span <= 0.0:
         return
-    kept = math.exp(-(now - link.noted) / link.memory)
-    come = link.arrived - link.lost
-    link.recent = kept * link.recent + (1.0 - kept) * (come - link.counted) / (now - link.noted)
-    link.counted, link.noted = come, now
+    sent = min(link.capacity * span, link.unsent)
+    link.unsent -= sent
+    link.queue -= sent
+    link.served += sent
+    link.area += link.waiting * span
+    link.now = now
 
 
 @rare
-def share_capacity(links: Table[Queue], k: int) -> None:
+def share_capacity(rate: Queue, delay: Queue, part: float) -> None:
+    """Give class R of a Rate-Delay link the share ``part`` of its capacity, class D the rest."""
+    rate.shares_sum += part - rate.share
+    rate.shares_sum += (1.0 - part) - delay.share
+    rate.share, delay.share = part, 1.0 - part
+    rate.volume = delay.volume = delay.lag = 0.0
+
+
+@rare
+def share_by_flows(links: Table[Queue], k: int) -> None:
     """Set the guaranteed shares of the classes of a Rate-Delay link: S_R : S_D = k n_R : n_D.
 
     This is equation (5) of Podlesny and Williamson. S_R and S_D are the shares of the capacity that
@@ -233,10 +197,10 @@ def share_capacity(links: Table[Queue], k: int) -> None:
     the other class may then use the whole capacity.
     """
     one, two = links[k], links[links[k].partner]
-    if one.active > 0.0 and two.active > 0.0:
-        of_one, of_two = one.class_weight * one.active, two.class_weight * two.active
-        one.share = of_one / (of_one + of_two)
-        two.share = 1.0 - one.share
+    rate, delay = (one, two) if one.store < two.store else (two, one)
+    if rate.active > 0.0 and delay.active > 0.0:
+        of_rate = rate.class_weight * rate.active
+        share_capacity(rate, delay, of_rate / (of_rate + delay.active))
 
 
 @jit
@@ -392,22 +356,14 @@ def waiting(links: Table[Queue], k: int, queue: float, work: float) -> float:
     ``queue`` is the sum of the sizes of all packets at the link, including the last one. ``work``
     is the size of the last one. Both are in packets of the scenario's packet size.
 
-    On a Rate-Delay link the result is an estimate. It assumes that at first the link serves the
-    packet's class at its guaranteed rate. Once the queue of the other class is expected to be
-    empty, the packet's class also gets the capacity that the other class does not use.
+    On a Rate-Delay link the result is an estimate, because it depends on packets that arrive
+    later. It assumes that the class gets its share of the capacity while the other class waits.
     """
     link = links[k]
     before = max(queue - work, 0.0)
-    if link.partner < 0:
-        return before / link.capacity
-    # Rate-Delay: at the class's share until the other queue is empty, if it goes on as lately
-    other = links[link.partner]
-    sure, due = link.share * link.capacity, other.share * link.capacity
-    drain = due - other.recent
-    left = other.queue / drain if drain > 0.0 else np.inf
-    if sure * left >= before:
-        return before / sure
-    return left + (before - sure * left) / max(sure, link.capacity - other.recent)
+    if link.partner >= 0 and links[link.partner].waiting > 0.0:
+        return before / (link.share * link.capacity)
+    return before / link.capacity
 
 
 @jit
@@ -438,10 +394,7 @@ def overflow(link: Queue, packets: float, work: float) -> float:
     full = _full(link)
     total = link.queue + link.excess - full
     if link.mixed:  # there may be room again
-        full = (
-            link.queue
-            + max(link.buffer + link.seat - link.queue * link.packets_per_work, 0.0) * work
-        )
+        full = link.queue + max(link.buffer + 1.0 - link.queue * link.packets_per_work, 0.0) * work
         total = link.queue + link.excess - full
     if total * link.packets_per_work <= TOLERANCE:
         return 0.0
@@ -469,10 +422,12 @@ def room_for(link: Queue, packets: float, precedes: int) -> float:
     ``precedes`` is 1 if ns-2 handles these arrivals before a departure at the same instant. If a
     packet departs at this instant, it then still occupies its place in the buffer.
     """
+    if link.partner >= 0:
+        return min(max(np.floor(link.buffer - link.waiting), 0.0), packets)
     found = link.queue * link.packets_per_work
     if link.now < link.handshake_leaves:
         found += link.handshake_excess
-    room = np.floor(link.buffer + link.seat - found + link.instant)
+    room = np.floor(link.buffer + 1.0 - found + link.instant)
     if precedes and _departure_due(link, found, link.instant):
         room -= 1.0
     if room < packets:

@@ -28,6 +28,8 @@ from vegasmodel.engines.rounds.state import DROPTAIL, FIRST_BINADE, HOP, LINK, R
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import (
     access_leg,
+    bytes_per_turn,
+    class_shares,
     empty_rtt,
     link_stack,
     to_first_link,
@@ -41,6 +43,8 @@ BINADES = 32  # of the clock, up to 2^19 s
 UNIT = 1e-7  # packets: what a unit of the clock between 256 and 512 s is magnified to
 OWN = 8.0  # units of the clock: our own rounding errors are smaller
 INSTANT = 1e-8  # packets: what a queue serves in an instant, at most
+_GAIN = 0.9375**8  # ns-queue.tcl: automaxidle_gain_, to the power of 8 times the class's priority
+IDLE_LIMIT, IDLE_LIMIT_OF_ALL = (1.0 - _GAIN) / _GAIN, 1.0 - 0.9375  # turns
 ACCESS = "access"  # in place of a direction: an access link whose delay has noise
 DISCIPLINES = MappingProxyType({"droptail": DROPTAIL, "red": RED, "rd": DROPTAIL})
 Key = tuple[str, str, str]  # link, direction, class
@@ -64,14 +68,16 @@ class Routes:
 
     keys: tuple[Key, ...]  # what each queue is
     links: NDArray[np.void]  # [queue] ``state.LINK``
-    hops: NDArray[np.void]  # ``state.HOP``, each flow's in a row
+    hops: NDArray[np.void]  # ``state.HOP``: stores of Rate-Delay links, then each flow's in a row
     first: NDArray[np.int64]  # [flow] index of its first hop
+    shares: Floats  # ``state.Net.shares``
     longest: float  # seconds that a stretch of arrivals may last
 
     @property
     def data_queues(self) -> int:
         """Number of queues that the data packets of at least one flow cross."""
-        found = set(self.hops["link"][self.hops["data"] == 1])
+        hops = self.hops[self.first[0] :]
+        found = set(hops["link"][hops["data"] == 1])
         return len([k for k in found if self.keys[k][1] != ACCESS])
 
 
@@ -83,6 +89,15 @@ def other(direction: str) -> str:
 def _key(link: Link, direction: str, group: Flow) -> Key:
     service = group.service if group.service in link.queue.services else None
     return link.name, direction, service or ""
+
+
+def _back(link: Link, group: Flow, queues: dict[Key, int]) -> int | None:
+    """The index of the queue that a flow's ACKs cross at a link on the way back, if there is one.
+
+    A queue of ACKs alone has no classes.
+    """
+    way = other(group.direction)
+    return queues.get(_key(link, way, group), queues.get((link.name, way, "")))
 
 
 def _queues(scenario: Scenario) -> dict[Key, int]:
@@ -124,7 +139,8 @@ def _ack_queues(scenario: Scenario, queues: dict[Key, int]) -> list[Key]:
     for link in scenario.links:
         key = (link.name, "reverse", "")
         users = [m for m in scenario.members if link in scenario.path(m.flow)]
-        if (link.name, "forward", "") not in queues or key in queues or len(users) < 2:
+        ways = {direction for name, direction, _ in queues if name == link.name}
+        if ways != {"forward"} or len(users) < 2:
             continue
         pipe = link.capacity * max(member.rtt for member in users)
         if pipe + link.buffer <= FEW_PACKETS:
@@ -162,7 +178,7 @@ def _acks_meet(scenario: Scenario, name: str) -> bool:
 
 
 def _plain(capacity: float, room: float, record: NDArray[np.void]) -> None:
-    record["capacity"], record["buffer"], record["seat"] = capacity, room, 1.0
+    record["capacity"], record["buffer"] = capacity, room
     record["discipline"], record["partner"], record["packets_per_work"] = DROPTAIL, -1, 1.0
 
 
@@ -173,9 +189,7 @@ def _link_record(scenario: Scenario, link: Link, key: Key, record: NDArray[np.vo
         return
     record["discipline"] = DISCIPLINES[link.queue.discipline]
     if isinstance(link.queue, RateDelay):
-        record["class_weight"] = link.queue.k if key[2] == "rate" else 1.0
-        record["share"] = 0.5
-        record["memory"] = max(member.rtt for member in scenario.members)
+        _class_record(scenario, link, key, link.queue.k, record)
     if isinstance(link.queue, Red):
         record["mark_limit"] = link_stack(scenario).marks_up_to
         for name in (
@@ -187,6 +201,26 @@ def _link_record(scenario: Scenario, link: Link, key: Key, record: NDArray[np.vo
             "gentle",
         ):
             record[name] = getattr(link.queue, name)
+
+
+def _class_record(
+    scenario: Scenario, link: Link, key: Key, k: float, record: NDArray[np.void]
+) -> None:
+    """Set what the schedulers of Rate-Delay services need (``turns.py``).
+
+    In ns-2's class-based queueing a class may save up only so much unused time. ns-queue.tcl
+    computes this limit (automaxidle) when the class is made, for the share 1/2 (``IDLE_LIMIT``) or,
+    for both classes together, 1 (``IDLE_LIMIT_OF_ALL``).
+    """
+    record["class_weight"] = k if key[2] == "rate" else 1.0
+    record["share"], record["shares_sum"], record["turn"] = 0.5, 1.0, 1
+    record["class_based"] = link_stack(scenario).class_based_queueing
+    record["exact_capacity"] = link.capacity
+    turn = bytes_per_turn(scenario, link, key[1])
+    record["round_bytes"], record["packet_bytes"] = 2.0 * turn, scenario.packet_size
+    spell = turn / scenario.packet_size / link.capacity
+    record["idle_limit"] = IDLE_LIMIT * spell
+    record["all_limit"] = IDLE_LIMIT_OF_ALL * spell
 
 
 def _acks_alone(scenario: Scenario, link: Link, key: Key) -> bool:
@@ -217,11 +251,8 @@ def _stops(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[t
     group, path = member.flow, scenario.path(member.flow)
     stops = [(queues[_access(group)], True)] if group.delay_noise > 0.0 else []
     stops += [(queues[_key(link, group.direction, group)], True) for link in path]
-    for link in reversed(path):
-        key = _key(link, other(group.direction), group)
-        if key in queues:
-            stops.append((queues[key], False))
-    return stops
+    back = (_back(link, group, queues) for link in reversed(path))
+    return stops + [(k, False) for k in back if k is not None]
 
 
 def _legs(scenario: Scenario, member: Member, live: list[bool]) -> list[Floats]:
@@ -289,22 +320,53 @@ def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
         if way is None:
             way = ways[member.group, member.rtt] = _way(scenario, member, queues)
         rows += [(i, *hop) for hop in way]
-    hops = np.zeros(len(rows), HOP)
+    hops, starts = np.zeros(len(rows), HOP), np.array(first)
     names = ("flow", "link", "data", "last", "precedes", "work", "wire", "to_next")
     for name, column in zip(names, zip(*rows, strict=True), strict=True):
         hops[name] = column
-    hops["idle"], hops["ends_parcel"] = 1, -1
     links["instant"] = INSTANT
     if link_stack(scenario).scheduled_ties:
         hops["lead"] = _leads(hops["link"], hops["wire"])
     else:  # elsewhere nothing happens in step to the last bit
         hops["wire"] = 0.0
-    hops["early"] = hops["lead"] * INSTANT / links["capacity"][hops["link"]]
     _sizes(links, hops)
-    starts = np.array(first)
     span, shift = _clocks(links, hops, starts, step)
     links["shift"] = shift
-    return Routes(tuple(queues), links, hops, starts, span)
+    stores = _stores(links, hops)
+    hops = np.concatenate([stores, hops])
+    hops["idle"], hops["ends_parcel"] = 1, -1
+    hops["early"] = hops["lead"] * INSTANT / links["capacity"][hops["link"]]
+    shares = _shares(scenario, queues, links)
+    return Routes(tuple(queues), links, hops, starts + len(stores), shares, span)
+
+
+def _stores(links: NDArray[np.void], hops: NDArray[np.void]) -> NDArray[np.void]:
+    """The hops that hold the waiting packets of Rate-Delay links, one for each class.
+
+    A transmission ends at the same instant as packets may arrive. ns-2 then handles first those
+    arrivals that ``Hop.precedes`` marks, and after it the others (``Hop.lead``).
+    """
+    classes = np.flatnonzero(links["partner"] >= 0)
+    links["store"][classes] = np.arange(len(classes))
+    here = np.isin(hops["link"], classes)
+    hops["lead"][here] = (0.5 * hops["lead"] + hops["precedes"])[here]
+    stores = np.zeros(len(classes), HOP)
+    stores["link"], stores["stores"], stores["lead"] = classes, 1, 0.75
+    return stores
+
+
+def _shares(scenario: Scenario, queues: dict[Key, int], links: NDArray[np.void]) -> Floats:
+    """The times at which ns-2's script changes the shares of the classes of Rate-Delay links.
+
+    The result is ``state.Net.shares``; it is empty if the links do not behave as in ns-2.
+    """
+    rows: list[tuple[float, ...]] = []
+    by_name = {link.name: link for link in scenario.links}
+    for (name, way, service), k in queues.items():
+        if service == "delay" and links[k]["class_based"]:
+            links[k]["change"] = len(rows)
+            rows += [(k, *change) for change in class_shares(scenario, by_name[name], way)]
+    return np.array(rows).reshape(-1, 3)
 
 
 def _way(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[Hop]:
@@ -331,9 +393,8 @@ def _way(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[Hop
 
 def _live(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[bool]:
     """For each link of a flow's way back, in order: whether it has a queue for the flow's ACKs."""
-    group = member.flow
-    back = other(group.direction)
-    return [_key(link, back, group) in queues for link in reversed(scenario.path(group))]
+    path = scenario.path(member.flow)
+    return [_back(link, member.flow, queues) is not None for link in reversed(path)]
 
 
 def _last_wires(scenario: Scenario, member: Member, live: list[bool]) -> list[float]:
@@ -457,13 +518,13 @@ def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
 
     The rounding errors in the table are those of ns-2, but enlarged, so that they exceed the
     rounding errors of this simulator itself. They are still smaller than the difference between two
-    RTTs that differ in the fourth digit. The table is empty if a link has Rate-Delay services, if
-    the scenario is not for ns-2, or if a flow's delay has noise.
+    RTTs that differ in the fourth digit. The table is empty if the scenario
+    is not for ns-2, or if a flow's delay has noise.
     """
-    links, hops = way.links, way.hops
+    links, hops = way.links, way.hops[way.first[0] :]
     if any(member.flow.delay_noise > 0.0 for member in members):
         return np.zeros((0, 2))
-    if np.any(links["partner"] >= 0) or not link_stack(scenario).scheduled_ties:
+    if not link_stack(scenario).scheduled_ties:
         return np.zeros((0, 2))
     units = 2.0 ** (np.arange(BINADES)[:, None] + FIRST_BINADE - 53)
     scale = UNIT / links["capacity"].max() / 2.0**-44
@@ -475,6 +536,8 @@ def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
 
     largest = np.zeros(len(links))
     np.maximum.at(largest, hops["link"], hops["work"])
+    classes = np.flatnonzero(links["partner"] >= 0)
+    largest[classes] = np.maximum(largest, largest[links["partner"]])[classes]
     capacity = largest / rounded(largest / links["capacity"])
     instant = np.maximum(0.25 * scale, OWN) * units * links["capacity"]
     capacity_here = links["capacity"][hops["link"]]

@@ -207,6 +207,7 @@ def _rings(way: Routes, sizes: Floats, parts: int, at_once: float, held: float) 
     room = int(min(max(16 * parts + 8192, spare, int(at_once)), _RING))
     room = int(max(room, min(_PER_PACKET * held, _PARCELS // len(way.hops))))  # huge buffers
     most = np.minimum(room, 4.0 * sizes[way.hops["flow"]] + 256.0).astype(np.int64)
+    most[: way.first[0]] = room
     way.hops["most"], way.hops["room"] = most, np.minimum(most, _FIRST_ROOM)
     way.hops["ring"] = np.cumsum(way.hops["room"]) - way.hops["room"]
     return np.empty(3 * int(most.sum()), PARCEL)
@@ -312,7 +313,18 @@ class Simulation:
         holes = int(max(_HOLES, min(held, _MOST_HOLES, _ALL_HOLES // len(flows))))
         missing = np.zeros((len(seen), holes, COLUMNS))
         self.net = Net(
-            flows, way.hops, way.links, rings, free, seen, missing, keys, tree, near, calm
+            flows,
+            way.hops,
+            way.links,
+            rings,
+            free,
+            seen,
+            missing,
+            keys,
+            tree,
+            way.shares,
+            near,
+            calm,
         )
         self.holes = np.zeros((len(flows), holes, COLUMNS))
         self.routes = way

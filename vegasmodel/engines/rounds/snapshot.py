@@ -28,6 +28,7 @@ from vegasmodel.engines.rounds.state import (
     PARCEL,
     RECEIVER,
     RED,
+    Hop,
     Net,
     Sender,
     array,
@@ -84,11 +85,16 @@ STOP = Kinds(
     _words("count since_queue spread burst silent lost marked ends_parcel"),
 )  # fmt: skip
 QUEUE = Kinds(
-    instants=("now",), rates=_words("rate packet_rate recent"),
+    instants=("now",), rates=_words("rate packet_rate"),
     plain=_words(
         "queue excess average early passed hazard next_hazard active share packets_per_work"
     ),
 )  # fmt: skip
+TURNS = Kinds(
+    instants=_words("last_end over_until all_end all_until"),
+    spans=_words("mean_idle all_idle"),
+    plain=_words("waiting unsent volume lag turn credit held_back"),
+)  # of a class of a Rate-Delay link
 WAY = Kinds(
     instants=("back", "sent_at"),
     spans=("rtt_sum", "rtt_min", "late"),
@@ -100,7 +106,7 @@ _SENDER, _ROUND, _CUBIC, _ACKS, _TIMER = (
     fields(FLOW, kinds) for kinds in (SENDER, ROUND, CUBIC, ACKS, TIMER)
 )
 _PARCEL, _STOP, _QUEUE = fields(PARCEL, WAY), fields(HOP, STOP), fields(LINK, QUEUE)
-_EAR = fields(RECEIVER, EAR)
+_EAR, _TURNS = fields(RECEIVER, EAR), fields(LINK, TURNS)
 
 # of each record what no future hangs on: what was given, is counted only, or says where things lie
 LEFT_OUT = {
@@ -116,15 +122,16 @@ LEFT_OUT = {
         "trips trips_at"  # both follow from ``since``
     ),
     "hop": _words(
-        "flow link data last work precedes wire lead early to_next ring room most latest head idle "
-        "burst_at burst_noise"
+        "flow stores link data last work precedes wire lead early to_next ring room most latest "
+        "head idle burst_at burst_noise"
     ),
     "link": _words(
         "capacity buffer discipline loss_hazard min_threshold max_threshold max_probability weight "
         "ecn mark_limit gentle mixed largest smallest leaving oldest rows whole fluid_rows partner "
         "class_weight shift instant lateness foreseen sampled warm handshake_excess "
-        "handshake_leaves arrived lost served even area mark_area mark_now seat memory counted "
-        "noted"
+        "handshake_leaves arrived lost served even area mark_area mark_now store class_based "
+        "exact_capacity change round_bytes packet_bytes shares_sum idle_limit "
+        "all_limit"
     ),
     "parcel": (),
     # what has arrived follows from what the sender knows and from the packets on their way
@@ -256,6 +263,9 @@ def write_state(out: Floats, net: Net, holes: Floats, time: float, capacity: flo
         link = net.links[k]
         if link.discipline == RED:
             n = put(out, n, link.idle * now.capacity)
+        if link.partner >= 0:
+            n = write(out, n, links, k, _TURNS, 0.0, now)
+            n = _write_waiting(out, n, net, net.hops[link.store], now)
         if link.mixed == 1:
             n = put(out, n, link.leaving)
             for r in range(link.rows):
@@ -316,4 +326,22 @@ def _write_way(out: Floats, n: int, net: Net, f: Sender, now: Now) -> int:
             n = put(out, n, net.rings[place].first - f.acked)
         if not first and h.idle == 0:
             n = write(out, n, hops, e, _STOP, f.acked, now)
+    return n
+
+
+@jit
+def _write_waiting(out: Floats, n: int, net: Net, store: Hop, now: Now) -> int:
+    """Append the packets that wait in one class of a Rate-Delay link to the state in ``out``.
+
+    The array ``out`` already contains ``n`` numbers; returns how many it contains afterwards.
+    """
+    rings = memory(net.rings)
+    for k in range(store.count):
+        place = store.ring + (store.head + k) % store.room
+        p = net.rings[place]
+        n = write(out, n, rings, place, _PARCEL, 0.0, now)
+        n = put(out, n, float(p.hop))
+        n = put(out, n, p.work)
+        if p.hop >= 0:
+            n = put(out, n, p.first - net.flows[net.hops[p.hop].flow].acked)
     return n

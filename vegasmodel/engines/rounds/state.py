@@ -260,19 +260,27 @@ class Parcel:
     marked: int  # 1: one of the packets has an ECN mark
     late: float  # seconds that the sender's random wait below TCP delays its ACK
     silent: float  # number of packets in ``count`` that no ACK answers (``delayed_ack.py``)
+    hop: int  # while it waits at a Rate-Delay link: the hop at which it waits; -1: a handshake's
+    work: float  # ... and the size of each packet there, in packets of the scenario
 
 
 class Hop:
-    """One queue on the path of one flow, with the flow's packets that are on their way to it."""
+    """One queue on the path of one flow, with the flow's packets that are on their way to it.
+
+    Each class of a Rate-Delay link also has a hop that belongs to no flow (``stores``). Its ring
+    buffer holds the packets of the class that wait. The events of the hop of class R are the ends
+    of the link's transmissions, and those of class D are changes of the shares.
+    """
 
     flow: int
+    stores: int  # 1: it holds the packets that wait at a Rate-Delay link
     link: int
     data: int  # 1: data of the flow cross the queue; 0: its ACKs
     last: int  # 1: the next stop is the sender
     work: float  # size of one of its packets here, in packets of the scenario
     precedes: int  # 1: its arrivals come before a departure of the same instant, of equal size
     wire: float  # seconds on the last wire before the queue; 0: nothing happens in step
-    lead: float  # 0 to 1: of several arrivals of one instant, the greatest comes first
+    lead: float  # of several events of one instant, that with the greatest comes first
     early: float  # seconds by which its events are put forward for this reason
     to_next: float  # seconds from here to the next queue, in the empty network
     ring: int  # index of its ring buffer's first place in ``Net.rings``
@@ -309,7 +317,6 @@ class Queue:
 
     capacity: float  # work that it can serve in a second, in packets of the scenario
     buffer: float  # number of packets that can wait
-    seat: float  # places beside the buffer: 1, or a class's part of the link's time
     discipline: int  # ``DROPTAIL`` or ``RED``
     loss_hazard: float  # hazard of one packet at random loss p: -ln(1 - p)
     min_threshold: float
@@ -334,10 +341,29 @@ class Queue:
     class_weight: float  # k for class R, 1 for class D
     active: float  # number of active flows of the class
     share: float  # part of the capacity that is guaranteed to the class
-    memory: float  # time constant of ``recent``, the longest RTT of the empty path, seconds
-    recent: float  # recent arrival rate of packets that were not lost, packets/s
-    counted: float  # arrivals less losses at the last update of ``recent``
-    noted: float  # time of this update
+    store: int  # index of the hop whose ring buffer holds the waiting packets (``turns.py``)
+    waiting: float  # number of packets in it
+    unsent: float  # work of the class's packet in transmission that is still to be sent
+    # how the classes of a Rate-Delay link take turns (``turns.py``)
+    class_based: int  # 1: by ns-2's class-based queueing; 0: by figure 2 of the paper
+    volume: float  # figure 2: L, the work served in turn
+    lag: float  # figure 2: delta L, the work that class D may catch up (in the record of class D)
+    turn: int  # class-based: 1 if it is this class's turn (in the record of class R)
+    exact_capacity: float  # class-based: the capacity without ns-2's rounding errors
+    change: int  # class-based: row of ``Net.shares`` with its next shares (in class D's record)
+    round_bytes: float  # class-based: bytes of both classes in one round
+    packet_bytes: float  # class-based: the scenario's packet size
+    shares_sum: float  # class-based: sum of the shares, 1 but for rounding errors
+    credit: float  # class-based: bytes that the class may still send in this round
+    idle_limit: float  # class-based: greatest ``mean_idle``, seconds
+    mean_idle: float  # class-based: mean pause beyond that of a class which uses just its share, s
+    last_end: float  # class-based: end of its last transmission, seconds
+    over_until: float  # class-based: the class counts as over its limit until then, seconds
+    held_back: int  # class-based: 1: it has had to wait since it used more than its share
+    all_limit: float  # class-based: the last four, of both classes together (in class R's record)
+    all_idle: float
+    all_end: float
+    all_until: float
     shift: float  # seconds by which its clock is behind the simulation's
     lateness: float  # longest time by which an arrival was behind this clock; it should be 0
     foreseen: float  # arrival of the last packet of a burst that was simulated in one event
@@ -382,6 +408,7 @@ class Net(NamedTuple):
     missing: Floats  # [receiver, hole, column] what the receivers miss (``acks.add_hole``)
     keys: Floats  # [hop] time of the hop's next event, by the simulation's clock
     tree: NDArray[np.int64]  # tournament tree of the hops by their keys; ``tree[1]`` comes next
+    shares: Floats  # [change, (queue of class D, time, share of class R)] set by ns-2's script
     parts: int  # about the most intervals per flow, queue and round trip
     calm: int  # the same at a flow's first queue while no loss is near
 

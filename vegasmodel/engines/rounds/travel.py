@@ -12,12 +12,9 @@ times ``Sender.longest_stretch`` seconds, and the lags suffice for this length (
 # mypy: disable-error-code="no-any-return"
 from __future__ import annotations
 
-import math
-
-import numpy as np
-
 from vegasmodel.engines.rounds.acks import add_hole, blocks, fill_holes, portion
 from vegasmodel.engines.rounds.delayed_ack import silent_packets
+from vegasmodel.engines.rounds.onward import forward, forward_apart, schedule
 from vegasmodel.engines.rounds.queue import (
     advance,
     arrives_first,
@@ -29,281 +26,20 @@ from vegasmodel.engines.rounds.queue import (
     waiting,
 )
 from vegasmodel.engines.rounds.state import (
-    DATA,
     Hop,
     Net,
     Parcel,
     Queue,
     Sender,
-    Table,
     apart,
     around,
     inlined,
     jit,
-    rare,
 )
+from vegasmodel.engines.rounds.turns import join
 from vegasmodel.laws.packets import NEVER
 
 INSTANT = 1e-12  # seconds
-TIE = 1e-10  # seconds; far below the time of an instruction
-
-
-@jit
-def due(net: Net, e: int, time: float) -> float:
-    """The time at which the simulator handles an event that happens at ``time`` at hop ``e``.
-
-    A hop is one queue on one flow's path. If the queue's clock is ``Queue.shift`` seconds behind
-    the simulation's clock, the event is handled later by this time. If several packets arrive at
-    the same instant, ns-2 handles them in a certain order (``route._leads``). To reproduce this
-    order, an event is handled earlier by the tiny time ``Hop.early``.
-    """
-    h = net.hops[e]
-    return time + net.links[h.link].shift - h.early
-
-
-@jit
-def schedule(net: Net, e: int, time: float) -> None:
-    """Set the time of the next event of hop ``e`` to ``time``.
-
-    A hop is one queue on one flow's path. ACKs of several flows can arrive at the same instant. In
-    Linux a few instructions of the kernel then decide which one is handled first. For Linux the
-    simulator therefore draws the order of such events at random.
-    """
-    net.keys[e] = due(net, e, time)
-    if net.flows[net.hops[e].flow].random_ties:
-        net.keys[e] += TIE * np.random.random()
-    tree, n = net.tree, net.keys.shape[0]
-    node = (e + n) // 2
-    while node >= 1:
-        a, b = tree[2 * node], tree[2 * node + 1]
-        first = min(a, b) if net.keys[a] == net.keys[b] else a  # ties: the first in line
-        tree[node] = b if net.keys[b] < net.keys[a] else first
-        node //= 2
-
-
-@jit
-def next_other_event(net: Net, e: int) -> float:
-    """The time of the earliest event at any hop other than ``e``, on the simulation's clock.
-
-    A hop is one queue on the path of one flow.
-    """
-    node, best = e + net.keys.shape[0], NEVER
-    while node > 1:
-        best = min(best, net.keys[net.tree[node ^ 1]])
-        node //= 2
-    return best
-
-
-@rare
-def _enlarge(net: Net, holder: Sender | Hop, h: Hop) -> None:
-    """Double the ring buffer of hop ``h``, unless it has its largest size or no memory is left.
-
-    A hop is one queue on a flow's path, and its ring buffer holds groups of packets. Ring buffers
-    begin small, because small ones stay in the processor's cache.
-    """
-    room, place = min(2 * h.room, h.most), net.free[0]
-    if room == h.room or place + room > net.rings.shape[0]:
-        return
-    old, new = net.rings[h.ring : h.ring + h.room], net.rings[place : place + room]
-    for k in range(holder.count):
-        new[k] = old[around(holder.head + k, old)]
-    h.ring, h.room, holder.head = place, room, 0
-    net.free[0] += room
-
-
-@jit
-def push(
-    holder: Sender | Hop,
-    ring: Table[Parcel],
-    back: float,
-    first: float,
-    count: float,
-    lost: float,
-    rtt_sum: float,
-    rtt_min: float,
-    marked: int,
-    sent_at: float,
-) -> int:
-    """Add a group of packets (``Parcel``) to a ring buffer.
-
-    ``holder`` is the record that counts the groups in this ring buffer. The arguments from ``back``
-    on are the fields of the new group. A group may be empty; it then stands for a pause in which no
-    packet arrives. Two pauses in a row are merged into one. Returns 1 if a group was added, 0 if a
-    pause was merged, and -1 if the ring buffer is full.
-    """
-    if holder.count > 0:
-        last = ring[around(holder.head + holder.count - 1, ring)]
-        if count == 0.0 and lost == 0.0 and last.count == 0.0 and last.lost == 0.0:
-            last.back = back  # one silence after another
-            return 0
-    if holder.count == ring.shape[0]:
-        return -1
-    p = ring[around(holder.head + holder.count, ring)]
-    p.back, p.first, p.count, p.lost = back, first, count, lost
-    p.rtt_sum, p.rtt_min, p.marked, p.sent_at = rtt_sum, rtt_min, marked, sent_at
-    p.late, p.silent = 0.0, 0.0
-    holder.count += 1
-    return 1
-
-
-@jit
-def _lengthen(
-    h: Hop,
-    ring: Table[Parcel],
-    back: float,
-    first: float,
-    count: float,
-    rtt_sum: float,
-    rtt_min: float,
-    sent_at: float,
-    step: float,
-) -> bool:
-    """Merge a group of packets into the last group that is on its way to the same queue.
-
-    A group may be split at a queue. Merging limits the number of groups in a round trip. The
-    merged group arrives within at most ``step`` seconds. ``back`` is the time at which its last
-    packet arrives. The other arguments are fields of the new group (``Parcel``).
-
-    Returns False if the two groups are not merged. This is so if the merged group would take longer
-    to arrive, if a packet between the two is lost, if the last group has an ECN mark, or if fewer
-    than two groups are on their way.
-    """
-    if h.count < 2 or count == 0.0:
-        return False
-    last = ring[around(h.head + h.count - 1, ring)]
-    before = ring[around(h.head + h.count - 2, ring)]
-    intact = last.count > 0.0 and last.lost == 0.0 and last.marked == 0
-    if not intact or first != last.first + last.count or back - before.back > step:
-        return False
-    last.back, last.sent_at = back, sent_at
-    last.count += count
-    last.rtt_sum += rtt_sum
-    last.rtt_min = min(last.rtt_min, rtt_min)
-    return True
-
-
-@jit
-def _noise(f: Sender, h: Hop, back: float, sent_at: float) -> float:
-    """Draw the random delay, in s, of a packet or ACK that would otherwise arrive at time ``back``.
-
-    In ns-2 the access link in front of the first link has the random delay (noise). So the packet
-    arrives early or late at the first link's queue. No packet overtakes the one before it. A packet
-    that would overtake it arrives a transmission time of the access link later than it
-    (``avoidReordering_`` in delay.cc).
-
-    A packet enters the access link when the packets before it have left it. It gets the delay that
-    was drawn last (``delay_`` in delay.cc). So in a burst, which leaves at ``sent_at``, all packets
-    but the first have the same random delay.
-
-    In Linux each packet may wait a random time in the host, below TCP (``queue_wait``). The
-    simulator instead delays the packet's ACK by this time; the round trip takes as long. No ACK
-    overtakes the one before it.
-    """
-    if h.last:
-        arrival = max(h.latest, back + f.queue_wait * np.random.random())
-    else:
-        second = sent_at == h.burst_at and math.isnan(h.burst_noise)
-        late = h.burst_noise
-        if sent_at > h.burst_at or second:
-            late = max(f.noise * np.random.normal(), -f.slack)
-            h.burst_at, h.burst_noise = sent_at, late if second else math.nan
-        arrival = back + late
-        if arrival < h.latest:
-            arrival = h.latest + f.gap
-    h.latest = arrival
-    return arrival - back
-
-
-@jit
-def _silence(f: Sender, h: Hop, back: float) -> float:
-    """Seconds by which random delays move the end of a pause; negative if it ends earlier.
-
-    In the pause no packet arrives. Without random delays (``_noise``) the pause would end at time
-    ``back``, and the next packet would arrive then or later. A random delay can make this packet
-    early by at most ``f.slack`` seconds. So the pause ends earlier by this time, but not before the
-    arrival of the packet before it (``h.latest``). The random delays of ACKs are never negative.
-    """
-    return max(h.latest - back, 0.0 if h.last else -f.slack)
-
-
-@inlined
-def _forward(
-    net: Net,
-    e: int,
-    back: float,
-    first: float,
-    count: float,
-    lost: float,
-    rtt_sum: float,
-    rtt_min: float,
-    marked: int,
-    sent_at: float,
-) -> bool:
-    """Send a group of packets on from hop ``e`` to the next queue, or back to the sender.
-
-    A hop is one queue on the path of a flow. The group's last packet arrives at time ``back``. The
-    other arguments are fields of ``Parcel``. Returns False if the ring buffer of the groups on
-    their way to the next queue, or to the sender, is full.
-    """
-    h = net.hops[e]
-    f = net.flows[h.flow]
-    late = 0.0
-    if net.links[h.link].partner >= 0:  # in order, however the shares of the classes change
-        back = max(back, h.latest)
-        h.latest = back
-    if (h.last and f.queue_wait > 0.0) or (e == f.hop and f.noise > 0.0):
-        late = _noise(f, h, back, sent_at) if count > 0.0 else _silence(f, h, back)
-        back, rtt_sum, rtt_min = back + late, rtt_sum + late * count, rtt_min + late
-    if h.last:
-        home = net.hops[f.hop]
-        if f.count == home.room:
-            _enlarge(net, f, home)
-        ring = net.rings[home.ring : home.ring + home.room]
-        done = push(f, ring, back, first, count, lost, rtt_sum, rtt_min, marked, sent_at)
-        if f.queue_wait > 0.0 and done > 0:
-            ring[around(f.head + f.count - 1, ring)].late = late
-        if f.awaits_parcels:
-            f.awaits_parcels, f.event, f.time = 0, DATA, f.awaits_since
-            f.first, f.spread, f.burst, f.retransmit = f.next, 0.0, 0.0, -1.0
-            schedule(net, f.hop, f.time)
-    else:
-        after = net.hops[e + 1]
-        if after.count == after.room:
-            _enlarge(net, after, after)
-        ring = net.rings[after.ring : after.ring + after.room]
-        done = 0
-        plain = lost == 0.0 and marked == 0
-        step = f.rtt_last / net.parts if f.noise == 0.0 else 0.0
-        if not plain or not _lengthen(
-            after, ring, back, first, count, rtt_sum, rtt_min, sent_at, step
-        ):
-            done = push(after, ring, back, first, count, lost, rtt_sum, rtt_min, marked, sent_at)
-        f.transit += max(done, 0)
-        if after.idle:
-            after.idle = 0
-            schedule(net, e + 1, after.time)
-    return done >= 0
-
-
-@apart
-def _forward_more(
-    net: Net,
-    e: int,
-    back: float,
-    first: float,
-    count: float,
-    lost: float,
-    rtt_sum: float,
-    rtt_min: float,
-    marked: int,
-    sent_at: float,
-) -> bool:
-    """Do the same as ``_forward``, but as a function of its own in the compiled program.
-
-    The compiler copies ``_forward`` into each function that calls it. ``arrive_at_once`` needs it
-    twice. It calls ``_forward_more`` the second time, so it contains the code only once.
-    """
-    return _forward(net, e, back, first, count, lost, rtt_sum, rtt_min, marked, sent_at)
 
 
 @jit
@@ -360,7 +96,7 @@ def arrive_evenly(
     least += min(before, after)
     back = time + h.to_next + after
     mark = max(mark, int(picked > 0.0))
-    return _forward(net, e, back, first, kept, lost + behind, rtt_sum, least, mark, sent_at)
+    return forward(net, e, back, first, kept, lost + behind, rtt_sum, least, mark, sent_at)
 
 
 @jit
@@ -374,6 +110,40 @@ def _count_lost(f: Sender, h: Hop, lost: float) -> float:
         return lost
     f.acks_lost += lost
     return 0.0
+
+
+@apart
+def _join_class(
+    net: Net,
+    e: int,
+    time: float,
+    first: float,
+    packets: float,
+    acks_lost: float,
+    lost: float,
+    spent: float,
+    least: float,
+    mark: int,
+    sent_at: float,
+) -> bool:
+    """Add packets to their class of a Rate-Delay link; returns False if the run fails.
+
+    Behind them come ``acks_lost`` ACKs that found no room. They travel on, but take no room. The
+    other arguments have the same meaning as in ``arrive_evenly``.
+    """
+    h, fits = net.hops[e], True
+    if packets > 0.0 or acks_lost == 0.0:
+        gone = lost if acks_lost == 0.0 else 0.0
+        fits = join(
+            net, h.link, e, time, first, packets, gone, spent, least, mark, sent_at, h.work, 0.0
+        )
+    if acks_lost > 0.0:
+        first += packets
+        go = join(
+            net, h.link, e, time, first, acks_lost, lost, spent, least, mark, sent_at, 0.0, 0.0
+        )
+        fits = fits and go
+    return fits
 
 
 @inlined
@@ -408,6 +178,11 @@ def arrive_at_once(
     lost = _count_lost(f, h, lost)
     kept = packets - lost
     mark, fits = max(mark, int(picked > 0.0)), True
+    if link.partner >= 0:
+        gone = lost + behind
+        return _join_class(
+            net, e, time, first, stay, kept - stay, gone, spent, least, mark, sent_at
+        )
     wait = waiting(net.links, h.link, link.queue + h.work, h.work)
     one = min(kept, 1.0)
     if kept > 0.0:
@@ -415,7 +190,7 @@ def arrive_at_once(
         rest = 0.0 if packets > 1.0 or lost > 0.0 else behind
         back = time + (h.to_next + wait)
         rtt = least + wait
-        fits = _forward(net, e, back, first, one, rest, one * (spent + wait), rtt, mark, sent_at)
+        fits = forward(net, e, back, first, one, rest, one * (spent + wait), rtt, mark, sent_at)
     if packets > 1.0 or lost > 0.0:
         more = kept - one
         enqueue(link, max(stay - 1.0, 0.0), h.work)
@@ -425,7 +200,7 @@ def arrive_at_once(
         back, first = time + (h.to_next + last), first + one
         lost += behind
         rtt = least + wait + gap
-        go = _forward_more(net, e, back, first, more, lost, rtt_sum, rtt, mark, sent_at)
+        go = forward_apart(net, e, back, first, more, lost, rtt_sum, rtt, mark, sent_at)
         fits = fits and go
     return fits
 
@@ -441,9 +216,13 @@ def pass_no_packets(
     False if the run fails.
     """
     h = net.hops[e]
+    if net.links[h.link].partner >= 0:  # a pause needs no place in line
+        return lost == 0.0 or join(
+            net, h.link, e, time, first, 0.0, lost, 0.0, NEVER, 0, sent_at, 0.0, 0.0
+        )
     queue = net.links[h.link].queue
     back = time + h.to_next + waiting(net.links, h.link, queue, h.work)
-    return _forward(net, e, back, first, 0.0, lost, 0.0, NEVER, 0, sent_at)
+    return forward(net, e, back, first, 0.0, lost, 0.0, NEVER, 0, sent_at)
 
 
 @jit
@@ -451,11 +230,12 @@ def begin_arrivals(link: Queue, packets: float, work: float, now: float, end: fl
     """Let ``packets`` packets of a flow arrive at a queue evenly until ``end``; returns their rate.
 
     They arrive from ``now`` on, and each has the size ``work``. Their rate, in packets/s, is added
-    to the queue's arrival rate. If there is at most one packet, or if the interval is too short,
-    nothing is added and the result is 0: the packets then arrive together at ``end``.
+    to the queue's arrival rate. If there is at most one packet, if the interval is too short, or if
+    the link has Rate-Delay services, nothing is added and the result is 0: the packets then arrive
+    together at ``end``.
     """
     span = end - max(now, link.now)
-    if packets <= 1.0 or span < INSTANT:  # a packet is an instant, not a flow
+    if packets <= 1.0 or span < INSTANT or link.partner >= 0:  # a packet is an instant, not a flow
         return 0.0
     _note_lateness(link, now)
     rate = packets / span
@@ -509,10 +289,19 @@ def _pass_silent(net: Net, e: int, time: float) -> bool:
     the pause of the delayed ACK from then on (``delayed_ack.py``).
     """
     h = net.hops[e]
+    if net.links[h.link].partner >= 0:
+        count, lost = h.silent, h.lost if h.burst == h.silent else 0.0
+        fits = join(
+            net, h.link, e, time, h.first, count, lost, h.rtt, h.min_rtt, h.marked, h.sent_at,
+            0.0, count,
+        )  # fmt: skip
+        h.first += count
+        h.burst -= count
+        return fits
     wait = waiting(net.links, h.link, net.links[h.link].queue + h.work, h.work)
     count, lost, back = h.silent, h.lost if h.burst == h.silent else 0.0, time + h.to_next + wait
     rtt_sum, least = count * (h.rtt + wait), h.min_rtt + wait
-    fits = _forward_more(net, e, back, h.first, count, lost, rtt_sum, least, h.marked, h.sent_at)
+    fits = forward_apart(net, e, back, h.first, count, lost, rtt_sum, least, h.marked, h.sent_at)
     _mark_silent(net, e)
     h.first += count
     h.burst -= count

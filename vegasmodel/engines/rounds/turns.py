@@ -1,0 +1,313 @@
+"""How a link with Rate-Delay services sends the packets of its two classes in turn.
+
+A packet that arrives joins the queue of its class. When the link is free, a scheduler chooses the
+class that sends its first packet. Only then is it known how long this packet has waited, and it
+travels on. Until then it is kept in the ring buffer of a hop that belongs to no flow
+(``Hop.stores``).
+
+There are two schedulers: that of the paper (``_by_volume``), and the one that stands in for it in
+ns-2, class-based queueing with weighted round robin (``_by_rounds``).
+"""
+
+# mypy: disable-error-code="no-any-return"
+from __future__ import annotations
+
+import numpy as np
+
+from vegasmodel.engines.rounds.onward import enlarge, forward_apart, push, schedule
+from vegasmodel.engines.rounds.queue import advance, share_capacity
+from vegasmodel.engines.rounds.state import Hop, Net, Queue, apart, around, jit
+from vegasmodel.laws.packets import NEVER
+
+NOTHING = 1e-9  # packets: a queue of less holds nothing
+MEMORY = 16.0  # packets over which class-based queueing takes a mean (cbq.cc: POWEROFTWO)
+
+
+@apart
+def join(
+    net: Net,
+    k: int,
+    e: int,
+    time: float,
+    first: float,
+    packets: float,
+    lost: float,
+    spent: float,
+    least: float,
+    mark: int,
+    sent_at: float,
+    work: float,
+    silent: float,
+) -> bool:
+    """Add a group of packets to queue ``k``, one class of a Rate-Delay link; False: the run fails.
+
+    ``e`` is the hop at which the packets arrive, at ``time``, or -1 for a packet of a handshake,
+    which goes no further. ``work`` is the size of each packet. It is 0 for packets that take no
+    room (``silent`` of them are never acknowledged). A group may also have no packets, but only
+    ``lost`` ones. The other arguments have the same meaning as in ``travel.arrive_evenly``.
+    """
+    link = net.links[k]
+    store, server = net.hops[link.store], net.hops[min(link.store, net.links[link.partner].store)]
+    if store.count == store.room:
+        enlarge(net, store, store)
+    ring = net.rings[store.ring : store.ring + store.room]
+    if push(store, ring, time, first, packets, lost, packets * spent, least, mark, sent_at) < 0:
+        return False
+    p = ring[around(store.head + store.count - 1, ring)]
+    p.hop, p.work, p.silent = e, work, silent
+    if e >= 0:
+        net.flows[net.hops[e].flow].transit += 1
+    if work > 0.0:
+        link.queue += packets * work
+        link.waiting += packets
+    if server.idle:
+        server.idle, server.time = 0, time
+        schedule(net, min(link.store, net.links[link.partner].store), time)
+    return True
+
+
+@jit
+def begin_shares(net: Net) -> None:
+    """Schedule the first of the times at which ns-2's script changes the shares of each link."""
+    for e in range(net.flows[0].hop):
+        _schedule_shares(net, e)
+
+
+@jit
+def _schedule_shares(net: Net, e: int) -> None:
+    """Schedule the next change of the shares of a link; ``e`` is the store of its class D."""
+    h = net.hops[e]
+    row = net.links[h.link].change
+    if row < net.shares.shape[0] and net.shares[row, 0] == h.link:
+        h.time = net.shares[row, 1]
+        schedule(net, e, h.time)
+    elif h.link > net.links[h.link].partner:
+        schedule(net, e, NEVER)
+
+
+@apart
+def at_store(net: Net, e: int) -> bool:
+    """Handle the next event of a Rate-Delay link; returns False if the run fails.
+
+    ``e`` is the hop that stores the waiting packets of class R if a transmission ends, or of class
+    D if the shares of the classes change.
+    """
+    h = net.hops[e]
+    link = net.links[h.link]
+    if link.partner > h.link:
+        return _send_next(net, e)
+    share_capacity(net.links[link.partner], link, net.shares[link.change, 2])
+    link.change += 1
+    _schedule_shares(net, e)
+    return True
+
+
+@jit
+def _send_next(net: Net, e: int) -> bool:
+    """Send the next packet of a Rate-Delay link, now that the link is free; False: the run fails.
+
+    ``e`` is the hop that stores the waiting packets of class R.
+    """
+    h = net.hops[e]
+    now, rate = h.time, net.links[h.link]
+    delay = net.links[rate.partner]
+    advance(net.links, h.link, now)
+    _end_transmission(rate)
+    _end_transmission(delay)
+    fits = _pass_weightless(net, rate, now) and _pass_weightless(net, delay, now)
+    if rate.waiting < NOTHING and delay.waiting < NOTHING:
+        h.idle = 1
+        rate.credit = delay.credit = 0.0  # WRR_CBQueue::deque looks at both classes in vain
+        schedule(net, e, NEVER)
+        return fits
+    link = _by_rounds(net, rate, delay, now) if rate.class_based else _by_volume(net, rate, delay)
+    fits = _send_first(net, link, now) and fits
+    h.time = now + link.unsent / link.capacity
+    schedule(net, e, h.time)
+    return fits
+
+
+@jit
+def _end_transmission(link: Queue) -> None:
+    """End the class's transmission: rounding errors may have left a tiny part of the packet."""
+    link.queue -= link.unsent
+    link.served += link.unsent
+    link.unsent = 0.0
+    if link.waiting < NOTHING:
+        link.served += link.queue
+        link.queue = link.waiting = 0.0
+
+
+@jit
+def _pass_weightless(net: Net, link: Queue, now: float) -> bool:
+    """Send on all groups at the head of the queue that need no transmission."""
+    store, fits = net.hops[link.store], True
+    while store.count > 0:
+        p = net.rings[store.ring + store.head]
+        if p.work > 0.0 and p.count > NOTHING:
+            break
+        fits = _go_on(net, store, p.count, now) and fits
+    return fits
+
+
+@jit
+def _send_first(net: Net, link: Queue, now: float) -> bool:
+    """Begin to transmit the first packet of the queue; returns False if the run fails."""
+    store = net.hops[link.store]
+    p = net.rings[store.ring + store.head]
+    part = min(p.count, 1.0)
+    link.waiting -= part
+    link.unsent = part * p.work
+    return _go_on(net, store, part, now)
+
+
+@jit
+def _go_on(net: Net, store: Hop, packets: float, now: float) -> bool:
+    """Send on the first ``packets`` packets of the first group in a store."""
+    ring = net.rings[store.ring : store.ring + store.room]
+    p = ring[store.head]
+    wait, share = now - p.back, packets / p.count if p.count > 0.0 else 1.0
+    spent, ends = p.rtt_sum * share, p.count - packets < NOTHING
+    lost, fits = p.lost if ends else 0.0, True
+    if p.hop >= 0:
+        h, sum_, least = net.hops[p.hop], spent + packets * wait, p.rtt_min + wait
+        back = now + h.to_next
+        fits = forward_apart(
+            net, p.hop, back, p.first, packets, lost, sum_, least, p.marked, p.sent_at
+        )
+        if p.silent > 0.0 and not h.last:
+            after = net.hops[p.hop + 1]
+            on_way = net.rings[after.ring : after.ring + after.room]
+            on_way[around(after.head + after.count - 1, on_way)].silent += p.silent
+    p.first += packets
+    p.count -= packets
+    p.rtt_sum -= spent
+    if ends:
+        store.head = around(store.head + 1, ring)
+        store.count -= 1
+        if p.hop >= 0:
+            net.flows[net.hops[p.hop].flow].transit -= 1
+    return fits
+
+
+@jit
+def _first_work(net: Net, link: Queue) -> float:
+    """The size of the first packet that waits, in packets of the scenario's packet size."""
+    store = net.hops[link.store]
+    return net.rings[store.ring + store.head].work
+
+
+@jit
+def _by_volume(net: Net, rate: Queue, delay: Queue) -> Queue:
+    """The class that sends next by figure 2 of Podlesny and Williamson.
+
+    While packets of both classes wait, the volumes L_R and L_D that they have sent grow in the
+    ratio of their shares. If class D has sent less than its share when its queue becomes empty, it
+    has a claim to the difference (delta L).
+    """
+    if rate.waiting > 0.0 and delay.waiting > 0.0:
+        first = rate.share * delay.volume > delay.share * rate.volume
+        link = rate if first else delay
+        link.volume += _first_work(net, link)
+        delay.lag = max(rate.volume * delay.share / rate.share - delay.volume, 0.0)
+        return link
+    if rate.waiting > 0.0:
+        rate.volume = delay.volume = 0.0
+        return rate
+    if delay.lag > 0.0:
+        delay.lag -= _first_work(net, delay)
+    if delay.lag > 0.0:
+        delay.volume = -delay.lag
+    else:
+        rate.volume = delay.volume = 0.0
+    return delay
+
+
+@jit
+def _by_rounds(net: Net, rate: Queue, delay: Queue, now: float) -> Queue:
+    """The class that sends next by ns-2's class-based queueing (``WRR_CBQueue::deque`` in cbq.cc).
+
+    In each round the classes have a turn each, in which a class may send a number of bytes in
+    proportion to its share. A class is passed over if it has lately sent more than its share, but
+    the other one has not, and has a packet waiting.
+    """
+    link, other = (rate, delay) if rate.turn else (delay, rate)
+    first, found, short = 0, 0, 0  # of the two classes, 1 or 2; 0: none
+    while True:
+        for k in (1, 2):
+            one, two = (link, other) if k == 1 else (other, link)
+            if short < 2 and one.credit <= 0.0:
+                one.credit += np.floor(one.share * (rate.round_bytes / rate.shares_sum))
+            if one.waiting > 0.0:
+                if first == 0:
+                    first = k
+                if not _permitted(one, two, rate, now):
+                    _hold_back(one, now)
+                elif one.credit > 0.0 or short > 1:
+                    found = k
+                    break
+                else:
+                    short = 1
+            one.credit = 0.0
+        if found or short != 1:
+            break
+        short = 2
+    chosen = link if max(found, first * (found == 0)) == 1 else other
+    again = False
+    if found:
+        work = _first_work(net, chosen)
+        if chosen.credit > 0.0:
+            chosen.credit -= np.rint(work * rate.packet_bytes)
+        again = chosen.credit > 0.0
+        _note_use(chosen, rate, work, now)
+    chosen_is_rate = chosen.store == rate.store
+    rate.turn = int(chosen_is_rate == again)
+    return chosen
+
+
+@jit
+def _under_limit(link: Queue, now: float) -> bool:
+    """Whether the class has not lately sent more than its share."""
+    return link.over_until < now - link.instant / link.capacity
+
+
+@jit
+def _permitted(one: Queue, two: Queue, rate: Queue, now: float) -> bool:
+    """Whether class ``one`` may send now (``send_permitted`` in cbq.cc)."""
+    if _under_limit(one, now):
+        one.held_back = 0
+        return True
+    lends = rate.all_until <= now + rate.instant / rate.capacity
+    return lends and not (_under_limit(two, now) and two.waiting > 0.0)
+
+
+@jit
+def _hold_back(link: Queue, now: float) -> None:
+    """Note that a class may not send its packet now (``delayed`` in cbq.cc)."""
+    if link.over_until > now + link.instant / link.capacity and not link.held_back:
+        link.over_until += (MEMORY - 1.0) * link.mean_idle
+        link.held_back = 1
+
+
+@jit
+def _note_use(link: Queue, rate: Queue, work: float, now: float) -> None:
+    """Note that a class begins to send a packet of size ``work`` (``update`` in cbq.cc).
+
+    If the class has lately sent more than its share, it counts as over its limit for a while. The
+    same holds for both classes together: while they keep the link busy, ns-2's rounding errors
+    decide whether they have sent more than the link can carry. The capacity has these errors
+    (``route.roundings``), and ``exact_capacity`` has none.
+    """
+    time, exact = work / link.capacity, work / link.exact_capacity
+    end = now + time
+    idle = (end - link.last_end) - exact / link.share
+    link.mean_idle = min(link.mean_idle + (idle - link.mean_idle) / MEMORY, link.idle_limit)
+    if link.mean_idle <= 0.0:
+        link.over_until = end + time * (1.0 / link.share - 1.0)
+        link.over_until += (1.0 - MEMORY) * link.mean_idle
+    link.last_end = end
+    idle = (end - rate.all_end) - exact
+    rate.all_idle = min(rate.all_idle + (idle - rate.all_idle) / MEMORY, rate.all_limit)
+    if rate.all_idle <= 0.0:
+        rate.all_until = end + (1.0 - MEMORY) * rate.all_idle
+    rate.all_end = end
