@@ -3,8 +3,9 @@
     python -m benchmarks.accuracy_networks [--cases N] [--kind NAME]
 
 The random cases are of these kinds: parking lots of 2 or 3 drop-tail or RED links, with Vegas alone
-or Vegas beside Reno; Rate-Delay services with the ratios of flows of ``podlesny``; traffic in both
-directions, also with receivers that delay their ACKs; flows with different packet sizes.  ns-2 is
+or Vegas beside Reno; Rate-Delay services with the ratios of flows of ``podlesny``, or with flows of
+any law in both classes; traffic in both directions, also with receivers that delay ACKs; flows
+with different packet sizes.  ns-2 is
 run anew with 5 seeds and starts jittered by up to 1 s.  For each case the output is the NRMSE of
 the groups' mean throughputs, and the CPU time of one run of ns-2 and of the model (both make the
 same number of runs).
@@ -13,6 +14,7 @@ same number of runs).
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import math
 import time
 from collections.abc import Callable
@@ -141,6 +143,39 @@ def packet_sizes(rng: Rng) -> Scenario:
     return Scenario((link,), flows, run=RUN)
 
 
+def rate_delay_any(rng: Rng) -> Scenario:
+    """Rate-Delay services with 2 to 6 groups of any law; in half the cases they do not wait.
+
+    Most Vegas groups are in the delay class, and most other groups in the rate class.
+    """
+    waits = None if rng.random() < 0.5 else 0.0
+    flows = []
+    for i in range(int(rng.integers(2, 7))):
+        vegas = i == 0 or (i > 1 and rng.random() < 0.4)
+        law = "vegas" if vegas else str(rng.choice(("reno", "newreno", "sack", "tahoe")))
+        alpha = float(rng.integers(1, 5))
+        flow = Flow(
+            law,
+            _rtt(rng, 0.03, 0.25),
+            name=f"{law}{i}",
+            count=int(rng.integers(1, 3)),
+            variant="ns2",
+            send_jitter=waits,
+            service="delay" if vegas == (rng.random() < 0.7) else "rate",
+        )
+        if vegas:
+            beta = alpha + float(rng.integers(0, 3))
+            flow = dataclasses.replace(flow, alpha=alpha, beta=beta)
+        flows.append(flow)
+    queue = RateDelay(
+        k=float(rng.choice((0.5, 1.0, 2.0))),
+        delay_buffer=float(np.round(rng.uniform(0.1, 0.6), 2)),
+    )
+    capacity = float(np.round(rng.uniform(150.0, 1500.0)))
+    link = Link(capacity, buffer=float(rng.integers(15, 90)), queue=queue)
+    return Scenario((link,), tuple(flows), run=RUN)
+
+
 KINDS: dict[str, Callable[[Rng], Scenario]] = {
     f.__name__: f
     for f in (
@@ -150,6 +185,7 @@ KINDS: dict[str, Callable[[Rng], Scenario]] = {
         both_ways,
         packet_sizes,
         both_ways_delayed,
+        rate_delay_any,
     )
 }
 
