@@ -240,3 +240,26 @@ def test_as_many_runs_as_the_scenario_says_or_as_are_needed() -> None:
     assert half.max() <= 0.1 or runs == 5
     one = dataclasses.replace(asked, run=dataclasses.replace(asked.run, runs=1))
     assert answer(one).extra["runs"] == 1
+
+
+@pytest.mark.parametrize(
+    ("capacity", "rtt", "buffer", "rate"),
+    [
+        (263.0, 0.93, 175.0, 235.9),  # ± 0.2 packets/s
+        (540.0, 0.542, 145.0, 524.4),  # ± 0.1
+        (99.0, 1.392, 151.0, 91.0),  # ± 0.1
+        (150.0, 1.6, np.inf, 101.5),  # ± 0.1
+    ],
+)
+def test_waits_of_a_flow_alone_on_a_long_path(
+    capacity: float, rtt: float, buffer: float, rate: float
+) -> None:
+    """A Vegas window that grows for minutes, with the default wait of a transmission time.
+
+    If ``rounds`` takes several ACKs together, and so neglects some of the waits, the flow gets 8 to
+    17 % too little.
+    """
+    flow = Flow("vegas", rtt, variant="ns2")
+    span = Run(300.0, 100.0, runs=5, start_jitter=1.0)
+    found = answer(Scenario((Link(capacity, buffer=buffer),), (flow,), run=span))
+    assert found.throughput[0] == pytest.approx(rate, rel=0.01)

@@ -33,7 +33,7 @@ from vegasmodel.engines.tables import direct
 from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import MAX_SAMPLES, Integer
 from vegasmodel.fields.units import FieldError
-from vegasmodel.laws import registered
+from vegasmodel.laws import find, registered
 from vegasmodel.laws.packets import NEVER
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import work
@@ -126,10 +126,14 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
     growing window or delayed ACKs cause would be smoothed out. If single packets would take more
     than ``MOST_SINGLE`` events in a round trip, there are only ``CONTENDED`` (``is_coarse``).
 
-    Far from losses the intervals are longer. There are three cases:
+    Far from losses the intervals are longer. There are four cases:
 
     - ACKs are delayed, so that packets leave in pairs. Each event then is a single packet there,
       too, because longer intervals would smooth out the pairs.
+    - The senders wait at random, the link may be idle for long (``_often_idle``), and a round trip
+      has more than ``UNCONTENDED`` packets a flow. There are ``CONTENDED`` events. At an idle link
+      no queue evens out the gaps that the waits make, and in longer intervals the simulator
+      neglects some of the waits (``wait.py``).
     - There are ``CONTENDED`` events if there are more than two flows, different RTTs, different
       packet sizes, several links or a RED queue, or if a buffer is so small that a single interval
       would fill it.
@@ -141,7 +145,8 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
       number, but within the limits ``PAIR_CALM``. It is the upper limit if senders wait at random
       before they send, or if the pipe holds at most ``UNCONTENDED`` packets.
 
-    Without a finite buffer both numbers are ``UNCONTENDED``, or ``CONTENDED`` with delayed ACKs.
+    Without a finite buffer both numbers are ``UNCONTENDED``, or ``CONTENDED`` with delayed ACKs and
+    in the second of these cases.
     """
     members = scenario.members
     same = len({(member.rtt, work(scenario, member.flow)) for member in members}) == 1
@@ -152,17 +157,24 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
     late = any(group.delayed_ack for group in scenario.flows)
     finite = finite_buffers(crossed)
     waits = any(scenario.jitter(group) > 0.0 for group in scenario.flows)
+    uneven = waits and pipe > UNCONTENDED * len(members) and _often_idle(scenario)
     pair = few and len({link.name for link in crossed}) == 1
     if not finite:
-        parts = CONTENDED if late else UNCONTENDED
+        parts = CONTENDED if late or uneven else UNCONTENDED
         return parts, parts
     near = CONTENDED if is_coarse(scenario) else MOST_SINGLE
     if late:
         return near, near
-    if not pair or pipe > PAIR_CALM[0] * min(finite):
+    if not pair or uneven or pipe > PAIR_CALM[0] * min(finite):
         return near, CONTENDED
     short = waits or pipe <= UNCONTENDED
     return near, PAIR_CALM[1] if short else int(np.clip(math.sqrt(held), *PAIR_CALM))
+
+
+def _often_idle(scenario: Scenario) -> bool:
+    """Whether the link may be idle for long: one flow is alone there, or the law is delay-based."""
+    alone = len(scenario.members) == 1
+    return alone or all(find(group.law).delay_based for group in scenario.flows)
 
 
 def _held(scenario: Scenario) -> tuple[float, float]:
