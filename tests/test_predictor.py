@@ -210,6 +210,25 @@ def test_losses_are_random_only_where_rounds_loses_no_more(
     assert found["losses-are-random-only"].holds is holds, found["losses-are-random-only"].detail
 
 
+@pytest.mark.parametrize(
+    ("capacity", "loss", "rtt", "buffer", "alpha", "lost"),
+    [
+        (1382.0, 0.01313, 0.026, 6.0, 3.0, 0.0211),
+        (958.0, 0.01341, 0.2032, 8.0, 5.0, 0.0201),
+        (1553.0, 0.01538, 0.146, 9.0, 4.0, 0.0198),
+    ],
+)
+def test_a_vegas_flow_alone_overflows_a_small_buffer_by_bursts(
+    capacity: float, loss: float, rtt: float, buffer: float, alpha: float, lost: float
+) -> None:
+    """``lost`` is ns-2's loss rate (5 runs of 300 s), far above that of the random losses."""
+    flow = vm.Flow("vegas", rtt, alpha=alpha, beta=alpha, variant="ns2", send_jitter=0.0)
+    link = vm.Link(capacity, buffer=buffer, loss=loss)
+    found = vm.predict(vm.Scenario((link,), (flow,)), "random-loss")
+    assert lost > 1.25 * loss
+    assert "losses-are-random-only" in [a.name for a in found.broken]
+
+
 def test_only_flows_of_the_delay_class_need_its_buffer() -> None:
     """One Vegas of five keeps 3 packets in the D queue of 5; the others are marked as class R."""
     flows = [{**VEGAS, "name": "d"}, {**VEGAS, "name": "r", "count": 4, "class": "rate"}]

@@ -131,6 +131,11 @@ CASES = [
         {"flows": [], "p": 0.0, "capacity": -5.0},
     ),
     (
+        loss_peaks.recovery_burst,
+        {"flows": [RENO], "p": 0.1, "capacity": 50.0},
+        {"flows": [], "p": 0.0, "capacity": -5.0},
+    ),
+    (
         loss_rounds.Source,
         GOODPUT,
         {"loss": -0.1, "rtt": 0.0, "timeout": -1.0, "capacity": -5.0, "hold": 0.0,

@@ -254,6 +254,12 @@ def test_a_window_that_is_limited_has_no_peaks_beyond_its_limit():
     assert loss_peaks.load(senders, 1e-5, 1000.0, math.inf) == 0.0
 
 
+def test_the_window_that_vegas_sends_after_a_recovery_is_three_quarters_of_that_at_the_loss():
+    limited = rl.Sender("vegas", 0.1, max_window=20.0)
+    assert loss_peaks.recovery_burst([limited], 1e-5, 1000.0) == 15.0
+    assert loss_peaks.recovery_burst([rl.Sender("reno", 0.1)], 1e-5, 1000.0) == 0.0
+
+
 @pytest.mark.parametrize(
     "call",
     [

@@ -60,6 +60,7 @@ def answer(scenario: Scenario) -> Prediction:
         return Prediction.not_applicable(NAME, scenario, "no delay was found at which all fit")
     load = loss_peaks.load(flows, link.loss, link.capacity, link.buffer)
     burst = loss_peaks.slow_start_queue(flows, link.loss, link.capacity)
+    after = loss_peaks.recovery_burst(flows, link.loss, link.capacity)
     rtt, trips = (np.array([x.rtt for x in each]) for each in (scenario.members, flows))
     return Prediction(
         NAME,
@@ -68,7 +69,7 @@ def answer(scenario: Scenario) -> Prediction:
         rtt_mean=rtt + share.queueing,
         loss_rate=np.full(rtt.size, share.loss),
         assumptions=(
-            _never_full(scenario, share.regime, load, burst),
+            _never_full(scenario, share.regime, load, burst, after),
             _mean_field(scenario),
             _several_packets(scenario, share.rates * (trips + share.queueing)),
             paper_equation(scenario),
@@ -100,11 +101,13 @@ def _over_estimate(flow: Flow) -> float:
     return 0.0 if flow.over_estimate == "measured" else float(flow.over_estimate)
 
 
-def _never_full(scenario: Scenario, regime: str, load: float, burst: float) -> Assumption:
+def _never_full(
+    scenario: Scenario, regime: str, load: float, burst: float, after: float
+) -> Assumption:
     """The assumption that no packet is lost at a full buffer.
 
-    ``regime`` is that of ``random_loss.Share``.  ``load`` and ``burst`` are the results of
-    ``loss_peaks.load`` and ``loss_peaks.slow_start_queue``.
+    ``regime`` is that of ``random_loss.Share``.  ``load``, ``burst`` and ``after`` are the results
+    of ``loss_peaks.load``, ``loss_peaks.slow_start_queue`` and ``loss_peaks.recovery_burst``.
     """
     detail = ""
     if regime == "buffer-limited":
@@ -120,6 +123,11 @@ def _never_full(scenario: Scenario, regime: str, load: float, burst: float) -> A
         detail = (
             f"slow start after a timeout can bring {burst:.2g} packets into the queue, more than "
             "the buffer holds"
+        )
+    elif after > scenario.links[0].buffer + 1.0:
+        detail = (
+            f"after two losses in one window Vegas can send a burst of {after:.2g} packets, more "
+            "than the buffer holds"
         )
     return Assumption("losses-are-random-only", not detail, detail)
 

@@ -2,10 +2,11 @@
 
 Windows are in packets, times in seconds, rates in packets per second. Every packet is lost with
 probability p, independently. ``random_loss`` has the flows' mean rates. A buffer overflows at the
-peaks of the windows, so their means do not tell whether it does. There are two kinds of peaks:
+peaks of the windows, so their means do not tell whether it does. There are three kinds of peaks:
 
 - The windows of all flows together fill the link and the buffer (``load``).
 - One flow sends a burst in slow start (``slow_start_queue``).
+- One Vegas flow sends a burst after a recovery from two losses (``recovery_burst``).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from vegasmodel.fields import kinds
 from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import find
 
-__all__ = ["load", "slow_start_queue"]
+__all__ = ["load", "recovery_burst", "slow_start_queue"]
 
 DEVIATIONS = 3.0  # standard deviations from the mean to a peak that is seldom exceeded
 SELDOM = 0.05  # probability that the window at a loss exceeds the window of ``slow_start_queue``
@@ -78,7 +79,7 @@ def _variation(flow: Sender) -> float:
 
 def _limit(flow: Sender, queueing: float, capacity: float = math.inf) -> float:
     """The largest window of the flow; infinite if only losses limit it."""
-    if find(flow.law).per_ack != "thresholds":
+    if not _is_vegas(flow):
         return flow.max_window
     held = hold_window(flow.rtt, queueing, flow.alpha, flow.over_estimate, capacity)
     return min(flow.max_window, float(held))
@@ -101,13 +102,40 @@ def slow_start_queue(flows: Sequence[Sender], p: float, capacity: float) -> floa
     Raises ``FieldError`` if ``flows`` is empty, or unless 0 < p <= 1 and the capacity is positive.
     """
     _check(flows, p, capacity)
+    return max(_window_at_loss(flow, p, capacity) for flow in flows) / 4.0
+
+
+@kinds.checked
+def recovery_burst(flows: Sequence[Sender], p: float, capacity: float) -> float:
+    """The longest burst, in packets, that a recovery of a Vegas flow is likely to end with.
+
+    If two packets of a window W are lost, Vegas deflates its window to d W at the ACK of the first
+    retransmission (d is the flow's ``decrease``). All W packets are still unacknowledged, so it
+    sends none. The ACK of the second retransmission acknowledges all of them at once. Then no
+    packet is in flight, and the whole window of d W packets leaves in one burst.
+
+    W is the window at a loss of ``slow_start_queue``. The result is 0 without Vegas flows. Raises
+    the errors of ``slow_start_queue``.
+    """
+    _check(flows, p, capacity)
+    bursts = (
+        (LAWS[flow.law].decrease if flow.decrease is None else flow.decrease)
+        * _window_at_loss(flow, p, capacity)
+        for flow in flows
+        if _is_vegas(flow)
+    )
+    return max(bursts, default=0.0)
+
+
+def _window_at_loss(flow: Sender, p: float, capacity: float) -> float:
+    """The window at a loss that is exceeded with the probability ``SELDOM``, in packets."""
     product = math.prod(1.0 / (1.0 - 4.0**-k) for k in range(1, 30))
     v = math.log(product / SELDOM)
-    peaks = (
-        min(math.sqrt(2.0 * v / (flow.ack_every * p)), _limit(flow, 0.0, capacity))
-        for flow in flows
-    )
-    return max(peaks) / 4.0
+    return min(math.sqrt(2.0 * v / (flow.ack_every * p)), _limit(flow, 0.0, capacity))
+
+
+def _is_vegas(flow: Sender) -> bool:
+    return find(flow.law).per_ack == "thresholds"
 
 
 def _check(flows: Sequence[Sender], p: float, capacity: float) -> None:
