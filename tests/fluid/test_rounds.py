@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.helpers import exact
 from vegasmodel.adapters.rounds import figures
 from vegasmodel.engines.rounds.answers import answer
-from vegasmodel.engines.rounds.run import resolution, run
+from vegasmodel.engines.rounds.run import MOST_SINGLE, resolution, run
 from vegasmodel.scenario import Drop, DropTail, Flow, Link, Poisson, Red, Run, Scenario
 from vegasmodel.simulation import simulate
 
@@ -186,6 +186,18 @@ def test_so_does_filling_the_holes_of_the_first_overflow(capacity: float) -> Non
     assert out.flows["retransmits"].max() > 0.05 * capacity
     fine, _ = resolution(scenario)
     assert out.events < 2 * fine * 6.0 / 0.1
+
+
+def test_near_a_loss_large_windows_cost_few_events_and_tell_what_packets_tell() -> None:
+    """The room in the buffer falls by a packet per round trip, and intervals shrink with it.
+
+    The limit is that of 25 events per flow and round trip, near losses and far from them.
+    """
+    scenario = _at(25000.0, 0.1, 750.0, 400.0)
+    out, fine = run(scenario), run(scenario, parts=MOST_SINGLE)
+    assert out.flows["lost"].sum() == fine.flows["lost"].sum() > 1000.0
+    assert out.events < 50 * 400.0 / 0.1
+    assert out.flows["delivered"] == pytest.approx(fine.flows["delivered"], rel=1e-3)
 
 
 def test_long_stretches_tell_what_packets_tell() -> None:

@@ -25,7 +25,7 @@ from vegasmodel.engines.rounds.onward import due, next_other_event, schedule
 from vegasmodel.engines.rounds.queue import (
     advance,
     enqueue_handshake,
-    far_from_full,
+    intervals,
     never_full,
     room_for,
     share_by_flows,
@@ -380,19 +380,6 @@ def _count_active(net: Net, f: Sender, change: int) -> None:
 
 
 @jit
-def _far_from_loss(f: Sender, link: Queue, calm: int) -> bool:
-    """Whether the flow's next interval of sending may be long, because no loss is near.
-
-    This is so if the flow is neither in slow start nor in recovery, none of its packets is missing,
-    and the buffer of its first queue has room for several packets (``far_from_full``). The window
-    then hardly changes within one interval. ``calm`` is the number of long intervals in a round
-    trip.
-    """
-    steady = f.phase == OPEN and f.holes == 0 and not in_slow_start(f)
-    return steady and far_from_full(link, window(f) / calm)
-
-
-@jit
 def _send_interval(net: Net, f: Sender, who: int, now: float, synchronised: bool) -> bool:
     """End the flow's interval of sending and send its burst; returns False if the run fails.
 
@@ -416,11 +403,17 @@ def _send_interval(net: Net, f: Sender, who: int, now: float, synchronised: bool
 def _plan_next(net: Net, f: Sender, holes: Floats, now: float) -> None:
     """Plan the flow's next interval of sending.
 
+    The interval may be long if no loss is near: if the flow is neither in slow start nor in
+    recovery, none of its packets is missing, and the buffer of its first queue has room for several
+    packets (``queue.intervals``). The window then hardly changes within the interval.
+
     A flow stops being active when all its data are delivered, or at its stop time. A short flow
     whose data are delivered has no next interval.
     """
     h = net.hops[f.hop]
-    parts = net.calm if _far_from_loss(f, net.links[h.link], net.calm) else net.parts
+    parts = float(net.parts)
+    if f.phase == OPEN and f.holes == 0 and not in_slow_start(f):
+        parts = intervals(net.links[h.link], window(f), float(net.calm), parts)
     f.ahead, f.ahead_since = -f.delivered, now
     plan(f, net.rings[h.ring : h.ring + h.room], holes, now, parts)
     f.ahead, f.ahead_until = f.ahead + f.delivered, f.time

@@ -442,15 +442,18 @@ def never_full(link: Queue) -> bool:
 
 
 @jit
-def far_from_full(link: Queue, interval: float) -> bool:
-    """Whether the buffer has so much room that no loss is near.
+def intervals(link: Queue, packets: float, calm: float, parts: float) -> float:
+    """Into how many intervals a round trip is divided in which a flow sends ``packets`` packets.
 
-    ``interval`` is the number of packets that a flow sends in a long interval. The room must exceed
-    both ``NEAR`` packets and a third of ``interval``. If half the buffer is less than that, the
-    room must only exceed half the buffer.
+    The less room the buffer has, the shorter the intervals are: the flow sends at most three times
+    as many packets in an interval as the buffer has room for. But there are at least ``calm``
+    intervals, and as many suffice if more than half the buffer is free. There are at most
+    ``parts``, and as many if the buffer has room for at most ``NEAR`` packets.
     """
     room = link.buffer - link.queue * link.packets_per_work
-    return room > 0.5 * link.buffer or room > max(NEAR, interval / 3.0)
+    if room > 0.5 * link.buffer:
+        return calm
+    return min(max(calm, packets / (3.0 * room)), parts) if room > NEAR else parts
 
 
 @rare

@@ -48,7 +48,7 @@ __all__ = ["Simulation", "Totals", "run"]
 UNCONTENDED = 64  # ... where which packet comes first decides little,
 CONTENDED = 1024  # ... where it decides who loses; far from losses this is enough,
 MOST_SINGLE = 2**16  # ... near losses, if each is a single packet,
-PAIR_CALM = 20, 64  # ... of one or two flows alike far from losses, at least and at most
+PAIR_CALM = 20, 32  # ... of one or two flows alike far from losses, at least and at most
 SINGLE = 1.5  # intervals for each packet of a round trip, so that none holds two (``acks.portion``)
 MECHANISMS = {"rounding": WITHOUT_ROUNDING, "rounds": WITHOUT_ROUNDS, "ticks": WITHOUT_TICKS}
 _HOLES = 256  # ranges of lost packets that a flow's record has room for, at least
@@ -139,11 +139,11 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
       would fill it.
       The order in which packets arrive then decides which flow loses.
     - Otherwise, one or two flows with equal RTTs and packet sizes share a single link. The longer
-      their intervals are, the earlier the simulator must change to single packets before a loss
-      (``queue.far_from_full``). The number of intervals that takes the least computing time is
-      about the square root of the number of packets that pipe and buffer hold. The result is this
-      number, but within the limits ``PAIR_CALM``. It is the upper limit if senders wait at random
-      before they send, or if the pipe holds at most ``UNCONTENDED`` packets.
+      their intervals are, the earlier they must become shorter before a loss (``queue.intervals``).
+      The number of intervals is the square root of the number of packets that pipe and buffer hold,
+      but within the limits ``PAIR_CALM``. More of them cost time and hardly change the results. The
+      number is ``UNCONTENDED`` if senders wait at random before they send, or if the pipe holds at
+      most ``UNCONTENDED`` packets.
 
     Without a finite buffer both numbers are ``UNCONTENDED``, or ``CONTENDED`` with delayed ACKs and
     in the second of these cases.
@@ -168,7 +168,7 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
     if not pair or uneven or pipe > PAIR_CALM[0] * min(finite):
         return near, CONTENDED
     short = waits or pipe <= UNCONTENDED
-    return near, PAIR_CALM[1] if short else int(np.clip(math.sqrt(held), *PAIR_CALM))
+    return near, UNCONTENDED if short else int(np.clip(math.sqrt(held), *PAIR_CALM))
 
 
 def _often_idle(scenario: Scenario) -> bool:

@@ -312,7 +312,7 @@ def _no_acks_due(f: Sender, holes: Floats, now: float) -> None:
 
 
 @jit
-def plan(f: Sender, ring: Table[Parcel], holes: Floats, now: float, parts: int) -> None:
+def plan(f: Sender, ring: Table[Parcel], holes: Floats, now: float, parts: float) -> None:
     """Process the flow's next ACKs, and plan which packets it then sends.
 
     These packets leave in an interval that ends at ``f.time``. If a timer expires before the next
