@@ -21,10 +21,10 @@ __all__ = ["address", "call"]
 
 
 def address(step: Any, *arguments: Any) -> int:
-    """The address of a ``step``, compiled for arguments of the same types as ``arguments``.
+    """The address in memory of the machine code of ``step``, by which ``call`` calls it.
 
-    The step is a function made by ``tables.jit``, and returns nothing. It is compiled now, unless
-    its machine code exists already.
+    The step is a function made by ``tables.jit``, and returns nothing. Its machine code is for
+    arguments of the same types as ``arguments``. It is compiled now, unless it exists already.
     """
     program: WholeProgram = step
     return program.address(tuple(numba.typeof(one) for one in arguments))

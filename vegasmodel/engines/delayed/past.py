@@ -60,8 +60,9 @@ class ForgottenError(ValueError):
 class Memory:
     """The solution so far: the given past, a polynomial for each step, and the breaks.
 
-    A break is a time at which the solution or one of its derivatives jumps.  ``passed[k]`` is the
-    number of breaks up to the delayed time t - delay of the k-th delay.
+    A break is a time at which the solution or one of its derivatives jumps.  The equation uses the
+    solution at the present time t and at delayed times t - tau_k.  ``passed[k]`` is the number of
+    breaks at or before t - tau_k.
     """
 
     def __init__(self, history: Past, start: float, order: int, lags: Sequence[Lag]) -> None:
@@ -74,7 +75,7 @@ class Memory:
         self.used_current = False
 
     def add(self, piece: Piece, keep: float) -> None:
-        """Store the polynomial of a step.
+        """Store the polynomial that gives the solution within one step.
 
         Polynomials of steps that ended more than ``keep`` seconds ago may be deleted.
         """

@@ -143,9 +143,9 @@ def workspace(n: int, trail: int = TRAIL) -> Workspace:
 
 
 def samples_at(times: Floats, y: State, steps: Workspace) -> Samples:
-    """Allocate the arrays for samples at these ``times``, in seconds, of a simulation.
+    """Allocate the arrays for samples of a simulation at these ``times``, in seconds.
 
-    ``y`` is the state of the simulation, and ``steps`` are its arrays. There may be no times.
+    ``times`` may be empty. ``y`` is the simulation's state, and ``steps`` is its ``Workspace``.
     """
     n = y.window.size
     following, values = np.zeros(1, np.int64), np.full((2 * n + 1, times.size), np.nan)
@@ -266,7 +266,8 @@ def average_many(
 
     Each array of ``p`` has the shape [scenario, flow]. ``wide`` receives the throughput, the mean
     RTT, the baseRTT and the losses of each flow. ``narrow`` receives for each scenario the mean
-    queue and the code that says how its simulation ended. ``unsampled`` has no times of samples.
+    queue and the code that says how its simulation ended. No curves over time are stored, so
+    ``unsampled`` holds no times.
     """
     n = p.rtt.shape[1]
     arrays = _workspace(n, 0)

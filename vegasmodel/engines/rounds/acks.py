@@ -42,13 +42,13 @@ def usable_window(f: Sender, now: float) -> float:
 
 @jit
 def limit_flight(f: Sender) -> None:
-    """At an ACK, let ns-2's CUBIC have one packet more in flight than it has now.
+    """At an ACK, lower the limit of packets in flight that ns-2's CUBIC has after a cut.
 
-    It does so only between a cut of the window and the end of the recovery, and not if an earlier
-    limit is lower. The first limit is the window before the cut. When a packet is sent, the limit
-    falls to the number of packets that were in flight before (``note_flight``). So a packet is sent
-    for every second ACK, until the packets in flight fit into the window. In tcp-linux.cc the limit
-    is ``next_pkts_in_flight_`` (send_much).
+    There is such a limit from a cut of the window to the end of the recovery. It begins at the
+    window before the cut, and never rises. At an ACK it falls to one packet more than are in flight
+    now. When a packet is sent, it falls to the number of packets that were in flight before
+    (``note_flight``). So a packet is sent for every second ACK, until the packets in flight fit
+    into the window. In tcp-linux.cc the limit is ``next_pkts_in_flight_`` (send_much).
     """
     if f.phase == OPEN and not in_cwr(f):
         f.flight_limit = 0.0

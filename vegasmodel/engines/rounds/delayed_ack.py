@@ -74,7 +74,7 @@ def _receiver_rto(f: Sender) -> float:
 
 @jit
 def hear(f: Sender, packets: float, begin: float, end: float) -> None:
-    """Adapt Linux's ato, from which the pause follows, to packets that arrive in order.
+    """Adapt ato, Linux's timeout of delayed ACKs, to packets that arrive in order.
 
     The kernel does so in tcp_event_data_recv. The first of the ``packets`` packets arrives at
     ``begin``, the last at ``end``, and the others at equal intervals between. After a silence
@@ -104,7 +104,8 @@ def use_quick_acks(f: Sender, acks: float) -> None:
     """Record that the receiver has sent ``acks`` ACKs (in Linux tcp_event_ack_sent).
 
     At the start of a flow and after a silence, Linux's receiver sends a certain number of ACKs
-    without delay. After the last of them it delays ACKs, and ato begins at 40 ms again.
+    without delay. After the last of them it delays ACKs, and their timeout (ato) begins at 40 ms
+    again.
     """
     if not f.delayed_ack:
         return
@@ -115,7 +116,7 @@ def use_quick_acks(f: Sender, acks: float) -> None:
 
 @rare
 def pause_ended(f: Sender) -> None:
-    """Double Linux's ato, because a pause has ended without a second packet."""
+    """Double ato, Linux's timeout of delayed ACKs, because no second packet came before it."""
     if f.adapts_ack_pause:
         f.ack_ticks = min(2.0 * f.ack_ticks, _receiver_rto(f))
 
@@ -148,8 +149,8 @@ def silent_packets(f: Sender, r: Receiver, first: float, packets: float, at: flo
     for a second packet if it misses none with a lower number, has none with a higher number, and is
     not waiting already (``DelAckSink::recv`` in tcp-sink.cc). It answers any other packet at once.
 
-    ``r`` is what the receiver knows before these packets arrive. The pause of Linux's receiver,
-    which adapts to the flow, is taken from the sender's record.
+    ``r`` is what the receiver knows before these packets arrive. Linux adapts the longest delay of
+    an ACK to the flow; this delay follows from the sender's record ``f``.
     """
     if f.adapts_ack_pause and at - r.heard_at > _receiver_rto(f) * JIFFY:
         r.quick_acks_left = max(r.quick_acks_left, f.quick_acks)

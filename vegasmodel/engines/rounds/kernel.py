@@ -188,9 +188,10 @@ def _share_loss(flows: Table[Sender], who: int, before: float) -> None:
 def _delivered(net: Net, f: Sender, now: float) -> float:
     """How many of the flow's packets of data cumulative ACKs have acknowledged at time ``now``.
 
-    ``f.delivered`` also counts the ACKs that arrive after ``now`` in the flow's present interval.
-    If the buffer is infinite, an interval may be longer than the flow's RTT on an empty path. Then
-    an estimate of these ACKs is subtracted. In all other cases they are few and are not subtracted.
+    The simulator processes the ACKs of a time interval together, when the interval begins. So
+    ``f.delivered`` also counts ACKs that arrive after ``now``. If the buffer is infinite, an
+    interval may be longer than the flow's RTT on an empty path. Then an estimate of these ACKs is
+    subtracted. In all other cases they are few and are not subtracted.
     """
     link = net.links[net.hops[f.hop].link]
     if not never_full(link) or f.ahead_until - f.ahead_since <= f.rtt or now >= f.ahead_until:
@@ -383,10 +384,11 @@ def _count_active(net: Net, f: Sender, change: int) -> None:
 def _send_interval(net: Net, f: Sender, who: int, now: float, synchronised: bool) -> bool:
     """End the flow's interval of sending and send its burst; returns False if the run fails.
 
+    An interval of sending is a time over which the simulator lets a flow send evenly, in one event.
     If another flow has an event before the whole burst is sent, ``send_burst`` stops and sets
     ``f.event`` to ``REST``. This function is then called again to send the rest. ``who`` is the
-    flow's number. If ``synchronised`` is True, a packet that it loses makes all other flows lose
-    one (``_share_loss``).
+    flow's number. If ``synchronised`` is True, a packet that this flow loses makes all other
+    flows lose one (``_share_loss``).
     """
     before = f.lost
     if f.event == DATA:
@@ -403,7 +405,8 @@ def _send_interval(net: Net, f: Sender, who: int, now: float, synchronised: bool
 def _plan_next(net: Net, f: Sender, holes: Floats, now: float) -> None:
     """Plan the flow's next interval of sending.
 
-    The interval may be long if no loss is near: if the flow is neither in slow start nor in
+    An interval of sending is a time over which the simulator lets a flow send evenly, in one event.
+    It may be long if no loss is near: if the flow is neither in slow start nor in
     recovery, none of its packets is missing, and the buffer of its first queue has room for several
     packets (``queue.intervals``). The window then hardly changes within the interval.
 

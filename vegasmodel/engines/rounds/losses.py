@@ -268,10 +268,10 @@ def _count_places(f: Sender, holes: Floats, now: float, end: float) -> None:
     first retransmission of the recovery waits, like any other packet, if the sender waits a random
     time before it sends (send_much in tcp-linux.cc).
 
-    At the end of an earlier recovery the sender has forgotten which packets have arrived. If more
-    than ``dup_thresh`` packets have arrived beyond the first missing one, some of them arrived
-    before that end. Then only those packets count as arrived that the SACK blocks of this ACK
-    contain (``scoreboard.forget``).
+    At the end of each recovery the sender forgets which packets have arrived. If more than
+    ``dup_thresh`` packets have arrived beyond the first missing one, some of them arrived before
+    the last recovery ended, and the sender has forgotten them. Of all these packets, it then knows
+    only those that the SACK blocks of this ACK contain (``scoreboard.forget``).
     """
     if f.phase == OPEN and f.holes > 0 and known_lost(f, holes, f.first_hole) > f.acked and cut(f):
         for k in range(f.first_hole, f.holes):
@@ -315,12 +315,14 @@ def duplicate_waits(f: Sender, p: Parcel) -> bool:
 def _acks_alike(f: Sender, p: Parcel, acks: float, enough: float) -> float:
     """How many of the next ``acks`` duplicate ACKs can be processed together, as one group.
 
-    ns-2's CUBIC processes each ACK separately. For other senders, before a loss is signalled, the
-    group ends at the latest with the duplicate ACK that signals it (the one with the number
-    ``enough``). Senders that can act on each ACK before that (ns-2's Vegas, limited transmit)
-    process them one by one. After the loss is signalled, as long as no packet may leave, the group
-    ends just before the first ACK that allows one. With Linux's PRR, all ACKs of a recovery form
-    one group.
+    ns-2's CUBIC processes each ACK separately. For other senders there are three cases:
+
+    - Before a loss is signalled, the group ends at the latest with the duplicate ACK number
+      ``enough``, which signals the loss. Senders that can act on an earlier ACK (ns-2's Vegas,
+      limited transmit) process the ACKs one by one.
+    - After that, the first ACKs may release no packet, because too many packets are in flight.
+      These ACKs form a group. It ends just before the first ACK that releases one.
+    - In a recovery with Linux's PRR, all ACKs form one group.
     """
     if f.counts_places:
         return 1.0

@@ -167,9 +167,9 @@ def _noise(f: Sender, h: Hop, back: float, sent_at: float) -> float:
     """Draw the random delay, in s, of a packet or ACK that would otherwise arrive at time ``back``.
 
     In ns-2 the access link in front of the first link has the random delay (noise). So the packet
-    arrives early or late at the first link's queue. No packet overtakes the one before it. A packet
-    that would overtake it arrives a transmission time of the access link later than it
-    (``avoidReordering_`` in delay.cc).
+    arrives early or late at the first link's queue. No packet overtakes the one before it. If its
+    random delay would let it do so, it arrives one transmission time of the access link after that
+    packet (``avoidReordering_`` in delay.cc).
 
     A packet enters the access link when the packets before it have left it. It gets the delay that
     was drawn last (``delay_`` in delay.cc). So in a burst, which leaves at ``sent_at``, all packets

@@ -180,9 +180,10 @@ class Observer:
         return self._row[: self._rough].tobytes(), self._row[:size]
 
     def keep(self, now: float, rough: bytes, state: Floats) -> Snapshot:
-        """Make a snapshot of the time ``now`` from the results ``rough`` and ``state`` of ``look``.
+        """Make a snapshot of the simulator, for comparison with later states.
 
-        The arrays are copied, because the next call of ``look`` overwrites them.
+        ``rough`` and ``state`` describe the state at the time ``now``; ``look`` has returned them.
+        The array ``state`` is copied, because the next call of ``look`` overwrites it.
         """
         areas = self._links["area"].copy()
         return Snapshot(now, rough, state.copy(), self._flows.tobytes(), areas)

@@ -352,10 +352,10 @@ def _next_interval(net: Net, e: int, now: float) -> None:
 def _report(net: Net, e: int) -> float:
     """Tell the receiver which packets have arrived; returns the size of its ACK's SACK blocks.
 
-    The unit of the size is the scenario's packet size. The packets are those whose interval ends
-    now at hop ``e``, a queue on the flow's path. If packets directly behind them are lost, the SACK
-    blocks do not show it yet. The function does nothing and returns 0 unless hop ``e`` is the first
-    queue on the way of the ACKs.
+    The unit of the size is the scenario's packet size. The packets are those that reach hop ``e``,
+    a queue on the flow's path, in the time interval that ends now. If the packets directly behind
+    them were lost, the SACK blocks do not show this loss yet. The function does nothing and returns
+    0 unless hop ``e`` is the first queue on the way of the ACKs.
     """
     h = net.hops[e]
     if h.data or not net.hops[e - 1].data or net.receivers.shape[0] == 0:
