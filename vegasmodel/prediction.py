@@ -633,8 +633,8 @@ class LimitCycle:
     def to_json(self) -> dict[str, Any]:
         """The steady state as plain data: lists, numbers and texts.
 
-        The unit of a number is at the end of its key. An unknown value is ``None``. A multiplier is
-        a list of its real and its imaginary part.
+        The unit of a number is at the end of its key. An unknown value is ``None``. Each Floquet
+        multiplier (``multipliers``) is a list of its real and its imaginary part.
         """
         columns = {
             "throughput_pps": self.throughput,

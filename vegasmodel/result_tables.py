@@ -342,9 +342,10 @@ def notes(results: Sequence[Prediction]) -> list[str]:
 
 
 def _legend(scenario: Scenario, shown: Sequence[Prediction], *, per_flow: bool) -> list[str]:
-    """Sentences that say what the figures of the tables mean, as far as these have such figures.
+    """Sentences that explain figures in the tables, such as a standard error after ``±``.
 
-    ``shown`` are the results in the tables.
+    Each sentence is left out if the tables have no such figure. ``shown`` are the results in the
+    tables.
     """
     several = {group.name for group in scenario.flows if group.count > 1}
     scattered = {name for r in shown for name, error in r.groups_se.items() if error > 0}

@@ -402,9 +402,10 @@ def _buffers(scenario: Scenario) -> None:
 
 
 def _in_packets(scenario: Scenario, link: Link, part: Any, where: str) -> dict[str, Any]:
-    """The fields of ``part`` whose text is a time or a number of BDP, in packets.
+    """Convert to packets those fields of ``part`` that were given as a time or in BDP.
 
-    ``part`` is the link or its queue discipline, and ``where`` its place for error messages.
+    ``part`` is the link or its queue discipline. ``where`` names ``part`` in error messages. The
+    result maps the names of these fields to packets.
     """
     found: dict[str, Any] = {}
     for key, rule in ((f.name, f.metadata.get("rule")) for f in dataclasses.fields(part)):

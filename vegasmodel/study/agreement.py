@@ -124,13 +124,13 @@ def _parted(rates: Floats, label: NDArray[np.intp], tolerance: float) -> NDArray
 
 
 def _cuts(along: Floats, near: float) -> Floats:
-    """Where to cut the throughputs ``along`` into at most ``BINS`` parts of about equal counts.
+    """The throughputs at which to divide an outcome into at most ``BINS`` parts of similar size.
 
-    ``along`` [start] are the throughputs of one flow.  Without other conditions, the cuts would lie
-    at the quantiles 1/BINS, 2/BINS and so on.  But starts with nearly the same throughput should
-    stay in one part.  So, near each quantile, the cut lies where the fewest throughputs are within
-    ``near`` of it.  If these are at least half as many as a part should have, there is no cut near
-    this quantile.
+    An outcome is a group of random starts with similar throughputs, and ``along`` [start] holds one
+    flow's throughputs.  Cuts at the quantiles 1/BINS, 2/BINS and so on would make parts of equal
+    size.  But starts with nearly the same throughput should stay in one part.  So, near each
+    quantile, the cut lies where the fewest throughputs are within ``near`` of it.  If these are at
+    least half as many as a part should have, there is no cut near this quantile.
     """
     rates, n = np.sort(along), along.size
     middle = 0.5 * (rates[1:] + rates[:-1])

@@ -218,12 +218,13 @@ def _begun(start: Start, scenario: Scenario) -> Scenario | str:
 
 
 def grouped(rates: Floats, tolerance: float) -> NDArray[np.intp]:
-    """Find the outcome of each start by its throughputs; return the outcome's index [start].
+    """Group random starts of a scenario by their throughputs; return each start's group [start].
 
-    ``rates`` [start, flow] are the throughputs.  Two starts are linked if no flow's throughput
-    differs by more than ``tolerance`` times the mean of all throughputs.  Starts that are linked,
-    directly or through others, have the same outcome.  Outcome 0 has the most starts.  A start with
-    a throughput of NaN gets -1.
+    A start is a choice of start times, first windows and a seed.  ``rates`` [start, flow] are the
+    throughputs.  Two starts are linked if no flow's throughput differs by more than ``tolerance``
+    times the mean of all throughputs.  Starts that are linked, directly or through others, are one
+    group: they have the same outcome.  Group 0 has the most starts.  A start with a throughput of
+    NaN gets -1.
     """
     good = rates[np.isfinite(rates).all(axis=1)]
     scale = float(good.mean()) if good.size else 1.0

@@ -102,8 +102,8 @@ class Points:
     def by_group(self) -> bool:
         """Whether the number of flows varies from point to point.
 
-        If so, each group has one entry in place of its flows: the means over the flows, and their
-        share together.
+        If so, ``Figures`` has one entry for each group, where it otherwise has one for each flow.
+        It is the share of the whole group; for other quantities it is the mean over its flows.
         """
         return any(field.key == "count" for field in self.fields)
 

@@ -24,9 +24,10 @@ __all__ = ["answered", "half_interval", "run_rates", "standard_error"]
 def answered(
     asked: Points, model: str, enough: Enough | None = None
 ) -> tuple[Figures, list[Prediction | None]]:
-    """Evaluate the model at these points; return its results and one prediction for each point.
+    """Evaluate the model at these points; return its results and the ``Prediction`` of each point.
 
-    Only ``rounds``, ns-2 and ns-3 give these predictions. For other models they are all ``None``. A
+    The predictions are needed for their throughputs in single runs (``run_rates``). Only those of
+    ``rounds``, ns-2 and ns-3 can have them; for other models all predictions are ``None``. A
     prediction is also ``None`` if there is no answer at the point. ``enough`` is explained in
     ``points.predictions``.
     """

@@ -74,9 +74,9 @@ def _lag(scenario: Scenario, link: Link) -> float:
 
 
 def _behind_a_hole(scenario: Scenario, link: Link) -> float:
-    """The greatest number of packets that may wait to be counted behind a lost packet.
+    """The most packets that may have passed the link but are not counted yet, due to a loss.
 
-    These packets have passed the link, but a receiver counts packets in order.
+    Packets are counted in order. So packets behind a lost one count only after it was sent again.
     """
     rtts = [m.rtt for m in scenario.members if link in scenario.path(m.flow)]
     lossless = all(other.lossless and not other.drops for other in scenario.links)
