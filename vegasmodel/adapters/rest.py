@@ -148,7 +148,8 @@ def settled(scenario: Scenario, rests: list[Rest], backlog: Floats, c: Floats) -
 def skips_slow_start(flow: Flow, runs: Stack) -> bool:
     """Whether a flow with this TCP implementation starts without slow start.
 
-    It does if the scenario gives its over-estimate of baseRTT, so that it measures by probes first.
+    In ns-2 a Vegas flow does so if the scenario gives its over-estimate of baseRTT. It then
+    measures its baseRTT before it starts, by a few packets alone in the empty network (a probe).
     """
     return runs.probes_base and flow.over_estimate != "measured"
 

@@ -139,7 +139,8 @@ class Band:
     """The set of equilibria of Vegas flows whose backlogs may rest anywhere between two edges.
 
     ``lower`` and ``upper`` are these edges, in packets, [n]. In ns-2 and Linux a backlog cannot
-    rest at its upper edge. So there a bound of a range may be a limit that no equilibrium reaches.
+    rest at its upper edge. So in these variants, an end of a range such as ``delay_range`` may be
+    a limit that no equilibrium reaches.
     """
 
     lower: Floats
@@ -373,7 +374,8 @@ class Band:
         """The window r (rtt + Delta) of a flow with the backlog ``edge``, both in packets.
 
         This is equation (10) of Boutremans and Le Boudec. r is the flow's rate, and Delta is the
-        queueing delay ``delay``. The window is infinite if Delta is not above the over-estimate.
+        queueing delay ``delay``. The window is infinite if Delta is not above the flow's
+        over-estimate of baseRTT.
         """
         y = delay - self.x
         bend = 1.0 + y / (self.rtt + self.x) if find(self.variant).backlog_over_base else 1.0

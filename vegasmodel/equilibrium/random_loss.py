@@ -247,8 +247,8 @@ def throughput(
 
     ``p`` is the loss probability, ``capacity`` is in pkt/s, and ``buffer`` in packets. ``queueing``
     is the delay in s that other flows' packets cause. All methods limit the window to the flow's
-    ``max_window``, and for Vegas also to ``hold_window``. For p = 1 the rate is 0. There are three
-    methods:
+    ``max_window``, and for Vegas also to the window at which it stops growing (``hold_window``).
+    For p = 1 the rate is 0. There are three methods:
 
     - ``rounds``: the goodput by the Markov chain of ``loss_rounds``. A large window fills the
       buffer with the flow's own packets; if the buffer overflows, the window is cut.

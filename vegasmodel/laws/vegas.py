@@ -152,7 +152,7 @@ def decide_whole(f: Window, acked: float) -> None:
     The backlog follows from the smallest RTT of the round trip. In congestion avoidance the window
     grows by one packet if the backlog is below alpha, and shrinks by one if it is above beta. In
     slow start, a backlog above gamma ends slow start. Then the window shrinks to about
-    W baseRTT/RTT, where W is the window: so many packets need no queue.
+    W baseRTT/RTT, where W is the window. That many packets fill the path without a queue.
 
     If the round trip has at most two RTT samples, the backlog is not used. In congestion avoidance
     the window then grows as in Reno (``count_acked``). ``acked`` is the number of packets that the

@@ -149,11 +149,11 @@ def _coarse(trace: Trace, scenario: Scenario) -> tuple[Assumption, ...]:
 
 
 def _covered(trace: Trace, scenario: Scenario) -> tuple[float, float]:
-    """The part of the time from ``warmup`` to ``duration`` that averages of the trace cover, s.
+    """The begin and the end, in s, of the measured time for which the trace has data.
 
-    The result is its begin and its end. The time before the first flow's start counts as covered:
-    nothing is delivered in it. So does the time after the trace's end if every flow has stopped, or
-    has a finite size.
+    The measured time lasts from ``warmup`` to ``duration``. The time before the first flow's start
+    is included, because nothing is delivered in it. The time after the trace's end is included if
+    by then all flows of infinite size have stopped and all others have started.
     """
     run, members = scenario.run, scenario.members
     begin, end = float(trace.edges[0]), float(trace.edges[-1])

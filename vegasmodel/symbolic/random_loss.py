@@ -55,7 +55,8 @@ def moment_step() -> Derivation:
 def moment_product(terms: int = 6) -> tuple[Expr, Expr]:
     """The moment M(s) = E U^s, approximated by a product, and the ratio M(s)/M(s - 1).
 
-    U is b p w^2 / 2 for the window w, and a loss multiplies w by d.  The product is
+    U is b p w^2 / 2, where w is the window at a loss, p the loss probability and b the number of
+    packets per ACK.  A loss multiplies w by d.  The product is
 
         M(s) = Gamma(1 + s) prod_k (1 - d^(2 (s + k))) / (1 - d^(2 k)),  k = 1 .. terms.
 
@@ -76,10 +77,10 @@ def moment_product(terms: int = 6) -> tuple[Expr, Expr]:
 def square_root_random() -> Derivation:
     """The constant K of the square-root law, K = rate * RTT * sqrt(b p), under independent losses.
 
-    K is a function of m = E sqrt(U), where U = b p W^2 / 2 for the window W at a loss. So the mean
-    of W is m sqrt(2/(b p)). The loss multiplies W by d; then the window grows by one packet in b
-    round trips. From loss to loss there are b (1 - d) E W round trips on average, in which 1/p
-    packets are sent.
+    p is the loss probability and b the number of packets per ACK. K is a function of m = E sqrt(U),
+    where U = b p W^2 / 2 for the window W at a loss. So the mean of W is m sqrt(2/(b p)). The loss
+    multiplies W by d; then the window grows by one packet in b round trips. From loss to loss there
+    are b (1 - d) E W round trips on average, in which 1/p packets are sent.
     """
     m = sp.Symbol("m", positive=True)
     mean_top = sp.sqrt(2 / (b * p)) * m

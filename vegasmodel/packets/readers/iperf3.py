@@ -129,9 +129,10 @@ class _Document:
         return root
 
     def _joined(self, text: bytes) -> dict[str, Any]:
-        """The document of ``--json`` that has the events of ``--json-stream``.
+        """Convert the output of ``iperf3 --json-stream`` to that of ``iperf3 --json``.
 
-        A last line without a line break may be cut. It is then left out.
+        The former has one line of JSON for each event, the latter is a single JSON document. If
+        the last line has no line break and is incomplete, it is left out.
         """
         root: dict[str, Any] = {"intervals": []}
         for number, line in enumerate(io.BytesIO(text), start=1):
