@@ -159,8 +159,9 @@ def _reason(error: Exception) -> str:
 def address(law: Law, name: str) -> int:
     """The memory address of the compiled rule ``name`` of a law; 0 if the law has no such rule.
 
-    A rule is one of the law's functions, for example ``drift``. The present thread begins a run
-    with it. Raises ``LawFault`` if Numba cannot compile the rule.
+    A rule is one of the law's functions, for example ``drift``. Call this at the beginning of a
+    run, in the thread that simulates: the fault of the thread's last run is forgotten. Raises
+    ``LawFault`` if Numba cannot compile the rule.
     """
     rule = getattr(law, name)
     if rule is None:

@@ -203,7 +203,7 @@ def run(
 
 
 def at_rest(flows: Flows, way: Floats) -> tuple[Senders, Past]:
-    """The senders' state at time 0, and the stored past, if the network is empty up to time 0.
+    """The senders' state and the history (``Past``) at time 0, if the network is empty until then.
 
     ``way`` [flow] is the propagation delay from each sender to the queue, in seconds.
     """
@@ -254,7 +254,7 @@ def chances(scenario: Scenario) -> Chance:
 def resting(
     flows: Flows, way: Floats, rest: Rest, c: float, chance: Chance
 ) -> tuple[Senders, Past]:
-    """The senders' state at time 0, and the stored past, for a run that begins in equilibrium.
+    """The senders' state and the history (``Past``) at time 0, if a run begins in equilibrium.
 
     ``rest`` is the equilibrium.  All rates were constant before time 0, so two points in time
     describe the whole past.  ``way`` [flow] is the propagation delay from each sender to the queue

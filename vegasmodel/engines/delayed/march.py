@@ -23,7 +23,7 @@ SEARCH = 60  # most iterations that find when the queue becomes empty or the buf
 
 
 class Past(NamedTuple):
-    """The stored past of the queue and of the flows: one entry for each step that is still needed.
+    """The history of the queue and of the flows: one entry for each step that is still needed.
 
     Arrays about the queue have the shape [step], and arrays about the flows have [step, flow].
     """
@@ -110,7 +110,7 @@ def index(times: Floats, k: int, last: int, t: float) -> int:
 def arrive(y: Senders, past: Past, last: int, t: float, came: Floats) -> float:
     """Compute how many packets of each flow have reached the queue from the start up to time t.
 
-    ``past`` is the stored past, and ``last`` the index of its last entry. Writes the numbers into
+    ``past`` is the history, and ``last`` the index of its last entry. Writes the numbers into
     ``came`` [flow] and returns their sum over the flows.
     """
     total = 0.0
@@ -412,7 +412,7 @@ def occur(p: Flows, y: Senders, t: float, cuts: np.ndarray) -> float:
 
 @making
 def room(y: Senders, past: Past, last: int) -> tuple[Past, int]:
-    """Make room for more entries in the arrays of the stored past.
+    """Make room for more entries in the arrays of the history.
 
     Entries that no flow needs any more are removed.  If the other entries fill more than half of
     the arrays, the arrays become twice as long.  Returns the new arrays and the index of their last
@@ -476,11 +476,11 @@ def march(
 ) -> tuple[Past, int]:  # fmt: skip
     """Integrate the equations up to time ``end`` by steps of at most ``longest`` seconds.
 
-    Returns the stored past and the index of its last entry.  Row k of ``record`` receives the state
-    at the time ``grid[k]``.  For each flow a row contains five numbers: the window, the queueing
-    delay that the latest ACK reports, and the packets sent, delivered and lost so far.  The last
-    number of a row is the queueing delay of the link.  The sums and integrals over the steps are
-    added to ``out``.
+    Returns the history (``Past``) and the index of its last entry.  Row k of ``record`` receives
+    the state at the time ``grid[k]``.  For each flow a row contains five numbers: the window, the
+    queueing delay that the latest ACK reports, and the packets sent, delivered and lost so far.
+    The last number of a row is the queueing delay of the link.  The sums and integrals over the
+    steps are added to ``out``.
     """
     n = y.window.size
     came, before = np.empty(n), np.zeros(5 * n)

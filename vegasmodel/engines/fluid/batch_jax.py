@@ -179,10 +179,11 @@ def _threshold(
 
 
 class _Motion(NamedTuple):
-    """How each flow's window moves, and the window at which this motion changes (``goal``).
+    """Whether each flow's window grows or shrinks, and the window at which this ends (``goal``).
 
     ``goal`` is the window with which Vegas's backlog equals one of its thresholds.  It depends on
-    the queueing delay.  A window that slides on the threshold changes with ``goal``.
+    the queueing delay.  Once there, the backlog may stay at the threshold, while the window changes
+    with ``goal``.  The window then slides on the threshold (``slides``).
     """
 
     moves: Array  # 1: grows, -1: shrinks

@@ -152,10 +152,10 @@ def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
 
 
 def _repeats(motion: _Motion, end: float) -> LimitCycle | None:
-    """Simulate until a state has returned twice, or until no window moves any more.
+    """Simulate until a state has returned twice, or until no window changes any more.
 
-    The state is recorded each time a window falls. As many falls must lie between the first and the
-    second occurrence of the state as between the second and the third.
+    The state is recorded each time a window falls. It counts as returned twice only if the number
+    of falls is the same from its first occurrence to the second and from the second to the third.
 
     Returns the steady state, or None if none is found before time ``end``. There is one exception:
     if the windows have only grown until then, a longer search would not help. The result is then a

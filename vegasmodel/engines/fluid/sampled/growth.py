@@ -27,13 +27,17 @@ def recovering(flow: Sender) -> float:
 
     - First round trip: the sender sends the first lost packet again. Duplicate ACKs inflate the
       window enough for W - k new packets (none if k exceeds W).
-    - Second round trip: the packets that the sender has sent after the second lost one take up a
-      part of the window. The field ``flight_later`` holds the number of packets in flight.
+    - Second round trip: the window now begins at the second lost packet. The packets sent after
+      that one take up a part of the window, although most have arrived. The sender sends new
+      packets into the rest, at most W - k. The field ``flight_later`` holds the number of packets
+      in flight.
     - Later round trips: the sender sends only the next lost packet.
 
-    Packets that are lost during the recovery stay outstanding until it ends (``send``).
+    All this holds if partial ACKs do not deflate the window. If they do (RFC 2582, section 3),
+    W packets are in flight in each round trip.
 
-    If partial ACKs deflate the window (RFC 2582, section 3), W packets are in flight.
+    The result leaves out packets that are lost during the recovery. They stay outstanding until it
+    ends, so ``send`` adds them.
     """
     if flow.partial_deflates:
         return flow.cwnd
@@ -63,14 +67,15 @@ def end_recovery(flow: Sender, now: LinkState, after: float, c: float) -> None:
     ``after`` is the part of the new round trip that has passed at the beginning of this step; it is
     negative if the recovery ends later in the step.
 
-    - Laws that decide once per round trip, for example ns-2's Vegas: the ACK that ends the recovery
-      acknowledges all packets of its round trip. If the flow's packets travel as a train, the
-      sender has sent its newest packets just before this ACK. So the ACKs of these packets come at
-      the end of the next round trip, as a train. At the first of them the law decides. In Linux the
-      recovery ends the round trip without a decision.
-    - A window to which each ACK adds a part of a packet: this ACK is the first one that counts. In
-      ns-2 it does not count if the sender has SACK (``sack_exit_rests``). Then one ACK is missing
-      in the first round trip, and the window first grows after two.
+    - Laws that decide once per round trip, for example ns-2's Vegas: if the flow's packets travel
+      as a train, the sender has sent its latest train just before the ACK that ends the recovery.
+      The ACKs of this train arrive in the last part of the new round trip (``train_part``). The law
+      decides at the first of them. If the packets are spread over the round trip, it decides at
+      once. In Linux (``restarts_rounds``) it decides only after a whole round trip.
+    - Laws that enlarge the window by a part of a packet at each ACK, for example Reno: the first
+      ACK that counts is the one that ends the recovery. In ns-2 this ACK does not count if the
+      sender has SACK (``sack_exit_rests``). The first round trip then brings one ACK too few, so
+      the window reaches the next whole packet only after two round trips.
     """
     decides = flow.once_a_round and not flow.restarts_rounds
     flow.round_part = after + (train_part(flow, now, c) if decides else 0.0)
@@ -82,10 +87,11 @@ def end_recovery(flow: Sender, now: LinkState, after: float, c: float) -> None:
 
 @jit
 def growing(flow: Sender, now: LinkState, h: float, c: float) -> float:
-    """For how many round trips, within a step of ``h`` seconds, ACKs move the window.
+    """How long ACKs change the window in a step of ``h`` seconds; the result is in round trips.
 
-    ACKs do not move the window during a recovery, or while the sender waits for its retransmission
-    timer. After a loss, only the ACKs of packets sent before the lost packet still move it.
+    ACKs do not change the window during a recovery, or while the sender waits for its
+    retransmission timer. Between a loss and its detection, only the ACKs of packets sent before the
+    lost packet change it.
     """
     acked = h / (flow.rtt + now.delay)
     g = acked

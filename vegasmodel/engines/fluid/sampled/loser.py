@@ -29,25 +29,25 @@ def follower(
 ) -> tuple[int, float]:
     """The flow that loses a packet if all RTTs are equal; -1 if none does.
 
-    The buffer is full, and one ACK to flow ``grew`` has released two packets. If senders do not
-    wait at random, each packet arrives equally long after a departure from the queue (``arrival``).
-    So one packet arrives between two departures, and the second of the two packets is lost.
+    The buffer is full, and one ACK to flow ``grew`` has released two packets. They arrive ``ago``
+    seconds before the end of this step. Each departure from the queue makes room for one packet.
+    If senders do not wait at random, each packet arrives equally long after a departure
+    (``arrival``). So the two packets arrive between the same two departures, and the second is
+    lost.
 
-    A random wait can delay a packet until after the next departure; the packet is then late. The
-    probability of this is ``late``. If the first of the two packets is late, the queue has room for
-    the second one, which follows at once. Then the queue is full, and the next packet that is not
-    late is lost. The number of packets before this one has a geometric distribution. The first
-    packets to arrive are those of ``grew`` that come later in this round trip. After them come the
-    packets of the other flows, one flow after another.
+    A packet is late if its sender's random wait delays it until after the next departure. The
+    probability of this is ``late``. If the first of the two packets is late, both find room. But
+    then the queue is full, and the next packet that is not late is lost. The number of late packets
+    before it has a geometric distribution. Packets arrive in this order: first those of ``grew``
+    that come later in this round trip, then those of the other flows, one flow after another.
 
-    It may be that all packets of a round trip are late, if ``late`` is close to 1. Then there is
-    one place more in the queue: nothing is lost if only one packet is too many, and ``grew`` loses
-    its second packet if there are more. ``over`` is the number of packets in flight for which link
-    and buffer have no room. It is a real number, below 1 if one packet is too many.
+    If ``late`` is close to 1, all packets of a round trip may be late. The queue then has room for
+    one packet more. Nothing is lost if only one packet is too many; if there are more, ``grew``
+    loses its second packet. ``over`` is the number of packets in flight for which link and buffer
+    have no room. It is a real number, below 1 if one packet is too many.
 
     A flow that detects a loss stops sending for a while, which makes room, too. So nothing is lost
-    if a flow detects an earlier loss before the first packet that is not late arrives. The two
-    packets arrive ``ago`` seconds before the end of this step.
+    if a flow detects an earlier loss before the first packet that is not late arrives.
 
     Returns the flow, and the time in seconds from the arrival of the two packets to the loss.
     """
@@ -88,17 +88,17 @@ def follower(
 def mixing(a: Sender, b: Sender, link: Bottleneck) -> float:
     """How well the packets of two flows with different RTTs are mixed: 0 (not at all) to 1.
 
-    Let the RTTs differ by d transmission times. The packets that the two flows release arrive at
-    the queue together if one flow's packet has departed d transmission times before the other's.
-    The result is the number of such pairs per round trip, in parts of the number if the packets
-    depart in random order:
+    Let the RTTs differ by d transmission times. Suppose that two packets, one of each flow, depart
+    from the queue d transmission times apart. Then the packets that their ACKs release may arrive
+    at the queue together. The number of such pairs per round trip depends on the order of packets:
 
-    - In random order it is p_a p_b N, where p_a and p_b are the flows' shares of the N packets that
-      depart per round trip.
-    - If each flow's packets depart as one train, one train follows the other once per round trip.
-      There at most d pairs of packets are d transmission times apart.
+    - If packets depart in random order, it is p_a p_b N. Here N packets depart per round trip, and
+      p_a and p_b are the flows' shares of them.
+    - If each flow's packets depart as one train, it is at most d: one train follows the other once
+      per round trip, and there at most d pairs are d transmission times apart.
 
-    So the result is d / (p_a p_b N), but at most 1. The RTTs are those with a full buffer.
+    The result is the second number divided by the first, d / (p_a p_b N), but at most 1. The RTTs
+    are those with a full buffer.
     """
     c, room = link.capacity, link.room
     trip = 0.5 * (a.rtt + b.rtt) * c + room

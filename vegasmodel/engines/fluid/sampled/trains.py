@@ -163,9 +163,10 @@ def count_trains(flows: Table[Sender], now: LinkState, c: float) -> None:
 
 @jit
 def change_rate(now: LinkState, r: float, c: float, trains: int) -> None:
-    """Add a train of rate ``r`` to the trains that arrive now, or remove it from them.
+    """Add a train with the rate ``r`` to the sums over all trains that arrive now, or remove it.
 
-    ``trains`` is 1 to add the train and -1 to remove it. ``c`` is the capacity.
+    A train is the packets in flight of one flow. ``trains`` is 1 to add the train and -1 to remove
+    it. ``r`` and the capacity ``c`` are in pkt/s.
     """
     now.trains += trains
     now.trains_rate += trains * r
