@@ -188,9 +188,10 @@ def delay_ack(f: Sender, p: Parcel, now: float) -> float:
 
 @jit
 def delay_filled(f: Sender, p: Parcel, now: float) -> float:
-    """Do the same as ``delay_ack`` for a packet that was missing until now.
+    """Delay the ACK of a packet that was missing, if the receiver has no packet after it.
 
-    The list of missing packets changes when the ACK is sent (``losses.fill``).
+    Returns the time at which the ACK would reach the sender without the delay. The packet stays in
+    the list of missing packets until the ACK is sent; then ``losses.fill`` removes it.
     """
     end = acknowledge(f, p, 1.0, now, 0.0)
     f.delack_packets = 1.0

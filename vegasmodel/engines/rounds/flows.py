@@ -253,10 +253,11 @@ def receivers(scenario: Scenario, flows: NDArray[Any], way: Routes) -> NDArray[A
 
 
 def _place(law: Law) -> int:
-    """The number by which flows of equal RTT and start time are sorted; it depends on their law.
+    """The place of a law in the order of flows with equal RTT and start time.
 
-    Vegas has the number 0 and comes first. The numbers of other laws depend on how they recover
-    from losses (``_IN_LINE``).
+    If packets of such flows reach a queue at the same instant, they enter it in this order. Vegas
+    has place 0 and comes first. The places of other laws depend on how they recover from losses
+    (``_IN_LINE``).
     """
     return 0 if law.per_ack == "thresholds" else 1 + _IN_LINE.index(law.recovery)
 

@@ -106,9 +106,10 @@ def effects(scenario: Scenario, found: Prediction) -> Assumption:
     scenarios do not differ (``_differ``). It is unknown whether it holds if the second scenario has
     no answer, or if chance may be the reason for a difference.
 
-    The measured time of the second scenario is halved if ``found`` contains runs of half the
-    length. If the second scenario is not random, it is run once. A random one is run at least
-    twice. Further runs are made only while chance may be the reason for a difference.
+    If ``found`` contains runs that measured for only half the time after warm-up, the second
+    scenario is also measured for half the time. If the second scenario is not random, it is run
+    once. A random one is run at least twice. Further runs are made only while chance may be the
+    reason for a difference.
     """
     if not possible(scenario, found) or found.throughput is None:
         return Assumption("phase-effects", True)

@@ -119,13 +119,16 @@ def _access(group: Flow) -> Key:
 
 
 def _ack_queues(scenario: Scenario, queues: dict[Key, int]) -> list[Key]:
-    """The queues for ACKs alone in which ACKs of two flows meet, in a scenario for ns-2.
+    """The links on the way back that need a queue for ACKs alone, as in ns-2.
 
-    There are none if every sender waits at random, or if the scenario is not for ns-2. Otherwise
-    ``_acks_meet`` decides for a single link. In a network of several links the times at which
+    A link needs such a queue if ACKs of two flows often arrive there at the same time, so that one
+    of them has to wait. No link needs one if every sender waits a random time before it sends, or
+    if the links of the scenario do not behave as in ns-2.
+
+    With one queue of data, ``_acks_meet`` decides. In a network of several links the times at which
     packets leave one link change whenever another link falls idle, so the ACKs of any two flows may
-    meet. To save time, this counts only if a link's longest round trip and its buffer hold at most
-    ``FEW_PACKETS`` packets together.
+    arrive together. To save time, this counts only if a link's longest round trip and its buffer
+    hold at most ``FEW_PACKETS`` packets together.
     """
     if not link_stack(scenario).scheduled_ties:
         return []
@@ -398,10 +401,11 @@ def _live(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[bo
 
 
 def _last_wires(scenario: Scenario, member: Member, live: list[bool]) -> list[float]:
-    """For each queue of a flow's path: seconds that a packet takes on the last wire before it.
+    """Seconds that a packet takes on the wire that ends at each queue of a flow's path.
 
-    The last wire is an access link or the link before it on the path. The order is that of
-    ``_stops``, and ``live`` is that of ``_legs``.
+    This wire is an access link, or the link before the queue on the path. There is one number for
+    each queue, in the order of ``_stops``. ``live`` says for each link of the way back whether it
+    has a queue for the flow's ACKs.
     """
     group, path = member.flow, scenario.path(member.flow)
     data, ack = work(scenario, group), scenario.ack_size / scenario.packet_size

@@ -48,9 +48,10 @@ def rule(function: _Function) -> Any:
 
 
 def _link(k: int, own: Any, rest: Any, arguments: int) -> Any:
-    """A compiled function: it calls ``own`` if the sender's rules have number ``k``; else ``rest``.
+    """Compile a function that calls ``own`` for senders whose law has the set of rules ``k``.
 
-    Both functions take the sender's record. If ``arguments`` is 2, they take one more argument.
+    For all other senders it calls ``rest``, which tests for the next number (``choice``). Both
+    functions take the sender's record. If ``arguments`` is 2, they take one more argument.
     """
     if arguments == 1:
         return jit(lambda f: own(f) if f.rules == k else rest(f))

@@ -258,11 +258,11 @@ def end_arrivals(link: Queue, rate: float, work: float) -> None:
 
 @apart
 def _silent(net: Net, e: int, p: Parcel, packets: float) -> float:
-    """How many of the next ``packets`` packets of the group ``p`` have no ACK at hop ``e``.
+    """How many of the next ``packets`` packets of the group ``p`` have no ACK of their own.
 
-    Hop ``e`` is a queue on the way of the flow's ACKs, and the packets arrive until ``Hop.time``.
-    At the first of these queues the receiver decides which packets it does not answer. The group
-    carries this decision to the others.
+    The receiver sends none for some packets if it delays ACKs. Hop ``e`` is a queue on the way of
+    the flow's ACKs. The packets reach the receiver, or their ACKs this queue, until ``Hop.time``.
+    The number is computed at the first of these queues. The group carries it to the others.
     """
     h = net.hops[e]
     if not net.hops[e - 1].data:

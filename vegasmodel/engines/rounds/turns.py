@@ -89,8 +89,9 @@ def _schedule_shares(net: Net, e: int) -> None:
 def at_store(net: Net, e: int) -> bool:
     """Handle the next event of a Rate-Delay link; returns False if the run fails.
 
-    ``e`` is the hop that stores the waiting packets of class R if a transmission ends, or of class
-    D if the shares of the classes change.
+    There are two kinds of event. If a transmission ends, ``e`` is the hop that stores the waiting
+    packets of class R. If the shares of the classes change, it is the hop that stores those of
+    class D.
     """
     h = net.hops[e]
     link = net.links[h.link]
@@ -291,12 +292,15 @@ def _hold_back(link: Queue, now: float) -> None:
 
 @jit
 def _note_use(link: Queue, rate: Queue, work: float, now: float) -> None:
-    """Note that a class begins to send a packet of size ``work`` (``update`` in cbq.cc).
+    """Note that a class of a Rate-Delay link begins to send a packet (``update`` in cbq.cc).
+
+    ``link`` is the queue of this class, and ``work`` the size of the packet. ``rate`` is the queue
+    of class R. It also holds the numbers of both classes together (``all_idle``, ``all_until``).
 
     If the class has lately sent more than its share, it counts as over its limit for a while. The
-    same holds for both classes together: while they keep the link busy, ns-2's rounding errors
-    decide whether they have sent more than the link can carry. The capacity has these errors
-    (``route.roundings``), and ``exact_capacity`` has none.
+    same holds for both classes together if they have sent more than the link can carry. While they
+    keep the link busy, they send just as much as it can carry, so ns-2's rounding errors decide.
+    The capacity has these errors (``route.roundings``), and ``exact_capacity`` has none.
     """
     time, exact = work / link.capacity, work / link.exact_capacity
     end = now + time
