@@ -96,10 +96,10 @@ def _compile(
 
 @functools.cache
 def batch(threads: bool) -> Callable[..., None]:
-    """Return the compiled ``solve_batch``, which solves many cases.
+    """Return the compiled ``solve_batch``, which finds the steady states of many cases.
 
-    A case is one link with its flows. With ``threads`` several threads share the cases. Starting
-    the threads takes milliseconds.
+    A case is one link with its Vegas flows. With ``threads`` several threads share the cases.
+    Starting the threads takes milliseconds.
     """
     scope = _compile(_source(), _SCALAR)
     # inline: a call takes time, because it counts the references to its arrays atomically

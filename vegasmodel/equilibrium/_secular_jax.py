@@ -275,7 +275,7 @@ def _iterate(
 
 
 def _step(linux: bool, c: Any, g: Any, head: Any, rest: Any, slope: Any, f: Any) -> Any:
-    """The step from the gap ``g`` to the next one, for all cases at once.
+    """By how much one iteration of the solver changes the gap ``g``, for all cases at once.
 
     The gap is the queueing delay less the largest over-estimate of baseRTT. The step is that of
     ``kernel.newton`` for Linux, and that of ``kernel.one_pole`` for Vegas as in the papers.

@@ -81,8 +81,8 @@ def remainder(a: float, q: float, s: float) -> float:
 def quotient(a: float, s: float, e: float) -> tuple[float, float, float]:
     """The quotient ``a / (s + e)`` as the sum of two floats; also returns 1/s.
 
-    The divisor s + e also stands for one number: s is its rounded value, and ``e`` the rounding
-    error. The three results are the approximate quotient, its error, and 1/s.
+    The divisor, too, is given as the sum of two floats: its rounded value ``s`` and the rounding
+    error ``e``. The three results are the approximate quotient, its error, and 1/s.
     """
     inverse = 1.0 / s
     q = a * inverse

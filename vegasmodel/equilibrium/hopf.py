@@ -122,10 +122,10 @@ def trace(
 ) -> list[Crossing]:
     """The boundary of stability through the point ``begin``, followed in both directions.
 
-    ``make(x, y)`` returns the loop at an equilibrium, or None if there is no equilibrium. In each
-    direction the boundary ends at a limit of ``x_range`` or ``y_range``, where no next point is
-    found, or after ``most`` points. Raises ``ValueError`` if no point of it is found near
-    ``begin``.
+    ``make(x, y)`` returns the numbers of the equilibrium that decide its stability (``Loop``), or
+    None if there is no equilibrium. In each direction the boundary ends at a limit of ``x_range``
+    or ``y_range``, where no next point is found, or after ``most`` points. Raises ``ValueError`` if
+    no point of it is found near ``begin``.
     """
     for name, pair in (("x_range", x_range), ("y_range", y_range)):
         if not 0.0 < pair[0] < pair[1] < math.inf:

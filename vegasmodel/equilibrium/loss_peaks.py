@@ -93,10 +93,11 @@ def slow_start_queue(flows: Sequence[Sender], p: float, capacity: float) -> floa
     arrive at the rate of the link. So in the last round trip W/2 packets reach the link twice as
     fast as they leave it, and half of them, W/4, have to wait.
 
-    The window at a loss varies. Let V = b p W^2/2 (see ``random_loss.random_factor``). For d = 1/2
-    the probability that V exceeds v is about c exp(-v), where c is the product of 1/(1 - 4^-k) over
-    k = 1, 2, ..., which is 1.452. The result holds for the W at which this probability is
-    ``SELDOM``. W is also limited to the flow's ``max_window`` and, for Vegas, to
+    The window at a loss varies. Let V = b p W^2/2, where p is the loss probability, and one ACK
+    acknowledges b packets. If losses halve the window, the probability that V exceeds v is about c
+    exp(-v). Here c is the product of 1/(1 - 4^-k) over k = 1, 2, ..., which is 1.452
+    (``random_loss.random_factor`` has the equation for V). The result holds for the W at which this
+    probability is ``SELDOM``. W is also limited to the flow's ``max_window`` and, for Vegas, to
     ``random_loss.hold_window``.
 
     Raises ``FieldError`` if ``flows`` is empty, or unless 0 < p <= 1 and the capacity is positive.

@@ -67,6 +67,8 @@ RESIDUAL = 1e-9  # greatest ``residual`` of a cycle that counts as solved
 class Cycle:
     """The steady cycle from one loss to the next; windows and packets are per flow.
 
+    A cycle consists of mini-cycles. A mini-cycle is one round trip.
+
     The arguments of ``solve`` may be arrays, which are broadcast as in NumPy. Each field has one
     entry for each combination of arguments.
 
@@ -476,12 +478,12 @@ def hypotheses(
     model needs neither this nor hypotheses 2 and 4. It needs hypothesis 5 only if ``losers`` is
     "both".
 
-    We add the hypothesis "one-cycle": if Vegas still grows at every overflow, it cannot change to a
-    cycle in which it is never cut. Such a change needs one overflow that does not cut Vegas's
+    We add the hypothesis "one-cycle": if Vegas grows and loses packets at every overflow, there is
+    no second cycle in which Vegas loses nothing. Suppose that one overflow does not cut Vegas's
     window. The window then grows on, and the backlog may reach alpha before the next overflow. From
-    then on Vegas loses no packet. Let B + 1 packets be in the queue. All windows then add up to
-    mu T + B + 1, and the Vegas windows stop growing at another sum. The change is possible if this
-    other sum is below mu T + B + 1.
+    then on Vegas loses no packet. This is possible if Vegas can stop growing in time: if, with
+    B + 1 packets in the queue, the Vegas windows with a backlog of alpha add up to less than
+    mu T + B + 1, the sum of all windows at an overflow.
 
     All hypotheses are tested for one set of arguments. ``max_window`` is in packets; the other
     arguments are those of `solve`.

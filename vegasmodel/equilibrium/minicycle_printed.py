@@ -81,7 +81,7 @@ def equilibrium(
 
 
 def vegas_window(W_R: Floats, M: Floats, alpha: Floats) -> Floats:
-    """Vegas's window at rest if Reno's window is ``W_R`` packets.
+    """Vegas's equilibrium window if Reno's window is ``W_R`` packets.
 
     This is equation (17) of De Vendictis and Baiocchi. M is the bandwidth-delay product mu T in
     packets.

@@ -225,9 +225,10 @@ def _interior_point(A: Floats, c: Floats, a: Floats, x: Floats) -> Floats:
 
 
 def _placed(flows: int, place: int, value: float) -> Any:
-    """A sparse matrix with 3 ``flows`` rows and ``flows`` columns.
+    """A part of the constraints that ``_interior_point`` gives to Clarabel, as a sparse matrix.
 
-    Column i holds ``value`` in row ``3 i + place``, and is 0 elsewhere.
+    It has 3 ``flows`` rows and ``flows`` columns. Column i holds ``value`` in row ``3 i + place``,
+    and is 0 elsewhere.
     """
     from scipy import sparse
 

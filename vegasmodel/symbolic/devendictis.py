@@ -62,7 +62,7 @@ class Formula:
 
 
 def equilibrium_window() -> Formula:
-    """Equation (7) of De Vendictis and Baiocchi: Vegas's window at rest.
+    """Equation (7) of De Vendictis and Baiocchi: Vegas's equilibrium window.
 
     Three equations give it. By (4) Vegas's share of the capacity is its share of the windows. By
     (5) the windows add up to the bandwidth-delay product plus the queue. By (6) Vegas's backlog is
@@ -76,7 +76,7 @@ def equilibrium_window() -> Formula:
 
 
 def reno_at_loss() -> Formula:
-    """Reno's window at the loss, W_R(N), if Vegas is at rest then.
+    """Reno's window at the loss, W_R(N), if Vegas is in equilibrium then.
 
     At the loss the two windows add up to mu T + B + 1 packets, and Vegas's window is equation (7)
     with a full buffer, q = B. mu T is the bandwidth-delay product, B the buffer, q the queue.
@@ -179,8 +179,8 @@ def crossing() -> tuple[Formula, ...]:
 
     Phase 2 begins in mini-cycle (round trip) a. The link is full then, and the queue is empty. The
     windows of Vegas and Reno each grow by one packet per mini-cycle, so the queue in mini-cycle b
-    is q = 2 (b - a). Phase 2 ends when Vegas's window equals equation (7), its window at rest with
-    this queue.
+    is q = 2 (b - a). Phase 2 ends when Vegas's window equals equation (7), its equilibrium window
+    with this queue.
     """
     queue = 2 * n  # W_V + W_R - mu T after n = b - a mini-cycles of phase 2
     target = equilibrium_window().derived.subs(q, queue)
@@ -205,10 +205,10 @@ def _positive(root: Expr) -> bool:
 
 
 def phase_3() -> tuple[Formula, ...]:
-    """Phase 3 of a cycle, in which Vegas is at rest: its window, equation (17), and dW_V/dW_R.
+    """Phase 3 of a cycle, with Vegas in equilibrium: its window, equation (17), and dW_V/dW_R.
 
     Reno's window W_R grows by one packet per mini-cycle (round trip), and the queue grows with it.
-    Vegas's window W_V is always the window at rest with the present queue, equation (7).
+    Vegas's window W_V is always the equilibrium window with the present queue, equation (7).
     """
     reno = W_Rb + i - b
     queue = W_V + W_R - M
@@ -233,7 +233,7 @@ def phase_3() -> tuple[Formula, ...]:
 
 
 def slope_in_queue() -> Expr:
-    """How Vegas's window changes with Reno's while Vegas is at rest: dW_V/dW_R.
+    """How Vegas's window changes with Reno's while Vegas is in equilibrium: dW_V/dW_R.
 
     By equation (7) W_V = alpha (mu T + q)/q with the bandwidth-delay product mu T. The queue q sets
     both windows, because they add up to mu T + q.
@@ -257,9 +257,9 @@ def cycle_count() -> Formula:
 def _small_buffer() -> dict[Expr, Expr]:
     """The windows of appendix A at a loss and just after it, and the number N of round trips.
 
-    In appendix A the buffer is so small that Vegas never reaches its window at rest. Both windows
-    then grow by one packet per round trip, so by N - 1 packets from one loss to the next. At a
-    loss the two windows together fill the link and the buffer.
+    In appendix A the buffer is so small that Vegas never reaches its equilibrium window. Both
+    windows then grow by one packet per round trip, so by N - 1 packets from one loss to the next.
+    At a loss the two windows together fill the link and the buffer.
     """
     system = [
         sp.Eq(W_VN, W_V1 + N - 1),
@@ -273,7 +273,7 @@ def _small_buffer() -> dict[Expr, Expr]:
 
 
 def appendix_a() -> tuple[Formula, ...]:
-    """The cycle of appendix A: buffers so small that Vegas never reaches its window at rest.
+    """The cycle of appendix A: buffers so small that Vegas never reaches equilibrium.
 
     A cycle lasts from one loss to the next. Returns formulas for
 
@@ -320,9 +320,9 @@ def appendix_a() -> tuple[Formula, ...]:
 
 
 def buffer_threshold() -> Formula:
-    """B_th, the smallest buffer B at which Vegas reaches its window at rest before a loss.
+    """B_th, the smallest buffer B at which Vegas reaches its equilibrium window before a loss.
 
-    At this buffer, Vegas's window at the loss in appendix A equals its window at rest, equation
+    At this buffer, Vegas's window at the loss in appendix A equals its equilibrium window, equation
     (7), with the queue q = B. The paper prints the limit of B_th for a large bandwidth-delay
     product mu T.
     """
@@ -422,11 +422,11 @@ def meeting() -> Completion:
 
 
 def catching_up() -> Completion:
-    """The number t of round trips for which Vegas's window is above its window at rest.
+    """The number t of round trips for which Vegas's window is above its equilibrium window.
 
-    There are more Reno than Vegas sources. As Reno fills the queue, Vegas's window at rest falls.
-    Each Vegas source gives up only one packet per round trip, so Vegas lags behind. It has caught
-    up after t round trips.
+    There are more Reno than Vegas sources. As Reno fills the queue, Vegas's equilibrium window
+    falls. Each Vegas source gives up only one packet per round trip, so Vegas lags behind. It has
+    caught up after t round trips.
     """
     line = sp.Eq((V - h - n_vegas * t) * (q + (n_reno - n_vegas) * t), (V - h) * q)
     [lag] = sp.solve(line, t)  # t is positive, so the root 0 is not among them
@@ -434,7 +434,7 @@ def catching_up() -> Completion:
 
 
 def following() -> tuple[Completion, ...]:
-    """Four integrals over phase 3, in which Reno fills the queue and Vegas is at rest.
+    """Four integrals over phase 3, in which Reno fills the queue and Vegas is in equilibrium.
 
     They stand for sums over the mini-cycles (round trips), and are antiderivatives in the queue q.
     V is the sum of the Vegas windows. W = mu T + q is the sum of all windows, with the
