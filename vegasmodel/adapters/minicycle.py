@@ -274,9 +274,10 @@ def _enough_cycles(
 
 
 def enough_cycles(scenario: Scenario, period: Floats, forgotten: Floats) -> NDArray[np.bool_]:
-    """Whether the run is long enough for cycles of this period, in seconds (``_enough_cycles``).
+    """Whether the run is long enough if a cycle lasts ``period`` seconds (``_enough_cycles``).
 
-    ``forgotten`` is the result of ``minicycle.forgotten_after``, a number of cycles.
+    ``forgotten`` is the number of cycles after which Vegas's first window no longer matters
+    (``minicycle.forgotten_after``).
     """
     run, last = scenario.run, max(m.start for m in scenario.members)
     settled = last + forgotten * period <= run.warmup

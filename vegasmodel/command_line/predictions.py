@@ -252,7 +252,7 @@ def _worth_showing(results: list[Prediction], asked: Sequence[str]) -> list[Pred
 
 
 def _hint(scenario: Scenario, results: Sequence[Prediction]) -> str:
-    """A sentence with the options that ask for simulators which can give an answer.
+    """A sentence that names options such as ``--model rounds``, for simulators that can answer.
 
     It names no simulator that is among ``results``.  It is empty if some result has an answer, or
     if there is no other simulator.

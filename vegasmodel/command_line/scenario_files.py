@@ -36,7 +36,7 @@ def new(
     """Write a scenario file with comments.
 
     Every command that takes a scenario file accepts it.  Without SCENARIO.toml, the text is
-    printed.  What is doubtful about a trace stands in a comment.
+    printed.  With --from-trace, comments say what is doubtful about the trace.
 
     Example: vegasmodel new mixed.toml --from-trace capture.pcap
     """

@@ -51,10 +51,10 @@ def inspect(path: str | Path, format: str = "auto") -> dict[str, Any]:  # noqa: 
 
 
 def doubts(trace: Trace) -> dict[str, str]:
-    """What is uncertain about a trace: texts by the names of assumptions.
+    """What is uncertain about a trace: the names of assumptions, each with a text.
 
-    They are the reader's doubts (``Trace.doubts``) and those about the values, ``usual-units`` and
-    ``no-idle-flows``.
+    Some were noted when the file was read (``Trace.doubts``). Two are tested here, because they
+    depend on the values: ``usual-units`` and ``no-idle-flows``.
     """
     idle = idle_flows(trace)
     found = {**trace.doubts, **unlikely_units(trace, idle)}

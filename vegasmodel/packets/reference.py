@@ -246,7 +246,10 @@ def variants(table: dict[str, Any], each: str | None) -> Iterator[dict[str, Any]
 
 
 def tables(files: Sequence[Path], each: str | None) -> list[dict[str, Any]]:
-    """The contents of all scenario files; if ``each`` is given, the ``variants`` of each content.
+    """The contents of all scenario files.
+
+    If ``each`` is given, such as ``link.0.buffer=5 pkt,10 pkt``, the function ``variants`` makes
+    one copy of each content for each of these values.
 
     Raises ``FieldError`` for a file that is not a valid scenario.
     """

@@ -109,10 +109,9 @@ class Points:
 
     @property
     def flows(self) -> list[str]:
-        """The names along the dimension ``flow``.
+        """The labels of the dimension ``flow`` in the results: the names of the flows.
 
-        They are the names of the flows.  If the number of flows varies, they are the names of the
-        groups instead.
+        If the number of flows varies from point to point, they are the names of the groups.
         """
         owners: Sequence[Any] = self.scenario.flows if self.by_group else self.scenario.members
         return [owner.name for owner in owners]
