@@ -406,9 +406,9 @@ def _plan_next(net: Net, f: Sender, holes: Floats, now: float) -> None:
     """Plan the flow's next interval of sending.
 
     An interval of sending is a time over which the simulator lets a flow send evenly, in one event.
-    It may be long if no loss is near: if the flow is neither in slow start nor in
-    recovery, none of its packets is missing, and the buffer of its first queue has room for several
-    packets (``queue.intervals``). The window then hardly changes within the interval.
+    It may be long if no loss is near: if the flow is neither in slow start nor in recovery, none of
+    its packets is missing, and the buffer of its first queue has room for several packets
+    (``queue.intervals``). The window then hardly changes within the interval.
 
     A flow stops being active when all its data are delivered, or at its stop time. A short flow
     whose data are delivered has no next interval.
