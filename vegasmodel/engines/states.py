@@ -88,7 +88,8 @@ def write(
 ) -> int:
     """Append the values of a record's fields to the ``n`` numbers that the array ``out`` holds.
 
-    The record is number ``row`` in ``records``, and ``fields`` lists the fields. Sequence numbers
+    The record is number ``row`` in ``records``, and ``fields`` lists the fields. The values are
+    converted so that the same state gives the same numbers at another time. Sequence numbers
     are written relative to ``acked``, and times relative to the present (``now``). Then times and
     durations are multiplied by the capacity, and rates are divided by it. Values far in the past
     (``now.ago``) or in the future (``FAR``) are limited, and so are sequence numbers below

@@ -30,9 +30,9 @@ from vegasmodel.metrics import Floats
 def usable_window(f: Sender, now: float) -> float:
     """How many packets the sender may send now: the window less the packets in flight, at least 0.
 
-    With ``halves_rate`` (ns-2's CUBIC) it is at least 1 after a cut of the window, as long as fewer
-    packets than ``flight_limit`` are in flight (``limit_flight``). The result is 0 after the flow's
-    stop time.
+    ns-2's CUBIC (``halves_rate``) may also send one packet while fewer packets than
+    ``flight_limit`` are in flight, even if they exceed the window. ``limit_flight`` explains this
+    limit, which is 0 outside a recovery. The result is 0 after the flow's stop time.
     """
     if now >= f.stop:
         return 0.0

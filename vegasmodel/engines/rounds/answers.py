@@ -198,10 +198,12 @@ def answer(
     The outcome of a run may be random: starts or sending times are jittered, RED or random loss
     drops packets, or the random phase of a host's clock affects the run (``_random_ticks_count``).
     The answer is then the mean over several runs, with its standard error. Otherwise there is one
-    run, unless ``runs`` asks for more (or the scenario, if short flows arrive at random).
+    run, unless ``runs`` asks for more. If short flows arrive at random, the scenario can also ask
+    for more.
 
-    If runs are random, their number is ``runs`` or, without it, that of the scenario. If neither is
-    given, there are 3 to 5. After 3 runs, another run is made only if both conditions hold:
+    If the outcome is random, ``runs`` is the number of runs. Without it the scenario gives the
+    number. If neither does, there are 3 to 5. After 3 runs, another run is made only if both
+    conditions hold:
 
     - The mean throughput of some flow is not precise enough: half its 95 % interval (Student's t)
       is above 10 % of the mean.

@@ -196,8 +196,9 @@ def records(
 
     Each short flow that arrives at random has a record of its own. A group in which none arrives
     has one record, which never starts. ``starts`` [n_flows] replaces the scenario's start times, in
-    seconds. All random values depend on ``seed`` and on the scenario's own seed. ``alike`` keeps
-    what flows of one group and RTT have in common, for another call with the same links and flows.
+    seconds. All random values depend on ``seed`` and on the scenario's own seed. ``alike`` stores
+    the values that flows of one group and RTT have in common. If it is given again in a call with
+    the same links and flows, these values are not computed again.
     """
     found, places = [], []
     first: Alike = {} if alike is None else alike
@@ -237,8 +238,9 @@ def records(
 def receivers(scenario: Scenario, flows: NDArray[Any], way: Routes) -> NDArray[Any]:
     """The records of the flows' receivers (``state.Receiver``) before any packet has arrived.
 
-    There are none if no queue holds ACKs. In these records a receiver delays its ACKs only if they
-    cross a queue of data. A queue of ACKs alone is never full, so their number hardly matters.
+    There are none if no queue holds ACKs. In these records a receiver delays its ACKs only if the
+    ACKs cross a queue that data packets also cross. A queue that only ACKs cross is never full, so
+    the number of ACKs hardly matters there.
     """
     hops = way.hops[way.first[0] :]
     meets = np.isin(hops["link"], hops["link"][hops["data"] == 1]) & (hops["data"] == 0)

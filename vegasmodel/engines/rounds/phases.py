@@ -52,7 +52,7 @@ def possible(scenario: Scenario, found: Prediction | None = None) -> bool:
 
 
 def otherwise(scenario: Scenario) -> Scenario:
-    """The scenario without random waits of its senders, or with them if it has none.
+    """The scenario to compare with: it has random waits of the senders if the given one has none.
 
     If any sender waits before it sends in the given scenario, none waits in the result. If none
     waits, all wait in the result, for up to ``Scenario.usual_jitter`` seconds.

@@ -142,9 +142,9 @@ def _waiting(link: Queue, area: float, busy: float) -> float:
     transmission. This packet does not wait, and its unsent part is half a packet on average. So
     half a packet is subtracted while the queue is not empty (for ``busy`` seconds).
 
-    A packet that arrives evenly is added to ``area`` bit by bit, although it joins the queue as a
-    whole. So ``area`` contains half a packet too much for each flow that sends evenly
-    (``link.even``). This half is also subtracted.
+    Packets that arrive evenly over time are added to ``area`` like a fluid, bit by bit. But a real
+    packet joins the queue as a whole. So ``area`` contains half a packet too much for each flow
+    whose packets arrive evenly (``link.even`` flows). This half is also subtracted.
     """
     return area - 0.5 * (1.0 + link.even) * busy
 

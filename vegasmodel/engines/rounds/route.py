@@ -94,7 +94,9 @@ def _key(link: Link, direction: str, group: Flow) -> Key:
 def _back(link: Link, group: Flow, queues: dict[Key, int]) -> int | None:
     """The index of the queue that a flow's ACKs cross at a link on the way back, if there is one.
 
-    A queue of ACKs alone has no classes.
+    If data packets of other flows cross the link in this direction, the ACKs join their queue: on a
+    link with Rate-Delay services the queue of the flow's class. Otherwise there may be a queue for
+    ACKs alone. It has no classes, and the key of its class is empty.
     """
     way = other(group.direction)
     return queues.get(_key(link, way, group), queues.get((link.name, way, "")))

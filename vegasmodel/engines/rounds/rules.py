@@ -61,7 +61,8 @@ def _link(k: int, own: Any, rest: Any, arguments: int) -> Any:
 def choice(name: str, by_address: _Function) -> Any:
     """A compiled function that takes a sender and calls the rule ``name`` of the sender's law.
 
-    If the law has no set of rules (its number is 0), the function calls ``by_address`` instead.
+    It finds the law's set of rules by the number in ``Sender.rules``. If this number is 0, the law
+    has no such set. Then it calls ``by_address``, the function for these laws.
     """
     asked: Sequence[Any] = [getattr(rules, name) for rules in RULES.values()]
     chain: Any = by_address

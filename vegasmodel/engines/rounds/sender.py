@@ -398,8 +398,9 @@ def _parcel_arrives(f: Sender, p: Parcel, holes: Floats, now: float, step: float
 def _packets_arrive(
     f: Sender, p: Parcel, holes: Floats, first: float, now: float, step: float
 ) -> None:
-    """Do the same as ``_parcel_arrives`` if no other event comes before the ACK of a packet.
+    """Process the next packets of the group ``p``, and their ACKs.
 
+    ``_parcel_arrives`` calls this if no wait and no timer ends before the first of these ACKs.
     ``first`` is the time at which the ACK of the first packet of ``p`` arrives if it is not
     delayed.
     """

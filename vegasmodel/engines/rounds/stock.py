@@ -128,10 +128,10 @@ def remove_last(link: Queue, work: float) -> None:
 
 @jit
 def front_packets(link: Queue) -> float:
-    """How many packets of the same size are at the front of the queue.
+    """How many packets the front row of ``link.stock`` holds: neighbouring packets of one size.
 
-    Of a packet in transmission only the unsent part counts. The result is 0 if the queue is empty,
-    or if the packets at its front arrived evenly over time, not one by one.
+    Of the packet in transmission only the unsent part counts. The result is 0 if the queue is
+    empty. It is also 0 if these packets arrive evenly over time, like a fluid, and not one by one.
     """
     front = link.stock[link.oldest]
     return front[PACKETS] if link.rows > 0 and front[DISCRETE] else 0.0

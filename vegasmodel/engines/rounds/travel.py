@@ -74,8 +74,8 @@ def arrive_evenly(
     travel on. The interval ends at ``time``, and the queue was ``found`` packets long when it
     began. ``spent`` and ``least`` are the mean and the least time in seconds that the packets have
     travelled so far. Directly behind these packets, ``behind`` packets were lost at earlier queues.
-    ``first``, ``mark`` and ``sent_at`` are those of the group (``Parcel``). Returns False if the
-    run fails.
+    ``first``, ``mark`` and ``sent_at`` mean the same as the fields ``first``, ``marked`` and
+    ``sent_at`` of ``Parcel``. Returns False if the run fails.
     """
     h = net.hops[e]
     f, link = net.flows[h.flow], net.links[h.link]
@@ -282,11 +282,12 @@ def _mark_silent(net: Net, e: int) -> None:
 
 @apart
 def _pass_silent(net: Net, e: int, time: float) -> bool:
-    """Pass on those packets that arrive at hop ``e`` now and have no ACK; False if the run fails.
+    """Pass on the packets that arrive at hop ``e`` now and have no ACK; False if the run fails.
 
-    They are ``Hop.silent`` in number, and the first of those that arrive. They take no room in the
-    queue. But they travel as long as an ACK that joins it now, because the sender's record counts
-    the pause of the delayed ACK from then on (``delayed_ack.py``).
+    Hop ``e`` is a queue on the way of the flow's ACKs. The first ``Hop.silent`` of the arriving
+    packets are those that the receiver does not acknowledge at once. They take no room in the
+    queue. But they travel as long as an ACK that joins the queue now: the pause of the delayed ACK
+    is added only when they reach the sender (``delayed_ack.py``).
     """
     h = net.hops[e]
     if net.links[h.link].partner >= 0:
@@ -312,8 +313,8 @@ def _pass_silent(net: Net, e: int, time: float) -> bool:
 def _next_interval(net: Net, e: int, now: float) -> None:
     """Begin the next interval in which packets of a flow arrive at the queue of hop ``e``.
 
-    A hop is one queue on the path of a flow; this one is not the first. For the first queue
-    ``sender.plan`` does this.
+    A hop is one queue on the path of a flow. Hop ``e`` is not the flow's first queue, for which
+    ``sender.plan`` begins the intervals.
     """
     h = net.hops[e]
     ring = net.rings[h.ring : h.ring + h.room]

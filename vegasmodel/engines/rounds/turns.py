@@ -42,8 +42,9 @@ def join(
     """Add a group of packets to queue ``k``, one class of a Rate-Delay link; False: the run fails.
 
     ``e`` is the hop at which the packets arrive, at ``time``, or -1 for a packet of a handshake,
-    which goes no further. ``work`` is the size of each packet. It is 0 for packets that take no
-    room (``silent`` of them are never acknowledged). A group may also have no packets, but only
+    which goes no further. ``work`` is the size of each packet. On the way of the ACKs it is 0 for
+    packets whose ACK takes no room: the ACK is lost here, or the receiver does not send it at once
+    (``silent`` packets, see ``delayed_ack.py``). A group may also have no packets, but only
     ``lost`` ones. The other arguments have the same meaning as in ``travel.arrive_evenly``.
     """
     link = net.links[k]
