@@ -135,8 +135,8 @@ def run(
     are simulated as in ``continuous.run``, where windows change continuously.  Random delays of
     start times are then ignored.
 
-    - ``losers``, ``packets`` and ``step`` mean the same as in ``continuous.run``.  Scenarios that
-      are simulated one by one have a step of their own.
+    - ``losers``, ``packets`` and ``step`` mean the same as in ``continuous.run``.  Scenarios whose
+      windows do not change continuously are simulated one by one, and ignore ``step``.
     - ``engine`` is "threads" or "jax".  With "jax" all windows have to change continuously.
     - ``threads`` is the number of threads of the engine "threads" (default: one per core).
     - ``chunk`` is the number of scenarios that the engine "jax" simulates together (default: all of

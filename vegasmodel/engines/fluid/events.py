@@ -69,15 +69,15 @@ def violation(p: Flows, i: int, y: State, s: float, s1: float, h: float, move: i
 def changed(
     p: Flows, y: State, on: np.ndarray, h: float, s1: float, c: float, last: np.ndarray
 ) -> float:
-    """A number that is positive if a window or the queue begins to move in another way in a step.
+    """Test whether a step goes past a change, such as the end of a window's growth; if so, above 0.
 
-    ``last`` says how each window moved in the step before (it grew, shrank, rested, or slid on a
-    threshold of the backlog), and whether there was a queue. The step has length h and ends at the
-    queueing delay s1.
+    ``last`` says how each window moved in the step before (it grew, shrank, rested, or changed with
+    the queue so that the backlog stayed at a threshold), and whether there was a queue. The step
+    has length h and ends at the queueing delay s1.
 
-    For a window, take the distance by which it would go too far (``violation``), divided by the
-    window. For the queue, take a number that is positive if the queue forms or empties. The result
-    is the largest of these numbers, less a small tolerance.
+    For a window, take the packets by which it would go too far if it moved on in this way
+    (``violation``), divided by the window. For the queue, take a number that is positive if the
+    queue forms or empties. The result is the largest of these numbers, less a small tolerance.
     """
     s, n = y.clock[1], on.size
     worst: float
@@ -179,9 +179,10 @@ def horizon(
 
     If no flow is in slow start, steps may be longer while the queueing delay s changes slowly. The
     greatest length is that in which s changes by a small part of each flow's RTT, or the usual
-    length if that is longer. For a Vegas flow whose window follows the queue so that its backlog
-    stays at a threshold, the part is taken of s - x instead. Here x is its over-estimate of the
-    propagation delay, so s - x is the queueing delay that it measures.
+    length if that is longer. The window of a Vegas flow may follow the queue so that its backlog
+    stays at a threshold. For such a flow, a small part of s - x takes the place of the small part
+    of the RTT. Here x is its over-estimate of the propagation delay, so s - x is the queueing delay
+    that it measures.
 
     The step ends at ``until`` at the latest, or earlier if a flow's fast recovery ends earlier.
     """

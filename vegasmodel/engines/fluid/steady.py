@@ -196,7 +196,7 @@ def _rest(motion: _Motion) -> LimitCycle:
 
 
 def _average(motion: _Motion, span: float) -> LimitCycle:
-    """The steady state of a motion that never repeats: averages over the next ``span`` seconds.
+    """The steady state if windows and queue never repeat: averages over the next ``span`` seconds.
 
     The time is divided into equal parts.  The standard error of an average follows from the scatter
     of the averages over the parts.

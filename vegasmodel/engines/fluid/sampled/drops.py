@@ -23,7 +23,7 @@ def lose(flow: Sender, now: LinkState, packets: float, ago: float) -> None:
 
     ``flow.detection_in`` is set to one round trip: after this time the function ``on_acks`` lets
     the sender detect the loss. A second loss before then is detected together with the first.
-    ``flow.later_hole`` holds how many round trips before this detection it occurred.
+    ``flow.later_hole`` is the time from the second loss to this detection, in round trips.
 
     If windows are real numbers (``smooth`` in ``overflow``), ``on_acks`` does not wait for the
     round trip: the sender cuts its window at the end of this step. A loss at the full buffer then

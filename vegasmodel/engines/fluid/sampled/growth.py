@@ -140,10 +140,9 @@ def after_slow_start(flow: Sender, W: float, g: float, factor: float, per: float
     The window was ``W`` before, and grows by the factor ``factor`` in a round trip. All RTTs are
     equal. ``per`` is the time between two packets that follow one another, in round trips.
 
-    Slow start has begun because the sender has detected a loss. In slow start the packets of a
-    sender follow one another as a short train, which passes at times that lie whole round trips
-    after this detection. Only then do ACKs arrive, and the window grows. ``flow.cwnd``, however,
-    grows evenly.
+    This slow start has begun because the sender has detected a loss. In it the sender's packets
+    follow one another as a short train, and so do their ACKs. The trains of ACKs arrive whole round
+    trips after the detection. A real window grows only then, but ``flow.cwnd`` grows evenly.
 
     Let N be ssthresh, and let slow start end within the ACKs of one train. If slow start went on,
     the window would be (1 + x) N after the last ACK of this train. So xN ACKs of this train come
@@ -202,7 +201,7 @@ def grow_by_acks(flow: Sender, m: float, g: float) -> tuple[float, float]:
 
 @jit
 def move(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> None:
-    """Change the window during ``g`` round trips, by the rule of slow start or else by its law.
+    """Change the window during ``g`` round trips, by the rule of slow start or by the flow's law.
 
     Outside slow start this is equation (S2) of the package ``sampled``. If the law decides once per
     round trip, the change is the one that ``law.decide`` has stored. The window then grows only

@@ -152,8 +152,8 @@ def loser(
 ) -> tuple[int, float]:
     """The flow that loses a packet because flow ``grew`` has sent one too many for a full buffer.
 
-    The result is -1 if there is room after all. (``follower`` explains this, ``over`` and ``ago``.)
-    Also returns how many seconds after the arrival of that packet the loss occurs.
+    The flow is -1 if there is room after all; ``follower`` explains when. It also explains ``over``
+    and ``ago``. Also returns how many seconds after the arrival of that packet the loss occurs.
 
     Each departure from the queue makes room for one packet. If two packets arrive between two
     departures, the later one is lost (Floyd and Jacobson 1992, on phase effects).
@@ -166,15 +166,16 @@ def loser(
     apart. The function ``follower`` then decides. If RTTs differ, a random draw decides between the
     two cases.
 
-    If two RTTs differ little, the packets of the two flows depart as trains, which mix slowly
-    (``mixing``). Let the RTTs differ by d transmission times. The packets of the flow with the
-    longer RTT return d transmission times later. So behind its train the queue gets up to d packets
-    longer, while the train of the flow with the shorter RTT arrives; in front of it the queue gets
-    shorter again. The buffer overflows where the queue is longest:
+    If two RTTs differ little, the packets of each of the two flows depart as a train, and the
+    trains mix slowly (``mixing``). Let flow L have the longer and flow S the shorter RTT. L's
+    packets return d transmission times later than S's. So the end of L's train and the beginning of
+    S's train arrive together, and the queue grows by up to d packets. It keeps this length while
+    the rest of S's train arrives. Between S's train and L's train there is a gap, in which the
+    queue gets shorter again. The buffer overflows where the queue is longest:
 
-    - If the flow with the shorter RTT sends a packet too many, it loses this packet itself.
-    - If the other flow does, the queue is longer from then on. It overflows where its longest part
-      begins. There packets of both flows arrive, and the later one is lost.
+    - If S sends a packet too many, S loses this packet.
+    - If L does, the queue is longer from then on. It overflows where its longest part begins. There
+      packets of both flows arrive, and the later one is lost.
     """
     alike, growth = True, 0.0
     for i in range(len(flows)):

@@ -81,8 +81,8 @@ def rests(flows: Table[Sender], link: Bottleneck) -> bool:
 def overflow_nears(flows: Table[Sender], now: LinkState, link: Bottleneck, fraction: float) -> bool:
     """Whether the buffer can overflow in the next step, which lasts ``fraction`` of a round trip.
 
-    The function assumes that each window grows by one packet per round trip, as most windows do at
-    most. To be safe, it adds one packet to the queue.
+    The function assumes that each window grows by one packet per round trip; most windows do not
+    grow faster. To be safe, it adds one packet to the queue.
     """
     packets = now.delay * link.capacity + 1.0
     for i in range(len(flows)):

@@ -188,8 +188,8 @@ def meet(flows: Table[Sender], now: LinkState, link: Bottleneck, h: float) -> No
     nearly full, a normal random number of mean 0 is added to q. Its variance is the sum of the
     trains' variances.
 
-    If the windows fill the link, the queue is that of (S1), and nothing is dropped here: the module
-    ``drops`` does that.
+    If the windows fill the link, equation (S1) of the package ``sampled`` gives the queue. Nothing
+    is dropped here then: the module ``drops`` does that.
     """
     c, stop, fills = link.capacity, now.time + h, now.delay > 0.0
     if now.recount:
