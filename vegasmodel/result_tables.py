@@ -228,8 +228,8 @@ def links_table(scenario: Scenario, results: Sequence[Prediction]) -> Table:
     """A table with a row for each link and each model that has an answer.
 
     It shows the link's load, which is its utilization, its mean queue in packets, and its mean
-    queueing delay, which is the mean queue over the capacity.  At most ``MAX_LINKS`` links are
-    shown.
+    queueing delay, which is the mean queue divided by the capacity.  At most ``MAX_LINKS`` links
+    are shown.
     """
     rows = []
     for i, link in enumerate(scenario.links[:MAX_LINKS]):

@@ -154,11 +154,11 @@ def _several_packets(scenario: Scenario, windows: Floats) -> Assumption:
 
 
 def _short_pauses(scenario: Scenario, rates: Floats) -> Assumption:
-    """The assumption that a receiver that delays its ACKs seldom waits for a second packet.
+    """The assumption that receivers that delay ACKs seldom wait in vain for a second packet.
 
-    The equations contain delayed ACKs, but not the pauses of the receiver's timer after a loss,
-    when a single packet is in flight. The assumption fails if such a pause is longer than the mean
-    time between two losses.
+    After a loss a single packet may be in flight. The receiver then acknowledges it only when its
+    timer for delayed ACKs expires. The equations contain delayed ACKs, but not these pauses. The
+    assumption fails if such a pause is longer than the mean time between two losses of a flow.
     """
     from vegasmodel.equilibrium.loss_rounds import ACK_PAUSE
 

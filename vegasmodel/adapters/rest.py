@@ -70,8 +70,9 @@ def follow(
     """The over-estimates of all flows' baseRTTs, and the steady state after each starting time.
 
     If a flow measures its baseRTT, its over-estimate is the queueing delay just before it starts.
-    So flows that start together do not find each other's packets. If ``less`` [n] is given, a flow
-    finds a delay that is shorter by so many seconds, but at least 0. For the other flows the
+    So flows that start together do not find each other's packets. ``less`` (s, one number or [n])
+    is subtracted from this delay, but the result is at least 0. For example, 1/capacity tests what
+    one packet less in the queue would change. For flows that do not measure their baseRTT, the
     scenario gives the over-estimate.
 
     Returns the over-estimates [n] in s, and one ``Rest`` per starting time. ``solve`` is the

@@ -52,7 +52,8 @@ def equilibrium(
 ) -> None:
     """Vegas flows alone on one link: queueing delay and rates.
 
-    These are the values of the steady state.  The equations are (3) to (6) of the paper boutremans.
+    These are the values of the steady state.  The equations are (3) to (6) of Boutremans and
+    Le Boudec.
 
     Example: vegasmodel equilibrium --capacity 250pkt/s --alpha 3 --over-estimate 0ms,16.2ms
     """
@@ -206,7 +207,7 @@ def rd(
     """Rate-Delay services: rates of flows, delay bound.
 
     A link has one queue for loss-based flows (class R) and one for Vegas flows (class D).  The
-    equations are (5) to (7) of the paper podlesny.
+    equations are (5) to (7) of Podlesny and Williamson.
 
     Example: vegasmodel rd --rate-flows 100 --delay-flows 90 --capacity 100Mbit/s
     """

@@ -162,7 +162,9 @@ def _unknown(table: dict[str, Any], trace: Trace) -> list[int]:
 def _as_short(table: dict[str, Any], trace: Trace, flow: int) -> list[int]:
     """The flows of ``table`` whose RTTs in the trace are at most twice that of ``flow``.
 
-    If the RTT of ``flow`` is too short, so are probably theirs.  To try each flow would take long.
+    The RTT of ``flow`` in the trace is less than the transmission times on its path.  The RTTs of
+    the flows returned are then probably too short, too.  To test one flow after another would take
+    long.
     """
     rtts = estimate(trace).rtt
     known = [(i, rtts[f["match"]]) for i, f in enumerate(table["flow"]) if f["match"] in rtts]

@@ -278,7 +278,8 @@ def _candidates(
     """Sums of squared rates; the least or the greatest sum over all gaps is among them.
 
     The gap is the queueing delay less the largest over-estimate of baseRTT. The first intervals of
-    the gap go from ``left`` to ``right``, and ``path`` says to which family of rates each belongs.
+    the gap go from ``left`` to ``right``. ``path`` has an index for each interval: at each gap in
+    it, ``value`` and ``unsettled`` use this index to choose the flows' rates (``_paths``).
     ``value`` returns the sums at given gaps. ``unsettled`` says in which intervals the derivative
     of the sum may change its sign. These are halved, at most ``_HALVINGS`` times. The result
     contains the sums at the ends of all intervals.

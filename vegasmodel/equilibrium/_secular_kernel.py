@@ -457,8 +457,8 @@ def advance(
     the flows with the largest over-estimate (in Linux 0), and ``rest`` is the sum R of the others.
     ``slope`` is -R', ``bend`` is R''/2, and ``f`` is the excess of all rates over the capacity c.
     ``exact`` says whether the pass computed with two floats per number. ``passes`` is the number of
-    passes so far. The solution lies between ``lower`` and ``upper``. Before the first pass of each
-    precision, these are ``floor`` and ``ceiling``.
+    passes so far. The solution lies between ``lower`` and ``upper``. They begin as ``floor`` and
+    ``ceiling``, and return to these before the first pass with two floats per number.
 
     Returns five values:
 

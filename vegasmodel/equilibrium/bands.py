@@ -229,11 +229,12 @@ class Band:
             return 1.0 / best.T, best
 
     def _turns(self, best: Floats) -> None:
-        """Increase the ratios ``best`` [n, n] whose maximum is not at an end of their interval.
+        """Replace entries of ``best`` [n, n] by the greatest ratio inside an interval, if larger.
 
-        This is only for ``linux``. ``ratio_range`` defines the ratio u_i/l_j and its interval,
-        Delta_1 to Delta_2, of the queueing delay Delta. The ratio is phi_i/phi_j times a constant,
-        where phi_k is the rate of flow k per packet of backlog:
+        This is only for ``linux``. The ratio is u_i/l_j, and the interval of the queueing delay
+        Delta is Delta_1 to Delta_2, both as in ``ratio_range``. At first ``best`` holds the greater
+        of the ratios at the two ends. The ratio is phi_i/phi_j times a constant, where phi_k is the
+        rate of flow k per packet of backlog:
 
             1/phi_k = (Delta^2 + s_k Delta + p_k)/base_k
             s = rtt - x,  p = -x rtt,  base = rtt + x

@@ -134,10 +134,10 @@ class Equilibrium:
 class Equilibria:
     """All equilibria that were found.
 
-    Each equilibrium has an index, 1 or -1 (see ``Equilibrium``). The indices of all equilibria of a
-    network add up to 1. ``complete`` is true if the indices of those in ``found`` add up to 1, none
-    of them is 0 (degenerate), and the last search found no new equilibrium. Even then two
-    equilibria of opposite index may be missing.
+    Each equilibrium has an index: 1, -1 or, if it is degenerate, 0 (see ``Equilibrium``). The
+    indices of all equilibria of a network add up to 1. ``complete`` is true if the indices of those
+    in ``found`` add up to 1, no index is 0, and the last search found no new equilibrium. Even then
+    two equilibria of opposite index may be missing.
     """
 
     found: tuple[Equilibrium, ...]
@@ -147,8 +147,8 @@ class Equilibria:
     def index_sum(self) -> int:
         """The sum of the indices of the equilibria that were found.
 
-        Each index is 1 or -1 (see ``Equilibrium``). If no equilibrium is missing, the sum is 1. The
-        sum is also 1 if only two equilibria with opposite indices are missing.
+        Each index is 1, -1 or 0 (see ``Equilibrium``). If no equilibrium is missing, the sum is 1.
+        The sum is also 1 if only two equilibria with opposite indices are missing.
         """
         return sum(each.index for each in self.found)
 

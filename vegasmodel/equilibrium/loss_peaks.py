@@ -29,7 +29,7 @@ SELDOM = 0.05  # probability that the window at a loss exceeds the window of ``s
 
 @kinds.checked
 def load(flows: Sequence[Sender], p: float, capacity: float, buffer: float) -> float:
-    """The highest sum of the flows' rates that is likely if the buffer is full, over the capacity.
+    """The highest likely sum of the flows' rates with a full buffer, divided by the capacity.
 
     Let W be the window of a flow, and R its RTT with a full queue. The buffer overflows as soon as
     the sum of W/R over all flows exceeds the capacity. If the result is below 1, this seldom
@@ -51,7 +51,8 @@ def load(flows: Sequence[Sender], p: float, capacity: float, buffer: float) -> f
         v^2 = E[W^2]/E[W]^2 - 1 = 2 (1 - d) m(d)^2 - 1.
 
     For d = 1/2, v is 0.41. A window cannot exceed the flow's ``max_window`` or, for Vegas,
-    ``random_loss.hold_window``. So the part of the peak above the mean is limited to this distance.
+    ``random_loss.hold_window``. So in a flow's part of the peak, the ``DEVIATIONS`` standard
+    deviations count for at most the difference between its rate at this limit and its mean rate.
 
     Raises ``FieldError`` if ``flows`` is empty, or unless 0 < p <= 1 and all numbers are positive.
     The buffer may be infinite; the result is then 0.
@@ -115,8 +116,8 @@ def recovery_burst(flows: Sequence[Sender], p: float, capacity: float) -> float:
     sends none. The ACK of the second retransmission acknowledges all of them at once. Then no
     packet is in flight, and the whole window of d W packets leaves in one burst.
 
-    W is the window at a loss of ``slow_start_queue``. The result is 0 without Vegas flows. Raises
-    the errors of ``slow_start_queue``.
+    W is the same window at a loss as in ``slow_start_queue``: a larger one has the probability
+    ``SELDOM``. The result is 0 without Vegas flows. Raises the errors of ``slow_start_queue``.
     """
     _check(flows, p, capacity)
     bursts = (

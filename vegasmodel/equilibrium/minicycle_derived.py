@@ -67,8 +67,8 @@ class Edge:
     def queue(self, v: Floats) -> Floats:
         """The queue q, in packets, at which the Vegas windows add up to ``v`` packets.
 
-        It is infinite if ``v`` is at most ``shift``, because ``shift + pull/q`` is larger at any
-        finite q.
+        At the queue q they add up to ``shift`` + ``pull``/q, which exceeds ``shift`` at any finite
+        q. So the result is infinite if ``v`` is at most ``shift``.
         """
         above = v > self.shift
         return np.where(above, self.pull / np.where(above, v - self.shift, 1.0), np.inf)

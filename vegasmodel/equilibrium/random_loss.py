@@ -293,9 +293,9 @@ class Share:
     - ``capacity-limited``: the link is full, and the mean queue is below the buffer;
     - ``buffer-limited``: the buffer stays full, and ``loss`` is more than the random loss.
 
-    ``residual`` is the sum of the rates over the capacity, less 1. In the last two regimes it must
-    be almost 0. If it is not, no solution was found: ``status`` is ``NOT_CONVERGED``, and the rates
-    are NaN. This happens if neither losses nor the buffer limits loss-based flows.
+    ``residual`` is the sum of the rates divided by the capacity, less 1. In the last two regimes it
+    must be almost 0. If it is not, no solution was found: ``status`` is ``NOT_CONVERGED``, and the
+    rates are NaN. This happens if neither losses nor the buffer limits loss-based flows.
     """
 
     rates: Floats

@@ -207,13 +207,14 @@ def overstep(
     newcomer: tuple[float, float, float],
     between: tuple[float, float],
 ) -> float:
-    """The greatest window at which slow start of a new flow can end, relative to its steady window.
+    """The greatest window at which slow start of a new flow can end, divided by its steady window.
 
-    Slow start doubles the window in steps until the backlog exceeds gamma. So at the last step the
-    window may be as large as twice the window w that has the backlog gamma. Then Vegas reduces it
-    by an eighth. If the result 7/8 2 w/W exceeds 1, slow start may carry the flow past the steady
-    window W. The window w is that on the way to the steady state, on which all earlier flows stay
-    in steady state. The arguments are those of ``lag``.
+    Slow start doubles the window in steps until the backlog exceeds gamma. Let w be the window with
+    the backlog gamma. The last step may begin just below w, so it may end near 2 w. Then Vegas
+    reduces the window by an eighth. The result is 7/8 2 w/W, where W is the steady window. If it
+    exceeds 1, slow start may carry the flow past W. To find w, the function assumes that all
+    earlier flows stay in steady state while the new flow's window grows. The arguments are those of
+    ``lag``.
     """
     delay, _, _, mine = _growth(upper, held, x, rtt, c, newcomer, between)
     over, d, gamma = newcomer
@@ -231,11 +232,15 @@ def _growth(
     newcomer: tuple[float, float, float],
     between: tuple[float, float],
 ) -> tuple[Floats, Floats, NDArray[np.bool_], Floats]:
-    """How earlier flows give way to a new flow in steady state; the arguments are those of ``lag``.
+    """The rates while a new flow raises the queueing delay and earlier flows stay in steady state.
 
-    The results are ``POINTS`` values of the queueing delay [points, 1], s, and, at each of them,
-    the rates of the earlier flows at the upper edges of their dead zones [points, n], whether they
-    are there, and the rate of the new flow [points], pkt/s.
+    The arguments are those of ``lag``. Returns ``POINTS`` values of the queueing delay [points, 1],
+    s, and three arrays for these values:
+
+    - the rate that each earlier flow has if its backlog is at the upper edge of its dead zone
+      [points, n], pkt/s,
+    - whether the backlog is at that edge [points, n]; otherwise the flow keeps its window,
+    - the rate of the new flow [points], pkt/s.
     """
     same_size(upper=upper, held=held, x=x, rtt=rtt)
     _expect(upper=upper, held=held, rtt=rtt)

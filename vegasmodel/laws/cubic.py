@@ -35,9 +35,10 @@ def drift(f: Source) -> float:
     and the window that Reno would have. The target is at most 1.5 times the present window, and the
     growth is at least 0. Until the first loss the growth is 1.
 
-    Both windows count from the end of the recovery, which is assumed to last one round trip. The
-    cubic function counts seconds, and Reno's window counts round trips. A round trip becomes
-    shorter when another flow leaves the queue.
+    Both windows are functions of the time since the end of the recovery, which is assumed to last
+    one round trip. For the cubic function this time is in seconds, for Reno's window in round
+    trips. These are counted, because a round trip becomes shorter when another flow leaves the
+    queue.
     """
     if f.memory == 0.0:  # slow start has ended without a loss
         return 1.0

@@ -188,11 +188,11 @@ def bend_integrand() -> Any:
 
 
 def asymptotic() -> tuple[Derivation, Derivation]:
-    """Many flows arrive one by one: the queueing delay, and the sum of Bonald's rates.
+    """Many flows arrive one by one: the queueing delay, and the sum of the rates by Bonald.
 
-    Each flow takes the queueing delay that it finds for propagation delay. With n flows, the delay
-    is about Delta_n = n (ln n + C), in units of alpha/c. A flow that found j flows has the rate
-    1/(Delta_n - Delta_j), in units of the capacity. For large n the sum of the rates is about
+    Each flow mistakes the queueing delay that it finds for propagation delay. With n flows, the
+    delay is about Delta_n = n (ln n + C), in units of alpha/c. A flow that found j flows has the
+    rate 1/(Delta_n - Delta_j), in units of the capacity. For large n the sum of the rates is about
 
         (ln n + gamma)/(ln n + C + 1) + g/(ln n + C)^2.
 

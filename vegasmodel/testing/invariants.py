@@ -56,12 +56,12 @@ def counting(prediction: Prediction) -> Floats:
 
 
 def _lag(scenario: Scenario, link: Link) -> float:
-    """How much the time from a packet's transmission to its count can differ between packets, s.
+    """How much packets differ in the time from transmission to being counted as delivered, in s.
 
-    A packet counts when its ACK is back at the sender. On one link with data in one direction, the
-    times differ by at most the difference of the RTTs. Otherwise packets and ACKs also wait in
-    other queues. The result is then the longest RTT plus the times that these queues, if full, need
-    to empty.
+    The time begins when ``link`` transmits the packet, and ends when its ACK is back at the sender.
+    With one link and data in one direction, these times differ by at most the difference of the
+    RTTs. Otherwise packets and ACKs also wait in other queues. The result is then the longest RTT
+    plus the times that these queues, if full, need to empty.
     """
     rtts = [m.rtt for m in scenario.members if link in scenario.path(m.flow)]
     one_way = len({group.direction for group in scenario.flows}) == 1
