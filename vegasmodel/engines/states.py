@@ -125,7 +125,7 @@ def put(out: Floats, n: int, x: float) -> int:
 
 @jit
 def apart(one: Floats, two: Floats, begin: int, enough: float) -> float:
-    """The largest difference between two arrays of numbers, place by place, from ``begin`` on.
+    """The largest difference between corresponding elements of two arrays, from ``begin`` on.
 
     The result is infinite if it would exceed ``enough``, or if the arrays differ in length.
     """

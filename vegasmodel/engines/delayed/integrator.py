@@ -172,7 +172,7 @@ class _Stepper:
             memory.current = None
 
     def first_step(self, t: float, y: Floats, span: float) -> float:
-        """The length of a first step: at its present rate of change, y changes by 1 % in it.
+        """The length of a first step, in which y would change by 1 % at its present rate of change.
 
         ``span`` is the time left, and the step is at most that long.  If y or its derivative is
         nearly 0, the length is a thousandth of ``span``.

@@ -137,7 +137,7 @@ class Memory:
         return z
 
     def next_break(self, k: int) -> tuple[float, int] | None:
-        """The next break that the delayed time t - delay of the k-th delay will reach, or None.
+        """The next break that t - tau_k will reach, where tau_k is the k-th delay; None if none.
 
         A break is a time at which the solution or one of its derivatives jumps.  Returns the time
         of the break and the order of the derivative that jumps there (0 for the solution itself).
@@ -146,7 +146,7 @@ class Memory:
         return self.breaks[i] if i < len(self.breaks) else None
 
     def pass_now(self, t: float, y: Floats) -> None:
-        """Count for each delay how many breaks the delayed time t - delay has passed at time t.
+        """Count for each delay tau_k how many breaks t - tau_k has passed at time t.
 
         A break is a time at which the solution or one of its derivatives jumps.
         """

@@ -87,8 +87,8 @@ def pack(scenarios: Sequence[Scenario], *, packets: bool | None = None) -> Batch
     """Put scenarios into arrays, so that they can be simulated together.
 
     In the simulation of these arrays all windows change continuously, even those of a TCP
-    implementation that changes its window once per round trip.  ``packets`` means the same as in
-    ``continuous.run``.
+    implementation that changes its window once per round trip.  ``packets`` says whether the
+    simulation takes into account that windows are whole packets (``continuous.run``).
 
     Raises ``ValueError`` if there is no scenario, or if the model cannot simulate one of them; the
     error then names the scenario.

@@ -303,10 +303,10 @@ def _periodic(
 def _newton(
     motion: _Motion, state: State, k: int, to_next_overflow: Callable[[State, Tally], int]
 ) -> State | None:
-    """Find a cycle of k overflows by Newton's method.
+    """Find a periodic motion whose period contains k overflows of the buffer, by Newton's method.
 
-    Returns the state just after an overflow of the cycle. Returns None if the method fails, or if
-    the cycle is not stable.
+    Returns the state just after one of these overflows. Returns None if the method fails, or if the
+    periodic motion is not stable.
     """
     image, on, window = (
         _map(motion, state, k, to_next_overflow),

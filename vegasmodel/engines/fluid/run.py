@@ -179,9 +179,9 @@ def _done(found: list[dict[str, Any]], asked: int | None) -> bool:
 
 
 def sound(scenario: Scenario) -> None:
-    """Raise ``LawFault`` if a law that is called by its address returned an unusable number.
+    """Raise ``LawFault`` if a function of a user's law or of CUBIC returned an unusable number.
 
-    These are the user's laws and CUBIC.
+    The functions of all other laws are compiled into the simulator and are not checked.
     """
     for name in sorted({group.law for group in scenario.flows}):
         if foreign((name,)):

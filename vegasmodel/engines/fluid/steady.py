@@ -72,9 +72,10 @@ class _Motion:
         return float(self.flows["rtt"].max() + self.state["delay"][0])
 
     def integrate(self, end: float, tally: Tally, *, until_fall: bool = False) -> bool:
-        """Simulate up to time ``end``; with ``until_fall``, only until ACKs make a window fall.
+        """Simulate up to time ``end``; with ``until_fall``, only until a window falls.
 
-        Only falls by a packet or more count. Returns whether ACKs have made a window fall.
+        Only a fall by a packet or more at once counts, for example after a loss. Returns whether a
+        window has fallen.
         """
         told = (*self._frame, until_fall, tally, self._grid, self._nowhere)
         return bool(self._march(self.flows, self.state, end, *told))

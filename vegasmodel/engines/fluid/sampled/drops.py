@@ -257,7 +257,7 @@ def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: boo
     other additional packets (``drop_last``, ``drop_in_order``). For each of them for which there is
     no room, the function ``loser`` names the flow that loses a packet.
 
-    With ``smooth`` windows are real numbers. Then every flow whose window grows has one loss.
+    If ``smooth``, windows are real numbers. Then every flow whose window grows has one loss.
     """
     for i in range(len(flows)):
         flow = flows[i]

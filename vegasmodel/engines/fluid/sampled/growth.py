@@ -164,7 +164,7 @@ def after_slow_start(flow: Sender, W: float, g: float, factor: float, per: float
 
 @jit
 def grow_by_acks(flow: Sender, m: float, g: float) -> tuple[float, float]:
-    """Let a window W to which each ACK adds m/W grow for ``g`` round trips, for example Reno's.
+    """Let the flow's window W grow for ``g`` round trips, if each ACK adds m/W packets to it.
 
     For Reno m is 1 (``opencwnd`` in tcp.cc). To grow from N packets to N + 1, W needs N + 1/2 ACKs,
     and a round trip brings N. There are two cases:

@@ -75,7 +75,7 @@ def drift(flow: Sender, now: LinkState, smooth: bool) -> float:
 def allowed_in_flight(flow: Sender, smooth: bool) -> float:
     """The number of packets that the window allows in flight: the window rounded down.
 
-    With ``smooth`` windows are real numbers, and the result is the window itself.
+    If ``smooth``, windows are real numbers, and the result is the window itself.
     """
     return flow.cwnd if smooth else np.floor(flow.cwnd + WINDOW_ERROR)
 

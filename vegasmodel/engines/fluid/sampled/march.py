@@ -181,7 +181,7 @@ def march(
 
     A window jumps down if it falls by a packet or more at once, for example after a loss. Returns
     whether this has happened. The usual length of a step is ``fraction`` of the shortest round
-    trip. With ``smooth`` windows are real numbers, and the law changes them at every instant.
+    trip. If ``smooth``, windows are real numbers, and the law changes them at every instant.
 
     ``out`` receives the time integrals. The rows of ``record`` receive samples at the times
     ``grid``: the windows, the queueing delay, and the packets lost so far.

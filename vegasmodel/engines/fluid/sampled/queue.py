@@ -79,11 +79,12 @@ def burst(flow: Sender, now: LinkState, c: float) -> float:
 
 @jit
 def train_part(flow: Sender, now: LinkState, c: float) -> float:
-    """The part of a round trip in which the packets of the flow's train pass, and their ACKs.
+    """The fraction of a round trip in which the link sends the flow's packets, as one train.
 
-    If all RTTs are equal, the n packets in flight of a sender stay together as a train, which takes
-    n/c seconds to pass. So they pass in the first n/(c (T + s)) of the round trip. If the packets
-    are spread over the round trip (``samples_train`` is False), the result is 1.
+    If all RTTs are equal, the n packets in flight of a sender stay together as a train. The link
+    needs n/c seconds for them, the fraction n/(c (T + s)) of the round trip, at its beginning. The
+    ACKs arrive in a train that is as long. If the packets are spread over the round trip
+    (``samples_train`` is False), the result is 1.
     """
     if not flow.samples_train:
         return 1.0

@@ -46,7 +46,8 @@ def too_few(flow: Sender) -> bool:
 def forget_losses(flow: Sender) -> None:
     """Forget losses that a sender would detect while it waits for its retransmission timer.
 
-    After the timeout it sends again all packets from the first lost one on, these among them.
+    After the timeout the sender retransmits all packets from the first lost one on. So it also
+    retransmits these lost packets.
     """
     flow.in_flight = max(flow.in_flight - flow.undetected, 0.0)
     flow.undetected = flow.detection_in = flow.later_hole = 0.0
@@ -56,7 +57,7 @@ def forget_losses(flow: Sender) -> None:
 def on_loss(flow: Sender, now: LinkState, smooth: bool) -> None:
     """Let the sender detect its losses.
 
-    The sender cuts its window. With ``smooth`` windows are real numbers, and nothing else happens.
+    The sender cuts its window. If ``smooth``, windows are real numbers, and nothing else happens.
     Otherwise the sender then also begins a recovery (Tahoe: slow start), or it waits for its
     retransmission timer. It waits if too few duplicate ACKs can arrive, or if its recovery repairs
     only one loss (Reno) and there are more. A sender with RACK does not wait.

@@ -57,7 +57,7 @@ def sample_delay(flows: Table[Sender], now: LinkState, h: float, c: float) -> fl
 def _decide_in_slow_start(flow: Sender, now: LinkState, smooth: bool) -> None:
     """End Vegas's slow start if the backlog exceeds gamma, and then reduce the window.
 
-    With ``smooth`` windows are real numbers, and the window is not reduced. If slow start goes on,
+    If ``smooth``, windows are real numbers, and the window is not reduced. If slow start goes on,
     the window doubles in the next round trip: in Linux in each round trip, in ns-2 and in the
     papers in every other one. In ns-2 and in the papers the backlog is compared with gamma only
     before a round trip in which the window would double.
