@@ -35,12 +35,13 @@ class RateDelay(Discipline):
 
 
 def split(buffer: ArrayLike, delay_buffer: ArrayLike) -> tuple[Floats, Floats]:
-    """Divide a link's buffer between the queues R and D: returns ``(B_R, B_D)``, in packets.
+    """Divide a link's buffer between its two queues: returns ``(B_R, B_D)``, in packets.
 
-    The buffer is first rounded down to whole packets. Queue D gets the fraction ``delay_buffer`` of
-    it, rounded to the nearest whole number, and queue R gets the rest.
+    Queue R is for flows that want a high rate, queue D for flows that want a low delay. The buffer
+    is first rounded down to whole packets. Queue D gets the fraction ``delay_buffer`` of it,
+    rounded to the nearest whole number, and queue R gets the rest.
 
-    If the buffer is infinite, both queues get infinite buffers, but a queue whose fraction is 0
+    If the buffer is infinite, both queues get infinite buffers. But a queue whose fraction is 0
     gets a buffer of 0.
 
     Numbers and arrays are allowed; NumPy's broadcasting rules apply.

@@ -58,10 +58,10 @@ def limit_flight(f: Sender) -> None:
 
 @jit
 def note_flight(f: Sender, before: float) -> None:
-    """After packets were sent, lower the limit of packets in flight that ns-2's CUBIC has.
+    """After ns-2's CUBIC has sent packets, lower its limit of packets in flight (``flight_limit``).
 
-    Before these packets were sent, ``before`` packets were in flight. The limit falls to this
-    number, but not below 1 (``limit_flight``).
+    The limit falls to ``before``, the packets in flight before it sent them, but not below 1. So
+    after a cut of the window it sends a packet only for every second ACK (``limit_flight``).
     """
     if outstanding(f) > before:
         f.flight_limit = min(f.flight_limit, max(before, 1.0))

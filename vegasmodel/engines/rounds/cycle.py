@@ -49,15 +49,18 @@ def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
     the flows that stop before the end of the run have stopped.
 
     The search makes one or more tries. The first try simulates ``FIRST`` round trips, and each
-    further try twice as many as the one before. No further try follows if the motion is periodic or
-    all windows are constant. The tries also end if one of more than ``LEAST_TRIPS`` round trips has
-    precise averages (``ENOUGH_PRECISION``).
+    further try twice as many as the one before. Round trips are counted by the longest RTT. The
+    search ends with the first try that meets one of these conditions:
+
+    - The motion is periodic, or all windows are constant.
+    - The try has more than ``LEAST_TRIPS`` round trips, and its averages are precise
+      (``ENOUGH_PRECISION``).
+    - The try has ``longest`` round trips, the greatest number allowed.
+
+    If ``longest`` is not given, the first try decides. If a retransmission timer expires in it, the
+    further tries last at most ``LONGEST_TIMEOUTS`` seconds. If not, there is no further try.
 
     If start times are random (``start_jitter``), they are those of the first run of ``answer``.
-
-    No try has more than ``longest`` round trips. Without ``longest``, a further try follows only if
-    a sender's retransmission timer has expired in the first one; the further tries then last at
-    most ``LONGEST_TIMEOUTS`` seconds. Round trips are counted by the longest RTT.
 
     If a run fails, ``status`` says why, and all numbers of the answer are NaN. The answer has no
     Floquet multipliers.

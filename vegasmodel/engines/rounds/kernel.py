@@ -334,10 +334,10 @@ def _send_missing(f: Sender, holes: Floats, now: float) -> None:
 def _restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
     """Send what the window allows, at the flow's start or after a timeout.
 
-    If one of Linux's earlier timers has expired, and not the retransmission timer,
-    ``early_timer_expired`` decides what is sent instead. A sender with random waits first begins a
-    wait. ns-2's CUBIC begins a recovery after a timeout: it retransmits only the packets that SACK
-    has not reported as arrived.
+    Linux has two timers that expire before the retransmission timer: the reordering timer of RACK,
+    and that of the tail loss probe. If one of them has expired, ``early_timer_expired`` decides
+    what is sent instead. A sender with random waits first begins a wait. ns-2's CUBIC begins a
+    recovery after a timeout: it retransmits only the packets that SACK has not reported as arrived.
     """
     if f.event == TIMER:
         if early_timer_expired(f, holes, now):

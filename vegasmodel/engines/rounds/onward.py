@@ -196,7 +196,7 @@ def _noise(f: Sender, h: Hop, back: float, sent_at: float) -> float:
 
 @jit
 def _silence(f: Sender, h: Hop, back: float) -> float:
-    """Seconds by which random delays move the end of a pause; negative if it ends earlier.
+    """Seconds by which random delays move the end of a pause; negative if the pause ends earlier.
 
     In the pause no packet arrives. Without random delays (``_noise``) the pause would end at time
     ``back``, and the next packet would arrive then or later. A random delay can make this packet

@@ -356,8 +356,9 @@ def waiting(links: Table[Queue], k: int, queue: float, work: float) -> float:
     ``queue`` is the sum of the sizes of all packets at the link, including the last one. ``work``
     is the size of the last one. Both are in packets of the scenario's packet size.
 
-    On a Rate-Delay link the result is an estimate, because it depends on packets that arrive
-    later. It assumes that the class gets its share of the capacity while the other class waits.
+    A link with Rate-Delay services has one queue for each of its two classes of flows. There the
+    wait depends on packets that arrive later, so the result is an estimate. If packets of the other
+    class are waiting, it assumes that queue ``k`` gets just its guaranteed share of the capacity.
     """
     link = links[k]
     before = max(queue - work, 0.0)

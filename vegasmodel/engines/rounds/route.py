@@ -211,11 +211,13 @@ def _link_record(scenario: Scenario, link: Link, key: Key, record: NDArray[np.vo
 def _class_record(
     scenario: Scenario, link: Link, key: Key, k: float, record: NDArray[np.void]
 ) -> None:
-    """Set what the schedulers of Rate-Delay services need (``turns.py``).
+    """Fill in what the schedulers of a link with Rate-Delay services need (``turns.py``).
 
-    In ns-2's class-based queueing a class may save up only so much unused time. ns-queue.tcl
-    computes this limit (automaxidle) when the class is made, for the share 1/2 (``IDLE_LIMIT``) or,
-    for both classes together, 1 (``IDLE_LIMIT_OF_ALL``).
+    Such a link has a class with a high rate and a class with a low delay. In ns-2's class-based
+    queueing, a class that was idle may later send more than its share of the capacity. The idle
+    time that counts for this has a limit. ns-queue.tcl computes the limit (automaxidle) when the
+    class is made: for each class with half of the capacity (``IDLE_LIMIT``), and for both classes
+    together with all of it (``IDLE_LIMIT_OF_ALL``).
     """
     record["class_weight"] = k if key[2] == "rate" else 1.0
     record["share"], record["shares_sum"], record["turn"] = 0.5, 1.0, 1
@@ -361,9 +363,10 @@ def _stores(links: NDArray[np.void], hops: NDArray[np.void]) -> NDArray[np.void]
 
 
 def _shares(scenario: Scenario, queues: dict[Key, int], links: NDArray[np.void]) -> Floats:
-    """The times at which ns-2's script changes the shares of the classes of Rate-Delay links.
+    """The times at which ns-2's script changes how the classes of a link share its capacity.
 
-    The result is ``state.Net.shares``; it is empty if the links do not behave as in ns-2.
+    A link with Rate-Delay services has two classes: one with a high rate, and one with a low delay.
+    The result is ``state.Net.shares``. It is empty if the links do not behave as in ns-2.
     """
     rows: list[tuple[float, ...]] = []
     by_name = {link.name: link for link in scenario.links}

@@ -128,8 +128,9 @@ def _join_class(
 ) -> bool:
     """Add packets to their class of a Rate-Delay link; returns False if the run fails.
 
-    Behind them come ``acks_lost`` ACKs that found no room. They travel on, but take no room. The
-    other arguments have the same meaning as in ``arrive_evenly``.
+    If the packets are ACKs, ``acks_lost`` more of them are lost here, behind the others. Lost ACKs
+    travel on with the size 0, because the next ACK also acknowledges their packets. The other
+    arguments have the same meaning as in ``arrive_evenly``.
     """
     h, fits = net.hops[e], True
     if packets > 0.0 or acks_lost == 0.0:

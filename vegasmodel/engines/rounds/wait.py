@@ -37,9 +37,9 @@ def _free(f: Sender, now: float) -> float:
 
 @jit
 def _may_send(f: Sender, holes: Floats, free: float) -> bool:
-    """Whether the sender has a packet to send, if it may send ``free`` packets.
+    """Whether the sender has a packet to send for which it waits, if it may send ``free`` packets.
 
-    In a recovery of Linux the result is False, because Linux does not wait in a recovery.
+    In a recovery the result is False for Linux, which does not wait then.
     """
     mends = f.phase == RECOVERY and f.scoreboard
     if free < 1.0 or (mends and f.paced_recovery):
