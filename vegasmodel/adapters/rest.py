@@ -178,15 +178,16 @@ def _first_windows(scenario: Scenario, bandwidth_delay: Floats) -> Floats:
 def fits(
     scenario: Scenario, x: Floats, rests: list[Rest] | None, backlog: Floats, queue: float
 ) -> Assumption:
-    """The assumption that the buffer does not overflow, in a steady state or before it is reached.
+    """The assumption that the buffer never overflows, neither in a steady state nor before it.
 
-    The assumption fails if the buffer cannot hold ``queue``, the packets that wait in the last
-    steady state. Before a steady state is reached, the queue may be longer. Only an upper bound of
-    it is known. If this bound exceeds the buffer, or is not computed because ``rests`` is ``None``,
-    the result is ``None`` (not known).
+    Flows may start at different times. ``rests`` holds the steady state after each starting time,
+    and ``queue`` is the number of packets that wait in the last one. The assumption fails if the
+    buffer cannot hold them. Before a steady state is reached, the queue may be longer. Only an
+    upper bound of its length is known. If this bound exceeds the buffer, it is not known whether
+    the assumption holds. Nor is it known if ``rests`` is ``None``: then no bound is computed.
 
     ``backlog`` [n] is the greatest backlog of each flow, in packets. ``x`` [n] holds the
-    over-estimates of baseRTT, s. ``rests`` holds the steady state after each starting time.
+    over-estimates of baseRTT, s.
     """
     name, link = "infinite-buffer", scenario.links[0]
     if link.never_full:

@@ -342,9 +342,11 @@ def _settled(scenario: Scenario, rests: list[rest.Rest] | None, backlog: Floats)
 
 
 def _many_packets(scenario: Scenario, x: Floats, rates: Floats, delay: float) -> Assumption:
-    """The assumption ``rest.many_packets`` for flows that keep the backlogs that they have now.
+    """The assumption that one packet more or less in the queue hardly changes the rates.
 
-    ``x`` [n] are the over-estimates of baseRTT, s, and ``delay`` is the queueing delay in s.
+    It is ``rest.many_packets``, for flows that keep the backlogs that they have at these ``rates``,
+    pkt/s [n]. ``x`` [n] are the over-estimates of baseRTT, s, and ``delay`` is the queueing delay,
+    s.
     """
     if x.size > MAX_ORDER:
         return Assumption("many-packets-queued", None, "not worked out for so many arrivals")

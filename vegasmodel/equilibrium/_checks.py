@@ -109,8 +109,8 @@ def fit(each: Mapping[str, Any], whole: Mapping[str, Any] | None = None) -> None
     """Raise ``FieldError``, which names the arrays and their shapes, unless they broadcast.
 
     Each array of ``each`` has an entry per flow along its last axis, [..., n].  The arrays of
-    ``whole`` have no such axis, [...].  Without ``whole``, those of ``each`` need no such axis
-    either. An array that is ``None`` was not given.
+    ``whole`` do not have this axis, [...].  If ``whole`` is not given, the arrays of ``each`` may
+    have any shapes that broadcast.  An array that is ``None`` was not given.
     """
     own = {name: _shape(value) for name, value in each.items() if value is not None}
     other = {name: _shape(value) for name, value in (whole or {}).items()}

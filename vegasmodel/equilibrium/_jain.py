@@ -230,12 +230,13 @@ def _lower(factor: Floats, most: Floats, least: Floats) -> Floats:
 
 
 def _paths(boxes: _Boxes) -> tuple[Bools, NDArray[np.intp]]:
-    """The m families of rates in which the greatest sum of squared rates is searched.
+    """The m families of rates among which the greatest sum of squared rates is searched.
 
-    Flow i's rate r_i lies between l_i and u_i, its rates with the backlog at the lower and at the
-    upper edge. In each family the backlog of one flow may vary, and all others are at an edge.
-    Returns a mask [m, n] of the flows at the upper edge, and the index [m] of the flow whose
-    backlog may vary. The other flows are at the lower edge.
+    A Vegas flow keeps its window if its backlog lies between a lower and an upper limit, the edges.
+    Flow i has the rate l_i at the lower edge, and u_i at the upper edge. Its rate r_i lies between
+    the two. In each family the backlog of one flow may vary, and all others are at an edge. Returns
+    a mask [m, n] of the flows at the upper edge, and the index [m] of the flow whose backlog may
+    vary. The other flows are at the lower edge.
 
     If one order of the flows sorts both l_i and u_i from large to small, at every queueing delay,
     the flows at the upper edge are the first ones of this order. So m = n. Proof: let flow i come

@@ -197,9 +197,10 @@ class Band:
     def ratio_range(self) -> tuple[Floats, Floats]:
         """The least and the greatest ratio of two rates, r_i/r_j ([n, n], [n, n]).
 
-        At a queueing delay Delta, let l_k be the rate of flow k if its backlog is at the lower
-        edge, and u_k its rate at the upper edge. Both fall as Delta grows. The capacity is c. Two
-        values of Delta matter:
+        A flow keeps its window while its backlog lies between two edges (near alpha and beta). At a
+        queueing delay Delta, let l_k be the rate of flow k if its backlog is at the lower edge, and
+        u_k its rate at the upper edge. Both fall as Delta grows. The capacity is c. Two values of
+        Delta matter:
 
         - Delta_1: the rates add up to c if flow i is at its upper edge and all others are at their
           lower edges.
@@ -297,9 +298,9 @@ class Band:
         """Whether the rates (pkt/s [n]) are an equilibrium at some queueing delay.
 
         The rates must be positive and add up to the capacity. There must also be a queueing delay
-        at which the backlog of every flow lies between its two edges. A backlog may be at its lower
-        edge, but at its upper edge only in the variant ``paper``. ``tolerance`` is the relative
-        rounding error that is accepted.
+        at which every flow keeps its window, because its backlog lies between two edges (near alpha
+        and beta). A backlog may be at its lower edge, but at its upper edge only in the variant
+        ``paper``. ``tolerance`` is the relative rounding error that is accepted.
         """
         numbers("tolerance", tolerance)
         r = np.asarray(rates, dtype=np.float64)

@@ -194,10 +194,10 @@ def _between(make: Make, low: float, high: float, y: float) -> Crossing | Jump:
 def _equations(make: Make) -> Equations:
     """The two real equations that hold on the boundary of stability.
 
-    Their unknowns are ln x and ln w, and their parameter is ln y. Here x and y are the two
-    parameters of the plane, and the characteristic roots on the boundary are i w and -i w. The
-    equations are the real and the imaginary part of F(i w; x, y) = 0, where F is the characteristic
-    function. F is divided by the sum of the sizes of its terms.
+    The boundary is a curve in the plane of two parameters, x and y. On it i w and -i w are
+    characteristic roots, with a real w. The equations are the real and the imaginary part of
+    F(i w; x, y) = 0, where F is the characteristic function. Their unknowns are ln x and ln w, and
+    their parameter is ln y. F is divided by the sum of the sizes of its terms.
     """
 
     def misfit(u: Floats, y: float) -> Floats:

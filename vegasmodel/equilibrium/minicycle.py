@@ -169,22 +169,24 @@ def solve(
     n_reno: npt.ArrayLike = 1,
     start: npt.ArrayLike | None = None,
 ) -> Cycle:
-    """The whole cycle from one loss to the next, by the form "derived" of the model.
+    """The whole cycle from one loss to the next, by the equations that we derived from the paper.
 
-    The paper is that of De Vendictis and Baiocchi. ``capacity`` is in pkt/s and ``rtt``, the
-    paper's T, in s. ``buffer``, ``alpha`` and ``beta`` (default: alpha) are in packets. A loss
-    multiplies Vegas's window by ``decrease``, the paper's lambda, in (0, 1]. ``n_vegas`` and
-    ``n_reno`` are the numbers of sources. All sources have the same RTT, and all sources of a law
-    have the same window.
+    The paper is that of De Vendictis and Baiocchi. ``throughput`` calls these equations the form
+    "derived" of the model.
+
+    ``capacity`` is in pkt/s and ``rtt``, the paper's T, in s. ``buffer``, ``alpha`` and ``beta``
+    (default: alpha) are in packets. A loss multiplies Vegas's window by ``decrease``, the paper's
+    lambda, in (0, 1]. ``n_vegas`` and ``n_reno`` are the numbers of sources. All sources have the
+    same RTT, and all sources of a law have the same window.
 
     ``losers`` says who loses packets when the buffer overflows.
 
     - "both": every source loses a packet. This is hypothesis 5 of De Vendictis and Baiocchi.
     - "reno": only Reno loses. Vegas's window is never cut, so ``decrease`` has no effect.
-    - "growing": every source loses whose window still grows. In a small buffer these are Vegas and
-      Reno, in a large one Reno alone. The throughputs jump at the limit between the two. For some
-      buffers near this limit either cycle is possible; the result is then the one in which both
-      lose.
+    - "growing": every source whose window still grows loses a packet. In a small buffer these are
+      Vegas and Reno, in a large one Reno alone. The throughputs jump at the limit between the two.
+      For some buffers near this limit either cycle is possible; the result is then the one in which
+      both lose.
 
     ``variant`` decides at which backlog Vegas grows, holds or shrinks its window.
 

@@ -393,10 +393,10 @@ def held() -> Completion:
     """A quadratic whose root is V - h; V is the sum of all Vegas windows at a loss.
 
     It holds if Vegas stops growing before the loss. Vegas stops when its backlog reaches the lower
-    threshold. By equation (7) V = h + A mu T/q then. A is the sum of the sources' thresholds, mu T
-    the bandwidth-delay product and q the queue. h is A in the paper and in ns-2, and 0 in Linux.
-    The quadratic says that from the last loss to this time, Vegas and Reno grow for the same number
-    of round trips.
+    threshold. At that moment V = h + A mu T/q, by equation (7). A is the sum of the sources'
+    thresholds, mu T the bandwidth-delay product and q the queue. h is A in the paper and in ns-2,
+    and 0 in Linux. From the last loss to that moment, Vegas and Reno grow for the same number of
+    round trips. This gives the quadratic.
     """
     v = sp.Symbol("v", positive=True)  # V - h
     edge = X / v  # the queue at which Vegas stops
