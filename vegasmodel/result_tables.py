@@ -132,9 +132,9 @@ def results_table(scenario: Scenario, results: Sequence[Prediction], width: int 
 
 
 def _over_all(scenario: Scenario, shown: Sequence[Prediction]) -> list[list[str]]:
-    """Figures that are not of one group: a list for each figure, which begins with its name.
+    """Jain's index of each result and, if there is only one link, the link's load.
 
-    They are Jain's index and, if there is only one link, its load.
+    Each of the two is a list of texts: a heading, and then one number per result.
     """
     figures = [["Jain", *(number(result.jain, 3) for result in shown)]]
     if len(scenario.links) == 1:

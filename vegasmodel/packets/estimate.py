@@ -250,9 +250,10 @@ def first_windows(trace: Trace) -> dict[str, float]:
     """The first congestion window, packets, of each flow for which the trace shows it.
 
     As long as the source has not measured an RTT, no ACK has changed its window.  So the result is
-    the flow's first window in the trace, rounded down.  A flow is left out if this interval or an
-    earlier one has an RTT of it, or if none has.  If the trace has packets in flight in place of
-    windows, the result is empty.
+    the flow's first window of at least one packet in the trace, rounded down.  It must be in an
+    interval before the first one with an RTT of the flow.  A flow without such a window, or without
+    any RTT, is left out.  If the trace has packets in flight in place of windows, the result is
+    empty.
     """
     window, rtt = trace.known("window"), trace.known("rtt")
     if window is None or rtt is None or "in flight" in trace.provenance.get("window", ""):

@@ -269,9 +269,10 @@ def assemble(
     controls: Mapping[str, str] | None = None,
     doubts: Mapping[str, str] | None = None,
 ) -> Trace:
-    """Do the work of ``make``, for values that may be impossible because they are from a file.
+    """Make a trace from arrays read from a file, without checking their values.
 
-    Raises ``FieldError`` as ``make`` does, but not for impossible values.
+    A file may contain impossible values, such as negative ones; the trace keeps them.  Otherwise
+    the function does the same as ``make``, and raises the same errors.
     """
     import xarray as xr
 

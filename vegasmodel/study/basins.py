@@ -270,8 +270,10 @@ def linked(features: Floats, tolerance: float, errors: Floats | None = None) -> 
 def outcomes(rates: Floats, outcome: NDArray[np.intp]) -> tuple[Outcome, ...]:
     """Describe each outcome: its mean throughputs, their range, and its share of the starts.
 
-    ``rates`` [start, flow] are the throughputs, pkt/s.  ``outcome`` [start] is the index of each
-    start's outcome, as ``grouped`` and ``linked`` return it.
+    A start is a choice of start times, first windows and a seed; an outcome is a group of starts
+    that lead to similar throughputs.  ``rates`` [start, flow] are the throughputs, pkt/s.
+    ``outcome`` [start] is the index of each start's outcome, as ``grouped`` and ``linked`` return
+    it.
     """
     return tuple(_outcome(rates, outcome, i) for i in range(outcome.max(initial=-1) + 1))
 

@@ -90,8 +90,10 @@ def stability_boundary(
     packets per second. The search scans the range of the first field for three values of the
     second, and the range of the second for three values of the first. From each Hopf bifurcation
     that lies on no curve yet, it follows a curve in both directions, with at most ``most`` points
-    in each. A boundary that none of the six scans crosses is not found. Jumps are those of the
-    first three scans.
+    in each. A boundary that none of the six scans crosses is not found.
+
+    ``jumps`` of the result are places where stability changes without a Hopf bifurcation. They are
+    taken from the first three scans only.
 
     The equation of a curve is F(i w) = 0 with a real w > 0, where F is the characteristic function
     (``equilibrium.stability``).

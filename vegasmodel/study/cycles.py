@@ -73,8 +73,9 @@ class LimitCycles:
     def to_json(self) -> dict[str, Any]:
         """The steady states as plain data, each with the share of the starts that lead to it.
 
-        A steady state has the entries of ``LimitCycle.to_json``. Its entry ``outcome`` is as in the
-        JSON document of ``basins``; the throughputs there are means over its starts.
+        A start is a choice of start times, first windows and a seed. Each steady state has the
+        entries of ``LimitCycle.to_json`` for one of the starts that lead to it. Its entry
+        ``outcome`` (``Outcome.to_json``) has the share, and mean throughputs over all these starts.
         """
         return {
             "scenario": self.scenario.name,

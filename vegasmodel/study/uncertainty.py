@@ -305,11 +305,13 @@ def _slopes(
 def _slope(scenario: Scenario, model: str, each: _Input, h: float) -> tuple[Floats, str]:
     """The derivatives of ln(throughput) and ln(ratio) with respect to one input, [result].
 
-    ``each`` is the input, and ``h`` is the step by which its value is changed.  The derivatives are
-    central differences of fourth order.  If the scenario does not allow a value two steps below or
-    above the input's own, they are one-sided differences of third order.
+    The results are the throughputs of all flows, followed by the throughput ratios of all pairs of
+    groups.  ``each`` is the input, and ``h`` is the step by which its value is changed.
 
-    The text that is returned says why there are derivatives that are NaN, or is empty.
+    The derivatives are central differences of fourth order.  If the scenario does not allow a value
+    two steps below or above the input's own, they are one-sided differences of third order.
+
+    The second value that is returned is a text.  It says why some derivatives are NaN, or is empty.
     """
     weights = {-2: 1 / 12, -1: -8 / 12, 1: 8 / 12, 2: -1 / 12}
     upward = {0: -11 / 6, 1: 3.0, 2: -1.5, 3: 1 / 3}

@@ -34,9 +34,10 @@ def pool(count: int) -> Iterator[ThreadPoolExecutor]:
 
 
 def check() -> None:
-    """Raise ``KeyboardInterrupt`` on a thread of a pool whose ``with`` block an error has ended.
+    """Raise ``KeyboardInterrupt`` if an error or Ctrl-C has ended the block of this thread's pool.
 
-    A simulation calls this function again and again.
+    The block is the ``with`` block of ``pool``. A simulation calls this function again and again,
+    so that it ends soon after the block.
     """
     left = getattr(_mine, "left", None)
     if left is not None and left.is_set():

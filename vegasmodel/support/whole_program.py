@@ -352,17 +352,17 @@ class _Simplified(JITCodeLibrary):  # type: ignore[misc]
 
 
 class _Unfinished(_Simplified):
-    """The code of a ``Part`` in LLVM's intermediate language.
+    """The code of a function that only compiled code calls, in LLVM's intermediate language.
 
-    No machine code is made of a ``Part`` alone.  Its code is linked into each ``WholeProgram`` that
-    calls the function, and the whole program is then translated to machine code.
+    No machine code is made of such a function alone (``Part``).  Its code is linked into each
+    ``WholeProgram`` that calls it, and the whole program is then translated to machine code.
     """
 
     def add_ir_module(self, module: Any) -> None:
         """Add the function's code in LLVM's language.
 
-        If the function seldom runs (``rare``), LLVM may not inline in it any ``Part`` that it
-        calls.
+        A function marked ``rare`` seldom runs. LLVM may not inline the compiled functions that it
+        calls (``Part``).
         """
         if self.marks.rare:
             linked = [lib for lib in self._linking_libraries if isinstance(lib, _Unfinished)]
@@ -546,9 +546,9 @@ class _LowerWhole(NativeLowering):  # type: ignore[misc]
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _LowerPart(NativeLowering):  # type: ignore[misc]
-    """The compiler pass that translates a ``Part`` to LLVM's intermediate language.
+    """The compiler pass that translates a function to LLVM's intermediate language.
 
-    It makes no machine code.
+    It is for a function that only compiled code calls (``Part``), so it makes no machine code.
     """
 
     _name = "whole_program_part"

@@ -67,7 +67,7 @@ def header(head: bytes) -> tuple[int, str]:
 
 
 def check_header(source: Source, *, sure: bool = True) -> list[str]:
-    """The columns of a table, by the first line of a file that is no comment, the header.
+    """The column names of a table: those in its header, the first line that is no comment.
 
     Raises ``TraceError`` if the header lacks required columns, or if the columns are not separated
     by commas alone.
