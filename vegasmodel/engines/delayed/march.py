@@ -302,7 +302,7 @@ def avoid(
 def loss_report(p: Flows, y: Senders, past: Past, last: int, i: int, t: float) -> float:
     """Process the ACKs and the reports of losses that reach the sender of flow i by time t.
 
-    Updates the sender's state in ``y``, among it its baseRTT.  Outside recovery from a loss the
+    Updates the sender's state in ``y``, such as its baseRTT.  Outside recovery from a loss the
     window changes as ``move`` says.  Returns the number of lost packets of which the sender learns
     now, whether the full buffer, random loss or RED dropped them.
     """

@@ -108,7 +108,7 @@ class Memory:
         return self.pieces[max(index, 0)](u)
 
     def delay(self, k: int, t: float, y: Floats) -> float:
-        """The k-th delay of the equation at time t and state y, in seconds.
+        """The k-th delay of the delay differential equation at time t and state y, in seconds.
 
         Raises ``NegativeDelayError`` if it is below 0.
         """

@@ -306,9 +306,11 @@ def _with_steps(link: Any, flows: np.ndarray, smooth: bool) -> Any:
 def _grows_by_acks(law: Law, runs: Stack) -> bool:
     """Whether each ACK adds a part of a packet to the window of a flow with this law and stack.
 
-    Vegas and other laws that decide once per round trip grow otherwise. So do the windows of Linux
-    and of ns-2's CUBIC, which count ACKs until they grow by a whole packet, and the windows of TCP
-    as in the papers, which grow at every instant.
+    The result is False in three cases:
+
+    - Vegas and some other laws change the window only once per round trip.
+    - Linux and ns-2's CUBIC count ACKs, and then let the window grow by a whole packet.
+    - TCP as in the papers lets the window grow at every instant.
     """
     whole = runs.whole_window or (law.is_cubic and len(runs.cubic_agent) > 0)
     return not (law.once_a_round or whole or runs.real_numbers)

@@ -203,8 +203,8 @@ def grow(f: Sender, acks: float, now: float) -> None:
 def decide_per_ack(f: Sender) -> None:
     """Let a law that usually decides once per round trip decide at this ACK.
 
-    It is called only in runs without the mechanism ``"rounds"``. Such runs show how much it matters
-    that the law decides only once per round trip.
+    It is called only if the mechanism ``"rounds"`` is switched off (``without`` in ``run.run``). A
+    comparison with the usual runs shows how much it matters that the law decides so seldom.
     """
     _laws_each(f, (f.without & WITHOUT_ROUNDING) != 0)
 

@@ -350,8 +350,9 @@ def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
 def _stores(links: NDArray[np.void], hops: NDArray[np.void]) -> NDArray[np.void]:
     """The hops that hold the waiting packets of Rate-Delay links, one for each class.
 
-    A transmission ends at the same instant as packets may arrive. ns-2 then handles first those
-    arrivals that ``Hop.precedes`` marks, and after it the others (``Hop.lead``).
+    Packets may arrive at the very instant at which a transmission ends. ns-2 then first handles the
+    arrivals that ``Hop.precedes`` marks, then the end of the transmission, and then the other
+    arrivals. ``Hop.lead`` gives this order.
     """
     classes = np.flatnonzero(links["partner"] >= 0)
     links["store"][classes] = np.arange(len(classes))
@@ -493,11 +494,12 @@ def _clocks(
 def _shifts(
     source: NDArray[np.int64], target: NDArray[np.int64], gaps: Floats, span: float, n: int
 ) -> Floats | None:
-    """The least lag of each queue, in seconds, that meets the conditions of ``_clocks``.
+    """The time by which each queue must at least be behind the simulation's clock: its lag, in s.
 
-    ``span`` is the length of an interval (S in ``_clocks``). ``gaps`` are the delays d between the
-    queues ``source`` and ``target``. The method is the Bellman-Ford algorithm. Returns None if no
-    lags meet the conditions.
+    From each queue in ``source`` to the queue in ``target`` that follows it, the lag must grow by
+    at least ``span`` - ``gaps``. Here ``span`` is the length of an interval, and ``gaps`` are the
+    delays between the queues (S and d in ``_clocks``, which gives the reason). The method is the
+    Bellman-Ford algorithm. Returns None if no lags meet these conditions.
     """
     shift = np.zeros(n)
     for _ in range(n + 1):

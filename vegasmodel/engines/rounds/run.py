@@ -115,38 +115,37 @@ class Totals:
 
 
 def resolution(scenario: Scenario) -> tuple[int, int]:
-    """The approximate greatest number of events for each flow and queue in a round trip.
+    """Two limits on the number of events of a flow at a queue in a round trip.
 
-    Returns two such numbers: one for the time near losses, and one for the rest of the time. If a
-    number is larger than the number of packets in a round trip, each event is a single packet. If
-    not, an event is an interval in which several packets of a flow arrive evenly.
+    The first limit is for the time near losses, the second for the rest of the time. Both are
+    approximate. If a limit exceeds the number of packets in a round trip, each event is a single
+    packet. If not, an event is an interval in which several packets of a flow arrive evenly.
 
-    If a buffer is finite, each event near losses is a single packet. Single packets decide how many
-    are lost, who loses them, and whether a timeout follows. In an interval, the bursts that a
-    growing window or delayed ACKs cause would be smoothed out. If single packets would take more
-    than ``MOST_SINGLE`` events in a round trip, there are only ``CONTENDED`` (``is_coarse``).
+    Near losses the limit is ``MOST_SINGLE``, so that each event is a single packet. Single packets
+    decide how many are lost, who loses them, and whether a timeout follows. An interval would
+    smooth out the bursts that a growing window or delayed ACKs cause. If a round trip has too many
+    packets for ``MOST_SINGLE`` events (``is_coarse``), the limit is ``CONTENDED``.
 
-    Far from losses the intervals are longer. There are four cases:
+    Far from losses there are four cases:
 
-    - ACKs are delayed, so that packets leave in pairs. Each event then is a single packet there,
-      too, because longer intervals would smooth out the pairs.
+    - ACKs are delayed, so that packets leave in pairs. The limit is the same as near losses,
+      because longer intervals would smooth out the pairs.
     - The senders wait at random, the link may be idle for long (``_often_idle``), and a round trip
-      has more than ``UNCONTENDED`` packets a flow. There are ``CONTENDED`` events. At an idle link
-      no queue evens out the gaps that the waits make, and in longer intervals the simulator
-      neglects some of the waits (``wait.py``).
-    - There are ``CONTENDED`` events if there are more than two flows, different RTTs, different
-      packet sizes, several links or a RED queue, or if a buffer is so small that a single interval
-      would fill it.
-      The order in which packets arrive then decides which flow loses.
+      has more than ``UNCONTENDED`` packets a flow. The limit is ``CONTENDED``. At an idle link no
+      queue evens out the gaps that the waits make, and in longer intervals the simulator neglects
+      some of the waits (``wait.py``).
+    - There are more than two flows, different RTTs, different packet sizes, several links or a RED
+      queue, or a buffer is so small that a single interval would fill it. The limit is
+      ``CONTENDED``, because the order in which packets arrive decides which flow loses.
     - Otherwise, one or two flows with equal RTTs and packet sizes share a single link. The longer
       their intervals are, the earlier they must become shorter before a loss (``queue.intervals``).
-      The number of intervals is the square root of the number of packets that pipe and buffer hold,
-      but within the limits ``PAIR_CALM``. More of them cost time and hardly change the results. The
-      number is ``UNCONTENDED`` if senders wait at random before they send, or if the pipe holds at
-      most ``UNCONTENDED`` packets.
+      The limit is the square root of the number of packets that the path and the buffer hold, but
+      within the range ``PAIR_CALM``. More intervals cost time and hardly change the results. The
+      limit is ``UNCONTENDED`` if senders wait at random before they send, or if the path without
+      the buffer holds at most ``UNCONTENDED`` packets.
 
-    Without a finite buffer both numbers are ``UNCONTENDED``, or ``CONTENDED`` with delayed ACKs and
-    in the second of these cases.
+    If all buffers are infinite, both limits are ``CONTENDED`` if ACKs are delayed or the second
+    case applies. Otherwise both are ``UNCONTENDED``.
     """
     members = scenario.members
     same = len({(member.rtt, work(scenario, member.flow)) for member in members}) == 1

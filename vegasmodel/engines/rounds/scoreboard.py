@@ -45,7 +45,7 @@ def forget(f: Sender, holes: Floats) -> None:
 
 @rare
 def recall(f: Sender, holes: Floats, first: float, packets: float) -> None:
-    """Let ns-2's CUBIC learn that a range of packets that it had forgotten has arrived.
+    """Let ns-2's CUBIC learn again which packets have arrived, after it had forgotten this.
 
     The receiver has received ``packets`` packets from number ``first`` on. The first SACK block of
     its ACK is the range that they belong to. The packets of this range that the sender has sent

@@ -67,12 +67,17 @@ def begin_wait(f: Sender, holes: Floats, at: float) -> None:
 def end_wait(f: Sender, holes: Floats, now: float) -> None:
     """End the sender's random wait and send the packets that the window now allows.
 
-    While ns-2's CUBIC reduces its rate, ``flight_limit`` packets may be in flight. Before it sends,
-    it stores this limit or its window, whichever is larger. When it sends, the limit falls
-    (``acks.note_flight``). If the limit is then still above the window, it is set to the stored
-    number, but at most to the number of packets in flight. Otherwise the window grows to the stored
-    number if that is larger (save_from_linux and load_to_linux in tcp-linux.cc). So a packet is
-    sent for every ACK. Without waits, one is sent for every second ACK (``acks.limit_flight``).
+    After a cut of its window, ns-2's CUBIC may have ``flight_limit`` packets in flight
+    (``acks.limit_flight``). A wait changes this limit or the window in three steps (save_from_linux
+    and load_to_linux in tcp-linux.cc):
+
+    - Before CUBIC sends, it stores the limit or its window, whichever is larger.
+    - When it sends, the limit falls (``acks.note_flight``).
+    - If the limit is still above the window, CUBIC sets the limit to the stored number, but at most
+      to the number of packets in flight. Otherwise the window grows to the stored number, if that
+      is larger.
+
+    So CUBIC sends a packet for every ACK. Without waits it sends one for every second ACK.
     """
     f.time, f.wait_ends = max(now, f.wait_ends), NEVER
     stored = max(f.flight_limit, window(f))

@@ -109,10 +109,12 @@ def mixing(a: Sender, b: Sender, link: Bottleneck) -> float:
 
 @jit
 def sway(flow: Sender, other: Sender, now: LinkState) -> float:
-    """How much the order of the packets of ``other`` makes the queue vary for ``flow``.
+    """How much the packets of ``other`` make the queue vary that the packets of ``flow`` meet.
 
-    While packets of the two flows depart in varying order, the number of packets that wait varies.
-    Its variance grows with the rate of ``other``, and with the difference of the two RTTs.
+    The packets of the two flows depart from the queue in varying order, and cause new arrivals
+    after different RTTs. So the number of packets that wait varies. Its variance grows with the
+    rate of ``other``, and with the difference of the two RTTs. The result is the product of these
+    two.
     """
     rate = (other.in_flight - other.undetected) / (other.rtt + now.delay)
     return max(rate, 0.0) * abs(other.rtt - flow.rtt)
@@ -120,9 +122,10 @@ def sway(flow: Sender, other: Sender, now: LinkState) -> float:
 
 @rare
 def neighbour(flows: Table[Sender], grew: int, now: LinkState) -> int:
-    """A flow whose RTT differs from that of flow ``grew``, drawn in proportion to ``sway``.
+    """A flow, drawn at random, whose RTT differs from that of flow ``grew``.
 
-    The result is -1 if no such flow has packets in flight.
+    The probability of a flow is proportional to how much its packets make the queue vary for flow
+    ``grew`` (``sway``). The result is -1 if no flow with another RTT has packets in flight.
     """
     total, last = 0.0, -1
     for j in range(len(flows)):

@@ -133,10 +133,10 @@ def next_event(flow: Sender, now: LinkState, c: float) -> float:
 def step_in_train(flows: Table[Sender], now: LinkState, link: Bottleneck, fraction: float) -> float:
     """Length of the next step if all RTTs are equal, in round trips: at most ``fraction``.
 
-    Steps end at fixed fractions of the first sender's round trip. So if the motion repeats itself,
-    its steps do so, too. While the buffer is nearly full, the order of events within a round trip
-    decides which flow loses a packet. Then a step also ends right after the next event of any
-    sender (``next_event``).
+    Steps end at fixed fractions of the first sender's round trip. So if windows and queue repeat a
+    cycle, each cycle has the same steps. While the buffer is nearly full, the order of events
+    within a round trip decides which flow loses a packet. Then a step also ends right after the
+    next event of any sender (``next_event``).
     """
     part, first = fraction, True
     nears = overflow_nears(flows, now, link, fraction)
