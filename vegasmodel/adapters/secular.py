@@ -203,9 +203,12 @@ def _passes_edge(
 ) -> bool:
     """Whether slow start of a new flow may end above the lower edge of its dead zone.
 
-    The window grows in steps: it doubles (``settling.overstep``).  The arguments after the first
-    are those of ``settling.lag``.  With the variant ``paper`` the result is False, because the
-    papers' window grows without steps.
+    The dead zone is the range of backlogs in which Vegas keeps its window.  Slow start doubles the
+    window in one step, and so may carry the flow past the lower edge (``settling.overstep``).  With
+    the variant ``paper`` the result is False, because the papers' window grows without steps.
+
+    ``others`` are the first five arguments of ``settling.lag``, and describe the earlier flows.
+    ``newcomer`` and ``between`` are the arguments with these names.
     """
     runs, (x, rtt, gamma) = STACKS[flow.variant], newcomer
     if runs.real_numbers or rest.skips_slow_start(flow, runs):

@@ -122,8 +122,9 @@ def _gather(alpha: Floats, found: Floats, i: int, leaves: int, clusters: Floats)
     """Write all clusters whose last flow is flow i - 1 into the table ``clusters``.
 
     A cluster is a group of flows that arrived one after another. It has 2^L blocks of ``BLOCK``
-    flows (``_place``). For each cluster the table holds ``NODES`` terms. Their sum replaces the sum
-    of the rates of the cluster's flows.
+    flows, with L = 0, 1, 2, ... (``_place``). The sum of the rates of its flows is a function of
+    the queueing delay, with one term for each flow. For each cluster the table holds the poles and
+    the weights of ``NODES`` other terms, which have nearly the same sum (``_spread``).
 
     The number i is a multiple of ``BLOCK``. So the smallest cluster is the block of flows before
     flow i. Each larger one is made from two clusters of half its size.

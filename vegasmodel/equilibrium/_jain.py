@@ -81,7 +81,8 @@ def jain_range(
     pkt/s, and rtt [n] are the propagation delays in s. ``variant`` names the TCP implementation.
 
     Raises ``ValueError`` if an entry of a is 0, or if there are too many flows for ``_paths``.
-    Raises ``RuntimeError`` if too many intervals of the gap must be halved.
+    Raises ``RuntimeError`` if the search for the least or the greatest index must halve more than
+    ``_OPEN`` intervals of the queueing delay at once.
     """
     if np.any(a == 0.0):
         raise ValueError("a lower edge of 0 packets: the index has no least value above 1/n")

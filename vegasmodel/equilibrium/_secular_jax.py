@@ -248,11 +248,12 @@ def _iterate(
     linux: bool, evaluate: Any, enough: float, limit: int, g: Any, used: Any, c: Any, pole: Any,
     ceiling: Any,
 ) -> Any:  # fmt: skip
-    """Repeat steps for all cases at once until each case's step is small, or ``limit`` times.
+    """Repeat the solver's step for all cases at once until each has converged, or ``limit`` times.
 
-    A case is one link with its flows. Its step is small if it is at most the fraction ``enough`` of
-    its gap, the queueing delay less the largest over-estimate of baseRTT. Returns each case's gap,
-    its number of passes, and whether it has converged.
+    A case is one link with its flows. Its unknown is the gap: the queueing delay less the largest
+    over-estimate of baseRTT. A step changes the gap (``_step``). A case has converged if its step
+    is at most the fraction ``enough`` of the gap. Returns each case's gap, its number of steps so
+    far, and whether it has converged. ``used`` are the numbers of earlier steps.
     """
 
     def unfinished(state: Any) -> Any:

@@ -177,12 +177,13 @@ def rough(
 def precise(
     alpha: Row, x: Row, rtt: Row, linux: bool, top: float, g: float, low: int, high: int
 ) -> tuple[float, float, float, float, float]:
-    """Sums of rates of the flows ``low`` to ``high`` - 1; one sum has extra digits.
+    """Two sums of rates of the flows ``low`` to ``high`` - 1, the second with extra digits.
 
     The gap g is the queueing delay minus the largest over-estimate of baseRTT. Returns five
     numbers:
 
-    - three numbers as from ``rough``: a sum of rates, and its derivatives with respect to g;
+    - the three numbers that ``rough`` returns: R, -R' and R''/2. For Vegas as in the papers the sum
+      R leaves out the flows with the largest over-estimate. The derivatives are with respect to g.
     - the sum of the rates of all these flows as two floats: the rounded sum and its error.
     """
     total, slope, bend, sum_high, sum_low = 0.0, 0.0, 0.0, 0.0, 0.0

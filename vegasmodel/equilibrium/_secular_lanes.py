@@ -176,12 +176,12 @@ def begin(c: Any, first: int, width: int, t: Any, count: Any) -> None:
 
 
 def step_lanes(c: Any, first: int, n: int, width: int, exact: bool, t: Any, count: Any) -> int:
-    """Take the next step of the iteration in each selected case, as ``advance`` does in one case.
+    """Take the solver's next step in each selected case, as ``advance`` does in one case.
 
-    A case is one link with its flows. Each case takes its first steps with one float per number,
-    and its last steps with two. If ``exact`` is true, this call selects the cases that now use two
-    floats, else those that use one. Returns how many of the selected cases need another step of
-    this precision.
+    A case is one link with its flows. The solver searches for its queueing delay step by step. Each
+    case takes its first steps with one float per number, and its last steps with two. If ``exact``
+    is true, this call selects the cases that now use two floats, else those that use one. Returns
+    how many of the selected cases need another step of this precision.
     """
     more = 0
     for k in range(width):

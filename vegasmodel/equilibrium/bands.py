@@ -157,8 +157,9 @@ class Band:
     def delay_range(self) -> tuple[float, float]:
         """The least and the greatest queueing delay of all equilibria, s.
 
-        The delay is least when all backlogs are at their lower edges, and greatest when all are at
-        their upper edges.
+        Vegas keeps a window while its backlog lies between a lower and an upper edge. The delay is
+        least when all backlogs are at their lower edges, and greatest when all are at their upper
+        edges.
 
         Proof: At a given delay, let L be the sum of the rates if all backlogs are at their lower
         edges. Let U be this sum if all are at their upper edges. In an equilibrium the capacity c

@@ -87,8 +87,9 @@ class Scan:
 def crossings(make: Make, xs: Floats, y: float) -> Scan:
     """Where stability changes at a fixed ``y``, as x runs through the values ``xs``.
 
-    ``make(x, y)`` returns the loop at an equilibrium, or None if there is no equilibrium. ``xs``
-    are positive and rising. A change is found between two neighbouring values if the equilibrium is
+    x and y are two parameters of the flows and the link. ``make(x, y)`` returns the equations
+    linearised about the equilibrium (``Loop``), or None if there is no equilibrium. ``xs`` are
+    positive and rising. A change is found between two neighbouring values if the equilibrium is
     stable at one and unstable at the other. So the function misses two changes between the same two
     values, and a change beside a value without an equilibrium. Raises ``FieldError`` if a value in
     ``xs`` is not positive.

@@ -233,10 +233,11 @@ class _Chain:
     def _apart(self, source: Source) -> Floats:
         """Mean time in s from packet to packet in each step of linear growth.
 
-        If the receiver sends one ACK for b packets, and a window does not fill the link, then the
-        last packets of the window's train wait for the next train before they are acknowledged. (b
-        - 1)/2 packets wait in the mean, or the remainder of the window if its length is fixed. They
-        wait for a round trip, but at most for ``ACK_PAUSE``.
+        If a window does not fill the link, its packets arrive as a train, and a pause follows. Let
+        the receiver send one ACK for b packets. The last packets of the train may be fewer than b.
+        The receiver then acknowledges them with the next train, a round trip later, but after
+        ``ACK_PAUSE`` at the latest. On average (b - 1)/2 packets wait in this way. If the window
+        stays constant, the number is the remainder when the window is divided by b.
         """
         waiting = np.full_like(self.w, max(self.ack_every - 1.0, 0.0) / 2.0)
         if not self.overflows and self.w[-1] == source.hold and source.hold % 1.0 == 0.0:

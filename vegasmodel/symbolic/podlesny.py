@@ -38,8 +38,8 @@ def volume_ratio() -> Derivation:
 def service_rates() -> tuple[Derivation, Derivation]:
     """The service rates of the two Rate-Delay classes: equations (6) and (7).
 
-    The equations are those of Podlesny and Williamson. The rates add up to the capacity, and their
-    ratio is that of equation (5).
+    The equations are those of Podlesny and Williamson. Class R gets a high rate, and class D a low
+    delay. The two rates add up to the capacity, and their ratio is that of equation (5).
     """
     shares_fill_link = sp.Eq(S_R + S_D, C)
     ratio = sp.Eq(S_D, volume_ratio().derived * S_R)
