@@ -19,8 +19,8 @@ def said(counts: Mapping[str, int], of: str, marks: Mapping[str, str] | None = N
     """A sentence for each assumption in ``counts``, and one that says where their meanings are.
 
     ``counts`` has numbers of cases by the assumptions' names.  ``of`` says how many cases there are
-    in all, such as ``24 points``.  If ``marks`` is given, each sentence begins
-    with the assumption's letter.  The list is empty if ``counts`` is.
+    in all, such as ``24 points``.  ``marks`` may give each assumption a letter (``letters``), with
+    which its sentence then begins.  If ``counts`` is empty, so is the list.
     """
     lines = [
         f"{f'{marks[name]}: ' if marks else ''}{name} does not hold at {count} of {of}."

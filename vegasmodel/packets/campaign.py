@@ -122,7 +122,9 @@ def _one(table: dict[str, Any], scenario: Scenario, folder: Path) -> Path:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command: a progress bar on standard error, one line per result on standard output.
+    """Run the command of this module, which simulates scenarios in ns-2.
+
+    It shows a progress bar on standard error, and writes one line per result to standard output.
 
     ``arguments`` are those of the command line; ``None`` takes them from ``sys.argv``.  Returns the
     exit status: 0, 2 after an error or 130 after Ctrl-C.

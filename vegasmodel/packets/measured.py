@@ -165,9 +165,10 @@ def _covered(trace: Trace, scenario: Scenario) -> tuple[float, float]:
 
 
 def _whole(trace: Trace, scenario: Scenario) -> tuple[Assumption, ...]:
-    """A warning if the trace lacks more than 10 % (``COARSE``) of the time of the models' averages.
+    """A warning if the trace covers less than 90 % of the time over which the models average.
 
-    The models average from ``run.warmup`` to ``run.duration``.
+    The models average from ``run.warmup`` to ``run.duration``. At most 10 % (``COARSE``) of this
+    time may be missing.
 
     The warning is the assumption ``whole-run``, marked as not holding.  Without a reason to warn,
     the result is empty.

@@ -32,16 +32,17 @@ class Discipline(Checked):
     random: ClassVar[bool] = False
 
     def limits(self, buffer: float) -> tuple[float, ...]:
-        """The limits of the link's queues in whole packets, in the order of ``services``.
+        """The limit of each queue of the link in whole packets, in the order of ``services``.
 
-        ``buffer`` is the link's buffer in packets.
+        Most disciplines have a single queue, whose limit is the link's ``buffer``, in packets.
         """
         return (float(np.floor(buffer)),)
 
     def room(self, buffer: float, stack: Stack, service: str = "") -> float:
         """How many packets can wait in the queue ``service``, without the one in transmission.
 
-        ``buffer`` is the link's, in packets, and ``stack`` says how links behave.
+        ``buffer`` is the link's, in packets. ``stack`` says whether links behave as in ns-2, where
+        the limit of most queues also counts the packet in transmission (``limit_counts``).
         """
         limit = self.limits(buffer)[self.services.index(service)]
         return float(waiting_room(limit, stack)) if self.limit_counts else limit

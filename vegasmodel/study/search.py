@@ -79,8 +79,8 @@ class Search:
         """The model's answer minus the target, at each value of the field in ``x``.
 
         The model is evaluated only at values that were not tried before; these are added to
-        ``self.x`` and ``self.y``.  With ``whole``, the simulator ``rounds`` makes all runs
-        (``_ask``).
+        ``self.x`` and ``self.y``.  With ``whole``, the simulator ``rounds`` makes all runs, even if
+        a few show on which side of the target the answer is (``_ask``).
         """
         flat = np.ravel(np.asarray(x, dtype=np.float64))
         new, place = np.unique(flat, return_inverse=True)

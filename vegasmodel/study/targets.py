@@ -59,10 +59,10 @@ class Target:
         return f"{value:.{digits}g} {self.unit}".strip()
 
     def of(self, figures: Figures, scenario: Scenario) -> Floats:
-        """The quantity at each point: an array [point].
+        """The quantity that has a target, at each point: an array [point].
 
-        ``figures`` holds a model's results at these points.  The quantity is NaN at a point where
-        the model does not give it.
+        A point is a set of values of the fields that vary.  ``figures`` holds a model's results at
+        all points.  The quantity is NaN at a point where the model does not give it.
         """
         index = [[group.name for group in scenario.flows].index(name) for name in self.groups]
         if self.kind == "ratio":

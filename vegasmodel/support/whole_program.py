@@ -69,9 +69,9 @@ SMALL = 300  # LLVM instructions: a function of at most so many is inlined
 
 
 class WholeProgram(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
-    """A function that Python calls, and all compiled functions that it calls, as one program.
+    """A compiled function for Python to call, in one program with all functions that it needs.
 
-    The functions that it calls are objects of the class ``Part``.
+    The functions that it needs are objects of the class ``Part``.
     """
 
     def __init__(

@@ -23,7 +23,7 @@ NOT_CONSERVED = ("arrivals-bonald",)  # a printed closed form whose rates do not
 
 @kinds.checked
 def counting(prediction: Prediction) -> Floats:
-    """By what fraction of a link's capacity the counted packets may exceed it, [n_links].
+    """By what fraction the packets counted may exceed those that a link can send, [n_links].
 
     Packets are counted during a time T, which begins at the end of the warm-up. The link has the
     capacity c, so it sends at most ``c T`` packets in T. For three reasons more may be counted:
