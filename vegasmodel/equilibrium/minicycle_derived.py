@@ -141,8 +141,9 @@ def loss_limited_window(M: Floats, B: Floats, cut: Floats, n_V: Floats, n_R: Flo
 
     This is W_V(N) of appendix A of De Vendictis and Baiocchi; N is the number of mini-cycles (round
     trips) in a cycle. A loss multiplies V by lambda (``cut``) and halves the sum R of the Reno
-    windows. Then each window grows by one packet per mini-cycle. With n_V Vegas and n_R Reno
-    sources,
+    windows. In the first mini-cycle after the loss the windows are those after the cut. In each of
+    the other N - 1 mini-cycles each window is one packet larger, until the next loss. With n_V
+    Vegas and n_R Reno sources,
 
         V (1 - lambda) = n_V (N - 1),
         R/2 = n_R (N - 1),

@@ -128,7 +128,7 @@ def hidden() -> Iterator[None]:
 
 @contextmanager
 def _shown(file: IO[str]) -> Iterator[None]:
-    """Write the progress line to ``file`` while the ``with`` block runs, and remove it then."""
+    """Show the progress line on ``file`` while the ``with`` block runs; erase it at the end."""
     began, over = time.monotonic(), threading.Event()
 
     def write() -> None:

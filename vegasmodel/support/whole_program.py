@@ -621,5 +621,5 @@ class _PartPasses(_WholePasses):
 
 @functools.cache
 def _marked(passes: type[_WholePasses], marks: Marks) -> type[_WholePasses]:
-    """The compiler passes for a function with these marks."""
+    """Compiler passes like ``passes``, for a function that is compiled as ``marks`` say."""
     return type(passes.__name__, (passes,), {"marks": marks})

@@ -298,11 +298,12 @@ def _red_picks(link: Queue, packets: float, p: float) -> float:
 def _red(link: Queue, packets: float, before: float, precedes: int) -> tuple[float, float]:
     """Returns how many of ``packets`` arrivals RED drops or marks, and RED's drop probability.
 
-    While at most one packet waits, the probability is 0. The first packet that finds a probability
-    above 0 passes, as in ns-2.
+    While at most one packet waits behind the one in transmission, the probability is 0. The first
+    packet that finds a probability above 0 passes, as in ns-2.
 
-    ``before`` is the queue that the first arrival finds, as the sum of the packet sizes.
-    ``precedes`` is 1 if ns-2 handles these arrivals before a departure at the same instant.
+    ``before`` is the queue that the first arrival finds, the packet in transmission included: the
+    sum of the packets' sizes. Its unit is a packet of the scenario's ``packet_size``. ``precedes``
+    is 1 if ns-2 handles these arrivals before a departure at the same instant.
     """
     # it looks at the packets that wait, without the one in transmission
     found = before * link.packets_per_work
@@ -327,8 +328,7 @@ def random_drops(
 ) -> tuple[float, float]:
     """Returns how many of ``packets`` arrivals random loss and RED drop, and how many RED marks.
 
-    ``before`` is the queue that the first arrival finds, as the sum of the packet sizes. ``data``
-    is 1 for data packets and 0 for ACKs; random loss does not affect ACKs. ``precedes`` is 1 if
+    ``before`` is the queue that the first arrival finds, as in ``_red``. ``data`` is 1 for data packets and 0 for ACKs; random loss does not affect ACKs. ``precedes`` is 1 if
     ns-2 handles these arrivals before a departure at the same instant. ``capable`` is 1 if the
     packets can be marked (ECN).
     """
