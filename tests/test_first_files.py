@@ -84,18 +84,33 @@ def test_a_file_from_a_trace_holds_its_flows_and_its_network(
 def test_what_a_trace_cannot_tell_is_a_guess_that_says_so() -> None:
     rates = {"throughput": [[10.0], [10.0]]}
     trace = make("linux", [1.0, 2.0], ["one"], rates, controls={"one": "vegas"})
-    text, _ = newfile.from_trace(trace, "guessed")
+    text, *_ = newfile.from_trace(trace, "guessed")
     s = vm.Scenario.from_toml(text)
     assert (s.flows[0].law, s.flows[0].variant) == ("vegas", "linux")
     assert s.flows[0].rtt == 0.2  # 0.05 would be less than a packet takes at 10 pkt/s
     assert 'rtt = "200 ms"  # a guess: the trace cannot tell it' in text
 
 
+def test_new_names_what_it_has_guessed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trace = tmp_path / "t.csv"
+    rows = [f"{t},{flow},10,{90_000 * t},1000" for t in range(1, 9) for flow in "ab"]
+    trace.write_text("time,flow,cwnd,bytes_acked,snd_mss\n" + "\n".join(rows) + "\n")
+    assert run(["new", str(tmp_path / "t.toml"), "--from-trace", str(trace)]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Guesses, because the trace does not tell them; correct them in the file: " in said
+    assert "rtt of 2 flows" in said
+    assert "law of 2 flows" in said
+    assert run(["new", "--from-trace", str(trace), "--json"]) == 0
+    assert "law of 2 flows" in json.loads(capsys.readouterr().out)["guesses"]
+    assert run(["new", str(tmp_path / "own.toml")]) == 0
+    assert "Guesses" not in capsys.readouterr().out
+
+
 def test_a_law_that_is_not_known_here_is_a_guess_that_names_it() -> None:
     rates = {"throughput": [[10.0, 9.0, 9.0], [10.0, 9.0, 9.0]]}
     ran = {"a": "bbr", "b": "cubic", "c": "x\n" * 99}
     trace = make("csv", [1.0, 2.0], ["a", "b", "c"], rates, controls=ran)
-    text, _ = newfile.from_trace(trace, "bbr")
+    text, *_ = newfile.from_trace(trace, "bbr")
     laws = [line for line in text.splitlines() if line.startswith("law")]
     assert laws[:2] == [
         'law = "reno"  # a guess: it ran bbr, which is no law known here',
@@ -140,7 +155,7 @@ def test_an_estimated_buffer_is_written_in_whole_packets() -> None:
     """(99.99 ms - 60 ms) 1000 pkt/s = 39.99 packets, for a trace without losses recorded."""
     rates = {"throughput": np.full((9, 1), 1000.0), "rtt": np.full((9, 1), 0.09999)}
     rates["rtt"][0] = 0.06
-    text, _ = newfile.from_trace(make("pcap", np.arange(1.0, 10.0), ["a"], rates), "whole")
+    text, *_ = newfile.from_trace(make("pcap", np.arange(1.0, 10.0), ["a"], rates), "whole")
     (line,) = (line for line in text.splitlines() if line.startswith("buffer"))
     assert line.startswith('buffer = "40 pkt"  # estimate: ')  # without a bound beside the bound
     assert "the trace does not tell whether packets were lost" in line
@@ -431,7 +446,7 @@ def test_an_infinite_buffer_is_never_written_for_a_flow_that_only_losses_stop() 
         ({"rtt": rtt}, 'buffer = "40 pkt"  # estimate: '),
         ({}, 'buffer = "1 BDP"  # a guess: the trace cannot tell it'),
     ):
-        text, _ = newfile.from_trace(make("pcap", np.arange(1.0, 10.0), ["a"], rates | more), "r")
+        text, *_ = newfile.from_trace(make("pcap", np.arange(1.0, 10.0), ["a"], rates | more), "r")
         assert f"\n{written}" in text
         assert vm.Scenario.from_toml(text).flows[0].law == "reno"
 
@@ -453,7 +468,7 @@ def test_a_table_of_a_user_s_own_program_does_not_count_as_a_kernel_s(
     path = tmp_path / "own.csv"
     rows = [f"{k},a,reno,20,{144800 * k},1448" for k in range(9)]
     path.write_text("\n".join(["time,flow,cc,cwnd,bytes_acked,snd_mss", *rows]) + "\n")
-    text, _ = newfile.from_trace(vm.packets.read(path), "own")
+    text, *_ = newfile.from_trace(vm.packets.read(path), "own")
     assert "variant" not in text
     assert run(["inspect", str(path)]) == 0
     assert ": csv; 0 to 8 s" in " ".join(capsys.readouterr().out.split()).replace(" :", ":")
@@ -492,7 +507,7 @@ def test_a_window_that_a_capture_saw_in_flight_is_no_first_window() -> None:
     figures = {"throughput": [[10.0]] * 3, "rtt": rtts, "window": flight}
     for said, shown in (("bytes in flight over the full payload", None), ("the kernel's cwnd", 3)):
         trace = make("pcap", [1.0, 2.0, 3.0], ["a"], figures, provenance={"window": said})
-        text, _ = newfile.from_trace(trace, "first")
+        text, *_ = newfile.from_trace(trace, "first")
         assert vm.Scenario.from_toml(text).flows[0].initial_window == shown
 
 
@@ -501,7 +516,7 @@ def test_a_flow_that_starts_just_before_the_end_does_not_move_the_warm_up() -> N
     for late, warmup in ((15.0, 20.0), (28.0, 10.0)):
         figures = {"throughput": np.full((30, 2), 50.0), "first": [0.0, late]}
         trace = make("pcap", np.arange(1.0, 31.0), ["a", "b"], figures)
-        text, _ = newfile.from_trace(trace, "late")
+        text, *_ = newfile.from_trace(trace, "late")
         assert vm.Scenario.from_toml(text).run.warmup == pytest.approx(warmup)
 
 
@@ -530,7 +545,7 @@ def with_control_connection() -> Trace:
 
 def test_a_flow_that_has_little_to_send_is_left_out_as_a_comment() -> None:
     trace = with_control_connection()
-    text, _ = newfile.from_trace(trace, "idle")
+    text, *_ = newfile.from_trace(trace, "idle")
     s = vm.Scenario.from_toml(text)
     assert [(flow.law, flow.match) for flow in s.flows] == [
         ("vegas", trace.flows[1]),
@@ -577,7 +592,7 @@ def test_no_text_of_a_trace_breaks_the_comments_of_a_new_file() -> None:
     figures = {"throughput": np.tile([500.0, 0.1], (9, 1)), "rtt": np.full((9, 2), 0.05)}
     times, bad = np.arange(1.0, 10.0), "b\x1b\u2028\nlaw = 1"
     trace = make("pcap", times, ["a", bad], figures, doubts={"whole-file": bad})
-    text, _ = newfile.from_trace(trace, "names")
+    text, *_ = newfile.from_trace(trace, "names")
     assert [flow.match for flow in vm.Scenario.from_toml(text).flows] == ["a"]
     assert "In doubt, whole-file: b\\x1b\\u2028\\nlaw = 1." in text
     assert [line for line in text.splitlines() if line.startswith("law")][1:] == []
@@ -590,7 +605,7 @@ def test_an_rtt_that_only_a_receiver_sees_is_a_guess_that_says_so() -> None:
         "rtt": np.tile([3e-5, 4e-5], (9, 1)) + 1e-6 * np.arange(9)[:, None],
     }
     trace = make("pcap", np.arange(1.0, 10.0), ["a", "b"], figures)
-    text, _ = newfile.from_trace(trace, "receiver")
+    text, *_ = newfile.from_trace(trace, "receiver")
     assert text.count('rtt = "50 ms"  # a guess: the trace\'s RTT is too short for this link') == 2
     assert 'buffer = "1 BDP"  # a guess' in text  # the queue is not in these RTTs
     assert [flow.rtt for flow in vm.Scenario.from_toml(text).flows] == [0.05, 0.05]

@@ -238,6 +238,25 @@ def test_only_flows_of_the_delay_class_need_its_buffer() -> None:
     assert held["proper-marking"] is False
 
 
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        ({"flow.far.rtt": "200 ms"}, "alike-in-class"),
+        ({"flow.b.alpha": 6, "flow.b.beta": 6}, "alike-in-class"),
+        ({"flow.a.beta": 4, "flow.b.beta": 4}, "single-threshold"),
+    ],
+)
+def test_flows_of_a_class_divide_its_rate_equally_only_if_they_are_alike(change, name) -> None:
+    """In ns-2 RTTs of 20 and 200 ms get 577 and 47 packets/s, and alphas of 1 and 6 106 and 519."""
+    vegas = {"law": "vegas", "variant": "ns2", "alpha": 1, "beta": 1, "rtt": "20 ms"}
+    reno = {"law": "newreno", "variant": "ns2", "rtt": "20 ms"}
+    flows = [{**vegas, "name": "a"}, {**vegas, "name": "b"}]
+    flows += [{**reno, "name": "near"}, {**reno, "name": "far"}]
+    case = scenario(*flows, buffer="100 pkt", queue={"discipline": "rd", "delay_buffer": 0.3})
+    assert not vm.predict(case, "rate-delay").broken
+    assert name in [a.name for a in vm.predict(case.replace(change), "rate-delay").broken]
+
+
 @pytest.mark.parametrize(("variant", "holds"), [("paper", True), ("ns2", False)])
 def test_the_packet_in_transmission_takes_a_place_of_ns2s_buffer(variant: str, holds: bool) -> None:
     """19 packets can wait at ns-2's limit of 20, and 20 at the papers'."""

@@ -13,6 +13,8 @@ __all__ = ["ASSUMPTIONS", "COLUMNS"]
 
 ASSUMPTIONS = MappingProxyType(
     {
+        "alike-in-class": "the flows of each class of a Rate-Delay link have the same law, RTT, "
+        "alpha and beta, so they divide the rate of their class equally",
         "all-flows-present": "every flow starts before the warm-up ends and none stops early",
         "base-rtt-above-propagation": "Vegas's baseRTT stays above the propagation delay",
         "base-rtt-is-the-rtt": "Vegas knows its true base RTT",

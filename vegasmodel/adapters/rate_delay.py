@@ -57,4 +57,34 @@ def _hypotheses(
             if fits
             else f"the D queue holds {room:g} pkt, its flows want {wanted:g}: losses set in",
         ),
+        _alike(scenario),
+        _one_backlog(scenario),
     ]
+
+
+def _alike(scenario: Scenario) -> Assumption:
+    """The assumption that the flows of a class divide its rate equally.
+
+    They do not if they differ: of two loss-based flows the one with the shorter RTT gets more, and
+    of two Vegas flows the one with the larger alpha.
+    """
+    for name, service in (("R", "rate"), ("D", "delay")):
+        of_class = [g for g in scenario.flows if g.service == service]
+        kinds = {(g.law, g.rtt, *((g.alpha, g.beta) if g.keeps_backlog else ())) for g in of_class}
+        if len(kinds) > 1:
+            detail = f"flows of class {name} differ in their law, RTT, alpha or beta"
+            return Assumption("alike-in-class", False, detail)
+    return Assumption("alike-in-class", True)
+
+
+def _one_backlog(scenario: Scenario) -> Assumption:
+    """The assumption that several Vegas flows of a class have alpha = beta.
+
+    Otherwise any backlog from alpha to beta is at rest, and start times decide which one it is.
+    """
+    for service in ("rate", "delay"):
+        of_class = [g for g in scenario.flows if g.service == service and g.keeps_backlog]
+        if any(g.alpha < g.beta for g in of_class) and sum(g.count for g in of_class) > 1:
+            detail = "start times decide how several Vegas flows divide the rate of their class"
+            return Assumption("single-threshold", False, detail)
+    return Assumption("single-threshold", True)

@@ -72,8 +72,10 @@ def plain(name: str) -> str:
     return PLAIN.format(name=name, laws=", ".join(laws.names()))
 
 
-def from_trace(trace: Trace, name: str, source: str = "a trace") -> tuple[str, tuple[Filled, ...]]:
-    """Write a scenario file that describes a trace; return its text and the list of the estimates.
+def from_trace(
+    trace: Trace, name: str, source: str = "a trace"
+) -> tuple[str, tuple[Filled, ...], tuple[str, ...]]:
+    """Write a scenario file that describes a trace: its text, the estimates, and what is guessed.
 
     ``source`` is the name by which the file mentions the trace.
     The file has one table for each flow of the trace. The tables of flows that have little to send
@@ -116,7 +118,19 @@ def from_trace(trace: Trace, name: str, source: str = "a trace") -> tuple[str, t
         table["run"] = run
     notes["", 0, "estimated_from"] = "without this line the values count as known"
     text = _commented(toml_file.write(table), notes | _size_note(trace))
-    return HEAD + _doubts(trace) + text + _left_out(trace, flows, idle), filled
+    text = HEAD + _doubts(trace) + text + _left_out(trace, flows, idle)
+    return text, filled, _guessed(notes)
+
+
+def _guessed(notes: Mapping[tuple[str, int, str], str]) -> tuple[str, ...]:
+    """The keys whose values are guesses, such as ``buffer`` and ``law of 2 flows``."""
+    keys = [(kind, key) for (kind, _, key), said in notes.items() if said.startswith("a guess")]
+    found = []
+    for kind, key in dict.fromkeys(keys):
+        n = keys.count((kind, key))
+        flows = f" of {n} flow{'s' if n > 1 else ''}" if kind == "flow" else ""
+        found.append(f"{key}{flows}")
+    return tuple(found)
 
 
 def _doubts(trace: Trace) -> str:

@@ -53,18 +53,26 @@ def new(
             raise FieldError("SCENARIO.toml", str(file), said, wrong="exists already")
     name = _usable("new" if file is None else file.stem, "new")
     doubts: dict[str, str] = {}
+    guesses: tuple[str, ...] = ()
     if from_trace is None:
         text, estimates = newfile.plain(name), []
     else:
         trace = read(from_trace)
-        text, filled = newfile.from_trace(trace, name, _usable(from_trace.name, "a trace"))
+        source = _usable(from_trace.name, "a trace")
+        text, filled, guesses = newfile.from_trace(trace, name, source)
         estimates, doubts = [entry.to_json() for entry in filled], inspection.doubts(trace)
     if file is not None:
         with atomic_write(file) as part:
             part.write_text(text, encoding="utf-8")
     if json:
         path = None if file is None else str(file)
-        document = {"file": path, "toml": text, "estimates": estimates, "doubts": doubts}
+        document = {
+            "file": path,
+            "toml": text,
+            "estimates": estimates,
+            "doubts": doubts,
+            "guesses": list(guesses),
+        }
         console.print_json(document)
     elif file is None:
         click.echo(text, nl=False)
@@ -72,7 +80,11 @@ def new(
         if "no-idle-flows" in doubts:
             doubts["no-idle-flows"] += "; left out"
         what = f"{file} is written; try: vegasmodel predict {file} --model all"
-        console.paragraphs([what, *(f"{key}: {said}." for key, said in doubts.items())])
+        lines = [f"{key}: {said}." for key, said in doubts.items()]
+        if guesses:
+            told = "Guesses, because the trace does not tell them; correct them in the file: "
+            lines.append(f"{told}{', '.join(guesses)}.")
+        console.paragraphs([what, *lines])
 
 
 def _usable(name: str, other: str) -> str:

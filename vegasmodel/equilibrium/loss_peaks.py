@@ -112,12 +112,14 @@ def recovery_burst(flows: Sequence[Sender], p: float, capacity: float) -> float:
     """The longest burst, in packets, that a recovery of a Vegas flow is likely to end with.
 
     If two packets of a window W are lost, Vegas deflates its window to d W at the ACK of the first
-    retransmission (d is the flow's ``decrease``). All W packets are still unacknowledged, so it
-    sends none. The ACK of the second retransmission acknowledges all of them at once. Then no
-    packet is in flight, and the whole window of d W packets leaves in one burst.
+    retransmission (d is the flow's ``decrease``). This ACK acknowledges only the packets before the
+    second lost one. If more than d W packets are then still unacknowledged, Vegas sends none. The
+    ACK of the second retransmission acknowledges all of them at once. Then no packet is in flight,
+    and the whole window of d W packets leaves in one burst.
 
-    W is the same window at a loss as in ``slow_start_queue``: a larger one has the probability
-    ``SELDOM``. The result is 0 without Vegas flows. Raises the errors of ``slow_start_queue``.
+    W is the window at a loss that ``slow_start_queue`` uses, too. A loss finds a larger window only
+    with the probability ``SELDOM``. The result is 0 without Vegas flows. Raises the errors of
+    ``slow_start_queue``.
     """
     _check(flows, p, capacity)
     bursts = (

@@ -237,8 +237,8 @@ def make(
     is left out. The trace may share the memory of the arrays. ``Trace`` explains the other
     arguments.
 
-    Raises ``FieldError``, a ``ValueError``, for an unknown variable, a wrong shape, impossible
-    values (``Trace.known``), times that do not increase, and names of flows or links that are
+    Raises ``FieldError``, a ``ValueError``, for an unknown variable, a wrong shape, values that are
+    negative or above ``LARGEST``, times that do not increase, and names of flows or links that are
     repeated, too long or end with a NUL character.
     """
     trace = assemble(

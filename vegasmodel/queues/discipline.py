@@ -32,9 +32,10 @@ class Discipline(Checked):
     random: ClassVar[bool] = False
 
     def limits(self, buffer: float) -> tuple[float, ...]:
-        """The limit of each queue of the link in whole packets, in the order of ``services``.
+        """How many packets each queue of the link holds at most, as whole numbers.
 
-        Most disciplines have a single queue, whose limit is the link's ``buffer``, in packets.
+        The queues are in the order in which the class names them (``services``). Most disciplines
+        have a single queue, whose limit is the link's ``buffer`` in packets, rounded down.
         """
         return (float(np.floor(buffer)),)
 

@@ -328,9 +328,10 @@ def random_drops(
 ) -> tuple[float, float]:
     """Returns how many of ``packets`` arrivals random loss and RED drop, and how many RED marks.
 
-    ``before`` is the queue that the first arrival finds, as in ``_red``. ``data`` is 1 for data packets and 0 for ACKs; random loss does not affect ACKs. ``precedes`` is 1 if
-    ns-2 handles these arrivals before a departure at the same instant. ``capable`` is 1 if the
-    packets can be marked (ECN).
+    ``before`` is the queue that the first arrival finds, as in ``_red``. ``data`` is 1 for data
+    packets and 0 for ACKs; random loss does not affect ACKs. ``precedes`` is 1 if ns-2 handles
+    these arrivals before a departure at the same instant. ``capable`` is 1 if the packets can be
+    marked (ECN).
     """
     lost, picked = 0.0, 0.0
     if link.loss_hazard > 0.0 and data:

@@ -42,7 +42,11 @@ class Bins:
         self.flow[RTT_MIN] = np.inf
 
     def reach(self, time: float) -> int:
-        """Return the index of the bin that contains ``time``, s; merge bins until there is one."""
+        """Return the index of the bin that contains ``time``, s.
+
+        If no bin reaches that far, neighbouring bins are first merged in pairs, so that all bins
+        become wider, until one does.
+        """
         while time >= self.begin + self.count * self.width:
             self._merge(self.count)
         return self.index(time)
