@@ -363,6 +363,7 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
         if group.initial_window is None
         else group.initial_window,
         "measures_base": isinstance(group.over_estimate, str),
+        "untimed_first": runs.untimed_first,
     }
     if foreign((group.law,)):
         from vegasmodel.engines.outside import address
@@ -378,8 +379,9 @@ def senders(scenario: Scenario) -> np.ndarray:
 
     flows = np.zeros(len(scenario.members), FLOW)
     together = len({member.rtt for member in scenario.members}) == 1
-    # if the buffer is infinite, steps are too long to tell the queue in a part of a round trip
-    finite = math.isfinite(scenario.links[0].buffer)
+    # beside Vegas alone the buffer seldom fills, and steps are too long to tell the queue in a part
+    # of a round trip
+    fills = not all(find(group.law).delay_based for group in scenario.flows)
     flows["in_train"] = together
     rows = [_group(scenario, group) for group in scenario.flows]
     for i, member in enumerate(scenario.members):
@@ -389,5 +391,5 @@ def senders(scenario: Scenario) -> np.ndarray:
         flows[i]["over_estimate"] = math.inf if isinstance(fixed, str) else fixed
         flows[i]["rtt"], flows[i]["start"], flows[i]["stop"] = member.rtt, member.start, member.stop
     decides = flows["once_a_round"] & ~flows["whole_window"]
-    flows["samples_train"] = decides & (together and finite and not papers_only(scenario))
+    flows["samples_train"] = decides & (together and fills and not papers_only(scenario))
     return flows

@@ -41,7 +41,9 @@ def admit(flows: Table[Sender], now: LinkState, c: float) -> float:
             flow.cwnd = flow.in_flight = flow.initial_window
             flow.in_slow_start = flow.slow_start != NONE
             flow.ssthresh, flow.doubles = np.inf, 1
-            flow.over_estimate = now.delay if flow.measures_base else flow.over_estimate
+            flow.untimed = flow.untimed_first
+            if flow.measures_base:
+                flow.over_estimate = np.inf if flow.untimed else now.delay
             flow.acked_delay, flow.round_part, flow.round_drift = now.delay, 0.0, 0.0
             flow.burst, flow.next_burst, flow.round_delay = 0.0, 0.0, now.delay
             flow.delay_sum, flow.round_sent, flow.least_delay = 0.0, 0.0, np.inf

@@ -49,6 +49,7 @@ class Sender:
     max_window: float
     initial_window: float
     measures_base: bool  # baseRTT is measured; else ``over_estimate`` stays
+    untimed_first: bool  # the packets of its first window give no RTT sample
     start: float
     stop: float
     # what moves
@@ -76,6 +77,7 @@ class Sender:
     spare_acks: float  # ACKs of its train that come after the one at which the window last grew
     rest: float  # round trips for which its window rests, because too few ACKs were left
     over_estimate: float  # over-estimate of the propagation delay, x
+    untimed: bool  # the ACKs of this round trip give no RTT sample
     delay_sum: float  # sum of the queueing delays of the packets sent in this round
     round_sent: float  # number of these packets
     least_delay: float  # least queueing delay in this round

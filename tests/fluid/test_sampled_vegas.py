@@ -1,0 +1,35 @@
+"""Vegas flows alone on a link: ``fluid`` beside ns-2."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vegasmodel.engines.fluid.run import run
+from vegasmodel.scenario import Flow, Link, Run, Scenario
+
+
+def vegas(rtt: float, start: float = 0.0, **keys: Any) -> Flow:
+    """A flow of ns-2's Vegas."""
+    name = f"{rtt:g}, from {start:g}"
+    return Flow("vegas", rtt, name=name, start=start, variant="ns2", **keys)
+
+
+def after_five_seconds(buffer: float, wait: float | None) -> Scenario:
+    """Two flows with alpha 1 and beta 3 on a link of 20 Mbit/s; the second starts 5 s later."""
+    flows = tuple(vegas(0.02, start, alpha=1.0, beta=3.0, send_jitter=wait) for start in (0.0, 5.0))
+    return Scenario((Link(2500.0, buffer=buffer),), flows, run=Run(120.0, 60.0))
+
+
+@pytest.mark.parametrize("buffer", [1e4, 1e7, math.inf])
+def test_the_first_packet_of_a_late_flow_gives_no_sample_whatever_the_buffer(buffer: float) -> None:
+    """ns-2 without waits: 1454 and 1046 packets/s, and a second baseRTT of 21.2 ms.
+
+    Three packets of 0.4 ms make 1.2 ms: two of the first flow wait, and one is the second flow's.
+    """
+    found = run(after_five_seconds(buffer, 0.0))
+    np.testing.assert_allclose(found.base_rtt, [0.02, 0.0212], rtol=1e-6)
+    np.testing.assert_allclose(found.throughput, [1454.0, 1046.0], rtol=0.05)
