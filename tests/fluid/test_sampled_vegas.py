@@ -33,3 +33,13 @@ def test_the_first_packet_of_a_late_flow_gives_no_sample_whatever_the_buffer(buf
     found = run(after_five_seconds(buffer, 0.0))
     np.testing.assert_allclose(found.base_rtt, [0.02, 0.0212], rtol=1e-6)
     np.testing.assert_allclose(found.throughput, [1454.0, 1046.0], rtol=0.05)
+
+
+def test_packets_that_wait_in_their_hosts_are_not_in_the_queue() -> None:
+    """ns-2 with default waits: 1586 and 914 packets/s (standard error 16).
+
+    Of the 54.5 packets in the network, 50 fill the link, 4 wait for it, and half a packet in its
+    host. ns-2's mean RTT of 21.8 ms has 4.5 packets, of which one may be the sender's own.
+    """
+    found = run(after_five_seconds(math.inf, None))
+    np.testing.assert_allclose(found.throughput, [1586.0, 914.0], atol=32.0)

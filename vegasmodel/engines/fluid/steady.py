@@ -223,16 +223,18 @@ def _answer(
     residual: float = math.nan,
     spread: Floats | None = None,
 ) -> LimitCycle:
-    flows = motion.flows
+    flows, found = motion.flows, averages(tally)
+    found["rtt_mean"] -= flows["wait"]
+    base = flows["rtt"] - flows["wait"] + flows["over_estimate"]
     return LimitCycle(
         kind=kind,
         period=period,
         overflows=sections,
         spread=np.zeros(motion.n) if spread is None else spread,
-        base_rtt=np.where(motion.delay_based, flows["rtt"] + flows["over_estimate"], np.nan),
+        base_rtt=np.where(motion.delay_based, base, np.nan),
         losses=np.where(math.isnan(period), math.nan, tally.losses),
         multipliers=np.empty(0),
         residual=residual,
         status=Status.DONE.reason,
-        **averages(tally),
+        **found,
     )

@@ -43,7 +43,8 @@ def source(flow: Sender, now: LinkState, smooth: bool) -> Source:
     """The sender's state as its law sees it: window, RTT, baseRTT, backlog and more."""
     s = now.delay if smooth else flow.acked_delay
     W = flow.cwnd if smooth else np.floor(flow.cwnd + WINDOW_ERROR)
-    rtt, base = flow.rtt + s, flow.rtt + flow.over_estimate
+    T = flow.rtt - flow.wait  # a sender measures its RTT from the end of its wait
+    rtt, base = T + s, T + flow.over_estimate
     backlog = W * (s - flow.over_estimate) / (base if flow.backlog_over_base else rtt)
     elapsed = now.time - flow.last_loss
     return Source(

@@ -20,7 +20,7 @@ def arrival(flow: Sender, now: LinkState, link: Bottleneck) -> float:
     transmission time apart. So the fractional part is the time from the latest departure to the
     arrival.
     """
-    return flow.rtt * link.capacity + link.max_wait * draw(now)
+    return (flow.rtt - flow.wait) * link.capacity + link.max_wait * draw(now)
 
 
 @rare
@@ -54,7 +54,8 @@ def follower(
     if link.max_wait == 0.0:
         return grew, 0.0
     flow = flows[grew]
-    after = max((flow.rtt * link.capacity + WINDOW_ERROR) % 1.0 - WINDOW_ERROR, 0.0)
+    after = (flow.rtt - flow.wait) * link.capacity + WINDOW_ERROR
+    after = max(after % 1.0 - WINDOW_ERROR, 0.0)
     late = (after + link.max_wait - 1.0) / link.max_wait
     if late <= 0.0:
         return grew, 0.0

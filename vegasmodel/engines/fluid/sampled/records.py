@@ -16,7 +16,8 @@ WINDOW_ERROR = 1e-9  # packets: a window so near below a whole number of packets
 class Sender:
     """The parameters and the state of a flow's sender, in seconds and packets."""
 
-    rtt: float  # propagation delay T: the RTT in the empty network
+    rtt: float  # T: the RTT in the empty network, with the mean wait of its sender
+    wait: float  # mean wait of its sender before each packet, a part of ``rtt``
     drift: int  # index in ``law.DRIFTS``, or -1 if ``drift_at`` is called
     drift_at: int  # addresses of the compiled rules of a user's law; 0: there is none
     cut_at: int

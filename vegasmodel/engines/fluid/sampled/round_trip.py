@@ -85,14 +85,13 @@ def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
     Slow start may end, or the law may decide how the window moves next. The function also stores
     the queueing delay that the sender has measured in this round trip. The ACKs of the next round
     trip report it. In ns-2 the packets of the first window give no RTT sample (docs/ns2.md), so
-    the baseRTT comes from the ACKs of the second round trip, which the sender's own packets delay.
+    the first sample is that of the packets which the ACKs of these packets release.
     """
     s, before = flow.acked_delay, flow.cwnd
     if flow.detection_in <= 0.0 and flow.timeout_ends <= now.time:
         flow.backoff = 1.0
     if flow.measures_base and not flow.untimed:
         flow.over_estimate = min(flow.over_estimate, s)
-    flow.untimed = False
     busy = flow.recovery_left > 0.0 or flow.timeout_ends > now.time
     if not busy and flow.in_slow_start and flow.slow_start == GAMMA:
         _decide_in_slow_start(flow, now, smooth)
@@ -105,6 +104,8 @@ def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
     if flow.round_sent > 0.0:
         mean = flow.delay_sum / flow.round_sent + 0.5 * burst(flow, now, c) / c
         flow.acked_delay = flow.least_delay if flow.least_of_round else mean
+    if flow.untimed:
+        flow.acked_delay, flow.untimed = now.delay, False
     flow.delay_sum, flow.round_sent, flow.least_delay = 0.0, 0.0, np.inf
     flow.burst, flow.next_burst, flow.round_delay = flow.next_burst, 0.0, now.delay
 
