@@ -338,6 +338,8 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
     runs = STACKS[group.variant] if papers_only(scenario) else stack(scenario, group)
     lower, upper = runs.dead_zone(group.alpha, group.beta)
     own = runs.overdue_checks and not runs.real_numbers
+    probed = rules.delay_based and runs.probes_base and not isinstance(group.over_estimate, str)
+    first = group.initial_window or (runs.least_window if probed else runs.first_window)
     late = group.delayed_ack and not (rules.delay_based and runs.real_numbers)
     if late and not runs.decides_late:  # an ACK of two leaves a packet less to be seen outstanding
         lower, upper = lower + 1.0, upper + 1.0
@@ -360,9 +362,8 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
         "decrease": group.decrease,
         "min_window": runs.least_window if rules.delay_based else 1.0,
         "max_window": group.max_window,
-        "initial_window": runs.first_window
-        if group.initial_window is None
-        else group.initial_window,
+        "initial_window": first,
+        "starts_slowly": rules.slow_start != "none" and not probed,
         "measures_base": isinstance(group.over_estimate, str),
         "untimed_first": runs.untimed_first,
     }

@@ -14,7 +14,6 @@ from vegasmodel.engines.fluid.sampled.law import drift
 from vegasmodel.engines.fluid.sampled.queue import delay, train_part
 from vegasmodel.engines.fluid.sampled.records import (
     NEVER,
-    NONE,
     WINDOW_ERROR,
     Bottleneck,
     LinkState,
@@ -39,7 +38,7 @@ def admit(flows: Table[Sender], now: LinkState, c: float) -> float:
         active = flow.start <= t < flow.stop
         if active and not flow.active:
             flow.cwnd = flow.in_flight = flow.initial_window
-            flow.in_slow_start = flow.slow_start != NONE
+            flow.in_slow_start = flow.starts_slowly
             flow.ssthresh, flow.doubles = np.inf, 1
             flow.untimed = flow.untimed_first
             if flow.measures_base:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from vegasmodel.engines.tables import layout
 
 SCOREBOARD, HOLE_BY_HOLE, ONE_HOLE, SLOW_START = range(4)  # by the places of ``laws.law.Recovery``
-UNTIL_LOSS, GAMMA, NONE = range(3)  # slow start, by the places of ``laws.law.SlowStart``
+UNTIL_LOSS, GAMMA = range(2)  # slow start, by the places of ``laws.law.SlowStart``
 NEVER = 1e300  # seconds
 DUPLICATES = 3.0  # duplicate ACKs that tell of a loss
 WINDOW_ERROR = 1e-9  # packets: a window so near below a whole number of packets has reached it
@@ -40,7 +40,7 @@ class Sender:
     sack_exit_rests: bool
     halves_in_slow_start: bool
     most_holes: float  # lost packets that a recovery repairs; more of them end in a timeout
-    slow_start: int  # ``NONE``, ``UNTIL_LOSS`` or ``GAMMA``
+    slow_start: int  # ``UNTIL_LOSS``, ``GAMMA``, or 2: there is none
     lower: float  # lower edge of Vegas's dead zone (alpha of a user's law)
     upper: float  # upper edge of Vegas's dead zone (beta of a user's law)
     gamma: float
@@ -49,6 +49,7 @@ class Sender:
     min_window: float
     max_window: float
     initial_window: float
+    starts_slowly: bool  # it begins with slow start; not after probes (``probes_base``)
     measures_base: bool  # baseRTT is measured; else ``over_estimate`` stays
     untimed_first: bool  # the packets of its first window give no RTT sample
     start: float
