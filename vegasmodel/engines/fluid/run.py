@@ -338,7 +338,8 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
     runs = STACKS[group.variant] if papers_only(scenario) else stack(scenario, group)
     lower, upper = runs.dead_zone(group.alpha, group.beta)
     own = runs.overdue_checks and not runs.real_numbers
-    probed = rules.delay_based and runs.probes_base and not isinstance(group.over_estimate, str)
+    probed = group.law in runs.own_packets and runs.probes_base
+    probed = probed and not isinstance(group.over_estimate, str)
     first = group.initial_window or (runs.least_window if probed else runs.first_window)
     late = group.delayed_ack and not (rules.delay_based and runs.real_numbers)
     if late and not runs.decides_late:  # an ACK of two leaves a packet less to be seen outstanding
@@ -365,7 +366,7 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
         "initial_window": first,
         "starts_slowly": rules.slow_start != "none" and not probed,
         "measures_base": isinstance(group.over_estimate, str),
-        "untimed_first": runs.untimed_first,
+        "untimed_first": runs.untimed_first and group.law in runs.own_packets,
     }
     if foreign((group.law,)):
         from vegasmodel.engines.outside import address
