@@ -98,6 +98,23 @@ def empty_rtt(scenario: Scenario, member: Member) -> float:
     return member.rtt + more * sum(1.0 / rate for rate in slow)
 
 
+def held_by_receiver(scenario: Scenario, member: Member) -> float:
+    """Packets of the largest window (``max_window``) that the receiver has not acknowledged yet.
+
+    The result is a mean over time, for a window that stays the largest and a link that idles. With
+    delayed ACKs the receiver acknowledges every second packet. If the window is odd, its last
+    packet waits for the first packet of the next window, that is, for a round trip, but at most for
+    the receiver's timer (``ack_pause``). A window of one packet waits for the timer each time. The
+    result is 0 if the window is even or not limited, and without delayed ACKs.
+    """
+    flow, pause = member.flow, stack(scenario, member.flow).ack_pause
+    if not flow.delayed_ack or math.isinf(flow.max_window) or flow.max_window // 1 % 2 == 0:
+        return 0.0
+    if flow.max_window < 2.0:
+        return pause / (member.rtt + pause)
+    return min(1.0, pause / member.rtt)
+
+
 def access_leg(scenario: Scenario, member: Member) -> float:
     """The propagation delay of one access link in one direction, s.
 

@@ -19,6 +19,7 @@ from vegasmodel.adapters.common import (
 )
 from vegasmodel.adapters.secular import threshold
 from vegasmodel.laws import find
+from vegasmodel.placement import held_by_receiver
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Red, Scenario
 from vegasmodel.stacks import dead_zone
@@ -65,7 +66,9 @@ def answer(scenario: Scenario) -> Prediction:
         alpha=threshold(scenario),
         over_estimate=np.array([0.0 if x == "measured" else float(x) for x in given]),
         decrease=None if queue.ecn else column(scenario, lambda f: f.decrease),
-        max_window=column(scenario, lambda f: f.max_window),
+        max_window=np.array(
+            [m.flow.max_window - held_by_receiver(scenario, m) for m in scenario.members]
+        ),
         ack_every=column(scenario, lambda f: 2.0 if f.delayed_ack else 1.0),
     )
     roots = red.equilibria(flows, curve, link.capacity)

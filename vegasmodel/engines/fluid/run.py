@@ -25,7 +25,7 @@ from vegasmodel.fields.rules import MAX_RUNS, Integer
 from vegasmodel.laws import find, foreign
 from vegasmodel.laws.law import Law, Recovery, SlowStart
 from vegasmodel.metrics import Floats
-from vegasmodel.placement import link_stack, stack
+from vegasmodel.placement import held_by_receiver, link_stack, stack
 from vegasmodel.scatter import enough
 from vegasmodel.scenario import DropTail, Flow, Red, Scenario
 from vegasmodel.stacks import STACKS
@@ -400,6 +400,7 @@ def senders(scenario: Scenario) -> np.ndarray:
             flows[i]["wait"] = 0.5 * scenario.jitter(member.flow)
         flows[i]["rtt"] = member.rtt + flows[i]["wait"]
         flows[i]["start"], flows[i]["stop"] = member.start, member.stop
+        flows[i]["held"] = 0.0 if smooth else held_by_receiver(scenario, member)
     decides = flows["once_a_round"] & ~flows["whole_window"]
     together = bool(np.all(flows["rtt"] == flows["rtt"][0]))
     flows["in_train"] = together

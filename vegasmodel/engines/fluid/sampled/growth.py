@@ -236,9 +236,12 @@ def send(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
     This is equation (S3) of the package ``sampled``. If the window has room, the flow sends
     packets. If more packets are in flight than the window allows, the flow sends nothing, and ACKs
     reduce their number. In a recovery the flow may send less than the window allows. While it waits
-    for its retransmission timer, it sends nothing.
+    for its retransmission timer, it sends nothing. Packets of the largest window that the receiver
+    has not acknowledged are not in flight (``held_by_receiver``).
     """
     allowed, n = allowed_in_flight(flow, smooth), flow.in_flight
+    if flow.cwnd >= flow.max_window:
+        allowed -= flow.held
     if flow.timeout_ends > now.time + h:
         allowed = 0.0
     elif flow.recovery_left > 0.0 and flow.recovery == HOLE_BY_HOLE and not smooth:

@@ -48,6 +48,7 @@ class Sender:
     decrease: float
     min_window: float
     max_window: float
+    held: float  # packets of ``max_window`` whose delayed ACK the receiver has not sent yet
     initial_window: float
     starts_slowly: bool  # it begins with slow start; not after probes (``probes_base``)
     measures_base: bool  # baseRTT is measured; else ``over_estimate`` stays
