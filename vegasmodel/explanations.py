@@ -267,6 +267,7 @@ EXPLANATIONS = MappingProxyType(
                 "enough-runs",
                 "windows-fill-the-link",
                 "packets-spread-evenly",
+                "narrow-band",
                 "fast-retransmit",
                 "short-waits",
                 "first-windows-fit",

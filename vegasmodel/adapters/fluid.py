@@ -39,6 +39,7 @@ MOST_IDLE = 0.1  # fraction of the time; if the link idles for more, bursts of p
 FEW_LOSSES = 3.0  # packets that a sender repairs in few round trips, whatever its recovery
 MOST_GROWTH = 0.1  # of its window in a round trip: below this it changes little
 MOST_WAITS = 0.05  # fraction of its time for which a flow may wait for its timer
+WIDEST_BAND = 3.0  # greatest over least backlog at which a window rests; from there on rates err
 LONGEST_WAIT = 0.1  # of an RTT: a ``send_jitter`` up to this is short
 KNOWN = (  # assumptions that this model does not need
     "window-not-limited",
@@ -203,6 +204,7 @@ def _of_chance(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
       (``engines/fluid/sampled/trains.py``). This is tested only if several loss-based flows share a
       drop-tail queue, and some of them lose packets.
     - The packets of flows that lose packets arrive evenly spread (``_spread``).
+    - Vegas flows of different RTTs rest at nearly equal backlogs (``_narrow_band``).
     - Vegas's baseRTT is not too small. In ns-2 it may be, after a timeout (``docs/ns2.md``).
     - Random losses seldom lead to timeouts.
     """
@@ -220,6 +222,7 @@ def _of_chance(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
         enough_runs(scenario, rates, chance=chance),
         Assumption("windows-fill-the-link", not rough, said),
         _spread(scenario, run),
+        _narrow_band(scenario),
         _base_kept(scenario, run),
         _timers(scenario, run),
     ]
@@ -244,6 +247,27 @@ def _spread(scenario: Scenario, run: ContinuousRun) -> Assumption:
         else ""
     )
     return Assumption("packets-spread-evenly", not bunches, said)
+
+
+def _narrow_band(scenario: Scenario) -> Assumption:
+    """The assumption that Vegas flows alone, of different RTTs, rest at nearly equal backlogs.
+
+    ns-2's Vegas rounds its backlog to whole packets, so a window rests at any backlog from
+    alpha - 1/2 to beta + 1/2 packets: with alpha = beta = 1 at 0.5 to 1.5, a factor of 3. In the
+    equations windows rest where they first reach this band. In ns-2 trains of packets of different
+    RTTs meet, the queue varies, and windows move on. In 627 random networks with such flows alone,
+    the throughputs of ``fluid`` were more than 10 % from those of ``rounds`` in 56 % of the
+    networks with a factor of 3 or more, and in 18 % of the others.
+    """
+    flows = scenario.flows
+    alone = all(g.keeps_backlog for g in flows) and len({m.rtt for m in scenario.members}) > 1
+    wide = []
+    for g in flows if alone and not papers_only(scenario) else ():
+        low, high = stack(scenario, g).dead_zone(g.alpha, g.beta)
+        if high >= WIDEST_BAND * low:
+            wide.append(f"{g.name} rests at a backlog of {low:g} to {high:g} packets")
+    said = "; which of them it keeps depends on trains of packets, which the equations lack"
+    return Assumption("narrow-band", not wide, wide[0] + said if wide else "")
 
 
 def _timers(scenario: Scenario, run: ContinuousRun) -> Assumption:
