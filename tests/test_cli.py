@@ -469,6 +469,19 @@ def test_a_law_of_the_user_needs_no_scenario_file(
     assert result["applicable"]
 
 
+def test_no_other_simulator_can_answer_for_a_law_that_fails(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "own.py"
+    rule = "lambda f: float('nan') if f.window > 25.0 else 1.0"
+    path.write_text(f"import vegasmodel\nvegasmodel.register_law('hint-own', {rule})\n")
+    case = ["ratio", "--capacity", "1000pkt/s", "--buffer", "20pkt", "hint-own", "reno"]
+    run([*case, "--laws", str(path), "--model", "fluid"])
+    out = " ".join(capsys.readouterr().out.split())
+    assert "law hint-own" in out
+    assert "Others can" not in out
+
+
 def test_predict_makes_as_many_runs_as_asked(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

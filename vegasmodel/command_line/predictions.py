@@ -254,10 +254,11 @@ def _worth_showing(results: list[Prediction], asked: Sequence[str]) -> list[Pred
 def _hint(scenario: Scenario, results: Sequence[Prediction]) -> str:
     """A sentence that names options such as ``--model rounds``, for simulators that can answer.
 
-    It names no simulator that is among ``results``.  It is empty if some result has an answer, or
-    if there is no other simulator.
+    It names no simulator that is among ``results``.  It is empty if some result has an answer, if
+    there is no other simulator, or if a law of the user's has failed: it fails in the other, too.
     """
-    if any(result.applicable for result in results):
+    failed = any((result.reason or "").startswith("law ") for result in results)
+    if failed or any(result.applicable for result in results):
         return ""
     from vegasmodel.predictor import able
 
