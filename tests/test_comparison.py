@@ -185,7 +185,7 @@ def test_more_runs_are_asked_of_a_simulator_only() -> None:
 
 def test_a_trace_of_one_interval_cannot_leave_out_the_warm_up() -> None:
     """FlowMonitor has one interval, from 0.7 to 60 s."""
-    text, _ = newfile.from_trace(packets.read(FLOWMON), "flows")
+    text, *_ = newfile.from_trace(packets.read(FLOWMON), "flows")
     whole = vm.Scenario.from_toml(text)
     assert whole.run.warmup == 0.0
     for warmup, told in (("0 s", False), ("1 s", False), ("20 s", True)):
