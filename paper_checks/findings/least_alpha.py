@@ -184,9 +184,10 @@ loss multiplies Vegas's window. `evaluation` finds that alpha = 3, beta = 6 is f
 Neither paper says how to find the fair alpha for a given buffer.
 
 This page computes the *fair alpha*: the value of alpha = beta at which one Vegas and one Reno
-source of equal delay get the same throughput. In ns-2 and in the simulator `rounds` we ran whole
-values of alpha, {RUNS} runs each. At the lower of two neighbouring values Reno gets more, at the
-higher one Vegas. The fair alpha is interpolated between the two.
+source of equal delay get the same throughput. For ns-2 and for the simulator `rounds` we make
+{RUNS} runs with each of several whole values of alpha. Reno gets more at the lower ones, and Vegas
+at the higher ones. The fair alpha is interpolated between the last value at which Reno gets more
+and the next one.
 
 The tables also have the fair alpha by the mini-cycle model of the paper `devendictis`. This model
 follows the windows of Vegas and Reno, round trip by round trip, from one overflow of the buffer to
