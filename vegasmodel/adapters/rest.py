@@ -1,8 +1,8 @@
 """The steady states of Vegas flows that start one after another; whether they are reached in time.
 
 A flow that measures its baseRTT takes the queueing delay at its start for propagation delay. The
-function ``follow`` computes this delay. It assumes that the earlier flows have then reached their
-steady state.
+function ``follow`` computes this delay. It assumes that by then the earlier flows have reached
+their steady state.
 
 Windows need time to reach a steady state. The function ``settled`` tests two conditions. The
 earlier flows must have reached their steady state whenever a flow that measures its baseRTT starts.

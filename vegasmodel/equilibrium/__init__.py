@@ -1,4 +1,8 @@
-"""Closed forms and equation solvers. Their arguments are numbers and arrays, not scenarios."""
+"""Formulas and solvers of equations for the steady states of TCP flows, and for their stability.
+
+The functions take numbers and arrays, not scenarios. The modules in ``vegasmodel.adapters`` call
+them for a scenario.
+"""
 
 from vegasmodel.support import lazy
 

@@ -1,8 +1,8 @@
 """Rules for the fields of a scenario: which values each field may have, in a file and in Python.
 
 A rule turns a value of a scenario file into the value that Python uses, and back. It also checks
-whether a value is allowed, be it from a file or from Python. ``checked.py`` applies the rules to
-all fields of a dataclass.
+whether a value from a file or from Python is allowed. ``checked.py`` applies the rules to all
+fields of a dataclass.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ The functions that draw curves take two arguments. ``models`` are predictions, d
 errors, except over the ratio of flows.
 
 An argument may be one prediction, a list of predictions, what ``vegasmodel.predict_all`` or
-``vegasmodel.compare`` returns, or a list of these. The measurement of a comparison is drawn as one,
-also if the comparison is in ``models``.
+``vegasmodel.compare`` returns, or a list of these. If a comparison is in ``models``, its
+measurement is drawn with markers all the same.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""A model's answers at many points.
+"""Evaluates a model at many points, which are copies of one scenario with other values.
 
-A point is a copy of one scenario in which some fields have other values. ``minicycle`` and
-``fluid`` compute many points together where they can, which takes less time. Otherwise ``fluid``
-and the other simulators run several points at the same time, in threads. All other models evaluate
-one point after the other.
+The models ``minicycle`` and ``fluid`` compute many points together where they can, which takes less
+time. Otherwise ``fluid`` and the other simulators run several points at the same time, in threads.
+All other models evaluate one point after the other.
 """
 
 from __future__ import annotations

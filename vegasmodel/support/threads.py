@@ -1,7 +1,9 @@
-"""Threads whose simulations end when the user presses Ctrl-C.
+"""Threads whose simulations end soon after the user presses Ctrl-C.
 
 Python raises ``KeyboardInterrupt`` in its main thread only. The main thread then waits until the
-other threads have ended their work, which may be a long simulation.
+other threads have ended their work, which may be a long simulation. So a simulation on a thread of
+``pool`` calls ``check`` again and again. After Ctrl-C, ``check`` raises ``KeyboardInterrupt`` in
+that thread, too, and so ends the simulation.
 """
 
 from __future__ import annotations

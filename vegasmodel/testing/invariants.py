@@ -1,6 +1,6 @@
 """Checks that the tests apply to answers of all models, such as: no link exceeds its capacity.
 
-They allow for rounding errors, and for packets that are counted late (``counting``).
+The checks allow for rounding errors, and for packets that are counted late (``counting``).
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 After a packet has arrived, the receiver waits for a second one, for a limited time called the
 pause. If none comes, it acknowledges the first packet alone. While a packet is missing, it does not
 wait for a second packet. ``Sender.delack_packets`` is the number of packets (0 or 1) that have
-arrived and whose ACK is still delayed. In this file the time of a packet's arrival includes the way
-back: it is the time at which the ACK would reach the sender if the receiver sent it at once. (In
-``silent_packets`` it is the time at which the ACK would reach the queue.)
+arrived and whose ACK is still delayed. In this file, the time at which a packet arrives means a
+later time: that at which the ACK would reach the sender if the receiver sent it at once. (In
+``silent_packets`` it means the time at which the ACK would reach the queue.)
 
 ACKs may cross a queue of data on their way back. At the first such queue ``silent_packets`` counts
 the packets that the receiver does not acknowledge at once. No ACK joins the queue for them. When

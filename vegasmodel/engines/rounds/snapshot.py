@@ -6,9 +6,9 @@ it. A state leaves out what cannot affect the future, such as totals.
 States of different times must be comparable. So a state contains sequence numbers relative to the
 flow's first unacknowledged packet, and times relative to the time of the state. Times are
 multiplied by the capacity of the first queue, in packets per second, and so become numbers of
-packets. If an event is older than ``AGO`` round trips, its exact time is taken not to matter. Its
-age is then replaced by ``AGO`` round trips. The states of ns-2's coarse retransmission timers are
-compared only if they matter (``Observer.apart``).
+packets. If an event happened more than ``AGO`` round trips ago, we assume that its exact time does
+not matter, and write ``AGO`` round trips for its age. The states of ns-2's coarse retransmission
+timers are compared only if they affect what happens (``Observer.apart``).
 """
 
 from __future__ import annotations

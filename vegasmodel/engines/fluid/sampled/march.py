@@ -1,4 +1,5 @@
-"""The main loop over the time steps: in each it starts and stops flows and moves their windows.
+"""The main loop of the package ``sampled``: in each time step it starts and stops flows and moves
+their windows.
 
 The loop also adds up the time integrals from which the averages are computed.
 """
