@@ -1,7 +1,7 @@
 """Evaluates the mini-cycle model for many values of a scenario's fields at once.
 
 The model describes how the windows of Vegas and Reno move in a cycle, which lasts from one overflow
-of the buffer to the next. The results are averages over a cycle, and which assumptions hold.
+of the buffer to the next. A result has averages over a cycle, and says which assumptions hold.
 """
 
 from __future__ import annotations

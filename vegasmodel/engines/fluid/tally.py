@@ -1,4 +1,4 @@
-"""Integrates rates, windows and the queue over time, from which ``fluid`` computes its averages.
+"""Integrates rates, windows and the queue over time, for the averages that ``fluid`` computes.
 
 It also stores samples at given times: the windows, the queueing delay, and the losses so far.
 """
