@@ -477,7 +477,25 @@ def test_the_command(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert row[row.index("%") - 1] == f"{100 * part:.1f}"
     (row,) = (words for words in map(str.split, out.splitlines()) if words[:2] == ["20", "2"])
     assert row[2:] == ["-", "-", "-"]  # beta below alpha: no assumptions and no shares
-    assert "No answer: flow.beta: 2.0 is not allowed; at least alpha, 3 pkt" in out
+    assert "No answer at 12 points: flow.beta: 2.0 is not allowed; at least alpha, 3 pkt" in (
+        " ".join(out.split())
+    )
+
+
+def test_many_points_have_no_table_but_reasons(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command says that it prints no table, and why points have no answer."""
+    line = ["sweep", str(place / "s.toml"), "--over", "link.buffer=5:12:1", "--model", "minicycle"]
+    line += ["--over", "flow.vegas.alpha=1:6:1", "--over", "flow.vegas.beta=1:3:1"]
+    assert run([*line, "--out", str(place / "many.zarr")]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "No table is printed for more than 30 points" in said
+    assert "many.zarr has their results" in said
+    # beta below alpha: (alpha, beta) has 12 such pairs, each at 8 buffers, with 9 texts
+    assert "96 of them: values not allowed together." in said
+    assert said.count("No answer at 8 points: flow.beta: ") == 3
+    assert "9 more reasons are in the variable reason." in said
 
 
 def test_fields_of_several_parts() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 MAX_POINTS_SHOWN = 30  # points of a sweep whose shares are printed
 MAX_FLOWS_SHOWN = 5  # flows with a column in that table
+MAX_REASONS = 3  # of missing answers
+TOO_MANY_POINTS = f"No table is printed for more than {MAX_POINTS_SHOWN} points"
 UNSURE = (
     " (*): the 95 % interval of a flow's mean throughput is wider than 10 % to either side.  "
     "The variable uncertainty tells how wide; a larger run.runs makes it narrower."
@@ -235,27 +238,38 @@ def sweep(
         )
         return
     broken.pop("enough-runs", None)  # it has a mark and a line of its own
-    reasons: list[str] = []
     marks = None
     more = 0  # flows that the table leaves out
-    if status.size <= MAX_POINTS_SHOWN:
+    few = status.size <= MAX_POINTS_SHOWN
+    if few:
         marks = not_held.letters(broken)
         grid, more = _points(data, [text.partition("=")[0] for text in over], marks)
         console.console().print(grid)
-        reasons = [str(said) for said in dict.fromkeys(data["reason"].values.flat) if said]
     sizes = " x ".join(f"{name} {size}" for name, size in dims.items())
-    bad = ", ".join(f"{n} {word}" for word, n in counts.items() if n and word != STATUS[0])
+    bad = "".join(f" {n} of them: {word}." for word, n in counts.items() if n and word != STATUS[0])
     there = f", {first[0]} of them there already" if first[0] else ""
     console.paragraphs(
         [
             *_left_out(more, f"{out} has all"),
-            f"{out}: {status.size} points ({sizes}){there}; {seconds:.1f} s."
-            + (f" {bad}." if bad else ""),
-            *(f"No answer: {said}." for said in reasons[:3]),
+            f"{out}: {status.size} points ({sizes}){there}; {seconds:.1f} s.{bad}",
+            *([] if few else [f"{TOO_MANY_POINTS}; {out} has their results."]),
+            *_reasons(data),
             *([f"enough-runs does not hold at {unsure} points{UNSURE}"] if unsure else []),
             *not_held.said(broken, f"{counts[STATUS[0]]} points with an answer", marks),
         ]
     )
+
+
+def _reasons(data: xr.Dataset) -> list[str]:
+    """The most frequent reasons for missing answers in a sweep, a sentence for each."""
+    found = Counter(str(said) for said in data["reason"].values.flat if said)
+    lines = [
+        f"No answer at {n} {'point' if n == 1 else 'points'}: {said}."
+        for said, n in found.most_common(MAX_REASONS)
+    ]
+    more = len(found) - len(lines)
+    left = f"{more} more {'reason is' if more == 1 else 'reasons are'} in the variable reason."
+    return [*lines, left] if more else lines
 
 
 def _points(data: xr.Dataset, fields: Sequence[str], marks: Mapping[str, str]) -> tuple[Table, int]:
