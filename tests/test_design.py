@@ -257,6 +257,40 @@ def test_a_solution_whose_runs_scatter_is_doubtful(
     assert asked[-1] == ("ns2", 2), "ns-2 runs as often as rounds did"
 
 
+def test_a_place_where_chance_may_hide_a_solution_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Shares (y) by buffer; the errors are wide at 3 packets alone, where the share comes near.
+
+    Near the solution at 23 packets the errors also reach the target, which tells nothing new.
+    """
+    share = {1.0: 0.5, 3.0: 0.35, 10.0: 0.7, 22.0: 0.31, 23.0: 0.3, 24.0: 0.292, 60.0: 0.1}
+    error = dict.fromkeys(share, 0.005) | {3.0: 0.03}
+    made = vm.predict(mixed(SHORT), "minicycle")
+
+    def answered(self: search.Search) -> tuple[list[Any], list[str]]:
+        self.x = np.array(list(share))
+        self.y = np.array(list(share.values())) - 0.3
+        self.made = dict.fromkeys(share, made)
+        return [self._at(4)], []
+
+    def half(self: search.Search, i: int) -> float:
+        return 2.0 * error[float(self.x[i])]
+
+    monkeypatch.setattr(search.Search, "solutions", answered)
+    monkeypatch.setattr(search.Search, "_half", half)
+    found = vm.design(mixed(SHORT), "link.buffer", "share:vegas=0.3", verify=())
+    (note,) = [each for each in found.notes if "chance may hide a solution" in each]
+    assert "at 3 pkt" in note
+    assert found.tried == 7
+    (tmp_path / "s.toml").write_text(MIXED + SHORT)
+    line = ["design", str(tmp_path / "s.toml"), "--solve", "link.buffer", "--verify", "none"]
+    assert run([*line, "--for", "share:vegas=0.3"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "asked at 7 values of link.buffer from 1 pkt to" in out
+    assert "--between LOW:HIGH searches a narrower range" in out
+
+
 @pytest.mark.parametrize("counted", [False, True])
 def test_the_error_of_a_figure_is_that_of_its_linear_form(*, counted: bool) -> None:
     """If runs scatter little, the derivatives give the error of a value (the delta method).

@@ -110,7 +110,14 @@ def design(
     said += [f"No value is found: {found.reason}."] if found.reason else []
     if any(each.achieved_se or any(each.verified_se.values()) for each in found.solutions):
         said.append(console.PLUS_MINUS)
-    console.paragraphs([*said, *(f"{note}." for note in found.notes)])
+    said += [f"{note}." for note in found.notes]
+    if found.solutions:
+        low, high = (f"{end:.6g} {found.solutions[0].unit}".strip() for end in found.scanned)
+        said.append(
+            f"{model} was asked at {found.tried} values of {solve} from {low} to {high}.  Between "
+            "them the search may miss solutions; --between LOW:HIGH searches a narrower range."
+        )
+    console.paragraphs(said)
 
 
 def _with_error(figure: float | None, error: float | None, unit: str) -> str:

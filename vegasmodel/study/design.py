@@ -65,6 +65,11 @@ def design(
     confidence interval is more than ``within`` times the target, a note says that the solution is
     doubtful.
 
+    A target may have several solutions.  The search may miss one between two of the values that it
+    tries; ``scanned`` and ``tried`` of the result have their range and number.  A narrower
+    ``between`` makes them denser.  A note tells where chance may hide a solution: there the 95 %
+    confidence interval of several runs contains the target.
+
     If some assumptions of ``model`` do not hold at a solution, ``broken`` has their names, and a
     note of the result says so.
 
@@ -88,8 +93,12 @@ def design(
     verified = tuple(_verified(search, _in_phase(search, each), others) for each in solutions)
     reason = None if solutions else search.why_none(notes)
     ends = (search.range.low, search.range.high)
-    notes = [*notes, *_broken(search, verified)] if solutions else []
-    return Design(solve, aim.name, aim.value, model, ends, verified, reason, tuple(notes))
+    if solutions:
+        found = [each.value for each in solutions]
+        notes = [*notes, *search.hidden(found), *_broken(search, verified)]
+    said = tuple(notes) if solutions else ()
+    tried = search.x.size
+    return Design(solve, aim.name, aim.value, model, ends, verified, reason, said, tried)
 
 
 def _often(scenario: Scenario, runs: int) -> Scenario:

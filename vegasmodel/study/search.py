@@ -338,19 +338,53 @@ class Search:
         have hidden a solution.
         """
         near = int(np.nanargmin(np.abs(self.y)))
-        made = self.made.get(float(self.x[near]))
-        error, runs = standard_error(self.aim, made), len(run_rates(made))
-        said = f"nearest is {self.aim.text(self.y[near] + self.aim.value)}"
-        said += f" ± {error:.2g}" if error else ""
-        said += f" at {self.text(self.x[near])}"
-        half = half_interval(error, runs) if error else 0.0
+        said, half = f"nearest is {self._answer(near)}", self._half(near)
         if abs(self.y[near]) <= half:
+            runs = len(run_rates(self.made.get(float(self.x[near]))))
             said += (
                 f": the 95 % interval of its {runs} runs ({half:.2g} to either side) contains the "
                 f"target {self.aim.text(self.aim.value)}, so chance may hide a solution: a larger "
                 "run.runs measures more exactly, a larger `within` takes a rougher solution"
             )
         return said
+
+    def _answer(self, i: int) -> str:
+        """The answer at a tried value with its standard error, such as ``0.38 ± 0.02 at 3 pkt``."""
+        error = standard_error(self.aim, self.made.get(float(self.x[i])))
+        said = self.aim.text(self.y[i] + self.aim.value)
+        said += f" ± {error:.2g}" if error else ""
+        return f"{said} at {self.text(self.x[i])}"
+
+    def _half(self, i: int) -> float:
+        """Half the width of the answer's 95 % confidence interval; 0 if it is unknown."""
+        made = self.made.get(float(self.x[i]))
+        error = standard_error(self.aim, made)
+        return half_interval(error, len(run_rates(made))) if error else 0.0
+
+    def hidden(self, found: Sequence[float]) -> list[str]:
+        """A text for each value at which chance may hide a solution beside those at ``found``.
+
+        The 95 % confidence interval of the answer at such a value contains the target. Between the
+        value and every solution or crossing, some answer is surely farther from the target.
+        """
+        half = np.array([self._half(i) for i in range(self.x.size)])
+        miss = np.abs(self.y)
+        known = [*np.flatnonzero(np.isin(self.x, found)).tolist()]
+        known += [i for pair in self._crossings() for i in pair]
+        hidden: list[int] = []
+        with np.errstate(invalid="ignore"):
+            unsure = np.flatnonzero((miss <= half) & (half > 0))
+        for i in sorted(unsure.tolist(), key=lambda i: float(miss[i])):
+            between = [slice(min(i, k) + 1, max(i, k)) for k in (*known, *hidden)]
+            farther = [np.any(miss[gap] - half[gap] > miss[i] + half[i]) for gap in between]
+            if all(farther):
+                hidden.append(i)
+        return [
+            f"{self.aim.name} is {self._answer(i)}: the 95 % interval of these runs contains the "
+            "target, so chance may hide a solution there; look with a larger run.runs, and with a "
+            "narrower range around it"
+            for i in sorted(hidden)
+        ]
 
     def why_none(self, jumps: list[str]) -> str:
         """A sentence that says why no value in the searched range meets the target.

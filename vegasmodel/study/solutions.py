@@ -55,9 +55,10 @@ class Solution:
 class Design:
     """All values of a field that were found to meet a target; if there is none, the reason.
 
-    ``wanted`` is the target's value, and ``scanned`` the range that was searched.  ``notes`` say
-    where else the model's answer jumps across the target, and which assumptions of the model do not
-    hold at a solution.
+    ``wanted`` is the target's value, and ``scanned`` the range that was searched, and ``tried`` how
+    many values in it the model was asked at.  ``notes`` say where else the model's answer jumps
+    across the target, where chance may hide another solution, and which assumptions of the model do
+    not hold at a solution.
     """
 
     field: str
@@ -68,6 +69,7 @@ class Design:
     solutions: tuple[Solution, ...]
     reason: str | None = None
     notes: tuple[str, ...] = ()
+    tried: int = 0
 
     @property
     def status(self) -> str:
@@ -120,6 +122,7 @@ class Design:
             "target_unit": self.target_unit,
             "model": self.model,
             "scanned": self.scanned,
+            "tried": self.tried,
             "solutions": [solution.to_json() for solution in self.solutions],
             "status": self.status,
             "reason": self.reason,
