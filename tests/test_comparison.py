@@ -53,6 +53,24 @@ def test_whose_vegas(
     assert all(name in said.detail for name in named)
 
 
+@pytest.mark.parametrize(
+    ("variant", "models", "named"),
+    [
+        ("paper", ("minicycle", "rounds", "ns2"), ["ns2"]),
+        ("paper", ("rounds", "ns2", "ns3"), ["ns2", "ns3"]),
+        ("ns2", ("rounds", "ns2"), []),
+        ("paper", ("minicycle", "rounds"), []),
+        ("paper", ("ns2", "ns3"), []),
+    ],
+)
+def test_another_vegas_between_models(
+    variant: str, models: tuple[str, ...], named: list[str]
+) -> None:
+    said = comparison.other_vegas(pair(variant), models)
+    assert [text.partition(":")[0] for text in said] == named
+    assert all("same-vegas does not hold" in text for text in said)
+
+
 def test_without_vegas_there_is_nothing_to_say() -> None:
     s = dataclasses.replace(pair("paper"), flows=(Flow(law="reno", rtt=0.06),))
     assert comparison.same_vegas(s, measured(s, "ns2")) == ()

@@ -327,6 +327,15 @@ def test_the_engineers_question_is_right_by_ns2() -> None:
     assert abs(found.solutions[0].value - measured) <= 1
 
 
+@pytest.mark.ns2
+@pytest.mark.parametrize(("variant", "said"), [("paper", 1), ("ns2", 0)])
+def test_a_check_by_another_vegas_says_so(variant: str, said: int) -> None:
+    base = mixed(SHORT).replace({"flow.vegas.variant": variant})
+    found = vm.design(base, "link.buffer", "share:vegas=0.3", "minicycle", verify=("ns2",))
+    assert found.solutions
+    assert sum("same-vegas does not hold" in note for note in found.notes) == said
+
+
 @pytest.mark.parametrize(
     ("solve", "target", "says"),
     [

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -499,10 +499,15 @@ def same_vegas(scenario: Scenario, measured: Prediction) -> tuple[Assumption, ..
     measurement does not tell whose Vegas ran, it is not known whether the assumption holds. Returns
     no assumption if the scenario has no Vegas flows.
     """
+    ran = measured.model if measured.model in ENGINES else str(measured.extra.get("engine"))
+    return vegas_of(scenario, ran)
+
+
+def vegas_of(scenario: Scenario, ran: str) -> tuple[Assumption, ...]:
+    """The assumption ``same-vegas``, for a measurement by ``ran``, such as "ns2" or "linux"."""
     followed = dict.fromkeys(g.variant for g in scenario.flows if g.keeps_backlog)
     if not followed:
         return ()
-    ran = measured.model if measured.model in ENGINES else str(measured.extra.get("engine"))
     if ran not in VEGAS_OF:
         return (Assumption("same-vegas", None, f"whose Vegas ran: {ran} does not tell"),)
     if set(followed) == {ran}:
@@ -511,6 +516,22 @@ def same_vegas(scenario: Scenario, measured: Prediction) -> tuple[Assumption, ..
     way = f'; variant = "{ran}" is that one' if ran in VARIANTS else ""
     said = f"the model follows {models}, the measurement ran {VEGAS_OF[ran]}{way}"
     return (Assumption("same-vegas", False, said),)
+
+
+def other_vegas(scenario: Scenario, models: Collection[str]) -> list[str]:
+    """Texts about the assumption ``same-vegas`` where it fails between ``models``.
+
+    There is a text for each of ns-2 and ns-3 among ``models``, if other models are among them.
+    """
+    if set(models) <= set(ENGINES):
+        return []
+    return [
+        f"{engine}: same-vegas does not hold: {note.detail}"
+        for engine in ENGINES
+        if engine in models
+        for note in vegas_of(scenario, engine)
+        if note.holds is False
+    ]
 
 
 def _measurement(

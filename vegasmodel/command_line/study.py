@@ -379,6 +379,7 @@ def basins(
     Example: vegasmodel basins band.toml --starts 200 --windows 1..30 --against ns2
     """
     from vegasmodel import console
+    from vegasmodel.comparison import other_vegas
     from vegasmodel.fields.units import parse
     from vegasmodel.study import basins as study
     from vegasmodel.study import points
@@ -437,6 +438,7 @@ def basins(
             f"{same.freedom} degrees of freedom, p = {same.p:.3g}; {100 * same.alike:.3g} % of the "
             "starts lead to the same outcome by both."
         )
+    lines += [f"{note}." for note in other_vegas(case, models)]
     console.paragraphs(lines)
 
 

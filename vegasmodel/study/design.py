@@ -71,7 +71,8 @@ def design(
     confidence interval of several runs contains the target.
 
     If some assumptions of ``model`` do not hold at a solution, ``broken`` has their names, and a
-    note of the result says so.
+    note of the result says so.  Another note says if ns-2 or ns-3 runs another Vegas than the
+    models (``same-vegas``).
 
     Raises ``FieldError`` for bad input, and ``ExtraMissing`` or ``EngineMissing`` if a model needs
     something that is not installed.
@@ -95,7 +96,8 @@ def design(
     ends = (search.range.low, search.range.high)
     if solutions:
         found = [each.value for each in solutions]
-        notes = [*notes, *search.hidden(found), *_broken(search, verified)]
+        vegas = comparison.other_vegas(scenario, (model, *others))
+        notes = [*notes, *search.hidden(found), *_broken(search, verified), *vegas]
     said = tuple(notes) if solutions else ()
     tried = search.x.size
     return Design(solve, aim.name, aim.value, model, ends, verified, reason, said, tried)
