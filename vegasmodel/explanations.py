@@ -296,6 +296,7 @@ EXPLANATIONS = MappingProxyType(
             _meanings(
                 "bottleneck-is-the-link",
                 "no-forced-drops",
+                "ns2-passes-packets",
                 "packets-one-by-one",
                 "every-ack-arrives",
                 "losses-end-growth",

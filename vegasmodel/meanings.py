@@ -128,6 +128,9 @@ ASSUMPTIONS = MappingProxyType(
         "one-stored-trace": "exactly one stored trace is of this scenario",
         "ns2-buffer": "as many packets can wait as `buffer` says; ns-2's "
         "drop-tail limit counts the one in transmission",
+        "ns2-passes-packets": "the buffer is large enough for ns-2 to let packets through: at "
+        "least 2 packets, or 1 with RED; with less, ns-2 drops every packet, even if the link is "
+        "idle",
         "ns2-headers": "packets have the size that the file states; stock ns-2.35 adds headers",
         "ns2-rate-delay": "the router is that of `podlesny`; in ns-2 "
         "class-based queueing stands in for it",

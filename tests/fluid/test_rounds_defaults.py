@@ -148,3 +148,26 @@ def test_a_lost_syn_is_no_packet_of_data() -> None:
     runs = Run(300.0, 0.0, ns2_defaults="2.35")
     totals = run(Scenario((Link(1000.0, buffer=100.0, loss=0.2),), (flow,), run=runs))
     assert totals.flows["delivered"].max() == 10.0
+
+
+@pytest.mark.parametrize(
+    ("variant", "queue", "buffer", "named"),
+    [
+        ("ns2", DropTail(), 0.0, True),
+        ("ns2", DropTail(), 1.9, True),
+        ("ns2", DropTail(), 2.0, False),
+        ("ns2", Red(5.0, 15.0), 0.0, True),
+        ("ns2", Red(5.0, 15.0), 1.0, False),
+        ("paper", DropTail(), 0.0, False),
+        ("linux", DropTail(), 0.0, False),
+    ],
+)
+def test_a_buffer_that_shuts_the_link_in_ns2_is_named(
+    variant: str, queue: DropTail | Red, buffer: float, *, named: bool
+) -> None:
+    """drop-tail.cc drops a packet if length + 1 >= limit, so with a limit of 1 every packet."""
+    link = Link(1000.0, buffer=buffer, queue=queue)
+    scenario = Scenario((link,), (exact("vegas", 0.1, variant=variant),), run=Run(10.0, 5.0))
+    found = answer(scenario)
+    assert found.applicable
+    assert ("ns2-passes-packets" in [a.name for a in found.broken]) is named

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import vegasmodel as vm
-from vegasmodel.packets import ns2
+from vegasmodel.packets import ns2, ns2_support
 
 pytestmark = pytest.mark.ns2
 
@@ -38,6 +38,18 @@ def test_lone_packets_take_exactly_the_rtt(
     assert first is not None
     assert first[0].rtt[0] == pytest.approx(0.08, abs=1e-6)
     assert run(link + vegas + RUN).base_rtt[0] == pytest.approx(0.08, abs=1e-6)
+
+
+@pytest.mark.parametrize(("buffer", "passes"), [(0, False), (1, False), (2, True)])
+def test_a_limit_below_two_packets_shuts_the_link(
+    monkeypatch: pytest.MonkeyPatch, buffer: int, *, passes: bool
+) -> None:
+    """The reason why a scenario with such a buffer is refused."""
+    monkeypatch.setattr(ns2_support, "_link", lambda *_: None)
+    link = LINK.replace("20 pkt", f"{buffer} pkt")
+    p = run(link + RENO + RUN.replace('warmup = "10 s"', 'warmup = "0 s"'))
+    assert p.throughput is not None
+    assert bool(p.throughput[0] > 0) is passes
 
 
 def test_rtt_over_several_links_in_any_order() -> None:
