@@ -156,6 +156,7 @@ ASSUMPTIONS = MappingProxyType(
         "retransmissions-told-from-copies": "packets that were sent again are known as such",
         "acknowledgements-seen": "ACKs pass the place at which the capture was made",
         "bytes-arrived": "bytes are counted where they arrive",
+        "known-columns": "every column of a CSV table is known; an unknown one is not read",
         "known-packet-size": "the trace tells the packet size",
         "one-packet-size": "a flow's packets have one size",
         "usual-units": "RTTs, windows and throughputs have plausible values, and bytes count from "

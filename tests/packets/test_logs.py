@@ -53,6 +53,33 @@ def test_blanks_before_the_header_of_a_csv_table(before, tmp_path):
     assert trace.data.identical(read(saved(tmp_path, samples.LINUX_CSV)).data)
 
 
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ("rtt_ms", "column 'rtt_ms' is not known and not read; did you mean 'rtt_us'?"),
+        ("RTT_us", "column 'RTT_us' is not known and not read; did you mean 'rtt_us'?"),
+        ("rtt_us,colour", "column 'colour' is not known and not read"),
+        ("a1,b1,c1,d1,e1", "; and 2 more"),
+        ("rtt_us,ca_state,ssthresh", None),  # the kernel recipe's own
+    ],
+)
+def test_a_column_that_is_not_known_is_a_doubt(columns, said, tmp_path):
+    head = f"time,flow,cwnd,bytes_acked,snd_mss,{columns}"
+    values = ",20000" * (columns.count(",") + 1)
+    table = f"{head}\n0,a,9,0,1448{values}\n1,a,9,14480,1448{values}\n"
+    found = read(saved(tmp_path, table.encode())).doubts.get("known-columns")
+    assert found is None if said is None else found.endswith(said)
+
+
+def test_the_first_row_of_a_csv_table_gives_only_its_counts(tmp_path):
+    """A window and an RTT belong to the interval that ends at their row."""
+    head = "time,flow,cwnd,bytes_acked,snd_mss,rtt_us"
+    trace = read(saved(tmp_path, f"{head}\n0,a,9,1000,1000,7000\n1,a,8,9000,1000,6000\n".encode()))
+    np.testing.assert_allclose(packets(trace), [8])
+    np.testing.assert_allclose(trace.get("window"), [[8]])
+    np.testing.assert_allclose(trace.get("rtt"), [[0.006]])
+
+
 def test_comments_in_a_csv_table(tmp_path):
     """Only where the first column is the time: elsewhere # may begin a name."""
     plain = read(saved(tmp_path, samples.LINUX_CSV))

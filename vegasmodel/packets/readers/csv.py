@@ -15,6 +15,12 @@ Optional columns are:
 - vegas_baseRTT_us: the baseRTT of Vegas in microseconds. If the table lacks this column, minrtt_us
   is used instead.
 
+The first row of the file is where the trace begins. Of this row only the counters are used: a
+window or an RTT belongs to the interval that ends at its row, and no interval ends at the first.
+
+Other columns are not read.  The doubt ``known-columns`` names them, unless they are columns that
+the recipe for measurements of a kernel records (``UNREAD``).
+
 The counters bytes_acked and total_retrans count from the start of the flow, so they never fall. A
 connection that begins anew needs a name of its own.
 
@@ -32,13 +38,21 @@ import csv
 import difflib
 import math
 import re
+from collections.abc import Sequence
 from typing import NoReturn
 
+from vegasmodel.fields.rules import nearest
 from vegasmodel.packets.readers.snapshots import Sample, Snapshots
 from vegasmodel.packets.readers.source import MAX_TIME, Source
 from vegasmodel.packets.trace import Trace
 
 NEEDED = ("time", "flow", "cwnd", "bytes_acked", "snd_mss")
+OPTIONAL = ("cc", "rtt_us", "total_retrans", "vegas_baseRTT_us", "minrtt_us", "ca_state")
+UNREAD = {  # of the kernel's state; scripts/kernel/traffic.py records them
+    *("ssthresh", "unacked", "lost", "notsent_bytes", "delivered_pkts", "rwnd_limited_us"),
+    *("vegas_enabled", "vegas_rttcnt", "vegas_minRTT_us"),
+}
+SHOWN = 3  # unknown columns that a doubt names
 COMMENT = b"#"  # begins a line
 KERNEL = "ca_state"  # a state that only a kernel tells
 COUNTS = {"bytes": "bytes_acked", "retransmits": "total_retrans"}  # their columns
@@ -132,10 +146,24 @@ def read(source: Source) -> Trace:
     if origin:
         about["origin"] = repr(origin)
     engine = "linux" if KERNEL in names else "csv"
-    doubts = _doubts(snapshots, began)
+    doubts = {**_unknown_columns(names), **_doubts(snapshots, began)}
     if source.cut_short:
         doubts["whole-file"] = "the file ends within a line, which is left out"
     return snapshots.trace(engine, about, doubts, origin=origin)
+
+
+def _unknown_columns(names: Sequence[str]) -> dict[str, str]:
+    """A text on the columns that no trace has; for each the known column that is most like it."""
+    found = []
+    for name in names:
+        if name in (*NEEDED, *OPTIONAL) or name in UNREAD:
+            continue
+        left = [known for known in OPTIONAL if known not in names]
+        found.append(f"column {name[:60]!a} is not known and not read{nearest(name, left)}")
+    if not found:
+        return {}
+    more = [f"and {len(found) - SHOWN} more"] if found[SHOWN:] else []
+    return {"known-columns": "; ".join([*found[:SHOWN], *more])}
 
 
 def _doubts(snapshots: Snapshots, began: dict[str, tuple[float, float]]) -> dict[str, str]:
