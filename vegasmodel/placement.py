@@ -53,6 +53,22 @@ def link_stack(scenario: Scenario) -> Stack:
     )
 
 
+def shut_links(scenario: Scenario) -> list[str]:
+    """The names of the links that follow ns-2 and let no packet through, because of their buffers.
+
+    ns-2 refuses a packet that would bring a drop-tail queue to its limit, also if the link is idle.
+    So with a limit below 2 packets it drops every packet.  RED's limit needs one packet.
+    """
+    if not link_stack(scenario).limit_counts:
+        return []
+    used = dict.fromkeys(link for group in scenario.flows for link in scenario.path(group))
+    return [
+        link.name
+        for link in used
+        if min(link.queue.limits(link.buffer)) < 1 + link.queue.limit_counts
+    ]
+
+
 def left_out_of_laws(scenario: Scenario, *, counted: bool = False) -> str:
     """A text on how the scenario's flows differ from the package's laws; empty if they do not.
 

@@ -18,9 +18,9 @@ from vegasmodel.engines.rounds.run import Frame, Totals, is_coarse, run
 from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import MAX_RUNS, Integer
 from vegasmodel.metrics import Floats, known_mean, percent, standard_error
-from vegasmodel.placement import left_out_of_laws, link_stack, work
+from vegasmodel.placement import left_out_of_laws, shut_links, work
 from vegasmodel.prediction import Assumption, Prediction
-from vegasmodel.scenario import Link, Scenario
+from vegasmodel.scenario import Scenario
 from vegasmodel.status import Status
 from vegasmodel.support.progress import series
 
@@ -67,30 +67,21 @@ def left_out(scenario: Scenario) -> tuple[Assumption, ...]:
         *([Assumption("whole-laws", False, lacking)] if lacking else ()),
         Assumption("bottleneck-is-the-link", not slow, ", ".join(slow)),
         Assumption("no-forced-drops", not forced, "they are not modelled" if forced else ""),
-        *_passes_packets(scenario, crossed),
+        *_passes_packets(scenario),
     )
 
 
-def _passes_packets(scenario: Scenario, crossed: Sequence[Link]) -> tuple[Assumption, ...]:
-    """The assumption that ns-2 lets packets through a link, if some buffer is too small for that.
+def _passes_packets(scenario: Scenario) -> tuple[Assumption, ...]:
+    """The assumption that ns-2 lets packets through every link, if it does not hold.
 
-    ns-2 refuses a packet that would bring a drop-tail queue to its limit, also if the link is idle.
-    So with a limit below 2 packets it drops every packet.  RED's limit needs one packet.  In this
-    simulator an idle link takes a packet whatever its buffer.
+    In this simulator an idle link takes a packet whatever its buffer.
     """
-    stack = link_stack(scenario)
-    shut = [
-        link.name
-        for link in dict.fromkeys(crossed)
-        if min(link.queue.limits(link.buffer)) < 1 + link.queue.limit_counts
-    ]
-    if not stack.limit_counts or not shut:
-        return ()
+    shut = shut_links(scenario)
     said = (
         f"ns-2 drops every packet at {', '.join(shut[:NAMES_SHOWN])}, whose buffer is below 2 "
         "packets (RED: 1); here one packet at a time passes"
     )
-    return (Assumption("ns2-passes-packets", False, said),)
+    return (Assumption("ns2-passes-packets", False, said),) if shut else ()
 
 
 def _assumptions(
