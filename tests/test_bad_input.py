@@ -198,6 +198,17 @@ def _one_line(capsys: pytest.CaptureFixture[str], named: str) -> None:
     assert len(err) < 400
 
 
+@pytest.mark.parametrize("heads", [("[flow]", "[flow]"), ("[flow]", "[[flow]]")])
+def test_single_brackets_that_are_no_toml_are_named(
+    heads: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "s.toml"
+    flows = "".join(f'{head}\nlaw = "vegas"\nrtt = "40 ms"\n' for head in heads)
+    path.write_text(f'[[link]]\ncapacity = "250 pkt/s"\n{flows}')
+    assert run(["predict", str(path)]) == 2
+    assert capsys.readouterr().err.endswith("; line 3: write [[flow]], not [flow]\n")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
@@ -253,3 +264,22 @@ def test_an_empty_file_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str
     path.write_text("# nothing yet\n")
     assert run(["predict", str(path)]) == 2
     assert "'s.toml' has no keys; a scenario has links and flows" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (
+            ["predict", "a.toml", "-model", "rounds"],
+            "'-model'. Options have two dashes: '--model'.",
+        ),
+        (["predict", "a.toml", "-model=rounds"], "'-model'. Options have two dashes: '--model'."),
+        (["-help"], "'-help'. Options have two dashes: '--help'."),
+        (["predict", "a.toml", "-x"], "'-x'."),
+    ],
+)
+def test_an_option_with_one_dash(
+    line: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(line) == 2
+    assert capsys.readouterr().err == f"vegasmodel: No such option {said}\n"

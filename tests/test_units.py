@@ -193,6 +193,16 @@ def test_parts_of_a_bit_are_refused_with_what_was_meant(text: str, kind: str, me
     assert parse("3 ms", "time", field="f") == 0.003  # there, m is right
 
 
+@pytest.mark.parametrize("text", ["20 Mb", "20MB", "20 Mbit", "30 pkt"])
+def test_an_amount_is_no_rate(text: str) -> None:
+    with pytest.raises(FieldError, match=f"did you mean '{text}/s'"):
+        parse(text, "rate", field="f", packet_size=1000.0)
+    parse(f"{text}/s", "rate", field="f", packet_size=1000.0)
+    with pytest.raises(FieldError) as said:
+        parse("20 ms", "rate", field="f", packet_size=1000.0)
+    assert "did you mean" not in str(said.value)
+
+
 @pytest.mark.parametrize("text", ["20 nb/s", "20 ubps", "20 microbit/s"])
 def test_a_nanobit_is_refused_without_a_guess(text: str) -> None:
     """Nobody who types n or u means M."""

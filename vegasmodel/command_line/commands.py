@@ -7,6 +7,7 @@ lists the exit statuses.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -115,9 +116,20 @@ def run(arguments: Sequence[str] | None = None) -> int:
             _invoke(context)
     except click.exceptions.Exit as end:
         return end.exit_code
+    except click.NoSuchOption as error:
+        return exits.status_of(_two_dashes(error, given))
     except (Exception, KeyboardInterrupt, SystemExit) as error:
         return exits.status_of(error)
     return exits.DONE
+
+
+def _two_dashes(error: click.NoSuchOption, given: Sequence[str]) -> click.UsageError:
+    """The error about an unknown option, with a hint if a word such as ``-model`` has one dash."""
+    word = next((each for each in given if re.match("-[A-Za-z]{2}", each)), "")
+    if error.option_name.startswith("--") or error.option_name[1:] not in word:
+        return error
+    name = word.partition("=")[0]
+    return click.UsageError(f"No such option {name!r}. Options have two dashes: '-{name}'.")
 
 
 def _invoke(context: click.Context) -> None:

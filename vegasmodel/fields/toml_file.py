@@ -28,8 +28,17 @@ def parse(text: str, where: str, value: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        reason = " ".join(str(error).split())[:200]
+        reason = " ".join(str(error).split())[:200] + _single_brackets(text)
         raise FieldError(where, value, reason, wrong="is not TOML") from None
+
+
+def _single_brackets(text: str) -> str:
+    """A hint if TOML text that cannot be read has ``[flow]`` or ``[link]`` with single brackets."""
+    found = re.search(r"^\s*\[\s*(flow|link)\s*\]", text, re.MULTILINE)
+    if not found:
+        return ""
+    line = text.count("\n", 0, found.start(1)) + 1
+    return f"; line {line}: write [[{found[1]}]], not [{found[1]}]"
 
 
 def read(path: str | Path) -> dict[str, Any]:

@@ -12,6 +12,7 @@ run is found by a hash of its scenario's floats.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import re
@@ -222,8 +223,13 @@ def parse(
 def _meant(text: object, kind: str) -> str:
     """A hint such as ``; did you mean '1 BDP'?`` if the text only has a unit with wrong capitals.
 
-    In all other cases the hint is empty.
+    If an amount of data stands in place of a rate, the hint is the amount per second, such as
+    ``'20 Mbit/s'``.  In all other cases the hint is empty.
     """
+    if kind == "rate" and isinstance(text, str) and text.strip()[-1:].isalpha():
+        with contextlib.suppress(FieldError):
+            _to_float(f"{text.strip()}/s", kind, "", "", 1.0)
+            return f"; an amount is no rate: did you mean {f'{text.strip()}/s'!r}?"
     parts = (
         re.fullmatch(r"\s*([-+.\deE]+)\s*([A-Za-z/]+)\s*", text) if isinstance(text, str) else None
     )
