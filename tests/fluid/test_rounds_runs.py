@@ -173,6 +173,24 @@ def test_a_run_that_fails_is_the_last_and_its_answer_is_a_reason_alone(
     assert "give a buffer or a max_window" in found.reason
 
 
+@pytest.mark.parametrize(
+    ("queue", "endless"),
+    [
+        (vm.RateDelay(delay_buffer=0.1), True),
+        (vm.RateDelay(delay_buffer=1.0), False),  # class R has no buffer
+        (vm.Red(5.0, 15.0), False),
+    ],
+)
+def test_an_infinite_buffer_of_a_rate_delay_router_loses_nothing(
+    queue: vm.RateDelay | vm.Red, *, endless: bool
+) -> None:
+    link = vm.Link("250 pkt/s", queue=queue)
+    assert link.lossless is endless
+    case = vm.Scenario([link], [vm.Flow("reno", "40 ms")], run=vm.Run("600 s", "200 s"))
+    if endless:
+        assert "nothing ends the growth" in vm.predict(case, "rounds").reason
+
+
 @pytest.mark.parametrize("runs", [0, -1])
 def test_there_is_at_least_one_run(runs: int) -> None:
     scenario = Scenario((Link(500.0, buffer=20.0),), (Flow("reno", 0.05, variant="ns2"),))

@@ -211,7 +211,7 @@ def losses_end_growth(scenario: Scenario) -> Assumption:
         for group in scenario.flows
         if group.grows_until_loss and all(link.lossless for link in scenario.path(group))
     ]
-    said = "an infinite buffer loses nothing: nothing ends the growth of a loss-based window"
+    said = "an infinite buffer loses nothing, so nothing ends the growth of a loss-based window"
     return Assumption("losses-end-growth", not endless, said if endless else "")
 
 

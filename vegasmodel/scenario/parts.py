@@ -28,7 +28,7 @@ from vegasmodel.fields.rules import (
     Texts,
 )
 from vegasmodel.fields.units import FieldError, write
-from vegasmodel.queues import DropTail, Queue, QueueRule
+from vegasmodel.queues import DropTail, Queue, QueueRule, Red
 from vegasmodel.scenario.special_rules import LawRule, PacketNumbers
 from vegasmodel.stacks import STACKS, Variant
 
@@ -113,7 +113,8 @@ class Link(Shown):
     @property
     def lossless(self) -> bool:
         """Whether the link never loses a packet, except those that ``drops`` names."""
-        return self.never_full and isinstance(self.queue, DropTail) and self.loss == 0.0
+        endless = min(self.queue.limits(self.buffer)) == math.inf
+        return endless and not isinstance(self.queue, Red) and self.loss == 0.0
 
 
 @dataclass(frozen=True)
