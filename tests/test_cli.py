@@ -201,7 +201,7 @@ def test_a_simulation_that_fails_shows_no_numbers_and_writes_no_file(
     assert "of reno" in err
     assert run([*asked, "--json"]) == 1
     found = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
-    assert "more trains" in found["provenance"]["status"]
+    assert "more packets are under way" in found["provenance"]["status"]
     assert {f["rate_pps"] for f in found["flows"]} == {None}
     assert list(tmp_path.iterdir()) == [path]
 

@@ -95,7 +95,7 @@ def test_a_cycle_just_at_its_end_has_no_multipliers() -> None:
 def test_starts_without_an_answer_say_why() -> None:
     found = vm.limit_cycles(mixed(2.5), starts=12, windows=(60, 90))
     assert found.answered == (found.outcome >= 0).sum() < 12
-    assert found.reasons == ("overflow that no window can yield to",)
+    assert found.reasons == ("the buffer overflows although no window can shrink further",)
     assert [cycle is None for cycle in found.cycles] == (found.outcome < 0).tolist()
 
 

@@ -330,8 +330,8 @@ def test_what_cannot_be_linearised_says_why():
     reno = {"law": "reno", "rtt": "80 ms"}
     for case, word in (
         (scenario([vegas("v", 0.08, 1.0, beta=3.0)], 500.0), "set of equilibria"),
-        (scenario([reno], 500.0), "no limit"),
-        (scenario([reno | {"count": 60}], 500.0, red), "jumps"),
+        (scenario([reno], 500.0), "nothing ends the growth"),
+        (scenario([reno | {"count": 60}], 500.0, red), "every packet above it"),
         (scenario([reno | {"max_window": "2 pkt"}], 500.0), "do not fill"),
         (scenario([reno], 500.0, red | {"ecn": True}), "ecn"),
         (scenario([{"law": "tahoe", "rtt": "80 ms"}], 500.0, red), "one packet"),

@@ -267,8 +267,9 @@ def _enough_cycles(
     settle = forgotten * period
     holds = bool(enough_cycles(scenario, np.array(period), np.array(forgotten)))
     detail = (
-        f"a cycle takes {period:.4g} s; cycles repeat after about {settle:.4g} s, and the mean of "
-        f"a broken number of them wants {CYCLES} or more"
+        f"losses come every {period:.4g} s, and the first {settle:.4g} s after the last start "
+        f"depend on it; the warm-up should last longer than that, and the rest of the run at least "
+        f"{CYCLES * period:.4g} s ({CYCLES} losses)"
     )
     return Assumption("settles-in-time", holds, "" if holds else detail)
 

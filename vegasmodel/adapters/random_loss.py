@@ -57,7 +57,11 @@ def answer(scenario: Scenario) -> Prediction:
     ]
     share = random_loss.share(flows, link.loss, link.capacity, link.buffer)
     if share.status != Status.DONE:
-        return Prediction.not_applicable(NAME, scenario, "no delay was found at which all fit")
+        said = (
+            "the solver found no queueing delay at which the flows' rates add up to the capacity; "
+            "the simulator rounds can answer instead"
+        )
+        return Prediction.not_applicable(NAME, scenario, said)
     load = loss_peaks.load(flows, link.loss, link.capacity, link.buffer)
     burst = loss_peaks.slow_start_queue(flows, link.loss, link.capacity)
     after = loss_peaks.recovery_burst(flows, link.loss, link.capacity)

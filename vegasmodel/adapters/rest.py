@@ -194,7 +194,7 @@ def fits(
         return Assumption(name, True)
     room = float(waiting_room(link.buffer, link_stack(scenario)))
     if queue > room:
-        detail = f"the equations want a queue of {queue:.4g} pkt, the buffer holds {room:g}"
+        detail = f"the equations give a queue of {queue:.4g} pkt; the buffer holds {room:g}"
         return Assumption(name, False, detail)
     if rests is None:
         return Assumption(name, None, "not worked out for so many arrivals")
@@ -207,7 +207,8 @@ def fits(
         else:
             top = settling.first_peak(backlog[new], rtt[new], c)
         worst = max(worst, c * top)
-    detail = f"before others give way the queue may reach {worst:.4g} pkt, the buffer holds "
+    detail = f"before earlier flows shrink their windows the queue may reach {worst:.4g} pkt; "
+    detail += "the buffer holds "
     late = worst > room
     return Assumption(name, None if late else True, f"{detail}{room:g}" if late else "")
 

@@ -189,8 +189,8 @@ def _quasi_static(
         detail = "slow start may end past the lower edge of the band, where it begins"
         return Assumption(name, False, f"{detail}; {ends}")
     detail = (
-        f"to keep up with a newcomer some flow would have to give way {worst:.3g} times as fast "
-        f"as a packet a round trip; the queue overshoots, and {ends}"
+        f"while a new flow grows, an earlier flow would have to shrink its window by {worst:.3g} "
+        f"packets per round trip, and Vegas shrinks it by 1; so the queue overshoots, and {ends}"
     )
     return Assumption(name, worst <= 1.0, "" if worst <= 1.0 else detail)
 

@@ -164,7 +164,7 @@ def _unsupported(scenario: Scenario) -> str | None:
         return "a window that starts again from one packet does not rest"
     vegas = (g for g in scenario.flows if g.keeps_backlog)
     if any(continuous.thresholds(group)[0] <= 0.0 for group in vegas):
-        return "a window holds though no packet of it waits: no queue stands"
+        return "Vegas keeps its window though no packet of it waits, so no queue stands"
     starts = {member.start for member in scenario.members}
     if len(starts) > 1 and rests.measures(scenario).any():
         return "baseRTTs that flows measure one after another are not known: give over_estimate"

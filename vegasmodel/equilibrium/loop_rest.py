@@ -128,7 +128,7 @@ def rest(
         )
 
     if through(0.0) <= c:
-        return "the flows do not fill the link: no queue stands, and nothing answers to one"
+        return "the flows do not fill the link, so no queue stands whose delay they could react to"
     end, over = _end(buffer, curve)
     if end < math.inf and through(end) >= c:
         return over
@@ -136,10 +136,17 @@ def rest(
     while end == math.inf and through(high) >= c:
         high *= 2.0
         if high > 1e15:
-            return "no queue is long enough: the windows have no limit"
+            return (
+                "there is no equilibrium: nothing ends the growth of a window; a finite buffer, "
+                "random loss or max_window does"
+            )
     q = bisect(lambda queue: through(queue) - c, high if end == math.inf else end)[1]
     if curve is not None and q in (curve.min_threshold, curve.max_threshold):
-        return "the rest is at a corner of RED's curve, where it has two slopes"
+        return (
+            "the equilibrium's queue is exactly RED's min_threshold or max_threshold, where the "
+            "slope of the drop probability jumps, so the equations have no linear form there; a "
+            "slightly different threshold has one"
+        )
     p, steep = _chance(curve, loss, q)
     W = _windows(sources, q / c, p)
     R, rate = sources.rtt + q / c, W / (sources.rtt + q / c)
@@ -186,11 +193,18 @@ def _end(buffer: float, curve: Curve | None) -> tuple[float, str]:
     The message explains why there is no equilibrium if the flows would need a longer queue.
     """
     if curve is None:
-        return buffer, "the buffer overflows: the windows cycle, and there is no rest"
+        said = "the flows overflow the buffer, so their windows move in a cycle without equilibrium"
+        return buffer, said
     if buffer < curve.max_threshold:
-        return buffer, "the buffer overflows at RED's average: the windows cycle"
+        return buffer, (
+            "the buffer is full before RED drops enough packets, so the windows move in a cycle "
+            "without equilibrium; a buffer above max_threshold lets RED act first"
+        )
     top = curve.max_threshold * (2.0 if curve.gentle else 1.0)
-    return min(top, buffer), "RED's curve jumps where the queue would rest: it oscillates about it"
+    return min(top, buffer), (
+        "RED drops too few packets up to its last threshold and every packet above it, so the "
+        "queue oscillates about this threshold; a larger max_probability may give an equilibrium"
+    )
 
 
 def _chance(curve: Curve | None, loss: float, queue: float) -> tuple[float, float]:

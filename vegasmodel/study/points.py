@@ -27,6 +27,7 @@ from vegasmodel.metrics import Floats, delivered, jains, known_mean, relative_un
 from vegasmodel.packets.engine import EngineFailed
 from vegasmodel.prediction import Prediction, active_part, silent
 from vegasmodel.scenario import Scenario
+from vegasmodel.status import Status
 from vegasmodel.study import not_held
 from vegasmodel.study.fields import Field, put
 from vegasmodel.support.threads import pool
@@ -510,7 +511,7 @@ def _fluid(points: Points, scenarios: Sequence[Scenario | str], threads: int | N
     capacity = full(np.array([[each.links[0].capacity] for each in known]))
     active = full(np.array([active_part(each) for each in known]))
     figures = _of_arrays(
-        points, ~ok | silent, "the integration ended early: overflow that no window can yield to",
+        points, ~ok | silent, f"the integration ended early: {Status.STUCK.reason}",
         full(np.array([_bits(each) for each in known])), active,
         capacity[:, 0],
         throughput=rates,

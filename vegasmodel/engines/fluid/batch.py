@@ -158,9 +158,10 @@ def run(
         sampled = [i for i, case in enumerate(scenarios) if not (instant or one_run_suffices(case))]
         if sampled and engine == "jax":
             raise ValueError(
-                f"scenario {sampled[0]}: the engine 'jax' has decisions at every instant and no "
-                "random starts; losers = 'growing' asks for the first, whatever the stack and the "
-                "law, and ignores start_jitter"
+                f"scenario {sampled[0]}: the engine 'jax' simulates only windows that change "
+                "continuously (variant = 'paper', without random starts); engine = 'threads' "
+                "simulates this scenario, and losers = 'growing' makes every window continuous "
+                "and leaves start_jitter out"
             )
         if sampled:
             return _mixed(scenarios, sampled, step, threads)
