@@ -138,7 +138,8 @@ def test_what_two_models_say_alike_stands_once() -> None:
 def test_a_measurement_says_how_many_runs_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
     """With one run the scatter is unknown.
 
-    With several, a perfect model has their standard error.
+    With several, a perfect model has their standard error.  Without a wish there are 3 runs if
+    chance has a part, as in the senders' waits, and else one.
     """
     asked = []
 
@@ -149,8 +150,17 @@ def test_a_measurement_says_how_many_runs_it_has(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(comparison, "run_engine", engine)
     scenario = dataclasses.replace(pair("paper"), run=vm.Run(duration=90.0, warmup=30.0))
-    one, ten = (vm.compare(scenario, models=["minicycle"], runs=runs) for runs in (None, 10))
+    one, ten = (vm.compare(scenario, models=["minicycle"], runs=runs) for runs in (1, 10))
     assert asked == [1, 10]
+    asked.clear()
+    waits = scenario.replace({"flow.send_jitter": "1 ms"})
+    still = scenario.replace({"flow.send_jitter": "0 s"})
+    for case in (waits, still, waits.replace({"run.runs": 2})):
+        many = vm.compare(case, models=["minicycle"])
+        assert asked.pop() == many.runs
+        assert many.runs == (case.run.runs or (3 if case.by_chance else 1))
+    assert waits.by_chance
+    assert not still.by_chance
     assert [a.holds for a in one.measured.assumptions if a.name == "enough-runs"] == [None]
     assert "Errors against ns2, one run" in one.table()
     assert "runs = 5" in one.table()

@@ -29,7 +29,7 @@ from vegasmodel.metrics import (
 )
 from vegasmodel.prediction import Assumption, Prediction, Predictions, shown_rate
 from vegasmodel.predictor import MODELS, SIMULATED, check_models, predict_all
-from vegasmodel.scatter import of_means
+from vegasmodel.scatter import MIN_RUNS, of_means
 from vegasmodel.scenario import VARIANTS, Run, Scenario, expect
 from vegasmodel.support.html_table import html_table
 
@@ -353,8 +353,9 @@ def compare(
     in the result's ``estimates``.
 
     ``timeout`` is the time limit of a run of ns-2, as for ``run_engine``.  ``runs`` is the number
-    of runs of ns-2 that the measurement averages. By default it is the scenario's ``runs``, or one
-    if the scenario gives none. The models do not use it.
+    of runs of ns-2 that the measurement averages. By default it is the scenario's ``runs``. If the
+    scenario gives none, there are 3 runs if chance has a part in them, and else one.  A stored
+    measurement has the runs with which it was stored. The models do not use ``runs``.
 
     Raises ``FieldError`` for a wrong argument or a bad trace, if ns-2 must be run but lacks a
     feature of the scenario, or if ``runs`` is given and the measurement is not by ns-2. Raises
@@ -400,6 +401,15 @@ def run_often(scenario: Scenario, runs: int | None) -> Scenario:
         return scenario
     checked.of(Run, "runs").check(runs, "runs")
     return scenario.replace({"run.runs": runs})
+
+
+def _several(scenario: Scenario) -> Scenario:
+    """The scenario with ``MIN_RUNS`` runs if chance has a part and it gives no number of runs.
+
+    A single run would not show how much the throughputs differ from run to run.
+    """
+    chance = scenario.by_chance or scenario.random_arrivals
+    return run_often(scenario, MIN_RUNS if chance and scenario.run.runs is None else None)
 
 
 def enough_runs(measured: Prediction) -> tuple[Assumption, ...]:
@@ -546,7 +556,10 @@ def _measurement(
         return stored
     traces, damaged = reference.traces(scenario)
     try:
-        found = _from_traces(traces, scenario) if traces else run_engine(scenario, timeout=timeout)
+        if traces:
+            found = _from_traces(traces, scenario)
+        else:
+            found = run_engine(_several(scenario), timeout=timeout)
     except FieldError as error:  # ns-2 lacks a feature of the scenario
         other = "compare takes a trace in place of ns-2; predict needs neither"
         if error.allowed == other:

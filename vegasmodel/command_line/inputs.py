@@ -100,7 +100,8 @@ runs = click.option(
 engine_runs = click.option(
     "--runs",
     type=int,
-    help="Number of runs of the packet simulator to average. Default: the file's runs, or one.",
+    help="Number of runs of the packet simulator to average. Default: the file's runs; without "
+    "them compare makes 3 if runs differ by chance, and measure one.",
 )
 trace_format = click.option(
     "--format",
