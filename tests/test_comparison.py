@@ -294,3 +294,34 @@ def test_the_error_of_base_rtt_is_a_time_too(
             assert max(map(len, out.splitlines())) <= int(columns)
             for part in said.split(" ("):
                 assert part in out
+
+
+def test_no_model_is_named_the_nearest_if_chance_may_decide() -> None:
+    """Of models at 500 and 502 none is the nearest to 501.5 ± 2; of 500 and 520 one is."""
+    scenario = pair("paper").replace({"run.runs": 5})
+
+    def answer(model: str, rate: float, error: float | None = None) -> Prediction:
+        se = None if error is None else np.array([error, 0.0])
+        return Prediction(model, scenario, np.array([rate, 300.0]), throughput_se=se)
+
+    def compared(*models: Prediction, error: float | None = 2.0) -> vm.Comparison:
+        return vm.Comparison(scenario, answer("ns2", 501.5, error), models)
+
+    a, b, far = answer("a", 500.0), answer("b", 502.0), answer("far", 520.0)
+    assert compared(a, b, far).nearest == ("b", "a")
+    assert "; which is least may be chance>" in repr(compared(a, b, far))
+    assert "errs least" not in repr(compared(a, b, far))
+    assert compared(a, far).nearest == ("a",)
+    assert "a errs least, 0.26 %>" in repr(compared(a, far))
+    assert compared(a, b, error=1e-3).nearest == ("b",)  # a measurement without noise
+    assert compared(a, answer("far", 520.0, 10.0), error=1e-3).nearest == ("a", "far")
+    assert compared(a, b, error=None).nearest == ("b",)
+    assert vm.Comparison(scenario, answer("ns2", 501.5), ()).nearest == ()
+
+
+def test_a_measurement_of_one_run_says_that_its_noise_is_unknown() -> None:
+    scenario = pair("paper")
+    unknown = (Assumption("enough-runs", None),)
+    one = dataclasses.replace(measured(scenario, "ns2"), assumptions=unknown)
+    model = dataclasses.replace(measured(scenario, "m"), throughput=one.throughput + 1.0)  # type: ignore[operator]
+    assert repr(vm.Comparison(scenario, one, (model,))).endswith("; one run, so noise unknown>")

@@ -29,7 +29,7 @@ from vegasmodel.metrics import (
 )
 from vegasmodel.prediction import Assumption, Prediction, Predictions, shown_rate
 from vegasmodel.predictor import MODELS, SIMULATED, check_models, predict_all
-from vegasmodel.scatter import MIN_RUNS, of_means
+from vegasmodel.scatter import MIN_RUNS, as_near, of_means
 from vegasmodel.scenario import VARIANTS, Run, Scenario, expect
 from vegasmodel.support.html_table import html_table
 
@@ -118,6 +118,24 @@ class Comparison:
         values = [e["throughput_nrmse"] for e in self.errors.values()]
         return min((v for v in values if v is not None), default=None)
 
+    @property
+    def nearest(self) -> tuple[str, ...]:
+        """The models whose throughputs are nearest to the measured ones, the nearest first.
+
+        The first one has the smallest throughput error (NRMSE).  The others follow if chance may
+        decide which of the two is nearer: if the standard errors of the throughputs (95 % interval
+        by Student's t) can explain the difference of the two errors.  A measurement or model
+        without standard errors is taken as exact.  The result is empty if no model has an error.
+        """
+        errors = {name: e["throughput_nrmse"] for name, e in self.errors.items()}
+        known = {name: error for name, error in errors.items() if error is not None}
+        if not known:
+            return ()
+        first, *others = sorted(known, key=lambda name: known[name])
+        best = self._of(first)
+        tied = [name for name in others if as_near(best, self._of(name), self.measured)]
+        return (first, *tied)
+
     def to_json(self) -> dict[str, Any]:
         """The document that ``compare`` prints with ``--json``."""
         return {
@@ -129,11 +147,15 @@ class Comparison:
         }
 
     def __repr__(self) -> str:
-        """One line: the measurement, and the model with the smallest error of the throughputs."""
-        errors = {name: e["throughput_nrmse"] for name, e in self.errors.items()}
-        known = {name: error for name, error in errors.items() if error is not None}
-        best = min(known, key=lambda name: known[name], default=None)
-        said = f"{best} errs least, {percent(known[best])}" if best else "no model has an error"
+        """One line: the measurement, and the models with the smallest error of the throughputs.
+
+        If chance may decide which of several models is nearest, the line names them all.  If one
+        run was measured and chance has a part in it, the line says so.
+        """
+        said = _said_of(self.nearest, self.errors)
+        unknown = [a.name for a in self.measured.assumptions if a.holds is None]
+        if self.nearest and "enough-runs" in unknown:
+            said += "; one run, so noise unknown"
         return f"<Comparison of {self.scenario.name} with {self.measured.model}: {said}>"
 
     def _repr_html_(self) -> str:
@@ -270,6 +292,17 @@ class Comparison:
         if path is not None:
             plots.save(figure, path)
         return figure
+
+
+def _said_of(nearest: Sequence[str], errors: Mapping[str, Mapping[str, float | None]]) -> str:
+    """Which models err least, as text; only the first three are named."""
+    if not nearest:
+        return "no model has an error"
+    if len(nearest) == 1:
+        return f"{nearest[0]} errs least, {_percent(errors[nearest[0]]['throughput_nrmse'])}"
+    shown = [f"{name} {_percent(errors[name]['throughput_nrmse'])}" for name in nearest[:3]]
+    more = f" and {len(nearest) - 3} more" if len(nearest) > 3 else ""
+    return f"errors {', '.join(shown)}{more}; which is least may be chance"
 
 
 def _percent(error: float | None) -> str:

@@ -12,8 +12,9 @@ from vegasmodel.metrics import (
     percent,
     relative_uncertainty,
     standard_error,
+    student_t,
 )
-from vegasmodel.prediction import Assumption
+from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Scenario
 
 STEADY = 0.02  # relative differences of halves up to this count as none
@@ -144,3 +145,31 @@ def of_means(scenario: Scenario, mean: Floats, error: Floats, n: int) -> Assumpt
     of = " of a tenth of the mean of all flows" if starved else ""
     detail = f"{n} runs; the 95 % interval of {name}'s mean is {percent(unsure)}{of} to either side"
     return Assumption("enough-runs", unsure <= ENOUGH_PRECISION, detail)
+
+
+def as_near(near: Prediction, far: Prediction, measured: Prediction) -> bool:
+    """Whether chance may decide which of two models is nearer to a measurement.
+
+    A model's distance is the length of the vector of its throughputs less the measured ones.  The
+    throughputs of the measurement and of simulators are means over runs.  The function computes, to
+    first order, how far the errors of these means can change the difference of the two distances
+    (95 % interval).  If this is at least the difference itself, chance may decide.
+
+    The errors of one result's flows may depend on one another, because the flows share a link.  So
+    the function adds their magnitudes, which is right for errors that depend on one another
+    completely, and too cautious for all others.  Throughputs without a standard error are taken as
+    exact.
+    """
+    if near.throughput is None or far.throughput is None or measured.throughput is None:
+        return False
+    known = np.isfinite(measured.throughput)
+    off = [(each.throughput - measured.throughput)[known] for each in (near, far)]  # type: ignore[operator]
+    lengths = [float(np.linalg.norm(each)) for each in off]
+    of_near, of_far = (x / max(length, 1e-300) for x, length in zip(off, lengths, strict=True))
+    slopes = ((measured, of_near - of_far), (near, of_near), (far, of_far))
+    ends = [
+        student_t(result.runs - 1) * float(np.abs(slope) @ result.throughput_se[known])
+        for result, slope in slopes
+        if result.throughput_se is not None and result.runs > 1
+    ]
+    return lengths[1] - lengths[0] <= math.hypot(*ends)
