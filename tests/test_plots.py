@@ -25,7 +25,7 @@ VEGAS = {"law": "vegas", "alpha": 3, "beta": 3}
 def lines(ax: Axes) -> dict[str, np.ndarray]:
     """Label -> [points, 2] of every line with a label; for error bars, of their markers."""
     found = {str(line.get_label()): line.get_xydata() for line in ax.lines}
-    found |= {str(bar.get_label()): bar[0].get_xydata() for bar in ax.containers}
+    found |= {str(bar.get_label()): bar[0].get_xydata() for bar in ax.containers if bar[0]}
     return {label: xy for label, xy in found.items() if not label.startswith("_")}
 
 
@@ -116,6 +116,36 @@ def test_class_shares_with_and_without_rd() -> None:
     alone = Prediction("fluid", scenario(VEGAS), np.array([1080.0]))
     with pytest.raises(ValueError, match="no flow of class rate"):
         plots.class_shares([alone])
+
+
+def test_class_shares_tell_models_apart() -> None:
+    """The lines of fluid and rounds had one style."""
+    s = scenario({"law": "newreno"}, VEGAS, queue={"discipline": "rd"})
+    names = ("rate-delay", "fluid", "rounds", "minicycle", "red", "network")
+    answers = [Prediction(name, s, np.array([540.0, 540.0 + i])) for i, name in enumerate(names)]
+    upper, lower = plots.class_shares([Predictions(answers), answers[0]]).axes
+    for ax, kinds in ((upper, 2), (lower, 1)):
+        drawn = [line for line in ax.lines if not str(line.get_label()).startswith("_")]
+        assert len(drawn) == kinds * len(names)
+        looks = [(o.get_color(), o.get_marker(), str(o._dash_pattern)) for o in drawn]
+        assert len(set(looks)) == len(drawn)
+        dashes = {dash for _, _, dash in looks[: 5 * kinds]}
+        assert len(dashes) == 5  # also without the markers
+
+
+def test_curves_over_the_buffer_have_the_error_bars_of_their_runs() -> None:
+    """The runs of a group tell the error of its mean, as its flows are correlated."""
+    s = scenario({**VEGAS, "count": 2}, {"law": "reno"}, buffer="5 pkt")
+    runs = np.array([[100.0, 200.0, 700.0], [200.0, 100.0, 760.0]])
+    error = np.ptp(runs, axis=0) / 2
+    several = Prediction(
+        "rounds", s, runs.mean(axis=0), throughput_se=error, extra={"throughput_runs": runs}
+    )
+    closed = Prediction("minicycle", s, np.array([150.0, 150.0, 700.0]))
+    vegas, reno = plots.throughput_over_buffer([several, closed]).axes
+    (bars,) = (c for c in reno.containers)
+    assert np.ptp(bars[2][0].get_segments()[0][:, 1]) == pytest.approx(4 * 30 / 1080)
+    assert not vegas.containers  # together the two get the same in each run
 
 
 @pytest.mark.parametrize("name", [

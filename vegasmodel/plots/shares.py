@@ -4,8 +4,8 @@ A curve is drawn over the flows' order of arrival, over the buffer, or over the 
 of flows in the two Rate-Delay classes.
 
 The functions that draw curves take two arguments. ``models`` are predictions, drawn as lines.
-``measured`` are measurements, drawn as markers. Their throughputs have error bars of two standard
-errors, except over the ratio of flows.
+``measured`` are measurements, drawn as markers. Throughputs that are means over several runs have
+error bars of two standard errors, except over the ratio of flows.
 
 An argument may be one prediction, a list of predictions, what ``vegasmodel.predict_all`` or
 ``vegasmodel.compare`` returns, or a list of these. If a comparison is in ``models``, its
@@ -14,6 +14,7 @@ measurement is drawn with markers all the same.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, TypeAlias, runtime_checkable
 
@@ -28,9 +29,11 @@ from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.plots.style import (
     BLUE,
+    DASHES,
     GREEN,
     GREY,
     RED,
+    Dash,
     Look,
     figure,
     legend,
@@ -179,8 +182,9 @@ def throughput_over_buffer(models: Answers, measured: Answers = ()) -> Figure:
 
     The throughput is drawn as a fraction of this link's capacity. Each of the first four groups has
     a panel, with one curve per model. The predictions should be for scenarios that differ only in
-    the buffer; their order does not matter.  Raises ``FieldError`` if they have different groups,
-    or if none has throughputs.
+    the buffer; their order does not matter.  Error bars show two standard errors, if the
+    throughputs are means over several runs.  Raises ``FieldError`` if the predictions have
+    different groups, or if none has throughputs.
     """
     drawn = _kinds(models, measured)
     every = _groups(drawn[0][0].scenario)
@@ -217,23 +221,26 @@ def class_shares(models: Answers, measured: Answers = ()) -> Figure:
     - The lower panel shows the mean throughput of a delay-class flow divided by that of a
       rate-class flow. Podlesny and Williamson call this quotient the relative fairness.
 
-    Reverse flows and short flows that arrive at random do not count. Filled markers are for
-    scenarios whose first link has a Rate-Delay queue, hollow markers for the other scenarios.
+    Reverse flows and short flows that arrive at random do not count. The colour tells the class;
+    the marker and the line style tell the model. Filled markers are for scenarios whose first link
+    has a Rate-Delay queue, hollow markers for the other scenarios.
 
     Raises ``ValueError`` if a class has no flow, or if no prediction has throughputs.
     """
     drawn = _kinds(models, measured)
     fig = figure(7.5, 7.0)
     upper, lower = fig.subplots(2, 1, sharex=True)
+    names = list(dict.fromkeys(p.model for p, _, marks in drawn if not marks))
+    dashes: dict[str, Dash] = dict(zip(names, itertools.cycle(DASHES), strict=False))
     for model, rd, marks in dict.fromkeys((p.model, _is_rd(p), marks) for p, _, marks in drawn):
         mine = [p for p, _, m in drawn if (p.model, _is_rd(p), m) == (model, rd, marks)]
         points = np.array(sorted(_classes(p) for p in mine))
-        how = look(model)
+        how, dash = look(model), dashes.get(model, "none")
         name = f"{how.label}, {'RD' if rd else 'no RD'}"
         for column, color, word in ((1, RED, "rate class"), (2, BLUE, "delay class")):
-            style = Look(f"{name}: {word}", color, how.dash, "o" if column == 1 else "s")
+            style = Look(f"{name}: {word}", color, dash, how.marker)
             _draw(upper, points[:, 0], points[:, column], style, marks=marks, hollow=not rd)
-        style = Look(f"{name}: delay / rate", GREEN, how.dash, "^")
+        style = Look(f"{name}: delay / rate", GREEN, dash, how.marker)
         _draw(lower, points[:, 0], points[:, 2] / points[:, 1], style, marks=marks, hollow=not rd)
     upper.axhline(1.0, color=GREY, lw=1, ls=":")
     lower.axhline(1.0, color=GREY, lw=1, ls=":")
@@ -342,22 +349,23 @@ def _draw(
     marks: bool = False,
     hollow: bool = False,
 ) -> None:
-    """Draw a curve with markers, or, if ``marks`` is True, only the markers and error bars.
+    """Draw a curve with markers and error bars, or, if ``marks`` is True, no curve but the rest.
 
-    The error bars reach from y - se to y + se.  There are none if ``se`` is unknown.  The curve has
-    no error bars.
+    The error bars reach from y - se to y + se.  There are none if ``se`` is unknown.
     """
+    bars = None if se is None or not np.any(np.nan_to_num(se)) else np.nan_to_num(se)
+    face = "white" if hollow else how.color
     if marks:
-        bars = None if se is None or not np.any(np.nan_to_num(se)) else np.nan_to_num(se)
-        face = "white" if hollow else how.color
         ax.errorbar(
             x, y, bars, fmt=how.marker, color=how.color, mfc=face, ms=5, capsize=2, lw=1,
             label=how.label, zorder=4,
         )  # fmt: skip
     else:
+        if bars is not None:
+            ax.errorbar(x, y, bars, fmt="none", ecolor=how.color, capsize=2, lw=1)
         ax.plot(
             x, y, ls=how.dash, marker=how.marker, ms=4, color=how.color, lw=1.6, label=how.label,
-            mfc="white" if hollow else how.color,
+            mfc=face,
         )  # fmt: skip
 
 
@@ -382,10 +390,14 @@ def _whisker(result: Prediction, rows: Sequence[int]) -> tuple[float, float] | N
 
 
 def _two_errors(result: Prediction, rows: Sequence[int]) -> float:
-    """Twice the standard error of the mean throughput of some flows, in pkt/s.
+    """Twice the standard error of the mean throughput of a group's flows, in pkt/s.
 
-    It is computed as if the flows' errors were independent. It is 0 if they are unknown.
+    ``rows`` are the indices of these flows.  If the throughputs of the single runs are unknown, it
+    is computed as if the flows' errors were independent.  It is 0 if they are unknown.
     """
+    name = result.scenario.members[rows[0]].flow.name
+    if name in result.groups_se:
+        return 2 * result.groups_se[name]
     if result.throughput_se is None:
         return 0.0
     return float(2 * np.sqrt((result.throughput_se[rows] ** 2).sum()) / len(rows))

@@ -42,9 +42,9 @@ BLUE, RED, GREEN, PINK, ORANGE, SKY, BLACK, GREY = (
 )
 COLORS = (BLUE, RED, GREEN, PINK, ORANGE, SKY, BLACK, GREY)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (3, 1.5)))
-LARGEST = 400.0  # inches of a figure: a picture has at most 65536 pixels, at 150 an inch
 Dash = str | tuple[float, tuple[float, ...]]
+DASHES: tuple[Dash, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (3, 1.5)))
+LARGEST = 400.0  # inches of a figure: a picture has at most 65536 pixels, at 150 an inch
 Curve = Sequence[ArrayLike]  # x, y, and of a measurement the error of y too
 
 
