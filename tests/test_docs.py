@@ -237,7 +237,7 @@ def test_the_examples_on_the_page_on_sweeps_run(
     monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs/sweep.md").read_text()
     blocks = re.findall(r"```(python)?\n(.*?)```", page, re.DOTALL)
-    assert [kind for kind, _ in blocks] == ["", "", "python", "", "python"]
+    assert [kind for kind, _ in blocks] == ["", "", "python", "", "python", "python"]
     for kind, block in blocks:
         if kind == "python":
             exec(block, {})  # noqa: S102 - our own page
@@ -249,6 +249,8 @@ def test_the_examples_on_the_page_on_sweeps_run(
     assert "0 points have no answer" in out
     assert "one 18.69" in out
     assert re.findall(r"(\d+) starts .* (\[.*\])", out) == [("36", "[1. 1.]"), ("4", "[0. 1.]")]
+    ((first, drawn),) = re.findall(r"\('link.buffer',\) (.*)\n(.*)", out)
+    assert float(first) < float(drawn) / 2
 
 
 def test_the_examples_on_the_page_on_stability_run(

@@ -82,6 +82,44 @@ def test_errors_are_carried_on_as_draws_have_them():
     assert found.parts["vegas/reno"].sum() == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize(
+    ("buffer", "name", "error", "rough"),
+    [
+        (20, "link.buffer", 0.3, True),
+        (3, "flow.vegas.alpha", 0.3, True),  # constant over one deviation, but not over two
+        (40, "flow.vegas.alpha", 0.3, True),  # reno/vegas is not linear
+        (40, "flow.vegas.alpha", 0.1, False),
+    ],
+)
+def test_an_error_that_is_not_linear_over_its_range_is_called_rough(buffer, name, error, rough):
+    case = MIXED.replace({"link.buffer": buffer})
+    found = vm.uncertainty(case, "minicycle", {name: error})
+    assert found.rough == ((name,) if rough else ())
+    assert found.smooth is not rough
+    value = {"link.buffer": 20.0, "flow.vegas.alpha": 3.0}[name]
+    factors = 1 + error * np.random.default_rng(3).normal(size=300)
+    draws = vm.batch([case.replace({name: value * x}) for x in factors if x > 0.2], "minicycle")
+    off = [
+        abs(sd / np.std([each.ratios[pair] for each in draws]) - 1)
+        for pair, (_, sd) in found.ratios.items()
+    ]
+    assert max(off) > 0.2 if rough else max(off) < 0.12  # the draws' own error is 4 %
+
+
+def test_a_change_without_an_answer_is_rough_and_a_forbidden_one_does_not_count():
+    flows = [vegas(f"v{i}", over_estimate=f"{i} ms") for i in range(2)]
+    beside = vm.uncertainty(scenario(flows), "equilibrium", {"flow.v0.over_estimate": "0.01 ms"})
+    assert beside.smooth  # below 0 nothing is allowed
+    found = vm.uncertainty(MIXED, "minicycle", {"flow.vegas.rtt": "5 %"})
+    assert found.rough == ("flow.vegas.rtt",)
+    data = found.to_json()
+    assert (data["smooth"], data["rough"], data["method"]) == (
+        False,
+        ["flow.vegas.rtt"],
+        "first order",
+    )
+
+
 def test_the_command_shows_them(capsys):
     line = "ratio --capacity 1080pkt/s --rtt 80ms --buffer 20pkt --uncertain rtt=5% "
     line += "--uncertain capacity=54pkt/s vegas:alpha=3,beta=3 reno"
@@ -91,7 +129,10 @@ def test_the_command_shows_them(capsys):
     one = said["ratios"]["vegas/reno"]
     assert one["sd"] == pytest.approx(known.ratios["vegas/reno"][1], rel=1e-6)
     assert run(line.split()) == 0
-    assert "sd" in capsys.readouterr().out
+    assert "sd: to first order in the errors.\n" in capsys.readouterr().out
+    assert run([*line.split(), "--uncertain", "link.buffer=6pkt"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "It is rough: over two sd of link.buffer a ratio is not linear." in said
 
 
 def test_a_value_at_its_highest_has_the_slope_from_below():

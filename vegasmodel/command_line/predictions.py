@@ -310,10 +310,12 @@ def _show(
             for name, (value, sd) in each.ratios.items()
         ]
         console.console().print(console.table([each.model, "ratio", "sd", "sd, %"], rows))
+        said = "sd: to first order in the errors"
         if each.reason is not None:
-            console.paragraphs([f"No sd: {each.reason}."])
-        elif not each.smooth:
-            console.paragraphs([f"{each.model} has a corner at these values: the sd is rough."])
+            said = f"No sd: {each.reason}"
+        elif each.rough:
+            said += f". It is rough: over two sd of {', '.join(each.rough)} a ratio is not linear"
+        console.paragraphs([f"{said}."])
 
 
 def _doubts(

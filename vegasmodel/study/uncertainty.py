@@ -11,7 +11,9 @@ ratio has the variance
 
     variance = sum_k (d ln(ratio)/d field_k)^2 u_k^2
 
-(JCGM 100:2008, equation (10)).
+(JCGM 100:2008, equation (10)). This is right only where the ratio is nearly linear over the range
+of the errors. So the ratio is also computed at one and at two standard deviations above and below
+each value; ``rough`` names the fields for which it is far from linear there.
 """
 
 from __future__ import annotations
@@ -36,6 +38,8 @@ __all__ = ["Sensitivity", "Uncertainty", "sensitivity", "uncertainty"]
 
 STEP = 2e-3  # part of the value, or of the standard deviation if that is larger
 SMOOTH = 1e-3  # relative difference of the slopes with two steps that is allowed
+ROUNDING = 1e-9  # of a ratio: departures from linear below it do not count
+LINEAR = 0.25  # of a ratio's standard deviation: allowed departure from linear, at one deviation
 ZERO = 1e-3  # takes the place of a value of 0 in the step of ``sensitivity``; in the field's unit
 SHORT = {"rtt": "flow", "over_estimate": "flow", "capacity": "link"}
 
@@ -119,6 +123,14 @@ class Uncertainty:
     ``ratios`` holds the value and the standard deviation of each ratio.  ``parts`` holds, for each
     ratio, the fraction of its variance that each field causes.  Where they are NaN, ``reason`` says
     why; it is ``None`` if there is no NaN.
+
+    ``method`` tells how the standard deviations were computed: to first order in the errors, as if
+    the ratios were linear in the fields.  ``rough`` has the fields for which they are not: if the
+    field changes by one standard deviation, up or down, a ratio differs from the straight line by
+    more than a quarter of its own standard deviation, or by more than the whole if the field
+    changes by two.  Or the slope jumps at the value, or the model has no answer nearby.  ``smooth``
+    is True if there are no such fields.  If there are, draw values of the fields at random instead
+    (``docs/sweep.md`` has an example).
     """
 
     model: str
@@ -126,8 +138,18 @@ class Uncertainty:
     deviations: Floats  # of the fields: fractions of the value; amounts in the package's units
     ratios: dict[str, tuple[float, float]]
     parts: dict[str, Floats]
-    smooth: bool
+    rough: tuple[str, ...] = ()  # fields
     reason: str | None = None
+
+    @property
+    def method(self) -> str:
+        """How the standard deviations were computed."""
+        return "first order"
+
+    @property
+    def smooth(self) -> bool:
+        """Whether the ratios are nearly linear in the fields over one standard deviation."""
+        return not self.rough
 
     def to_json(self) -> dict[str, Any]:
         """The result as an entry of the list ``uncertainty`` in a command's JSON document."""
@@ -142,7 +164,9 @@ class Uncertainty:
                 }
                 for name, (value, sd) in self.ratios.items()
             },
+            "method": self.method,
             "smooth": self.smooth,
+            "rough": list(self.rough),
             "reason": self.reason,
         }
 
@@ -188,7 +212,8 @@ def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float
     of all links.  The errors of different keys are independent.
 
     The standard deviations of the ratios follow from equation (10) of JCGM 100:2008, to first order
-    in the errors.
+    in the errors.  Where the ratios are not nearly linear over the range of the errors, they are
+    wrong; the result's ``smooth`` is then False, and ``rough`` names the fields.
 
     Raises ``FieldError`` for a deviation that is not above 0, for a number above 1, and in the same
     cases as ``sensitivity``.
@@ -203,16 +228,41 @@ def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float
                 same = f"it means the same as {other.name}, and its error would count twice"
                 raise FieldError("errors", one.name, same, wrong="is given twice")
     slopes, smooth, reason = _slopes(scenario, model, inputs)
-    sds, answer = np.array([each.sd for each in inputs]), predict(scenario, model)
-    ratios, parts = {}, {}
     by_ratio = slopes[len(scenario.members) :]
-    for row, name in zip(by_ratio, _pairs(scenario), strict=True):
+    sds, answer = np.array([each.sd for each in inputs]), predict(scenario, model)
+    variances = (by_ratio * sds) ** 2
+    totals = np.asarray(np.sqrt(variances.sum(axis=1)))  # relative standard deviations
+    ratios, parts = {}, {}
+    for variance, total, name in zip(variances, totals, _pairs(scenario), strict=True):
         value = answer.ratios.get(name)
-        variance = (row * sds) ** 2
-        total = float(variance.sum())
-        ratios[name] = (math.nan, math.nan) if value is None else (value, value * math.sqrt(total))
-        parts[name] = np.zeros(len(inputs)) if total == 0.0 else variance / total
-    return Uncertainty(model, tuple(errors), sds, ratios, parts, all(smooth), reason)
+        ratios[name] = (math.nan, math.nan) if value is None else (value, value * float(total))
+        parts[name] = np.zeros(len(inputs)) if total == 0.0 else variance / total**2
+    rough = tuple(
+        each.name
+        for each, known, slope in zip(inputs, smooth, by_ratio.T, strict=True)
+        if not (known and _linear(scenario, model, each, slope, totals))
+    )
+    return Uncertainty(model, tuple(errors), sds, ratios, parts, rough, reason)
+
+
+def _linear(scenario: Scenario, model: str, each: _Input, slope: Floats, totals: Floats) -> bool:
+    """Whether the ratios are nearly linear in one input, over two standard deviations up and down.
+
+    ``slope`` [ratio] has the derivatives of the ratios' logarithms with respect to the input, and
+    ``totals`` [ratio] the relative standard deviations of the ratios.  A direction in which the
+    scenario allows no such change does not count.  The result is False if that is both, or if the
+    model has no answer there.
+    """
+    here, possible = _logs(scenario, model)[0], 0
+    for k in (1, -1, 2, -2):
+        with contextlib.suppress(FieldError):
+            moved = each.moved(scenario, k * each.sd)
+            possible += 1
+            change = np.expm1((_logs(moved, model)[0] - here)[len(scenario.members) :])
+            limit = LINEAR * k**2 * totals + ROUNDING  # a bend grows with the square of the change
+            if not np.all(np.abs(change - k * each.sd * slope) <= limit):
+                return False
+    return possible > 0
 
 
 def _numbers(scenario: Scenario, names: list[str]) -> list[tuple[Field, float]]:
