@@ -96,6 +96,15 @@ def test_the_command_explains_each_name_as_that_page_does(
     assert "did you mean 'phase-effects'?" in capsys.readouterr().err
 
 
+def test_the_fields_of_a_steady_state_are_explained() -> None:
+    """The names ``spread``, ``residual`` and ``multipliers`` had no explanation."""
+    said = vm.LimitCycle.__doc__ or ""
+    for field in dataclasses.fields(vm.LimitCycle):
+        assert f"- ``{field.name}``: " in said, field.name
+    for name in ("spread", "residual", "multipliers", "overflows", "losses"):
+        assert "steady state" in vm.explain(name)
+
+
 def test_every_model_and_law_is_documented() -> None:
     models = (ROOT / "docs/models.md").read_text(encoding="utf-8")
     scenario = (ROOT / "docs/scenario.md").read_text(encoding="utf-8")

@@ -2,7 +2,8 @@
 
 ``ASSUMPTIONS`` explains the names of assumptions, such as ``fifo-queue``. The result of a model or
 of a measurement lists its assumptions by these names. ``COLUMNS`` explains some column headings of
-printed tables. The command ``explain`` and the page docs/reference/messages.md show these meanings.
+printed tables, and some fields of the steady states that ``limit_cycle`` returns. The command
+``explain`` and the page docs/reference/messages.md show these meanings.
 """
 
 from __future__ import annotations
@@ -184,5 +185,19 @@ COLUMNS = MappingProxyType(
         "baseRTT NRMSE": "the NRMSE of the over-estimate of baseRTT (baseRTT less the true "
         "RTT without queueing), over the Vegas flows; in parentheses the root mean square error "
         "itself, which alone counts if the measured over-estimate is nearly 0",
+        "overflows": "of a steady state (`limit_cycle`): in one period, how often the buffer "
+        "overflows, by the continuous equations of `fluid`, or else how often a window falls",
+        "losses": "of a steady state (`limit_cycle`): each flow's losses in one period by "
+        "`fluid`, or its lost packets by `rounds`",
+        "spread": "of a steady state (`limit_cycle`): the standard error of each flow's "
+        "throughput, in packets per second; 0 unless neither a fixed point nor a periodic motion "
+        "was found",
+        "multipliers": "of a steady state (`limit_cycle`): the Floquet multipliers, by which "
+        "small disturbances of the windows change in one period (at a fixed point, in the "
+        "longest round trip); the state is stable if all their moduli are below 1; empty if they "
+        "were not computed",
+        "residual": "of a steady state (`limit_cycle`): by how many packets a window or a queue "
+        "still changes at most from one period to the next (at a fixed point, a window in one "
+        "round trip); 0 if the motion repeats itself exactly",
     }
 )

@@ -589,36 +589,48 @@ class LimitCycle:
     If neither was found, means such as ``throughput`` are taken over a long run.  Only the flows
     that are active at the end of the scenario's run take part in the steady state.
 
-    ``overflows`` and ``losses`` have a meaning only for a periodic motion. What they count depends
-    on the method (``limit_cycle``): the continuous equations of ``fluid``, its small steps of time,
-    or ``rounds``.
-
     An array with one entry per flow has the flows in the order of ``names``.
+
+    - ``kind``: "fixed point", "periodic" or "neither found".
+    - ``period``: s; 0 at a fixed point, NaN where neither is found.
+    - ``overflows``: by the continuous equations of ``fluid``, the overflows of the buffer in one
+      period; otherwise the moments in one period at which a window falls.  0 without a period.
+    - ``throughput``: [n_flows] packets per second, mean over the period.
+    - ``spread``: [n_flows] standard error of ``throughput``, packets per second.  It is 0 at a
+      fixed point and in a periodic motion, and it has a meaning only if neither was found.
+    - ``window``: [n_flows] packets, mean over time.
+    - ``rtt_mean``: [n_flows] mean round-trip time over the packets, s.
+    - ``base_rtt``: [n_flows] the least round-trip time that a Vegas flow has seen, s; NaN for other
+      laws.
+    - ``queue_mean``: packets that wait.
+    - ``losses``: [n_flows] in one period: losses by ``fluid``, lost packets by ``rounds``.
+    - ``multipliers``: Floquet multipliers, complex numbers, the largest modulus first: the factors
+      by which small disturbances of the windows change in one period, which begins and ends just
+      after an overflow of the buffer.  (At a fixed point: in one round trip of the flow with the
+      longest RTT.)  If all moduli are below 1, the motion is stable.  The array is empty if they
+      were not computed.  They are all NaN if the windows after a period are not a continuous
+      function of those before it.
+    - ``residual``: the greatest change of a window or a queue, in packets, after one period.
+      (``rounds`` compares states that are two periods apart.)  It is 0 if the motion repeats itself
+      exactly.  At a fixed point it is the greatest change of a window after one round trip.
+    - ``status``: "done", or why there is no answer; the averages are then NaN.
+    - ``names``: of the flows.
     """
 
-    kind: str  # "fixed point" | "periodic" | "neither found"
-    period: float  # s; 0 at a fixed point, NaN where neither is found
-    # in one period: overflows by the continuous equations, else moments at which a window falls
-    overflows: int  # 0 without a period
-    throughput: Floats  # [flow] pkt/s, mean over the period
-    spread: Floats  # [flow] standard error of throughput; 0 at a fixed point and in a period
-    window: Floats  # [flow] packets, mean over time
-    rtt_mean: Floats  # [flow] s, mean over the packets
-    base_rtt: Floats  # [flow] s; NaN if not Vegas
-    queue_mean: float  # packets
-    losses: Floats  # [flow] in one period: losses by ``fluid``, lost packets by ``rounds``
-    # Floquet multipliers, the largest modulus first: the factors by which small disturbances of
-    # the windows change in one period, which begins and ends just after an overflow of the buffer.
-    # (At a fixed point: in one round trip of the flow with the longest RTT.) If all moduli are
-    # below 1, the motion is stable. The array is empty if the multipliers were not computed. They
-    # are all NaN if the windows after a period are not a continuous function of those before it.
+    kind: str
+    period: float
+    overflows: int
+    throughput: Floats
+    spread: Floats
+    window: Floats
+    rtt_mean: Floats
+    base_rtt: Floats
+    queue_mean: float
+    losses: Floats
     multipliers: np.ndarray
-    # The greatest change of a window or a queue, in packets, after one period. (``rounds`` compares
-    # states that are two periods apart.) It is 0 if the motion repeats itself exactly. At a fixed
-    # point it is the greatest change of a window after one round trip.
     residual: float
-    status: str  # "done", or why there is no answer (the averages are then NaN)
-    names: tuple[str, ...] = ()  # of the flows; ``limit_cycle`` fills them in
+    status: str
+    names: tuple[str, ...] = ()  # ``limit_cycle`` fills them in
 
     def __repr__(self) -> str:
         """One line: the kind, the period, and the throughputs of up to six flows."""

@@ -218,7 +218,7 @@ def explain(
                 console.wrapped(f"{name:16} {known.title}", indent=17)
             names = ", ".join([*ASSUMPTIONS, *COLUMNS])
             console.paragraphs([f"Laws: {', '.join(law_names())}."])
-            console.paragraphs([f"Names of assumptions and columns: {names}."])
+            console.paragraphs([f"Names of assumptions, columns and fields: {names}."])
             console.paragraphs([f"Keys of a scenario file: {', '.join(keys())}."])
         return
     try:
