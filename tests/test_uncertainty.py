@@ -215,3 +215,25 @@ def test_slopes_as_plain_data():
     }  # fmt: skip
     assert data["fields"]["flow.vegas.rtt"]["slopes"] == {"vegas": None, "reno": None}
     assert "rtt" in data["reason"]
+
+
+def test_they_are_a_line_and_a_table_as_other_results_are():
+    fields = ["link.buffer", "flow.vegas.rtt"]
+    slopes = vm.sensitivity(MIXED, "minicycle", fields)
+    errors = vm.uncertainty(MIXED, "minicycle", {"link.buffer": "30 %", "rtt": "1 %"})
+    for found in (slopes, errors):
+        line, text, page = repr(found), found.table(), found._repr_html_()
+        assert "\n" not in line
+        assert line.startswith(f"<{type(found).__name__} minicycle")
+        assert "array" not in line
+        assert page.startswith("<table>")
+        assert "nan" not in line + text + page
+    (title, head, first, _) = slopes.table().splitlines()
+    assert slopes.reason in title
+    assert head.split() == ["flow", *fields]
+    assert first.split() == ["vegas", f"{slopes.slopes[0, 0]:.4g}", "-"]
+    title, _, first, _ = errors.table().splitlines()
+    assert title.endswith("standard deviation to first order, rough in link.buffer")
+    assert first.split()[:4] == ["vegas/reno", "0.3186", "±", "0.086"]
+    assert [float(x) for x in re.findall(r"([\d.]+) %", first)][1] > 99.0
+    assert "vegas/reno 0.3186 ± 0.086" in repr(errors)

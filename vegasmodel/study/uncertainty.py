@@ -27,12 +27,15 @@ from typing import Any
 import numpy as np
 
 from vegasmodel.fields.rules import Integer, listed
-from vegasmodel.fields.units import FieldError
-from vegasmodel.metrics import Floats
+from vegasmodel.fields.units import FieldError, format_number
+from vegasmodel.metrics import Floats, percent
+from vegasmodel.prediction import with_error
 from vegasmodel.predictor import CLOSED_FORMS, predict
 from vegasmodel.scenario import Scenario, expect
 from vegasmodel.study import fields
 from vegasmodel.study.fields import Field
+from vegasmodel.support.html_table import html_table
+from vegasmodel.support.text_table import text_table
 
 __all__ = ["Sensitivity", "Uncertainty", "sensitivity", "uncertainty"]
 
@@ -68,7 +71,7 @@ class _Input:
         return fields.put(scenario, dict(zip(self.fields, new, strict=True)))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Sensitivity:
     """How a model's throughputs depend on fields of the scenario.
 
@@ -106,6 +109,37 @@ class Sensitivity:
             "reason": self.reason,
         }
 
+    def __repr__(self) -> str:
+        """One line: the model, and the slopes of up to three flows by up to two fields."""
+        slopes = [
+            f"{name} by {field} {_cell(self.slopes[i, k])}"
+            for i, name in enumerate(self.names[:3])
+            for k, field in enumerate(self.fields[:2])
+        ]
+        more = ["..."] if self.slopes.size > len(slopes) else []
+        return f"<Sensitivity {self.model}, d ln: {', '.join([*slopes, *more])}{self._doubts}>"
+
+    def table(self) -> str:
+        """The slopes as text: a line for each flow, a column for each field."""
+        return text_table(*self._shown)
+
+    def _repr_html_(self) -> str:
+        return html_table(*self._shown)
+
+    @property
+    def _doubts(self) -> str:
+        """Why slopes are missing or cannot be trusted, after a semicolon; empty if they can."""
+        jumps = [name for name, smooth in zip(self.fields, self.smooth, strict=True) if not smooth]
+        said = self.reason or (f"not smooth: {', '.join(jumps)}" if jumps else "")
+        return f"; {said}" if said else ""
+
+    @property
+    def _shown(self) -> tuple[str, list[str], list[list[str]]]:
+        """The title, columns and rows of the slopes as a table."""
+        rows = [[name, *map(_cell, row)] for name, row in zip(self.names, self.slopes, strict=True)]
+        title = f"{self.model}: d ln(throughput)/d(field){self._doubts}"
+        return title, ["flow", *self.fields], rows
+
     @property
     def elasticities(self) -> Floats:
         """The relative change of each throughput per relative change of each field, [flow, field].
@@ -115,7 +149,7 @@ class Sensitivity:
         return np.asarray(self.slopes * self.values)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Uncertainty:
     """How uncertain a model's throughput ratios are if fields of the scenario are uncertain.
 
@@ -151,6 +185,40 @@ class Uncertainty:
         """Whether the ratios are nearly linear in the fields over one standard deviation."""
         return not self.rough
 
+    def __repr__(self) -> str:
+        """One line: the model, and up to six ratios with their standard deviations."""
+        said = [f"{name} {with_error(*both)}" for name, both in list(self.ratios.items())[:6]]
+        more = ["..."] if len(self.ratios) > 6 else []
+        return f"<Uncertainty {self.model}: {', '.join([*said, *more])}; {self._doubts}>"
+
+    def table(self) -> str:
+        """The ratios as text: value, standard deviation, and the part of each field in it."""
+        return text_table(*self._shown)
+
+    def _repr_html_(self) -> str:
+        return html_table(*self._shown)
+
+    @property
+    def _doubts(self) -> str:
+        """How the standard deviations were computed, and what is wrong with them."""
+        rough = f", rough in {', '.join(self.rough)}" if self.rough else ""
+        return self.reason or f"±: standard deviation to {self.method}{rough}"
+
+    @property
+    def _shown(self) -> tuple[str, list[str], list[list[str]]]:
+        """The title, columns and rows of the ratios as a table."""
+        rows = [
+            [
+                name,
+                with_error(value, sd) if math.isfinite(value) else "-",
+                _percent(sd / value if value > 0.0 else math.nan),
+                *map(_percent, self.parts[name]),
+            ]
+            for name, (value, sd) in self.ratios.items()
+        ]
+        columns = ["ratio", "value", "±, %", *(f"part of {field}" for field in self.fields)]
+        return f"{self.model}: ratios of throughputs; {self._doubts}", columns, rows
+
     def to_json(self) -> dict[str, Any]:
         """The result as an entry of the list ``uncertainty`` in a command's JSON document."""
         return {
@@ -169,6 +237,14 @@ class Uncertainty:
             "rough": list(self.rough),
             "reason": self.reason,
         }
+
+
+def _cell(value: float) -> str:
+    return format_number(value) if math.isfinite(value) else "-"
+
+
+def _percent(part: float) -> str:
+    return percent(part) if math.isfinite(part) else "-"
 
 
 def _known(value: float) -> float | None:
