@@ -105,7 +105,25 @@ def test_starts_too_near_to_one_another_are_told():
     for model in ("equilibrium", "arrivals", "network", "bands"):
         assert broken(s, model) == {"settles-in-time"}
     rushed = scenario(slow, capacity="5000 pkt/s", run={"duration": "99 s", "warmup": "2 s"})
-    assert broken(rushed, "equilibrium") == {"settles-in-time"}
+    for model in ("equilibrium", "arrivals-bonald"):
+        assert broken(rushed, model) == {"settles-in-time"}
+
+
+def test_a_warm_up_in_which_no_window_can_grow_so_far_is_told():
+    """ns-2: 42 and 327 packets/s with Rate-Delay services, not 500 each; 338 with RED, not 400."""
+    run = {"duration": "30 s", "warmup": "2 s"}
+    rd = {"capacity": "1000 pkt/s", "buffer": "500 pkt", "queue": {"discipline": "rd"}}
+    both = ({**VEGAS, "rtt": "1 s"}, {"law": "reno", "rtt": "1 s"})
+    assert "settles-in-time" in broken(scenario(*both, run=run, **rd), "rate-delay")
+    slow = {**run, "duration": "3000 s", "warmup": "1500 s"}
+    assert broken(scenario(*both, run=slow, **rd), "rate-delay") == set()
+    queue = {"discipline": "red", "min_threshold": "50 pkt", "max_threshold": "150 pkt",
+             "max_probability": 0.02, "weight": 0.0002, "gentle": True}  # fmt: skip
+    red = {"capacity": "2000 pkt/s", "buffer": "500 pkt", "queue": queue}
+    flow = {"law": "reno", "rtt": "100 ms", "count": 5, "variant": "ns2"}
+    short = scenario(flow, run={"duration": "12 s", "warmup": "2 s"}, **red)
+    assert "settles-in-time" in broken(short, "red")
+    assert "settles-in-time" not in broken(scenario(flow, run=slow, **red), "red")
 
 
 def test_a_slow_start_that_ends_before_the_link_is_full_is_part_of_the_time():

@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from vegasmodel.adapters.common import column, left_out, one_link
+from vegasmodel.adapters.warm_up import settles
 from vegasmodel.equilibrium import rate_delay
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.queues.rate_delay import split
@@ -34,7 +35,11 @@ def answer(scenario: Scenario) -> Prediction:
         "rate-delay",
         scenario,
         throughput,
-        assumptions=(*_hypotheses(scenario, queue, delayed), *left_out(scenario)),
+        assumptions=(
+            *_hypotheses(scenario, queue, delayed),
+            settles(scenario),
+            *left_out(scenario),
+        ),
     )
 
 

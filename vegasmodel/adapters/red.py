@@ -18,6 +18,7 @@ from vegasmodel.adapters.common import (
     rtts,
 )
 from vegasmodel.adapters.secular import threshold
+from vegasmodel.adapters.warm_up import settles
 from vegasmodel.laws import find
 from vegasmodel.placement import held_by_receiver
 from vegasmodel.prediction import Assumption, Prediction
@@ -88,6 +89,7 @@ def answer(scenario: Scenario) -> Prediction:
         assumptions=(
             *_hypotheses(scenario, root.kind),
             _holds(scenario, flows, curve, root, queue.weight),
+            settles(scenario),
             *_rest(scenario),
         ),
     )

@@ -234,11 +234,13 @@ def arrivals_bonald(scenario: Scenario) -> Prediction:
     alpha = threshold(scenario)
     if reason is None and len(set(alpha)) > 1:
         reason = "the closed form has one alpha for all flows"
+    if reason is None:
+        reason = _too_many_arrivals(scenario)
     if reason is not None:
         return Prediction.not_applicable(name, scenario, reason)
     c = scenario.links[0].capacity
     order = _order(scenario)
-    x, rates = np.empty(alpha.size), np.empty(alpha.size)
+    x, rates, rests = np.empty(alpha.size), np.empty(alpha.size), _rests(scenario, alpha)[1]
     x[order], rates[order] = arrival_order.bonald(alpha.size, float(alpha[0]), c)
     delay = alpha.size * float(alpha[0]) / c * float((1.0 / np.arange(1, alpha.size + 1)).sum())
     return Prediction(
@@ -250,8 +252,9 @@ def arrivals_bonald(scenario: Scenario) -> Prediction:
             _spaced(scenario),
             _measured(scenario),
             paper_equation(scenario),
-            _fits(scenario, x, None, c * delay),
+            _fits(scenario, x, rests, c * delay),
             *_hypotheses(scenario),
+            _settled(scenario, rests, alpha),
             _fills(scenario, float(rates.sum())),
         ),
     )
