@@ -78,3 +78,39 @@ def test_which_backlog_a_window_keeps_is_said_to_be_unknown(
     found = vm.predict(Scenario((Link(6250.0, buffer=100.0),), flows, run=Run(50.0, 30.0)), "fluid")
     [band] = [a for a in found.assumptions if a.name == "narrow-band"]
     assert band.holds is holds
+
+
+def test_slow_start_ends_by_the_queue_of_its_whole_burst() -> None:
+    """ns-2, while the window still grows: 553 packets/s (standard error 5).
+
+    A window that has doubled to W packets has brought W/2 packets into the queue. Vegas ends slow
+    start by their mean delay, here at 64 packets. The link and alpha want 559 packets.
+    """
+    s = Scenario(
+        (Link(3700.0, buffer=321.0),), (vegas(0.1489, alpha=6.0, beta=8.0),), run=Run(9.724, 3.241)
+    )
+    np.testing.assert_allclose(run(s).throughput, 553.0, rtol=0.02)
+
+
+def test_slow_start_overflows_a_buffer_below_its_burst_and_the_timer_ends_the_wait() -> None:
+    """ns-2: 4557 packets/s. Five packets are lost at once, so the sender waits for its timer.
+
+    The wait lasts several round trips, in which the window of 2 packets stays the same. Then the
+    window grows by a packet a round trip to 188.
+    """
+    s = Scenario((Link(5000.0, buffer=30.0),), (vegas(0.0372, alpha=2.0),), run=Run(14.88, 4.836))
+    found = run(s)
+    assert found.timeouts is not None
+    assert found.timeouts[0] >= 1.0
+    np.testing.assert_allclose(found.throughput, 4557.0, rtol=0.05)
+
+
+def test_slow_start_of_linux_doubles_the_window_once_a_round_trip() -> None:
+    """Each ACK adds a packet to the window, so in a round trip it at most doubles."""
+    flow = Flow("vegas", 0.05, variant="linux")
+    s = Scenario((Link(2000.0, buffer=1e4),), (flow,), run=Run(0.3, 0.1))
+    path = vm.simulate(s, "fluid")
+    window, time = path["window"].to_numpy()[:, 0], path["time"].to_numpy()
+    early = time <= 0.15  # no queue so far: 10, 20, 40, 80 packets
+    assert window[early].max() > 60.0
+    assert np.all(window[early] <= 10.0 * 2.0 ** (time[early] / 0.05) * (1.0 + 1e-9))

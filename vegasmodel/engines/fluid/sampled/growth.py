@@ -225,6 +225,8 @@ def move(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> None
     flow.interval = moving * (flow.rtt + now.delay) / (flow.cwnd - W) if flow.cwnd > W else NEVER
     if doubling:
         later = min(max(flow.round_part + g - 1.0, 0.0), g) / g  # after the end of the round
+        if flow.round_drift > 0.0:
+            later = 0.0  # ``end_round`` decides anew
         flow.burst += (1.0 - later) * (flow.cwnd - W)
         flow.next_burst = later * (flow.cwnd - W)
 

@@ -59,8 +59,9 @@ def _decide_in_slow_start(flow: Sender, now: LinkState, smooth: bool) -> None:
 
     If ``smooth``, windows are real numbers, and the window is not reduced. If slow start goes on,
     the window doubles in the next round trip: in Linux in each round trip, in ns-2 and in the
-    papers in every other one. In ns-2 and in the papers the backlog is compared with gamma only
-    before a round trip in which the window would double.
+    papers in every other one (``round_drift``). In ns-2 and in the papers the backlog is compared
+    with gamma only before a round trip in which the window would double. In Linux the function
+    ``move`` lets the window double at any time.
     """
     f = source(flow, now, False)
     flow.round_drift = 0.0
@@ -74,7 +75,7 @@ def _decide_in_slow_start(flow: Sender, now: LinkState, smooth: bool) -> None:
         reduced = max(flow.cwnd * (1.0 if smooth else 7.0 / 8.0), flow.min_window)
     if ends:
         flow.cwnd, flow.in_slow_start = reduced, False
-    elif flow.doubles == 1:
+    elif flow.doubles == 1 and flow.doubling > 1:
         flow.round_drift = flow.cwnd
 
 
@@ -98,9 +99,8 @@ def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
     elif not (busy or flow.in_slow_start or smooth or flow.decided) and flow.once_a_round:
         decide(flow, now)
     if not flow.decided:
-        flow.rounds_at_rest = (
-            flow.rounds_at_rest + 1.0 if flow.cwnd == before and flow.round_drift == 0.0 else 0.0
-        )
+        still = not busy and flow.cwnd == before and flow.round_drift == 0.0
+        flow.rounds_at_rest = flow.rounds_at_rest + 1.0 if still else 0.0
     if flow.round_sent > 0.0:
         mean = flow.delay_sum / flow.round_sent + 0.5 * burst(flow, now, c) / c
         flow.acked_delay = flow.least_delay if flow.least_of_round else mean
@@ -144,5 +144,7 @@ def on_acks(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> i
             flow.delay_sum = flow.round_sent * now.delay
         if flow.round_drift != 0.0 and flow.recovery_left <= 0.0 and flow.timeout_ends <= now.time:
             part = 1.0 if flow.in_slow_start else train_part(flow, now, c)
-            flow.cwnd += flow.round_drift * min(flow.round_part / part, 1.0)  # of the new round
+            grown = flow.round_drift * min(flow.round_part / part, 1.0)  # of the new round
+            flow.cwnd += grown
+            flow.burst += grown * flow.in_slow_start
     return losses
