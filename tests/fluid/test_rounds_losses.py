@@ -94,6 +94,17 @@ def test_ns2_never_times_the_first_packet_of_vegas() -> None:
     np.testing.assert_allclose(base, [0.3, 0.39])
 
 
+def test_an_ack_delayed_in_vain_counts_for_the_fine_timeout_of_ns2s_vegas() -> None:
+    """In 2 s ns-2 delivers 7 packets; it waits for its timer after each loss.
+
+    Some ACKs come after the receiver's pause of 0.1 s. They make the fine timeout so long that the
+    first duplicate ACK does not repair the loss. The timeout begins with the first ACK's RTT.
+    """
+    vegas = exact("vegas", 0.02101, alpha=1.0, beta=1.0, variant="ns2", delayed_ack=True)
+    out = answer(Scenario((Link(80.44, buffer=2.0),), (vegas,), run=Run(3.0, 1.0)))
+    assert out.throughput[0] * 2.0 == pytest.approx(7.0, abs=2.0)
+
+
 Counts = tuple[tuple[int, int], tuple[int, int]]
 # start times, first windows, phases of the timers' clocks in ns-2 (``boot_time_``, less the time to
 # the first link); packets that ns-2's flows send and lose in 60 s, one run

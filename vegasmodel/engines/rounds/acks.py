@@ -14,14 +14,13 @@ from vegasmodel.engines.rounds.laws import has_pipe, in_cwr, outstanding, window
 from vegasmodel.engines.rounds.state import (
     COLUMNS,
     OPEN,
-    WITHOUT_TICKS,
     Parcel,
     Receiver,
     Sender,
     jit,
     rare,
 )
-from vegasmodel.engines.rounds.timer import update_mean
+from vegasmodel.engines.rounds.timer import begin_mean, keeps_mean, update_mean
 from vegasmodel.laws.packets import NEVER
 from vegasmodel.metrics import Floats
 
@@ -273,11 +272,13 @@ def acknowledge(f: Sender, p: Parcel, packets: float, now: float, samples: float
         f.rtt_sum += share if samples == packets else share * samples / packets
         f.rtt_count += samples
         f.rtt_min = min(f.rtt_min, p.rtt_min)
-        if f.overdue_checks or f.timestamps or (f.without & WITHOUT_TICKS) != 0:
+        if keeps_mean(f):
             update_mean(f, f.rtt_last, samples)
         f.min_rtt = min(f.min_rtt, p.rtt_min)
         if math.isnan(f.known_base):
             f.base = min(f.base, p.rtt_min)
+    elif f.overdue_checks and f.mean_rtt == 0.0:
+        begin_mean(f, f.rtt_last)
     f.rtt_area += share
     f.rtt_samples += packets
     f.acks += packets

@@ -36,7 +36,14 @@ import numpy as np
 
 from vegasmodel.engines.rounds.acks import acknowledge, received_beyond
 from vegasmodel.engines.rounds.state import Parcel, Receiver, Sender, jit, rare
-from vegasmodel.engines.rounds.timer import JIFFY, expiry, rto_of, ticks_at
+from vegasmodel.engines.rounds.timer import (
+    JIFFY,
+    expiry,
+    keeps_mean,
+    rto_of,
+    ticks_at,
+    update_mean,
+)
 from vegasmodel.laws.packets import NEVER
 
 DUPLICATES_AT_ONCE = 3.0  # TCP_FASTRETRANS_THRESH
@@ -242,3 +249,5 @@ def sample_single(f: Sender, delay: float) -> None:
     f.rtt_area += delay
     f.rtt_sum += f.rtt_last + delay
     f.rtt_count += 1.0
+    if keeps_mean(f):
+        update_mean(f, f.rtt_last + delay, 1.0)

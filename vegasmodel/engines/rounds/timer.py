@@ -234,6 +234,22 @@ def _power(base: float, powers: Floats, exponent: float) -> float:
 
 
 @jit
+def begin_mean(f: Sender, rtt: float) -> None:
+    """Take ``rtt``, in seconds, for the mean RTT, and a part of it for its mean deviation.
+
+    ns-2's Vegas does so at its first ACK, also if that gives no RTT sample (``v_sa_`` and ``v_sd_``
+    in tcp-vegas.cc).
+    """
+    f.mean_rtt, f.rtt_deviation = rtt, f.first_deviation * rtt
+
+
+@jit
+def keeps_mean(f: Sender) -> bool:
+    """Whether the sender updates its mean RTT at each RTT sample; BSD's sender times one packet."""
+    return f.overdue_checks or f.timestamps or (f.without & WITHOUT_TICKS) != 0
+
+
+@jit
 def update_mean(f: Sender, rtt: float, samples: float) -> None:
     """Update the mean RTT (gain 1/8) and its mean deviation (gain 1/4) with RTT samples.
 
@@ -241,7 +257,7 @@ def update_mean(f: Sender, rtt: float, samples: float) -> None:
     and ends its backoff.
     """
     if f.mean_rtt == 0.0:
-        f.mean_rtt, f.rtt_deviation = rtt, f.first_deviation * rtt
+        begin_mean(f, rtt)
     error = rtt - f.mean_rtt
     f.mean_rtt += (1.0 - _power(0.875, MEAN_KEPT, samples)) * error
     f.rtt_deviation += (1.0 - _power(0.75, DEVIATION_KEPT, samples)) * (
