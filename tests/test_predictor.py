@@ -480,6 +480,24 @@ def test_a_run_that_ends_before_windows_have_grown_is_named():
     assert said("fluid", long | {"link.loss": 0.001, "run.duration": "201 s"}).holds is None
 
 
+@pytest.mark.parametrize(
+    ("rtt", "takes", "later"), [("57.23 ms", 5.957, None), ("1 ms", 0.0399, True)]
+)
+def test_a_warm_up_in_which_cubic_cannot_grow_back_is_named(rtt, takes, later):
+    """CUBIC alone gets 981 packets/s in ns-2 from 1 to 3 s; ``fluid`` gives it 4314.
+
+    W = 4664 pkt/s RTT + 15: 281.9 or 19.7. By the cubic function cbrt(0.3 W/0.4) = 5.957 s or
+    2.45 s. As Reno's window, at an RTT of 1 ms: from 13.8 packets to 19.7 in (19.7^2 - 13.8^2) /
+    (2 4664) s, divided by 0.529 packets a round trip: 0.0400 s.
+    """
+    flow, link = vm.Flow("cubic", rtt), vm.Link("4664 pkt/s", buffer=15)
+    for warm_up, holds in ((0.99 * takes, False), (1.01 * takes, later)):
+        run = vm.Run(duration=10.0 * takes, warmup=warm_up)
+        said = vm.predict(vm.Scenario([link], [flow], run=run), "fluid").assumptions
+        [note] = [a for a in said if a.name == "settles-in-time"]
+        assert note.holds is holds
+
+
 def test_a_buffer_that_cannot_fill_within_the_warm_up_is_named():
     """At 500 packets/s a queue grows by at most 500 packets in a second: 50,000 in 100 s."""
     reno = vm.Flow("reno", "60 ms", variant="ns2")

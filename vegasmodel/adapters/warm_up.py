@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 
-from vegasmodel.laws import find, registered
+from vegasmodel.laws import cubic, find, registered
 from vegasmodel.placement import stack
 from vegasmodel.prediction import Assumption
 from vegasmodel.scenario import DropTail, Flow, Link, Member, Pareto, Red, Scenario
@@ -24,8 +24,8 @@ def settles(scenario: Scenario) -> Assumption:
     - n < log2(W/w): slow start at most doubles the window per round trip, so it cannot reach W, or
     - the flow grows until it loses a packet, and no buffer on its path can be full by the end of
       the warm-up (``_fills_late``), or
-    - the time for n round trips is shorter than ``_time_after_loss``: a window that a loss has
-      halved cannot grow back in time.
+    - the time for n round trips is shorter than ``_time_after_loss``: a window that a loss has cut
+      cannot grow back in time.
 
     It also fails if short flows bring more packets than a link can send (``_overloaded``).
 
@@ -77,8 +77,7 @@ def settles(scenario: Scenario) -> Assumption:
         if end - member.start < back:
             said = (
                 f"the warm-up of {member.name} is {end - member.start:.4g} s; after a loss at a "
-                "fair share its window, which grows by one packet a round trip, takes "
-                f"{back:.4g} s to grow back"
+                f"fair share its window takes {back:.4g} s to grow back"
             )
             return Assumption("settles-in-time", False, said)
         slow += [member.name] if late or trips < window else []
@@ -136,29 +135,38 @@ def _fills_late(scenario: Scenario, group: Flow, end: float) -> Link | None:
 
 
 def _time_after_loss(scenario: Scenario, member: Member, narrow: Link, share: float) -> float:
-    """The time in seconds that a halved window needs to grow back to W, by one packet a round trip.
+    """The time in seconds that a window needs to grow back to W after a loss.
 
     The flow gets its fair share r of the link ``narrow`` (``share``, in its packets per second). At
     the loss this link's queue is full, so it adds the delay Q to the propagation delay T of the
-    path. So W = r (T + Q). A window w has the RTT max(T, w/r). The time is the integral of this RTT
-    over w, from W/2 to W.
+    path. So W = r (T + Q). The loss multiplies it by b (``decrease``).
+
+    - If the window w grows by one packet per round trip, its RTT is max(T, w/r). The time is the
+      integral of this RTT over w, from b W to W.
+    - CUBIC's window is back after cbrt((1 - b) W/C), by its cubic function. If it follows Reno's,
+      it grows by 3 (1 - b)/(1 + b) packets per round trip (RFC 9438 4.3). The earlier time counts.
 
     Q is the time in which the link sends a full buffer, or RED's highest threshold. If the buffer
     is infinite, or has classes of its own, Q is taken as 0. If packets are lost at random with
     probability p, W is at most sqrt(3/(2p)). This is the mean window at that loss probability
     (Mathis et al. 1997).
 
-    The result is 0 if no packet can be lost, if the receiver limits the window to W, or if the law
-    does not grow by one packet per round trip.
+    The result is 0 if no packet can be lost, if a loss does not reduce the window, if the receiver
+    limits the window to W, or if the law grows in another way.
     """
     group, path, queue = member.flow, scenario.path(member.flow), narrow.queue
-    lost, T = max(link.loss for link in path), member.rtt
+    lost, T, law, b = max(link.loss for link in path), member.rtt, find(group.law), group.decrease
     room = queue.max_threshold if isinstance(queue, Red) else narrow.buffer
     counts = isinstance(queue, DropTail | Red) and math.isfinite(room)
     W = share * (T + (room / narrow.capacity if counts else 0.0))
-    lossless = all(link.lossless for link in path)
-    if find(group.law).per_ack != "one a window" or lossless or group.max_window <= W:
+    lossless = all(link.lossless for link in path) or b >= 1.0
+    grows = law.per_ack == "one a window" or law.is_cubic
+    if not grows or lossless or group.max_window <= W:
         return 0.0
     W = min(W, math.sqrt(1.5 / lost) if lost else math.inf)
-    full = min(max(share * T, W / 2.0), W)  # where the queue begins
-    return T * (full - W / 2.0) + (W**2 - full**2) / (2.0 * share)
+    full = min(max(share * T, b * W), W)  # where the queue begins
+    time = T * (full - b * W) + (W**2 - full**2) / (2.0 * share)
+    if law.is_cubic:
+        friendly = time * (1.0 + b) / (3.0 * (1.0 - b))
+        return min(math.cbrt((1.0 - b) * W / cubic.C), friendly)
+    return time
