@@ -92,7 +92,7 @@ def test_packets_are_conserved_at_every_queue(scenario: Scenario, parts: int) ->
     # nothing arrives in a queue's past
     assert np.all(links["lateness"] <= 1e-9)
     assert np.all(flows["delivered"] + flows["lost"] <= flows["sent"] + 1e-6)
-    # sizes and capacities follow the roundings of ns-2's clock, enlarged (``route.roundings``)
+    # sizes and capacities follow the roundings of ns-2's clock, enlarged (``rounding.roundings``)
     assert np.all(links["served"] <= links["capacity"] * 15.0 * (1 + 1e-7))
     lost = links["lost"].sum()
     bytes_of_acks = (scenario.ack_size, scenario.ack_size + 24.0)  # with up to three SACK blocks

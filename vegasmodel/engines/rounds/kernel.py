@@ -502,7 +502,7 @@ def _set_rounding(net: Net, row: Floats) -> None:
     """Set the capacity and the delays to values that have rounding errors like those of ns-2.
 
     ns-2 rounds times, and its rounding errors grow as the simulated time grows
-    (``route.roundings``). ``row`` contains the values for the present time. It is a row of
+    (``rounding.roundings``). ``row`` contains the values for the present time. It is a row of
     ``march``'s argument ``grid``.
     """
     n = net.links.shape[0]
@@ -560,7 +560,7 @@ def march(
     samples are due, and how many rows of ``grid`` have been used. Both are 0 at first.
 
     ``grid`` contains capacities and delays with rounding errors like those of ns-2
-    (``route.roundings``).
+    (``rounding.roundings``).
     """
     events, fits = 0, True
     sample_due, used = kept[0], int(kept[1])

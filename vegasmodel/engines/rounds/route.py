@@ -24,12 +24,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel.engines.rounds.state import DROPTAIL, FIRST_BINADE, HOP, LINK, RED
+from vegasmodel.engines.rounds.classes import class_record, class_stores, share_changes
+from vegasmodel.engines.rounds.state import DROPTAIL, HOP, LINK, RED
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import (
     access_leg,
-    bytes_per_turn,
-    class_shares,
     empty_rtt,
     link_stack,
     to_first_link,
@@ -39,12 +38,7 @@ from vegasmodel.scenario import Flow, Link, Member, RateDelay, Red, Scenario
 
 BISECTIONS = 40
 FEW_PACKETS = 256  # in a pipe with its buffer, where it matters most which packet comes first
-BINADES = 32  # of the clock, up to 2^19 s
-UNIT = 1e-7  # packets: what a unit of the clock between 256 and 512 s is magnified to
-OWN = 8.0  # units of the clock: our own rounding errors are smaller
 INSTANT = 1e-8  # packets: what a queue serves in an instant, at most
-_GAIN = 0.9375**8  # ns-queue.tcl: automaxidle_gain_, to the power of 8 times the class's priority
-IDLE_LIMIT, IDLE_LIMIT_OF_ALL = (1.0 - _GAIN) / _GAIN, 1.0 - 0.9375  # turns
 ACCESS = "access"  # in place of a direction: an access link whose delay has noise
 DISCIPLINES = MappingProxyType({"droptail": DROPTAIL, "red": RED, "rd": DROPTAIL})
 Key = tuple[str, str, str]  # link, direction, class
@@ -194,7 +188,7 @@ def _link_record(scenario: Scenario, link: Link, key: Key, record: NDArray[np.vo
         return
     record["discipline"] = DISCIPLINES[link.queue.discipline]
     if isinstance(link.queue, RateDelay):
-        _class_record(scenario, link, key, link.queue.k, record)
+        class_record(scenario, link, key, link.queue.k, record)
     if isinstance(link.queue, Red):
         record["mark_limit"] = link_stack(scenario).marks_up_to
         for name in (
@@ -206,28 +200,6 @@ def _link_record(scenario: Scenario, link: Link, key: Key, record: NDArray[np.vo
             "gentle",
         ):
             record[name] = getattr(link.queue, name)
-
-
-def _class_record(
-    scenario: Scenario, link: Link, key: Key, k: float, record: NDArray[np.void]
-) -> None:
-    """Fill in what the schedulers of a link with Rate-Delay services need (``turns.py``).
-
-    Such a link has a class with a high rate and a class with a low delay. In ns-2's class-based
-    queueing, a class that was idle may later send more than its share of the capacity. The idle
-    time that counts for this has a limit. ns-queue.tcl computes the limit (automaxidle) when the
-    class is made: for each class with half of the capacity (``IDLE_LIMIT``), and for both classes
-    together with all of it (``IDLE_LIMIT_OF_ALL``).
-    """
-    record["class_weight"] = k if key[2] == "rate" else 1.0
-    record["share"], record["shares_sum"], record["turn"] = 0.5, 1.0, 1
-    record["class_based"] = link_stack(scenario).class_based_queueing
-    record["exact_capacity"] = link.capacity
-    turn = bytes_per_turn(scenario, link, key[1])
-    record["round_bytes"], record["packet_bytes"] = 2.0 * turn, scenario.packet_size
-    spell = turn / scenario.packet_size / link.capacity
-    record["idle_limit"] = IDLE_LIMIT * spell
-    record["all_limit"] = IDLE_LIMIT_OF_ALL * spell
 
 
 def _acks_alone(scenario: Scenario, link: Link, key: Key) -> bool:
@@ -262,7 +234,7 @@ def _stops(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[t
     return stops + [(k, False) for k in back if k is not None]
 
 
-def _legs(scenario: Scenario, member: Member, live: list[bool]) -> list[Floats]:
+def wires_between(scenario: Scenario, member: Member, live: list[bool]) -> list[Floats]:
     """The wires between the queues of a flow's path: seconds that a packet takes on each of them.
 
     There is one array for each queue, in the order of ``_stops``. It has the wires from this queue
@@ -295,7 +267,7 @@ def _distances(scenario: Scenario, member: Member, live: list[bool]) -> Floats:
     They include propagation and transmission, but no waiting in queues. ``live`` says for each link
     of the way back whether it has a queue for the flow's ACKs.
     """
-    gaps = [float(wires.sum()) for wires in _legs(scenario, member, live)]
+    gaps = [float(wires.sum()) for wires in wires_between(scenario, member, live)]
     gaps[-1] = empty_rtt(scenario, member) - sum(gaps[:-1])
     return np.array(gaps)
 
@@ -339,48 +311,17 @@ def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
     _sizes(links, hops)
     span, shift = _clocks(links, hops, starts, step)
     links["shift"] = shift
-    stores = _stores(links, hops)
+    stores = class_stores(links, hops)
     hops = np.concatenate([stores, hops])
     hops["idle"], hops["ends_parcel"] = 1, -1
     hops["early"] = hops["lead"] * INSTANT / links["capacity"][hops["link"]]
-    shares = _shares(scenario, queues, links)
+    shares = share_changes(scenario, queues, links)
     return Routes(tuple(queues), links, hops, starts + len(stores), shares, span)
-
-
-def _stores(links: NDArray[np.void], hops: NDArray[np.void]) -> NDArray[np.void]:
-    """The hops that hold the waiting packets of Rate-Delay links, one for each class.
-
-    Packets may arrive at the very instant at which a transmission ends. ns-2 then first handles the
-    arrivals that ``Hop.precedes`` marks, then the end of the transmission, and then the other
-    arrivals. ``Hop.lead`` gives this order.
-    """
-    classes = np.flatnonzero(links["partner"] >= 0)
-    links["store"][classes] = np.arange(len(classes))
-    here = np.isin(hops["link"], classes)
-    hops["lead"][here] = (0.5 * hops["lead"] + hops["precedes"])[here]
-    stores = np.zeros(len(classes), HOP)
-    stores["link"], stores["stores"], stores["lead"] = classes, 1, 0.75
-    return stores
-
-
-def _shares(scenario: Scenario, queues: dict[Key, int], links: NDArray[np.void]) -> Floats:
-    """The times at which ns-2's script changes how the classes of a link share its capacity.
-
-    A link with Rate-Delay services has two classes: one with a high rate, and one with a low delay.
-    The result is ``state.Net.shares``. It is empty if the links do not behave as in ns-2.
-    """
-    rows: list[tuple[float, ...]] = []
-    by_name = {link.name: link for link in scenario.links}
-    for (name, way, service), k in queues.items():
-        if service == "delay" and links[k]["class_based"]:
-            links[k]["change"] = len(rows)
-            rows += [(k, *change) for change in class_shares(scenario, by_name[name], way)]
-    return np.array(rows).reshape(-1, 3)
 
 
 def _way(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[Hop]:
     stops = _stops(scenario, member, queues)
-    live = _live(scenario, member, queues)
+    live = live_links(scenario, member, queues)
     gaps = _distances(scenario, member, live)
     works = (scenario.ack_size / scenario.packet_size, work(scenario, member.flow))
     wires = _last_wires(scenario, member, live)
@@ -400,7 +341,7 @@ def _way(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[Hop
     ]
 
 
-def _live(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[bool]:
+def live_links(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[bool]:
     """For each link of a flow's way back, in order: whether it has a queue for the flow's ACKs."""
     path = scenario.path(member.flow)
     return [_back(link, member.flow, queues) is not None for link in reversed(path)]
@@ -508,60 +449,3 @@ def _shifts(
         if np.array_equal(before, shift):
             return shift
     return None
-
-
-def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
-    """A table of the capacity and the delays as ns-2 rounds them, for each period of time.
-
-    ns-2 stores times as doubles. So it rounds times to a unit, and the unit doubles when the time
-    passes 1, 2, 4 ... seconds. If an RTT is a whole number of transmission times, packets arrive
-    exactly at the instants of departures. The rounding errors then decide whether the arrival or
-    the departure comes first. This decides whose packet finds the buffer full.
-
-    Row k is for times between 2^(b-1) and 2^b seconds, where b is k + ``FIRST_BINADE``. It
-    contains, in this order:
-
-    - the capacity of each queue;
-    - for each queue ``Queue.instant``: if two moments are less than this apart, they count as one,
-      as in ns-2 (in transmission times);
-    - the size of a packet at each hop, changed so that its transmission time is rounded as in ns-2;
-    - the delay from each hop to the next queue.
-
-    The rounding errors in the table are those of ns-2, but enlarged, so that they exceed the
-    rounding errors of this simulator itself. They are still smaller than the difference between two
-    RTTs that differ in the fourth digit. The table is empty if the scenario
-    is not for ns-2, or if a flow's delay has noise.
-    """
-    links, hops = way.links, way.hops[way.first[0] :]
-    if any(member.flow.delay_noise > 0.0 for member in members):
-        return np.zeros((0, 2))
-    if not link_stack(scenario).scheduled_ties:
-        return np.zeros((0, 2))
-    units = 2.0 ** (np.arange(BINADES)[:, None] + FIRST_BINADE - 53)
-    scale = UNIT / links["capacity"].max() / 2.0**-44
-
-    def rounded(delays: Floats) -> Floats:
-        """The delays, [binade, delay], with the enlarged rounding errors of ns-2's clock."""
-        found: Floats = delays + scale * (np.rint(delays / units) * units - delays)
-        return found
-
-    largest = np.zeros(len(links))
-    np.maximum.at(largest, hops["link"], hops["work"])
-    classes = np.flatnonzero(links["partner"] >= 0)
-    largest[classes] = np.maximum(largest, largest[links["partner"]])[classes]
-    capacity = largest / rounded(largest / links["capacity"])
-    instant = np.maximum(0.25 * scale, OWN) * units * links["capacity"]
-    capacity_here = links["capacity"][hops["link"]]
-    works = rounded(hops["work"] / capacity_here) * capacity[:, hops["link"]]
-    works = np.where(hops["work"] == largest[hops["link"]], hops["work"], works)
-    more: dict[tuple[int, float], list[Floats]] = {}
-    queues = {key: k for k, key in enumerate(way.keys)}
-    for member in members:
-        if (member.group, member.rtt) not in more:
-            legs = _legs(scenario, member, _live(scenario, member, queues))
-            errors = [(rounded(wires) - wires).sum(axis=1) for wires in legs]
-            more[member.group, member.rtt] = errors
-    delays = hops["to_next"] + np.column_stack(
-        [errors for member in members for errors in more[member.group, member.rtt]]
-    )
-    return np.hstack([capacity, np.minimum(instant, INSTANT), works, delays])

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.engines.rounds.flows import Alike, receivers, records, sum_by_member
-from vegasmodel.engines.rounds.route import Routes, finite_buffers, roundings, routes
+from vegasmodel.engines.rounds.rounding import roundings
+from vegasmodel.engines.rounds.route import Routes, finite_buffers, routes
 from vegasmodel.engines.rounds.state import (
     COLUMNS,
     PARCEL,
@@ -238,7 +239,7 @@ class Frame:
     def network(
         self, scenario: Scenario, who: NDArray[np.int64], step: float
     ) -> tuple[Routes, Floats]:
-        """The results of ``route.routes`` and ``route.roundings`` for the flows ``who``.
+        """The results of ``route.routes`` and ``rounding.roundings`` for the flows ``who``.
 
         The records of queues and hops are a copy, because a run changes them. The network is
         computed anew only if the flows or their order differ from those of the last call.

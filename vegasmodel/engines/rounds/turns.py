@@ -301,7 +301,7 @@ def _note_use(link: Queue, rate: Queue, work: float, now: float) -> None:
     If the class has lately sent more than its share, it counts as over its limit for a while. The
     same holds for both classes together if they have sent more than the link can carry. While they
     keep the link busy, they send just as much as it can carry, so ns-2's rounding errors decide.
-    The capacity has these errors (``route.roundings``), and ``exact_capacity`` has none.
+    The capacity has these errors (``rounding.roundings``), and ``exact_capacity`` has none.
     """
     time, exact = work / link.capacity, work / link.exact_capacity
     end = now + time

@@ -1,0 +1,81 @@
+"""The tables of a link with Rate-Delay services, whose two classes of flows take turns.
+
+The schedulers in ``turns.py`` use these tables. ``class_record`` fills in the record of one class.
+``class_stores`` makes the hops that hold the packets which wait. ``share_changes`` lists the times
+at which ns-2's script changes how the classes share the capacity.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vegasmodel.engines.rounds.state import HOP
+from vegasmodel.metrics import Floats
+from vegasmodel.placement import (
+    bytes_per_turn,
+    class_shares,
+    link_stack,
+)
+from vegasmodel.scenario import Link, Scenario
+
+if TYPE_CHECKING:
+    from vegasmodel.engines.rounds.route import Key
+
+_GAIN = 0.9375**8  # ns-queue.tcl: automaxidle_gain_, to the power of 8 times the class's priority
+IDLE_LIMIT, IDLE_LIMIT_OF_ALL = (1.0 - _GAIN) / _GAIN, 1.0 - 0.9375  # turns
+
+
+def class_record(
+    scenario: Scenario, link: Link, key: Key, k: float, record: NDArray[np.void]
+) -> None:
+    """Fill in what the schedulers of a link with Rate-Delay services need (``turns.py``).
+
+    Such a link has a class with a high rate and a class with a low delay. In ns-2's class-based
+    queueing, a class that was idle may later send more than its share of the capacity. The idle
+    time that counts for this has a limit. ns-queue.tcl computes the limit (automaxidle) when the
+    class is made: for each class with half of the capacity (``IDLE_LIMIT``), and for both classes
+    together with all of it (``IDLE_LIMIT_OF_ALL``).
+    """
+    record["class_weight"] = k if key[2] == "rate" else 1.0
+    record["share"], record["shares_sum"], record["turn"] = 0.5, 1.0, 1
+    record["class_based"] = link_stack(scenario).class_based_queueing
+    record["exact_capacity"] = link.capacity
+    turn = bytes_per_turn(scenario, link, key[1])
+    record["round_bytes"], record["packet_bytes"] = 2.0 * turn, scenario.packet_size
+    spell = turn / scenario.packet_size / link.capacity
+    record["idle_limit"] = IDLE_LIMIT * spell
+    record["all_limit"] = IDLE_LIMIT_OF_ALL * spell
+
+
+def class_stores(links: NDArray[np.void], hops: NDArray[np.void]) -> NDArray[np.void]:
+    """The hops that hold the waiting packets of Rate-Delay links, one for each class.
+
+    Packets may arrive at the very instant at which a transmission ends. ns-2 then first handles the
+    arrivals that ``Hop.precedes`` marks, then the end of the transmission, and then the other
+    arrivals. ``Hop.lead`` gives this order.
+    """
+    classes = np.flatnonzero(links["partner"] >= 0)
+    links["store"][classes] = np.arange(len(classes))
+    here = np.isin(hops["link"], classes)
+    hops["lead"][here] = (0.5 * hops["lead"] + hops["precedes"])[here]
+    stores = np.zeros(len(classes), HOP)
+    stores["link"], stores["stores"], stores["lead"] = classes, 1, 0.75
+    return stores
+
+
+def share_changes(scenario: Scenario, queues: dict[Key, int], links: NDArray[np.void]) -> Floats:
+    """The times at which ns-2's script changes how the classes of a link share its capacity.
+
+    A link with Rate-Delay services has two classes: one with a high rate, and one with a low delay.
+    The result is ``state.Net.shares``. It is empty if the links do not behave as in ns-2.
+    """
+    rows: list[tuple[float, ...]] = []
+    by_name = {link.name: link for link in scenario.links}
+    for (name, way, service), k in queues.items():
+        if service == "delay" and links[k]["class_based"]:
+            links[k]["change"] = len(rows)
+            rows += [(k, *change) for change in class_shares(scenario, by_name[name], way)]
+    return np.array(rows).reshape(-1, 3)

@@ -1,0 +1,75 @@
+"""Makes a table of the capacities and delays of a network as ns-2's clock rounds them.
+
+ns-2's rounding errors decide which of two events at one instant comes first.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vegasmodel.engines.rounds.route import INSTANT, Routes, live_links, wires_between
+from vegasmodel.engines.rounds.state import FIRST_BINADE
+from vegasmodel.metrics import Floats
+from vegasmodel.placement import link_stack
+from vegasmodel.scenario import Member, Scenario
+
+BINADES = 32  # of the clock, up to 2^19 s
+UNIT = 1e-7  # packets: what a unit of the clock between 256 and 512 s is magnified to
+OWN = 8.0  # units of the clock: our own rounding errors are smaller
+
+
+def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
+    """A table of the capacity and the delays as ns-2 rounds them, for each period of time.
+
+    ns-2 stores times as doubles. So it rounds times to a unit, and the unit doubles when the time
+    passes 1, 2, 4 ... seconds. If an RTT is a whole number of transmission times, packets arrive
+    exactly at the instants of departures. The rounding errors then decide whether the arrival or
+    the departure comes first. This decides whose packet finds the buffer full.
+
+    Row k is for times between 2^(b-1) and 2^b seconds, where b is k + ``FIRST_BINADE``. It
+    contains, in this order:
+
+    - the capacity of each queue;
+    - for each queue ``Queue.instant``: if two moments are less than this apart, they count as one,
+      as in ns-2 (in transmission times);
+    - the size of a packet at each hop, changed so that its transmission time is rounded as in ns-2;
+    - the delay from each hop to the next queue.
+
+    The rounding errors in the table are those of ns-2, but enlarged, so that they exceed the
+    rounding errors of this simulator itself. They are still smaller than the difference between two
+    RTTs that differ in the fourth digit. The table is empty if the scenario is not for ns-2, or if
+    a flow's delay has noise.
+    """
+    links, hops = way.links, way.hops[way.first[0] :]
+    if any(member.flow.delay_noise > 0.0 for member in members):
+        return np.zeros((0, 2))
+    if not link_stack(scenario).scheduled_ties:
+        return np.zeros((0, 2))
+    units = 2.0 ** (np.arange(BINADES)[:, None] + FIRST_BINADE - 53)
+    scale = UNIT / links["capacity"].max() / 2.0**-44
+
+    def rounded(delays: Floats) -> Floats:
+        """The delays, [binade, delay], with the enlarged rounding errors of ns-2's clock."""
+        found: Floats = delays + scale * (np.rint(delays / units) * units - delays)
+        return found
+
+    largest = np.zeros(len(links))
+    np.maximum.at(largest, hops["link"], hops["work"])
+    classes = np.flatnonzero(links["partner"] >= 0)
+    largest[classes] = np.maximum(largest, largest[links["partner"]])[classes]
+    capacity = largest / rounded(largest / links["capacity"])
+    instant = np.maximum(0.25 * scale, OWN) * units * links["capacity"]
+    capacity_here = links["capacity"][hops["link"]]
+    works = rounded(hops["work"] / capacity_here) * capacity[:, hops["link"]]
+    works = np.where(hops["work"] == largest[hops["link"]], hops["work"], works)
+    more: dict[tuple[int, float], list[Floats]] = {}
+    queues = {key: k for k, key in enumerate(way.keys)}
+    for member in members:
+        if (member.group, member.rtt) not in more:
+            legs = wires_between(scenario, member, live_links(scenario, member, queues))
+            errors = [(rounded(wires) - wires).sum(axis=1) for wires in legs]
+            more[member.group, member.rtt] = errors
+    delays = hops["to_next"] + np.column_stack(
+        [errors for member in members for errors in more[member.group, member.rtt]]
+    )
+    return np.hstack([capacity, np.minimum(instant, INSTANT), works, delays])
