@@ -14,11 +14,7 @@ from numpy.typing import NDArray
 
 from vegasmodel.engines.rounds.state import HOP
 from vegasmodel.metrics import Floats
-from vegasmodel.placement import (
-    bytes_per_turn,
-    class_shares,
-    link_stack,
-)
+from vegasmodel.placement import bytes_per_turn, class_shares, link_stack
 from vegasmodel.scenario import Link, Scenario
 
 if TYPE_CHECKING:

@@ -4,8 +4,9 @@ In most events, packets of one flow reach a queue: one packet if a round trip ha
 otherwise several (``run.resolution``). Other events are the start of a flow, the end of its TCP
 handshake, and the expiry of a timer.
 
-``march`` is the main loop. ``travel.py`` moves packets from queue to queue, and ``queue.py`` says
-how a queue delays and drops them.
+``march`` is the main loop. ``sender.py`` decides what a flow sends, and ``start.py`` how it starts.
+``travel.py`` moves packets from queue to queue, and ``queue.py`` says how a queue delays and drops
+them. ``samples.py`` records what the flows and queues do.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -13,36 +14,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.rounds.acks import usable_window
-from vegasmodel.engines.rounds.laws import (
-    cwnd_packets,
-    in_slow_start,
-    retransmission_timeout,
-    window,
-)
-from vegasmodel.engines.rounds.losses import early_timer_expired, send_in_recovery
+from vegasmodel.engines.rounds.laws import cwnd_packets, in_slow_start, window
 from vegasmodel.engines.rounds.onward import due, next_other_event, schedule
-from vegasmodel.engines.rounds.queue import (
-    advance,
-    enqueue_handshake,
-    intervals,
-    never_full,
-    room_for,
-    share_by_flows,
-    waiting,
-    waiting_now,
-)
-from vegasmodel.engines.rounds.scoreboard import take_all_for_lost
+from vegasmodel.engines.rounds.queue import advance, intervals
+from vegasmodel.engines.rounds.samples import delivered_by, take_due_samples
 from vegasmodel.engines.rounds.sender import plan
+from vegasmodel.engines.rounds.start import count_active, start_or_restart
 from vegasmodel.engines.rounds.state import (
-    CONNECTED,
     DATA,
     FIRST_BINADE,
     OPEN,
-    RECOVERY,
     REST,
-    START,
-    TIMER,
     Net,
     Queue,
     Sender,
@@ -50,7 +32,6 @@ from vegasmodel.engines.rounds.state import (
     jit,
     rare,
 )
-from vegasmodel.engines.rounds.timer import arm, syn_acknowledged, syn_lost, time_one_packet
 from vegasmodel.engines.rounds.travel import (
     arrive_at_once,
     arrive_evenly,
@@ -59,8 +40,7 @@ from vegasmodel.engines.rounds.travel import (
     hop,
     pass_no_packets,
 )
-from vegasmodel.engines.rounds.turns import at_store, begin_shares, join
-from vegasmodel.engines.rounds.wait import begin_wait
+from vegasmodel.engines.rounds.turns import at_store, begin_shares
 from vegasmodel.laws.packets import NEVER
 from vegasmodel.metrics import Floats
 from vegasmodel.status import Status
@@ -184,202 +164,6 @@ def _share_loss(flows: Table[Sender], who: int, before: float) -> None:
             flows[i].owed_loss = 1.0
 
 
-@rare
-def _delivered(net: Net, f: Sender, now: float) -> float:
-    """How many of the flow's packets of data cumulative ACKs have acknowledged at time ``now``.
-
-    The simulator processes the ACKs of a time interval together, when the interval begins. So
-    ``f.delivered`` also counts ACKs that arrive after ``now``. If the buffer is infinite, an
-    interval may be longer than the flow's RTT on an empty path. Then an estimate of these ACKs is
-    subtracted. In all other cases they are few and are not subtracted.
-    """
-    link = net.links[net.hops[f.hop].link]
-    if not never_full(link) or f.ahead_until - f.ahead_since <= f.rtt or now >= f.ahead_until:
-        return f.delivered
-    part = (f.ahead_until - now) / (f.ahead_until - f.ahead_since)
-    return f.delivered - np.ceil(f.ahead * min(part, 1.0))
-
-
-@rare
-def _end_warmup(net: Net, k: int) -> None:
-    """At the end of warm-up, store the totals of queue ``k`` and of the flows that begin there.
-
-    At the end of the run the stored totals are subtracted, so that the results do not include
-    warm-up.
-    """
-    for i in range(net.flows.shape[0]):
-        f = net.flows[i]
-        if net.hops[f.hop].link == k:
-            f.mark_delivered, f.mark_sent = _delivered(net, f, net.links[k].now), f.sent
-            f.mark_lost, f.mark_retransmits, f.mark_acks = f.lost, f.retransmits, f.acks
-            f.rtt_area, f.rtt_samples = 0.0, 0.0
-    link = net.links[k]
-    link.mark_area, link.mark_now = link.area, link.now
-    link.warm = 1
-
-
-@rare
-def _take_sample(net: Net, k: int, out_flow: Floats, out_queue: Floats) -> None:
-    """Store a sample of queue ``k``, and of the flows whose path begins with this queue.
-
-    ``out_queue`` gets the number of waiting packets. ``out_flow`` gets six numbers for each flow:
-    the window, the packets sent, the RTT in seconds with the present queues, the packets delivered,
-    the baseRTT, and the packets lost.
-    """
-    link = net.links[k]
-    row = link.sampled
-    for i in range(net.flows.shape[0]):
-        f = net.flows[i]
-        if net.hops[f.hop].link != k:
-            continue
-        active = f.high > 0.0 and link.now <= f.stop and not (f.short_flow and f.acked >= f.size)
-        rtt = f.rtt
-        for e in range(f.hop, f.hop + f.hops):
-            h = net.hops[e]
-            rtt += waiting(net.links, h.link, net.links[h.link].queue, h.work)
-        mine = out_flow[row, f.member]  # sums over the short flows of a group
-        mine[0] += window(f) if active else 0.0
-        mine[1] += f.sent
-        mine[2] = rtt
-        mine[3] += _delivered(net, f, link.now)
-        mine[4] = f.base
-        mine[5] += f.lost
-    out_queue[row, k] = waiting_now(link)
-    link.sampled += 1
-
-
-@rare
-def _take_due_samples(
-    net: Net,
-    now: float,
-    times: Floats,
-    out_flow: Floats,
-    out_queue: Floats,
-    warmup: float,
-    end: float,
-) -> float:
-    """Take the samples that are due at ``now``; returns when this function must be called again.
-
-    The clock of a queue is ``link.shift`` seconds behind the simulation's clock. Each queue is
-    sampled when its own clock reaches one of ``times`` (``_take_sample`` says what goes into
-    ``out_flow`` and ``out_queue``). When its clock reaches ``warmup``, the queue's warm-up ends.
-    """
-    due = NEVER
-    for k in range(net.links.shape[0]):
-        link = net.links[k]
-        until = min(now - link.shift, end)
-        while link.sampled < times.shape[0] and times[link.sampled] <= until:
-            advance(net.links, k, times[link.sampled])
-            _take_sample(net, k, out_flow, out_queue)
-        if not link.warm and until >= warmup:
-            advance(net.links, k, warmup)
-            _end_warmup(net, k)
-        if not link.warm:
-            due = min(due, warmup + link.shift)
-        if link.sampled < times.shape[0]:
-            due = min(due, times[link.sampled] + link.shift)
-    return due
-
-
-@rare
-def _rtt_of_small(net: Net, f: Sender) -> float:
-    """The RTT in seconds that a small packet of the handshake has with the present queues."""
-    rtt = f.rtt
-    for e in range(f.hop, f.hop + f.hops):
-        h = net.hops[e]
-        link = net.links[h.link]
-        if h.data:
-            rtt += waiting(net.links, h.link, link.queue, 0.0)
-            rtt -= (h.work - f.syn) / link.capacity
-    return rtt
-
-
-@rare
-def _send_small(net: Net, f: Sender) -> None:
-    """Add a small packet of the handshake to the flow's first queue."""
-    k = net.hops[f.hop].link
-    link = net.links[k]
-    if link.partner < 0:
-        enqueue_handshake(link, f.syn)
-        return
-    link.arrived += f.syn
-    join(net, k, -1, link.now, 0.0, 1.0, 0.0, 0.0, 0.0, 0, link.now, f.syn, 0.0)
-
-
-@rare
-def _handshake(net: Net, f: Sender) -> float:
-    """Simulate the TCP handshake; returns the seconds that it takes.
-
-    The SYN, a small packet, joins the flow's first queue.
-    """
-    rtt = _rtt_of_small(net, f)
-    if net.hops[f.hop].data:
-        _send_small(net, f)
-    syn_acknowledged(f, f.time, rtt)
-    return rtt
-
-
-@rare
-def _send_missing(f: Sender, holes: Floats, now: float) -> None:
-    """After a timeout of ns-2's CUBIC, send the first missing packet, or wait at random first."""
-    f.event, f.first, f.spread, f.burst, f.retransmit, f.late = DATA, f.next, 0.0, 0.0, -1.0, 0.0
-    arm(f, now)
-    if f.jitter > 0.0:
-        begin_wait(f, holes, now)
-    else:
-        send_in_recovery(f, holes, usable_window(f, now), 0.0)
-
-
-@rare
-def _restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
-    """Send what the window allows, at the flow's start or after a timeout.
-
-    Linux has two timers that expire before the retransmission timer: the reordering timer of RACK,
-    and that of the tail loss probe. If one of them has expired, ``early_timer_expired`` decides
-    what is sent instead. A sender with random waits first begins a wait. ns-2's CUBIC begins a
-    recovery after a timeout: it retransmits only the packets that SACK has not reported as arrived.
-    """
-    if f.event == TIMER:
-        if early_timer_expired(f, holes, now):
-            f.event = DATA
-            return
-        retransmission_timeout(f, now)
-        if f.phase == RECOVERY:
-            take_all_for_lost(f, holes)
-            _send_missing(f, holes, now)
-            return
-    if f.next == 0.0:  # the clock of ns-2's Vegas begins
-        f.round_start = now
-    if f.event == CONNECTED and f.third_ack:  # its last ACK goes ahead of the data
-        f.receiver_rtt = _rtt_of_small(net, f)  # from the SYN-ACK to this ACK
-        _send_small(net, f)
-    f.event, f.first, f.spread, f.retransmit, f.late = DATA, f.next, 0.0, -1.0, 0.0
-    f.burst = min(np.floor(window(f)), f.size - f.next)
-    arm(f, now)
-    if f.jitter > 0.0:
-        f.burst = 0.0
-        begin_wait(f, holes, now)
-    time_one_packet(f)
-    f.next += f.burst
-
-
-@rare
-def _count_active(net: Net, f: Sender, change: int) -> None:
-    """Record that a flow starts (``change`` is 1) or ends (``change`` is -1).
-
-    A link with Rate-Delay services divides its capacity between two classes of flows, R and D. The
-    shares depend on the numbers of active flows. So each such link on the flow's path divides its
-    capacity anew. In ns-2 the shares change at given times instead (``turns.begin_shares``).
-    """
-    f.active += change
-    for e in range(f.hop, f.hop + f.hops):
-        k = net.hops[e].link
-        if net.hops[e].data and net.links[k].partner >= 0 and not net.links[k].class_based:
-            advance(net.links, k, net.links[k].now)
-            net.links[k].active += change
-            share_by_flows(net.links, k)
-
-
 @jit
 def _send_interval(net: Net, f: Sender, who: int, now: float, synchronised: bool) -> bool:
     """End the flow's interval of sending and send its burst; returns False if the run fails.
@@ -423,28 +207,9 @@ def _plan_next(net: Net, f: Sender, holes: Floats, now: float) -> None:
     if f.acked >= f.size and f.finished == NEVER:
         f.finished = f.time
     if f.active and (now >= f.stop or f.acked >= f.size):
-        _count_active(net, f, -1)
+        count_active(net, f, -1)
     if f.short_flow and f.acked >= f.size:
         f.time, f.awaits_parcels = NEVER, 0
-
-
-@rare
-def _start_or_restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
-    """Handle the flow's start, the end of its TCP handshake, or the expiry of a timer.
-
-    At its start the flow sends a SYN. If the buffer is full, the SYN is lost, and the flow sends
-    another one after a pause. After the handshake the flow sends its first window. A flow without a
-    handshake sends its first window at its start.
-    """
-    if f.event == START and not f.active:
-        _count_active(net, f, 1)
-    if f.event != START or f.syn == 0.0:
-        _restart(net, f, holes, now)
-    elif room_for(net.links[net.hops[f.hop].link], 1.0, 0) < 1.0:
-        f.time = now + syn_lost(f)  # its SYN is lost
-    else:
-        f.time = now + _handshake(net, f)
-        f.event = CONNECTED
 
 
 @jit
@@ -471,7 +236,7 @@ def _flow_event(
         now = f.left_at
         _plan_next(net, f, holes, now)
     else:
-        _start_or_restart(net, f, holes, now)
+        start_or_restart(net, f, holes, now)
     f.since_queue = link.queue
     # an interval that long holds only one ACK, and what one ACK allows leaves at once
     slow = f.time - now > 1.5001 * f.longest_stretch
@@ -544,8 +309,8 @@ def march(
 ) -> tuple[int, int, float]:
     """Run the simulation up to time ``end`` and take samples at the instants ``times``.
 
-    ``out_flow`` and ``out_queue`` receive the samples (``_take_sample``). At ``warmup`` the totals
-    are stored (``_end_warmup``). ``holes`` [flow, hole, column] are the packets that receivers miss
+    ``out_flow`` and ``out_queue`` receive the samples (``samples.py``). At ``warmup`` the totals
+    are stored. ``holes`` [flow, hole, column] are the packets that receivers miss
     (``acks.add_hole``). If ``synchronised`` is True, a packet that one flow loses makes every other
     flow lose a packet, too (``_share_loss``).
 
@@ -573,7 +338,7 @@ def march(
         now = f.time if e == f.hop else h.time
         clock = now + net.links[h.link].shift
         if clock >= sample_due:
-            sample_due = _take_due_samples(net, clock, times, out_flow, out_queue, warmup, end)
+            sample_due = take_due_samples(net, clock, times, out_flow, out_queue, warmup, end)
             kept[0] = sample_due
         if now > end:
             schedule(net, e, NEVER)
@@ -598,10 +363,10 @@ def march(
             return FALL, events, now
         if events >= most:
             return PAUSED, events, now
-    _take_due_samples(net, NEVER, times, out_flow, out_queue, warmup, end)
+    take_due_samples(net, NEVER, times, out_flow, out_queue, warmup, end)
     for k in range(net.links.shape[0]):
         _stop_queue(net, k, end)
     for i in range(net.flows.shape[0]):
         f = net.flows[i]
-        f.delivered, f.ahead = _delivered(net, f, end), 0.0
+        f.delivered, f.ahead = delivered_by(net, f, end), 0.0
     return DONE, events, end

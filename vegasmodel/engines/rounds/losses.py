@@ -2,12 +2,12 @@
 
 A hole is a range of consecutive packets that the receiver misses. The functions ``duplicate_acks``
 and ``acks_fill_hole`` each handle a group of such ACKs at once. ``laws.py`` changes the window.
+``repair.py`` decides what is sent in a recovery with SACK, and ``overdue.py`` has the rules of
+ns-2's Vegas.
 """
 
 # mypy: disable-error-code="no-any-return"
 from __future__ import annotations
-
-import math
 
 import numpy as np
 
@@ -16,15 +16,11 @@ from vegasmodel.engines.rounds.acks import (
     blocks,
     fill_holes,
     limit_flight,
-    move_to_front,
-    note_flight,
     portion,
     received_beyond,
     send,
     send_or_wait,
-    sendable,
     usable_window,
-    waits_first,
 )
 from vegasmodel.engines.rounds.bictcp import sample
 from vegasmodel.engines.rounds.delayed_ack import (
@@ -36,27 +32,24 @@ from vegasmodel.engines.rounds.delayed_ack import (
 from vegasmodel.engines.rounds.laws import (
     acks_to_change,
     cut,
-    cut_overdue,
-    deflate,
     dupack_threshold,
-    end_round,
     grow,
     in_flight,
     in_slow_start,
     outstanding,
-    prr_allowance,
     restart_when_idle,
     window,
 )
-from vegasmodel.engines.rounds.scoreboard import (
-    count_flight,
-    forget,
-    forgotten,
-    known_lost,
-    recall,
+from vegasmodel.engines.rounds.overdue import check_at_duplicate, check_at_filled, leave_stale
+from vegasmodel.engines.rounds.repair import (
+    allowed,
+    more_known_lost,
+    reenter_recovery,
+    retransmit_first,
+    send_lost_or_wait,
 )
+from vegasmodel.engines.rounds.scoreboard import count_flight, forget, known_lost, recall
 from vegasmodel.engines.rounds.state import (
-    COLUMNS,
     HOLE_BY_HOLE,
     ONE_HOLE,
     OPEN,
@@ -75,11 +68,9 @@ from vegasmodel.engines.rounds.timer import (
     arm,
     arm_reordering_timer,
     expiry,
-    overdue,
     reordering_window,
     restart_timer,
     stop_timing,
-    update_mean,
 )
 from vegasmodel.laws.packets import NEVER
 from vegasmodel.metrics import Floats
@@ -100,62 +91,6 @@ def _receive(f: Sender, holes: Floats, first: float, packets: float, sent_at: fl
 
 
 @jit
-def send_in_recovery(f: Sender, holes: Floats, free: float, acks: float) -> None:
-    """Send up to ``free`` packets in recovery with SACK: first those taken for lost, then new ones.
-
-    ``acks`` is the number of ACKs that are processed together. If it is more than one, packets of a
-    range leave evenly over the time in which these ACKs arrive. One call may send fewer than
-    ``free`` packets, because it sends at most one packet alone and after it one range of
-    consecutive packets, lost or new. ns-2's CUBIC also sends packets again that have arrived, if
-    it has forgotten their arrival (``scoreboard.forget``).
-    """
-    free = np.floor(free + 1e-9)
-    if free > 0.0 and f.pipe <= 0.0:
-        restart_when_idle(f)
-    for row in range(2 * f.first_hole, 2 * f.holes if free > 0.0 else 0):
-        k, column = row // 2, 5 if row % 2 == 0 else 4
-        if column == 5:
-            low, high = max(holes[k, 0], holes[k, 5]), known_lost(f, holes, k)
-        else:
-            low, high = holes[k, 4], holes[k + 1, 0] if forgotten(f, holes, k) else 0.0
-        if low < high and free > 0.0:
-            packets, before = min(free, high - low), outstanding(f)
-            holes[k, column] = low + packets
-            f.pipe += packets
-            f.prr_out += packets
-            note_flight(f, before)
-            free -= packets
-            if packets > 1.0 or f.retransmit >= 0.0 or free <= 0.0:
-                f.first = low
-                f.spread = packets if acks > 1.0 else 0.0
-                f.burst = packets - f.spread
-                return
-            f.retransmit = low
-    before = f.next
-    send(f, free, free if acks > 1.0 else 0.0)
-    f.prr_out += f.next - before
-
-
-@jit
-def _send_or_wait(f: Sender, holes: Floats, free: float, acks: float, end: float) -> None:
-    """Call ``send_in_recovery``, unless the sender first waits a random time.
-
-    If the sender waits, nothing is sent here, and ``sender.plan`` begins the wait. Linux does not
-    wait in recovery. ``end`` is the time at which the last of ``acks`` ACKs arrives.
-
-    ``send_in_recovery`` may send fewer than ``free`` packets, if the lost packets lie in several
-    ranges. If there is only one ACK, this function then sets the time at which the rest follows:
-    when the access link has sent the packets of this call.
-    """
-    if f.paced_recovery or not waits_first(f, acks):
-        before = f.pipe
-        send_in_recovery(f, holes, free, acks)
-        sent = f.pipe - before
-        if 0.0 < sent < np.floor(free) and acks <= 1.0 and not f.paced_recovery:
-            f.wait_ends = end + sent * f.gap  # the rest of several holes follows at once
-
-
-@jit
 def _sack_seconds(f: Sender, holes: Floats) -> float:
     """Seconds by which the SACK blocks in an ACK lengthen the transmission of this ACK."""
     return blocks(f, holes) * f.block
@@ -172,92 +107,6 @@ def fast_retransmit(f: Sender, end: float) -> None:
     arm(f, end)
     if not f.every_ack_restarts:
         stop_timing(f)
-
-
-@rare
-def _split(f: Sender, holes: Floats, k: int, at: float) -> int:
-    """Divide hole ``k``, a range of missing packets, in two; packet ``at`` begins the second one.
-
-    Returns the index of the second hole. If ``at`` is not inside hole ``k``, or if ``holes`` is
-    full, nothing is divided and the result is ``k``.
-    """
-    if at <= holes[k, 0] or at >= holes[k, 1] or f.holes == holes.shape[0]:
-        return k
-    for row in range(f.holes, k, -1):
-        for column in range(COLUMNS):
-            holes[row, column] = holes[row - 1, column]
-    f.holes += 1
-    holes[k, 1], holes[k + 1, 0] = at, at
-    holes[k, 5], holes[k + 1, 5] = min(holes[k, 5], at), max(holes[k, 5], at)
-    if f.clears_scoreboard:
-        holes[k, 4] = 0.0  # nothing has arrived between the two
-    return k + 1
-
-
-@rare
-def retransmission_lost(f: Sender, holes: Floats, first: float, lost: float) -> None:
-    """Record that ``lost`` retransmitted packets, from number ``first`` on, are lost again.
-
-    The packets no longer count as in flight and will be retransmitted again. Only senders of Linux
-    and ns-2's CUBIC detect such a loss during a recovery.
-    """
-    if f.holes + 2 > holes.shape[0]:  # two divisions may follow
-        move_to_front(f, holes)
-    for k in range(f.first_hole, f.holes):
-        if holes[k, 0] <= first < holes[k, 1]:
-            f.pipe -= lost
-            own = _split(f, holes, k, first)
-            _split(f, holes, own, first + lost)
-            holes[own, 5] = min(holes[own, 5], first)
-            return
-
-
-@jit
-def _mark_lost(f: Sender, holes: Floats) -> float:
-    """Mark the packets that a Linux sender now knows to be lost; returns how many it has marked.
-
-    A missing packet is known to be lost if a packet that was sent after it has arrived. The later
-    packet may be a retransmission (tcp_rack_detect_loss). So the sender can detect even the loss of
-    the last packet of a window. The marked packets no longer count as in flight.
-    """
-    found = 0.0
-    for k in range(f.first_hole, f.holes):
-        if holes[k, 4] == 0.0 and (holes[k, 1] < f.received or holes[k, 2] < f.latest):
-            holes[k, 4] = 1.0
-            found += holes[k, 1] - holes[k, 0]
-    f.pipe -= found
-    return found
-
-
-@jit
-def _allowed(f: Sender, holes: Floats, acks: float, now: float, advanced: float) -> float:
-    """How many packets a sender with SACK may send in recovery when ``acks`` ACKs arrive.
-
-    Linux first marks the packets that it now knows to be lost, and then follows PRR
-    (``laws.prr_allowance``). Every other sender sends what its window allows. ``advanced`` is 1 for
-    partial ACKs and 0 for duplicate ACKs. If it is 1, PRR may allow one packet more. If Linux has
-    just marked packets, it is taken to be 0.
-    """
-    if not f.paced_recovery or now >= f.stop:
-        return usable_window(f, now)
-    return prr_allowance(f, acks, 0.0 if _mark_lost(f, holes) > 0.0 else advanced)
-
-
-@rare
-def retransmit_first(f: Sender, holes: Floats) -> None:
-    """Record that the first missing packet is retransmitted at the beginning of a recovery.
-
-    All other missing packets then count as not yet retransmitted. A Linux sender also marks the
-    packets that it now knows to be lost, and counts the retransmitted packet as in flight.
-    """
-    for k in range(f.first_hole, f.holes):
-        holes[k, 4], holes[k, 5] = 0.0, holes[k, 0]
-    holes[f.first_hole, 5] += 1.0
-    if f.rack:
-        _mark_lost(f, holes)
-        if f.pipe <= 0.0:
-            restart_when_idle(f)
-        f.pipe += 1.0
 
 
 @jit
@@ -281,7 +130,7 @@ def _count_places(f: Sender, holes: Floats, now: float, end: float) -> None:
         count_flight(f, holes)
     limit_flight(f)
     if f.phase == RECOVERY:
-        _send_or_wait(f, holes, usable_window(f, now), 1.0, end)
+        send_lost_or_wait(f, holes, usable_window(f, now), 1.0, end)
     else:
         _send_new_data(f, now, 1.0)
 
@@ -375,11 +224,11 @@ def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
     later = p.sent_at - holes[f.first_hole, 2]
     enough = dupack_threshold(f, later)
     if f.overdue_checks:
-        _check_at_duplicate(f, holes, acks, end)
+        check_at_duplicate(f, holes, acks, end)
     elif f.phase == RECOVERY:
         if f.scoreboard:
             f.pipe -= acks
-            _send_or_wait(f, holes, _allowed(f, holes, acks, now, 0.0), acks, end)
+            send_lost_or_wait(f, holes, allowed(f, holes, acks, now, 0.0), acks, end)
             return end
         f.inflated += acks
     elif f.dupacks == enough:
@@ -465,25 +314,6 @@ def early_timer_expired(f: Sender, holes: Floats, now: float) -> bool:
 
 
 @rare
-def _check_at_duplicate(f: Sender, holes: Floats, acks: float, end: float) -> None:
-    """Process duplicate ACKs for ns-2's Vegas: it retransmits a packet or enlarges its window.
-
-    There are ``acks`` of them, and the last arrives at ``end``. Vegas retransmits the first missing
-    packet at the third duplicate ACK. At any other duplicate ACK it retransmits the packet only if
-    it is overdue, that is, older than Vegas's fine timeout. If the packet is not overdue, each
-    duplicate ACK after the third enlarges the window by one packet. A packet that was sent before a
-    timeout is not retransmitted here (``cut_overdue``).
-    """
-    sent_at = holes[f.first_hole, 2] if f.holes > 0 else end - f.rtt_last
-    if (f.holes > 0 and overdue(f, end - sent_at)) or f.dupacks == 3.0:
-        if cut_overdue(f, sent_at, end):
-            f.retransmit = f.acked
-            holes[f.first_hole, 2] = end
-    elif f.dupacks > 3.0:
-        f.cwnd += acks
-
-
-@rare
 def acks_fill_hole(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> float:
     """Process ACKs of packets that fill the first hole; returns when the last of them arrives.
 
@@ -530,8 +360,8 @@ def fill(
     if f.hystart:
         sample(f, f.rtt_last, end, f.acked, acks)
     if f.overdue_checks:
-        _leave_stale(f, before)
-        _check_at_filled(f, holes, end, again)
+        leave_stale(f, before)
+        check_at_filled(f, holes, end, again)
         return end
     stays = f.phase == RECOVERY and f.acked < f.recover and f.holes > 0
     if f.every_ack_restarts or not stays or f.recovery == ONE_HOLE:
@@ -551,7 +381,7 @@ def _leave_recovery(
 
     The window grows, and the sender sends what the window allows. With ``sack_exit_rests`` the
     window does not grow at the end of a recovery, unless a timeout began the recovery. Linux may
-    begin another recovery instead (``_more_known_lost``). If enough packets have arrived beyond a
+    begin another recovery instead (``more_known_lost``). If enough packets have arrived beyond a
     hole, ns-2's CUBIC begins another recovery at the next duplicate ACK.
 
     ``alone`` is True if these ``acks`` ACKs acknowledge all packets that were in flight. Linux's
@@ -566,10 +396,10 @@ def _leave_recovery(
             f.recover, grows = -1.0, f.timed_out == 1
         if f.clears_scoreboard:
             f.pipe, f.timed_out = in_flight(f), 0
-        worse = _more_known_lost(f, holes)
+        worse = more_known_lost(f, holes)
     f.phase, f.inflated, f.dupacks = OPEN, 0.0, 0.0
     if worse:
-        _reenter_recovery(f, holes, acks)
+        reenter_recovery(f, holes, acks)
         return
     swell = in_slow_start(f)
     if grows:
@@ -582,97 +412,13 @@ def _leave_recovery(
 
 
 @rare
-def _more_known_lost(f: Sender, holes: Floats) -> bool:
-    """Whether a Linux sender knows of further lost packets at the end of a recovery.
-
-    It then begins another recovery (tcp_time_to_recover).
-    """
-    known = 0.0
-    for k in range(f.first_hole, f.holes):
-        known += holes[k, 4]
-    return f.rack and known > 0.0
-
-
-@rare
-def _reenter_recovery(f: Sender, holes: Floats, acks: float) -> None:
-    """Begin another recovery of a Linux sender when one ends, and cut the window again.
-
-    ``acks`` is the number of ACKs that are processed together; the last of them ends the old
-    recovery. At least one packet is sent.
-    """
-    pipe = f.pipe - acks
-    cut(f)
-    f.pipe, f.prr_delivered, f.prr_out = pipe, 0.0, 0.0
-    _mark_lost(f, holes)
-    send_in_recovery(f, holes, max(prr_allowance(f, acks, 0.0), 1.0), acks)
-
-
-@rare
-def _leave_stale(f: Sender, before: float) -> None:
-    """Record which later packets of ns-2's Vegas will wrongly count as sent twice.
-
-    ns-2's Vegas stores when and how often each packet was sent. It does so in an array of
-    ``max_window`` entries, which packets use in turn. An ACK should clear the entries of all
-    packets that it acknowledges, here those from number ``before`` on. But it clears none if these
-    entries continue from the end of the array to its beginning: the condition ``k <= seqno %
-    v_maxwnd_`` of the loop in tcp-vegas.cc is then false at once.
-
-    The entries of these packets are next used by the packets whose numbers are higher by
-    ``max_window``. Those packets then count as sent twice. So they give no RTT sample, and the loss
-    of one of them halves the window.
-    """
-    if f.places < NEVER and before % f.places > (f.acked - 1.0) % f.places:
-        f.stale, f.stale_end = before + f.places, f.acked + f.places
-
-
-@rare
-def _check_at_filled(f: Sender, holes: Floats, end: float, again: float) -> None:
-    """For ns-2's Vegas, process an ACK of a packet that was missing.
-
-    The sender takes an RTT sample from the last packet that the ACK acknowledges. It takes none if
-    that packet's number is below ``again``, because the packet may have been sent twice, or if the
-    packet wrongly counts as sent twice (``_leave_stale``).
-
-    At the first and the second ACK of new data after a retransmission, the sender checks the next
-    missing packet, and retransmits it if it is overdue. If no packet is in flight, ns-2 takes the
-    next packet for overdue although it was never sent. If no packet is overdue at the first ACK,
-    there is no check at the second. Last, the sender sends what the window allows.
-    """
-    deflate(f)
-    restart_timer(f, end)
-    if f.acked > f.round_end:
-        end_round(f, end, f.next - f.acked + 1.0, 1.0)
-    grow(f, 1.0, end)
-    stale = f.stale < f.acked <= f.stale_end
-    if f.acked > again and not stale:  # the ACK speaks for a packet that was sent once: a sample
-        sample = end - (holes[f.first_hole, 3] if f.holes > 0 else f.received_at)
-        f.rtt_sum += sample
-        f.rtt_count += 1.0
-        update_mean(f, sample, 1.0)
-        if math.isnan(f.known_base):
-            f.base = min(f.base, sample)
-    if f.rechecks > 0.0:  # it looks for an overdue packet at two new ACKs after a loss
-        f.rechecks -= 1.0
-        # one that was never sent is overdue too
-        unsent = f.next == f.acked and sendable(f, 1.0) > 0.0 and end < f.stop
-        if unsent or (f.holes > 0 and overdue(f, end - holes[f.first_hole, 2])):
-            f.dupacks, f.retransmit = 3.0, f.acked
-            if f.holes > 0:
-                holes[f.first_hole, 2] = end
-            f.resent = max(f.resent, f.acked + 1.0)
-        else:
-            f.rechecks = 0.0
-    send_or_wait(f, usable_window(f, end), 0.0)
-
-
-@rare
 def _partial(
     f: Sender, holes: Floats, now: float, end: float, acks: float, advanced: float
 ) -> None:
     """Process a partial ACK: an ACK of new data in recovery that leaves other packets missing.
 
     ``advanced`` is the number of packets that the ``acks`` ACKs acknowledge. A sender with SACK
-    sends as many packets as ``_allowed`` returns; ns-2's CUBIC sends what its window allows. A
+    sends as many packets as ``allowed`` returns; ns-2's CUBIC sends what its window allows. A
     NewReno sender retransmits the next missing packet, and sends at most two new packets if the
     window allows them.
 
@@ -688,12 +434,12 @@ def _partial(
         if f.timed_out:  # its state is TCP_CA_Loss, and the window grows (tcp-linux.cc)
             grow(f, acks, end)
         limit_flight(f)
-        _send_or_wait(f, holes, usable_window(f, now), acks, end)
+        send_lost_or_wait(f, holes, usable_window(f, now), acks, end)
         return
     if f.scoreboard:
         f.backoff = 1.0
         f.pipe -= f.partial_in_pipe * acks
-        _send_or_wait(f, holes, _allowed(f, holes, acks, now, 1.0), acks, end)
+        send_lost_or_wait(f, holes, allowed(f, holes, acks, now, 1.0), acks, end)
         return
     f.retransmit = f.acked
     if f.acked > f.timed:

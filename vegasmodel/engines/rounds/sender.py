@@ -52,8 +52,8 @@ from vegasmodel.engines.rounds.losses import (
     duplicate_waits,
     duplicates_alike,
     fill,
-    retransmission_lost,
 )
+from vegasmodel.engines.rounds.repair import retransmission_lost
 from vegasmodel.engines.rounds.scoreboard import count_flight
 from vegasmodel.engines.rounds.state import (
     DATA,

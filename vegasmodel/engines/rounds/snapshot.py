@@ -203,7 +203,7 @@ class Observer:
 
         ns-2's Vegas stores the sending times of packets in an array of ``Sender.places`` entries,
         which packets use in turn. If a flow has lost packets between the snapshots, it matters
-        which entry a packet uses (``losses._leave_stale``). The result is then infinite unless the
+        which entry a packet uses (``overdue.leave_stale``). The result is then infinite unless the
         flow's first unacknowledged packet uses the same entry in both states.
         """
         if one.rough != two.rough:

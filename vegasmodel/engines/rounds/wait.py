@@ -22,7 +22,7 @@ import numpy as np
 
 from vegasmodel.engines.rounds.acks import limit_flight, send, sendable, usable_window
 from vegasmodel.engines.rounds.laws import outstanding, window
-from vegasmodel.engines.rounds.losses import send_in_recovery
+from vegasmodel.engines.rounds.repair import send_in_recovery
 from vegasmodel.engines.rounds.scoreboard import forgotten, known_lost
 from vegasmodel.engines.rounds.state import RECOVERY, Sender, jit
 from vegasmodel.laws.packets import NEVER

@@ -1,0 +1,92 @@
+"""How ns-2's Vegas finds a lost packet: it looks whether its first missing packet is overdue.
+
+It does so at duplicate ACKs, and at the first two ACKs of new data after a retransmission.
+"""
+
+from __future__ import annotations
+
+import math
+
+from vegasmodel.engines.rounds.acks import send_or_wait, sendable, usable_window
+from vegasmodel.engines.rounds.laws import cut_overdue, deflate, end_round, grow
+from vegasmodel.engines.rounds.state import Sender, rare
+from vegasmodel.engines.rounds.timer import overdue, restart_timer, update_mean
+from vegasmodel.laws.packets import NEVER
+from vegasmodel.metrics import Floats
+
+
+@rare
+def check_at_duplicate(f: Sender, holes: Floats, acks: float, end: float) -> None:
+    """Process duplicate ACKs for ns-2's Vegas: it retransmits a packet or enlarges its window.
+
+    There are ``acks`` of them, and the last arrives at ``end``. Vegas retransmits the first missing
+    packet at the third duplicate ACK. At any other duplicate ACK it retransmits the packet only if
+    it is overdue, that is, older than Vegas's fine timeout. If the packet is not overdue, each
+    duplicate ACK after the third enlarges the window by one packet. A packet that was sent before a
+    timeout is not retransmitted here (``cut_overdue``).
+    """
+    sent_at = holes[f.first_hole, 2] if f.holes > 0 else end - f.rtt_last
+    if (f.holes > 0 and overdue(f, end - sent_at)) or f.dupacks == 3.0:
+        if cut_overdue(f, sent_at, end):
+            f.retransmit = f.acked
+            holes[f.first_hole, 2] = end
+    elif f.dupacks > 3.0:
+        f.cwnd += acks
+
+
+@rare
+def leave_stale(f: Sender, before: float) -> None:
+    """Record which later packets of ns-2's Vegas will wrongly count as sent twice.
+
+    ns-2's Vegas stores when and how often each packet was sent. It does so in an array of
+    ``max_window`` entries, which packets use in turn. An ACK should clear the entries of all
+    packets that it acknowledges, here those from number ``before`` on. But it clears none if these
+    entries continue from the end of the array to its beginning: the condition ``k <= seqno %
+    v_maxwnd_`` of the loop in tcp-vegas.cc is then false at once.
+
+    The entries of these packets are next used by the packets whose numbers are higher by
+    ``max_window``. Those packets then count as sent twice. So they give no RTT sample, and the loss
+    of one of them halves the window.
+    """
+    if f.places < NEVER and before % f.places > (f.acked - 1.0) % f.places:
+        f.stale, f.stale_end = before + f.places, f.acked + f.places
+
+
+@rare
+def check_at_filled(f: Sender, holes: Floats, end: float, again: float) -> None:
+    """For ns-2's Vegas, process an ACK of a packet that was missing.
+
+    The sender takes an RTT sample from the last packet that the ACK acknowledges. It takes none if
+    that packet's number is below ``again``, because the packet may have been sent twice, or if the
+    packet wrongly counts as sent twice (``leave_stale``).
+
+    At the first and the second ACK of new data after a retransmission, the sender checks the next
+    missing packet, and retransmits it if it is overdue. If no packet is in flight, ns-2 takes the
+    next packet for overdue although it was never sent. If no packet is overdue at the first ACK,
+    there is no check at the second. Last, the sender sends what the window allows.
+    """
+    deflate(f)
+    restart_timer(f, end)
+    if f.acked > f.round_end:
+        end_round(f, end, f.next - f.acked + 1.0, 1.0)
+    grow(f, 1.0, end)
+    stale = f.stale < f.acked <= f.stale_end
+    if f.acked > again and not stale:  # the ACK speaks for a packet that was sent once: a sample
+        sample = end - (holes[f.first_hole, 3] if f.holes > 0 else f.received_at)
+        f.rtt_sum += sample
+        f.rtt_count += 1.0
+        update_mean(f, sample, 1.0)
+        if math.isnan(f.known_base):
+            f.base = min(f.base, sample)
+    if f.rechecks > 0.0:  # it looks for an overdue packet at two new ACKs after a loss
+        f.rechecks -= 1.0
+        # one that was never sent is overdue too
+        unsent = f.next == f.acked and sendable(f, 1.0) > 0.0 and end < f.stop
+        if unsent or (f.holes > 0 and overdue(f, end - holes[f.first_hole, 2])):
+            f.dupacks, f.retransmit = 3.0, f.acked
+            if f.holes > 0:
+                holes[f.first_hole, 2] = end
+            f.resent = max(f.resent, f.acked + 1.0)
+        else:
+            f.rechecks = 0.0
+    send_or_wait(f, usable_window(f, end), 0.0)

@@ -1,0 +1,188 @@
+"""The sender in a recovery with SACK: which packets count as lost, and which it sends.
+
+Linux and ns-2's CUBIC repair losses in ways of their own, which the functions explain.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vegasmodel.engines.rounds.acks import (
+    move_to_front,
+    note_flight,
+    send,
+    usable_window,
+    waits_first,
+)
+from vegasmodel.engines.rounds.laws import cut, outstanding, prr_allowance, restart_when_idle
+from vegasmodel.engines.rounds.scoreboard import forgotten, known_lost
+from vegasmodel.engines.rounds.state import COLUMNS, Sender, jit, rare
+from vegasmodel.metrics import Floats
+
+
+@jit
+def send_in_recovery(f: Sender, holes: Floats, free: float, acks: float) -> None:
+    """Send up to ``free`` packets in recovery with SACK: first those taken for lost, then new ones.
+
+    ``acks`` is the number of ACKs that are processed together. If it is more than one, packets of a
+    range leave evenly over the time in which these ACKs arrive. One call may send fewer than
+    ``free`` packets, because it sends at most one packet alone and after it one range of
+    consecutive packets, lost or new. ns-2's CUBIC also sends packets again that have arrived, if
+    it has forgotten their arrival (``scoreboard.forget``).
+    """
+    free = np.floor(free + 1e-9)
+    if free > 0.0 and f.pipe <= 0.0:
+        restart_when_idle(f)
+    for row in range(2 * f.first_hole, 2 * f.holes if free > 0.0 else 0):
+        k, column = row // 2, 5 if row % 2 == 0 else 4
+        if column == 5:
+            low, high = max(holes[k, 0], holes[k, 5]), known_lost(f, holes, k)
+        else:
+            low, high = holes[k, 4], holes[k + 1, 0] if forgotten(f, holes, k) else 0.0
+        if low < high and free > 0.0:
+            packets, before = min(free, high - low), outstanding(f)
+            holes[k, column] = low + packets
+            f.pipe += packets
+            f.prr_out += packets
+            note_flight(f, before)
+            free -= packets
+            if packets > 1.0 or f.retransmit >= 0.0 or free <= 0.0:
+                f.first = low
+                f.spread = packets if acks > 1.0 else 0.0
+                f.burst = packets - f.spread
+                return
+            f.retransmit = low
+    before = f.next
+    send(f, free, free if acks > 1.0 else 0.0)
+    f.prr_out += f.next - before
+
+
+@jit
+def send_lost_or_wait(f: Sender, holes: Floats, free: float, acks: float, end: float) -> None:
+    """Call ``send_in_recovery``, unless the sender first waits a random time.
+
+    If the sender waits, nothing is sent here, and ``sender.plan`` begins the wait. Linux does not
+    wait in recovery. ``end`` is the time at which the last of ``acks`` ACKs arrives.
+
+    ``send_in_recovery`` may send fewer than ``free`` packets, if the lost packets lie in several
+    ranges. If there is only one ACK, this function then sets the time at which the rest follows:
+    when the access link has sent the packets of this call.
+    """
+    if f.paced_recovery or not waits_first(f, acks):
+        before = f.pipe
+        send_in_recovery(f, holes, free, acks)
+        sent = f.pipe - before
+        if 0.0 < sent < np.floor(free) and acks <= 1.0 and not f.paced_recovery:
+            f.wait_ends = end + sent * f.gap  # the rest of several holes follows at once
+
+
+@rare
+def _split(f: Sender, holes: Floats, k: int, at: float) -> int:
+    """Divide hole ``k``, a range of missing packets, in two; packet ``at`` begins the second one.
+
+    Returns the index of the second hole. If ``at`` is not inside hole ``k``, or if ``holes`` is
+    full, nothing is divided and the result is ``k``.
+    """
+    if at <= holes[k, 0] or at >= holes[k, 1] or f.holes == holes.shape[0]:
+        return k
+    for row in range(f.holes, k, -1):
+        for column in range(COLUMNS):
+            holes[row, column] = holes[row - 1, column]
+    f.holes += 1
+    holes[k, 1], holes[k + 1, 0] = at, at
+    holes[k, 5], holes[k + 1, 5] = min(holes[k, 5], at), max(holes[k, 5], at)
+    if f.clears_scoreboard:
+        holes[k, 4] = 0.0  # nothing has arrived between the two
+    return k + 1
+
+
+@rare
+def retransmission_lost(f: Sender, holes: Floats, first: float, lost: float) -> None:
+    """Record that ``lost`` retransmitted packets, from number ``first`` on, are lost again.
+
+    The packets no longer count as in flight and will be retransmitted again. Only senders of Linux
+    and ns-2's CUBIC detect such a loss during a recovery.
+    """
+    if f.holes + 2 > holes.shape[0]:  # two divisions may follow
+        move_to_front(f, holes)
+    for k in range(f.first_hole, f.holes):
+        if holes[k, 0] <= first < holes[k, 1]:
+            f.pipe -= lost
+            own = _split(f, holes, k, first)
+            _split(f, holes, own, first + lost)
+            holes[own, 5] = min(holes[own, 5], first)
+            return
+
+
+@jit
+def mark_lost(f: Sender, holes: Floats) -> float:
+    """Mark the packets that a Linux sender now knows to be lost; returns how many it has marked.
+
+    A missing packet is known to be lost if a packet that was sent after it has arrived. The later
+    packet may be a retransmission (tcp_rack_detect_loss). So the sender can detect even the loss of
+    the last packet of a window. The marked packets no longer count as in flight.
+    """
+    found = 0.0
+    for k in range(f.first_hole, f.holes):
+        if holes[k, 4] == 0.0 and (holes[k, 1] < f.received or holes[k, 2] < f.latest):
+            holes[k, 4] = 1.0
+            found += holes[k, 1] - holes[k, 0]
+    f.pipe -= found
+    return found
+
+
+@jit
+def allowed(f: Sender, holes: Floats, acks: float, now: float, advanced: float) -> float:
+    """How many packets a sender with SACK may send in recovery when ``acks`` ACKs arrive.
+
+    Linux first marks the packets that it now knows to be lost, and then follows PRR
+    (``laws.prr_allowance``). Every other sender sends what its window allows. ``advanced`` is 1 for
+    partial ACKs and 0 for duplicate ACKs. If it is 1, PRR may allow one packet more. If Linux has
+    just marked packets, it is taken to be 0.
+    """
+    if not f.paced_recovery or now >= f.stop:
+        return usable_window(f, now)
+    return prr_allowance(f, acks, 0.0 if mark_lost(f, holes) > 0.0 else advanced)
+
+
+@rare
+def retransmit_first(f: Sender, holes: Floats) -> None:
+    """Record that the first missing packet is retransmitted at the beginning of a recovery.
+
+    All other missing packets then count as not yet retransmitted. A Linux sender also marks the
+    packets that it now knows to be lost, and counts the retransmitted packet as in flight.
+    """
+    for k in range(f.first_hole, f.holes):
+        holes[k, 4], holes[k, 5] = 0.0, holes[k, 0]
+    holes[f.first_hole, 5] += 1.0
+    if f.rack:
+        mark_lost(f, holes)
+        if f.pipe <= 0.0:
+            restart_when_idle(f)
+        f.pipe += 1.0
+
+
+@rare
+def more_known_lost(f: Sender, holes: Floats) -> bool:
+    """Whether a Linux sender knows of further lost packets at the end of a recovery.
+
+    It then begins another recovery (tcp_time_to_recover).
+    """
+    known = 0.0
+    for k in range(f.first_hole, f.holes):
+        known += holes[k, 4]
+    return f.rack and known > 0.0
+
+
+@rare
+def reenter_recovery(f: Sender, holes: Floats, acks: float) -> None:
+    """Begin another recovery of a Linux sender when one ends, and cut the window again.
+
+    ``acks`` is the number of ACKs that are processed together; the last of them ends the old
+    recovery. At least one packet is sent.
+    """
+    pipe = f.pipe - acks
+    cut(f)
+    f.pipe, f.prr_delivered, f.prr_out = pipe, 0.0, 0.0
+    mark_lost(f, holes)
+    send_in_recovery(f, holes, max(prr_allowance(f, acks, 0.0), 1.0), acks)

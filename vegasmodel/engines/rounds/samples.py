@@ -1,0 +1,113 @@
+"""Takes samples of all flows and queues at given instants, and notes the totals after warm-up.
+
+The clock of a queue is ``link.shift`` seconds behind the simulation's clock. Each queue is sampled
+by its own clock, together with the flows that enter the network there.
+"""
+
+# mypy: disable-error-code="no-any-return"
+from __future__ import annotations
+
+import numpy as np
+
+from vegasmodel.engines.rounds.laws import window
+from vegasmodel.engines.rounds.queue import advance, never_full, waiting, waiting_now
+from vegasmodel.engines.rounds.state import Net, Sender, rare
+from vegasmodel.laws.packets import NEVER
+from vegasmodel.metrics import Floats
+
+
+@rare
+def delivered_by(net: Net, f: Sender, now: float) -> float:
+    """How many of the flow's packets of data cumulative ACKs have acknowledged at time ``now``.
+
+    The simulator processes the ACKs of a time interval together, when the interval begins. So
+    ``f.delivered`` also counts ACKs that arrive after ``now``. If the buffer is infinite, an
+    interval may be longer than the flow's RTT on an empty path. Then an estimate of these ACKs is
+    subtracted. In all other cases they are few and are not subtracted.
+    """
+    link = net.links[net.hops[f.hop].link]
+    if not never_full(link) or f.ahead_until - f.ahead_since <= f.rtt or now >= f.ahead_until:
+        return f.delivered
+    part = (f.ahead_until - now) / (f.ahead_until - f.ahead_since)
+    return f.delivered - np.ceil(f.ahead * min(part, 1.0))
+
+
+@rare
+def _end_warmup(net: Net, k: int) -> None:
+    """At the end of warm-up, store the totals of queue ``k`` and of the flows that begin there.
+
+    At the end of the run the stored totals are subtracted, so that the results do not include
+    warm-up.
+    """
+    for i in range(net.flows.shape[0]):
+        f = net.flows[i]
+        if net.hops[f.hop].link == k:
+            f.mark_delivered, f.mark_sent = delivered_by(net, f, net.links[k].now), f.sent
+            f.mark_lost, f.mark_retransmits, f.mark_acks = f.lost, f.retransmits, f.acks
+            f.rtt_area, f.rtt_samples = 0.0, 0.0
+    link = net.links[k]
+    link.mark_area, link.mark_now = link.area, link.now
+    link.warm = 1
+
+
+@rare
+def _take_sample(net: Net, k: int, out_flow: Floats, out_queue: Floats) -> None:
+    """Store a sample of queue ``k``, and of the flows whose path begins with this queue.
+
+    ``out_queue`` gets the number of waiting packets. ``out_flow`` gets six numbers for each flow:
+    the window, the packets sent, the RTT in seconds with the present queues, the packets delivered,
+    the baseRTT, and the packets lost.
+    """
+    link = net.links[k]
+    row = link.sampled
+    for i in range(net.flows.shape[0]):
+        f = net.flows[i]
+        if net.hops[f.hop].link != k:
+            continue
+        active = f.high > 0.0 and link.now <= f.stop and not (f.short_flow and f.acked >= f.size)
+        rtt = f.rtt
+        for e in range(f.hop, f.hop + f.hops):
+            h = net.hops[e]
+            rtt += waiting(net.links, h.link, net.links[h.link].queue, h.work)
+        mine = out_flow[row, f.member]  # sums over the short flows of a group
+        mine[0] += window(f) if active else 0.0
+        mine[1] += f.sent
+        mine[2] = rtt
+        mine[3] += delivered_by(net, f, link.now)
+        mine[4] = f.base
+        mine[5] += f.lost
+    out_queue[row, k] = waiting_now(link)
+    link.sampled += 1
+
+
+@rare
+def take_due_samples(
+    net: Net,
+    now: float,
+    times: Floats,
+    out_flow: Floats,
+    out_queue: Floats,
+    warmup: float,
+    end: float,
+) -> float:
+    """Take the samples that are due at ``now``; returns when this function must be called again.
+
+    The clock of a queue is ``link.shift`` seconds behind the simulation's clock. Each queue is
+    sampled when its own clock reaches one of ``times`` (``_take_sample`` says what goes into
+    ``out_flow`` and ``out_queue``). When its clock reaches ``warmup``, the queue's warm-up ends.
+    """
+    due = NEVER
+    for k in range(net.links.shape[0]):
+        link = net.links[k]
+        until = min(now - link.shift, end)
+        while link.sampled < times.shape[0] and times[link.sampled] <= until:
+            advance(net.links, k, times[link.sampled])
+            _take_sample(net, k, out_flow, out_queue)
+        if not link.warm and until >= warmup:
+            advance(net.links, k, warmup)
+            _end_warmup(net, k)
+        if not link.warm:
+            due = min(due, warmup + link.shift)
+        if link.sampled < times.shape[0]:
+            due = min(due, times[link.sampled] + link.shift)
+    return due

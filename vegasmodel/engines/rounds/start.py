@@ -1,0 +1,154 @@
+"""How a flow starts, and how it starts again after a timeout.
+
+A start is a TCP handshake, if the flow has one, and then the first window.
+"""
+
+# mypy: disable-error-code="no-any-return"
+from __future__ import annotations
+
+import numpy as np
+
+from vegasmodel.engines.rounds.acks import usable_window
+from vegasmodel.engines.rounds.laws import retransmission_timeout, window
+from vegasmodel.engines.rounds.losses import early_timer_expired
+from vegasmodel.engines.rounds.queue import (
+    advance,
+    enqueue_handshake,
+    room_for,
+    share_by_flows,
+    waiting,
+)
+from vegasmodel.engines.rounds.repair import send_in_recovery
+from vegasmodel.engines.rounds.scoreboard import take_all_for_lost
+from vegasmodel.engines.rounds.state import (
+    CONNECTED,
+    DATA,
+    RECOVERY,
+    START,
+    TIMER,
+    Net,
+    Sender,
+    rare,
+)
+from vegasmodel.engines.rounds.timer import arm, syn_acknowledged, syn_lost, time_one_packet
+from vegasmodel.engines.rounds.turns import join
+from vegasmodel.engines.rounds.wait import begin_wait
+from vegasmodel.metrics import Floats
+
+
+@rare
+def _rtt_of_small(net: Net, f: Sender) -> float:
+    """The RTT in seconds that a small packet of the handshake has with the present queues."""
+    rtt = f.rtt
+    for e in range(f.hop, f.hop + f.hops):
+        h = net.hops[e]
+        link = net.links[h.link]
+        if h.data:
+            rtt += waiting(net.links, h.link, link.queue, 0.0)
+            rtt -= (h.work - f.syn) / link.capacity
+    return rtt
+
+
+@rare
+def _send_small(net: Net, f: Sender) -> None:
+    """Add a small packet of the handshake to the flow's first queue."""
+    k = net.hops[f.hop].link
+    link = net.links[k]
+    if link.partner < 0:
+        enqueue_handshake(link, f.syn)
+        return
+    link.arrived += f.syn
+    join(net, k, -1, link.now, 0.0, 1.0, 0.0, 0.0, 0.0, 0, link.now, f.syn, 0.0)
+
+
+@rare
+def _handshake(net: Net, f: Sender) -> float:
+    """Simulate the TCP handshake; returns the seconds that it takes.
+
+    The SYN, a small packet, joins the flow's first queue.
+    """
+    rtt = _rtt_of_small(net, f)
+    if net.hops[f.hop].data:
+        _send_small(net, f)
+    syn_acknowledged(f, f.time, rtt)
+    return rtt
+
+
+@rare
+def _send_missing(f: Sender, holes: Floats, now: float) -> None:
+    """After a timeout of ns-2's CUBIC, send the first missing packet, or wait at random first."""
+    f.event, f.first, f.spread, f.burst, f.retransmit, f.late = DATA, f.next, 0.0, 0.0, -1.0, 0.0
+    arm(f, now)
+    if f.jitter > 0.0:
+        begin_wait(f, holes, now)
+    else:
+        send_in_recovery(f, holes, usable_window(f, now), 0.0)
+
+
+@rare
+def _restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
+    """Send what the window allows, at the flow's start or after a timeout.
+
+    Linux has two timers that expire before the retransmission timer: the reordering timer of RACK,
+    and that of the tail loss probe. If one of them has expired, ``early_timer_expired`` decides
+    what is sent instead. A sender with random waits first begins a wait. ns-2's CUBIC begins a
+    recovery after a timeout: it retransmits only the packets that SACK has not reported as arrived.
+    """
+    if f.event == TIMER:
+        if early_timer_expired(f, holes, now):
+            f.event = DATA
+            return
+        retransmission_timeout(f, now)
+        if f.phase == RECOVERY:
+            take_all_for_lost(f, holes)
+            _send_missing(f, holes, now)
+            return
+    if f.next == 0.0:  # the clock of ns-2's Vegas begins
+        f.round_start = now
+    if f.event == CONNECTED and f.third_ack:  # its last ACK goes ahead of the data
+        f.receiver_rtt = _rtt_of_small(net, f)  # from the SYN-ACK to this ACK
+        _send_small(net, f)
+    f.event, f.first, f.spread, f.retransmit, f.late = DATA, f.next, 0.0, -1.0, 0.0
+    f.burst = min(np.floor(window(f)), f.size - f.next)
+    arm(f, now)
+    if f.jitter > 0.0:
+        f.burst = 0.0
+        begin_wait(f, holes, now)
+    time_one_packet(f)
+    f.next += f.burst
+
+
+@rare
+def count_active(net: Net, f: Sender, change: int) -> None:
+    """Record that a flow starts (``change`` is 1) or ends (``change`` is -1).
+
+    A link with Rate-Delay services divides its capacity between two classes of flows, R and D. The
+    shares depend on the numbers of active flows. So each such link on the flow's path divides its
+    capacity anew. In ns-2 the shares change at given times instead (``turns.begin_shares``).
+    """
+    f.active += change
+    for e in range(f.hop, f.hop + f.hops):
+        k = net.hops[e].link
+        if net.hops[e].data and net.links[k].partner >= 0 and not net.links[k].class_based:
+            advance(net.links, k, net.links[k].now)
+            net.links[k].active += change
+            share_by_flows(net.links, k)
+
+
+@rare
+def start_or_restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
+    """Handle the flow's start, the end of its TCP handshake, or the expiry of a timer.
+
+    At its start the flow sends a SYN. If the buffer is full, the SYN is lost, and the flow sends
+    another one after a pause. After the handshake the flow sends its first window. A flow without a
+    handshake sends its first window at its start.
+    """
+    if f.event == START and not f.active:
+        count_active(net, f, 1)
+    if f.event != START or f.syn == 0.0:
+        _restart(net, f, holes, now)
+    elif room_for(net.links[net.hops[f.hop].link], 1.0, 0) < 1.0:
+        f.time = now + syn_lost(f)  # its SYN is lost
+    else:
+        f.time = now + _handshake(net, f)
+        f.event = CONNECTED
