@@ -248,8 +248,8 @@ def _flow_event(
     return True
 
 
-@jit
-def start_flows(net: Net, seed: int) -> None:
+@rare
+def _start_flows(net: Net, seed: int) -> None:
     """Prepare a new run: seed the random numbers and schedule the start of each flow."""
     np.random.seed(seed)
     for k in range(net.links.shape[0]):
@@ -321,13 +321,17 @@ def march(
     this event, and the next call continues the run.
 
     After ``most`` events the run stops, too, with the status ``PAUSED``. The next call continues it
-    as if it had not stopped. ``kept`` has two numbers that calls hand on to the next one: when
-    samples are due, and how many rows of ``grid`` have been used. Both are 0 at first.
+    as if it had not stopped. ``kept`` has three numbers that calls hand on to the next one: when
+    samples are due, how many rows of ``grid`` have been used, and the seed of the random numbers,
+    which the first call replaces by -1. The first two are 0 at first.
 
     ``grid`` contains capacities and delays with rounding errors like those of ns-2
     (``rounding.roundings``).
     """
     events, fits = 0, True
+    if kept[2] >= 0.0:
+        _start_flows(net, int(kept[2]))
+        kept[2] = -1.0
     sample_due, used = kept[0], int(kept[1])
     limit = 2.0 ** (used - 1 + FIRST_BINADE) if used > 0 else 0.0
     while net.keys[net.tree[1]] < NEVER:

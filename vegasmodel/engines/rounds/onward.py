@@ -75,20 +75,22 @@ def next_other_event(net: Net, e: int) -> float:
 
 
 @rare
-def enlarge(net: Net, holder: Sender | Hop, h: Hop) -> None:
+def enlarge(net: Net, h: Hop, head: int, count: int) -> int:
     """Double the ring buffer of hop ``h``, unless it has its largest size or no memory is left.
 
-    A hop is one queue on a flow's path, and its ring buffer holds groups of packets. Ring buffers
-    begin small, because small ones stay in the processor's cache.
+    A hop is one queue on a flow's path, and its ring buffer holds ``count`` groups of packets, the
+    first of them at the index ``head``. Returns the index of the first group afterwards. Ring
+    buffers begin small, because small ones stay in the processor's cache.
     """
     room, place = min(2 * h.room, h.most), net.free[0]
     if room == h.room or place + room > net.rings.shape[0]:
-        return
+        return head
     old, new = net.rings[h.ring : h.ring + h.room], net.rings[place : place + room]
-    for k in range(holder.count):
-        new[k] = old[around(holder.head + k, old)]
-    h.ring, h.room, holder.head = place, room, 0
+    for k in range(count):
+        new[k] = old[around(head + k, old)]
+    h.ring, h.room = place, room
     net.free[0] += room
+    return 0
 
 
 @jit
@@ -234,7 +236,7 @@ def forward(
     if h.last:
         home = net.hops[f.hop]
         if f.count == home.room:
-            enlarge(net, f, home)
+            f.head = enlarge(net, home, f.head, f.count)
         ring = net.rings[home.ring : home.ring + home.room]
         done = push(f, ring, back, first, count, lost, rtt_sum, rtt_min, marked, sent_at)
         if f.queue_wait > 0.0 and done > 0:
@@ -246,7 +248,7 @@ def forward(
     else:
         after = net.hops[e + 1]
         if after.count == after.room:
-            enlarge(net, after, after)
+            after.head = enlarge(net, after, after.head, after.count)
         ring = net.rings[after.ring : after.ring + after.room]
         done = 0
         plain = lost == 0.0 and marked == 0

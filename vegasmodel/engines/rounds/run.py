@@ -290,7 +290,7 @@ class Simulation:
         without: Collection[str] = (),
         frame: Frame | None = None,
     ) -> None:
-        from vegasmodel.engines.rounds.kernel import march, start_flows
+        from vegasmodel.engines.rounds.kernel import march
 
         if parts is not None:
             Integer(1, MAX_PARTS).check(parts, "parts")
@@ -347,11 +347,12 @@ class Simulation:
         self.per_flow = np.zeros((self.times.size, len(members), 6))
         self.queues = np.zeros((self.times.size, len(way.links)))
         self.events = 0
-        self._march, self._stopped, self._kept = march, False, np.zeros(2)
+        self._march, self._stopped = march, False
         self._outside = registered(group.law for group in scenario.flows)
         self._warmup, self._synchronised = scenario.run.warmup, synchronised
         # the scenario's seed counts too; 1, the usual one, leaves the seeds 1, 2, 3, ...
-        start_flows(self.net, (seed + (scenario.run.seed - 1) * SEED_STRIDE) % 2**32)
+        seeded = (seed + (scenario.run.seed - 1) * SEED_STRIDE) % 2**32
+        self._kept = np.array([0.0, 0.0, seeded])  # see ``kernel.march``
 
     def proceed(self, falls: float = math.inf) -> tuple[int, float]:
         """Continue the run to its end; returns the status and the simulated time in seconds.

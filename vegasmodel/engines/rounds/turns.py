@@ -50,7 +50,7 @@ def join(
     link = net.links[k]
     store, server = net.hops[link.store], net.hops[min(link.store, net.links[link.partner].store)]
     if store.count == store.room:
-        enlarge(net, store, store)
+        store.head = enlarge(net, store, store.head, store.count)
     ring = net.rings[store.ring : store.ring + store.room]
     if push(store, ring, time, first, packets, lost, packets * spent, least, mark, sent_at) < 0:
         return False
