@@ -25,9 +25,11 @@ def of_prediction(answer: Prediction | tuple[int, str]) -> str:
 def of_arrays(holding: Mapping[str, NDArray[np.bool_]]) -> NDArray[Any]:
     """The names for many cases; ``holding`` has an array [case] for each assumption."""
     names = np.array(list(holding))
-    patterns, place = np.unique(~np.array(list(holding.values())).T, axis=0, return_inverse=True)
-    texts = np.array([_text(names[pattern].tolist()) for pattern in patterns], object)
-    return np.asarray(texts[np.ravel(place)])
+    fails = ~np.array(list(holding.values()))
+    codes = (1 << np.arange(names.size)) @ fails  # in binary; no model has 63 assumptions
+    _, first, place = np.unique(codes, return_index=True, return_inverse=True)
+    texts = np.array([_text(names[fails[:, case]].tolist()) for case in first], object)
+    return np.asarray(texts[place])
 
 
 def counted(texts: Iterable[str]) -> dict[str, int]:
