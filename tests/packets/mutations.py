@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tests.packets import samples
 from vegasmodel.packets.trace import KEY, MAX_CELLS, MAX_ROWS, VARIABLES
 
 LARGE = 990_000  # bytes
@@ -268,9 +269,10 @@ def _large_capture(sample: bytes, rng: random.Random) -> bytes:
 
 
 def _large_iperf3(sample: bytes, rng: random.Random) -> bytes:
-    """Very many intervals, streams or sockets."""
-    document = json.loads(sample)
-    one = document["intervals"][0]["streams"][0]
+    """Very many intervals, streams or sockets: one document or events, as the sample has it."""
+    found = [json.loads(line) for line in sample.splitlines()] if b'"event"' in sample else []
+    document = {each["event"]: each["data"] for each in found} if found else json.loads(sample)
+    one = (document.pop("interval") if found else document["intervals"][0])["streams"][0]
     streams, sockets = rng.choice((1, 2, 100, 2000)), rng.choice((1, 100, 10_000))
     intervals = []
     for i in range(4000 // streams):
@@ -279,7 +281,8 @@ def _large_iperf3(sample: bytes, rng: random.Random) -> bytes:
             row.append({**one, "socket": (i * streams + k) % max(sockets, streams)})
             row[-1] |= {"start": i * 0.1, "end": (i + 1) * 0.1}
         intervals.append({"streams": row})
-    return json.dumps({**document, "intervals": intervals}).encode()[:LARGE]
+    whole = json.dumps({**document, "intervals": intervals}).encode()
+    return (samples.iperf3_stream(whole) if found else whole)[:LARGE]
 
 
 def _large_flowmon(sample: bytes, rng: random.Random) -> bytes:

@@ -1,5 +1,6 @@
 """A mutated trace is read or refused with one clear line; there is no other outcome."""
 
+import contextlib
 import random
 import time
 
@@ -40,6 +41,18 @@ def test_mutations_are_read_or_refused(name, tmp_path):
             assert len(message) < 600
             assert time.process_time() - begun < 5
     assert min(outcomes.values()) > 0  # neither takes all nor refuses all
+
+
+@pytest.mark.parametrize("name", list(samples.every_format()))
+def test_large_traces_are_read_or_refused(name, tmp_path):
+    """One of nearly a megabyte from each sample; benchmarks/fuzz_readers.py reads many of them."""
+    rng, path = random.Random(f"large {name}"), tmp_path / "trace"
+    for sample in samples.every_format()[name]:
+        data = mutations.large(name, sample, rng)
+        assert name == "parquet" or len(data) > 0.7 * mutations.LARGE  # Parquet is compressed
+        path.write_bytes(data)
+        with contextlib.suppress(TraceError):
+            read(path, name)
 
 
 @pytest.mark.parametrize("seed", range(40))
