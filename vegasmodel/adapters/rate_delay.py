@@ -14,7 +14,6 @@ from vegasmodel.adapters.common import column, left_out, one_link
 from vegasmodel.adapters.warm_up import settles
 from vegasmodel.equilibrium import rate_delay
 from vegasmodel.prediction import Assumption, Prediction
-from vegasmodel.queues.rate_delay import split
 from vegasmodel.scenario import RateDelay, Scenario
 
 
@@ -49,7 +48,7 @@ def _hypotheses(
     low = np.array([m.flow.keeps_backlog for m in scenario.members])
     marked = bool(np.all(low == delayed))
     wanted = float(column(scenario, lambda flow: flow.alpha)[low & delayed].sum())
-    room = float(split(scenario.links[0].buffer, queue.delay_buffer)[1])
+    _, room = queue.limits(scenario.links[0].buffer)
     fits = math.isinf(room) or room >= wanted
     return [
         Assumption(

@@ -21,8 +21,7 @@ from vegasmodel.metrics import known_mean
 from vegasmodel.packets import run_output
 from vegasmodel.packets.run_output import Output
 from vegasmodel.prediction import Assumption, Prediction, sends_after_warm_up
-from vegasmodel.queues.rate_delay import split
-from vegasmodel.scenario import Link, RateDelay, Scenario
+from vegasmodel.scenario import Link, Scenario
 from vegasmodel.support import children
 from vegasmodel.support.children import Budget, Workplace
 
@@ -77,16 +76,14 @@ def check_queue(link: Link, where: str, known: Collection[str], engine: str) -> 
         raise FieldError(f"{where}.queue", name, f"{', '.join(known)} in {engine}")
 
 
-def rate_delay_limits(link: Link) -> tuple[int, int]:
-    """The buffers of the two queues of a Rate-Delay link, in packets.
+def queue_limits(link: Link) -> tuple[int, ...]:
+    """How many packets each queue of a link holds at most (``Discipline.limits``).
 
-    Such a link has one queue for flows that want a high rate and one for flows that want a low
-    delay.  The result has the buffer of the first, then that of the second.  For any other link,
-    the result is the whole buffer and 0.  An infinite buffer counts as ``UNLIMITED`` packets.
+    A Rate-Delay link has two queues: the first is for flows that want a high rate, the second for
+    flows that want a low delay.  Any other link has one.  An infinite buffer counts as
+    ``UNLIMITED`` packets.
     """
-    part = link.queue.delay_buffer if isinstance(link.queue, RateDelay) else 0.0
-    rate, delay = split(min(link.buffer, UNLIMITED), part)
-    return int(rate), int(delay)
+    return tuple(int(limit) for limit in link.queue.limits(min(link.buffer, UNLIMITED)))
 
 
 @kinds.checked

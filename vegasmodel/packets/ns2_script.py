@@ -17,7 +17,7 @@ import numpy as np
 
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import arrivals, ns2_support
-from vegasmodel.packets.engine import UNLIMITED, rate_delay_limits, window_limit
+from vegasmodel.packets.engine import queue_limits, window_limit
 from vegasmodel.packets.ns2_agents import AGENTS, Settings
 from vegasmodel.packets.ns2_defaults import SETS, UNSPACED
 from vegasmodel.placement import bytes_per_turn, class_shares
@@ -142,7 +142,7 @@ def _queue(scenario: Scenario, link: Link) -> dict[str, float | int | str]:
     the buffer.  In ns-2, the limit of a DropTail queue counts the packet in transmission; that of a
     RED queue does not.
     """
-    limit = int(min(link.buffer, UNLIMITED))
+    (limit,) = queue_limits(link)
     if not isinstance(link.queue, Red):
         return {"limit_": limit}
     red = link.queue
@@ -166,8 +166,8 @@ def _classes(scenario: Scenario, i: int, link: Link, way: str) -> list[str]:
     Each queue belongs to a class of flows: the rate class gets a high rate, the delay class a low
     delay.  ns-2 serves the two classes by weighted round robin (``bytes_per_turn``).
     """
-    limits, turn = rate_delay_limits(link), bytes_per_turn(scenario, link, way)
-    lines = [f"classes {i} {way} {turn} {limits[0]} {limits[1]}"]
+    (rate, delay), turn = queue_limits(link), bytes_per_turn(scenario, link, way)
+    lines = [f"classes {i} {way} {turn} {rate} {delay}"]
     for service in ("rate", "delay"):
         members = [
             f

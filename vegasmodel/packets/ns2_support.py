@@ -8,7 +8,7 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from vegasmodel.fields.units import FieldError
-from vegasmodel.packets.engine import check_queue, rate_delay_limits
+from vegasmodel.packets.engine import check_queue, queue_limits
 from vegasmodel.packets.ns2_agents import AGENTS
 from vegasmodel.prediction import Assumption
 from vegasmodel.scenario import DropTail, Flow, Link, RateDelay, Red, Scenario
@@ -78,7 +78,7 @@ def _link(scenario: Scenario, link: Link, where: str) -> None:
     if isinstance(link.queue, Red) and link.buffer < 1:
         allowed = "at least 1 packet in ns-2, whose RED drops every packet without it"
         raise FieldError(f"{where}.buffer", link.buffer, allowed)
-    if isinstance(link.queue, RateDelay) and min(rate_delay_limits(link)) < 2:
+    if isinstance(link.queue, RateDelay) and min(queue_limits(link)) < 2:
         allowed = "at least 2 packets for either class in ns-2; see queue.delay_buffer"
         raise FieldError(f"{where}.buffer", link.buffer, allowed)
     flows = {member.name: member.flow for member in scenario.members}

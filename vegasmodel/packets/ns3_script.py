@@ -10,7 +10,7 @@ import numpy as np
 
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import arrivals, ns3_support
-from vegasmodel.packets.engine import UNLIMITED, rate_delay_limits, window_limit
+from vegasmodel.packets.engine import UNLIMITED, queue_limits, window_limit
 from vegasmodel.placement import stack
 from vegasmodel.scenario import Link, RateDelay, Red, Scenario
 
@@ -57,7 +57,7 @@ def _link(scenario: Scenario, link: Link, reverse: int, *, shaped: bool) -> str:
     package's runs of ns-2.
     """
     bits = link.capacity * scenario.packet_size * 8
-    limit = int(min(link.buffer, UNLIMITED)) if shaped else UNLIMITED
+    limits = queue_limits(link)
     queue = link.queue if shaped else None
     red = queue if isinstance(queue, Red) else Red(min_threshold=0.0, max_threshold=1.0)
     kind = ns3_support.QUEUES[link.queue.discipline] if shaped else 0
@@ -67,7 +67,7 @@ def _link(scenario: Scenario, link: Link, reverse: int, *, shaped: bool) -> str:
         bits,
         link.delay,
         link.loss if shaped else 0.0,
-        limit,
+        sum(limits) if shaped else UNLIMITED,
         kind,
         red.min_threshold,
         red.max_threshold,
@@ -77,7 +77,8 @@ def _link(scenario: Scenario, link: Link, reverse: int, *, shaped: bool) -> str:
         int(red.gentle),
         scenario.packet_size,
         queue.k if isinstance(queue, RateDelay) else 1.0,
-        *rate_delay_limits(link),
+        limits[0],
+        sum(limits[1:]),  # 0 if the link has one queue
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import find
-from vegasmodel.packets.engine import check_queue, rate_delay_limits
+from vegasmodel.packets.engine import check_queue, queue_limits
 from vegasmodel.prediction import Assumption
 from vegasmodel.scenario import Flow, Link, RateDelay, Red, Scenario
 from vegasmodel.stacks import STACKS
@@ -98,7 +98,7 @@ def _link(link: Link, where: str) -> None:
     if link.buffer < (2 if isinstance(link.queue, Red) else 1):
         allowed = "at least 1 packet in ns-3, 2 before RED"
         raise FieldError(f"{where}.buffer", link.buffer, allowed)
-    if isinstance(link.queue, RateDelay) and min(rate_delay_limits(link)) < 1:
+    if isinstance(link.queue, RateDelay) and min(queue_limits(link)) < 1:
         allowed = "at least 1 packet for either class in ns-3; see queue.delay_buffer"
         raise FieldError(f"{where}.buffer", link.buffer, allowed)
 
