@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, get_args
 
 from vegasmodel.fields import checked
 from vegasmodel.fields.rules import Choice
@@ -19,7 +19,7 @@ __all__ = ["DISCIPLINES", "Discipline", "DropTail", "Queue", "QueueRule", "RateD
 Queue = DropTail | Red | RateDelay
 """Any discipline."""
 DISCIPLINES: Mapping[str, type[Any]] = MappingProxyType(
-    {"droptail": DropTail, "red": Red, "rd": RateDelay}
+    {cls.discipline: cls for cls in get_args(Queue)}
 )
 """The disciplines by name: what the key ``discipline`` of a scenario file may be."""
 
@@ -31,7 +31,7 @@ class QueueRule:
     """
 
     def read(self, value: object, where: str, packet_size: float | None) -> Any:
-        """Make a ``DropTail``, ``Red`` or ``RateDelay`` from the table of a scenario file.
+        """Make a ``Queue`` from the table of a scenario file.
 
         Raises ``FieldError`` for another value, an unknown discipline and wrong keys.
         """
@@ -43,9 +43,10 @@ class QueueRule:
         return checked.read(DISCIPLINES[value["discipline"]], value, where, packet_size)
 
     def check(self, value: Any, where: str) -> None:
-        """Raise ``FieldError`` unless the value is a ``DropTail``, ``Red`` or ``RateDelay``."""
+        """Raise ``FieldError`` unless the value is a ``Queue``."""
         if not isinstance(value, Queue):
-            raise FieldError(where, value, "a DropTail, Red or RateDelay")
+            *others, last = (cls.__name__ for cls in DISCIPLINES.values())
+            raise FieldError(where, value, f"a {', '.join(others)} or {last}")
 
     def write(self, value: Any) -> dict[str, Any]:
         """Convert the queue to a table for a scenario file, with the key ``discipline`` first."""
