@@ -360,7 +360,10 @@ def keys() -> dict[str, str]:
 
 
 def keys_like(word: str) -> list[str]:
-    """The names of the keys that are ``word``, or else of those that contain it as a word."""
+    """The names of the keys called ``word``; if there is none, those of which ``word`` is a part.
+
+    For example, ``probability`` is a part of ``max_probability``.
+    """
     ends = {key: (key, key.partition(".")[2]) for key in keys()}
     same = [key for key, names in ends.items() if word in names]
     return same or [key for key, (_, end) in ends.items() if word in end.split("_")]

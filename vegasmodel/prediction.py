@@ -73,7 +73,7 @@ class Prediction:
     - ``loss_rate``: packets lost over packets sent.
     - ``acks``, ``retransmits``: numbers of ACKs and of packets that were sent again.
     - ``delivered``: packets from the warm-up to the end of the run.
-    - ``delivered_time``: the time in which they were counted, s, if it is a part of that time only.
+    - ``delivered_time``: s, how long ``delivered`` was counted, if not during all of that time.
     - ``queue_mean``: [n_links] packets that wait.
     - ``utilization_links``: [n_links], if it does not follow from the throughputs; see
       ``utilization``.
@@ -230,7 +230,7 @@ class Prediction:
 
     @cached_property
     def shares(self) -> dict[str, float | None]:
-        """Each group's share of all bits delivered after the warm-up; ``None`` if there are none.
+        """Each group's share of all bits delivered after the warm-up; ``None`` if no bit was.
 
         A throughput is a mean over the time in which the flow is active.  A share counts the bits
         of the whole time instead.  If two groups have the same throughput but one is active only

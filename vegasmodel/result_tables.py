@@ -266,7 +266,10 @@ def _delays(scenario: Scenario, results: Sequence[Prediction]) -> list[str]:
 
 
 def _above_the_rtt(result: Prediction) -> float:
-    """The mean of a packet's RTT less that of its flow with empty queues, s; NaN if unknown."""
+    """By how much a packet's RTT exceeds its flow's RTT with empty queues, on average, s.
+
+    It is NaN if the RTTs or the numbers of packets are unknown.
+    """
     if result.rtt_mean is None or result.delivered is None:
         return math.nan
     members = zip(result.scenario.members, result.rtt_mean, result.delivered, strict=True)

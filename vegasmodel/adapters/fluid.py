@@ -324,7 +324,8 @@ def _base_kept(scenario: Scenario, run: ContinuousRun) -> Assumption:
 def _first_windows_fit(scenario: Scenario) -> bool:
     """Whether all first windows together are at most c max(RTT) plus the buffer, in packets.
 
-    Here c is the capacity, and max(RTT) the longest round-trip time of a flow with empty queues.
+    If not, flows that start together may overflow the buffer at once. Here c is the capacity, and
+    max(RTT) the longest round-trip time of a flow with empty queues.
     """
     groups, link = scenario.flows, scenario.links[0]
     first = sum(g.count * (g.initial_window or stack(scenario, g).first_window) for g in groups)

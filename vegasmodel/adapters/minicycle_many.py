@@ -125,7 +125,7 @@ def _replaced(
 def _holding(
     scenario: Scenario, at: Mapping[str, Floats], cycle: minicycle.Cycle
 ) -> dict[str, NDArray[np.bool_]]:
-    """Whether each assumption of ``minicycle.answer`` holds, by its name, at all points."""
+    """Whether each assumption of ``minicycle.answer`` holds, by its name, at the points ``at``."""
     vegas = next(g for g in scenario.flows if g.keeps_backlog)
     member = [m.flow.keeps_backlog for m in scenario.members]
     n_vegas, n_reno = sum(member), len(member) - sum(member)

@@ -110,8 +110,13 @@ def _never_full(
 ) -> Assumption:
     """The assumption that no packet is lost at a full buffer.
 
-    ``regime`` is that of ``random_loss.Share``.  ``load``, ``burst`` and ``after`` are the results
-    of ``loss_peaks.load``, ``loss_peaks.slow_start_queue`` and ``loss_peaks.recovery_burst``.
+    ``regime`` is that of ``random_loss.Share``.  The other three are results of functions in
+    ``loss_peaks``:
+
+    - ``load``: the highest likely sum of the flows' rates with a full buffer, divided by the
+      capacity.
+    - ``burst``: the largest queue after a timeout, in packets (``slow_start_queue``).
+    - ``after``: the longest burst of Vegas after a recovery, in packets (``recovery_burst``).
     """
     detail = ""
     if regime == "buffer-limited":

@@ -330,7 +330,10 @@ def _rests(scenario: Scenario, alpha: Floats) -> tuple[Floats, list[rest.Rest] |
 
 
 def _solver(scenario: Scenario, alpha: Floats) -> rest.Solve:
-    """What ``rest.follow`` needs to solve for the steady state; ``alpha`` is that of ``_rests``."""
+    """The function with which ``rest.follow`` solves for the steady state of some of the flows.
+
+    ``alpha`` [n] is the number of packets that each flow keeps queued.
+    """
     rtt, c, law = rtts(scenario), scenario.links[0].capacity, _law(scenario)
 
     def solve(there: rest.Mask, x: Floats) -> tuple[Floats, Floats]:

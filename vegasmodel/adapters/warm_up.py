@@ -147,9 +147,9 @@ def _time_after_loss(scenario: Scenario, member: Member, narrow: Link, share: fl
       it grows by 3 (1 - b)/(1 + b) packets per round trip (RFC 9438 4.3). The earlier time counts.
 
     Q is the time in which the link sends a full buffer, or RED's highest threshold. If the buffer
-    is infinite, or has classes of its own, Q is taken as 0. If packets are lost at random with
-    probability p, W is at most sqrt(3/(2p)). This is the mean window at that loss probability
-    (Mathis et al. 1997).
+    is infinite, or the queue is neither drop-tail nor RED, Q is taken as 0. If packets are lost at
+    random with probability p, W is at most sqrt(3/(2p)). This is the mean window at that loss
+    probability (Mathis et al. 1997).
 
     The result is 0 if no packet can be lost, if a loss does not reduce the window, if the receiver
     limits the window to W, or if the law grows in another way.

@@ -21,7 +21,7 @@ __all__ = ["address", "call"]
 
 
 def address(step: Any, *arguments: Any) -> int:
-    """The address in memory of the machine code of ``step``, by which ``call`` calls it.
+    """The address in memory of the machine code of ``step``; compiled code gives it to ``call``.
 
     The step is a function made by ``tables.jit``, and returns nothing. Its machine code is for
     arguments of the same types as ``arguments``. It is compiled now, unless it exists already.

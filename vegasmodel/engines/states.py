@@ -23,7 +23,7 @@ _FLAG = 255  # one byte of a word: a bool
 
 
 class Kinds(NamedTuple):
-    """The names of a record's fields, sorted into five kinds.
+    """The names of a record's fields, sorted into five kinds; a record is a part of the state.
 
     The kinds are sequence numbers (``numbers``), times (``instants``), durations (``spans``), rates
     in packets/s (``rates``), and all others (``plain``). A field's kind decides how ``write``
@@ -117,7 +117,10 @@ def write(
 
 @jit
 def put(out: Floats, n: int, x: float) -> int:
-    """Append ``x`` to the ``n`` numbers that ``out`` holds, if there is room; returns n + 1."""
+    """Append ``x`` to the ``n`` numbers that ``out`` holds, if there is room; returns n + 1.
+
+    Without room it returns n + 1, too, so the caller learns how long ``out`` has to be.
+    """
     if n < out.shape[0]:
         out[n] = x
     return n + 1

@@ -124,10 +124,12 @@ def _gather(alpha: Floats, found: Floats, i: int, leaves: int, clusters: Floats)
     A cluster is a group of flows that arrived one after another. It has 2^L blocks of ``BLOCK``
     flows, with L = 0, 1, 2, ... (``_place``). The sum of the rates of its flows is a function of
     the queueing delay, with one term for each flow. For each cluster the table holds the poles and
-    the weights of ``NODES`` other terms, which have nearly the same sum (``_spread``).
+    the weights of ``NODES`` other terms, which have nearly the same sum (``_spread``). They are
+    fewer, so later arrivals cost less time.
 
     The number i is a multiple of ``BLOCK``. So the smallest cluster is the block of flows before
-    flow i. Each larger one is made from two clusters of half its size.
+    flow i. Each larger one is made from two clusters of half its size. ``found[j]`` is the queueing
+    delay after the arrival of flow j, which is the pole of flow j + 1.
     """
     k = i // BLOCK - 1
     first = i - BLOCK
@@ -198,7 +200,8 @@ def _sums(
     """The sum of the rates of the flows ``first`` to ``i``, and its derivative times -1.
 
     Flow i has just arrived. The queueing delay was ``now`` before it arrived, and is ``now + gap``
-    after it. The derivative is with respect to ``gap``.
+    after it. ``found[j]`` is the queueing delay after the arrival of flow j. The derivative is with
+    respect to ``gap``.
     """
     total = alpha[i] / gap
     slope = total / gap

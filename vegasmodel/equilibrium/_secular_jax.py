@@ -278,8 +278,11 @@ def _iterate(
 def _step(linux: bool, c: Any, g: Any, head: Any, rest: Any, slope: Any, f: Any) -> Any:
     """By how much one iteration of the solver changes the gap ``g``, for all cases at once.
 
-    The gap is the queueing delay less the largest over-estimate of baseRTT. The step is that of
-    ``kernel.newton`` for Linux, and that of ``kernel.one_pole`` for Vegas as in the papers.
+    The gap is the queueing delay less the largest over-estimate of baseRTT. ``f`` is the sum of the
+    rates minus the capacity ``c``. ``head`` is the rate of the flows with the largest
+    over-estimate, ``rest`` the sum of the other rates, and ``slope`` its derivative times -1; for
+    Linux ``head`` is 0. The step is that of ``kernel.newton`` for Linux, and that of
+    ``kernel.one_pole`` for Vegas as in the papers.
     """
     if linux:
         part = f / c

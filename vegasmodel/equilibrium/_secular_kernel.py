@@ -269,7 +269,10 @@ def survey_all(
 def rough_all(
     alpha: Row, x: Row, rtt: Row, linux: bool, top: float, g: float, first: int, n: int, work: Any
 ) -> tuple[float, float, float]:
-    """The sum of rates and its derivatives that ``rough`` returns, over all flows of the link."""
+    """What ``rough`` returns, but for all flows of the link: the sum of rates and its derivatives.
+
+    Many flows are summed in chunks, because threads can compute the chunks in parallel.
+    """
     if n <= CHUNK:
         return rough(alpha, x, rtt, linux, top, g, first, first + n)
     chunks, last = (n + CHUNK - 1) // CHUNK, first + n

@@ -119,9 +119,10 @@ def precise_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
     """Compute the sum of all rates for each case, as two floats.
 
     A case is one link with its flows. The two floats are the rounded sum and its error; together
-    they have about twice the digits of one float. The function also computes the three numbers of
-    ``rough_lanes``, with one float each. All results go to the table ``t``, which has one column
-    per case. ``_secular_kernel.precise`` does this for one case.
+    they have about twice the digits of one float. The function also computes what ``rough_lanes``
+    does: the sum without the flows with the largest over-estimate, and its derivatives, with one
+    float each. All results go to the table ``t``, which has one column per case.
+    ``_secular_kernel.precise`` does this for one case.
     """
     for k in range(width):
         t[TOTAL, k], t[SLOPE, k], t[BEND, k] = 0.0, 0.0, 0.0
@@ -143,9 +144,10 @@ def spread_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
     """Compute the rates of ``n`` flows and their sum, for ``width`` cases at once.
 
     A case is one link with its flows. Flow i of case k has Vegas's threshold alpha in ``a[i, k]``,
-    and its rate takes this place. The table ``t`` has one column per case. It receives the sum of
-    the rates as two floats, ``HIGH`` and ``LOW``; the second one is the rounding error of the
-    first. ``_secular_kernel.spread`` does this for one case.
+    and its over-estimate of baseRTT in ``v[i, k]``. The rate is written to ``a[i, k]``. The table
+    ``t`` has one column per case. In it the function reads the gap, and writes the sum of the rates
+    as two floats, ``HIGH`` and ``LOW``; the second one is the rounding error of the first.
+    ``_secular_kernel.spread`` does this for one case.
     """
     for k in range(width):
         t[HIGH, k], t[LOW, k] = 0.0, 0.0

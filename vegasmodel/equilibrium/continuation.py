@@ -195,8 +195,9 @@ class _Curve:
     def onto(self, guess: Floats, across: Floats) -> Floats | None:
         """The point at which the curve of solutions crosses a plane, or None if none is found.
 
-        The plane goes through the point ``guess``, and the vector ``across`` is perpendicular to
-        the plane. Newton's method starts at ``guess``.
+        The next point of the curve is found in this way, even where the curve turns back. The plane
+        goes through the point ``guess``, and the vector ``across`` is perpendicular to the plane.
+        Newton's method starts at ``guess``.
         """
         u = guess
         for _ in range(ROUNDS):

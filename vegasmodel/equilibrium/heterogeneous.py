@@ -433,7 +433,7 @@ class _Network:
     def describe(self, price: Floats) -> Equilibrium:
         """The record ``Equilibrium``, computed from the links' prices.
 
-        A price gives a link's operating point on its curve of loss over queue.
+        A price is a number that says where on its curve of loss over queue the link operates.
         """
         split = self.split(price)
         s, p, _, _ = self.place(*split)

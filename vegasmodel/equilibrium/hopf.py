@@ -39,11 +39,12 @@ NEAR = 1.001  # factor between the ends of the interval in which Newton's method
 
 @dataclass(frozen=True)
 class Crossing:
-    """A point (x, y) at which a pair of characteristic roots is on the imaginary axis.
+    """A point at which a pair of characteristic roots of an equilibrium is on the imaginary axis.
 
-    The roots are i w and -i w; ``frequency`` is w in 1/s. They solve F(z) = 0, where F is the
-    characteristic function. ``residual`` is the relative error of this equation: |F(i w)| over the
-    sum of the sizes of its terms, or NaN if there is no equilibrium at (x, y).
+    ``x`` and ``y`` are the values of the two parameters that are varied. The roots are i w and -i
+    w; ``frequency`` is w in 1/s. They solve F(z) = 0, where F is the characteristic function.
+    ``residual`` is the relative error of this equation: |F(i w)| over the sum of the sizes of its
+    terms, or NaN if there is no equilibrium at (x, y).
 
     ``leading`` says that a complete search found no root right of the axis. Then the point is on
     the boundary of stability.
@@ -58,10 +59,10 @@ class Crossing:
 
 @dataclass(frozen=True)
 class Jump:
-    """A change of stability at ``y`` between x = ``low`` and ``high``, without a Hopf bifurcation.
+    """A change of stability without a Hopf bifurcation: at ``y``, between x = ``low`` and ``high``.
 
-    No characteristic root was found on the imaginary axis between the two values of x. Or there is
-    no equilibrium at some x between them.
+    x and y are the two parameters that are varied. No characteristic root was found on the
+    imaginary axis between the two values of x. Or there is no equilibrium at some x between them.
     """
 
     low: float

@@ -162,10 +162,11 @@ def about_red(
 ) -> Loop:
     """The equations linearised about ``root``, an equilibrium that the model ``red.py`` has found.
 
-    Each window is the flow's sending rate at ``root`` times the RTT. If losses limit a window, it
-    grows between losses. In Vegas it grows by 1 packet per round trip, in all other laws by
-    1/``ack_every`` packets. This growth is assumed to balance the cuts at the loss probability of
-    ``root``. Timeouts have no terms of their own. Raises ``FieldError`` for a weight out of range.
+    ``weight`` is the weight of a packet in RED's average queue. Each window is the flow's sending
+    rate at ``root`` times the RTT. If losses limit a window, it grows between losses. In Vegas it
+    grows by 1 packet per round trip, in all other laws by 1/``ack_every`` packets. This growth is
+    assumed to balance the cuts at the loss probability of ``root``. Timeouts have no terms of their
+    own. Raises ``FieldError`` for a weight out of range.
     """
     positive("capacity", capacity)
     numbers("weight", weight, high=1.0, above=True)

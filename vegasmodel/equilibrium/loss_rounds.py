@@ -311,7 +311,8 @@ class _Chain:
 
         Returns a matrix and a vector. Let ssthresh be window i of the grid. Entry (i, j) of the
         matrix is the probability that the next loss occurs at window j. Entry i of the vector is
-        the mean number of packets sent until then.
+        the mean number of packets sent until then. ``growth`` has the same two results for linear
+        growth alone (``_growth``).
 
         Also sets what ``seconds`` needs: the windows of slow start (``slow_windows``), the mean
         number of round trips at each (``slow_rounds``), and the probability that slow start ends
@@ -335,10 +336,10 @@ class _Chain:
         return lost + alive[:, None] * to, sent + alive * packets
 
     def _start(self, phase: tuple[Floats, ...], window: Floats, least: float) -> tuple[Floats, ...]:
-        """The arrays in ``phase``, interpolated linearly from the grid to the windows ``window``.
+        """Results known at the windows of the chain's grid, interpolated linearly to ``window``.
 
-        The first index of each array is a window of the chain's grid. A window below ``least`` is
-        replaced by ``least``, and a window above the grid by the largest one.
+        ``phase`` has these results; the first index of each array is a window of the grid. A window
+        below ``least`` is replaced by ``least``, and a window above the grid by the largest one.
         """
         window = np.clip(window, least, self.w[-1])
         low = np.clip(np.searchsorted(self.w, window) - 1, 0, self.w.size - 2)

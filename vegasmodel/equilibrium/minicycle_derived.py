@@ -76,10 +76,10 @@ class Edge:
 
 @dataclass(frozen=True)
 class Path:
-    """What determines a cycle: the link, the sources, and the two limits of Vegas's backlog.
+    """What determines a cycle of Vegas and Reno windows from one loss to the next.
 
-    All fields are arrays of one shape. Windows, queues and the buffer are in packets. V is the sum
-    of the Vegas windows.
+    It is the link, the sources, and the two limits of Vegas's backlog. All fields are arrays of one
+    shape. Windows, queues and the buffer are in packets. V is the sum of the Vegas windows.
     """
 
     M: Floats  # bandwidth-delay product mu T

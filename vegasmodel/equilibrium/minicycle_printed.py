@@ -120,10 +120,11 @@ def phase_3_sum(W_R: Floats, steps: Floats, M: Floats, alpha: Floats) -> Floats:
 
 
 def appendix_a(mu: Floats, T: Floats, B: Floats, lam: Floats) -> tuple[Floats, Floats, Floats]:
-    """The cycle for a buffer below B_th, by the printed equations: Vegas grows until the loss.
+    """The cycle for a small buffer, by the printed equations: Vegas grows until the loss.
 
-    Returns P_Vegas and P_Reno, the packets that each flow sends in a cycle, and Delta, the duration
-    of the cycle in seconds. The equations are those of appendix A of De Vendictis and Baiocchi. The
+    The buffer is below B_th, the least buffer in which Vegas stops growing before the loss. Returns
+    P_Vegas and P_Reno, the packets that each flow sends in a cycle, and Delta, the duration of the
+    cycle in seconds. The equations are those of appendix A of De Vendictis and Baiocchi. The
     arguments are those of ``throughput``.
     """
     M = mu * T

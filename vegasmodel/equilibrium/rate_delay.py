@@ -280,10 +280,11 @@ def delay_loss(
 
 
 def _shares(n_R: Floats, n_D: Floats, k: Floats) -> tuple[Floats, Floats, Floats]:
-    """The weights of a D flow, of an R flow and of all flows together.
+    """The weights of one delay-class flow, of one rate-class flow, and of all flows together.
 
-    They are 1, k and n_D + k n_R, each divided by max(k, 1) to avoid overflow. A flow's rate is the
-    capacity times its weight over the weight of all flows.
+    They are 1, k and n_D + k n_R, each divided by max(k, 1) to avoid overflow. n_D and n_R are the
+    numbers of flows of the two classes. A flow's rate is the capacity times its weight over the
+    weight of all flows.
     """
     one = 1.0 / np.maximum(k, 1.0)
     return one, one * k, one * n_D + (one * k) * n_R

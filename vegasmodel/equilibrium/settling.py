@@ -55,7 +55,7 @@ def alone(windows: Floats, trips: Floats, backlog: Floats, first: Floats | None 
 
 @kinds.checked
 def slow_start_ends(gamma: Floats, bandwidth_delay: Floats) -> Floats:
-    """The least window, packets, at which slow start of Vegas alone on a link can end.
+    """The least window, packets, with which a Vegas flow alone on a link can leave slow start.
 
     This is for a Vegas that decides on the mean RTT of a round trip. In slow start each ACK
     releases two packets. So a window of W packets arrives at the link twice as fast as the link
@@ -65,7 +65,7 @@ def slow_start_ends(gamma: Floats, bandwidth_delay: Floats) -> Floats:
         W (W/4)/(B + W/4).
 
     Slow start ends when this backlog exceeds ``gamma`` packets, though the link is not yet full.
-    Vegas then reduces its window by an eighth.
+    Vegas then reduces its window by an eighth, so the result is 7/8 of that W.
     """
     same_size(gamma=gamma, bandwidth_delay=bandwidth_delay)
     _expect(gamma=gamma, bandwidth_delay=bandwidth_delay)

@@ -418,7 +418,8 @@ def _count(loop: Loop, left: float, right: float, top: float) -> int | None:
 def _turn(loop: Loop, start: complex, end: complex) -> float | None:
     """The total change of the characteristic function's angle, in radians, along a straight line.
 
-    The line goes from ``start`` to ``end`` in the complex plane. Where the angle changes fast, the
+    ``_count`` adds these changes around a rectangle, which gives the number of roots in it. The
+    line goes from ``start`` to ``end`` in the complex plane. Where the angle changes fast, the
     function is evaluated at more points. The result is None if it changes too fast to be followed.
     """
     at = np.linspace(0.0, 1.0, 257)
@@ -496,8 +497,9 @@ def _newton(loop: Loop, z: Complex, box: tuple[float, float, float]) -> Complex:
 def _distinct(loop: Loop, z: Complex, left: float, right: float, top: float) -> Complex:
     """The roots of the characteristic function among the points ``z``, each once.
 
-    Only roots in the rectangle are returned, those with the largest real part first. Of two
-    conjugate roots, the one with the positive imaginary part is returned.
+    Only roots with a real part in ``left`` .. ``right`` and an imaginary part below ``top`` are
+    returned, those with the largest real part first. Of two conjugate roots, the one with the
+    positive imaginary part is returned.
     """
     f, _, size = characteristic(loop, z)
     with np.errstate(invalid="ignore"):

@@ -137,7 +137,8 @@ class Quantity:
     def write(self, value: Any) -> Any:
         """Convert the number to text with its unit, such as ``"80 ms"``.
 
-        A fraction has no unit and stays a number. Text (``Unresolved``) stays text.
+        A fraction has no unit and stays a number. Text that is not yet a number, such as
+        ``"2 BDP"`` (``Unresolved``), stays text.
         """
         if isinstance(value, str):
             return str(value)

@@ -34,8 +34,9 @@ class LawFault(FieldError):  # noqa: N818 - the name says it
 class Record:
     """The first fault of a law's function in the present run of each thread.
 
-    ``table`` [thread, 1 + n] begins a row with the number of the thread, which is 0 if the row is
-    free. The ``n`` numbers that the function saw follow; they are NaN if it has no fault.
+    A fault is a call with an unusable result, such as NaN. ``table`` [thread, 1 + n] has one row
+    per thread. The first entry is the thread's number, or 0 if the row is free. The other ``n``
+    entries are the numbers with which the function was called; they are NaN if it has no fault.
     """
 
     def __init__(self, n: int) -> None:
@@ -54,6 +55,6 @@ class Record:
             owners[mine.argmax()] = threading.get_ident()
 
     def fault(self) -> list[float] | None:
-        """What the function saw at its first fault in the present thread's run; None if none."""
+        """The arguments of the first call with an unusable result in this thread's run, or None."""
         mine = self.table[self.table[:, 0] == threading.get_ident(), 1:]
         return None if np.isnan(mine).all() else mine[0].tolist()

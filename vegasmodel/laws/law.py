@@ -162,8 +162,10 @@ def least_answer(name: str) -> float:
 def ask(law: Law, name: str, source: Source) -> float:
     """Call a law's function once as a test, without compiling it; returns its result.
 
-    A comparison's result is a number, too: 1 for true and 0 for false.  Raises ``FieldError`` if
-    the function fails, or does not return a number from -1e9 to 1e9, or from 0 to 1e9 for ``cut``.
+    ``name`` is the name of the function in ``law``, and ``source`` the state of a sender for which
+    it is called.  A comparison's result is a number, too: 1 for true and 0 for false.  Raises
+    ``FieldError`` if the function fails, or does not return a number from -1e9 to 1e9, or from 0 to
+    1e9 for ``cut``.
     """
     where, rule, least = f"law {law.name}: {name}", getattr(law, name), least_answer(name)
     saw = ", ".join(f"{key} {value:.6g}" for key, value in source._asdict().items())

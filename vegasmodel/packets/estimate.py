@@ -97,7 +97,7 @@ def estimate(trace: Trace, over_base: Collection[str] | None = None) -> Estimate
 
 
 def _bottleneck(trace: Trace) -> int | None:
-    """The index of the link with the longest mean queue.
+    """The index of the link with the longest mean queue, which is taken for the bottleneck.
 
     The result is ``None`` if no link has a known queue above 0.
     """

@@ -39,7 +39,7 @@ class Script:
     """The text of a script for ns-2.
 
     ``origin`` is the time, s, on ns-2's clock at which the scenario begins.  It is above 0 if some
-    flows first measure their baseRTT.
+    flows have to measure their baseRTT before the scenario begins.
     """
 
     text: str

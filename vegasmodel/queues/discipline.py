@@ -50,7 +50,7 @@ class Discipline(Checked):
 
 
 def waiting_room(limit: ArrayLike, stack: Stack) -> Floats:
-    """How many packets can wait at a queue with this limit, a number or an array, in packets.
+    """How many packets can wait at a queue whose limit is ``limit`` packets (a number or an array).
 
     ``stack`` says how the links behave. If they behave as in ns-2, the limit also counts the packet
     in transmission, which does not wait. So one packet fewer can wait there (at least 0).

@@ -30,7 +30,10 @@ class _Change(NamedTuple):
 
 
 class _Tree(dict[Any, Any]):
-    """Changes by attribute.  A value is another tree if only a part of the attribute changes."""
+    """The changes to an object of a scenario: new values by the names of its attributes.
+
+    If only a part of an attribute changes, such as one link or one key, the value is a tree, too.
+    """
 
 
 def replaced(scenario: T, given: Parts, changes: Mapping[str, Any], fields: Mapping[str, Any]) -> T:

@@ -25,7 +25,7 @@ class PacketNumbers:
         return tuple(value)
 
     def check(self, value: Any, where: str) -> None:
-        """Raise ``FieldError`` unless the value is a tuple of 1 to 10000 packet numbers."""
+        """Raise ``FieldError`` unless the value is a tuple of 1 to 10000 sequence numbers."""
         if not isinstance(value, tuple) or not 0 < len(value) <= 10_000:
             raise FieldError(where, value, "1 to 10000 packet numbers")
         for number in value:

@@ -77,8 +77,10 @@ class Outcome:
 class Basins:
     """The different outcomes (throughputs) of a scenario, and which random starts lead to each.
 
-    A start consists of start times, first windows and a seed.  ``broken`` has the names of the
-    assumptions that do not hold, and at how many starts.
+    A start consists of start times, first windows and a seed.  Starts have the same outcome if
+    their throughputs differ by at most the fraction ``tolerance`` of the mean throughput, directly
+    or through other starts.  ``broken`` has the names of the assumptions that do not hold, and at
+    how many starts.
     """
 
     scenario: Scenario

@@ -35,7 +35,8 @@ KINDS = ("fixed point", "periodic", "neither found")
 class LimitCycles:
     """The steady states found for a scenario, and which random starts lead to each of them.
 
-    A start consists of a start time and a first window for each flow, and a seed.
+    A start consists of a start time and a first window for each flow, and a seed. ``limit_cycles``
+    explains ``tolerance``, up to which two steady states count as one.
     """
 
     scenario: Scenario

@@ -35,7 +35,8 @@ def of_arrays(holding: Mapping[str, NDArray[np.bool_]]) -> NDArray[Any]:
 def counted(texts: Iterable[str]) -> dict[str, int]:
     """In how many cases each assumption does not hold, by its name; the most frequent comes first.
 
-    ``texts`` has the names for each case.
+    ``texts`` has one text for each case: the names of the assumptions that do not hold there, with
+    spaces between them.
     """
     found = Counter(name for text in texts for name in str(text).split())
     return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))

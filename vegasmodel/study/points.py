@@ -103,7 +103,8 @@ class Points:
         """Whether the number of flows varies from point to point.
 
         If so, ``Figures`` has one entry for each group, where it otherwise has one for each flow.
-        It is the share of the whole group; for other quantities it is the mean over its flows.
+        The entry of the share is the share of the whole group. The entries of all other quantities
+        are means over the group's flows.
         """
         return any(field.key == "count" for field in self.fields)
 

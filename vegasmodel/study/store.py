@@ -76,7 +76,10 @@ class Layout:
 
 
 class Store:
-    """The folder of a sweep on disk: a Zarr group to which the blocks of results are written."""
+    """The folder of a sweep on disk: a Zarr group to which results are written block by block.
+
+    A block is a part of the sweep's grid; its indices are a tuple of slices.
+    """
 
     def __init__(self, group: Any, path: Path) -> None:
         self.group, self.path = group, path
@@ -237,7 +240,7 @@ def _differing(there: Any, ours: Any) -> tuple[str, str]:
 def _plain(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """The attributes as they look after they have been written to JSON and read back.
 
-    For example, a tuple becomes a list.
+    For example, a tuple becomes a list. So they can be compared with attributes read from a folder.
     """
     import json
 

@@ -362,7 +362,11 @@ def _numbers(scenario: Scenario, names: list[str]) -> list[tuple[Field, float]]:
 
 
 def _places(given: _Input) -> set[tuple[Any, ...]]:
-    """The keys of links, groups and the run that an input stands for."""
+    """The keys of the scenario that an input changes, as tuples, to find inputs that are the same.
+
+    A tuple has the part of the scenario (link, flow or run), the index of the link or group, the
+    key, and whether the key belongs to the link's queue.
+    """
     return {
         (field.part, i, field.key, field.queue)
         for field in given.fields

@@ -69,9 +69,10 @@ SMALL = 300  # LLVM instructions: a function of at most so many is inlined
 
 
 class WholeProgram(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
-    """A compiled function for Python to call, in one program with all functions that it needs.
+    """A compiled function that Python calls; it takes the place of Numba's own class for that.
 
-    The functions that it needs are objects of the class ``Part``.
+    The function and all compiled functions that it needs (objects of the class ``Part``) are one
+    program. So each of them is compiled once, not once per caller.
     """
 
     def __init__(
@@ -361,8 +362,8 @@ class _Unfinished(_Simplified):
     def add_ir_module(self, module: Any) -> None:
         """Add the function's code in LLVM's language.
 
-        A function marked ``rare`` seldom runs. LLVM may not inline the compiled functions that it
-        calls (``Part``).
+        A function marked ``rare`` seldom runs. So LLVM is told not to inline the compiled functions
+        that it calls (``Part``), which saves time when it is compiled.
         """
         if self.marks.rare:
             linked = [lib for lib in self._linking_libraries if isinstance(lib, _Unfinished)]

@@ -208,9 +208,10 @@ def drop(
 ) -> None:  # fmt: skip
     """Decide which flows lose the packets that overflow in a step, and when their senders learn it.
 
-    ``excess`` is the number of these packets.  Each flow's part is added to ``lost`` [flow].  Until
-    a sender has cut its window, it hears only of its first loss.  If packets that it sent before
-    the cut are also lost, it does not cut again.
+    ``excess`` is the number of these packets, ``came`` [flow] counts all packets that have arrived
+    at the queue so far, and ``s_max`` is the queueing delay of a full queue in s.  Each flow's part
+    of the excess is added to ``lost`` [flow].  Until a sender has cut its window, it hears only of
+    its first loss.  If packets that it sent before the cut are also lost, it does not cut again.
 
     ``losers`` selects the flows that can lose packets: ``ALL`` flows; those whose windows grew when
     they sent the packets (``GROWING``); or the loss-based flows among these (``LOSS_BASED``).  The
@@ -448,9 +449,9 @@ def note(
     """Store the samples of the step that ends at entry ``last`` of the past.
 
     A sample is taken at each time of ``grid`` within the step, by linear interpolation between the
-    step's two ends.  ``before`` has the flows' part of the sample at the beginning of the step, and
-    ``k`` is the index of the first time of ``grid`` without a sample.  Returns the index of the
-    first time of ``grid`` after the step.  ``march`` explains ``record``.
+    step's two ends.  ``before`` has the flows' values at the beginning of the step, and ``k`` is
+    the index of the first time of ``grid`` without a sample.  Returns the index of the first time
+    of ``grid`` after the step.  The samples are written to ``record``, which ``march`` explains.
     """
     n, end = y.window.size, past.time[last]
     while k < grid.size and grid[k] <= end:

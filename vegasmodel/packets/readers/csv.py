@@ -74,7 +74,7 @@ def matches(head: bytes) -> bool:
 
 
 def header(head: bytes) -> tuple[int, str]:
-    """The first line that is no comment, after its number; ``head`` is the beginning of a file."""
+    """The number and the text of a file's first line that is no comment; ``head`` has it."""
     lines = enumerate(head.split(b"\n"), start=1)
     number, first = next(((n, line) for n, line in lines if line[:1] != COMMENT), (1, b""))
     return number, first.decode("ascii", "replace")
@@ -167,10 +167,11 @@ def _unknown_columns(names: Sequence[str]) -> dict[str, str]:
 
 
 def _doubts(snapshots: Snapshots, began: dict[str, tuple[float, float]]) -> dict[str, str]:
-    """A warning about the first flow whose bytes_acked, a segment or more, never grows.
+    """A warning if bytes_acked seems to count each interval by itself, not from the flow's start.
 
+    This is likely if a flow's bytes_acked is always the same number, and at least one segment.
     ``began`` has each flow's first time and bytes_acked. The result maps the name ``usual-units``
-    to the text of the warning. It is empty if there is no such flow.
+    to the text of the warning, which names the first such flow. It is empty if there is none.
     """
     for name, (time, acked) in began.items():
         still = acked == snapshots.counts[name]["bytes"] and time < snapshots.latest[name]

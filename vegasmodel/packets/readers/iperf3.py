@@ -219,10 +219,11 @@ class _Document:
         return 0.0
 
     def intervals(self) -> tuple[Floats, list[dict[int, dict[str, float]]]]:
-        """The times in s at which the intervals begin and end, and each interval's values.
+        """The times in s at which the intervals begin and end, and each interval's measurements.
 
-        The values of an interval are a dictionary with one entry per stream.  The stream's socket
-        number is the key.  Intervals that iperf3 marks as omitted are left out.
+        The measurements of an interval are a dictionary with one entry per stream; the key is the
+        stream's socket number.  An entry has iperf3's numbers, such as ``bytes``, by their names.
+        Intervals that iperf3 marks as omitted are left out.
         """
         edges, rows = list[float](), list[dict[int, dict[str, float]]]()
         for i, entry in enumerate(self.tables("intervals", self.root.get("intervals", []))):

@@ -177,8 +177,9 @@ class Flow:
     def seen_again(self, start: int, end: int, ident: int, stamp: int, time: float) -> int:
         """Decide why the bytes ``[start, end)`` of a segment are captured again.
 
-        The result is ``COPY`` if the same packet was captured twice, ``AGAIN`` if the sender sent
-        the bytes again, and ``UNSURE`` if it can be either. The module's docstring gives the rules.
+        ``ident`` is the segment's IPv4 identifier, ``stamp`` its TCP timestamp. The result is
+        ``COPY`` if the same packet was captured twice, ``AGAIN`` if the sender sent the bytes
+        again, and ``UNSURE`` if it can be either. The module's docstring gives the rules.
         """
         if self.later(ident, stamp):
             return AGAIN
@@ -193,7 +194,11 @@ class Flow:
         return COPY if time - then < EARLY * self.least_down < np.inf else UNSURE
 
     def sent(self, start: int, end: int, ident: int, stamp: int, time: float) -> None:
-        """Remember a segment that was sent, so that later segments can be compared with it."""
+        """Remember a segment that was sent, so that later segments can be compared with it.
+
+        ``ident`` is its IPv4 identifier, and ``stamp`` its TCP timestamp; -1 means that it has
+        none.
+        """
         if ident > 0:
             if self.last_id > 0 and start >= self.high and self.later(ident, -1) is not True:
                 self.counted_ids = False
@@ -206,7 +211,7 @@ class Flow:
         self.recent[start] = (end, ident, stamp, time)
 
     def fill(self, start: int, end: int) -> int:
-        """Note that the bytes ``[start, end)`` are captured; return how many of them were in holes.
+        """Record that the bytes ``[start, end)`` are captured; return how many were in holes.
 
         A hole is a range of bytes that was not captured before, although later bytes were.
         """
@@ -227,7 +232,7 @@ class Flow:
         return filled
 
     def hole(self, low: int, high: int) -> None:
-        """Note that the bytes ``[low, high)``, above all bytes seen before, are not captured.
+        """Record that the bytes ``[low, high)``, beyond all bytes seen so far, are not captured.
 
         If there are ``MAX_HOLES`` holes already, the first is forgotten.  The flow's number of
         retransmissions is then unknown.
