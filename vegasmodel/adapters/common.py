@@ -73,7 +73,7 @@ def laws_within(scenario: Scenario, laws: Iterable[str]) -> str | None:
 
 
 def _measures_base(scenario: Scenario) -> bool:
-    """Whether some flow keeps a backlog and measures the baseRTT from which it computes it."""
+    """Whether some flow keeps a backlog, and itself measures the baseRTT that this needs."""
     return any(g.keeps_backlog and isinstance(g.over_estimate, str) for g in scenario.flows)
 
 

@@ -25,7 +25,7 @@ WANTED = ("vegas", "reno", "queue_mean", "utilization", "loss_rate_vegas", "loss
 
 
 def takes(scenario: Scenario, key: str, groups: Sequence[int]) -> bool:
-    """Whether ``averages`` can compute results for many values of a field of some flow groups.
+    """Whether ``answers`` can compute results for many values of a field of some flow groups.
 
     ``key`` is the field, and ``groups`` holds the groups' indices in the scenario. For a field of
     the link, ``groups`` is empty. All flows of the model have the same RTT, so ``groups`` must be

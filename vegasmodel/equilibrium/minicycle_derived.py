@@ -57,7 +57,7 @@ class Edge:
     pull: Floats
 
     def window(self, q: Floats) -> Floats:
-        """The sum V of the Vegas windows at the limit, if ``q`` packets are in the queue.
+        """The sum V of the Vegas windows if ``q`` packets are in the queue, at this edge's backlog.
 
         If the backlog is 0, V is 0 whatever ``q`` is.
         """

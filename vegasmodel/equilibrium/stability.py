@@ -243,8 +243,8 @@ def _answer(
 ) -> tuple[Any, Any]:
     """How the window of a flow reacts to the queueing delay: the function g(z), and dg/dz.
 
-    If the delay that the ACKs report changes by sigma e^zt, the window changes by
-    lambda g sigma e^zt, where lambda is the flow's rate.
+    If the delay that the ACKs report changes by sigma e^zt, the window changes by lambda g sigma
+    e^zt, where lambda is the flow's rate.
 
     A Vegas window at a threshold has g = -gamma. A constant window has g = 0, and so has every
     window that losses limit if the loss does not depend on the queue. Else such a window has
@@ -252,7 +252,7 @@ def _answer(
         g = -(m/W) (p'/p) c / ((1 + z/K) (z + 2 m lambda/W^2)).
 
     Here p' is the derivative of the loss p by RED's average queue, and c the capacity. The other
-    symbols are those of ``Loop``.
+    symbols are those of ``Loop``. ``kind`` is (gamma, m/W, m lambda/W^2), and ``lag`` is 1 + z/K.
     """
     gamma, per_window, decay = kind
     if per_window == 0.0 or loop.steep == 0.0 or loop.loss == 0.0:

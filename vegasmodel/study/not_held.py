@@ -18,12 +18,18 @@ __all__ = ["counted", "of_arrays", "of_prediction"]
 
 
 def of_prediction(answer: Prediction | tuple[int, str]) -> str:
-    """The names for one prediction; empty for an entry of ``points.predictions`` without one."""
+    """The names of the assumptions that do not hold in the scenario of a prediction, as one text.
+
+    ``answer`` is an entry of ``points.predictions``. The text is empty if it is not a prediction.
+    """
     return _text([each.name for each in answer.broken]) if isinstance(answer, Prediction) else ""
 
 
 def of_arrays(holding: Mapping[str, NDArray[np.bool_]]) -> NDArray[Any]:
-    """The names for many cases; ``holding`` has an array [case] for each assumption."""
+    """The names of the assumptions that do not hold, one text for each of many cases.
+
+    ``holding`` maps the name of an assumption to an array [case]: whether it holds.
+    """
     names = np.array(list(holding))
     fails = ~np.array(list(holding.values()))
     codes = (1 << np.arange(names.size)) @ fails  # in binary; no model has 63 assumptions

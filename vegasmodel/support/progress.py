@@ -118,7 +118,7 @@ def _seen(file: IO[str] | None) -> bool:
 
 @contextmanager
 def hidden() -> Iterator[None]:
-    """Show no line in the ``with`` block, because something else is shown there."""
+    """Show no progress line in the ``with`` block, because something else is shown there."""
     _hidden.append(True)
     try:
         yield
