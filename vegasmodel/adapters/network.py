@@ -96,7 +96,10 @@ def _rests(scenario: Scenario, routing: Floats, capacity: Floats) -> tuple[Float
 
 
 def _solver(routing: Floats, capacity: Floats, alpha: Floats) -> rest.Solve:
-    """What ``rest.follow`` needs to solve for the steady state of the flows that have started."""
+    """The function with which ``rest.follow`` solves for the steady state of some of the flows.
+
+    ``alpha`` [n] is the number of packets that each flow keeps queued.
+    """
 
     def solve(there: rest.Mask, x: Floats) -> tuple[Floats, Floats]:
         links = routing[:, there].any(axis=1)

@@ -45,11 +45,12 @@ def throughput(
 def equilibrium(
     mu: Floats, T: Floats, B: Floats, alpha: Floats, lam: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """The cycle for a buffer above B_th, by the printed equations: Vegas reaches its equilibrium.
+    """The cycle for a larger buffer, by the printed equations: Vegas reaches its equilibrium.
 
-    Returns P_Vegas and P_Reno, the packets that each flow sends in a cycle, and Delta, the duration
-    of the cycle in seconds. The equations are those of De Vendictis and Baiocchi. The arguments are
-    those of ``throughput``.
+    The buffer is above B_th, the least buffer in which Vegas stops growing before the loss. Returns
+    P_Vegas and P_Reno, the packets that each flow sends in a cycle, and Delta, the duration of the
+    cycle in seconds. The equations are those of De Vendictis and Baiocchi. The arguments are those
+    of ``throughput``.
     """
     M = mu * T
     # (7) at q = B

@@ -82,7 +82,10 @@ def _packets(trace: Trace) -> Floats | None:
 
 
 def _times(trace: Trace, name: str, other: float) -> Floats:
-    """Each flow's time of the variable ``name``, s: [flow]; ``other`` where it is unknown."""
+    """The times, s, in the trace's variable ``name``, such as ``first``: one for each flow, [flow].
+
+    A flow whose time is unknown gets the time ``other``.
+    """
     values = trace.get(name)
     if values is None:
         return np.full(len(trace.flows), other)

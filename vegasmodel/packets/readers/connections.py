@@ -286,7 +286,7 @@ class Connections:
                 self._point(flow)
 
     def fin(self, key: Key, seq: int) -> None:
-        """Note the sequence number of a flow's FIN.
+        """Store the sequence number of a flow's FIN.
 
         A FIN raises the ACK number by 1, like a byte of data.  ``ack`` does not count it as data.
         """
