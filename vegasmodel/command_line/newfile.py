@@ -187,7 +187,7 @@ def _as_short(table: dict[str, Any], trace: Trace, flow: int) -> list[int]:
 
 
 def _left_out(trace: Trace, flows: list[dict[str, Any]], idle: Mapping[str, str]) -> str:
-    """The tables of the idle flows as comments; at most ``MAX_FLOWS`` of them."""
+    """The tables of flows with little to send (``idle``), as comments; at most ``MAX_FLOWS``."""
     rtts, text = estimate(trace).base_rtt if idle else {}, ""
     for name in list(idle)[:MAX_FLOWS]:
         table = dict(flows[trace.flows.index(name)])

@@ -109,7 +109,7 @@ def line(seconds: float) -> str:
 
 
 def _seen(file: IO[str] | None) -> bool:
-    """Whether a user reads ``file`` while it is written, and has not switched the progress line off."""
+    """Whether a user reads ``file`` as it is written and has not switched the progress line off."""
     if file is None or _hidden or os.environ.get(OFF) == "no":
         return False
     terminal = file.isatty() and os.environ.get("TERM") != "dumb"

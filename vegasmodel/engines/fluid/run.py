@@ -291,7 +291,11 @@ def _bottleneck(scenario: Scenario, smooth: bool) -> Any:
 
 
 def _with_steps(link: Any, flows: np.ndarray, smooth: bool) -> Any:
-    """The link's constants with the addresses of the steps that the scenario needs."""
+    """The link's constants, completed by the addresses of the steps that the scenario needs.
+
+    These steps are compiled only for scenarios that need them (see ``on_demand``): the one in which
+    trains of packets meet, and the one that drops packets at random.
+    """
     from vegasmodel.engines import on_demand
     from vegasmodel.engines.fluid.sampled import drops, records, trains
 
@@ -387,8 +391,8 @@ def senders(scenario: Scenario) -> np.ndarray:
 
     flows = np.zeros(len(scenario.members), FLOW)
     smooth = papers_only(scenario)
-    # beside Vegas alone the buffer seldom fills, and steps are too long to tell the queue in a part
-    # of a round trip
+    # False if all laws are such as Vegas: then the buffer seldom fills, and steps are too long to
+    # show the queue in a part of a round trip
     fills = not all(find(group.law).delay_based for group in scenario.flows)
     rows = [_group(scenario, group) for group in scenario.flows]
     for i, member in enumerate(scenario.members):

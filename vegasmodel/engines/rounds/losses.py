@@ -344,8 +344,9 @@ def fill(
 ) -> float:
     """Process ``acks`` ACKs of ``packets`` packets that fill the first hole or follow it.
 
-    The last of these packets was sent at ``sent_at``. Returns the time at which the last ACK
-    arrives: ``end``, or later if SACK blocks lengthen the ACK.
+    A hole is a range of missing packets. The last of the ``packets`` was sent at ``sent_at``.
+    Returns the time at which the last ACK arrives: ``end``, or later if SACK blocks lengthen the
+    ACK.
     """
     alone = in_flight(f) <= packets
     again, before = min(f.resent, f.next), f.acked

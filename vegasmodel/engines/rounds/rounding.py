@@ -49,7 +49,10 @@ def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
     scale = UNIT / links["capacity"].max() / 2.0**-44
 
     def rounded(delays: Floats) -> Floats:
-        """The delays, [binade, delay], with the enlarged rounding errors of ns-2's clock."""
+        """The delays, in seconds, with the enlarged rounding errors of ns-2's clock.
+
+        Row k of the result is for the same period of time as row k of the table.
+        """
         found: Floats = delays + scale * (np.rint(delays / units) * units - delays)
         return found
 

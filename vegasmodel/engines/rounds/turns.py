@@ -76,7 +76,10 @@ def begin_shares(net: Net) -> None:
 
 @jit
 def _schedule_shares(net: Net, e: int) -> None:
-    """Schedule the next change of the shares of a link; ``e`` is the store of its class D."""
+    """Schedule the next change of the shares of a link.
+
+    ``e`` is the hop that holds the waiting packets of the link's class D.
+    """
     h = net.hops[e]
     row = net.links[h.link].change
     if row < net.shares.shape[0] and net.shares[row, 0] == h.link:
@@ -142,7 +145,10 @@ def _end_transmission(link: Queue) -> None:
 
 @jit
 def _pass_weightless(net: Net, link: Queue, now: float) -> bool:
-    """Send on all groups at the head of the queue that need no transmission."""
+    """Send on all groups at the head of the queue that need no transmission.
+
+    Returns False if the run fails.
+    """
     store, fits = net.hops[link.store], True
     while store.count > 0:
         p = net.rings[store.ring + store.head]
@@ -165,7 +171,10 @@ def _send_first(net: Net, link: Queue, now: float) -> bool:
 
 @jit
 def _go_on(net: Net, store: Hop, packets: float, now: float) -> bool:
-    """Send on the first ``packets`` packets of the first group in a store."""
+    """Send on the first ``packets`` packets of the first group that waits in ``store``.
+
+    ``store`` is the hop that holds the waiting packets of a class. Returns False if the run fails.
+    """
     ring = net.rings[store.ring : store.ring + store.room]
     p = ring[store.head]
     wait, share = now - p.back, packets / p.count if p.count > 0.0 else 1.0
@@ -285,7 +294,7 @@ def _permitted(one: Queue, two: Queue, rate: Queue, now: float) -> bool:
 
 @jit
 def _hold_back(link: Queue, now: float) -> None:
-    """Note that a class may not send its packet now (``delayed`` in cbq.cc)."""
+    """Record that a class must not send its packet now (``delayed`` in cbq.cc)."""
     if link.over_until > now + link.instant / link.capacity and not link.held_back:
         link.over_until += (MEMORY - 1.0) * link.mean_idle
         link.held_back = 1
@@ -293,7 +302,7 @@ def _hold_back(link: Queue, now: float) -> None:
 
 @jit
 def _note_use(link: Queue, rate: Queue, work: float, now: float) -> None:
-    """Note that a class of a Rate-Delay link begins to send a packet (``update`` in cbq.cc).
+    """Record that a class of a Rate-Delay link begins to send a packet (``update`` in cbq.cc).
 
     ``link`` is the queue of this class, and ``work`` the size of the packet. ``rate`` is the queue
     of class R. It also holds the numbers of both classes together (``all_idle``, ``all_until``).

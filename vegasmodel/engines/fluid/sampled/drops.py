@@ -199,7 +199,10 @@ def drop_last(flows: Table[Sender], now: LinkState, link: Bottleneck) -> None:
 
 @jit
 def next_ago(flow: Sender) -> float:
-    """Seconds from the first additional packet not yet handled to the end of the step."""
+    """Seconds from the flow's first additional packet not yet handled to the end of the step.
+
+    A packet is additional if the flow sends more than one packet per ACK.
+    """
     return grown_ago(flow, flow.cwnd - flow.in_flight + flow.extra_lost + flow.extra - 1.0)
 
 
