@@ -101,7 +101,16 @@ def test_new_names_what_it_has_guessed(tmp_path: Path, capsys: pytest.CaptureFix
     assert "rtt of 2 flows" in said
     assert "law of 2 flows" in said
     assert run(["new", "--from-trace", str(trace), "--json"]) == 0
-    assert "law of 2 flows" in json.loads(capsys.readouterr().out)["guesses"]
+    guesses = json.loads(capsys.readouterr().out)["guesses"]
+    assert "law of 2 flows" in guesses
+    path = tmp_path / "t.toml"
+    written = vm.load(path)
+    assert written.guesses == tuple(guesses)
+    assert vm.Scenario.from_toml(written.to_toml()) == written
+    assert written.replace(guesses=None).fingerprint() == written.fingerprint()
+    assert run(["compare", str(path), "--trace", str(trace), "--model", "equilibrium"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"Guesses in the file (guesses): {', '.join(guesses)}." in said
     assert run(["new", str(tmp_path / "own.toml")]) == 0
     assert "Guesses" not in capsys.readouterr().out
 

@@ -257,6 +257,9 @@ class Comparison:
         if self.scenario.estimated_from is not None:
             said = f"The file has estimates from {self.scenario.estimated_from} (estimated_from)"
             console.paragraphs([f"{said}: a model's error is also theirs."])
+        if self.scenario.guesses:
+            said = f"Guesses in the file (guesses): {', '.join(self.scenario.guesses)}"
+            console.paragraphs([f"{said}. Correct them, or a model's error may be theirs."])
         open_questions = [a for a in self.measured.assumptions if a.holds is None]
         console.paragraphs(
             [f"{self.measured.model}: {a.name} is not known: {a.detail}." for a in open_questions]
@@ -505,13 +508,15 @@ def same_case(scenario: Scenario, measured: Prediction) -> tuple[Assumption, ...
     """The assumptions ``same-vegas`` and ``same-jitter`` about a measurement.
 
     They say whether the measured senders behave as the senders of the models do.  If the scenario
-    file has estimates, ``estimated-parameters`` says so.
+    file has estimates or guesses, ``estimated-parameters`` says so.
     """
     notes = (*same_vegas(scenario, measured), same_jitter(scenario, measured))
-    if scenario.estimated_from is None:
-        return notes
-    said = f"values of the file are estimates from {scenario.estimated_from}"
-    return (*notes, Assumption("estimated-parameters", None, said))
+    said = []
+    if scenario.estimated_from is not None:
+        said.append(f"values of the file are estimates from {scenario.estimated_from}")
+    if scenario.guesses:
+        said.append(f"guesses: {', '.join(scenario.guesses)}")
+    return (*notes, *([Assumption("estimated-parameters", None, "; ".join(said))] if said else []))
 
 
 def same_jitter(scenario: Scenario, measured: Prediction) -> Assumption:

@@ -111,8 +111,8 @@ ASSUMPTIONS = MappingProxyType(
         "same-jitter": "senders wait as long in the model as in the measurement (`send_jitter`)",
         "phase-effects": "the answer is about the same whether or not senders wait before they "
         "send; not known if a difference may be due to chance",
-        "estimated-parameters": "no value of the scenario file is missing, or known as an "
-        "estimate (`estimated_from`)",
+        "estimated-parameters": "no value of the scenario file is missing, known as an "
+        "estimate (`estimated_from`), or a guess (`guesses`)",
         "fixed-starts": "start times are not random (`start_jitter`), "
         "or no flow measures its baseRTT",
         "flow-pairing": "it is certain which flow of the trace is which flow "

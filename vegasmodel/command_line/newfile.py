@@ -117,9 +117,13 @@ def from_trace(
     if run:
         table["run"] = run
     notes["", 0, "estimated_from"] = "without this line the values count as known"
+    guesses = _guessed(notes)
+    if guesses:
+        table["guesses"] = list(guesses)
+        notes["", 0, "guesses"] = "delete an entry when you have corrected the value"
     text = _commented(toml_file.write(table), notes | _size_note(trace))
     text = HEAD + _doubts(trace) + text + _left_out(trace, flows, idle)
-    return text, filled, _guessed(notes)
+    return text, filled, guesses
 
 
 def _guessed(notes: Mapping[tuple[str, int, str], str]) -> tuple[str, ...]:

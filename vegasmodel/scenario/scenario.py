@@ -23,7 +23,7 @@ from vegasmodel import stacks
 from vegasmodel.fields import checked, rules, toml_file
 from vegasmodel.fields.checked import Checked, Table, Tables
 from vegasmodel.fields.checked import declare as field
-from vegasmodel.fields.rules import OrText, Quantity, Text
+from vegasmodel.fields.rules import OrText, Quantity, Text, Texts
 from vegasmodel.fields.units import FieldError, format_rate, format_time, write
 from vegasmodel.scenario.changes import replaced
 from vegasmodel.scenario.parts import MAX_FLOWS, Flow, Link, Member, Run, Staggered, Uniform
@@ -50,6 +50,7 @@ class Scenario(Checked):
     ack_size: OrText[float] = field(Quantity("bytes", low=1.0, high=65535.0), 40.0)
     run: Run = field(Table(Run), Run())
     estimated_from: str | None = field(Text(), None)  # the trace that gave the values of the file
+    guesses: tuple[str, ...] | None = field(Texts(), None)  # the keys whose values are guesses
 
     # of an instance: links and flows as the user gave them, with text and missing fields
     _given: ClassVar[tuple[tuple[Link, ...], tuple[Flow, ...]]] = ((), ())
@@ -271,18 +272,18 @@ class Scenario(Checked):
     def fingerprint(self) -> str:
         """A hash of the scenario without its name; stored runs are found by this hash.
 
-        ``match`` and ``estimated_from`` do not enter the hash, because they do not affect a run.  A
-        missing ``runs`` enters it as 1, and a missing ``send_jitter`` as its default.
-        ``initial_window`` enters it only if it is given, and ``send_jitter`` only if it is not 0.
-        The reason is that the first runs were stored before these two keys existed, and their
-        hashes must not change.
+        ``match``, ``estimated_from`` and ``guesses`` do not enter the hash, because they do not
+        affect a run.  A missing ``runs`` enters it as 1, and a missing ``send_jitter`` as its
+        default. ``initial_window`` enters it only if it is given, and ``send_jitter`` only if it is
+        not 0. The reason is that the first runs were stored before these two keys existed, and
+        their hashes must not change.
         """
         return self._key
 
     @functools.cached_property
     def _key(self) -> str:
         data = dataclasses.asdict(self)
-        del data["name"], data["estimated_from"]
+        del data["name"], data["estimated_from"], data["guesses"]
         data["run"]["runs"] = self.run.times
         for group, flow in zip(self.flows, data["flows"], strict=True):
             del flow["match"]
