@@ -432,7 +432,7 @@ def report(
     """Print a table by family, with both halves or as one fresh set; ``cases``: every case too."""
     print(
         f"{'family':22s}{'cases':>5s}{'mean error':>18s}{'95 % > 2se':>9s}"
-        f"{'ns-2 se':>9s}{'max cv':>9s}{'CPU ms':>9s}{'bar':>7s}"
+        f"{'ns-2 se':>9s}{'max cv':>9s}{'CPU ms':>9s}{'goal':>7s}"
     )
     for family in FAMILIES:
         halves = {"fresh": (0, 1)} if fresh else {"even": (0,), "odd": (1,), "all": (0, 1)}

@@ -92,7 +92,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--functions", type=int, default=0, help="show those that took longest")
     most = parser.parse_args().functions
-    print(f"{'model':<16}{'first, s':>10}{'compiling':>11}{'second, s':>11}{'pace, s':>9}   bar")
+    print(f"{'model':<16}{'first, s':>10}{'compiling':>11}{'second, s':>11}{'pace, s':>9}   goal")
     for model, variant, feature, bar in CASES:
         with tempfile.TemporaryDirectory() as cache:
             pace, first, compiling, functions = ask(model, variant, feature, cache)

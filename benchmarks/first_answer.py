@@ -84,7 +84,7 @@ def main() -> None:
         for python in pythons:
             for arguments, _ in CASES.values():
                 cpu(python, arguments, 1, folder)
-        print(f"{'CPU seconds':24} {'here':>7} {'other' if options.other else '':>7} {'bar':>6}")
+        print(f"{'CPU seconds':24} {'here':>7} {'other' if options.other else '':>7} {'goal':>6}")
         for name, (arguments, bar) in CASES.items():
             found = [cpu(python, arguments, options.runs, folder) for python in pythons]
             figures = "".join(f" {value:7.2f}" for value in found) + " " * 8 * (2 - len(found))
