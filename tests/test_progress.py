@@ -17,10 +17,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import vegasmodel as vm
+from vegasmodel.engines.fluid import continuous
+from vegasmodel.engines.fluid import run as fluid
 from vegasmodel.engines.rounds import answers
+from vegasmodel.engines.rounds import batch as rounds_batch
 from vegasmodel.engines.rounds import run as rounds
 from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario
+from vegasmodel.status import Status
 from vegasmodel.study import meter
 from vegasmodel.support import progress
 
@@ -226,6 +231,117 @@ def test_ctrl_c_stops_a_run_in_python(call: str) -> None:
             process.kill()
     assert process.returncode == -signal.SIGINT
     assert said.endswith("KeyboardInterrupt\n")
+
+
+ENDLESS_FLUID = """
+import vegasmodel as vm
+from vegasmodel.engines.fluid import batch, continuous, run
+def case(variant, duration="1e6 s"):
+    rtts = [f"{20 + 7.3 * i} ms" for i in range(12)]
+    flows = [vm.Flow("reno", rtt, name=f"r{rtt}") for rtt in rtts[1:]]
+    vegas = vm.Flow("vegas", "51 ms", alpha=1, beta=3, variant=variant)
+    link = vm.Link("10000 pkt/s", buffer="20 pkt")
+    return vm.Scenario([link], [vegas, *flows], run=vm.Run(duration=duration))
+for variant in ("ns2", "paper"):
+    run.run(case(variant, "30 s"))  # compiled, or loaded
+batch.run([case("paper", "30 s")])
+vm.simulate(case("ns2", "30 s"), "fluid")
+print("ready", flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "vm.predict(case('ns2'), 'fluid')",
+        "vm.simulate(case('ns2'), 'fluid')",
+        "continuous.run(case('paper'), step=1e-7)",  # before any cycle ends
+        "vm.batch([case('ns2', '30 s')] + 4 * [case('ns2')], 'fluid')",
+        "batch.run(4 * [case('paper')], step=1e-7)",
+        "batch.run(4 * [case('ns2')])",
+        "vm.limit_cycle(case('ns2'), 'fluid', longest=1e9)",
+    ],
+)
+def test_ctrl_c_stops_fluid_in_python(call: str) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", f"{ENDLESS_FLUID}{call}"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(1.0)
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        try:
+            _, said = process.communicate(timeout=15.0)
+        finally:
+            process.kill()
+    assert process.returncode == -signal.SIGINT
+    assert said.endswith("KeyboardInterrupt\n")
+
+
+@pytest.mark.parametrize("variant", ["paper", "ns2"])
+def test_a_run_of_fluid_says_how_far_it_is(variant: str) -> None:
+    long = LONG.replace({"flow.reno.variant": variant, "run.start_jitter": 0.0})
+    small = {"step": 1e-3} if variant == "paper" else {"runs": 1}
+    work = continuous.run if variant == "paper" else fluid.run
+    work(long.replace({"run.duration": 300.0}), **small)  # compiled, or loaded
+    lines = [line for line in watched(lambda: work(long, **small)) if line]
+    done = [int(line.split()[1]) for line in lines if line.startswith("simulated ")]
+    assert done == sorted(done)
+    assert any(0 < seconds < 600 for seconds in done)
+
+
+def test_a_batch_says_how_many_scenarios_are_computed() -> None:
+    short = [LONG.replace({"run.seed": seed, "run.runs": 1}) for seed in range(1, 6)]
+    for call in (lambda: vm.batch(short, "rounds"), lambda: rounds_batch.run(short)):
+        lines = [line for line in watched(call) if line.startswith("computed")]
+        done = [int(re.fullmatch(r"computed (\d) of 5 scenarios: 9 s", line)[1]) for line in lines]  # type: ignore[index]
+        assert done == sorted(done)
+        assert any(0 < number < 5 for number in done)
+
+
+PAUSES = """
+import hashlib
+import sys
+import numpy as np
+from vegasmodel.engines.fluid import pauses
+pauses.PAUSE = int(sys.argv[1])  # compiled into the simulator
+import vegasmodel as vm
+from vegasmodel.engines.fluid import run
+said = hashlib.sha256()
+for variant in ("paper", "ns2"):
+    flows = [
+        vm.Flow("vegas", "60 ms", alpha=1, beta=3, variant=variant),
+        vm.Flow("reno", "83 ms", count=2),
+        vm.Flow("vegas", "40 ms", name="late", start="7 s", stop="30 s", variant=variant),
+    ]
+    link = vm.Link("1000 pkt/s", buffer="20 pkt")
+    case = vm.Scenario([link], flows, run=vm.Run(duration="60 s", warmup="10 s"))
+    found = run.run(case, sample=0.7, runs=1)
+    for part in (found.throughput, found.window, found.queue, found.lost, found.rtt_mean):
+        said.update(np.ascontiguousarray(part).tobytes())
+print(said.hexdigest())
+"""
+
+
+def test_pauses_change_no_digit_of_fluid(tmp_path: Path) -> None:
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", PAUSES, str(pause)],
+            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / str(pause))},
+            capture_output=True, text=True, check=True,
+        ).stdout
+        for pause in (64, 1 << 40)
+    }  # fmt: skip
+    assert len(said) == 1
+
+
+def test_no_two_statuses_are_one() -> None:
+    """A solver's status had the number, and so the words, of a paused simulator."""
+    assert len(Status.__members__) == len(list(Status))
 
 
 def test_a_sweep_has_a_line_only_when_there_is_something_to_say(

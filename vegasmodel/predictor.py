@@ -171,6 +171,7 @@ def batch(
 
     Raises the same errors as ``predict``, and ``FieldError`` for an invalid number of threads.
     """
+    from vegasmodel.support.progress import counting
     from vegasmodel.support.threads import pool
 
     beside = workers(threads)
@@ -178,5 +179,11 @@ def batch(
     if not cases:
         return ()
     first = predict(cases[0], model)  # compiles; raises errors of the arguments
-    with pool(beside) as several:
-        return (first, *several.map(lambda case: predict(case, model), cases[1:]))
+    with counting(len(cases), done=1) as count, pool(beside) as several:
+
+        def one(case: Scenario) -> Prediction:
+            found = predict(case, model)
+            count.done += 1
+            return found
+
+        return (first, *several.map(one, cases[1:]))

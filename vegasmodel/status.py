@@ -34,11 +34,11 @@ class Status(IntEnum):
     OVERFLOW = 5
     STUCK = 6
     UNSETTLED = 7
-    # the simulator ``rounds``
+    # the simulator ``rounds``; ``fluid`` has the last two, too
     FULL_RING = 8
     TOO_MANY_EVENTS = 9
     FALL = 10
-    PAUSED = 13
+    PAUSED = 15
 
     @property
     def reason(self) -> str:

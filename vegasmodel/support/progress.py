@@ -4,7 +4,8 @@ The simulator is compiled code. It writes the simulated time to an array, and an
 the time there and writes the line. Commands and Python programs have the same line.
 
 If a prediction is the mean of several runs, the simulated seconds of all runs are added up. If more
-runs turn out to be needed, the total that is shown grows, and the number of runs with it.
+runs turn out to be needed, the total that is shown grows, and the number of runs with it. For
+many scenarios at once (``counting``) the line has the number of scenarios instead.
 """
 
 from __future__ import annotations
@@ -47,6 +48,14 @@ class Series:
         return self.over + max(self.wanted - self.ended, 0) * self.length
 
 
+class Count(Series):
+    """Many scenarios whose simulations run side by side; ``done`` of ``number`` are over."""
+
+    def __init__(self, number: int, done: int) -> None:
+        super().__init__()
+        self.number, self.done = number, done
+
+
 _series: list[Series] = []
 _hidden: list[bool] = []  # one entry for each block of ``hidden``
 
@@ -61,11 +70,29 @@ def series() -> Iterator[Series]:
     notebook. Only the main thread has a line, because the lines of several threads would mix.
     """
     made = Series()
+    with _reported(made):
+        yield made
+
+
+@contextmanager
+def counting(number: int, done: int = 0) -> Iterator[Count]:
+    """Report how many of ``number`` scenarios are simulated; the caller counts them in ``done``.
+
+    Simulator runs inside the ``with`` block, on any thread, have no line of their own.
+    """
+    made = Count(number, done)
+    with _reported(made):
+        yield made
+
+
+@contextmanager
+def _reported(made: Series) -> Iterator[None]:
+    """Show the line of ``made`` while the ``with`` block runs, unless another one is shown."""
     alone = not _series and threading.current_thread() is threading.main_thread()
     _series.append(made)
     try:
         with _shown(sys.stderr) if alone and _seen(sys.stderr) else nullcontext():
-            yield made
+            yield
     finally:
         _series.remove(made)
 
@@ -100,8 +127,11 @@ def line(seconds: float) -> str:
     if seconds < PATIENCE or not _series:
         return ""
     now = _series[-1]
+    for each in _series:
+        if isinstance(each, Count):
+            return f"computed {each.done} of {each.number} scenarios: {seconds:.0f} s"
     if now.compiling():
-        return f"compiling, once after an install (about 10 s): {seconds:.0f} s"
+        return f"compiling, once after an install (up to 10 s): {seconds:.0f} s"
     if not now.length:
         return f"preparing the first run: {seconds:.0f} s"
     runs = f" in {now.wanted} runs" if now.wanted > 1 else ""

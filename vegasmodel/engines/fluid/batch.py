@@ -21,7 +21,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,6 +45,8 @@ from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Scenario
 from vegasmodel.status import Status
 from vegasmodel.support.extras import need
+from vegasmodel.support.progress import counting
+from vegasmodel.support.threads import pool
 
 ENGINES = ("threads", "jax")
 AVERAGES = ("throughput", "rtt_mean", "base_rtt", "losses")  # by flow
@@ -170,7 +171,7 @@ def run(
         from vegasmodel.engines.fluid import batch_jax
 
         return BatchRun(*batch_jax.average(scenarios, LOSERS.index(losers), step, chunk))
-    return _threads(scenarios, LOSERS.index(losers), step, threads or os.cpu_count())
+    return _threads(scenarios, LOSERS.index(losers), step, threads or os.cpu_count() or 1)
 
 
 def _mixed(
@@ -197,6 +198,7 @@ def _mixed(
         found.queue_mean[others], found.ok[others] = rest.queue_mean, rest.ok
 
     def one(i: int) -> None:
+        count.done += 1
         try:
             answer = one_by_one.run(scenarios[i], math.inf)
         except LawFault:
@@ -209,23 +211,28 @@ def _mixed(
             getattr(found, name)[i, : answer.throughput.size] = getattr(answer, name)
         found.queue_mean[i] = answer.queue_mean[0]
 
-    with ThreadPoolExecutor(max_workers=threads or os.cpu_count()) as pool:
-        list(pool.map(one, sampled))
+    with counting(n, len(others)) as count, pool(threads or os.cpu_count() or 1) as several:
+        list(several.map(one, sampled))
     return found
 
 
-def _threads(cases: Batch, losers: int, step: float, threads: int | None) -> BatchRun:
+def _threads(cases: Batch, losers: int, step: float, threads: int) -> BatchRun:
     from vegasmodel.engines.fluid.march import average_many
 
     n, most = cases.flows.rtt.shape
     wide, narrow = np.empty((4, n, most)), np.empty((2, n))
-    nowhere = np.empty(0), np.empty((0, 0))
+    nowhere, left = (np.empty(0), np.empty((0, 0))), np.zeros(1, np.bool_)
 
     def one(first: int) -> None:
         end, unsampled = min(first + SHARE, n), Samples(*nowhere, np.zeros(1, np.int64), 0, 0)
-        average_many(*cases, losers, step, first, end, unsampled, wide, narrow)
+        average_many(*cases, losers, step, first, end, unsampled, left, wide, narrow)
+        count.done += end - first
 
-    with ThreadPoolExecutor(max_workers=threads) as pool:
-        list(pool.map(one, range(0, n, SHARE)))
+    with counting(n) as count, pool(threads) as several:
+        try:
+            list(several.map(one, range(0, n, SHARE)))
+        except BaseException:  # Ctrl-C
+            left[0] = True
+            raise
     throughput, rtt_mean, base_rtt, losses = wide
     return BatchRun(throughput, rtt_mean, base_rtt, losses, narrow[0], narrow[1] == Status.DONE)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vegasmodel.engines.fluid.pauses import running, whole
 from vegasmodel.engines.fluid.records import Flows, State, Tally
 from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import MAX_SAMPLES, Choice, Quantity
@@ -282,12 +283,13 @@ def run(
     record = samples.values
     record[:, :1] = 0.0
     code: int = Status.DONE
-    for end, tally in ((warmup, before), (duration, after)):
-        if code == Status.DONE:
-            code = windows_march.march(
-                flows, state, c, s_max, LOSERS.index(losers), end, step, False, True,
-                tally, samples, arrays,
-            )  # fmt: skip
+    with running(lambda: float(state.clock[0]), duration):
+        for end, tally in ((warmup, before), (duration, after)):
+            if code == Status.DONE:
+                code = whole(
+                    windows_march.march, flows, state, c, s_max, LOSERS.index(losers), end, step,
+                    False, True, tally, samples, arrays,
+                )  # fmt: skip
     window, delay, lost = record[:n], record[n], record[n + 1 :]
     measured = lost[:, time.searchsorted(warmup) :]
     measured += before.losses[:, None]

@@ -44,6 +44,7 @@ from vegasmodel.engines.fluid.continuous import (
     limits,
     unsupported,
 )
+from vegasmodel.engines.fluid.pauses import whole
 from vegasmodel.engines.fluid.run import all_continuous, random_starts
 from vegasmodel.engines.fluid.steady import steady
 from vegasmodel.fields import kinds
@@ -99,11 +100,10 @@ class _Motion:
         If the simulation stops at an overflow, the windows are already cut. Returns the code
         (``Status``) that says why the simulation ended.
         """
-        code: int = self._march(
-            self.flows, state, self.c, self.s_max, self._losers, end, self._step,
+        return whole(
+            self._march, self.flows, state, self.c, self.s_max, self._losers, end, self._step,
             until_loss, False, tally, self._unsampled, self._arrays,
         )  # fmt: skip
-        return code
 
     def copy(self, state: State, window: Floats | None = None) -> State:
         """A copy of the state; if ``window`` is given, it replaces the windows in the copy."""

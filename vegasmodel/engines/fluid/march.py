@@ -15,6 +15,7 @@ import numpy as np
 
 from vegasmodel.engines import on_demand
 from vegasmodel.engines.fluid.events import PROBE, SLACK, changed, horizon, time_to_change
+from vegasmodel.engines.fluid.pauses import PAUSE, PAUSED
 from vegasmodel.engines.fluid.records import Flows, Samples, State, Tally
 from vegasmodel.engines.fluid.repeats import TRAIL, record_instant, replay, skip_cycles
 from vegasmodel.engines.fluid.tally import record_samples, seek, tally_step, zero_tally
@@ -45,6 +46,7 @@ class Workspace(NamedTuple):
     before: Tally  # ... and the integrals then
     earlier: np.ndarray  # losses up to then
     trail: Floats  # [instant, (t, W .., s)] since then
+    kept: Floats  # [9] where ``march`` goes on; ``kept[0]`` is 0 unless it has paused
 
 
 @jit
@@ -138,7 +140,7 @@ def workspace(n: int, trail: int = TRAIL) -> Workspace:
     before = Tally(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2))
     return Workspace(
         np.zeros(n, np.bool_), np.empty(n), np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64),
-        mark, before, np.zeros(n, np.int64), np.empty((trail, n + 2)),
+        mark, before, np.zeros(n, np.int64), np.empty((trail, n + 2)), np.zeros(9),
     )  # fmt: skip
 
 
@@ -175,6 +177,19 @@ def _begin(y: State, on: np.ndarray, last: np.ndarray, mark: State) -> None:
         last[i] = REST
 
 
+@jit
+def _prepare(p: Flows, y: State, c: float, samples: Samples, workspace: Workspace) -> None:
+    """Make everything ready for the first step of ``march``, unless it goes on after a pause."""
+    kept = workspace.kept
+    if kept[0] == 0.0:
+        kept[:] = 0.0
+        seek(samples, y.clock[0])
+        _begin(y, workspace.on, workspace.last, workspace.mark)
+        kept[1] = start_and_stop(p, y, workspace.on)
+        set_delay(p, y, workspace.on, c)
+        kept[2], kept[4] = 1 + workspace.trail.shape[0], 1.0
+
+
 @functools.partial(jit, negative_indices=False)
 def march(
     p: Flows, y: State, c: float, s_max: float, losers: int, end: float,
@@ -192,19 +207,21 @@ def march(
     ``workspace`` has room for is not skipped.
 
     Returns ``DONE`` at the time ``end``, ``OVERFLOW`` after a stop at the first overflow, or
-    ``STUCK`` if cutting the windows cannot end an overflow.
+    ``STUCK`` if cutting the windows cannot end an overflow. After every ``PAUSE`` steps it returns
+    ``PAUSED``; the next call goes on as if there had been no pause (``pauses.py``).
     """
     sampled, k = samples.record_at != 0, samples.following
-    seek(samples, y.clock[0])
-    on, new, moves, last, mark, before, earlier, trail = workspace
-    _begin(y, on, last, mark)
-    due = start_and_stop(p, y, on)
-    set_delay(p, y, on, c)
-    m = 1 + trail.shape[0]  # instants in the trail; if more than it holds, some are missing
-    stalls = 0  # short steps in a row that brought another event at once
-    jumped = True  # then a short step shows how all moves on
-    trend, mean, length = (0.0, 0.0), 0.0, 0.0  # of the last step: the delay's slope and its length
-    while y.clock[0] < end:
+    on, new, moves, last, mark, before, earlier, trail, kept = workspace
+    _prepare(p, y, c, samples, workspace)
+    due = kept[1]
+    m = int(kept[2])  # instants in the trail; if more than it holds, some are missing
+    stalls = int(kept[3])  # short steps in a row that brought another event at once
+    jumped = kept[4] != 0.0  # then a short step shows how all moves on
+    trend, mean, length = (kept[5], kept[6]), kept[7], kept[8]  # of the last step: slope and length
+    kept[0] = 0.0
+    steps = 1 + PAUSE // on.size
+    while y.clock[0] < end and steps > 0:
+        steps -= 1
         t = y.clock[0]
         usual, longest, until = horizon(p, y, on, last, fraction, min(due, end))
         left = until - t
@@ -254,20 +271,26 @@ def march(
             due = start_and_stop(p, y, on)
             set_delay(p, y, on, c)
             jumped = True
-    return DONE
+    # if it pauses, this is where it goes on
+    kept[1], kept[2], kept[3], kept[4] = due, m, stalls, jumped
+    kept[5], kept[6], kept[7], kept[8] = trend[0], trend[1], mean, length
+    kept[0] = y.clock[0] < end
+    return PAUSED if kept[0] else DONE
 
 
 @making
 def average_many(
     p: Flows, capacity: Floats, s_max: Floats, warmup: Floats, duration: Floats, losers: int,
-    fraction: float, begin: int, end: int, unsampled: Samples, wide: Floats, narrow: Floats,
+    fraction: float, begin: int, end: int, unsampled: Samples, left: np.ndarray, wide: Floats,
+    narrow: Floats,
 ) -> None:  # fmt: skip
     """Simulate the scenarios number ``begin`` to ``end`` - 1 of a batch, and store their averages.
 
     Each array of ``p`` has the shape [scenario, flow]. ``wide`` receives the throughput, the mean
     RTT, the baseRTT and the losses of each flow. ``narrow`` receives for each scenario the mean
     queue and the code that says how its simulation ended. No curves over time are stored, so
-    ``unsampled`` holds no times.
+    ``unsampled`` holds no times. The function ends early, without results, soon after another
+    thread has set ``left[0]``.
     """
     n = p.rtt.shape[1]
     arrays = _workspace(n, 0)
@@ -283,10 +306,12 @@ def average_many(
         for until in (warmup[k], duration[k]):
             if code == DONE:
                 out = zero_tally(n)
-                code = march(
-                    row, y, capacity[k], s_max[k], losers, until, fraction, False, True,
-                    out, unsampled, arrays,
-                )  # fmt: skip
+                code = PAUSED
+                while code == PAUSED and not left[0]:
+                    code = march(
+                        row, y, capacity[k], s_max[k], losers, until, fraction, False, True,
+                        out, unsampled, arrays,
+                    )  # fmt: skip
         for i in range(n):
             known = code == DONE and row.start[i] < np.inf
             wide[0, k, i] = out.delivered[i] / out.active[i] if known else np.nan

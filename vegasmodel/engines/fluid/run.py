@@ -20,17 +20,19 @@ import numpy as np
 
 from vegasmodel.engines.fluid import continuous
 from vegasmodel.engines.fluid.continuous import ContinuousRun
+from vegasmodel.engines.fluid.pauses import running, whole
 from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import MAX_RUNS, Integer
 from vegasmodel.laws import find, foreign
 from vegasmodel.laws.law import Law, Recovery, SlowStart
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import held_by_receiver, link_stack, stack
-from vegasmodel.scatter import enough
+from vegasmodel.scatter import MIN_RUNS, enough
 from vegasmodel.scenario import DropTail, Flow, Red, Scenario
 from vegasmodel.stacks import STACKS
 from vegasmodel.stacks.stack import Stack
 from vegasmodel.status import Status
+from vegasmodel.support.progress import series
 
 __all__ = ["run", "unsupported"]
 
@@ -118,11 +120,13 @@ def run(
         return smooth
     time = continuous.instants(scenario.run.duration, sample)
     fresh = senders(scenario)
-    found = [_one(scenario, fresh.copy(), 0, time)]
-    chance = by_chance(scenario) or found[0]["draws"] > 0
-    asked = runs or (scenario.run.runs if chance else 1)
-    while not _done(found, asked):
-        found.append(_one(scenario, fresh.copy(), len(found), np.empty(0)))
+    with series() as under_way:
+        found = [_one(scenario, fresh.copy(), 0, time)]
+        chance = by_chance(scenario) or found[0]["draws"] > 0
+        asked = runs or (scenario.run.runs if chance else 1)
+        while not _done(found, asked):
+            under_way.wanted = max(asked or MIN_RUNS, len(found) + 1)
+            found.append(_one(scenario, fresh.copy(), len(found), np.empty(0)))
     sound(scenario)
     record = found[0]["record"]
     averages = [name for name in found[0] if name not in ("record", "draws", "timeouts")]
@@ -155,12 +159,14 @@ def _continuous(scenario: Scenario, sample: float | None, runs: int | None) -> C
     times = np.array([member.start for member in scenario.members])
     found: list[ContinuousRun] = []
     asked = runs or scenario.run.runs
-    while not found or not _done([vars(each) for each in found], asked):
-        _, late = random_starts(scenario, len(found))
-        spacing = sample if not found else math.inf  # curves of the first run only
-        found.append(continuous.run(scenario, spacing, starts=times + late))
-        if found[-1].status != Status.DONE.reason:
-            return found[-1]
+    with series() as under_way:
+        while not found or not _done([vars(each) for each in found], asked):
+            under_way.wanted = max(asked or MIN_RUNS, len(found) + 1)
+            _, late = random_starts(scenario, len(found))
+            spacing = sample if not found else math.inf  # curves of the first run only
+            found.append(continuous.run(scenario, spacing, starts=times + late))
+            if found[-1].status != Status.DONE.reason:
+                return found[-1]
     averages = ("throughput", "base_rtt", "rtt_mean", "queue_mean", "losses")
     mean = {name: np.mean([getattr(each, name) for each in found], axis=0) for name in averages}
     rates = np.array([each.throughput for each in found])
@@ -213,9 +219,10 @@ def _one(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict[st
     n, state = flows.size, begin(scenario, flows, k)
     record = np.full((time.size, 2 * n + 1), np.nan)
     before, after = continuous.empty_tally(n), continuous.empty_tally(n)
-    for end, out in ((scenario.run.warmup, before), (scenario.run.duration, after)):
-        lost = flows["lost"].copy()
-        march.march(flows, state, end, *frame(scenario, flows), False, out, time, record)
+    with running(lambda: float(state["time"][0]), scenario.run.duration):
+        for end, out in ((scenario.run.warmup, before), (scenario.run.duration, after)):
+            lost, told = flows["lost"].copy(), (*frame(scenario, flows), False, out, time, record)
+            whole(march.march, flows, state, end, *told)
     delay_based = np.array([find(member.flow.law).delay_based for member in scenario.members])
     propagation = flows["rtt"] - flows["wait"]
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -21,6 +21,7 @@ import numpy as np
 
 from vegasmodel.engines.fluid import run as fluid_run
 from vegasmodel.engines.fluid.continuous import averages, empty_tally
+from vegasmodel.engines.fluid.pauses import whole
 from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
 from vegasmodel.prediction import LimitCycle
@@ -78,7 +79,7 @@ class _Motion:
         window has fallen.
         """
         told = (*self._frame, until_fall, tally, self._grid, self._nowhere)
-        return bool(self._march(self.flows, self.state, end, *told))
+        return whole(self._march, self.flows, self.state, end, *told) == Status.FALL
 
     def now(self) -> _State:
         """The present state of senders and link, and the count of random numbers drawn so far."""

@@ -11,6 +11,7 @@ from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import MAX_RUNS, Integer
 from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario
+from vegasmodel.support.progress import counting
 from vegasmodel.support.threads import pool
 
 
@@ -41,6 +42,7 @@ def run(
     def one(scenario: Scenario) -> Prediction:
         try:
             found = answer(scenario, parts=parts, runs=runs)
+            count.done += 1
         except (ValueError, ArithmeticError, MemoryError) as error:
             return Prediction.not_applicable("rounds", scenario, f"the run failed: {error}")
         if found.applicable and found.extra["status"] != "done":
@@ -48,5 +50,5 @@ def run(
             return Prediction.not_applicable("rounds", scenario, reason)
         return found
 
-    with pool(threads or os.cpu_count() or 1) as several:
+    with counting(len(scenarios)) as count, pool(threads or os.cpu_count() or 1) as several:
         return tuple(several.map(one, scenarios))

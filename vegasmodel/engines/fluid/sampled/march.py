@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from vegasmodel.engines.fluid.pauses import PAUSE, PAUSED
 from vegasmodel.engines.fluid.records import Tally
 from vegasmodel.engines.fluid.sampled.drops import overflow
 from vegasmodel.engines.fluid.sampled.growth import grow
@@ -25,8 +26,11 @@ from vegasmodel.engines.fluid.sampled.trains import begin_train
 from vegasmodel.engines.on_demand import call
 from vegasmodel.engines.tables import Table, jit, rare
 from vegasmodel.metrics import Floats
+from vegasmodel.status import Status
 
 ROUNDS_AT_REST = 4.0  # rounds in a row without a decision that moves a window: then none will come
+# why a march ended: plain integers for Numba
+DONE, FELL = int(Status.DONE), int(Status.FALL)
 FALL = 1.0 - 1e-9  # packets: by which a window falls at least
 
 
@@ -178,23 +182,35 @@ def step_length(
 def march(
     flows: Table[Sender], state: Table[LinkState], end: float, link: Bottleneck,
     fraction: float, smooth: bool, until_fall: bool, out: Tally, grid: Floats, record: Floats,
-) -> bool:  # fmt: skip
+) -> int:  # fmt: skip
     """Simulate up to time ``end``; with ``until_fall``, only until a window jumps down.
 
-    A window jumps down if it falls by a packet or more at once, for example after a loss. Returns
-    whether this has happened. The usual length of a step is ``fraction`` of the shortest round
-    trip. If ``smooth``, windows are real numbers, and the law changes them at every instant.
+    A window jumps down if it falls by a packet or more at once, for example after a loss. The usual
+    length of a step is ``fraction`` of the shortest round trip. If ``smooth``, windows are real
+    numbers, and the law changes them at every instant.
+
+    Returns ``FELL`` where a window has jumped down, if ``until_fall``, and else ``DONE``. After
+    every ``PAUSE`` steps it returns ``PAUSED``; the next call goes on as if there had been no pause
+    (``pauses.py``).
 
     ``out`` receives the time integrals. The rows of ``record`` receive samples at the times
     ``grid``: the windows, the queueing delay, and the packets lost so far.
     """
     now, fell = state[0], False
-    k = 0
-    while k < grid.size and grid[k] < now.time:
-        k += 1
-    due = admit(flows, now, link.capacity)
-    now.delay = delay(flows, now, link.capacity)
+    k, due = now.sampled, now.due
+    if not now.paused:
+        k = 0
+        while k < grid.size and grid[k] < now.time:
+            k += 1
+        due = admit(flows, now, link.capacity)
+        now.delay = delay(flows, now, link.capacity)
+    now.paused = False
+    steps = 1 + PAUSE // len(flows)
     while now.time < end and not (until_fall and fell):
+        if steps == 0:
+            now.paused, now.sampled, now.due = True, k, due
+            return PAUSED
+        steps -= 1
         until = min(due, end)
         h = step_length(flows, now, link, fraction, smooth, until)
         later = until if h == until - now.time else now.time + h
@@ -233,4 +249,4 @@ def march(
         if later >= due:
             due = admit(flows, now, link.capacity)
             now.delay = delay(flows, now, link.capacity)
-    return fell
+    return FELL if until_fall and fell else DONE

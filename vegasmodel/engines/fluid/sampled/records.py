@@ -133,6 +133,10 @@ class LinkState:
     trains_time: float  # time for which ``trains_queue`` holds
     trains_due: float  # when the next train begins or ends
     loss_gap: float  # random loss: what is left of the sum of p until the next loss
+    # what ``march`` keeps where it pauses
+    paused: bool
+    due: float  # time of the next start or stop
+    sampled: int  # number of samples taken so far
 
 
 FLOW, LINK_STATE = layout(Sender), layout(LinkState)

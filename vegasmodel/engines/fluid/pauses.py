@@ -1,0 +1,39 @@
+"""Runs a simulation piece by piece, so that Ctrl-C can stop it.
+
+Compiled code handles no signals. So the main loops (``march.py``, ``sampled/march.py``) return to
+Python again and again, where Python raises ``KeyboardInterrupt`` if the user has pressed Ctrl-C. On
+other threads than the main one ``threads.check`` does so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+from vegasmodel.status import Status
+from vegasmodel.support import progress, threads
+
+__all__ = ["PAUSE", "PAUSED", "running", "whole"]
+
+PAUSE = 1 << 18  # steps, counted for each flow, in a piece: a fraction of a second
+PAUSED = int(Status.PAUSED)  # a plain integer for Numba
+
+
+def whole(march: Callable[..., int], *arguments: Any) -> int:
+    """Call ``march`` until it has not merely paused; returns the code that says why it ended.
+
+    All calls have the same ``arguments``. Where it paused, ``march`` keeps in them, too.
+    """
+    code = PAUSED
+    while code == PAUSED:
+        threads.check()
+        code = int(march(*arguments))
+    return code
+
+
+def running(clock: Callable[[], float], length: float) -> AbstractContextManager[None]:
+    """A context manager that reports a run's progress (``progress.running``)."""
+    from vegasmodel.support.machine_code import compiling  # the simulator has loaded it
+
+    return progress.running(clock, length, compiling)
