@@ -688,3 +688,12 @@ def test_the_error_of_a_share_counts_that_one_gets_what_the_other_loses() -> Non
         shares = [float(rates[0] / rates.sum()) for rates in left]
         assert error[k, 0] == pytest.approx(np.sqrt(4 / 3) * np.std(shares, ddof=1), rel=1e-6)
     assert np.isnan(vm.sweep(mixed(), {"link.buffer": [10]}, "minicycle")["share_se"]).all()
+
+
+def test_several_models_are_refused_with_what_to_do_instead() -> None:
+    case = vm.Scenario([vm.Link("1000 pkt/s", buffer="20 pkt")], [vm.Flow("vegas", "60 ms")])
+    models, over = ["equilibrium", "network"], {"flow.rtt": [0.05, 0.06]}
+    with pytest.raises(vm.FieldError, match=r"xarray.concat\(\[sweep\(scenario, over, each\) for"):
+        vm.sweep(case, over, models)  # type: ignore[arg-type]
+    joined = xr.concat([vm.sweep(case, over, each) for each in models], "model")
+    assert dict(joined["share"].sizes) == {"model": 2, "flow.rtt": 2, "flow": 1}

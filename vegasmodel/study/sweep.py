@@ -116,6 +116,11 @@ def sweep(
     """
     import xarray
 
+    if not isinstance(model, str):
+        join = 'xarray.concat([sweep(scenario, over, each) for each in models], "model")'
+        raise FieldError(
+            "model", model, f"one model, as text; for several join the datasets: {join}"
+        )
     points.check_model(model)
     if progress is not None and not callable(progress):
         raise FieldError("progress", progress, "a function of two numbers: points done, points")
