@@ -37,10 +37,13 @@ def certain(rates: Floats) -> bool:
     """Whether every flow's mean throughput over the runs is precise enough.
 
     ``rates`` [runs, flows] are the flows' throughputs in each run. The means are precise enough if
-    there are at least ``MIN_RUNS`` runs and no mean has a relative ``uncertainty`` above
-    ``ENOUGH_PRECISION``.
+    there are at least ``MIN_RUNS`` runs, no mean has a relative ``uncertainty`` above
+    ``ENOUGH_PRECISION``, and no flow lacks a throughput in some runs only.
     """
-    return len(rates) >= MIN_RUNS and float(uncertainty(rates).max()) <= ENOUGH_PRECISION
+    known = np.isfinite(rates)
+    if len(rates) < MIN_RUNS or np.any(known.any(axis=0) & ~known.all(axis=0)):
+        return False
+    return float(uncertainty(rates).max()) <= ENOUGH_PRECISION
 
 
 def hopeless(rates: Floats) -> bool:
@@ -129,14 +132,24 @@ def enough_runs(scenario: Scenario, rates: Floats, *, chance: bool) -> Assumptio
         return Assumption("enough-runs", None, detail)
     if n == 1:
         return Assumption("enough-runs", True, "one run, in which chance has no part")
-    return of_means(scenario, rates.mean(axis=0), standard_error(rates), n)
+    ever = np.isfinite(rates).any(axis=0)
+    mean = np.full(rates.shape[1], np.nan)
+    mean[ever] = np.nanmean(rates[:, ever], axis=0)
+    return of_means(scenario, mean, standard_error(rates), n)
 
 
 def of_means(scenario: Scenario, mean: Floats, error: Floats, n: int) -> Assumption:
     """The assumption ``enough-runs``, judged by the mean throughputs over ``n`` runs.
 
-    ``mean`` [flows] are these means, and ``error`` [flows] are their standard errors.
+    ``mean`` [flows] are these means, and ``error`` [flows] are their standard errors. A flow
+    without a throughput has NaN for both. A flow that has a throughput in some runs only has a mean
+    over these, but NaN for its error; the assumption then fails.
     """
+    partly = np.flatnonzero(np.isfinite(mean) & np.isnan(error))
+    if partly.size:
+        who = scenario.members[partly[0]].name
+        detail = f"{n} runs; {who} sends after the warm-up in some of them only; its mean is theirs"
+        return Assumption("enough-runs", False, detail)
     doubts = relative_uncertainty(mean, error, n)
     most = int(doubts.argmax())
     unsure, name = float(doubts[most]), scenario.members[most].name

@@ -299,3 +299,17 @@ def test_starts_matter_where_runs_differ_by_more_than_a_tenth(part: float, holds
     assert found.holds is holds
     said = f"over 3 runs the standard deviation of reno's throughput is {100 * part:.0f} %"
     assert said in found.detail
+
+
+def test_a_flow_that_has_a_throughput_in_some_runs_only_needs_more_of_them() -> None:
+    """It ends before the warm-up in one run of three; a mean over the other two says little."""
+    flows = (Flow("reno", 0.05), Flow("cubic", 0.15, size=700.0))
+    scenario = Scenario((Link(700.0, buffer=35.0),), flows, run=Run(30.0, 10.0))
+    rates = np.array([[700.0, 75.0], [705.0, np.nan], [702.0, 74.0]])
+    note = scatter.enough_runs(scenario, rates, chance=True)
+    assert note.holds is False
+    assert "cubic" in note.detail
+    assert not scatter.certain(rates)
+    never = np.where(np.isnan(rates).any(axis=0), np.nan, rates)  # ``sends-after-warm-up`` says so
+    assert scatter.enough_runs(scenario, never, chance=True).holds
+    assert scatter.certain(never)
