@@ -155,7 +155,7 @@ def _buffer_alpha() -> Map:
         "In the left panel of `buffer-alpha`, beside Reno, the line of equal shares runs from "
         "alpha 1 at a buffer of 7 packets to alpha 10 at a buffer of 28. So the alpha at "
         "which both flows get the same grows with the buffer, and no single alpha gives equal "
-        "shares at every buffer. Left of the line, at smaller buffers, Vegas gets up to 0.85 "
+        "shares at every buffer. Left of the line, at smaller buffers, Vegas gets up to 0.84 "
         "of the throughput. Right of the line Vegas gets less than half: Reno fills the "
         "buffer, while Vegas keeps only alpha packets in it.\n\n"
         "In the right panel of `buffer-alpha`, beside CUBIC, the line of equal shares runs "
@@ -233,10 +233,10 @@ def _linux_order() -> Map:
         "In the left panel of `linux-order` the first window of the earlier flow varies. With a "
         "smaller first window the earlier flow takes longer to build up its queue. So the later "
         "flow finds this queue only if more time lies between the two starts. If two identical "
-        "flows start at the same time, they get 0.66 and 0.34: the simulator favours the flow that "
-        "the file names first.\n\n"
+        "flows start at the same time, each gets half. If they start at the same time with "
+        "different first windows, the flow with the larger one gets more.\n\n"
         "In the right panel of `linux-order` the first window of the later flow varies. If "
-        "this flow starts at least 0.1 s after the other, its first window hardly matters.",
+        "this flow starts 0.1 to 2 s after the other, its first window hardly matters.",
     )
 
 
