@@ -228,14 +228,14 @@ def _classes(loop: Loop) -> list[tuple[float, float, tuple[float, float, float]]
     sum of all rates, its RTT in s, and the numbers (gamma, m/W, m lambda/W^2). Here gamma, m, W and
     lambda are the fields ``slope``, ``climb``, ``window`` and ``rate`` of ``Loop``.
     """
-    rows: dict[tuple[float, ...], list[float]] = {}
+    rows: dict[tuple[float, tuple[float, float, float]], list[float]] = {}
     total = float(loop.rate.sum())
     for R, rate, gamma, W, m in zip(
         loop.rtt, loop.rate, loop.slope, loop.window, loop.climb, strict=True
     ):
-        key = (float(R), float(gamma), float(m / W), float(m * rate / W**2))
-        rows.setdefault(key, []).append(float(rate))
-    return [(math.fsum(rates) / total, key[0], key[1:]) for key, rates in rows.items()]  # type: ignore[misc]
+        kind = (float(gamma), float(m / W), float(m * rate / W**2))
+        rows.setdefault((float(R), kind), []).append(float(rate))
+    return [(math.fsum(rates) / total, R, kind) for (R, kind), rates in rows.items()]
 
 
 def _answer(
