@@ -337,7 +337,7 @@ def test_every_law_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
         source = "reno" if name in ("newreno", "sack", "tahoe") else name  # they grow as Reno does
         assert f"{source}.py, line " in text
         assert "Its function drift: " in text
-    assert "by default 0.75 (paper 0.75, ns2 0.75, linux 0.5)" in vm.explain("vegas")
+    assert "by default 0.75 (paper 0.75, ns2 0.75, linux 0.5" in vm.explain("vegas")
     assert run(["explain", "cubic", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert (said["law"], said["decrease"]) == ("cubic", 0.7)
