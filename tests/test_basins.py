@@ -16,7 +16,7 @@ import vegasmodel as vm
 from vegasmodel.command_line.commands import run
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import ns2
-from vegasmodel.study import points
+from vegasmodel.study import models
 from vegasmodel.study.agreement import agreement
 from vegasmodel.study.basins import Basins, basins, grouped, sets
 from vegasmodel.study.starts import Start, starts
@@ -219,7 +219,7 @@ def test_an_engine_that_is_missing_is_missed_before_the_model_runs(
 ) -> None:
     (tmp_path / "a.toml").write_text(pair().to_toml())
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(points, "predictions", lambda *_, **__: pytest.fail("it ran"))
+    monkeypatch.setattr(models, "predictions", lambda *_, **__: pytest.fail("it ran"))
     ns2.version.cache_clear()
     assert run(["basins", str(tmp_path / "a.toml"), "--against", "ns2"]) == 2
     assert "apt-get install ns2" in capsys.readouterr().err

@@ -21,7 +21,7 @@ from vegasmodel.engines.rounds import answers
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.scatter import MIN_RUNS
-from vegasmodel.study import fields, points, ranges, scatter, search, targets
+from vegasmodel.study import fields, models, points, ranges, scatter, search, targets
 
 MIXED = """
 name = "mixed"
@@ -104,7 +104,7 @@ def test_none_means_none() -> None:
     assert found.status == "none"
     field = fields.find(mixed(), "link.buffer")
     asked = points.Points(mixed(), (field,), (np.linspace(1.0, 260.0, 4001),))
-    shares = points.answers(asked, "minicycle").group_share[:, 0]
+    shares = models.answers(asked, "minicycle").group_share[:, 0]
     assert shares.max() < 0.75
     assert f"{shares.max():.2g}" in str(found.reason)
 
@@ -132,7 +132,7 @@ def test_an_answer_that_jumps_past_the_target_is_no_solution() -> None:
     field = fields.find(mixed(), "link.buffer")
     grid = np.linspace(1.0, 260.0, 20001)
     asked = points.Points(mixed(), (field,), (grid,))
-    shares = points.answers(asked, "minicycle").group_share[:, 0]
+    shares = models.answers(asked, "minicycle").group_share[:, 0]
     step = int(np.argmax(np.abs(np.diff(shares))))
     low, high = sorted(shares[step : step + 2])
     assert high - low > 0.05, "the case has a jump"
@@ -244,8 +244,8 @@ def test_a_solution_whose_runs_scatter_is_doubtful(
             vm.Prediction(model, each, mean, throughput_se=error, extra=extra) for each in scenarios
         ]
 
-    monkeypatch.setattr(points, "predictions", made)
-    monkeypatch.setattr(points, "ready", lambda *_: None)
+    monkeypatch.setattr(models, "predictions", made)
+    monkeypatch.setattr(models, "ready", lambda *_: None)
     base, share = mixed(), "share:vegas=0.3"
     found = vm.design(base, "link.buffer", share, between=(3, 4), verify=("ns2",))
     (solution,) = found.solutions
@@ -322,7 +322,7 @@ def test_the_engineers_question_is_right_by_ns2() -> None:
     base = mixed(SHORT)
     found = vm.design(base, "link.buffer", "share:vegas=0.3", "rounds", between=(10, 40))
     asked = points.Points(base, (fields.find(base, "link.buffer"),), (np.arange(15.0, 27.0),))
-    shares = points.answers(asked, "ns2").group_share[:, 0]
+    shares = models.answers(asked, "ns2").group_share[:, 0]
     measured = 15.0 + float(np.argmin(np.abs(shares - 0.3)))
     assert abs(found.solutions[0].value - measured) <= 1
 

@@ -13,7 +13,7 @@ import xarray as xr
 import vegasmodel as vm
 from vegasmodel import plots
 from vegasmodel.command_line.commands import run
-from vegasmodel.study import grid, maps, points
+from vegasmodel.study import grid, maps, models
 
 PAGE = (Path(__file__).parents[1] / "docs/maps.md").read_text()
 
@@ -25,7 +25,7 @@ def test_a_map_can_be_asked_and_is_explained(name: str) -> None:
         case = vm.Scenario.from_toml(panel.scenario)
         space = grid.make(case, list(panel.over), None, 1)
         assert len(space.shape) == 2
-        points.check_model(panel.model)
+        models.check_model(panel.model)
         kind, of = panel.figure
         names = [member.name for member in case.members]
         assert kind in ("share", "ratio")

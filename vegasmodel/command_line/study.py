@@ -382,15 +382,15 @@ def basins(
     from vegasmodel.comparison import other_vegas
     from vegasmodel.fields.units import parse
     from vegasmodel.study import basins as study
-    from vegasmodel.study import points
     from vegasmodel.study.agreement import agreement
     from vegasmodel.study.meter import meter
+    from vegasmodel.study.models import check_model, ready
 
     case = inputs.load(scenario, laws)
     models = [model] if against is None else [model, against]
     if against is not None:
-        points.check_model(against, "--against")
-    points.ready(*models)
+        check_model(against, "--against")
+    ready(*models)
     near = parse(tolerance, "fraction", field="--tolerance", high=1.0)
     wait = None if phase is None else parse(phase, "time", field="--phase")
     first = None if windows is None else _whole_range(windows)

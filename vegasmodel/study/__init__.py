@@ -8,8 +8,9 @@
   motion. If neither is found, it takes averages.
 - ``agreement`` tests whether two models lead to the same outcomes equally often.
 
-The module ``fields`` finds a field of the scenario by its name. The module ``points`` evaluates a
-model for many copies of the scenario, in which some fields have other values.
+The module ``fields`` finds a field of the scenario by its name. A point of a study is a copy of the
+scenario, in which some fields have other values (``points``). The module ``models`` evaluates a
+model at many points; ``together`` does so for all points at once, where that is possible.
 """
 
 __all__: list[str] = []

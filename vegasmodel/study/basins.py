@@ -25,7 +25,7 @@ from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats, delivered
 from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario, expect
-from vegasmodel.study import not_held, points
+from vegasmodel.study import models, not_held
 from vegasmodel.study.starts import Start, starts
 
 __all__ = [
@@ -179,13 +179,13 @@ def basins(
     needs something that is not installed.
     """
     expect(scenario)
-    points.ready(model)
+    models.ready(model)
     check_tolerance(tolerance)
     if progress is not None and not callable(progress):
         raise FieldError("progress", progress, "a function of two numbers: starts done, starts")
     drawn = _from(scenario, phase, windows, order=order).draw(scenario, starts, seed)
     scenarios = [_begun(start, scenario) for start in drawn]
-    found = points.predictions(scenarios, model, threads, brief=True, progress=progress)
+    found = models.predictions(scenarios, model, threads, brief=True, progress=progress)
     rates = np.full((starts, len(scenario.members)), np.nan)
     for k, answer in enumerate(found):
         if isinstance(answer, Prediction) and answer.throughput is not None:

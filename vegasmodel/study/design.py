@@ -16,7 +16,7 @@ from vegasmodel.fields.rules import Quantity, listed
 from vegasmodel.fields.units import FieldError
 from vegasmodel.scatter import MIN_RUNS
 from vegasmodel.scenario import Scenario, expect
-from vegasmodel.study import fields, points, targets
+from vegasmodel.study import fields, models, points, targets
 from vegasmodel.study.ranges import of_field
 from vegasmodel.study.scatter import answered, run_rates, standard_error
 from vegasmodel.study.search import Search, counted
@@ -81,8 +81,8 @@ def design(
     aim, where = targets.read(target, scenario), fields.find(scenario, solve, "solve")
     checks = listed(verify, "verify", "models")
     for each in checks:
-        points.check_model(each, "verify")
-    points.ready(model, *checks)
+        models.check_model(each, "verify")
+    models.ready(model, *checks)
     others = [name for name in dict.fromkeys(checks) if name != model]
     if not where.number:
         raise FieldError("solve", solve, "a field that holds a number")

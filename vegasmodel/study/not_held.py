@@ -20,7 +20,7 @@ __all__ = ["counted", "of_arrays", "of_prediction"]
 def of_prediction(answer: Prediction | tuple[int, str]) -> str:
     """The names of the assumptions that do not hold in the scenario of a prediction, as one text.
 
-    ``answer`` is an entry of ``points.predictions``. The text is empty if it is not a prediction.
+    ``answer`` is an entry of ``models.predictions``. The text is empty if it is not a prediction.
     """
     return _text([each.name for each in answer.broken]) if isinstance(answer, Prediction) else ""
 

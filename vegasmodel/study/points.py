@@ -1,38 +1,25 @@
-"""Evaluates a model at many points, which are copies of one scenario with other values.
+"""The points of a study, and a model's results at them as arrays.
 
-The models ``minicycle`` and ``fluid`` compute many points together where they can, which takes less
-time. Otherwise ``fluid`` and the other simulators run several points at the same time, in threads.
-All other models evaluate one point after the other.
+A point is a copy of one scenario in which some fields have other values.
 """
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel import comparison, predictor
-from vegasmodel.adapters import fluid, minicycle, minicycle_many
-from vegasmodel.adapters.common import NOBODY_SENDS
-from vegasmodel.engines.fluid import run as fluid_run
-from vegasmodel.fields.rules import nearest
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats, delivered, jains, known_mean, relative_uncertainty
-from vegasmodel.packets.engine import EngineFailed
-from vegasmodel.prediction import Prediction, active_part, silent
+from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario
-from vegasmodel.status import Status
 from vegasmodel.study import not_held
 from vegasmodel.study.fields import Field, put
-from vegasmodel.support.threads import pool
 
-Enough = Callable[[Sequence[Prediction]], bool]
 __all__ = [
     "FAILED",
     "NOT_ALLOWED",
@@ -41,11 +28,9 @@ __all__ = [
     "STATUS",
     "Figures",
     "Points",
-    "answers",
-    "check_model",
     "collected",
-    "predictions",
-    "ready",
+    "of_arrays",
+    "packet_bits",
 ]
 
 OK, NO_ANSWER, NOT_ALLOWED, FAILED = range(4)
@@ -91,12 +76,19 @@ class Points:
         values = [column[i].item() for column in self.columns]
         return put(self.scenario, dict(zip(self.fields, values, strict=True)))
 
-    def scenarios(self) -> list[Scenario | str]:
-        """The scenario of each point.
+    def scenario_or_reason(self, i: int) -> Scenario | str:
+        """The scenario of point ``i``, or a text that says why there is none.
 
-        If the values at a point contradict one another, the entry is a text that says why.
+        There is none if the values at this point contradict one another.
         """
-        return [_scenario(self, i) for i in range(len(self))]
+        try:
+            return self.at(i)
+        except FieldError as error:
+            return str(error)
+
+    def scenarios(self) -> list[Scenario | str]:
+        """The scenario of each point, or the reason why there is none."""
+        return [self.scenario_or_reason(i) for i in range(len(self))]
 
     @property
     def by_group(self) -> bool:
@@ -146,119 +138,6 @@ class Figures:
     broken: tuple[str, ...]  # [point] assumptions that do not hold, as ``not_held`` writes them
 
 
-def check_model(model: str, field: str = "model") -> None:
-    """Raise ``FieldError`` unless ``model`` is the name of a model or of a packet-level simulator.
-
-    The error names ``field`` as the wrong argument.
-    """
-    known = (*predictor.MODELS, *comparison.ENGINES)
-    if not isinstance(model, str) or model not in known:
-        raise FieldError(field, model, f"one of {', '.join(known)}{nearest(model, known)}")
-
-
-def ready(*models: str) -> None:
-    """Check before a long computation that the models exist, and that ns-2 and ns-3 are installed.
-
-    Raises ``FieldError`` for an unknown name, and ``EngineMissing`` if ns-2 or ns-3 is among
-    ``models`` and is not installed.
-    """
-    for model in models:
-        check_model(model)
-    for engine in set(models) & set(comparison.ENGINES):
-        from vegasmodel.packets import ns2, ns3
-
-        (ns3 if engine == "ns3" else ns2).version()
-
-
-def answers(
-    points: Points, model: str, threads: int | None = None, enough: Enough | None = None
-) -> Figures:
-    """The model's results at every point.
-
-    A point without an answer is marked in ``status`` and does not affect the others.  ``threads``
-    is the number of threads of a simulator; by default there is one per core.  ``enough`` is
-    explained in ``predictions``.  Raises ``ExtraMissing`` or ``EngineMissing`` if the model needs
-    something that is not installed.
-    """
-    if model == "minicycle":
-        found = _by_arrays(points)
-        if found is not None:
-            return found
-    scenarios = points.scenarios()
-    if model == "fluid" and not points.by_group and _closed(scenarios):
-        return _fluid(points, scenarios, threads)
-    return collected(points, predictions(scenarios, model, threads, enough=enough))
-
-
-def _scenario(points: Points, i: int) -> Scenario | str:
-    try:
-        return points.at(i)
-    except FieldError as error:
-        return str(error)
-
-
-def predictions(
-    scenarios: Sequence[Scenario | str],
-    model: str,
-    threads: int | None,
-    *,
-    brief: bool = False,
-    enough: Enough | None = None,
-    progress: Callable[[int, int], None] | None = None,
-) -> list[Prediction | tuple[int, str]]:
-    """Evaluate one model for each scenario; return its prediction, or a status and a reason.
-
-    An entry of ``scenarios`` may be a text that says why there is no such scenario.  This text is
-    returned as the reason.
-
-    ``threads`` is the number of threads of a simulator; by default there is one per core.
-
-    With ``brief``, ns-2 and ns-3 save time: they record no round-trip times, and sample windows and
-    queues only at the start and at the end of a run.
-
-    Only ``rounds`` uses the function ``enough``.  From the second run on, ``rounds`` calls it with
-    one prediction for each run so far.  ``enough`` returns True if no further run is needed.
-
-    After each scenario, ``progress`` is called with the number of scenarios done and of all.
-    """
-    beside = predictor.workers(threads)
-    ask: Callable[[Scenario], Prediction]
-    if model in comparison.ENGINES:
-        ask = lambda scenario: comparison.run_engine(scenario, model, brief=brief)  # noqa: E731 - one line
-    elif model == "rounds":
-        from vegasmodel.adapters import rounds  # loads its machine code
-
-        ask = lambda scenario: rounds.figures(scenario, enough)  # noqa: E731 - one line
-    else:
-        ask = lambda scenario: predictor.predict(scenario, model)  # noqa: E731 - one line
-
-    def one(scenario: Scenario | str) -> Prediction | tuple[int, str]:
-        if isinstance(scenario, str):
-            return NOT_ALLOWED, scenario
-        try:
-            found = ask(scenario)
-        except FieldError as error:  # the simulator lacks a feature of the scenario
-            return NO_ANSWER, str(error)
-        except (EngineFailed, ValueError, ArithmeticError) as error:
-            return FAILED, str(error)
-        if not found.applicable or found.throughput is None:
-            return NO_ANSWER, found.reason or "no throughput"
-        if np.any(~np.isfinite(found.throughput) & ~silent(scenario)):
-            return FAILED, "the throughputs are not numbers"
-        return found
-
-    found = []
-    with contextlib.ExitStack() as stack:
-        each: Iterator[Prediction | tuple[int, str]] = map(one, scenarios)
-        if model in ("fluid", "rounds", *comparison.ENGINES):  # they release Python's lock
-            each = stack.enter_context(pool(beside)).map(one, scenarios)
-        for answer in each:
-            found.append(answer)
-            if progress is not None:
-                progress(len(found), len(scenarios))
-    return found
-
-
 def _blank(points: Points, n: int) -> dict[str, Any]:
     flows, groups, links = len(points.flows), len(points.scenario.flows), len(points.scenario.links)
     blank: dict[str, Any] = {name: np.full((n, flows), np.nan) for name in PER_FLOW}
@@ -281,7 +160,7 @@ def collected(points: Points, found: Sequence[Prediction | tuple[int, str]]) -> 
             continue
         groups = np.array([member.group for member in answer.scenario.members])
         scenario, count = answer.scenario, np.bincount(groups)
-        bits = np.asarray(answer.throughput) * _bits(scenario)
+        bits = np.asarray(answer.throughput) * packet_bits(scenario)
         share = _parts(np.asarray(answer.delivered_bps))
         values = {name: getattr(answer, name) for name in PER_FLOW if name not in DERIVED}
         for name, value in {**values, "throughput_bps": bits}.items():
@@ -341,7 +220,7 @@ def _uncertainty(found: Prediction) -> float:
     return float(relative_uncertainty(mean, error, found.runs).max())
 
 
-def _bits(scenario: Scenario) -> Floats:
+def packet_bits(scenario: Scenario) -> Floats:
     """The size of one data packet of each flow, in bits, [n_flows]."""
     return np.array([8.0 * scenario.size_of(member.flow) for member in scenario.members])
 
@@ -354,7 +233,7 @@ def _parts(bits: Floats) -> Floats:
     return part
 
 
-def _of_arrays(
+def of_arrays(
     points: Points,
     bad: NDArray[np.bool_],
     why: str,
@@ -393,191 +272,3 @@ def _of_arrays(
     reasons = np.full(n, "", object)
     reasons[bad] = why
     return Figures(**table, reasons=tuple(reasons), broken=("",) * n)
-
-
-def columns(points: Points) -> dict[str, NDArray[Any]] | None:
-    """The values of the varied fields at all points, as input of the model ``minicycle``.
-
-    The result maps each field's key, such as ``rtt``, to an array.  If ``alpha`` varies without
-    ``beta``, and all Vegas groups have beta = alpha, ``beta`` gets the values of ``alpha``.
-
-    Returns ``None`` if the model cannot compute all points at once.
-    """
-    scenario, values = points.scenario, {}
-    for field, column in zip(points.fields, points.columns, strict=True):
-        groups = field.indices if field.part == "flow" else ()
-        fits = field.part in ("link", "flow") and not field.queue
-        if not fits or not minicycle_many.takes(scenario, field.key, groups):
-            return None
-        values[field.key] = column
-    if "alpha" in values and "beta" not in values:
-        tied = {group.alpha == group.beta for group in scenario.flows if group.keeps_backlog}
-        if len(tied) > 1:
-            return None
-        if tied == {True}:
-            values["beta"] = values["alpha"]
-    first = values.get("initial_window")
-    return None if first is not None and np.any(first % 1.0) else values
-
-
-def _by_arrays(points: Points) -> Figures | None:
-    """The results of the model ``minicycle`` at all points, computed together as arrays.
-
-    Returns ``None`` if this is not possible, for example because the model lacks a field that
-    varies.
-    """
-    scenario, values = points.scenario, columns(points)
-    if values is None:
-        return None
-    first = next((i for i in range(len(points)) if not isinstance(_scenario(points, i), str)), None)
-    if first is None:
-        return None
-    start = points.at(first)
-    if minicycle.reason(start) is not None:
-        return None
-    n = len(points)
-    allowed = _allowed(points, values)
-    kept = np.flatnonzero(allowed)
-    if not all(_stands(points, values, i) for i in (kept[0], kept[-1])):
-        return None
-    found, holding = minicycle_many.answers(scenario, {k: v[kept] for k, v in values.items()})
-    member = np.array([m.flow.keeps_backlog for m in scenario.members])
-
-    def full(values: Floats) -> Floats:
-        whole = np.full(n, np.nan)
-        whole[kept] = values
-        return whole[:, None]
-
-    def per_flow(vegas: str, reno: str) -> Floats:
-        return np.where(member, full(found[vegas]), full(found[reno]))
-
-    rtt = values.get("rtt", np.full(n, scenario.members[0].rtt))
-    status = np.zeros(n, np.int8)
-    status[~allowed] = NOT_ALLOWED
-    rates = per_flow("vegas", "reno")
-    figures = _of_arrays(
-        points, ~np.isfinite(rates[:, 0]), "the equations have no periodic solution",
-        _bits(scenario)[None], active_part(scenario)[None],
-        np.broadcast_to(values.get("capacity", scenario.links[0].capacity), n),
-        throughput=rates,
-        loss_rate=per_flow("loss_rate_vegas", "loss_rate_reno"),
-        rtt_mean=np.repeat(full(found["rtt_mean"]), member.size, axis=1),
-        base_rtt=np.where(member, rtt[:, None], np.nan),
-        queue_mean=full(found["queue_mean"]),
-        utilization=full(found["utilization"]),
-        status=status,
-    )  # fmt: skip
-    reasons = list(figures.reasons)
-    for k, i in enumerate(np.flatnonzero(~allowed).tolist()):  # a text for each would take long
-        reasons[i] = str(_scenario(points, i)) if k < 1000 else STATUS[NOT_ALLOWED]
-    broken = np.full(n, "", object)
-    broken[kept] = not_held.of_arrays(holding)
-    broken[figures.status != OK] = ""
-    return dataclasses.replace(figures, reasons=tuple(reasons), broken=tuple(broken.tolist()))
-
-
-def _closed(scenarios: Sequence[Scenario | str]) -> bool:
-    """Whether ``fluid`` can compute all scenarios in one batch.
-
-    For this, ``fluid`` must be able to simulate each scenario, and its windows must change
-    continuously.  They do if every flow has the variant ``paper`` and a law for which
-    ``continuous.py`` has an equation, and if the link is drop-tail without random loss.  Start
-    times must not be random.
-    """
-    known = [scenario for scenario in scenarios if not isinstance(scenario, str)]
-    return bool(known) and all(
-        fluid_run.one_run_suffices(each) and fluid_run.unsupported(each) is None for each in known
-    )
-
-
-def _fluid(points: Points, scenarios: Sequence[Scenario | str], threads: int | None) -> Figures:
-    from vegasmodel.engines.fluid import batch
-
-    n = len(points)
-    kept = [i for i, each in enumerate(scenarios) if not isinstance(each, str)]
-    known = [each for each in scenarios if not isinstance(each, str)]
-    found = batch.run(known, threads=threads)
-    status = np.full(n, NOT_ALLOWED, np.int8)
-    status[kept] = OK
-
-    def full(values: Floats) -> Floats:
-        rows = np.full((n, *values.shape[1:]), np.nan)
-        rows[kept] = values
-        return rows
-
-    rates, queue = full(found.throughput), full(found.queue_mean[:, None])
-    ok = full(found.ok[:, None].astype(np.float64))[:, 0] == 1.0
-    silent = ok & np.isnan(rates).all(axis=1)
-    used = [each.flow.direction == "forward" for each in points.scenario.members]
-    capacity = full(np.array([[each.links[0].capacity] for each in known]))
-    active = full(np.array([active_part(each) for each in known]))
-    figures = _of_arrays(
-        points, ~ok | silent, f"the integration ended early: {Status.STUCK.reason}",
-        full(np.array([_bits(each) for each in known])), active,
-        capacity[:, 0],
-        throughput=rates,
-        rtt_mean=full(found.rtt_mean),
-        base_rtt=full(found.base_rtt),
-        queue_mean=queue,
-        utilization=(delivered(rates) * active * used).sum(axis=1, keepdims=True) / capacity,
-        status=status,
-    )  # fmt: skip
-    reasons = [
-        each if isinstance(each, str) else NOBODY_SENDS if still else reason
-        for each, reason, still in zip(scenarios, figures.reasons, silent, strict=True)
-    ]
-    broken = [""] * n
-    for k, i in enumerate(kept):
-        if figures.status[i] == OK:
-            answer = fluid.of_run(known[k], found.of(k, len(points.flows)))
-            broken[i] = not_held.of_prediction(answer)
-    return dataclasses.replace(figures, reasons=tuple(reasons), broken=tuple(broken))
-
-
-def _stands(points: Points, values: dict[str, Any], i: int) -> bool:
-    """Whether point ``i`` differs from the original scenario only in the fields of ``values``.
-
-    It may differ in more, because a change of one field may also change another: a buffer of
-    ``"1 BDP"`` changes with the RTT.  Points with such changes cannot be computed together as
-    arrays.  Returns False, too, if the values at the point contradict one another.
-    """
-    try:
-        made, base = points.at(i), points.scenario
-    except FieldError:
-        return False
-    link, vegas = made.links[0], [group for group in made.flows if group.keeps_backlog]
-    held = {
-        "capacity": [link.capacity],
-        "buffer": [link.buffer],
-        "rtt": [member.rtt for member in made.members],
-        **{key: [getattr(g, key) for g in vegas] for key in minicycle_many.KEYS[3:]},
-    }
-    usual = {"capacity": base.links[0].capacity, "buffer": base.links[0].buffer}
-    return all(x == values[key][i] for key in values for x in held[key]) and all(
-        held[key] == [x] for key, x in usual.items() if key not in values
-    )
-
-
-def _allowed(points: Points, values: dict[str, Any]) -> NDArray[np.bool_]:
-    """Which points have valid values, [point].
-
-    In each Vegas group, alpha must be at most beta.
-
-    Each flow's RTT must be at least the time that its packet and the ACK need for transmission on
-    the link and on the two access links.  If the scenario gives the link's delay, the RTT must be
-    at least this time plus twice the delay.
-    """
-    scenario, n = points.scenario, len(points)
-    good = np.ones(n, np.bool_)
-    for group in scenario.flows:
-        if group.keeps_backlog:
-            good &= values.get("alpha", group.alpha) <= values.get("beta", group.beta)
-    link = scenario.links[0]
-    given = scenario._given[0][0].delay is not None  # else the delay follows from the RTTs
-    capacity = values.get("capacity", np.asarray(link.capacity))
-    for member in scenario.members:  # as ``Scenario.transmission`` has it
-        packets = (scenario.size_of(member.flow) + scenario.ack_size) / scenario.packet_size
-        access = 200.0 * capacity if member.flow.access is None else member.flow.access
-        least = packets * (1.0 / capacity + 2.0 / access) + (2.0 * link.delay if given else 0.0)
-        good &= values.get("rtt", member.rtt) >= least
-    return good

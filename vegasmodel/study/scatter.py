@@ -14,8 +14,9 @@ import numpy as np
 from vegasmodel import comparison
 from vegasmodel.metrics import Floats
 from vegasmodel.prediction import Prediction
-from vegasmodel.study import points
-from vegasmodel.study.points import Enough, Figures, Points
+from vegasmodel.study import models, points
+from vegasmodel.study.models import Enough
+from vegasmodel.study.points import Figures, Points
 from vegasmodel.study.targets import Target
 
 __all__ = ["answered", "half_interval", "run_rates", "standard_error"]
@@ -29,11 +30,11 @@ def answered(
     The predictions are needed for their throughputs in single runs (``run_rates``). Only those of
     ``rounds``, ns-2 and ns-3 can have them; for other models all predictions are ``None``. A
     prediction is also ``None`` if there is no answer at the point. ``enough`` is explained in
-    ``points.predictions``.
+    ``models.predictions``.
     """
     if model not in ("rounds", *comparison.ENGINES):
-        return points.answers(asked, model), [None] * len(asked)
-    found = points.predictions(asked.scenarios(), model, None, enough=enough)
+        return models.answers(asked, model), [None] * len(asked)
+    found = models.predictions(asked.scenarios(), model, None, enough=enough)
     made = [one if isinstance(one, Prediction) else None for one in found]
     return points.collected(asked, found), made
 

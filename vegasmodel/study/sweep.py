@@ -18,7 +18,7 @@ from vegasmodel import comparison
 from vegasmodel.fields.rules import Integer
 from vegasmodel.fields.units import FieldError
 from vegasmodel.scenario import Scenario
-from vegasmodel.study import grid, points, store, workers
+from vegasmodel.study import grid, models, points, store, together, workers
 from vegasmodel.study.grid import Block, Grid
 from vegasmodel.study.points import Figures
 from vegasmodel.study.store import Layout
@@ -121,7 +121,7 @@ def sweep(
         raise FieldError(
             "model", model, f"one model, as text; for several join the datasets: {join}"
         )
-    points.check_model(model)
+    models.check_model(model)
     if progress is not None and not callable(progress):
         raise FieldError("progress", progress, "a function of two numbers: points done, points")
     space = grid.make(scenario, over, draw, seed)
@@ -133,7 +133,7 @@ def sweep(
         if not Path(out).parent.is_dir():
             raise FieldError("out", str(out), "a name in a folder that exists")
     Integer(1, 10_000).check(processes, "processes")
-    points.ready(model)
+    models.ready(model)
     layout = _layout(space, model)
     size = space.size * _bytes(space)
     if out is None and size > IN_MEMORY:
@@ -221,7 +221,7 @@ def _kind(space: Grid, model: str) -> str:
     if model != "minicycle":
         return model if model in BLOCK else "closed"
     first = space.points(tuple(slice(0, 1) for _ in space.shape))
-    return "closed" if points.columns(first) is None else "arrays"
+    return "closed" if together.columns(first) is None else "arrays"
 
 
 def _chunks(space: Grid, model: str) -> tuple[int, ...]:

@@ -24,7 +24,8 @@ from vegasmodel import laws
 from vegasmodel.fields.rules import Choice
 from vegasmodel.fields.units import FieldError
 from vegasmodel.study.grid import Block
-from vegasmodel.study.points import Figures, Points, answers
+from vegasmodel.study.models import answers
+from vegasmodel.study.points import Figures, Points
 from vegasmodel.support import extras
 
 __all__ = ["ENGINES", "check", "each", "pool"]

@@ -1,0 +1,133 @@
+"""Evaluates a model at many points of a study, or for many scenarios.
+
+``minicycle`` and ``fluid`` compute many points together where they can, which takes less time.
+Otherwise ``fluid`` and the other simulators run several points at the same time, in threads. All
+other models evaluate one point after the other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from vegasmodel import comparison, predictor
+from vegasmodel.fields.rules import nearest
+from vegasmodel.fields.units import FieldError
+from vegasmodel.packets.engine import EngineFailed
+from vegasmodel.prediction import Prediction, silent
+from vegasmodel.scenario import Scenario
+from vegasmodel.study import together
+from vegasmodel.study.points import FAILED, NO_ANSWER, NOT_ALLOWED, Figures, Points, collected
+from vegasmodel.support.threads import pool
+
+__all__ = ["Enough", "answers", "check_model", "predictions", "ready"]
+
+Enough = Callable[[Sequence[Prediction]], bool]
+
+
+def check_model(model: str, field: str = "model") -> None:
+    """Raise ``FieldError`` unless ``model`` is the name of a model or of a packet-level simulator.
+
+    The error names ``field`` as the wrong argument.
+    """
+    known = (*predictor.MODELS, *comparison.ENGINES)
+    if not isinstance(model, str) or model not in known:
+        raise FieldError(field, model, f"one of {', '.join(known)}{nearest(model, known)}")
+
+
+def ready(*models: str) -> None:
+    """Check before a long computation that the models exist, and that ns-2 and ns-3 are installed.
+
+    Raises ``FieldError`` for an unknown name, and ``EngineMissing`` if ns-2 or ns-3 is among
+    ``models`` and is not installed.
+    """
+    for model in models:
+        check_model(model)
+    for engine in set(models) & set(comparison.ENGINES):
+        from vegasmodel.packets import ns2, ns3
+
+        (ns3 if engine == "ns3" else ns2).version()
+
+
+def answers(
+    points: Points, model: str, threads: int | None = None, enough: Enough | None = None
+) -> Figures:
+    """The model's results at every point.
+
+    A point without an answer is marked in ``status`` and does not affect the others.  ``threads``
+    is the number of threads of a simulator; by default there is one per core.  ``enough`` is
+    explained in ``predictions``.  Raises ``ExtraMissing`` or ``EngineMissing`` if the model needs
+    something that is not installed.
+    """
+    if model == "minicycle":
+        found = together.by_minicycle(points)
+        if found is not None:
+            return found
+    scenarios = points.scenarios()
+    if model == "fluid" and not points.by_group and together.continuous(scenarios):
+        return together.by_fluid(points, scenarios, threads)
+    return collected(points, predictions(scenarios, model, threads, enough=enough))
+
+
+def predictions(
+    scenarios: Sequence[Scenario | str],
+    model: str,
+    threads: int | None,
+    *,
+    brief: bool = False,
+    enough: Enough | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Prediction | tuple[int, str]]:
+    """Evaluate one model for each scenario; return its prediction, or a status and a reason.
+
+    An entry of ``scenarios`` may be a text that says why there is no such scenario.  This text is
+    returned as the reason.
+
+    ``threads`` is the number of threads of a simulator; by default there is one per core.
+
+    With ``brief``, ns-2 and ns-3 save time: they record no round-trip times, and sample windows and
+    queues only at the start and at the end of a run.
+
+    Only ``rounds`` uses the function ``enough``.  From the second run on, ``rounds`` calls it with
+    one prediction for each run so far.  ``enough`` returns True if no further run is needed.
+
+    After each scenario, ``progress`` is called with the number of scenarios done and of all.
+    """
+    beside = predictor.workers(threads)
+    ask: Callable[[Scenario], Prediction]
+    if model in comparison.ENGINES:
+        ask = lambda scenario: comparison.run_engine(scenario, model, brief=brief)  # noqa: E731 - one line
+    elif model == "rounds":
+        from vegasmodel.adapters import rounds  # loads its machine code
+
+        ask = lambda scenario: rounds.figures(scenario, enough)  # noqa: E731 - one line
+    else:
+        ask = lambda scenario: predictor.predict(scenario, model)  # noqa: E731 - one line
+
+    def one(scenario: Scenario | str) -> Prediction | tuple[int, str]:
+        if isinstance(scenario, str):
+            return NOT_ALLOWED, scenario
+        try:
+            found = ask(scenario)
+        except FieldError as error:  # the simulator lacks a feature of the scenario
+            return NO_ANSWER, str(error)
+        except (EngineFailed, ValueError, ArithmeticError) as error:
+            return FAILED, str(error)
+        if not found.applicable or found.throughput is None:
+            return NO_ANSWER, found.reason or "no throughput"
+        if np.any(~np.isfinite(found.throughput) & ~silent(scenario)):
+            return FAILED, "the throughputs are not numbers"
+        return found
+
+    found = []
+    with contextlib.ExitStack() as stack:
+        each: Iterator[Prediction | tuple[int, str]] = map(one, scenarios)
+        if model in ("fluid", "rounds", *comparison.ENGINES):  # they release Python's lock
+            each = stack.enter_context(pool(beside)).map(one, scenarios)
+        for answer in each:
+            found.append(answer)
+            if progress is not None:
+                progress(len(found), len(scenarios))
+    return found

@@ -1,0 +1,222 @@
+"""Computes many points of a study together, by ``minicycle`` or by ``fluid``, to save time."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vegasmodel.adapters import fluid, minicycle, minicycle_many
+from vegasmodel.adapters.common import NOBODY_SENDS
+from vegasmodel.engines.fluid import run as fluid_run
+from vegasmodel.fields.units import FieldError
+from vegasmodel.metrics import Floats, delivered
+from vegasmodel.prediction import active_part
+from vegasmodel.scenario import Scenario
+from vegasmodel.status import Status
+from vegasmodel.study import not_held
+from vegasmodel.study.points import (
+    NOT_ALLOWED,
+    OK,
+    STATUS,
+    Figures,
+    Points,
+    of_arrays,
+    packet_bits,
+)
+
+__all__ = ["by_fluid", "by_minicycle", "columns", "continuous"]
+
+
+def columns(points: Points) -> dict[str, NDArray[Any]] | None:
+    """The values of the varied fields at all points, as input of the model ``minicycle``.
+
+    The result maps each field's key, such as ``rtt``, to an array.  If ``alpha`` varies without
+    ``beta``, and all Vegas groups have beta = alpha, ``beta`` gets the values of ``alpha``.
+
+    Returns ``None`` if the model cannot compute all points at once.
+    """
+    scenario, values = points.scenario, {}
+    for field, column in zip(points.fields, points.columns, strict=True):
+        groups = field.indices if field.part == "flow" else ()
+        fits = field.part in ("link", "flow") and not field.queue
+        if not fits or not minicycle_many.takes(scenario, field.key, groups):
+            return None
+        values[field.key] = column
+    if "alpha" in values and "beta" not in values:
+        tied = {group.alpha == group.beta for group in scenario.flows if group.keeps_backlog}
+        if len(tied) > 1:
+            return None
+        if tied == {True}:
+            values["beta"] = values["alpha"]
+    first = values.get("initial_window")
+    return None if first is not None and np.any(first % 1.0) else values
+
+
+def by_minicycle(points: Points) -> Figures | None:
+    """The results of the model ``minicycle`` at all points, computed together as arrays.
+
+    Returns ``None`` if this is not possible, for example because the model lacks a field that
+    varies.
+    """
+    scenario, values = points.scenario, columns(points)
+    if values is None:
+        return None
+    cases = (points.scenario_or_reason(i) for i in range(len(points)))
+    first = next((case for case in cases if not isinstance(case, str)), None)
+    if first is None or minicycle.reason(first) is not None:
+        return None
+    n = len(points)
+    allowed = _allowed(points, values)
+    kept = np.flatnonzero(allowed)
+    if not all(_stands(points, values, i) for i in (kept[0], kept[-1])):
+        return None
+    found, holding = minicycle_many.answers(scenario, {k: v[kept] for k, v in values.items()})
+    member = np.array([m.flow.keeps_backlog for m in scenario.members])
+
+    def full(values: Floats) -> Floats:
+        whole = np.full(n, np.nan)
+        whole[kept] = values
+        return whole[:, None]
+
+    def per_flow(vegas: str, reno: str) -> Floats:
+        return np.where(member, full(found[vegas]), full(found[reno]))
+
+    rtt = values.get("rtt", np.full(n, scenario.members[0].rtt))
+    status = np.zeros(n, np.int8)
+    status[~allowed] = NOT_ALLOWED
+    rates = per_flow("vegas", "reno")
+    figures = of_arrays(
+        points, ~np.isfinite(rates[:, 0]), "the equations have no periodic solution",
+        packet_bits(scenario)[None], active_part(scenario)[None],
+        np.broadcast_to(values.get("capacity", scenario.links[0].capacity), n),
+        throughput=rates,
+        loss_rate=per_flow("loss_rate_vegas", "loss_rate_reno"),
+        rtt_mean=np.repeat(full(found["rtt_mean"]), member.size, axis=1),
+        base_rtt=np.where(member, rtt[:, None], np.nan),
+        queue_mean=full(found["queue_mean"]),
+        utilization=full(found["utilization"]),
+        status=status,
+    )  # fmt: skip
+    reasons = list(figures.reasons)
+    for k, i in enumerate(np.flatnonzero(~allowed).tolist()):  # a text for each would take long
+        reasons[i] = str(points.scenario_or_reason(i)) if k < 1000 else STATUS[NOT_ALLOWED]
+    broken = np.full(n, "", object)
+    broken[kept] = not_held.of_arrays(holding)
+    broken[figures.status != OK] = ""
+    return dataclasses.replace(figures, reasons=tuple(reasons), broken=tuple(broken.tolist()))
+
+
+def _stands(points: Points, values: dict[str, Any], i: int) -> bool:
+    """Whether point ``i`` differs from the original scenario only in the fields of ``values``.
+
+    It may differ in more, because a change of one field may also change another: a buffer of
+    ``"1 BDP"`` changes with the RTT.  Points with such changes cannot be computed together as
+    arrays.  Returns False, too, if the values at the point contradict one another.
+    """
+    try:
+        made, base = points.at(i), points.scenario
+    except FieldError:
+        return False
+    link, vegas = made.links[0], [group for group in made.flows if group.keeps_backlog]
+    held = {
+        "capacity": [link.capacity],
+        "buffer": [link.buffer],
+        "rtt": [member.rtt for member in made.members],
+        **{key: [getattr(g, key) for g in vegas] for key in minicycle_many.KEYS[3:]},
+    }
+    usual = {"capacity": base.links[0].capacity, "buffer": base.links[0].buffer}
+    return all(x == values[key][i] for key in values for x in held[key]) and all(
+        held[key] == [x] for key, x in usual.items() if key not in values
+    )
+
+
+def _allowed(points: Points, values: dict[str, Any]) -> NDArray[np.bool_]:
+    """Which points have valid values, [point].
+
+    In each Vegas group, alpha must be at most beta.
+
+    Each flow's RTT must be at least the time that its packet and the ACK need for transmission on
+    the link and on the two access links.  If the scenario gives the link's delay, the RTT must be
+    at least this time plus twice the delay.
+    """
+    scenario, n = points.scenario, len(points)
+    good = np.ones(n, np.bool_)
+    for group in scenario.flows:
+        if group.keeps_backlog:
+            good &= values.get("alpha", group.alpha) <= values.get("beta", group.beta)
+    link = scenario.links[0]
+    given = scenario._given[0][0].delay is not None  # else the delay follows from the RTTs
+    capacity = values.get("capacity", np.asarray(link.capacity))
+    for member in scenario.members:  # as ``Scenario.transmission`` has it
+        packets = (scenario.size_of(member.flow) + scenario.ack_size) / scenario.packet_size
+        access = 200.0 * capacity if member.flow.access is None else member.flow.access
+        least = packets * (1.0 / capacity + 2.0 / access) + (2.0 * link.delay if given else 0.0)
+        good &= values.get("rtt", member.rtt) >= least
+    return good
+
+
+def continuous(scenarios: Sequence[Scenario | str]) -> bool:
+    """Whether ``fluid`` can compute all scenarios in one batch.
+
+    For this, ``fluid`` must be able to simulate each scenario, and its windows must change
+    continuously.  They do if every flow has the variant ``paper`` and a law for which
+    ``continuous.py`` has an equation, and if the link is drop-tail without random loss.  Start
+    times must not be random.
+    """
+    known = [scenario for scenario in scenarios if not isinstance(scenario, str)]
+    return bool(known) and all(
+        fluid_run.one_run_suffices(each) and fluid_run.unsupported(each) is None for each in known
+    )
+
+
+def by_fluid(points: Points, scenarios: Sequence[Scenario | str], threads: int | None) -> Figures:
+    """The results of ``fluid`` at all points; ``scenarios`` is ``points.scenarios()``.
+
+    All scenarios must be ``continuous``.  ``threads`` is the number of threads; ``None`` stands for
+    one per core.
+    """
+    from vegasmodel.engines.fluid import batch
+
+    n = len(points)
+    kept = [i for i, each in enumerate(scenarios) if not isinstance(each, str)]
+    known = [each for each in scenarios if not isinstance(each, str)]
+    found = batch.run(known, threads=threads)
+    status = np.full(n, NOT_ALLOWED, np.int8)
+    status[kept] = OK
+
+    def full(values: Floats) -> Floats:
+        rows = np.full((n, *values.shape[1:]), np.nan)
+        rows[kept] = values
+        return rows
+
+    rates, queue = full(found.throughput), full(found.queue_mean[:, None])
+    ok = full(found.ok[:, None].astype(np.float64))[:, 0] == 1.0
+    silent = ok & np.isnan(rates).all(axis=1)
+    used = [each.flow.direction == "forward" for each in points.scenario.members]
+    capacity = full(np.array([[each.links[0].capacity] for each in known]))
+    active = full(np.array([active_part(each) for each in known]))
+    figures = of_arrays(
+        points, ~ok | silent, f"the integration ended early: {Status.STUCK.reason}",
+        full(np.array([packet_bits(each) for each in known])), active,
+        capacity[:, 0],
+        throughput=rates,
+        rtt_mean=full(found.rtt_mean),
+        base_rtt=full(found.base_rtt),
+        queue_mean=queue,
+        utilization=(delivered(rates) * active * used).sum(axis=1, keepdims=True) / capacity,
+        status=status,
+    )  # fmt: skip
+    reasons = [
+        each if isinstance(each, str) else NOBODY_SENDS if still else reason
+        for each, reason, still in zip(scenarios, figures.reasons, silent, strict=True)
+    ]
+    broken = [""] * n
+    for k, i in enumerate(kept):
+        if figures.status[i] == OK:
+            answer = fluid.of_run(known[k], found.of(k, len(points.flows)))
+            broken[i] = not_held.of_prediction(answer)
+    return dataclasses.replace(figures, reasons=tuple(reasons), broken=tuple(broken))
