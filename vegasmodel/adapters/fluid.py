@@ -122,6 +122,7 @@ def _recovery(scenario: Scenario, losses: Floats) -> Assumption:
     It can fail only if all flows have the variant ``paper``. The equations for this variant cut the
     window at once, but real senders with a loss-based law need time to recover. So the assumption
     fails if such a flow loses packets. The equations for the other variants contain the recovery.
+    ``losses`` [n] are the flows' numbers of losses.
     """
     loss_based = np.array([not find(member.flow.law).delay_based for member in scenario.members])
     lost = papers_only(scenario) and bool(losses[loss_based].any())
@@ -140,6 +141,7 @@ def _of_hosts(scenario: Scenario, losses: Floats) -> list[Assumption]:
       changes the baseRTT that it measures.
 
     The result is a list with this one assumption. The list is empty if no flow runs a real stack.
+    ``losses`` [n] are the flows' numbers of losses.
     """
     members = scenario.members
     hosts = np.array([stack(scenario, member.flow).tail_probe for member in members])

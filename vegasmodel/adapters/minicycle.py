@@ -261,7 +261,7 @@ def _enough_cycles(
     The prediction is the average over whole, identical cycles. A run also contains first cycles,
     which differ, and a last cycle, which is cut short. The assumption holds if the first cycles end
     within the warm-up (``minicycle.forgotten_after``), and ``CYCLES`` cycles fit into the rest of
-    the run.
+    the run. ``period`` is the duration of the predicted cycle, in s.
     """
     forgotten = minicycle.forgotten_after(vegas.decrease, n_vegas, n_reno)
     settle = forgotten * period

@@ -168,6 +168,7 @@ def _short_pauses(scenario: Scenario, rates: Floats) -> Assumption:
     After a loss a single packet may be in flight. The receiver then acknowledges it only when its
     timer for delayed ACKs expires. The equations contain delayed ACKs, but not these pauses. The
     assumption fails if such a pause is longer than the mean time between two losses of a flow.
+    ``rates`` [n] are the flows' predicted rates, pkt/s.
     """
     from vegasmodel.equilibrium.loss_rounds import ACK_PAUSE
 
@@ -187,6 +188,7 @@ def _settles(scenario: Scenario, flows: list[Sender], rates: Floats) -> Assumpti
     It fails in three cases: if ``warm_up.settles`` does; if NewReno may still repair the losses of
     its first slow start when the warm-up ends; or if a flow loses fewer than ``CYCLES`` packets
     after the warm-up. The last case does not count if losses hardly lower the flow's rate.
+    ``rates`` [n] are the flows' predicted rates, pkt/s.
     """
     from vegasmodel.equilibrium import loss_peaks, random_loss
 

@@ -125,7 +125,8 @@ def settled(scenario: Scenario, rests: list[Rest], backlog: Floats, c: Floats) -
     (``warmup``).
 
     ``backlog`` [n] is the number of packets that each flow keeps queued. ``c`` [n] is the capacity
-    of the slowest link on each flow's path, pkt/s.
+    of the slowest link on each flow's path, pkt/s. ``rests`` holds the steady state after each
+    starting time.
     """
     rtt, when, unknown = rtts(scenario), starts(scenario), measures(scenario)
     rest, before = -np.inf, np.zeros(rtt.size)

@@ -163,7 +163,9 @@ def _quasi_static(
     per round trip (``settling.lag``).  It also fails if slow start may end above the lower end of
     this range (``_passes_edge``), where the model takes a new flow to stay.  Linux's slow start
     decides on the least RTT of a round trip, so it ends only when it has filled the queue.  For
-    several Linux flows the assumption therefore fails.
+    several Linux flows the assumption therefore fails.  ``order`` lists the flows in the order in
+    which they arrive, and ``path`` has the steady state after each arrival: the over-estimates, the
+    windows and the queueing delay.
     """
     name, members = "quasi-static", [scenario.members[i] for i in order]
     zones = [dead_zone(m.flow.alpha, m.flow.beta, m.flow.variant) for m in members]

@@ -218,9 +218,10 @@ def _march(
 ) -> tuple[int, float]:
     """Find the queueing delay after each arrival of a flow, from flow i on.
 
-    The queueing delays go into ``found``, and the relative errors of the sums of the rates into
-    ``residual``. Newton's method begins with ``gap``: the queueing delay less the arriving flow's
-    over-estimate of baseRTT.
+    ``alpha`` are the flows' thresholds in packets, and ``c`` is the capacity. The queueing delays
+    go into ``found``, and the relative errors of the sums of the rates into ``residual``. Newton's
+    method begins with ``gap``: the queueing delay less the arriving flow's over-estimate of
+    baseRTT. ``clusters`` is the table that ``_gather`` fills.
 
     The search stops at an arrival if Newton's method does not converge there, because too many
     digits cancel. Returns the index of this arrival, or the number of flows if there is none. The

@@ -222,7 +222,8 @@ def spread(
 ) -> tuple[float, float]:
     """Write the rates of the flows ``low`` to ``high`` - 1 into ``rates``, in pkt/s.
 
-    Returns the sum of these rates as two floats: the rounded sum and its rounding error.
+    Returns the sum of these rates as two floats: the rounded sum and its rounding error. The gap g
+    is the queueing delay minus ``top``, the largest over-estimate of baseRTT.
     """
     total, rest = 0.0, 0.0
     for i in range(low, high):

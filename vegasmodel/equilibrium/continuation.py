@@ -49,7 +49,7 @@ class Fold:
     direction.
     """
 
-    x: Floats  # [n]
+    x: Floats  # [n] the solution there
     parameter: float
     residual: float  # greatest |F| there
     greatest: bool  # the parameter is greatest here, on this stretch; else least

@@ -79,7 +79,10 @@ def _variation(flow: Sender) -> float:
 
 
 def _limit(flow: Sender, queueing: float, capacity: float = math.inf) -> float:
-    """The largest window of the flow; infinite if only losses limit it."""
+    """The largest window of the flow; infinite if only losses limit it.
+
+    ``queueing`` is the queueing delay that other flows cause, in s, and ``capacity`` is in pkt/s.
+    """
     if not _is_vegas(flow):
         return flow.max_window
     held = hold_window(flow.rtt, queueing, flow.alpha, flow.over_estimate, capacity)

@@ -68,10 +68,11 @@ def window(
 ) -> Floats:
     """Window in packets of one Vegas source after the first overflow of the buffer.
 
-    All sources start together in slow start, with ``initial`` packets each. M is the
-    bandwidth-delay product and B the buffer, in packets. n_V and n_R are the numbers of Vegas and
-    Reno sources. ``cut`` is the factor of Vegas's window at a loss. Vegas loses only if its window
-    still grows at the overflow. All arrays have one shape.
+    All sources start together in slow start, with ``initial`` packets each. Vegas leaves slow start
+    when its backlog exceeds ``gamma`` packets. M is the bandwidth-delay product and B the buffer,
+    in packets. n_V and n_R are the numbers of Vegas and Reno sources. ``cut`` is the factor of
+    Vegas's window at a loss. Vegas loses only if its window still grows at the overflow. All arrays
+    have one shape.
     """
     lower, upper = edges(alpha, beta, variant, n_V, M)
     leave = edge(gamma, variant, n_V, M)

@@ -108,7 +108,8 @@ def level(
     queueing delay, and x the flow's over-estimate of baseRTT. The flow has this backlog if its rate
     is edge/(Delta - x). (In the variant ``linux`` this rate is multiplied by baseRTT/RTT.) The
     other flow gets the rest of the capacity. A row is NaN if Delta <= x, or if the rate exceeds the
-    capacity.
+    capacity. ``over_estimate`` and ``rtt``, the propagation delay, are in s, and ``capacity`` is in
+    pkt/s.
     """
     word("variant", variant, VARIANTS)
     numbers("flow", flow, 0, 1)

@@ -195,7 +195,8 @@ def _spans(trace: Trace, scenario: Scenario, order: list[int]) -> Floats:
 
     A flow is measured in the part of ``warmup .. duration`` in which it is active and which the
     trace covers.  If it is not active between ``warmup`` and ``duration``, begin and end are equal.
-    Raises ``FieldError`` if the trace does not cover an active flow.
+    Raises ``FieldError`` if the trace does not cover an active flow.  For each flow of the
+    scenario, ``order`` has its index in the trace.
     """
     run, edges = scenario.run, trace.edges
     last = trace.get("last")
@@ -225,7 +226,8 @@ def _weights(trace: Trace, spans: Floats, order: list[int]) -> Floats:
 
     A flow's measured time, from ``_spans``, may begin or end within an interval.  The flow's
     packets are therefore assumed to be evenly spread over the interval.  If the flow begins or ends
-    in the interval, they are spread over the part of it that lies within the flow's life.
+    in the interval, they are spread over the part of it that lies within the flow's life.  For each
+    flow of the scenario, ``order`` has its index in the trace.
     """
     first, last = trace.get("first"), trace.get("last")
     low, high = trace.edges[:-1, None], trace.edges[1:, None]
@@ -257,7 +259,8 @@ def _mean(
     ``values`` has one value of the variable per interval and flow.  The weight of an interval is
     ``weights`` (from ``_weights``) times ``delivered``, the packets that the flow delivered in the
     interval.  If the flow delivered nothing in any interval with a known value, the weights are
-    ``weights`` alone.  The mean is NaN if no value is known in the time measured.
+    ``weights`` alone.  The mean is NaN if no value is known in the time measured.  For each flow of
+    the scenario, ``order`` has its index in the trace.
     """
     if values is None:
         return None
@@ -276,7 +279,8 @@ def _base_rtt(trace: Trace, scenario: Scenario, order: list[int], weights: Float
 
     If the trace has the variable ``base_rtt``, the source's own values, the result is the flow's
     last value in its measured time; it is NaN if there is none.  Otherwise the result is the flow's
-    smallest RTT until that time.  It is NaN for flows that are not Vegas.
+    smallest RTT until that time.  It is NaN for flows that are not Vegas.  For each flow of the
+    scenario, ``order`` has its index in the trace.  ``weights`` are those of ``_weights``.
     """
     own, smallest = trace.known("base_rtt"), trace.known("rtt_min")
     if own is None and smallest is None:

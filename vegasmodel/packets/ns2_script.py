@@ -108,9 +108,9 @@ def _words(settings: dict[str, float | int | str]) -> str:
 def _link(scenario: Scenario, i: int, link: Link) -> list[str]:
     """The script's lines for both directions of a link: queues, random losses and forced drops.
 
-    A forced drop is that of a packet which the scenario names by its flow and sequence number.
-    If only ACKs cross the reverse direction, its queue is unlimited and loses nothing.  If data
-    cross it, it has the same queue and random losses as the forward direction.
+    The scenario names the packets of forced drops by their flows and sequence numbers.  If only
+    ACKs cross the reverse direction, its queue is unlimited and loses nothing.  If data cross it,
+    it has the same queue and random losses as the forward direction.
     """
     bits = link.capacity * scenario.packet_size * 8
     crossing = {group.direction for group in scenario.flows if link in scenario.path(group)}
@@ -179,7 +179,10 @@ def _classes(scenario: Scenario, i: int, link: Link, way: str) -> list[str]:
 
 
 def _shares(scenario: Scenario, origin: float) -> list[str]:
-    """The script's lines that set the service shares of the classes of Rate-Delay links."""
+    """The script's lines that set the service shares of the classes of Rate-Delay links.
+
+    ``origin`` is the time on ns-2's clock at which the scenario begins, s.
+    """
     lines = []
     for i, link in enumerate(scenario.links):
         for way in ("forward", "reverse"):
@@ -192,7 +195,10 @@ def _shares(scenario: Scenario, origin: float) -> list[str]:
 
 
 def _stations(scenario: Scenario, f: int, member: Member, *, rtts: bool) -> list[str]:
-    """The script's lines that make a flow's source and sink, their access links and TCP agents."""
+    """The script's lines that make a flow's source and sink, their access links and TCP agents.
+
+    With ``rtts``, ns-2 also records when each packet is sent and each ACK arrives.
+    """
     group = member.flow
     path = scenario.path(group)
     index = {link.name: i for i, link in enumerate(scenario.links)}
@@ -250,7 +256,11 @@ def _probes(scenario: Scenario) -> tuple[list[str], float]:
 def _life(
     scenario: Scenario, f: int, member: Member, origin: float, rng: np.random.Generator
 ) -> list[str]:
-    """The script's lines that start and stop a flow, and that read its packet counters."""
+    """The script's lines that start and stop a flow, and that read its packet counters.
+
+    ``origin`` is the time on ns-2's clock at which the scenario begins, s. ``rng`` gives the random
+    start times and sizes.
+    """
     run, group = scenario.run, member.flow
     begin = member.start
     if run.start_jitter:

@@ -193,7 +193,10 @@ def _lines(ax: Axes, plane: _Plane, top: Floats) -> None:
 
 
 def _arrows(ax: Axes, plane: _Plane, top: Floats, many: int) -> None:
-    """Draw arrows on a coarse grid in the direction in which the windows move."""
+    """Draw arrows on a coarse grid in the direction in which the windows move.
+
+    The grid has ``many`` rows and columns. It reaches up to the windows ``top``.
+    """
     steps = (np.arange(many) + 0.5) / many
     W = np.stack(np.meshgrid(*(t * steps for t in top)), axis=-1).reshape(-1, 2)
     move = phase_plane.drift(W, plane.lower, plane.upper, plane.x, plane.c, plane.d, plane.variant)

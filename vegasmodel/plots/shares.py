@@ -351,7 +351,8 @@ def _draw(
 ) -> None:
     """Draw a curve with markers and error bars, or, if ``marks`` is True, no curve but the rest.
 
-    The error bars reach from y - se to y + se.  There are none if ``se`` is unknown.
+    The error bars reach from y - se to y + se.  There are none if ``se`` is unknown.  With
+    ``hollow`` the markers are white inside.
     """
     bars = None if se is None or not np.any(np.nan_to_num(se)) else np.nan_to_num(se)
     face = "white" if hollow else how.color

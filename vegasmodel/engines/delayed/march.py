@@ -482,6 +482,9 @@ def march(
     queueing delay that the latest ACK reports, and the packets sent, delivered and lost so far.
     The last number of a row is the queueing delay of the link.  The sums and integrals over the
     steps are added to ``out``.
+
+    ``losers`` says which flows lose packets at an overflow (``drop``).  ``s_max`` is the queueing
+    delay of a full queue in s, and ``chance`` has the parameters of random loss and RED.
     """
     n = y.window.size
     came, before = np.empty(n), np.zeros(5 * n)

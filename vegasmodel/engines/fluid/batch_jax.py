@@ -48,7 +48,10 @@ Array = Any
 def average(cases: Batch, losers: int, step: float, chunk: int | None) -> tuple[Floats, ...]:
     """Simulate all scenarios of a batch; returns the arrays of averages for ``BatchRun``.
 
-    The arrays are in float64 and have the shape [scenario, flow] or [scenario].
+    The arrays are in float64 and have the shape [scenario, flow] or [scenario]. ``losers`` says
+    which flows lose packets at an overflow (``_lose``). ``step`` is the usual length of a step
+    divided by the shortest round trip. ``chunk`` is the number of scenarios that are simulated
+    together.
     """
     n = cases.capacity.size
     on_cpu = jax.default_backend() == "cpu"
@@ -327,7 +330,9 @@ def _lose(losers: int, p: Flows, warmup: Array, due: Array, y: _Moving, grows: A
     """If the step has ended in an overflow, cut windows, and skip cycles that repeat.
 
     ``losers`` says which windows are cut: those that grow (0), all (1), or those of the loss-based
-    flows that grow (2).
+    flows that grow (2). ``grows`` says which windows grow, ``warmup`` is the end of the warm-up,
+    and ``due`` the time of the next start or stop of a flow, or of the end of the warm-up or of the
+    run; cycles are skipped only up to ``due``.
     """
     hit = jnp.ones_like(grows) if losers == 1 else grows & (losers == 0 or ~p.keeps_backlog)
     spilt = y.full & (y.level > 0)
@@ -353,6 +358,9 @@ def _skip(warmup: Array, due: Array, y: _Moving, spilt: Array) -> _Moving:
     ``spilt`` says whether the step has ended in an overflow; nothing is skipped otherwise.  Cycles
     repeat if the state now equals the state just after the previous overflow.  Without JAX,
     ``repeats.skip_cycles`` does this.
+
+    No cycle is skipped that would end after the time ``due``, or that contains the end of the
+    warm-up (``warmup``).
     """
     now, then = _Mark(y.t, y.window, y.over_estimate, y.totals), y.mark
     near = jnp.abs(now.window - then.window) <= REPEATS * now.window

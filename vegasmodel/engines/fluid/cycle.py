@@ -251,7 +251,7 @@ def _cycle(motion: _Motion, state: State, longest: float) -> LimitCycle:
 
 
 def _end(motion: _Motion, state: State, code: int, longest: float) -> LimitCycle:
-    """The result of a search for a cycle in which no further overflow has occurred.
+    """The result of a search for a cycle if the simulation has ended without a further overflow.
 
     It is a fixed point if the windows come to rest, and a failure if they do not. ``code`` says how
     the simulation ended.
@@ -270,7 +270,8 @@ def _map(
     """Make a function that takes the windows after an overflow and returns those k overflows later.
 
     Each simulation begins in ``state``, but with the given windows. The function returns NaN if the
-    k overflows do not occur.
+    k overflows do not occur. ``to_next_overflow`` simulates up to the next overflow, and returns a
+    code that says how the simulation has ended.
     """
 
     def image(window: Floats) -> Floats:
@@ -288,7 +289,8 @@ def _periodic(
     """Averages over a cycle of k overflows, and the cycle's Floquet multipliers.
 
     Floquet multipliers are the factors by which a small disturbance of the windows grows or shrinks
-    in each cycle. ``state`` is the state just after an overflow of the cycle.
+    in each cycle. ``state`` is the state just after an overflow of the cycle. ``to_next_overflow``
+    simulates up to the next overflow, and returns a code that says how the simulation has ended.
     """
     image, on = _map(motion, state, k, to_next_overflow), state.window > 0
     eigenvalues = _eigenvalues(_jacobian(image, state.window, on))[:-1]
@@ -306,7 +308,8 @@ def _newton(
     """Find a periodic motion whose period contains k overflows of the buffer, by Newton's method.
 
     Returns the state just after one of these overflows. Returns None if the method fails, or if the
-    periodic motion is not stable.
+    periodic motion is not stable. The search begins in ``state``. ``to_next_overflow`` simulates up
+    to the next overflow, and returns a code that says how the simulation has ended.
     """
     image, on, window = (
         _map(motion, state, k, to_next_overflow),
@@ -337,7 +340,8 @@ def _average(
     """Averages over many overflows, for a motion in which no cycle was found.
 
     The simulated time is divided into blocks with equal numbers of overflows. The standard error of
-    a flow's throughput follows from its scatter over the blocks.
+    a flow's throughput follows from its scatter over the blocks. ``to_next_overflow`` simulates up
+    to the next overflow, and returns a code that says how the simulation has ended.
     """
     start, means, total = motion.copy(state), [], empty_tally(motion.n)
     for _ in range(16):

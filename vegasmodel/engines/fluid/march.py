@@ -291,6 +291,8 @@ def average_many(
     queue and the code that says how its simulation ended. No curves over time are stored, so
     ``unsampled`` holds no times. The function ends early, without results, soon after another
     thread has set ``left[0]``.
+
+    ``losers``, ``fraction`` and ``s_max`` mean the same as in ``march``.
     """
     n = p.rtt.shape[1]
     arrays = _workspace(n, 0)

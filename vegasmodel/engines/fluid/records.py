@@ -44,8 +44,8 @@ class Batch(NamedTuple):
     flows: Flows
     capacity: Floats  # pkt/s
     s_max: Floats  # queueing delay at which the buffer overflows, s
-    warmup: Floats
-    duration: Floats
+    warmup: Floats  # s
+    duration: Floats  # s
 
 
 class State(NamedTuple):

@@ -50,7 +50,7 @@ class _Motion:
 
         self._march, self._write_state, self._apart = march, write_state, apart
         self.flows = fluid_run.senders(scenario)
-        # the steady state is that of the flows present at the end, for as long as it takes
+        # the steady state is that of the flows present at the end of the run: they never stop here
         stays = self.flows["stop"] >= scenario.run.duration
         self.flows["stop"][stays] = np.inf
         self.state = fluid_run.begin(scenario, self.flows, 0)

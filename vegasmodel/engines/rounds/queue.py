@@ -87,7 +87,7 @@ def _serve(link: Queue, now: float, capacity: float) -> None:
     else:
         area *= link.packets_per_work
     full = _full(link)
-    if link.mixed:  # of those that came, as many as are too many
+    if link.mixed:  # what does not fit is taken from the packets that have just arrived
         over = (
             (after * link.packets_per_work - link.buffer - 1.0)
             * link.rate

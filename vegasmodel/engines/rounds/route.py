@@ -123,8 +123,8 @@ def _ack_queues(scenario: Scenario, queues: dict[Key, int]) -> list[Key]:
 
     With one queue of data, ``_acks_meet`` decides. In a network of several links the times at which
     packets leave one link change whenever another link falls idle, so the ACKs of any two flows may
-    arrive together. To save time, this counts only if a link's longest round trip and its buffer
-    hold at most ``FEW_PACKETS`` packets together.
+    arrive together. To save time, a link of such a network gets a queue for ACKs only if its
+    longest round trip and its buffer hold at most ``FEW_PACKETS`` packets together.
     """
     if not link_stack(scenario).scheduled_ties:
         return []

@@ -274,7 +274,7 @@ def _silent(net: Net, e: int, p: Parcel, packets: float) -> float:
 
 @apart
 def _mark_silent(net: Net, e: int) -> None:
-    """Record in the group that has just left hop ``e`` how many of its packets have no ACK."""
+    """Record in the group that has just left hop ``e`` how many of its packets no ACK answers."""
     h, after = net.hops[e], net.hops[e + 1]
     if not h.last:
         ring = net.rings[after.ring : after.ring + after.room]

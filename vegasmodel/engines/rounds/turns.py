@@ -214,7 +214,8 @@ def _by_volume(net: Net, rate: Queue, delay: Queue) -> Queue:
 
     While packets of both classes wait, the volumes L_R and L_D that they have sent grow in the
     ratio of their shares. If class D has sent less than its share when its queue becomes empty, it
-    has a claim to the difference (delta L).
+    has a claim to the difference (delta L). ``rate`` and ``delay`` are the queues of classes R and
+    D.
     """
     if rate.waiting > 0.0 and delay.waiting > 0.0:
         first = rate.share * delay.volume > delay.share * rate.volume
@@ -240,7 +241,8 @@ def _by_rounds(net: Net, rate: Queue, delay: Queue, now: float) -> Queue:
 
     In each round the classes have a turn each, in which a class may send a number of bytes in
     proportion to its share. A class is passed over if it has lately sent more than its share, but
-    the other one has not, and has a packet waiting.
+    the other one has not, and has a packet waiting. ``rate`` and ``delay`` are the queues of
+    classes R and D.
     """
     link, other = (rate, delay) if rate.turn else (delay, rate)
     first, found, short = 0, 0, 0  # of the two classes, 1 or 2; 0: none
@@ -284,7 +286,13 @@ def _under_limit(link: Queue, now: float) -> bool:
 
 @jit
 def _permitted(one: Queue, two: Queue, rate: Queue, now: float) -> bool:
-    """Whether class ``one`` may send now (``send_permitted`` in cbq.cc)."""
+    """Whether class ``one`` may send now (``send_permitted`` in cbq.cc).
+
+    It may if it has not lately sent more than its share. Otherwise it may send if both classes
+    together are not over their limit, unless the other class, ``two``, has a packet waiting and is
+    below its own share. ``rate`` is the queue of class R, which also holds the numbers of both
+    classes together.
+    """
     if _under_limit(one, now):
         one.held_back = 0
         return True

@@ -118,6 +118,8 @@ class Bins:
         ``links`` holds the names of all links.  A file may show four counters: sent, retransmits,
         loss and acks.  ``known`` names those that it shows; the trace leaves out the others.
         ``variables`` holds more variables of the trace, which do not come from the bins.
+
+        ``packets.trace.Trace`` explains ``engine``, ``provenance`` and ``doubts``.
         """
         used = self.index(last) + 1
         ends = self.begin + self.width * np.arange(1, used + 1)

@@ -230,7 +230,9 @@ class Connections:
     def _repeat(self, flow: Flow, start: int, end: int, ident: int, stamp: int) -> bool | None:
         """Count a segment that begins below the highest byte captured so far.
 
-        The result says why the segment comes so late:
+        The segment holds the bytes ``[start, end)``. ``ident`` is its IPv4 identifier, and
+        ``stamp`` its TCP timestamp; -1 means that it has none. The result says why the segment
+        comes so late:
 
         - ``None``: the capture has the same packet twice.
         - ``False``: the segment was captured out of order.

@@ -419,6 +419,8 @@ def _line(s, flow, link, begin, width, buf, i, end):
 
     A line records an event of a packet or the value of a traced variable.  Empty lines, comments,
     and some lines that ns-2 writes for other purposes are skipped.  Any other line is an error.
+
+    The line is ``buf[i:end]``.
     """
     w = s.words
     words = split(buf, i, end, w)

@@ -135,10 +135,11 @@ def double(flow: Sender, g: float, per: float) -> None:
 
 @jit
 def after_slow_start(flow: Sender, W: float, g: float, factor: float, per: float) -> None:
-    """Compute when a window next grows after its slow start, which ends in these ``g`` round trips.
+    """Compute when a window next grows after its slow start, which ends within the present step.
 
-    The window was ``W`` before, and grows by the factor ``factor`` in a round trip. All RTTs are
-    equal. ``per`` is the time between two packets that follow one another, in round trips.
+    The step is ``g`` round trips long. The window was ``W`` before the step, and grows by the
+    factor ``factor`` in a round trip. All RTTs are equal. ``per`` is the time between two packets
+    that follow one another, in round trips.
 
     This slow start has begun because the sender has detected a loss. In it the sender's packets
     follow one another as a short train, and so do their ACKs. The trains of ACKs arrive whole round
@@ -205,7 +206,8 @@ def move(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> None
 
     Outside slow start this is equation (S2) of the package ``sampled``. If the law decides once per
     round trip, the change is the one that ``law.decide`` has stored. The window then grows only
-    while ACKs arrive: in the first part of the round trip (``train_part``).
+    while ACKs arrive: in the first part of the round trip (``train_part``). If ``smooth``, the law
+    changes the window at every instant. ``c`` is the capacity.
     """
     W, doubling, moving, after = flow.cwnd, flow.in_slow_start, g, 0.0
     if flow.in_slow_start and flow.slow_start == UNTIL_LOSS:
@@ -240,6 +242,8 @@ def send(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
     reduce their number. In a recovery the flow may send less than the window allows. While it waits
     for its retransmission timer, it sends nothing. Packets of the largest window that the receiver
     has not acknowledged are not in flight (``held_by_receiver``).
+
+    ``smooth`` says whether windows change at every instant, as in the papers.
     """
     allowed, n = allowed_in_flight(flow, smooth), flow.in_flight
     if flow.cwnd >= flow.max_window:
@@ -261,11 +265,12 @@ def send(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
 def decide_within(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
     """Let the law decide within a step if a round trip ends there and all RTTs are equal.
 
-    ns-2's Vegas reduces its window at once. It then has one packet less in the queue, and the flow
-    whose window grows next sends a packet that takes this room. So in each round trip in which
-    Vegas reduces its window, the same other flow can grow although the buffer is full.
-    ``freed_ago`` tells ``drops.overflow`` how many seconds before the end of the step Vegas has
-    decided.
+    The step is ``h`` seconds long. ns-2's Vegas reduces its window at once. It then has one packet
+    less in the queue, and the flow whose window grows next sends a packet that takes this room. So
+    in each round trip in which Vegas reduces its window, the same other flow can grow although the
+    buffer is full. ``freed_ago`` tells ``drops.overflow`` how many seconds before the end of the
+    step Vegas has decided. If windows change at every instant (``smooth``), the function does
+    nothing.
     """
     flow.decided, flow.freed, flow.freed_ago = False, 0.0, 0.0
     if not flow.in_train or not flow.once_a_round or flow.whole_window or smooth:
@@ -297,7 +302,8 @@ def grow(flows: Table[Sender], now: LinkState, h: float, c: float, smooth: bool)
     - ``interval`` is the number of seconds per packet of growth, while the window grows.
     - ``still`` is the number of seconds at the end of the step in which the window does not grow.
 
-    Returns whether the packets in flight of any flow have changed.
+    Returns whether the packets in flight of any flow have changed. ``smooth`` says whether windows
+    change at every instant, as in the papers.
     """
     moved = False
     for i in range(len(flows)):

@@ -40,7 +40,12 @@ _built_in = _chain(DRIFTS)
 
 @jit
 def source(flow: Sender, now: LinkState, smooth: bool) -> Source:
-    """The sender's state as its law sees it: window, RTT, baseRTT, backlog and more."""
+    """The sender's state as its law sees it: window, RTT, baseRTT, backlog and more.
+
+    If windows change at every instant, as in the papers (``smooth``), the window is a real number,
+    and the sender knows the present queueing delay at once. Otherwise the window is rounded down,
+    and the sender knows the delay that ACKs report.
+    """
     s = now.delay if smooth else flow.acked_delay
     W = flow.cwnd if smooth else np.floor(flow.cwnd + WINDOW_ERROR)
     T = flow.rtt - flow.wait  # a sender measures its RTT from the end of its wait
@@ -64,7 +69,8 @@ def source(flow: Sender, now: LinkState, smooth: bool) -> Source:
 def drift(flow: Sender, now: LinkState, smooth: bool) -> float:
     """How much the flow's law wants the window to grow, in packets per round trip.
 
-    This is m in equation (S2) of the package ``sampled``.
+    This is m in equation (S2) of the package ``sampled``. ``smooth`` says whether windows change at
+    every instant, as in the papers.
     """
     f = source(flow, now, smooth)
     if flow.drift_at != 0:

@@ -166,6 +166,7 @@ def step_length(
     """Length of the next step: a fraction of the shortest round trip, but never beyond ``until``.
 
     If nothing will move any window before the time ``until``, the step goes on to ``until``.
+    ``smooth`` says whether windows change at every instant, as in the papers.
     """
     h: float = until - now.time
     if smooth or not rests(flows, link):

@@ -85,8 +85,11 @@ def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
 
     Slow start may end, or the law may decide how the window moves next. The function also stores
     the queueing delay that the sender has measured in this round trip. The ACKs of the next round
-    trip report it. In ns-2 the packets of the first window give no RTT sample (docs/ns2.md), so
-    the first sample is that of the packets which the ACKs of these packets release.
+    trip report it. In ns-2 the packets of the first window give no RTT sample (docs/ns2.md), so the
+    first sample is that of the packets which the ACKs of these packets release.
+
+    ``smooth`` says whether windows change at every instant, as in the papers. ``c`` is the
+    capacity.
     """
     s, before = flow.acked_delay, flow.cwnd
     if flow.detection_in <= 0.0 and flow.timeout_ends <= now.time:
@@ -114,8 +117,11 @@ def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
 def on_acks(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> int:
     """Process the ACKs that reach a sender in a step of ``g`` round trips.
 
-    The sender may detect a loss, or complete a round trip. Returns 1 if it reacts to a loss, else
-    0.
+    The sender may detect a loss, or complete a round trip. Returns 1 if it reacts to a loss, and 0
+    otherwise.
+
+    ``smooth`` says whether windows change at every instant, as in the papers. ``c`` is the
+    capacity.
     """
     losses = 0
     if smooth and flow.measures_base:
