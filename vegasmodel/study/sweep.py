@@ -116,11 +116,7 @@ def sweep(
     """
     import xarray
 
-    if not isinstance(model, str):
-        join = 'xarray.concat([sweep(scenario, over, each) for each in models], "model")'
-        raise FieldError(
-            "model", model, f"one model, as text; for several join the datasets: {join}"
-        )
+    _check_one(model)
     models.check_model(model)
     if progress is not None and not callable(progress):
         raise FieldError("progress", progress, "a function of two numbers: points done, points")
@@ -155,6 +151,15 @@ def sweep(
         coords={name: (dim, *rest) for name, (dim, *rest) in layout.coordinates.items()},
         attrs=layout.attributes,
     )
+
+
+def _check_one(model: object) -> None:
+    """Raise ``FieldError``, which says what to do with several models, unless this is one name."""
+    if not isinstance(model, str):
+        join = 'xarray.concat([sweep(scenario, over, each) for each in models], "model")'
+        raise FieldError(
+            "model", model, f"one model, as text; for several join the datasets: {join}"
+        )
 
 
 def run(
