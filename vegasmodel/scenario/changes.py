@@ -109,7 +109,7 @@ def _keep_one_threshold(wanted: dict[Place, _Change], groups: Sequence[Any]) -> 
 
 
 def _tree(wanted: Mapping[Place, _Change]) -> _Tree:
-    """The changes as a tree.
+    """Collect all changes in one tree, from the whole scenario down to single attributes.
 
     Raises ``FieldError`` if one of them sets a part of what another sets as a whole.
     """

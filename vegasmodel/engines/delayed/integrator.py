@@ -321,7 +321,8 @@ class _Run:
         """Make the next step from time t; h is the length that is tried first.
 
         If h is 0, ``first_step`` chooses this length.  Returns what ``_step`` returns or, if no
-        step is possible, a text with the reason.
+        step is possible, a text with the reason.  ``last_error`` is the error of the step before,
+        divided by the tolerance.
         """
         try:
             self.memory.pass_now(t, y)
@@ -348,7 +349,8 @@ class _Run:
 
         A break of order n is a time at which the n-th derivative of the solution jumps.  Returns
         None if the step would become too short.  If a negative delay is the reason for that, the
-        function raises ``NegativeDelayError`` instead.
+        function raises ``NegativeDelayError`` instead.  ``last_error`` is the error of the step
+        before, divided by the tolerance.
         """
         remaining, negative = self.end - t, None
         while True:
