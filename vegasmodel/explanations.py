@@ -35,6 +35,7 @@ _COMMON = (
     "window-not-limited",
     "one-ack-a-packet",
     "bottleneck-is-the-link",
+    "no-queueing-of-acks",
     "no-forced-drops",
     "no-random-loss",
 )
@@ -244,7 +245,6 @@ EXPLANATIONS = MappingProxyType(
                 "q_i = alpha_i / r_i + x_i: the queueing delays are the links' prices",
             ),
             _meanings(
-                "no-queueing-of-acks",
                 "infinite-buffer",
                 "many-packets-queued",
                 "single-threshold",

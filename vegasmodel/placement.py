@@ -69,6 +69,33 @@ def shut_links(scenario: Scenario) -> list[str]:
     ]
 
 
+def _slow_for_acks(scenario: Scenario, link: Link, direction: str) -> bool:
+    """Whether ACKs may reach a link faster than it can send them.
+
+    They acknowledge data that cross the link in ``direction``, and cross it in the other one. At
+    most, data arrive at the rate of the slowest link of their path. A receiver that delays ACKs
+    sends one for two packets.
+    """
+    for group in scenario.flows:
+        path = scenario.path(group)
+        if group.direction != direction or link not in path:
+            continue
+        slowest = min(each.capacity for each in path)
+        covers = scenario.size_of(group) * (2.0 if group.delayed_ack else 1.0)  # bytes of an ACK
+        if slowest * scenario.ack_size > link.capacity * covers:
+            return True
+    return False
+
+
+def links_slow_for_acks(scenario: Scenario) -> list[tuple[Link, str]]:
+    """The links that may get ACKs faster than they can send them (``_slow_for_acks``).
+
+    Each comes with the direction of the data that these ACKs acknowledge.
+    """
+    ways = ("forward", "reverse")
+    return [(x, way) for x in scenario.links for way in ways if _slow_for_acks(scenario, x, way)]
+
+
 def left_out_of_laws(scenario: Scenario, *, counted: bool = False) -> str:
     """A text on how the scenario's flows differ from the package's laws; empty if they do not.
 

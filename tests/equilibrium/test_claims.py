@@ -200,3 +200,15 @@ def test_two_cycles_that_both_repeat_are_a_range():
     low, high = p.throughput_range[0]
     assert low == pytest.approx(p.throughput[0])
     assert low < continuous.run(s).throughput[0] < high
+
+
+def test_acks_that_take_longer_to_send_than_their_data_are_told():
+    """ns-2: 200 of 500 packets/s; 100 ACKs of 200 B a second fill the link, each for 2 packets."""
+    flow = {**VEGAS, "rtt": "50 ms", "variant": "ns2", "delayed_ack": True}
+    table = scenario(flow, capacity="500 pkt/s", buffer="20 pkt").to_dict()
+    slow = vm.Scenario.from_dict({**table, "packet_size": "40 B", "ack_size": "200 B"})
+    just = vm.Scenario.from_dict({**table, "packet_size": "40 B", "ack_size": "80 B"})
+    for model in ("equilibrium", "network", "fluid"):
+        assert "no-queueing-of-acks" in broken(slow, model)
+        assert "no-queueing-of-acks" not in broken(just, model)
+    assert vm.predict(slow, "rounds").throughput[0] == pytest.approx(200.0, rel=0.01)

@@ -16,7 +16,7 @@ import numpy as np
 
 from vegasmodel.laws import registered
 from vegasmodel.metrics import Floats, percent
-from vegasmodel.placement import stack
+from vegasmodel.placement import links_slow_for_acks, stack
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import DropTail, Flow, Link, RateDelay, Scenario
 
@@ -122,6 +122,11 @@ def left_out(scenario: Scenario, *, random_loss: bool = False) -> list[Assumptio
             "bottleneck-is-the-link",
             all(_fast_access(scenario, g) for g in groups),
             "access links slower than twice the bottleneck limit or space out packets",
+        ),
+        (
+            "no-queueing-of-acks",
+            not links_slow_for_acks(scenario),
+            "ACKs (ack_size) may reach a link faster than it can send them",
         ),
         (
             "no-forced-drops",

@@ -157,13 +157,13 @@ def _fits(
 def _hypotheses(scenario: Scenario) -> list[Assumption]:
     one_way = len({g.direction for g in scenario.flows}) == 1
     middle = not any(np.ptp(dead_zone(g.alpha, g.beta, g.variant)) for g in scenario.flows)
+    known = [] if one_way else ["no-queueing-of-acks"]
+    behind = Assumption("no-queueing-of-acks", False, "ACKs wait behind reverse data")
     return [
-        Assumption(
-            "no-queueing-of-acks", one_way, "" if one_way else "ACKs wait behind reverse data"
-        ),
+        *([] if one_way else [behind]),
         Assumption("single-threshold", middle, "" if middle else "the middle of the band is taken"),
         plain_queue(
             next((x for x in scenario.links if x.queue.discipline != "droptail"), scenario.links[0])
         ),
-        *left_out(scenario),
+        *(each for each in left_out(scenario) if each.name not in known),
     ]

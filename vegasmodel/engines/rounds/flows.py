@@ -19,7 +19,14 @@ from vegasmodel.laws import Law, find
 from vegasmodel.laws.law import Recovery
 from vegasmodel.laws.packets import NEVER
 from vegasmodel.metrics import Floats
-from vegasmodel.placement import access_leg, empty_rtt, stack, to_first_link, work
+from vegasmodel.placement import (
+    access_leg,
+    empty_rtt,
+    links_slow_for_acks,
+    stack,
+    to_first_link,
+    work,
+)
 from vegasmodel.scenario import Flow, Member, Pareto, ParetoArrivals, Poisson, Scenario
 from vegasmodel.stacks import Stack
 
@@ -239,11 +246,12 @@ def receivers(scenario: Scenario, flows: NDArray[Any], way: Routes) -> NDArray[A
     """The records of the flows' receivers (``state.Receiver``) before any packet has arrived.
 
     There are none if no queue holds ACKs. In these records a receiver delays its ACKs only if the
-    ACKs cross a queue that data packets also cross. A queue that only ACKs cross is never full, so
-    the number of ACKs hardly matters there.
+    ACKs cross a queue that data packets also cross, or some link is slow for ACKs. Elsewhere only
+    ACKs cross the queue and it is never full, so their number hardly matters.
     """
     hops = way.hops[way.first[0] :]
-    meets = np.isin(hops["link"], hops["link"][hops["data"] == 1]) & (hops["data"] == 0)
+    mixed = np.isin(hops["link"], hops["link"][hops["data"] == 1])
+    meets = (hops["data"] == 0) & (mixed | bool(links_slow_for_acks(scenario)))
     found = np.zeros(len(flows) if np.any(hops["data"] == 0) else 0, RECEIVER)
     if len(found):
         found["block"] = np.where(flows["block"] > 0.0, _BLOCK / scenario.packet_size, 0.0)

@@ -31,6 +31,7 @@ from vegasmodel.placement import (
     access_leg,
     empty_rtt,
     link_stack,
+    links_slow_for_acks,
     to_first_link,
     work,
 )
@@ -115,11 +116,26 @@ def _access(group: Flow) -> Key:
 
 
 def _ack_queues(scenario: Scenario, queues: dict[Key, int]) -> list[Key]:
-    """The links on the way back that need a queue for ACKs alone, as in ns-2.
+    """The links on the way back that need a queue for ACKs alone.
 
-    A link needs such a queue if ACKs of two flows often arrive there at the same time, so that one
-    of them has to wait. No link needs one if every sender waits a random time before it sends, or
-    if the links of the scenario do not behave as in ns-2.
+    A link needs such a queue if ACKs may arrive faster than it sends them
+    (``links_slow_for_acks``). It also needs one if ACKs of two flows often arrive there at the same
+    time (``_meetings``).
+    """
+    data = {(name, direction) for name, direction, _ in queues}
+    slow = [
+        (link.name, other(direction), "")
+        for link, direction in links_slow_for_acks(scenario)
+        if (link.name, other(direction)) not in data
+    ]
+    return list(dict.fromkeys([*slow, *_meetings(scenario, queues)]))
+
+
+def _meetings(scenario: Scenario, queues: dict[Key, int]) -> list[Key]:
+    """The links on the way back at which ACKs often meet, as in ns-2, so that one has to wait.
+
+    There are none if every sender waits a random time before it sends, or if the links of the
+    scenario do not behave as in ns-2.
 
     With one queue of data, ``_acks_meet`` decides. In a network of several links the times at which
     packets leave one link change whenever another link falls idle, so the ACKs of any two flows may
