@@ -119,7 +119,7 @@ EXPLANATIONS = MappingProxyType(
                 "alpha_i / (Delta - x_i) <= r_i <= beta_i / (Delta - x_i)    (11)",
                 "sum_i r_i = c",
             ),
-            _meanings("infinite-buffer", *_COMMON, "settles-in-time"),
+            _meanings("infinite-buffer", "quasi-static", *_COMMON, "settles-in-time"),
             "boutremans 4.1, equations (10) and (11)",
             _CLOSED,
         ),

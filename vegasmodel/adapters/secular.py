@@ -92,18 +92,8 @@ def arrivals(scenario: Scenario) -> Prediction:
     if reason is not None:
         return Prediction.not_applicable(name, scenario, reason)
     order, rtt, c = _order(scenario), rtts(scenario), scenario.links[0].capacity
-    alpha, beta = (column(scenario, value)[order] for value in (_alpha, _beta))
-    path: list[tuple[Floats, Floats, float]] = []  # over-estimates, windows, delay
     followed = unknown.size <= MAX_ORDER
-    state = arrival_order.arrive(
-        alpha,
-        c,
-        beta=beta,
-        rtt=rtt[order],
-        over_estimate=None if unknown.any() else rest.given(scenario)[order],
-        variant=scenario.flows[0].variant,
-        each=(lambda *step: path.append((step[0], step[1], float(step[2])))) if followed else None,
-    )
+    state, path = _arrive(scenario, followed)
     if state.status != Status.DONE:
         return Prediction.not_applicable(name, scenario, _failure(state.status))
     back = np.argsort(order)  # from order of arrival to order of the file
@@ -126,6 +116,29 @@ def arrivals(scenario: Scenario) -> Prediction:
             _quasi_static(scenario, order, path),
         ),
     )
+
+
+def _arrive(
+    scenario: Scenario, followed: bool = True
+) -> tuple[arrival_order.Arrivals, list[tuple[Floats, Floats, float]]]:
+    """The exact recursion over the arrivals, and the steady state after each of them.
+
+    A steady state is given by over-estimates, windows and the queueing delay. The list is empty
+    unless ``followed``. The flows are in the order of arrival.
+    """
+    order, unknown = _order(scenario), rest.measures(scenario)
+    alpha, beta = (column(scenario, value)[order] for value in (_alpha, _beta))
+    path: list[tuple[Floats, Floats, float]] = []
+    state = arrival_order.arrive(
+        alpha,
+        scenario.links[0].capacity,
+        beta=beta,
+        rtt=rtts(scenario)[order],
+        over_estimate=None if unknown.any() else rest.given(scenario)[order],
+        variant=scenario.flows[0].variant,
+        each=(lambda *step: path.append((step[0], step[1], float(step[2])))) if followed else None,
+    )
+    return state, path
 
 
 def _by_moment(
@@ -301,10 +314,30 @@ def bands(scenario: Scenario) -> Prediction:
         base_rtt=rtt + x,
         assumptions=(
             _fits(scenario, x_high, rests, c * high.delay_range[1]),
+            *_bases_of_equilibria(scenario),
             *_hypotheses(scenario, one_threshold=False),
             _settled(scenario, rests, edges[1]),
         ),
     )
+
+
+def _bases_of_equilibria(scenario: Scenario) -> list[Assumption]:
+    """Whether late flows find an equilibrium, as ``bands`` assumes: ``quasi-static`` or none.
+
+    While a newcomer is in slow start, its bursts may make earlier flows reduce their windows. The
+    queue is then short between the bursts, and the newcomer measures a smaller baseRTT than the
+    equilibrium has. With equal RTTs the rates stay within their ranges in ``rounds`` nevertheless.
+    With different RTTs some do not, so it is then not known whether the assumption holds.
+    """
+    measured = rest.measures(scenario)
+    late = len({m.start for m in scenario.members}) > 1 and bool(measured.all())
+    if not late or len({m.rtt for m in scenario.members}) == 1:
+        return []
+    state, path = _arrive(scenario)
+    if state.status != Status.DONE or _quasi_static(scenario, _order(scenario), path).holds:
+        return []
+    said = "a newcomer's slow start may empty the queue for a moment; its baseRTT is then smaller"
+    return [Assumption("quasi-static", None, said)]
 
 
 def threshold(scenario: Scenario) -> Floats:
