@@ -31,6 +31,7 @@ import time
 
 import numpy as np
 
+from scripts.kernel.jittered import FAMILIES
 from vegasmodel.engines.rounds.answers import starts_of
 from vegasmodel.metrics import Floats
 from vegasmodel.packets import reference
@@ -38,16 +39,6 @@ from vegasmodel.predictor import predict
 from vegasmodel.scenario import Scenario
 
 LINUX = reference.FOLDER / "linux"
-FAMILIES = (
-    "cubic-cubic",
-    "cubic-reno",
-    "cubic-vegas",
-    "cubics-renos",
-    "renos",
-    "vegas-reno",
-    "vegases-reno",
-    "arrivals",
-)
 HALVES = ("seen", "unseen")
 WAITS = 8  # runs with other waits, for each of the measured starts
 BAR, WORST = 0.04, 0.1  # of the link: mean over the cases, and in one

@@ -11,26 +11,10 @@ from pathlib import Path
 import pytest
 
 import vegasmodel as vm
-from scripts.kill_campaign import at_work
+from scripts.kill_campaign import EACH, SCENARIO, at_work
 from vegasmodel.packets import campaign, reference
 
-TEXT = """
-[[link]]
-capacity = "250 pkt/s"
-buffer = "10 pkt"
-[[flow]]
-law = "vegas"
-rtt = "80 ms"
-[[flow]]
-law = "reno"
-rtt = "80 ms"
-[run]
-duration = "60 s"
-warmup = "10 s"
-start_jitter = "1 s"
-runs = 2
-"""
-EACH = "link.0.buffer=5 pkt,10 pkt,15 pkt,20 pkt"
+TEXT = SCENARIO.format(seconds=60)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
