@@ -287,7 +287,6 @@ def test_a_row_of_flows_is_no_number() -> None:
         (lambda: E.settling.alone([], [], []), "windows, trips and backlog"),
         (lambda: E.hopf.crossings(lambda x, y: None, 1.0, 1.0), "xs"),
         (lambda: E.continuation.follow(lambda x, p: x - p, [], 0.5, (0.0, 1.0)), "x"),
-        (lambda: vm.metrics.max_min_rates(1.0, 2.0), "demands"),
         (lambda: vm.metrics.standard_error(TWO[:1]), "rates"),
         (lambda: E.heterogeneous.equilibria([[1]], 9.0, [[1.0]], FLOW), "curves"),
         (lambda: E.heterogeneous.equilibria([[1]], TWO, [CURVE], FLOW), "capacity"),

@@ -52,17 +52,6 @@ def test_jain_is_a_share(rates: list[float]) -> None:
     assert 1 / len(rates) - 1e-12 <= index <= 1 + 1e-12
 
 
-@settings(max_examples=100, derandomize=True, deadline=None)
-@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=20), st.floats(1, 1e6))
-def test_max_min(demands: list[float], capacity: float) -> None:
-    rates = metrics.max_min_rates(demands, capacity)
-    assert np.all(rates <= np.asarray(demands) * (1 + 1e-12))
-    assert rates.sum() == pytest.approx(min(capacity, sum(demands)), rel=1e-9, abs=1e-9)
-    unmet = rates < np.asarray(demands) * (1 - 1e-9)
-    if unmet.any():  # whoever is cut gets as much as anyone
-        assert rates[unmet].min() >= rates.max() * (1 - 1e-9)
-
-
 def test_errors_by_hand() -> None:
     assert metrics.nrmse([2.0, 4.0], [1.0, 3.0]) == pytest.approx(0.5)
     assert metrics.nrmse([1.0], [0.0]) is None

@@ -156,26 +156,6 @@ def worst_ratio(
 
 
 @kinds.checked
-def max_min_rates(demands: ArrayLike, capacity: float) -> Floats:
-    """The max-min fair rates of flows on one link, [n], in the unit of ``capacity``.
-
-    ``demands`` [n] are the rates that the flows would have without competition.
-    """
-    wanted = np.asarray(demands, dtype=np.float64)
-    if wanted.ndim != 1:
-        raise FieldError("demands", f"shape {wanted.shape}", "one rate for each flow, [n]")
-    if not capacity >= 0.0:
-        raise FieldError("capacity", capacity, "at least 0")
-    order = np.argsort(wanted)
-    rates = np.empty_like(wanted)
-    left = capacity
-    for position, i in enumerate(order):
-        rates[i] = min(wanted[i], left / (wanted.size - position))
-        left -= rates[i]
-    return rates
-
-
-@kinds.checked
 def percent(part: float) -> str:
     """A part of a whole as text, in percent with two digits: 0.0321 is "3.2 %", 2.14 is "210 %"."""
     return f"{float(f'{100.0 * part:.2g}'):g} %"

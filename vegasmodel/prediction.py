@@ -111,13 +111,9 @@ class Prediction:
                 object.__setattr__(self, field.name, fixed)
 
     @classmethod
-    def not_applicable(
-        cls, model: str, scenario: Scenario, reason: str, assumptions: Sequence[Assumption] = ()
-    ) -> Prediction:
+    def not_applicable(cls, model: str, scenario: Scenario, reason: str) -> Prediction:
         """The answer of a model that cannot be evaluated for this scenario; ``reason`` says why."""
-        return cls(
-            model, scenario, None, applicable=False, reason=reason, assumptions=tuple(assumptions)
-        )
+        return cls(model, scenario, None, applicable=False, reason=reason)
 
     @property
     def broken(self) -> tuple[Assumption, ...]:
@@ -517,13 +513,13 @@ def _entry(values: Floats | None, i: int) -> float | None:
     return None if values is None else _number(values[i])
 
 
-def with_error(value: float, error: float | None, digits: int = 4) -> str:
+def with_error(value: float, error: float | None) -> str:
     """A number and its standard error as text, such as ``125.3 ± 1.2``.
 
-    ``value`` gets ``digits`` significant digits (``format_number``), and the error two.  If the
-    error is unknown, or 0 but for rounding, the text is the number alone.
+    ``value`` gets four significant digits (``format_number``), and the error two.  If the error is
+    unknown, or 0 but for rounding, the text is the number alone.
     """
-    text = format_number(value, digits)
+    text = format_number(value, 4)
     known = error is not None and math.isfinite(error) and error > ROUNDING * abs(value)
     return f"{text} ± {float(f'{error:.2g}'):g}" if known else text
 

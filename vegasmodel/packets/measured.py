@@ -25,7 +25,7 @@ SAME_START = 1.0  # s: start times closer than this count as the same
 
 @kinds.checked
 def to_prediction(
-    trace: Trace, scenario: Scenario, flows: Mapping[str, str] | None = None, model: str = "trace"
+    trace: Trace, scenario: Scenario, flows: Mapping[str, str] | None = None
 ) -> Prediction:
     """The trace's averages for each flow over ``warmup .. duration`` of the scenario.
 
@@ -47,7 +47,7 @@ def to_prediction(
     (``delivered_time``).
 
     ``flows`` maps flow names of the scenario to flow names of the trace; ``pairing.pair`` describes
-    the default.  ``model`` is the name of the returned prediction.  Its ``assumptions`` list what
+    the default.  The name of the returned prediction is ``trace``.  Its ``assumptions`` list what
     is uncertain about the trace or about the pairing of flows.
 
     Raises ``FieldError`` if flows cannot be paired, if the trace has no throughputs, or if it does
@@ -68,7 +68,7 @@ def to_prediction(
     loss, how = _loss(trace, order, weights, np.nansum(packets, axis=1))
     begin, end = _covered(trace, scenario)
     return Prediction(
-        model,
+        "trace",
         scenario,
         throughput,
         base_rtt=_base_rtt(trace, scenario, order, weights),
