@@ -41,7 +41,7 @@ import numpy.typing as npt
 from vegasmodel.equilibrium import minicycle, minicycle_start
 from vegasmodel.equilibrium._checks import VARIANTS, floats, numbers, positive, word
 from vegasmodel.equilibrium.continuation import follow
-from vegasmodel.equilibrium.minicycle_derived import loss_limited_window
+from vegasmodel.equilibrium.minicycle_derived import Edge, loss_limited_window
 from vegasmodel.fields import kinds
 from vegasmodel.fields.units import FieldError
 from vegasmodel.stacks import Variant
@@ -70,6 +70,50 @@ class Cycles:
     folds: Floats  # [fold] buffers at which the branch turns back, in its order
     fold_residual: Floats  # [fold]
     status: Status  # of ``continuation.follow``
+
+
+@dataclass(frozen=True)
+class _Equation:
+    """The equation ln(V(p)/E) + z - p = 0 for z at the buffer B; p is z limited to 0 to 1."""
+
+    M: float  # bandwidth-delay product, packets
+    lam: float  # lambda, the factor on Vegas's window at a cut
+    n_vegas: float  # numbers of Vegas and of Reno flows
+    n_reno: float
+    edge: Edge  # Vegas's window at its lower threshold, for a given queue
+    behind: float  # the queue that Vegas sees is B + behind, but at most B
+
+    def seen(self, B: float) -> float:
+        """The queue that Vegas sees when the buffer overflows, packets; 0 or less: none."""
+        return min(B + self.behind, B)
+
+    def window(self, B: float, p: float) -> float:
+        """V(p), packets."""
+        return float(loss_limited_window(
+            np.array(self.M), np.array(B), np.array(self.lam**p), np.array(self.n_vegas),
+            np.array(self.n_reno),
+        ))  # fmt: skip
+
+    def edge_window(self, B: float) -> float:
+        """E, packets; Vegas must see a queue."""
+        return float(self.edge.window(np.array(self.seen(B))))
+
+    def __call__(self, z: Floats, B: float) -> Floats:
+        """The left side; NaN if Vegas sees no queue."""
+        p = np.clip(z, 0.0, 1.0)
+        ratio = self.window(B, float(p[0])) / self.edge_window(B) if self.seen(B) > 0.0 else 0.0
+        return np.asarray((math.log(ratio) if ratio > 0.0 else math.nan) + z - p)
+
+    def slopes(self, z: Floats, B: float) -> Floats:
+        """Its derivatives by z (for 0 < z < 1 that of ln V by p) and by B, [1, 2]."""
+        p, q, n_R = float(np.clip(z[0], 0.0, 1.0)), self.seen(B), self.n_reno
+        c, X = self.lam**p, float(self.edge.pull)
+        by_cut = 2.0 * n_R * c * math.log(self.lam) / (self.n_vegas + 2.0 * n_R * (1.0 - c))
+        inside = 0.0 < z[0] < 1.0
+        if q <= 0.0:  # a step may end where Vegas sees no queue
+            return np.full((1, 2), math.nan)
+        by_buffer = 1.0 / (self.M + B + 1.0) + X / q / q / self.edge_window(B)
+        return np.array([[by_cut if inside else 1.0, by_buffer]])
 
 
 @kinds.checked
@@ -111,43 +155,20 @@ def cycles(
     positive("step", step)
     n_V, n_R = float(numbers("n_vegas", n_vegas, 1.0)), float(numbers("n_reno", n_reno, 1.0))
     edge, _ = minicycle_start.edges(np.array(A), np.array(A), variant, np.array(n_V), np.array(M))
-    behind = 1.0 - lag * (n_V + n_R)  # the queue that Vegas sees is B + behind, but at most B
+    behind = 1.0 - lag * (n_V + n_R)
     ends = floats("buffers", buffers).ravel().tolist()
     low = max([*ends[:1], 1e-3 - min(behind, 0.0)])
     if len(ends) != 2 or not low < ends[1] < math.inf:
         raise FieldError("buffers", buffers, "(least, greatest), greatest above least and finite")
 
-    def seen(B: float) -> float:
-        return min(B + behind, B)
-
-    def window(B: float, p: float) -> float:
-        return float(loss_limited_window(
-            np.array(M), np.array(B), np.array(lam**p), np.array(n_V), np.array(n_R)
-        ))  # fmt: skip
-
-    def equation(z: Floats, B: float) -> Floats:
-        p = np.clip(z, 0.0, 1.0)
-        q = seen(B)
-        ratio = window(B, float(p[0])) / float(edge.window(np.array(q))) if q > 0.0 else 0.0
-        return np.asarray((math.log(ratio) if ratio > 0.0 else math.nan) + z - p)
-
-    def slopes(z: Floats, B: float) -> Floats:
-        p, q = float(np.clip(z[0], 0.0, 1.0)), seen(B)
-        c, X = lam**p, float(edge.pull)
-        by_cut = 2.0 * n_R * c * math.log(lam) / (n_V + 2.0 * n_R * (1.0 - c))  # d ln V/dp
-        inside = 0.0 < z[0] < 1.0
-        if q <= 0.0:  # a step may end where Vegas sees no queue
-            return np.full((1, 2), math.nan)
-        by_buffer = 1.0 / (M + B + 1.0) + X / q / q / float(edge.window(np.array(q)))
-        return np.array([[by_cut if inside else 1.0, by_buffer]])
-
-    first = 1.0 + math.log(float(edge.window(np.array(seen(low)))) / window(low, 1.0))
+    equation = _Equation(M, lam, n_V, n_R, edge, behind)
+    first = 1.0 + math.log(equation.edge_window(low) / equation.window(low, 1.0))
     # the unit of the buffer in steps: with it the curve turns by less than a right angle at corners
     unit = 1.5 * A * (n_V + 2.0 * n_R * (1.0 - lam))
     if first < 1.0:
         raise FieldError("buffers", buffers, "a least buffer below B_th, the upper fold")
     branch = follow(
-        equation, [first], low, (low, ends[1]), slopes=slopes, scale=[1.0, unit],
+        equation, [first], low, (low, ends[1]), slopes=equation.slopes, scale=[1.0, unit],
         step=min(step, max((ends[1] - low) / unit, 1.0)),  # a longer one leaves the range at once
     )  # fmt: skip
     p = np.clip(branch.x[:, 0], 0.0, 1.0)
