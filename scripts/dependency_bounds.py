@@ -58,7 +58,8 @@ def tried(python: str, choice: str, wheel: Path, folder: Path) -> list[str]:
     faults = [fault for some in found for fault in some]
     for one in MORE:
         faults += judge(inside, folder, one)
-    print(f"  {len(chosen) + len(MORE)} command lines, {len(faults)} faults", flush=True)
+    print(f"  {len(chosen) + len(MORE)} command lines, {len(faults)} faults")
+    print(*(f"  {fault}" for fault in faults), sep="\n", end="\n" * bool(faults), flush=True)
     return faults
 
 
@@ -76,7 +77,6 @@ def main() -> int:
                 folder = Path(name) / f"{python} {choice}"
                 folder.mkdir()
                 faults += tried(python, choice, wheel, folder)
-    print(*faults, sep="\n")
     return int(bool(faults))
 
 
