@@ -16,11 +16,11 @@ from vegasmodel.engines.rounds.acks import (
 )
 from vegasmodel.engines.rounds.laws import cut, outstanding, prr_allowance, restart_when_idle
 from vegasmodel.engines.rounds.scoreboard import forgotten, known_lost
-from vegasmodel.engines.rounds.state import COLUMNS, Sender, jit, rare
+from vegasmodel.engines.rounds.state import COLUMNS, Sender, apart, jit, rare
 from vegasmodel.metrics import Floats
 
 
-@jit
+@apart
 def send_in_recovery(f: Sender, holes: Floats, free: float, acks: float) -> None:
     """Send up to ``free`` packets in recovery with SACK: first those taken for lost, then new ones.
 

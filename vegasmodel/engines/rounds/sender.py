@@ -65,6 +65,7 @@ from vegasmodel.engines.rounds.state import (
     Parcel,
     Sender,
     Table,
+    apart,
     around,
     jit,
     rare,
@@ -267,7 +268,7 @@ def _next_wait_end(f: Sender) -> float:
     return min(f.wait_ends, delack_expiry(f))
 
 
-@jit
+@apart
 def _end_first_wait(f: Sender, holes: Floats, now: float) -> None:
     """End the sender's random wait or the delay of an ACK, whichever ends first.
 

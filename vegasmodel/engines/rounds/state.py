@@ -29,7 +29,7 @@ from vegasmodel.stacks.stack import Mechanisms
 jit = functools.partial(any_index, negative_indices=False, quick=False, distinct=True)
 inlined = functools.partial(jit, forceinline=True)  # a step that almost every packet takes
 rare = functools.partial(jit, rare=True)  # a step that few packets take
-apart = functools.partial(jit, apart=True)  # a step of many callers, needed in few scenarios
+apart = functools.partial(jit, apart=True)  # a step of several callers, not copied into each
 
 # what a third duplicate ACK starts, by the places of ``laws.law.Recovery``
 SCOREBOARD, HOLE_BY_HOLE, ONE_HOLE, SLOW_START = range(4)
