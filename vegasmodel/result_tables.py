@@ -362,7 +362,12 @@ def _legend(scenario: Scenario, shown: Sequence[Prediction], *, per_flow: bool) 
 
 
 def _plus_minus(results: Sequence[Prediction]) -> str:
-    """What ``±`` means in the tables, how many runs there are, and what few runs cannot tell."""
+    """The note below a table that explains ``±``.
+
+    It says over how many runs the standard error is taken, and how wide the 95 % interval is. If
+    there are few runs, it warns that they may agree by chance. Without repeated runs the note is
+    ``PLUS_MINUS``.
+    """
     counts = sorted({result.runs for result in results})
     if not counts or counts[0] < 2:  # an error of unknown origin
         return PLUS_MINUS

@@ -479,10 +479,11 @@ def advance(
         order = 0
     size = abs(move)
     if exact and size <= LAST_STEP[order] * g:
-        # ``doubt`` estimates the rounding error of the sum of the rates, in packets per second. A
-        # change dg of the gap changes this sum by (head/g + slope) dg. So the rounding error makes
-        # g uncertain by doubt/(head/g + slope). If this is more than UNIT g, where UNIT is the
-        # relative rounding error of float64, the digits of g are not all valid.
+        # ``doubt`` estimates the rounding error of the sum of all rates, in packets per second.
+        # UNIT is the relative rounding error of float64, so UNIT^2 is that of two floats per
+        # number. If the gap g grows by dg, the sum falls by (head/g + slope) dg, because the rates
+        # in ``head`` are proportional to 1/g. So the rounding error makes g uncertain by
+        # doubt/(head/g + slope). If this is more than UNIT g, not all digits of g are valid.
         doubt = (8.0 + min(n, CHUNK)) * UNIT * UNIT * c
         if doubt > UNIT * (head + slope * g):
             return g, lower, upper, exact, ILL_CONDITIONED

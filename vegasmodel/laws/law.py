@@ -85,7 +85,8 @@ class Law:
     remember: Rule | None = None  # the memory after a loss; by default it is the window at the loss
     # ``per_ack`` says how the simulator ``rounds`` moves the window W in congestion avoidance. With
     # "drift" each ACK adds drift/W packets to W, where `drift` is the law's function. With
-    # "one a window" W grows by one packet per W ACKs, as in Reno. With "thresholds" the sender
+    # "one a window" W grows by one packet per W ACKs, as in Reno: each ACK adds 1/W packets, or a
+    # sender of Linux counts W ACKs and then adds a whole packet. With "thresholds" the sender
     # compares the backlog with alpha and beta once per round trip, as Vegas does.
     per_ack: PerAck = "drift"
     packets: PacketRules | None = None  # the functions for ``per_ack``; None for "drift"

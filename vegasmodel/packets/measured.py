@@ -1,4 +1,7 @@
-"""Averages a trace into a ``Prediction``, so that it can be compared with the results of models."""
+"""Computes the averages of a measured trace, as a ``Prediction``.
+
+Models return their results in this type, too, so the two can be compared.
+"""
 
 from __future__ import annotations
 

@@ -121,9 +121,11 @@ class WholeProgram(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
 
 
 class Part(CPUDispatcher):  # type: ignore[misc]
-    """A function that only compiled code calls.
+    """A function for Numba that only other compiled functions call, never Python.
 
-    Each ``WholeProgram`` that calls it contains its machine code.
+    It is translated to LLVM's intermediate language only, which takes less time than translation to
+    machine code. Each ``WholeProgram`` that uses the function translates its own copy of it to
+    machine code.
     """
 
     def __init__(

@@ -90,8 +90,11 @@ def scenarios(
     first 20 s are warm-up.
 
     Each group has one of ``laws``.  All flows of a scenario have the same variant, one of
-    ``variants``.  Every scenario satisfies ``Scenario.from_toml(s.to_toml()) == s``, and every
-    model's answer satisfies ``invariants.check``.
+    ``variants``.
+
+    The project's tests check two properties of such scenarios ``s``.  A scenario survives a file:
+    ``Scenario.from_toml(s.to_toml()) == s``.  And ``invariants.check`` raises no error for the
+    answer that any model gives for ``s``.
     """
     variant = draw(st.sampled_from(list(variants)))
     discipline = st.just(DropTail()) if queue is None else queue

@@ -176,10 +176,12 @@ def more_known_lost(f: Sender, holes: Floats) -> bool:
 
 @rare
 def reenter_recovery(f: Sender, holes: Floats, acks: float) -> None:
-    """Begin another recovery of a Linux sender when one ends, and cut the window again.
+    """Begin a new recovery at the ACK that ends the old one, and cut the window again.
 
-    ``acks`` is the number of ACKs that are processed together; the last of them ends the old
-    recovery. At least one packet is sent.
+    A Linux sender does so if it then knows of further lost packets (``more_known_lost``), which it
+    sent during the old recovery. ``holes`` has a row for each run of missing packets. ``acks`` is
+    the number of ACKs that are processed together; the last of them ends the old recovery. As at
+    the beginning of each recovery, at least one packet is sent.
     """
     pipe = f.pipe - acks
     cut(f)
