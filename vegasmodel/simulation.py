@@ -13,6 +13,7 @@ import numpy as np
 
 from vegasmodel.fields.rules import MAX_SAMPLES, Boolean, Choice, Integer, Quantity
 from vegasmodel.fields.units import FieldError
+from vegasmodel.metrics import Floats
 from vegasmodel.placement import implementation
 from vegasmodel.prediction import LimitCycle
 from vegasmodel.scenario import Scenario, expect
@@ -47,8 +48,9 @@ def simulate(
       the mean since the sample before);
     - ``rtt`` (time, flow): the round trip of a packet sent at that time, s (in ``delayed``, of the
       packet whose ACK arrives at that time);
-    - ``base_rtt`` (time, flow): the least RTT that Vegas has seen, s (in ``rounds``, the baseRTT
-      that Vegas uses, which a scenario can also fix by ``over_estimate``); NaN for other laws;
+    - ``base_rtt`` (time, flow): the baseRTT that Vegas uses, s: the least RTT that it has seen (in
+      ``fluid`` and ``delayed``, the least at the samples so far), or the value that the scenario
+      fixes by ``over_estimate``; NaN for other laws, and before the flow starts;
     - ``delivered``, ``lost`` (time, flow): packets so far;
     - ``queue`` (time, link): packets that wait to cross a link forward.
 
@@ -175,14 +177,12 @@ def _fluid(scenario: Scenario, samples: int) -> dict[str, Any]:
     run = by_fluid(scenario, sample=scenario.run.duration / (samples - 1), runs=1)
     rate = np.nan_to_num(run.rate)
     carried = 0.5 * (rate[1:] + rate[:-1]) * np.diff(run.time)[:, None]  # trapezoids
-    active = np.where(run.window > 0, run.rtt, np.inf)
-    least = np.fmin.accumulate(active, axis=0)  # the least RTT of the packets sent so far
     return {
         "time": run.time,
         "window": run.window,
         "rate": run.rate,
         "rtt": run.rtt,
-        "base_rtt": np.where(_vegas(scenario) & np.isfinite(least), least, np.nan),
+        "base_rtt": _base_rtt(scenario, run.rtt, run.window > 0),
         "delivered": np.vstack([np.zeros(rate.shape[1]), np.cumsum(carried, axis=0)]),
         "lost": run.lost,
         "queue": run.queue,
@@ -195,19 +195,31 @@ def _delayed(scenario: Scenario, samples: int) -> dict[str, Any]:
     from vegasmodel.engines.delayed import feedback
 
     run = feedback.run(scenario, samples)
-    least = np.fmin.accumulate(np.where(run.delivered > 0, run.rtt, np.inf), axis=0)
     return {
         "time": run.time,
         "window": run.window,
         "rate": np.diff(run.sent, axis=0, prepend=0.0) / run.time[1],
         "rtt": run.rtt,
-        "base_rtt": np.where(_vegas(scenario) & np.isfinite(least), least, np.nan),
+        "base_rtt": _base_rtt(scenario, run.rtt, (run.window > 0) & (run.delivered > 0)),
         "delivered": run.delivered,
         "lost": run.lost,
         "queue": run.queue,
         "link": [scenario.path(scenario.flows[0])[0].name],
         "attrs": {"status": "done"},
     }
+
+
+def _base_rtt(scenario: Scenario, rtt: Floats, sees: np.ndarray) -> Floats:
+    """The baseRTT that each Vegas flow uses at the samples, s; NaN for other laws.
+
+    ``rtt`` [sample, flow] are the RTTs, and ``sees`` [sample, flow] says whether the flow sees one.
+    A flow measures its baseRTT, the least RTT that it has seen, or the scenario fixes it.
+    """
+    base = np.fmin.accumulate(np.where(sees, rtt, np.inf), axis=0)
+    for i, member in enumerate(scenario.members):
+        if not isinstance(member.flow.over_estimate, str):
+            base[np.isfinite(base[:, i]), i] = member.rtt + member.flow.over_estimate
+    return np.where(_vegas(scenario) & np.isfinite(base), base, np.nan)
 
 
 def _vegas(scenario: Scenario) -> Any:

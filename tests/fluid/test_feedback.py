@@ -287,6 +287,18 @@ def test_trajectories_with_delay():
     assert np.all(ahead <= data["window"].max("time") + 1)
 
 
+@pytest.mark.parametrize("model", ["rounds", "fluid", "delayed"])
+@pytest.mark.parametrize("variant", ["paper", "ns2"])
+def test_trajectories_show_the_base_rtt_that_the_scenario_fixes(model: str, variant: str) -> None:
+    given = vegas(rtt=0.06, over_estimate=0.003, stop=15.0, variant=variant)
+    measured = vegas(rtt=0.06, start=5.0, name="late", variant=variant)
+    case = scenario([given, measured], duration=20.0, warmup=10.0)
+    base = simulate(case, model, samples=201)["base_rtt"].values
+    np.testing.assert_allclose(base[5:, 0], 0.063, rtol=0, atol=1e-12)  # also after it has stopped
+    assert np.isnan(base[:50, 1]).all()
+    assert 0.06 <= base[70, 1] < 0.07
+
+
 def test_what_the_model_has_no_equation_for_is_refused():
     for bad in (
         scenario([vegas()], queue=Red(min_threshold=5.0, max_threshold=15.0, ecn=True)),
