@@ -73,6 +73,48 @@ def test_made_found_and_made_again(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
+def test_a_mean_over_runs_is_found_by_the_scenario_that_gives_no_number(tmp_path: Path) -> None:
+    table = tomllib.loads(SHORT.replace("runs = 2\n", ""))
+    scenario = vm.Scenario.from_dict(table)
+    of_three = scenario.replace({"run.runs": 3})
+    figures = vm.Prediction("ns2", of_three, np.ones(2), throughput_se=np.array([0.1, 0.2]))
+    path = reference.store(table, "ns2", "2.35", figures, tmp_path)
+    found = reference.lookup(scenario, tmp_path)
+    assert found is not None
+    assert found.scenario == of_three
+    assert found.throughput_se is not None
+    assert found.throughput_se.tolist() == [0.1, 0.2]
+    assert reference.lookup(of_three, tmp_path) is None
+    assert [s.run.runs for s in reference.stored(tmp_path)] == [None]
+    assert path.read_text().count('"runs": 3') == 1
+
+
+@pytest.mark.ns2
+def test_several_runs_are_stored_and_made_again(tmp_path: Path) -> None:
+    table = tomllib.loads(SHORT.replace("runs = 2\n", ""))
+    path = reference.make(table, tmp_path, runs=2)
+    scenario = vm.Scenario.from_dict(table)
+    assert path.stem == scenario.fingerprint()
+    found = reference.lookup(scenario, tmp_path)
+    assert found is not None
+    assert found.throughput_se is not None
+    assert reference.check(scenario, tmp_path) == 0.0
+    with pytest.raises(vm.FieldError, match="--runs"):
+        reference.make(tomllib.loads(SHORT), tmp_path, runs=3)
+
+
+def test_the_example_of_the_readme_has_standard_errors() -> None:
+    (found,) = [
+        run
+        for scenario in reference.stored()
+        if scenario.name == "mixed" and scenario.flows[0].send_jitter is None
+        for run in [reference.lookup(scenario)]
+    ]
+    assert found is not None
+    assert found.scenario.run.times >= 3
+    assert found.throughput_se is not None
+
+
 @pytest.mark.ns2
 def test_a_changed_file_is_refused(tmp_path: Path) -> None:
     path = reference.make(tomllib.loads(SHORT), tmp_path)

@@ -9,10 +9,11 @@ checksum (SHA-256). Runs of ns-2 are in the folder ``reference/``. Runs of the L
 measured with ``scripts/kernel``, are in ``reference/linux/``. This folder also has a few traces of
 the kernel (Parquet files).
 
-The command ``make`` runs ns-2 and stores the result. Its option ``--each`` makes one run per value
-of a field. The command ``check`` repeats all stored runs of ns-2 and compares the throughputs.
+The command ``make`` runs ns-2 and stores the result. Its option ``--each`` makes one file per value
+of a field. With ``--runs`` a file has means over several runs, and their standard errors. The
+command ``check`` repeats all stored runs of ns-2 and compares the throughputs.
 
-    python -m vegasmodel.packets.reference make FILE.toml [--each link.0.buffer=5,10,20]
+    python -m vegasmodel.packets.reference make FILE.toml [--each link.0.buffer=5,10,20] [--runs 5]
     python -m vegasmodel.packets.reference check        # runs ns-2 again and compares
 """
 
@@ -68,6 +69,7 @@ def lookup(scenario: Scenario, folder: Path = FOLDER) -> Prediction | None:
     The scenario's name does not matter. ``folder`` has the stored runs of ns-2; those of the Linux
     kernel are in its subfolder ``linux``. ``extra["stored"]`` of the result is the name of the
     run's file. Raises ``DamagedError`` if that file is damaged.
+    If the file has means over several runs, the result's scenario has their number (``run.runs``).
     """
     begun = time.perf_counter()
     name = f"{scenario.fingerprint()}.json"
@@ -82,6 +84,8 @@ def lookup(scenario: Scenario, folder: Path = FOLDER) -> Prediction | None:
     if record["engine"] != "linux":  # a simulator's figure "acks" is the packets acknowledged
         figures["delivered"] = figures["acks"]
     extra = {"stored": path.name, "version": record["version"]}
+    if "runs" in record:
+        scenario = scenario.replace({"run.runs": record["runs"]})
     return Prediction(
         model=record["engine"],
         scenario=scenario,
@@ -116,18 +120,24 @@ def make(
     table: dict[str, Any],
     folder: Path = FOLDER,
     *,
+    runs: int | None = None,
     processes: int = 2,
     scratch: Path | None = None,
 ) -> Path:
     """Run ns-2 on a scenario and store the result in a file of ``folder``; return the file's path.
 
-    ``table`` is the content of the scenario's TOML file. ``processes`` and ``scratch`` are passed
-    on to ``ns2.run``. An interrupted call leaves no incomplete file. The same scenario and the same
+    ``table`` is the content of the scenario's TOML file. ``runs`` is the number of runs of a
+    scenario that gives none; by default there is one. ``processes`` and ``scratch`` are passed on
+    to ``ns2.run``. An interrupted call leaves no incomplete file. The same scenario and the same
     version of ns-2 always give the same file.
     """
     from vegasmodel.packets import ns2
 
     scenario = Scenario.from_dict(table)
+    if runs is not None:
+        if scenario.run.runs is not None:
+            raise FieldError("--runs", runs, f"nothing: the file has runs = {scenario.run.runs}")
+        scenario = scenario.replace({"run.runs": runs})
     measured = ns2.run(scenario, processes=processes, scratch=scratch)
     return store(table, "ns2", measured.extra["version"], measured, folder)
 
@@ -140,16 +150,18 @@ def store(
     ``table`` is the content of the scenario's TOML file. ``engine`` and ``version`` say what ran
     it, such as ns2 and its version. ``measured`` has the results.
     """
+    scenario, runs = Scenario.from_dict(table), measured.scenario.run.runs
     record = {
         "schema": SCHEMA,
         "engine": engine,
         "version": version,
         "scenario": _plain(table),
+        **({} if runs == scenario.run.runs else {"runs": runs}),
         "figures": {key: _plain(getattr(measured, key)) for key in _FIGURES},
     }
     record["sha256"] = _digest(record)
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{measured.scenario.fingerprint()}.json"
+    path = folder / f"{scenario.fingerprint()}.json"
     with atomic_write(path) as part:
         part.write_text(_write(record), encoding="ascii")
     return path
@@ -170,7 +182,7 @@ def check(scenario: Scenario, folder: Path = FOLDER) -> float:
     from vegasmodel.packets import ns2
 
     old = lookup(scenario, folder)
-    new = ns2.run(scenario)
+    new = ns2.run(scenario if old is None else old.scenario)
     if old is None or old.throughput is None or new.throughput is None:
         raise FieldError("scenario", scenario.name, "one with a stored run")
     return float(np.max(np.abs(new.throughput - old.throughput)) / np.max(old.throughput))
@@ -271,19 +283,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     maker = commands.add_parser("make", help="run scenario files and store the results")
     maker.add_argument("files", nargs="+", type=Path)
-    maker.add_argument("--each", help="key=value,value: one run for each")
+    maker.add_argument("--each", help="key=value,value: one file for each")
+    maker.add_argument("--runs", type=int, help="how many runs, if the file does not say it")
     commands.add_parser("check", help="run all stored scenarios again and compare")
     options = parser.parse_args(arguments)
     try:
-        return _check_all() if options.command == "check" else _make(options.files, options.each)
+        if options.command == "check":
+            return _check_all()
+        return _make(options.files, options.each, options.runs)
     except (ValueError, RuntimeError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
 
 
-def _make(files: Sequence[Path], each: str | None) -> int:
+def _make(files: Sequence[Path], each: str | None, runs: int | None) -> int:
     for table in tables(files, each):
-        sys.stdout.write(f"{make(table).name}  {table.get('name', '')}\n")
+        sys.stdout.write(f"{make(table, runs=runs).name}  {table.get('name', '')}\n")
     return 0
 
 
