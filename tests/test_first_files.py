@@ -103,6 +103,7 @@ def test_new_names_what_it_has_guessed(tmp_path: Path, capsys: pytest.CaptureFix
     assert run(["new", "--from-trace", str(trace), "--json"]) == 0
     guesses = json.loads(capsys.readouterr().out)["guesses"]
     assert "law of 2 flows" in guesses
+    assert "send_jitter" in guesses  # no trace tells it
     path = tmp_path / "t.toml"
     written = vm.load(path)
     assert written.guesses == tuple(guesses)

@@ -38,7 +38,7 @@ TOO_SHORT = (
 HEAD = """\
 # vegasmodel estimated this scenario from a trace. docs/scenario.md lists every key.
 # The trace does not tell whether senders wait at random before they send. Models assume that they
-# do (send_jitter). If they do not, write send_jitter = "0 s" under each [[flow]].
+# do (send_jitter, a guess). If they do not, write send_jitter = "0 s" under each [[flow]].
 """
 PLAIN = """\
 # One bottleneck, one Vegas and one Reno flow.  docs/scenario.md lists every key with its default.
@@ -117,10 +117,9 @@ def from_trace(
     if run:
         table["run"] = run
     notes["", 0, "estimated_from"] = "without this line the values count as known"
-    guesses = _guessed(notes)
-    if guesses:
-        table["guesses"] = list(guesses)
-        notes["", 0, "guesses"] = "delete an entry when you have corrected the value"
+    guesses = (*_guessed(notes), "send_jitter")  # as ``HEAD`` says
+    table["guesses"] = list(guesses)
+    notes["", 0, "guesses"] = "delete an entry when you have corrected the value"
     text = _commented(toml_file.write(table), notes | _size_note(trace))
     text = HEAD + _doubts(trace) + text + _left_out(trace, flows, idle)
     return text, filled, guesses
