@@ -74,18 +74,21 @@ def half_suffices(pieces: Floats) -> bool:
     packets that each flow delivers in each piece.
 
     For each flow, the mean over the first half of the pieces is compared with the mean over all
-    pieces.  The two means count as equal if they differ by at most two standard errors of their
-    difference.  If the n pieces are independent and have the standard deviation s, this standard
-    error is s / sqrt(n).
+    pieces.  The two means count as equal if chance explains their difference (Student's t, 95 %).
+    If the n pieces are independent and have the standard deviation s, the difference has the
+    standard error s / sqrt(n).  Only the pieces of the second half tell s.  A slow beginning also
+    makes the first half's pieces differ, and would so be taken for chance.
 
     The two means also count as equal if they differ by at most 2 % (``STEADY``) of the mean over
     all pieces.  If a flow's mean is less than a tenth of the mean over all flows, the 2 % are taken
     of that tenth.
     """
-    mean, half = pieces.mean(axis=0), pieces[: len(pieces) // 2].mean(axis=0)
-    error = pieces.std(axis=0, ddof=1) / math.sqrt(len(pieces))
+    first, second = np.split(pieces, 2)
+    mean = pieces.mean(axis=0)
+    error = second.std(axis=0, ddof=1) / math.sqrt(len(pieces))
     small = STEADY * np.maximum(mean, 0.1 * mean.mean())
-    return bool(np.all(np.abs(half - mean) <= np.maximum(2.0 * error, small)))
+    chance = student_t(len(second) - 1) * error
+    return bool(np.all(np.abs(first.mean(axis=0) - mean) <= np.maximum(chance, small)))
 
 
 def insensitive(scenario: Scenario, rates: Floats) -> Assumption:

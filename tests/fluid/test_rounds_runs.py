@@ -22,9 +22,12 @@ T_4 = 2.776  # Student's t, 0.975, 4 degrees of freedom, from a table
 
 
 def _pair(**more: float) -> Scenario:
-    """A Vegas and a SACK source whose senders wait."""
+    """A Vegas and a SACK source whose senders wait.
+
+    With this seed the first half of the first run gives the throughputs of the whole run.
+    """
     flows = (Flow("vegas", 0.06, variant="ns2"), Flow("sack", 0.05, variant="ns2", **more))
-    return Scenario((Link(500.0, buffer=20.0),), flows, run=Run(60.0, 20.0))
+    return Scenario((Link(500.0, buffer=20.0),), flows, run=Run(60.0, 20.0, seed=2))
 
 
 def _locking(*more: Flow, runs: int | None = None) -> Scenario:
@@ -54,8 +57,25 @@ def test_a_half_that_differs_by_more_than_chance_does_not_suffice() -> None:
         assert scatter.half_suffices(1.0 + d * np.tile([1.0, -1.0], 6)[:, None])
     rng = np.random.default_rng(5)
     passed = [scatter.half_suffices(rng.normal(1.0, 0.3, (12, 1))) for _ in range(2000)]
-    # two standard errors of 12 independent pieces: about 95 %
+    # Student's t for independent pieces: 95 %
     assert 0.92 < np.mean(passed) < 0.98
+
+
+@pytest.mark.parametrize("slow", [1, 2, 3])
+def test_a_slow_beginning_is_not_chance(slow: int) -> None:
+    """It is most of the scatter of all pieces, so this scatter would hide it."""
+    pieces = np.tile([1.01, 0.99], 6)[:, None]
+    assert scatter.half_suffices(pieces)
+    pieces[:slow] *= 0.4
+    assert not scatter.half_suffices(pieces)
+
+
+def test_a_slow_first_third_of_the_measured_time_makes_all_runs_whole() -> None:
+    """Vegas alone has timeouts after slow start; from then on it fills the link."""
+    flow = Flow("vegas", 0.05514, variant="ns2", alpha=6.0, beta=18.0, delayed_ack=True)
+    link = Link(551.9, buffer=6.0)
+    found = answer(Scenario((link,), (flow,), run=Run(20.0, 2.0, seed=4190)))
+    assert set(found.extra["durations"]) == {20.0}
 
 
 def test_later_runs_are_the_first_halves_of_whole_runs() -> None:
