@@ -690,6 +690,23 @@ def test_the_error_of_a_share_counts_that_one_gets_what_the_other_loses() -> Non
     assert np.isnan(vm.sweep(mixed(), {"link.buffer": [10]}, "minicycle")["share_se"]).all()
 
 
+def test_a_flow_that_sends_after_the_warm_up_in_some_runs_only_is_not_certain() -> None:
+    """Its 700 packets last past the warm-up in one run of five; in the others it delivers none."""
+    flows = (
+        vm.Flow("reno", 0.05, name="reno", variant="ns2"),
+        vm.Flow("cubic", 0.15, name="cubic", size=700.0, variant="ns2"),
+    )
+    run = vm.Run(30.0, 9.0, start_jitter=4.0)
+    case = vm.Scenario((vm.Link(700.0, buffer=35.0),), flows, run=run)
+    delivers = np.isfinite(vm.predict(case, "rounds").extra["throughput_runs"][:, 1])
+    assert delivers.any() and not delivers.all()
+    point = vm.sweep(case, {"link.buffer": [35.0]}, "rounds").isel({"link.buffer": 0})
+    assert np.isnan(point["uncertainty"].item())
+    assert "enough-runs" in point["broken"].item()
+    # one run of five has it all: by the jackknife, such a mean has an error of its own size
+    assert point["share_se"].values == pytest.approx(point["share"].values[1], rel=0.05)
+
+
 def test_several_models_are_refused_with_what_to_do_instead() -> None:
     case = vm.Scenario([vm.Link("1000 pkt/s", buffer="20 pkt")], [vm.Flow("vegas", "60 ms")])
     models, over = ["equilibrium", "network"], {"flow.rtt": [0.05, 0.06]}

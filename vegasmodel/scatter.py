@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vegasmodel.metrics import (
     ENOUGH_PRECISION,
@@ -148,9 +149,9 @@ def of_means(scenario: Scenario, mean: Floats, error: Floats, n: int) -> Assumpt
     without a throughput has NaN for both. A flow that has a throughput in some runs only has a mean
     over these, but NaN for its error; the assumption then fails.
     """
-    partly = np.flatnonzero(np.isfinite(mean) & np.isnan(error))
-    if partly.size:
-        who = scenario.members[partly[0]].name
+    partly = sometimes(mean, error)
+    if partly.any():
+        who = scenario.members[int(partly.argmax())].name
         detail = f"{n} runs; {who} sends after the warm-up in some of them only; its mean is theirs"
         return Assumption("enough-runs", False, detail)
     doubts = relative_uncertainty(mean, error, n)
@@ -163,6 +164,14 @@ def of_means(scenario: Scenario, mean: Floats, error: Floats, n: int) -> Assumpt
     return Assumption("enough-runs", unsure <= ENOUGH_PRECISION, detail)
 
 
+def sometimes(mean: Floats, error: Floats) -> NDArray[np.bool_]:
+    """Which flows have a throughput in some runs only: they have a mean, but NaN for its error.
+
+    ``mean`` [flows] are the mean throughputs over several runs, ``error`` their standard errors.
+    """
+    return np.isfinite(mean) & np.isnan(error)
+
+
 def as_near(near: Prediction, far: Prediction, measured: Prediction) -> bool:
     """Whether chance may decide which of two models is nearer to a measurement.
 
@@ -173,12 +182,17 @@ def as_near(near: Prediction, far: Prediction, measured: Prediction) -> bool:
 
     The errors of one result's flows may depend on one another, because the flows share a link.  So
     the function adds their magnitudes, which is right for errors that depend on one another
-    completely, and too cautious for all others.  Throughputs without a standard error are taken as
-    exact.
+    completely, and too cautious for all others.  Results without standard errors are taken as
+    exact.  A flow that has a throughput in some runs only has NaN for its error; chance may then
+    decide.
     """
     if near.throughput is None or far.throughput is None or measured.throughput is None:
         return False
     known = np.isfinite(measured.throughput)
+    for result in (near, far, measured):
+        error = result.throughput_se
+        if error is not None and sometimes(result.throughput, error)[known].any():  # type: ignore[arg-type]
+            return True
     off = [(each.throughput - measured.throughput)[known] for each in (near, far)]  # type: ignore[operator]
     lengths = [float(np.linalg.norm(each)) for each in off]
     of_near, of_far = (x / max(length, 1e-300) for x, length in zip(off, lengths, strict=True))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats, delivered, jains, known_mean, relative_uncertainty
 from vegasmodel.prediction import Prediction
+from vegasmodel.scatter import sometimes
 from vegasmodel.scenario import Scenario
 from vegasmodel.study import not_held
 from vegasmodel.study.fields import Field, put
@@ -193,12 +194,13 @@ def _share_error(found: Prediction, groups: NDArray[Any] | None) -> Floats | flo
     This error takes into account that one flow gets what the others lose.  The standard errors of
     the throughputs do not show that.  ``groups`` [flow] are the groups of the flows.  If they are
     given, the result is the standard error of the groups' shares, [group].  It is NaN without the
-    throughputs of at least two runs.
+    throughputs of at least two runs.  A flow without a throughput in a run delivers nothing in it.
     """
-    rates = np.asarray(found.extra.get("throughput_runs", ()))
-    n, mean = len(rates), np.asarray(found.throughput)
+    rates = np.nan_to_num(np.asarray(found.extra.get("throughput_runs", ())))
+    n = len(rates)
     if n < 2:
         return math.nan
+    mean = rates.mean(axis=0)
     bits = np.asarray(found.delivered_bps)  # a flow may be active for a part of the time
     with np.errstate(invalid="ignore", divide="ignore"):
         weight = np.where(mean > 0, bits / mean, 0.0)
@@ -210,13 +212,16 @@ def _share_error(found: Prediction, groups: NDArray[Any] | None) -> Floats | flo
 
 
 def _uncertainty(found: Prediction) -> float:
-    """The largest relative uncertainty of a throughput; NaN without standard errors.
+    """The largest relative uncertainty of a throughput; NaN if a standard error is unknown.
 
-    The relative uncertainty is explained in ``metrics.relative_uncertainty``.
+    The relative uncertainty is explained in ``metrics.relative_uncertainty``.  A flow that has a
+    throughput in some runs only has no standard error.
     """
     if found.throughput_se is None:
         return math.nan
     mean, error = np.asarray(found.throughput), np.asarray(found.throughput_se)
+    if sometimes(mean, error).any():
+        return math.nan
     return float(relative_uncertainty(mean, error, found.runs).max())
 
 
