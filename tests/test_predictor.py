@@ -265,6 +265,36 @@ def test_the_packet_in_transmission_takes_a_place_of_ns2s_buffer(variant: str, h
     assert [a.holds for a in found if a.name == "infinite-buffer"] == [holds]
 
 
+@pytest.mark.parametrize(
+    ("kept", "variant", "buffer", "queue", "holds"),
+    [
+        (19.4, "ns2", 20.0, vm.DropTail(), False),  # the packet in transmission takes a place
+        (19.4, "ns2", 20.0, vm.Red(30.0, 60.0), True),  # but not of RED's limit
+        (20.4, "ns2", 20.9, vm.Red(30.0, 60.0), False),  # a limit is a whole number
+        (20.4, "paper", 20.9, vm.DropTail(), False),
+        (6.0, "paper", 50.0, vm.RateDelay(1.0, 0.1), False),  # Vegas's class has 5 of 50 places
+        (5.0, "paper", 50.0, vm.RateDelay(1.0, 0.1), True),
+    ],
+)
+@pytest.mark.parametrize("model", ["equilibrium", "network"])
+def test_the_queue_itself_says_how_many_packets_can_wait(
+    model: str,
+    kept: float,
+    variant: str,
+    buffer: float,
+    queue: vm.DropTail | vm.Red | vm.RateDelay,
+    holds: bool,
+) -> None:
+    """The queue holds what the flow keeps; of two links, all of it waits at the narrow one."""
+    narrow = vm.Link(1000.0, buffer=buffer, queue=queue)
+    wide = [vm.Link(5000.0, name="wide", buffer=30.0)] if model == "network" else []
+    flow = vm.Flow("vegas", 0.1, variant=variant, alpha=kept, beta=kept, over_estimate=0.0)
+    found = vm.predict(vm.Scenario((narrow, *wide), (flow,)), model).assumptions
+    (said,) = [a.holds for a in found if a.name == "infinite-buffer"]
+    # of several links the network does not work out the queues before the steady state
+    assert said is (None if holds and wide else holds)
+
+
 def test_two_queues_are_not_one() -> None:
     answer = vm.predict(HOME["rate-delay"], "minicycle")
     assert not answer.applicable

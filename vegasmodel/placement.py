@@ -69,6 +69,22 @@ def shut_links(scenario: Scenario) -> list[str]:
     ]
 
 
+def queue_of(link: Link, group: Flow) -> str:
+    """The queue of a link that a group's data cross, as the discipline names it (``services``)."""
+    return group.service if group.service in link.queue.services else ""
+
+
+def room(scenario: Scenario, link: Link, direction: str) -> float:
+    """How many packets can wait at a link, in all queues that data cross in this direction.
+
+    A link with Rate-Delay services has two queues, each with a limit of its own. A queue counts
+    only if the scenario has flows of its class there.
+    """
+    there = [g for g in scenario.flows if g.direction == direction and link in scenario.path(g)]
+    runs, queues = link_stack(scenario), {queue_of(link, group) for group in there}
+    return sum(link.queue.room(link.buffer, runs, queue) for queue in queues)
+
+
 def _slow_for_acks(scenario: Scenario, link: Link, direction: str) -> bool:
     """Whether ACKs may reach a link faster than it can send them.
 

@@ -13,9 +13,8 @@ from vegasmodel.adapters.common import column, laws_within, left_out, plain_queu
 from vegasmodel.adapters.secular import threshold
 from vegasmodel.equilibrium import network, secular
 from vegasmodel.metrics import Floats
-from vegasmodel.placement import link_stack
+from vegasmodel.placement import room
 from vegasmodel.prediction import Assumption, Prediction
-from vegasmodel.queues.discipline import waiting_room
 from vegasmodel.scenario import Scenario
 from vegasmodel.stacks import STACKS, dead_zone
 from vegasmodel.status import Status
@@ -145,10 +144,13 @@ def _fits(
             scenario, lambda f: max(float(dead_zone(f.alpha, f.beta, f.variant)[1]), f.gamma)
         )
         return rest.fits(scenario, x, rests, edge, float(queues[0]))
-    limits = [scenario.links[link].buffer for link, _ in used]
-    if np.any(queues > waiting_room(limits, link_stack(scenario))):
+    rooms = [
+        room(scenario, scenario.links[link], "forward" if forward else "reverse")
+        for link, forward in used
+    ]
+    if np.any(queues > rooms):
         return Assumption("infinite-buffer", False, "a link's queue exceeds its buffer")
-    if all(link.never_full for link in scenario.links):
+    if np.all(np.isinf(rooms)):
         return Assumption("infinite-buffer", True)
     detail = "the queues fit at rest; those on the way there are not worked out"
     return Assumption("infinite-buffer", None, detail)

@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 from vegasmodel.adapters.common import rtts
 from vegasmodel.equilibrium import settling
 from vegasmodel.metrics import Floats
-from vegasmodel.placement import link_stack, stack
+from vegasmodel.placement import room, stack
 from vegasmodel.prediction import Assumption
-from vegasmodel.queues.discipline import waiting_room
 from vegasmodel.scenario import Flow, Member, Scenario
 from vegasmodel.stacks import Stack
 
@@ -191,11 +190,11 @@ def fits(
     over-estimates of baseRTT, s.
     """
     name, link = "infinite-buffer", scenario.links[0]
-    if link.never_full:
+    most = room(scenario, link, scenario.flows[0].direction)
+    if most == math.inf:
         return Assumption(name, True)
-    room = float(waiting_room(link.buffer, link_stack(scenario)))
-    if queue > room:
-        detail = f"the equations give a queue of {queue:.4g} pkt; the buffer holds {room:g}"
+    if queue > most:
+        detail = f"the equations give a queue of {queue:.4g} pkt; the buffer holds {most:g}"
         return Assumption(name, False, detail)
     if rests is None:
         return Assumption(name, None, "not worked out for so many arrivals")
@@ -210,8 +209,8 @@ def fits(
         worst = max(worst, c * top)
     detail = f"before earlier flows shrink their windows the queue may reach {worst:.4g} pkt; "
     detail += "the buffer holds "
-    late = worst > room
-    return Assumption(name, None if late else True, f"{detail}{room:g}" if late else "")
+    late = worst > most
+    return Assumption(name, None if late else True, f"{detail}{most:g}" if late else "")
 
 
 def _late(rest: float, what: str) -> Assumption:

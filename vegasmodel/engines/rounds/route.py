@@ -32,6 +32,7 @@ from vegasmodel.placement import (
     empty_rtt,
     link_stack,
     links_slow_for_acks,
+    queue_of,
     to_first_link,
     work,
 )
@@ -82,8 +83,7 @@ def other(direction: str) -> str:
 
 
 def _key(link: Link, direction: str, group: Flow) -> Key:
-    service = group.service if group.service in link.queue.services else None
-    return link.name, direction, service or ""
+    return link.name, direction, queue_of(link, group)
 
 
 def _back(link: Link, group: Flow, queues: dict[Key, int]) -> int | None:
@@ -233,9 +233,9 @@ def _room(scenario: Scenario, link: Link, key: Key) -> float:
     return link.queue.room(link.buffer, link_stack(scenario), key[2])
 
 
-def finite_buffers(links: Iterable[Link]) -> list[int]:
+def finite_buffers(links: Iterable[Link]) -> list[float]:
     """The buffer sizes, in whole packets, of those links whose buffer is finite."""
-    return [math.floor(link.buffer) for link in links if not link.never_full]
+    return [sum(link.queue.limits(link.buffer)) for link in links if not link.never_full]
 
 
 def _stops(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[tuple[int, bool]]:
