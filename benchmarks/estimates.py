@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from vegasmodel import comparison
+from vegasmodel import comparison, measurement
 from vegasmodel.fields import toml_file
 from vegasmodel.packets import ns2
 from vegasmodel.scenario import Scenario
@@ -99,7 +99,7 @@ def cases(folder: Path) -> Iterator[tuple[str, dict[str, Any], Path]]:
     texts = {"Vegas and Reno": MIXED, "Vegas and SACK, small buffer": SHORT, "4 Vegas, late": LATE}
     for name, text in texts.items():
         table, path = toml_file.parse(text, name, ""), folder / f"{name}.parquet"
-        comparison.record_engine(Scenario.from_dict(table)).write(path)
+        measurement.record_engine(Scenario.from_dict(table)).write(path)
         yield f"ns-2: {name}", table, path
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import vegasmodel as vm
-from vegasmodel import comparison, packets, result_tables
+from vegasmodel import comparison, measurement, packets, result_tables
 from vegasmodel.command_line import newfile
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets.trace import make
@@ -95,7 +95,7 @@ def test_whose_senders_wait() -> None:
 
 def test_every_model_of_a_comparison_says_it(monkeypatch: pytest.MonkeyPatch) -> None:
     scenario = pair("paper")
-    monkeypatch.setattr(comparison, "_measurement", lambda s, *_: measured(s, "ns2"))
+    monkeypatch.setattr(measurement, "find", lambda s, *_: measured(s, "ns2"))
     for result in comparison.compare(scenario, models=["minicycle", "fluid", "red"]).models:
         said = [a for a in result.assumptions if a.name == "same-vegas"]
         assert len(said) == result.applicable
@@ -148,7 +148,7 @@ def test_a_measurement_says_how_many_runs_it_has(monkeypatch: pytest.MonkeyPatch
         error = np.array([3.0, 4.0]) if s.run.times > 1 else None
         return dataclasses.replace(measured(s, "ns2"), throughput_se=error)
 
-    monkeypatch.setattr(comparison, "run_engine", engine)
+    monkeypatch.setattr(measurement, "run_engine", engine)
     scenario = dataclasses.replace(pair("paper"), run=vm.Run(duration=90.0, warmup=30.0))
     one, ten = (vm.compare(scenario, models=["minicycle"], runs=runs) for runs in (1, 10))
     assert asked == [1, 10]

@@ -12,7 +12,7 @@ import jax
 import pytest
 
 import vegasmodel as vm
-from vegasmodel import comparison, laws, meanings, queues
+from vegasmodel import laws, meanings, measurement, queues
 from vegasmodel.command_line.commands import app, run
 from vegasmodel.explanations import EXPLANATIONS
 from vegasmodel.queues import RateDelay, Red
@@ -68,7 +68,7 @@ def test_every_assumption_is_explained() -> None:
     page = (ROOT / "docs/reference/messages.md").read_text(encoding="utf-8")
     explained = set(re.findall(r"^\| `([\w-]+)` \|", page, re.MULTILINE))
     package = Path(vm.__file__).parent
-    modules = [package / "comparison.py"]
+    modules = [package / "comparison.py", package / "measurement.py"]
     for folder in ("adapters", "engines", "packets"):
         modules += (package / folder).rglob("*.py")
     said = set()
@@ -174,7 +174,7 @@ def test_the_readme_scenario_copied_by_hand_compares_within_a_percent(
     (text,) = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
     (tmp_path / "mixed.toml").write_text(text, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(comparison, "run_engine", pytest.fail)
+    monkeypatch.setattr(measurement, "run_engine", pytest.fail)
     assert run(["compare", "mixed.toml", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["results"][-1]["model"] == "ns2"

@@ -53,7 +53,7 @@ NEEDS = (
     ),
     ("predict one.toml --plot p.png", "plot", "vegasmodel.predictor.predict_all"),
     ("simulate one.toml --plot p.png", "plot", "vegasmodel.simulation.simulate"),
-    ("measure one.toml --plot p.png", "plot", "vegasmodel.comparison.run_engine"),
+    ("measure one.toml --plot p.png", "plot", "vegasmodel.measurement.run_engine"),
     ("compare one.toml --plot p.png", "plot", "vegasmodel.comparison.compare"),
     ("predict two.toml --model network", "network", "vegasmodel.equilibrium.network._polish"),
     ("sweep one.toml --over link.buffer=5,6 --out a.zarr", "sweep", POOL),

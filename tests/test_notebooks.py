@@ -15,7 +15,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import vegasmodel as vm
-from vegasmodel import comparison
+from vegasmodel import comparison, measurement
 
 FOLDER = Path(__file__).parents[1] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
@@ -64,7 +64,7 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> Shown:
     def none_stored(scenario: vm.Scenario, engine: str = "ns2") -> None:
         pytest.fail(f"no stored run of {scenario.name!r}: vegasmodel.packets.reference makes one")
 
-    monkeypatch.setattr(comparison, "run_engine", none_stored)
+    monkeypatch.setattr(measurement, "run_engine", none_stored)
     shown = Shown()
     package, front, widgets = (ModuleType(n) for n in ("IPython", "IPython.display", "ipywidgets"))
     package.version_info = (9, 0)  # type: ignore[attr-defined]  # matplotlib asks

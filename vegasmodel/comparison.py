@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vegasmodel.fields import checked, rules
+from vegasmodel import measurement
 from vegasmodel.fields.units import FieldError, format_time
+from vegasmodel.measurement import ENGINES
 from vegasmodel.metrics import (
     Floats,
     log_ratio_error,
@@ -29,8 +29,8 @@ from vegasmodel.metrics import (
 )
 from vegasmodel.prediction import Assumption, Prediction, Predictions, shown_rate
 from vegasmodel.predictor import MODELS, SIMULATED, check_models, predict_all
-from vegasmodel.scatter import MIN_RUNS, as_near, of_means
-from vegasmodel.scenario import VARIANTS, Run, Scenario, expect
+from vegasmodel.scatter import as_near
+from vegasmodel.scenario import VARIANTS, Scenario, expect
 from vegasmodel.support.html_table import html_table
 
 if TYPE_CHECKING:
@@ -41,49 +41,12 @@ if TYPE_CHECKING:
     from vegasmodel.completion import Filled
     from vegasmodel.packets.trace import Trace
 
-ENGINES = ("ns2", "ns3")
 VEGAS_OF = {
     "paper": "the papers' Vegas",
     "ns2": "ns-2's Vegas",
     "ns3": "ns-3's Vegas",
     "linux": "the Linux kernel's Vegas",
 }
-OVERLOAD = 1.05  # load / capacity; a trace with a greater value is of another scenario
-
-
-def run_engine(
-    scenario: Scenario, engine: str = "ns2", timeout: float | None = None, *, brief: bool = False
-) -> Prediction:
-    """Run the packet-level simulator ``engine``, "ns2" or "ns3"; return what it measured.
-
-    The simulator makes as many runs as the scenario states, and the results are means over them.
-    ``timeout`` is the time limit of one run, s. The default, ``packets.engine.patience``, is about
-    twenty times what such a run usually takes.  With ``brief``, the simulator records no round-trip
-    times, and it samples windows and queues only at the start and at the end of the run.
-
-    Raises ``FieldError`` for an unknown engine, for a ``timeout`` that is not positive, or if the
-    simulator lacks a feature of the scenario. Raises ``EngineMissing`` if it is not installed.
-    """
-    rules.Choice(ENGINES).check(engine, "engine")
-    from vegasmodel.packets import ns2, ns3
-    from vegasmodel.packets.engine import time_limit
-
-    timeout = time_limit(scenario, timeout)
-    run = ns3.run if engine == "ns3" else ns2.run
-    if brief:
-        return run(scenario, interval=scenario.run.duration, rtts=False, timeout=timeout)
-    return run(scenario, timeout=timeout)
-
-
-def record_engine(scenario: Scenario, engine: str = "ns2", timeout: float | None = None) -> Trace:
-    """Make one run of the packet-level simulator ``engine`` and return its trace.
-
-    The arguments and the errors are those of ``run_engine``.
-    """
-    rules.Choice(ENGINES).check(engine, "engine")
-    from vegasmodel.packets import ns2_trace
-
-    return ns2_trace.record(scenario, engine=engine, timeout=timeout)
 
 
 @dataclass(frozen=True, repr=False)
@@ -402,85 +365,20 @@ def compare(
     if not isinstance(scenario, Mapping):
         expect(scenario, "a Scenario, or the table of a scenario file")
     if trace is not None:
-        _expect_trace(trace)
+        measurement.expect_trace(trace)
     models = check_models(models)
     if not isinstance(scenario, Scenario):
         if trace is None:
             return compare(Scenario.from_dict(scenario), None, models, timeout, runs=runs)
         return _compare_estimated(scenario, trace, models)
-    if runs is not None and _stored_elsewhere(scenario):
+    if runs is not None and measurement.stored_elsewhere(scenario):
         allowed = "nothing beside the stored measurement of this scenario, which ns-2 did not make"
         raise FieldError("runs", runs, allowed)
-    measured = _measurement(run_often(scenario, runs), trace, timeout)
-    note = enough_runs(measured)
+    measured = measurement.find(measurement.run_often(scenario, runs), trace, timeout)
+    note = measurement.enough_runs(measured)
     measured = replace(measured, assumptions=(*measured.assumptions, *note))
     results = _noted(predict_all(scenario, models), same_case(scenario, measured))
     return Comparison(scenario, measured, results)
-
-
-def _stored_elsewhere(scenario: Scenario) -> bool:
-    """Whether ``compare`` would use a stored measurement that ns-2 did not make.
-
-    The user cannot choose the number of runs of such a measurement.
-    """
-    from vegasmodel.packets import reference
-
-    stored = reference.lookup(scenario)
-    if stored is not None:
-        return stored.model not in ENGINES
-    return bool(reference.traces(scenario)[0])
-
-
-def run_often(scenario: Scenario, runs: int | None) -> Scenario:
-    """A copy of the scenario that asks for ``runs`` runs; unchanged if ``runs`` is ``None``."""
-    if runs is None:
-        return scenario
-    checked.of(Run, "runs").check(runs, "runs")
-    return scenario.replace({"run.runs": runs})
-
-
-def _several(scenario: Scenario) -> Scenario:
-    """The scenario with ``MIN_RUNS`` runs if chance has a part and it gives no number of runs.
-
-    A single run would not show how much the throughputs differ from run to run.
-    """
-    chance = scenario.by_chance or scenario.random_arrivals
-    return run_often(scenario, MIN_RUNS if chance and scenario.run.runs is None else None)
-
-
-def enough_runs(measured: Prediction) -> tuple[Assumption, ...]:
-    """The assumption ``enough-runs``: that more runs would hardly change the measured throughputs.
-
-    The assumption holds if chance has no part in the runs. If chance has a part, the standard
-    errors of several runs decide; after a single run it is not known whether the assumption holds.
-    Returns no assumption if the measurement is not by ns-2 or ns-3.
-    """
-    if measured.model not in ENGINES or measured.throughput is None:
-        return ()
-    n, scenario = measured.scenario.run.times, measured.scenario
-    if not scenario.by_chance and not scenario.random_arrivals:
-        return (Assumption("enough-runs", True),)
-    if n == 1 or measured.throughput_se is None:
-        said = "how far another run would differ counts as the models' error; runs = 5 measures it"
-        return (Assumption("enough-runs", None, said),)
-    return (of_means(scenario, measured.throughput, measured.throughput_se, n),)
-
-
-def _expect_trace(trace: object) -> None:
-    from vegasmodel.packets.trace import Trace
-
-    if not isinstance(trace, (str, os.PathLike, Trace)):
-        allowed = (
-            "a Trace, which packets.trace.make makes of arrays, or the name of a trace file, such "
-            "as a CSV table that DataFrame.to_csv wrote"
-        )
-        raise FieldError("trace", type(trace).__name__, allowed)
-
-
-def _read(trace: str | Path | Trace) -> Trace:
-    from vegasmodel import packets
-
-    return packets.read(trace) if isinstance(trace, (str, os.PathLike)) else trace
 
 
 def _compare_estimated(
@@ -488,9 +386,9 @@ def _compare_estimated(
 ) -> Comparison:
     from vegasmodel.completion import complete
 
-    found = _read(trace)
+    found = measurement.read(trace)
     scenario, filled = complete(table, found)
-    measured = _of_trace(found, trace, scenario)
+    measured = measurement.of_trace(found, trace, scenario)
     notes = same_case(scenario, measured)
     if filled:
         keys = ", ".join(entry.key for entry in filled)
@@ -580,60 +478,3 @@ def other_vegas(scenario: Scenario, models: Collection[str]) -> list[str]:
         for note in vegas_of(scenario, engine)
         if note.holds is False
     ]
-
-
-def _measurement(
-    scenario: Scenario, trace: str | Path | Trace | None, timeout: float | None
-) -> Prediction:
-    if trace is not None:
-        return _of_trace(_read(trace), trace, scenario)
-    from vegasmodel.packets import reference
-
-    stored = reference.lookup(scenario)
-    if stored is not None:
-        return stored
-    traces, damaged = reference.traces(scenario)
-    try:
-        if traces:
-            found = _from_traces(traces, scenario)
-        else:
-            found = run_engine(_several(scenario), timeout=timeout)
-    except FieldError as error:  # ns-2 lacks a feature of the scenario
-        other = "compare takes a trace in place of ns-2; predict needs neither"
-        if error.allowed == other:
-            raise
-        allowed = f"{error.allowed}; {other}"
-        raise FieldError(error.field, error.value, allowed, wrong=error.wrong) from None
-    if not damaged:
-        return found
-    detail = f"{', '.join(damaged)} cannot be read and may be of this scenario"
-    note = Assumption("stored-runs-intact", False, detail)
-    return replace(found, assumptions=(*found.assumptions, note))
-
-
-def _of_trace(trace: Trace, path: str | Path | Trace, scenario: Scenario) -> Prediction:
-    from vegasmodel.packets import measured
-
-    result = measured.to_prediction(trace, scenario)
-    load = result.utilization
-    if load is not None and np.nanmax(load) > OVERLOAD:
-        carried = f"{np.nanmax(load):.3g} times what its link can carry"
-        shown = str(path) if isinstance(path, (str, os.PathLike)) else type(path).__name__
-        raise FieldError("trace", shown, f"a trace of this scenario; this one has {carried}")
-    return result
-
-
-def _from_traces(traces: list[tuple[str, Trace]], scenario: Scenario) -> Prediction:
-    """The measurement that a stored trace of this scenario gives.
-
-    If ``traces`` has several, the first one is used. The assumption ``one-stored-trace`` then says
-    that there are several.
-    """
-    from vegasmodel.packets import measured
-
-    result = measured.to_prediction(traces[0][1], scenario)
-    if len(traces) == 1:
-        return result
-    names = ", ".join(name for name, _ in traces)
-    several = Assumption("one-stored-trace", False, f"{names} are all of this scenario")
-    return replace(result, assumptions=(*result.assumptions, several))

@@ -45,7 +45,7 @@ def models(_: click.Context) -> list[str]:
 
 def engines(_: click.Context) -> Iterable[str]:
     """The names of the packet simulators."""
-    from vegasmodel.comparison import ENGINES
+    from vegasmodel.measurement import ENGINES
 
     return ENGINES
 

@@ -109,7 +109,7 @@ def predict(
 
     Example: vegasmodel predict mixed.toml --model minicycle
     """
-    from vegasmodel.comparison import run_often
+    from vegasmodel.measurement import run_often
     from vegasmodel.predictor import choose
 
     inputs.check_picture(plot)
@@ -145,8 +145,8 @@ def measure(
 
     Example: vegasmodel measure mixed.toml --out mixed.parquet
     """
-    from vegasmodel.comparison import record_engine, run_engine, run_often
     from vegasmodel.console import output_path
+    from vegasmodel.measurement import record_engine, run_engine, run_often
 
     inputs.check_picture(plot)
     most = _seconds(timeout)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vegasmodel import comparison
+from vegasmodel import comparison, measurement
 from vegasmodel.fields.rules import Quantity, listed
 from vegasmodel.fields.units import FieldError
 from vegasmodel.scatter import MIN_RUNS
@@ -161,7 +161,7 @@ def _verified(search: Search, solution: Solution, others: Sequence[str]) -> Solu
             value = max(float(round(value)), 1.0)
             notes.append(f"{name} was asked at {search.text(value)}, a whole number")
         scenario = search.scenario
-        if name in comparison.ENGINES:
+        if name in measurement.ENGINES:
             scenario = _often(scenario, runs)
         asked = points.Points(scenario, (search.field,), (np.array([value]),))
         found, (made,) = answered(asked, name)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from vegasmodel import comparison, predictor
+from vegasmodel import measurement, predictor
 from vegasmodel.fields.rules import nearest
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets.engine import EngineFailed
@@ -32,7 +32,7 @@ def check_model(model: str, field: str = "model") -> None:
 
     The error names ``field`` as the wrong argument.
     """
-    known = (*predictor.MODELS, *comparison.ENGINES)
+    known = (*predictor.MODELS, *measurement.ENGINES)
     if not isinstance(model, str) or model not in known:
         raise FieldError(field, model, f"one of {', '.join(known)}{nearest(model, known)}")
 
@@ -45,7 +45,7 @@ def ready(*models: str) -> None:
     """
     for model in models:
         check_model(model)
-    for engine in set(models) & set(comparison.ENGINES):
+    for engine in set(models) & set(measurement.ENGINES):
         from vegasmodel.packets import ns2, ns3
 
         (ns3 if engine == "ns3" else ns2).version()
@@ -97,8 +97,8 @@ def predictions(
     """
     beside = predictor.workers(threads)
     ask: Callable[[Scenario], Prediction]
-    if model in comparison.ENGINES:
-        ask = lambda scenario: comparison.run_engine(scenario, model, brief=brief)  # noqa: E731 - one line
+    if model in measurement.ENGINES:
+        ask = lambda scenario: measurement.run_engine(scenario, model, brief=brief)  # noqa: E731 - one line
     elif model == "rounds":
         from vegasmodel.adapters import rounds  # loads its machine code
 
@@ -124,7 +124,7 @@ def predictions(
     found = []
     with contextlib.ExitStack() as stack:
         each: Iterator[Prediction | tuple[int, str]] = map(one, scenarios)
-        if model in ("fluid", "rounds", *comparison.ENGINES):  # they release Python's lock
+        if model in ("fluid", "rounds", *measurement.ENGINES):  # they release Python's lock
             each = stack.enter_context(pool(beside)).map(one, scenarios)
         for answer in each:
             found.append(answer)

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from vegasmodel import comparison
+from vegasmodel import measurement
 from vegasmodel.metrics import Floats
 from vegasmodel.prediction import Prediction
 from vegasmodel.study import models, points
@@ -32,7 +32,7 @@ def answered(
     prediction is also ``None`` if there is no answer at the point. ``enough`` is explained in
     ``models.predictions``.
     """
-    if model not in ("rounds", *comparison.ENGINES):
+    if model not in ("rounds", *measurement.ENGINES):
         return models.answers(asked, model), [None] * len(asked)
     found = models.predictions(asked.scenarios(), model, None, enough=enough)
     made = [one if isinstance(one, Prediction) else None for one in found]

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel import comparison
+from vegasmodel import measurement
 from vegasmodel.engines.fluid.run import papers_only
 from vegasmodel.fields.rules import Integer
 from vegasmodel.fields.units import FieldError
@@ -43,7 +43,7 @@ EXACT = 1e-6  # of the target
 SCAN = {  # values tried first; with other models SCAN_POINTS
     "rounds": 13,
     "fluid": 33,
-    **dict.fromkeys(comparison.ENGINES, 9),
+    **dict.fromkeys(measurement.ENGINES, 9),
 }
 SCAN_POINTS = 65
 TURNS = 4  # times that more values are tried around turns (not for ``rounds``: once)
@@ -158,7 +158,7 @@ class Search:
         different sides of the target, and neither is near enough to it to be a solution.
         """
         self.miss(self.range.values(SCAN.get(self.model, SCAN_POINTS), self.whole))
-        if self.model not in comparison.ENGINES:
+        if self.model not in measurement.ENGINES:
             for _ in range(TURNS if self.model != "rounds" else 1):
                 self.miss(self._turns())
         self._follow()
@@ -254,7 +254,7 @@ class Search:
 
         a = np.array([self.x[i] for i, _ in pairs])
         b = np.array([self.x[j] for _, j in pairs])
-        rough = self.model == "rounds" or self.model in comparison.ENGINES
+        rough = self.model == "rounds" or self.model in measurement.ENGINES
         width = 1e-4 if rough else 4e-16
         root = elementwise.find_root(
             self.miss,
@@ -424,7 +424,7 @@ def counted(scenario: Scenario, where: Field, model: str) -> bool:
     """
     if isinstance(where.plain, Integer) or where.key == "initial_window":
         return True
-    simulated = model in ("rounds", *comparison.ENGINES)
+    simulated = model in ("rounds", *measurement.ENGINES)
     if model == "fluid":
         simulated = not papers_only(scenario)
     if not simulated or where.queue:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vegasmodel import comparison
+from vegasmodel import measurement
 from vegasmodel.fields.rules import Integer
 from vegasmodel.fields.units import FieldError
 from vegasmodel.scenario import Scenario
@@ -34,7 +34,7 @@ BLOCK = {  # points per block: some seconds of work
     "closed": 1 << 8,
     "fluid": 1 << 11,
     "rounds": 1 << 5,
-    **dict.fromkeys(comparison.ENGINES, 1 << 4),
+    **dict.fromkeys(measurement.ENGINES, 1 << 4),
 }
 MEMORY = 1 << 26  # bytes of a block's results
 IN_MEMORY = 1 << 32  # bytes of a sweep's results that are not written to a folder
