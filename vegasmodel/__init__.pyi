@@ -18,7 +18,6 @@ from vegasmodel.packets.engine import EngineMissing as EngineMissing
 from vegasmodel.packets.trace import Trace as Trace
 from vegasmodel.packets.trace import TraceError as TraceError
 from vegasmodel.prediction import Assumption as Assumption
-from vegasmodel.prediction import LimitCycle as LimitCycle
 from vegasmodel.prediction import Prediction as Prediction
 from vegasmodel.prediction import Predictions as Predictions
 from vegasmodel.predictor import MODELS as MODELS
@@ -42,6 +41,7 @@ from vegasmodel.scenario import load as load
 from vegasmodel.simulation import limit_cycle as limit_cycle
 from vegasmodel.simulation import simulate as simulate
 from vegasmodel.status import Status as Status
+from vegasmodel.steady_state import LimitCycle as LimitCycle
 from vegasmodel.study.basins import Basins as Basins
 from vegasmodel.study.basins import basins as basins
 from vegasmodel.study.boundary import StabilityBoundary as StabilityBoundary

@@ -1,8 +1,7 @@
 """The classes of results.
 
 A ``Prediction`` holds the flows' throughputs and other results of a model or a measurement.
-``predict`` returns one. A ``LimitCycle`` holds the steady state that a simulator found: a fixed
-point, a periodic motion, or averages if neither was found. ``limit_cycle`` returns one.
+``predict`` returns one.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel.fields.rules import Choice, Integer
-from vegasmodel.fields.units import format_number, format_time
+from vegasmodel.fields.rules import Choice
+from vegasmodel.fields.units import format_number
 from vegasmodel.metrics import (
     Floats,
     delivered,
@@ -28,7 +27,6 @@ from vegasmodel.metrics import (
     standard_error,
 )
 from vegasmodel.scenario import Scenario
-from vegasmodel.scenario.parts import MAX_FLOWS
 from vegasmodel.support.html_table import html_table
 from vegasmodel.support.text_table import text_table
 
@@ -241,7 +239,7 @@ class Prediction:
 
         ``None`` if the prediction has no throughputs, or none of them is above 0.
         """
-        return None if self.throughput is None else _number(jain(self.throughput))
+        return None if self.throughput is None else finite(jain(self.throughput))
 
     @cached_property
     def utilization(self) -> Floats | None:
@@ -365,15 +363,15 @@ class Prediction:
             "applicable": self.applicable,
             "reason": self.reason,
             "flows": [self._flow(i) for i in range(len(self.names))],
-            "ratios": {pair: _number(value) for pair, value in self.ratios.items()},
+            "ratios": {pair: finite(value) for pair, value in self.ratios.items()},
             "jain": self.jain,
-            "utilization": _entry(utilization, 0),
-            "queue_mean_pkt": _entry(queues, 0),
+            "utilization": entry(utilization, 0),
+            "queue_mean_pkt": entry(queues, 0),
             "links": [
                 {
                     "name": link.name,
-                    "utilization": _entry(utilization, i),
-                    "queue_mean_pkt": _entry(queues, i),
+                    "utilization": entry(utilization, i),
+                    "queue_mean_pkt": entry(queues, i),
                 }
                 for i, link in enumerate(self.scenario.links)
             ],
@@ -383,7 +381,7 @@ class Prediction:
 
     def _flow(self, i: int) -> dict[str, Any]:
         member = self.scenario.members[i]
-        rate = _entry(self.throughput, i)
+        rate = entry(self.throughput, i)
         bits = 8 * self.scenario.size_of(member.flow)
         span = self.throughput_range
         return {
@@ -391,13 +389,13 @@ class Prediction:
             "law": member.flow.law,
             "throughput_pps": rate,
             "throughput_bps": None if rate is None else rate * bits,
-            "throughput_range_pps": None if span is None else [_number(x) for x in span[i]],
-            "throughput_se_pps": _entry(self.throughput_se, i),
-            "base_rtt_s": _entry(self.base_rtt, i),
-            "rtt_mean_s": _entry(self.rtt_mean, i),
-            "loss_rate": _entry(self.loss_rate, i),
-            "acks": _entry(self.acks, i),
-            "retransmits": _entry(self.retransmits, i),
+            "throughput_range_pps": None if span is None else [finite(x) for x in span[i]],
+            "throughput_se_pps": entry(self.throughput_se, i),
+            "base_rtt_s": entry(self.base_rtt, i),
+            "rtt_mean_s": entry(self.rtt_mean, i),
+            "loss_rate": entry(self.loss_rate, i),
+            "acks": entry(self.acks, i),
+            "retransmits": entry(self.retransmits, i),
         }
 
 
@@ -509,8 +507,9 @@ def sends_after_warm_up(scenario: Scenario, throughput: Floats | None) -> tuple[
     return (Assumption("sends-after-warm-up", False, f"{said} (`warmup`)"),)
 
 
-def _entry(values: Floats | None, i: int) -> float | None:
-    return None if values is None else _number(values[i])
+def entry(values: Floats | None, i: int) -> float | None:
+    """One entry of an array, as ``finite`` gives it; ``None`` if there is no array."""
+    return None if values is None else finite(values[i])
 
 
 def with_error(value: float, error: float | None) -> str:
@@ -573,107 +572,6 @@ def _unit(name: str) -> str:
     return next((unit for end, unit in ends.items() if name.endswith(end)), "1")
 
 
-def _number(value: float | None) -> float | None:
+def finite(value: float | None) -> float | None:
     """The number, or ``None`` if it is NaN or infinite, which JSON cannot hold."""
     return float(value) if value is not None and math.isfinite(value) else None
-
-
-@dataclass(frozen=True, eq=False)
-class LimitCycle:
-    """The steady state of a scenario: a fixed point or a periodic motion.
-
-    If neither was found, means such as ``throughput`` are taken over a long run.  Only the flows
-    that are active at the end of the scenario's run take part in the steady state.
-
-    An array with one entry per flow has the flows in the order of ``names``.
-
-    - ``kind``: "fixed point", "periodic" or "neither found".
-    - ``period``: s; 0 at a fixed point, NaN where neither is found.
-    - ``overflows``: by the continuous equations of ``fluid``, the overflows of the buffer in one
-      period; otherwise the moments in one period at which a window falls.  0 without a period.
-    - ``throughput``: [n_flows] packets per second, mean over the period.
-    - ``spread``: [n_flows] standard error of ``throughput``, packets per second.  It is 0 at a
-      fixed point and in a periodic motion, and it has a meaning only if neither was found.
-    - ``window``: [n_flows] packets, mean over time.
-    - ``rtt_mean``: [n_flows] mean round-trip time over the packets, s.
-    - ``base_rtt``: [n_flows] the least round-trip time that a Vegas flow has seen, s; NaN for other
-      laws.
-    - ``queue_mean``: packets that wait.
-    - ``losses``: [n_flows] in one period: losses by ``fluid``, lost packets by ``rounds``.
-    - ``multipliers``: Floquet multipliers, complex numbers, the largest modulus first: the factors
-      by which small disturbances of the windows change in one period, which begins and ends just
-      after an overflow of the buffer.  (At a fixed point: in one round trip of the flow with the
-      longest RTT.)  If all moduli are below 1, the motion is stable.  The array is empty if they
-      were not computed.  They are all NaN if the windows after a period are not a continuous
-      function of those before it.
-    - ``residual``: the greatest change of a window or a queue, in packets, after one period.
-      (``rounds`` compares states that are two periods apart.)  It is 0 if the motion repeats itself
-      exactly.  At a fixed point it is the greatest change of a window after one round trip.
-    - ``status``: "done", or why there is no answer; the averages are then NaN.
-    - ``names``: of the flows.
-    """
-
-    kind: str
-    period: float
-    overflows: int
-    throughput: Floats
-    spread: Floats
-    window: Floats
-    rtt_mean: Floats
-    base_rtt: Floats
-    queue_mean: float
-    losses: Floats
-    multipliers: np.ndarray
-    residual: float
-    status: str
-    names: tuple[str, ...] = ()  # ``limit_cycle`` fills them in
-
-    def __repr__(self) -> str:
-        """One line: the kind, the period, and the throughputs of up to six flows."""
-        if self.status != "done":
-            return f"<LimitCycle: no answer, {self.status}>"
-        period = f" of {format_time(self.period)}" if self.kind == "periodic" else ""
-        each = zip(self.names, self.throughput, self.spread, strict=False)
-        rates = [f"{name} {with_error(rate, error)} pkt/s" for name, rate, error in each]
-        more = ["..."] if len(rates) > 6 else []
-        return f"<LimitCycle {self.kind}{period}: {', '.join([*rates[:6], *more])}>"
-
-    def to_json(self) -> dict[str, Any]:
-        """The steady state as plain data: lists, numbers and texts.
-
-        The unit of a number is at the end of its key. An unknown value is ``None``. Each Floquet
-        multiplier (``multipliers``) is a list of its real and its imaginary part.
-        """
-        columns = {
-            "throughput_pps": self.throughput,
-            "throughput_se_pps": self.spread,
-            "window_pkt": self.window,
-            "rtt_mean_s": self.rtt_mean,
-            "base_rtt_s": self.base_rtt,
-            "losses": self.losses,
-        }
-        return {
-            "kind": self.kind,
-            "period_s": _number(self.period),
-            "overflows": self.overflows,
-            "flows": [
-                {"name": name, **{key: _entry(values, i) for key, values in columns.items()}}
-                for i, name in enumerate(self.names)
-            ],
-            "queue_mean_pkt": _number(self.queue_mean),
-            "multipliers": [
-                [_number(value.real), _number(value.imag)] for value in self.multipliers
-            ],
-            "residual_pkt": _number(self.residual),
-            "status": self.status,
-        }
-
-    @classmethod
-    def failed(cls, n: int, status: str) -> LimitCycle:
-        """No steady state of ``n`` flows: the text ``status`` says why, and all numbers are NaN."""
-        Integer(0, MAX_FLOWS).check(n, "n")
-        nan = np.full(n, np.nan)
-        return cls(
-            "neither found", math.nan, 0, nan, nan, nan, nan, nan, math.nan,
-            nan, np.empty(0), math.nan, status,
-        )  # fmt: skip

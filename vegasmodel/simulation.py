@@ -15,9 +15,9 @@ from vegasmodel.fields.rules import MAX_SAMPLES, Boolean, Choice, Integer, Quant
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import implementation
-from vegasmodel.prediction import LimitCycle
 from vegasmodel.scenario import Scenario, expect
 from vegasmodel.status import Status
+from vegasmodel.steady_state import LimitCycle
 
 if TYPE_CHECKING:
     import xarray

@@ -24,8 +24,8 @@ from vegasmodel.engines.fluid.continuous import averages, empty_tally
 from vegasmodel.engines.fluid.pauses import whole
 from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
-from vegasmodel.prediction import LimitCycle
 from vegasmodel.status import Status
+from vegasmodel.steady_state import LimitCycle
 
 if TYPE_CHECKING:
     from vegasmodel.engines.fluid.records import Tally

@@ -1,0 +1,114 @@
+"""The steady state that a simulator found, which ``limit_cycle`` returns."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from vegasmodel.fields.rules import Integer
+from vegasmodel.fields.units import format_time
+from vegasmodel.metrics import Floats
+from vegasmodel.prediction import entry, finite, with_error
+from vegasmodel.scenario.parts import MAX_FLOWS
+
+
+@dataclass(frozen=True, eq=False)
+class LimitCycle:
+    """The steady state of a scenario: a fixed point or a periodic motion.
+
+    If neither was found, means such as ``throughput`` are taken over a long run.  Only the flows
+    that are active at the end of the scenario's run take part in the steady state.
+
+    An array with one entry per flow has the flows in the order of ``names``.
+
+    - ``kind``: "fixed point", "periodic" or "neither found".
+    - ``period``: s; 0 at a fixed point, NaN where neither is found.
+    - ``overflows``: by the continuous equations of ``fluid``, the overflows of the buffer in one
+      period; otherwise the moments in one period at which a window falls.  0 without a period.
+    - ``throughput``: [n_flows] packets per second, mean over the period.
+    - ``spread``: [n_flows] standard error of ``throughput``, packets per second.  It is 0 at a
+      fixed point and in a periodic motion, and it has a meaning only if neither was found.
+    - ``window``: [n_flows] packets, mean over time.
+    - ``rtt_mean``: [n_flows] mean round-trip time over the packets, s.
+    - ``base_rtt``: [n_flows] the least round-trip time that a Vegas flow has seen, s; NaN for other
+      laws.
+    - ``queue_mean``: packets that wait.
+    - ``losses``: [n_flows] in one period: losses by ``fluid``, lost packets by ``rounds``.
+    - ``multipliers``: Floquet multipliers, complex numbers, the largest modulus first: the factors
+      by which small disturbances of the windows change in one period, which begins and ends just
+      after an overflow of the buffer.  (At a fixed point: in one round trip of the flow with the
+      longest RTT.)  If all moduli are below 1, the motion is stable.  The array is empty if they
+      were not computed.  They are all NaN if the windows after a period are not a continuous
+      function of those before it.
+    - ``residual``: the greatest change of a window or a queue, in packets, after one period.
+      (``rounds`` compares states that are two periods apart.)  It is 0 if the motion repeats itself
+      exactly.  At a fixed point it is the greatest change of a window after one round trip.
+    - ``status``: "done", or why there is no answer; the averages are then NaN.
+    - ``names``: of the flows.
+    """
+
+    kind: str
+    period: float
+    overflows: int
+    throughput: Floats
+    spread: Floats
+    window: Floats
+    rtt_mean: Floats
+    base_rtt: Floats
+    queue_mean: float
+    losses: Floats
+    multipliers: np.ndarray
+    residual: float
+    status: str
+    names: tuple[str, ...] = ()  # ``limit_cycle`` fills them in
+
+    def __repr__(self) -> str:
+        """One line: the kind, the period, and the throughputs of up to six flows."""
+        if self.status != "done":
+            return f"<LimitCycle: no answer, {self.status}>"
+        period = f" of {format_time(self.period)}" if self.kind == "periodic" else ""
+        each = zip(self.names, self.throughput, self.spread, strict=False)
+        rates = [f"{name} {with_error(rate, error)} pkt/s" for name, rate, error in each]
+        more = ["..."] if len(rates) > 6 else []
+        return f"<LimitCycle {self.kind}{period}: {', '.join([*rates[:6], *more])}>"
+
+    def to_json(self) -> dict[str, Any]:
+        """The steady state as plain data: lists, numbers and texts.
+
+        The unit of a number is at the end of its key. An unknown value is ``None``. Each Floquet
+        multiplier (``multipliers``) is a list of its real and its imaginary part.
+        """
+        columns = {
+            "throughput_pps": self.throughput,
+            "throughput_se_pps": self.spread,
+            "window_pkt": self.window,
+            "rtt_mean_s": self.rtt_mean,
+            "base_rtt_s": self.base_rtt,
+            "losses": self.losses,
+        }
+        return {
+            "kind": self.kind,
+            "period_s": finite(self.period),
+            "overflows": self.overflows,
+            "flows": [
+                {"name": name, **{key: entry(values, i) for key, values in columns.items()}}
+                for i, name in enumerate(self.names)
+            ],
+            "queue_mean_pkt": finite(self.queue_mean),
+            "multipliers": [[finite(value.real), finite(value.imag)] for value in self.multipliers],
+            "residual_pkt": finite(self.residual),
+            "status": self.status,
+        }
+
+    @classmethod
+    def failed(cls, n: int, status: str) -> LimitCycle:
+        """No steady state of ``n`` flows: the text ``status`` says why, and all numbers are NaN."""
+        Integer(0, MAX_FLOWS).check(n, "n")
+        nan = np.full(n, np.nan)
+        return cls(
+            "neither found", math.nan, 0, nan, nan, nan, nan, nan, math.nan,
+            nan, np.empty(0), math.nan, status,
+        )  # fmt: skip
