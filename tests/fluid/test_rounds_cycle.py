@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.helpers import exact
+from vegasmodel.engines.rounds import run as rounds
 from vegasmodel.engines.rounds import snapshot
 from vegasmodel.engines.rounds.answers import answer
-from vegasmodel.engines.rounds.run import run
+from vegasmodel.engines.rounds.run import Simulation, run
 from vegasmodel.engines.rounds.state import FLOW, HOP, LINK, PARCEL, RECEIVER
 from vegasmodel.engines.states import Kinds
 from vegasmodel.scenario import Link, Red, Run, Scenario
@@ -64,10 +66,18 @@ def test_vegas_alone_rests() -> None:
     assert found.throughput.sum() == pytest.approx(500.0, rel=2e-3)
 
 
+RANDOM = Scenario(
+    (Link(400.0, buffer=40.0, queue=Red(5.0, 15.0)),),
+    (exact("vegas", 0.08, variant="ns2"), exact("newreno", 0.08, start=1.0)),
+)
+TIMED_OUT = Scenario(
+    (Link(400.0, buffer=400.0, queue=Red(5.0, 15.0, ecn=True)),),
+    tuple(exact("sack", 0.08, name=n, start=s, variant="ns2") for n, s in (("a", 0.0), ("b", 1.0))),
+)
+
+
 def test_what_is_tossed_for_does_not_repeat() -> None:
-    link = Link(400.0, buffer=40.0, queue=Red(5.0, 15.0))
-    flows = (exact("vegas", 0.08, variant="ns2"), exact("newreno", 0.08, start=1.0))
-    found = steady(Scenario((link,), flows))
+    found = steady(RANDOM)
     assert found.kind == "neither found"
     assert np.isnan(found.period)
     assert np.all(found.spread > 0.0)
@@ -113,6 +123,38 @@ def test_a_source_that_waits_for_its_timer_is_waited_for() -> None:
     found, long = steady(scenario), run(scenario).flows
     rates = (long["delivered"] - long["mark_delivered"]) / 1900.0
     np.testing.assert_allclose(found.throughput, rates, atol=0.01 * 194.0)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "longest", "waits", "tries"),
+    [
+        (RANDOM, None, False, [1280]),
+        (RANDOM, 2000.0, False, [1280, 2000]),
+        (TIMED_OUT, None, True, [1280, 2560, 5120, 8000]),  # 640 s of 80 ms
+        (TIMED_OUT, 1000.0, True, [1000]),
+    ],
+)
+def test_only_a_timer_or_the_caller_makes_the_search_longer(
+    scenario: Scenario,
+    longest: float | None,
+    waits: bool,
+    tries: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first try has 1280 round trips, each further one twice as many, up to the longest."""
+    made: list[Simulation] = []
+
+    class Kept(Simulation):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            made.append(self)
+
+    monkeypatch.setattr(rounds, "Simulation", Kept)
+    assert steady(scenario, longest=longest).kind == "neither found"
+    assert np.any(made[0].totals(0).flows["timeouts"] > 0) == waits
+    # the averages begin after a quarter of a try
+    spans = [(each.scenario.run.duration - each.scenario.run.warmup) / 0.75 for each in made]
+    np.testing.assert_allclose(np.array(spans) / 0.08, tries)
 
 
 def test_what_waits_at_rest_is_what_the_engine_counts() -> None:
