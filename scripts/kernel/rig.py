@@ -64,14 +64,16 @@ def run(*words: str, text: str | None = None) -> str:
 
 def check(job: dict[str, Any]) -> None:
     """Check that root rights, tools and congestion controls are there; else raise ``RigError``."""
+    controls = sorted({flow["control"] for flow in job["flows"]})
+    for name in controls:
+        if not re.fullmatch(r"[a-z][a-z0-9_]{0,14}", name):
+            raise RigError(f"congestion control {name[:20]!r}: a name such as reno")
     if os.geteuid() != 0:
         raise RigError("needs root, to make network namespaces: run it with sudo")
     missing = [tool for tool in TOOLS if shutil.which(tool) is None]
     if missing:
         raise RigError(f"needs {', '.join(missing)}: apt install iproute2 ethtool")
-    for name in sorted({flow["control"] for flow in job["flows"]}):
-        if not re.fullmatch(r"[a-z][a-z0-9_]{0,14}", name):
-            raise RigError(f"congestion control {name[:20]!r}: a name such as reno")
+    for name in controls:
         if name not in CONTROLS.read_text().split() and shutil.which("modprobe"):
             with contextlib.suppress(RigError):
                 run("modprobe", f"tcp_{name}")
