@@ -106,6 +106,7 @@ EXPLANATIONS = MappingProxyType(
             _meanings(
                 "infinite-buffer",
                 "many-packets-queued",
+                "queue-empties-at-start",
                 "single-threshold",
                 *_COMMON,
                 "settles-in-time",
@@ -119,7 +120,13 @@ EXPLANATIONS = MappingProxyType(
                 "alpha_i / (Delta - x_i) <= r_i <= beta_i / (Delta - x_i)    (11)",
                 "sum_i r_i = c",
             ),
-            _meanings("infinite-buffer", "quasi-static", *_COMMON, "settles-in-time"),
+            _meanings(
+                "infinite-buffer",
+                "quasi-static",
+                "queue-empties-at-start",
+                *_COMMON,
+                "settles-in-time",
+            ),
             "boutremans 4.1, equations (10) and (11)",
             _CLOSED,
         ),
@@ -250,6 +257,7 @@ EXPLANATIONS = MappingProxyType(
             _meanings(
                 "infinite-buffer",
                 "many-packets-queued",
+                "queue-empties-at-start",
                 "single-threshold",
                 *_COMMON,
                 "settles-in-time",
@@ -276,6 +284,7 @@ EXPLANATIONS = MappingProxyType(
                 "first-windows-fit",
                 "own-law-grows-slowly",
                 "nobody-starves",
+                "queue-empties-at-start",
                 "base-rtt-above-propagation",
                 "whole-stack",
                 *_OF_LAWS,

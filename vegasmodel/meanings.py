@@ -75,6 +75,8 @@ ASSUMPTIONS = MappingProxyType(
         "Vegas flows in class D",
         "quasi-static": "earlier flows can shrink their windows as fast as the window of a "
         "new flow grows",
+        "queue-empties-at-start": "flows that start together find none of each other's packets "
+        "in the queue at some time, so each measures its propagation delay",
         "rates-fill-the-link": "the predicted rates add up to the capacity; by this model's "
         "formula they seldom do",
         "receiver-window": "no window in the computed cycle exceeds the receiver's limit, "

@@ -230,3 +230,28 @@ def test_a_base_rtt_measured_between_bursts_of_slow_start_is_not_sure(rtt, sure)
     ]
     s = scenario(*flows, capacity="1406 pkt/s", run={"duration": "300 s", "warmup": "240 s"})
     assert ("quasi-static" not in broken(s, "bands")) == sure
+
+
+@pytest.mark.parametrize(
+    ("variant", "rtt", "more", "sure"),
+    [
+        ("linux", "100 ms", {}, False),
+        ("linux", "50 ms", {}, True),
+        ("linux", "100 ms", {"start": "40 s"}, True),  # of another assumption
+        ("linux", "100 ms", {"over_estimate": "0 s"}, False),  # the other flow measures
+        ("ns2", "100 ms", {}, True),
+        ("ns2", "100 ms", {"initial_window": 10}, False),
+    ],
+)
+def test_base_rtts_of_flows_that_start_together_with_bursts_are_not_sure(variant, rtt, more, sure):
+    """Packets of the flow with the longer RTT always find a burst of the other in the queue."""
+    rule = {"law": "vegas", "variant": variant, "alpha": 6, "beta": 6}
+    flows = [{**rule, "name": "a", "rtt": "50 ms"}, {**rule, "name": "b", "rtt": rtt, **more}]
+    s = scenario(*flows, capacity="250 pkt/s", buffer="100 pkt", run={"duration": "200 s"})
+    for model in ("equilibrium", "bands", "fluid"):
+        assert ("queue-empties-at-start" not in broken(s, model)) == sure
+    if variant == "linux" and not (sure or more):
+        rates = vm.predict(s, "rounds")
+        low, high = vm.predict(s, "bands").throughput_range[1]
+        assert rates.base_rtt[1] > 0.11  # its propagation delay is 0.1 s
+        assert not low <= rates.throughput[1] <= high

@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from vegasmodel.adapters import rest
 from vegasmodel.adapters.common import (
     NOBODY_SENDS,
     buffered,
@@ -87,6 +88,7 @@ def of_run(scenario: Scenario, run: ContinuousRun) -> Prediction:
             buffered(scenario),
             settles(scenario),
             whole_thresholds(scenario),
+            *rest.together(scenario),
             *_of_hosts(scenario, run.losses),
             *_of_chance(scenario, run),
             *_of_own_laws(scenario, run),

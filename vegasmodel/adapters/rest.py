@@ -26,6 +26,7 @@ from vegasmodel.prediction import Assumption
 from vegasmodel.scenario import Flow, Member, Scenario
 from vegasmodel.stacks import Stack
 
+FEW = 2.0  # packets: the first window of ns-2, after which the queue still runs empty
 NOTABLE = 0.1  # of the mean rate: the change of a rate that counts
 Mask = NDArray[np.bool_]
 
@@ -61,6 +62,33 @@ def given(scenario: Scenario) -> Floats:
     """Each flow's over-estimate of baseRTT in s, as given in the scenario; 0 if it is measured."""
     x = [m.flow.over_estimate for m in scenario.members]
     return np.array([0.0 if value == "measured" else float(value) for value in x])
+
+
+def together(scenario: Scenario) -> list[Assumption]:
+    """The assumption ``queue-empties-at-start``, if it may fail; otherwise none.
+
+    ``follow`` assumes that flows that start together measure the queueing delay that the earlier
+    flows leave. For this, the packets of a newcomer must once find none of another newcomer. Slow
+    start of ns-2 sends few packets at first, so the queue runs empty in the first round trips.
+    Linux sends 10, and its slow start ends only when it has filled the queue. If all RTTs are
+    equal, the newcomers' bursts return at the same times, and the queue is empty between them. If
+    not, packets of one may always find a burst of another.
+    """
+    if not all(group.keeps_backlog for group in scenario.flows):
+        return []
+    bursts = any(
+        stack(scenario, group).least_of_round
+        or (group.initial_window or stack(scenario, group).first_window) > FEW
+        for group in scenario.flows
+    )
+    known, when = measures(scenario), starts(scenario)
+    for moment in np.unique(when) if bursts else ():
+        newcomers = np.flatnonzero(when == moment)
+        if known[newcomers].any() and np.ptp(rtts(scenario)[newcomers]) > 0.0:
+            said = "flows of different RTTs start together; the bursts of one's slow start may keep"
+            said += " the queue filled, and the others then measure a baseRTT that is too large"
+            return [Assumption("queue-empties-at-start", None, said)]
+    return []
 
 
 def follow(
