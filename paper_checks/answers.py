@@ -166,8 +166,11 @@ def best_closed_form(scenario: Scenario) -> Prediction | None:
     ``None`` if no closed form gives all throughputs.
     """
     found = [answer(scenario, model) for model in SPECIAL_FIRST if model in CLOSED_FORMS]
-    found = [p for p in found if p.applicable and p.throughput is not None]
-    found = [p for p in found if np.all(np.isfinite(cast("Floats", p.throughput)))]
+    found = [
+        p
+        for p in found
+        if p.applicable and p.throughput is not None and np.all(np.isfinite(p.throughput))
+    ]
     return min(found, key=lambda p: sum(a.holds is False for a in p.assumptions), default=None)
 
 

@@ -8,7 +8,6 @@ import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from types import MappingProxyType
-from typing import cast
 
 from vegasmodel.fields.rules import Choice, Integer, listed
 from vegasmodel.fields.units import FieldError
@@ -115,9 +114,7 @@ def predict(scenario: Scenario, model: str = "rounds") -> Prediction:
     if reason is not None and model not in SIMULATED:
         return Prediction.not_applicable(model, scenario, f"{reason}; simulators do")
     module, function = _MODELS[model]
-    answer = cast(
-        "Callable[[Scenario], Prediction]", getattr(importlib.import_module(module), function)
-    )
+    answer: Callable[[Scenario], Prediction] = getattr(importlib.import_module(module), function)
     began = time.perf_counter()
     try:
         prediction = answer(scenario)

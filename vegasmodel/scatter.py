@@ -186,14 +186,15 @@ def as_near(near: Prediction, far: Prediction, measured: Prediction) -> bool:
     exact.  A flow that has a throughput in some runs only has NaN for its error; chance may then
     decide.
     """
-    if near.throughput is None or far.throughput is None or measured.throughput is None:
+    truth = measured.throughput
+    if near.throughput is None or far.throughput is None or truth is None:
         return False
-    known = np.isfinite(measured.throughput)
+    known = np.isfinite(truth)
     for result in (near, far, measured):
         error = result.throughput_se
         if error is not None and sometimes(result.throughput, error)[known].any():  # type: ignore[arg-type]
             return True
-    off = [(each.throughput - measured.throughput)[known] for each in (near, far)]  # type: ignore[operator]
+    off = [(rates - truth)[known] for rates in (near.throughput, far.throughput)]
     lengths = [float(np.linalg.norm(each)) for each in off]
     of_near, of_far = (x / max(length, 1e-300) for x, length in zip(off, lengths, strict=True))
     slopes = ((measured, of_near - of_far), (near, of_near), (far, of_far))

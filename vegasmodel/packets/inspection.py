@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from vegasmodel.packets.activity import idle_flows, windows_a_round_trip
 from vegasmodel.packets.estimate import estimate
 from vegasmodel.packets.reading import format_of, read
 from vegasmodel.packets.sizes import packet_sizes
-from vegasmodel.packets.trace import Trace
+from vegasmodel.packets.trace import Floats, Trace
 
 __all__ = ["doubts", "inspect", "unlikely_units"]
 
@@ -94,11 +94,11 @@ def unlikely_units(trace: Trace, idle: Collection[str]) -> dict[str, str]:
     return {}
 
 
-def _median(values: Any) -> float:
+def _median(values: Floats) -> float:
     return float(np.nanmedian(values)) if np.isfinite(values).any() else math.nan
 
 
-def _column(trace: Trace, variable: str, flow: int) -> Any:
+def _column(trace: Trace, variable: str, flow: int) -> Floats:
     values = trace.known(variable)
     return np.full(len(trace.edges) - 1, np.nan) if values is None else values[:, flow]
 
@@ -106,13 +106,13 @@ def _column(trace: Trace, variable: str, flow: int) -> Any:
 def _flow(trace: Trace, i: int) -> dict[str, Any]:
     name, steps = trace.flows[i], np.diff(trace.edges)
 
-    def total(variable: str, weights: Any = 1.0) -> float | None:
+    def total(variable: str, weights: Floats | float = 1.0) -> float | None:
         values = trace.known(variable)
         if values is None or np.isnan(values[:, i]).all():  # or unknown for this flow
             return None
         return _number(np.nansum(values[:, i] * weights))
 
-    def of(variable: str, figure: Any) -> float | None:
+    def of(variable: str, figure: Callable[[Floats], float]) -> float | None:
         values = trace.known(variable)
         if values is None:
             return None
@@ -138,5 +138,5 @@ def _flow(trace: Trace, i: int) -> dict[str, Any]:
     }
 
 
-def _number(value: Any) -> float | None:
+def _number(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None

@@ -169,11 +169,13 @@ class _Document:
                 self._fail("one flow more", f"at most {2 * MAX_FLOWS} flows")
             if key in self.addresses:
                 self._fail(key, "each flowId once")
-            keys = ("sourceAddress", "sourcePort", "destinationAddress", "destinationPort")
             self.addresses[key] = (
-                *(self._text(attributes, what, 50) for what in keys),
+                self._text(attributes, "sourceAddress", 50),
+                self._text(attributes, "sourcePort", 50),
+                self._text(attributes, "destinationAddress", 50),
+                self._text(attributes, "destinationPort", 50),
                 self._text(attributes, "protocol", 5),
-            )  # type: ignore[assignment]  # five strings, as declared
+            )
 
     def _consistent(self, stats: Stats) -> None:
         """Raise ``TraceError`` if a flow received or lost more packets than it sent."""
