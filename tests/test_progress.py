@@ -204,18 +204,10 @@ print("ready", flush=True)
 """
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        "predict(scenario)",
-        "batch([short] + 4 * [scenario])",
-        "basins(scenario, starts=4)",
-        "limit_cycles(scenario, 'rounds', starts=4, longest=1e9)",
-    ],
-)
-def test_ctrl_c_stops_a_run_in_python(call: str) -> None:
+def stop_by_ctrl_c(program: str) -> None:
+    """Start an endless program, send it Ctrl-C once it is ready, and see that it ends."""
     with subprocess.Popen(
-        [sys.executable, "-c", f"{ENDLESS}vm.{call}"],
+        [sys.executable, "-c", program],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -231,6 +223,19 @@ def test_ctrl_c_stops_a_run_in_python(call: str) -> None:
             process.kill()
     assert process.returncode == -signal.SIGINT
     assert said.endswith("KeyboardInterrupt\n")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "predict(scenario)",
+        "batch([short] + 4 * [scenario])",
+        "basins(scenario, starts=4)",
+        "limit_cycles(scenario, 'rounds', starts=4, longest=1e9)",
+    ],
+)
+def test_ctrl_c_stops_a_run_in_python(call: str) -> None:
+    stop_by_ctrl_c(f"{ENDLESS}vm.{call}")
 
 
 ENDLESS_FLUID = """
@@ -263,23 +268,7 @@ print("ready", flush=True)
     ],
 )
 def test_ctrl_c_stops_fluid_in_python(call: str) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", f"{ENDLESS_FLUID}{call}"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        time.sleep(1.0)
-        assert process.poll() is None
-        process.send_signal(signal.SIGINT)
-        try:
-            _, said = process.communicate(timeout=15.0)
-        finally:
-            process.kill()
-    assert process.returncode == -signal.SIGINT
-    assert said.endswith("KeyboardInterrupt\n")
+    stop_by_ctrl_c(f"{ENDLESS_FLUID}{call}")
 
 
 @pytest.mark.parametrize("variant", ["paper", "ns2"])
