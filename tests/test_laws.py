@@ -479,6 +479,36 @@ def test_cubic_at_a_short_rtt_is_fair_to_reno_on_average():
     assert target == pytest.approx(14.0 + 5.0 * 3.0 * 0.3 / 1.7, rel=1e-9)
 
 
+@pytest.mark.parametrize(("cubic_beta", "variant"), [(717, "linux"), (819, "ns2")])
+def test_the_kernels_cubic_grows_as_before_above_the_window_at_the_loss(cubic_beta, variant):
+    """tcp_cubic.c: Reno's window grows by a packet per (W beta_scale) >> 3 ACKs, at any W.
+
+    beta_scale is 8 (1024 + beta)/3/(1024 - beta), in whole numbers.  ns-2 computes it for its first
+    beta, 819.  By RFC 9438 the window grows by one packet per round trip above that at the loss.
+    """
+    from vegasmodel.laws import Source, cubic
+    from vegasmodel.stacks import STACKS
+
+    windows = 8 * (1024 + cubic_beta) // 3 // (1024 - cubic_beta) / 8
+    assert STACKS[variant].reno_windows == windows
+    seen = Source(20.0, 1e-3, 1e-3, 0.0, 0.0, 20.0, 1.0, 3.0)
+    for trips in (5.0, 100.0):
+        seen = seen._replace(elapsed=1e-3 * trips, round_trips=trips, window=13.0 + trips / windows)
+        assert cubic.kernel_drift(windows)(seen) == pytest.approx(1.0, rel=1e-9)
+    later = 20.0 + 100.0 - 6.0 / cubic.ALPHA  # by the RFC
+    assert cubic.drift(seen._replace(window=later)) == 0.0
+    assert cubic.drift(seen._replace(window=later - 1.0)) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("loss", [0.002, 0.006, 0.02])
+def test_cubic_at_random_loss_gets_in_the_fluid_what_it_gets_in_rounds(loss):
+    """`rounds` counts ACKs as ns-2 does; by RFC 9438 the flow gets over a third more than that."""
+    flow = vm.Flow("cubic", 0.06, variant="ns2", send_jitter=0.0)
+    case = vm.Scenario((vm.Link(1500.0, buffer=40.0, loss=loss),), (flow,), run=vm.Run(400.0, 50.0))
+    rates = [vm.predict(case, model).throughput[0] for model in ("fluid", "rounds")]
+    assert rates[0] == pytest.approx(rates[1], rel=0.12)
+
+
 @pytest.mark.parametrize("model", ["rounds", "fluid"])
 @pytest.mark.parametrize("variant", ["paper", "ns2"])
 def test_simulators_know_cubic_and_closed_forms_say_that_they_do_not(model, variant):

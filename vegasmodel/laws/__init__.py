@@ -28,7 +28,7 @@ __all__ = [
 _OF_THE_PAPERS = ("vegas", "reno", "newreno", "sack", "tahoe")  # what closed forms know
 
 # properties for laws of this package, which the page on own laws does not describe
-_FOR_THE_PACKAGE = {"is_cubic", "left_out", "overdue_checks", "per_ack"}
+_FOR_THE_PACKAGE = {"is_cubic", "kernel_drift", "left_out", "overdue_checks", "per_ack"}
 
 # the state of the sender with which a law's functions are tested when it is registered
 _USUAL = Source(20.0, 0.11, 0.1, 1.8, 1.0, 30.0, 2.0, 4.0, 9.1)

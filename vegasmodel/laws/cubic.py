@@ -3,7 +3,9 @@
 If a Reno flow would have a larger window, CUBIC follows Reno's.
 """
 
-from vegasmodel.laws.law import Law, Source
+import functools
+
+from vegasmodel.laws.law import Law, Rule, Source
 
 C = 0.4  # packets per second cubed
 BETA = 0.7  # factor on the window at a loss
@@ -27,32 +29,62 @@ def remember(f: Source) -> float:
 # loss, or less after fast convergence (`remember`). At K = cbrt((W_max - W_epoch)/C) the function
 # is W_max.
 # The second function estimates the window of a Reno flow (section 4.3). It also begins at W_epoch.
-# It grows by ALPHA = 0.53 packets per RTT up to the window at the loss, then by 1 packet per RTT.
-def drift(f: Source) -> float:
-    """Growth in packets per round trip: the target window less the present window.
+# In RFC 9438 it grows by ALPHA = 0.53 packets per RTT up to the window at the loss, then by 1. In
+# Linux and ns-2 (tcp_cubic.c, ``bictcp_update``) its growth does not change there.
+def _at_loss(f: Source) -> float:
+    """The window at the last loss, before the cut."""
+    highest = abs(f.memory)
+    return highest if f.memory > 0.0 else 2.0 * highest / (1.0 + BETA)
 
-    The target is the larger of two windows one round trip ahead: the value of the cubic function,
-    and the window that Reno would have. The target is at most 1.5 times the present window, and the
-    growth is at least 0. Until the first loss the growth is 1.
+
+def _growth(f: Source, reno: float) -> float:
+    """Growth in packets per round trip, if the window of a Reno flow will be ``reno`` by then.
+
+    The result is the target window less the present window, and at least 0. The target is the
+    larger of ``reno`` and the value of the cubic function one round trip ahead, and at most 1.5
+    times the present window. Until the first loss the growth is 1.
+    """
+    if f.memory == 0.0:  # slow start has ended without a loss
+        return 1.0
+    highest = abs(f.memory)
+    k: float = ((highest - BETA * _at_loss(f)) / C) ** (1.0 / 3.0)
+    look_ahead = max(f.elapsed, f.rtt)  # one round trip after t = elapsed - rtt
+    cubic: float = C * (look_ahead - k) ** 3 + highest
+    target = min(max(cubic, reno), 1.5 * f.window)
+    return max(target - f.window, 0.0)
+
+
+def drift(f: Source) -> float:
+    """Growth in packets per round trip, by RFC 9438: towards the larger of two windows.
+
+    They are the value of the cubic function and the window that Reno would have, both one round
+    trip ahead (``_growth``).
 
     Both windows are functions of the time since the end of the recovery, which is assumed to last
     one round trip. For the cubic function this time is in seconds, for Reno's window in round
     trips. These are counted, because a round trip becomes shorter when another flow leaves the
     queue.
     """
-    if f.memory == 0.0:  # slow start has ended without a loss
-        return 1.0
-    highest = abs(f.memory)
-    before = highest if f.memory > 0.0 else 2.0 * highest / (1.0 + BETA)
+    before = _at_loss(f)
     begin = BETA * before
-    k: float = ((highest - begin) / C) ** (1.0 / 3.0)
-    look_ahead = max(f.elapsed, f.rtt)  # one round trip after t = elapsed - rtt
-    cubic: float = C * (look_ahead - k) ** 3 + highest
     rounds = max(f.round_trips, 1.0)
     climb = (before - begin) / ALPHA
-    friendly = begin + ALPHA * rounds if rounds < climb else before + rounds - climb
-    target = min(max(cubic, friendly), 1.5 * f.window)
-    return max(target - f.window, 0.0)
+    return _growth(f, begin + ALPHA * rounds if rounds < climb else before + rounds - climb)
+
+
+@functools.cache  # the simulator compiles each function that it gets
+def kernel_drift(reno_windows: float) -> Rule:
+    """Return the function ``drift`` of the CUBIC of Linux or ns-2 (``tcp_cubic.c``).
+
+    It differs from RFC 9438 in the window that Reno would have: this window grows by one packet per
+    ``reno_windows`` windows of ACKs, however large it is.
+    """
+
+    def drift(f: Source) -> float:
+        rounds = max(f.round_trips, 1.0)
+        return _growth(f, BETA * _at_loss(f) + rounds / reno_windows)
+
+    return drift
 
 
 def left_out(stack: str, decrease: float) -> str:
@@ -67,4 +99,12 @@ def left_out(stack: str, decrease: float) -> str:
     return "CUBIC's slow start in Linux ends by HyStart, too" if stack == "linux" else ""
 
 
-LAW = Law("cubic", drift, BETA, remember=remember, is_cubic=True, left_out=left_out)
+LAW = Law(
+    "cubic",
+    drift,
+    BETA,
+    remember=remember,
+    is_cubic=True,
+    kernel_drift=kernel_drift,
+    left_out=left_out,
+)

@@ -19,6 +19,7 @@ PAPER = replace(
     decrease=0.75,  # devendictis, section 2
     least_window=1.0,
     real_numbers=True,
+    bictcp=False,  # CUBIC is that of RFC 9438
     halves_in_slow_start=False,  # every loss has the law's factor
     plain_sums=False,
     resets_base=False,  # the least RTT seen, and only a sample is one

@@ -189,11 +189,12 @@ def sound(scenario: Scenario) -> None:
 
     The functions of all other laws are compiled into the simulator and are not checked.
     """
-    for name in sorted({group.law for group in scenario.flows}):
-        if foreign((name,)):
-            from vegasmodel.engines.outside import sound
+    flows = [group for group in scenario.flows if foreign((group.law,))]
+    laws = {_law(group, _runs(scenario, group)) for group in flows}
+    for law in sorted(laws, key=lambda law: law.name):
+        from vegasmodel.engines.outside import sound
 
-            sound(find(name))
+        sound(law)
 
 
 def by_chance(scenario: Scenario) -> bool:
@@ -315,6 +316,22 @@ def _with_steps(link: Any, flows: np.ndarray, smooth: bool) -> Any:
     return link
 
 
+def _runs(scenario: Scenario, group: Flow) -> Stack:
+    """The TCP implementation that a group's senders run in this model."""
+    return STACKS[group.variant] if papers_only(scenario) else stack(scenario, group)
+
+
+def _law(group: Flow, runs: Stack) -> Law:
+    """The group's law, for senders with the TCP implementation ``runs``.
+
+    If this implementation has a CUBIC of its own, CUBIC's ``drift`` is that of this implementation.
+    """
+    law = find(group.law)
+    if law.kernel_drift is None or not runs.bictcp:
+        return law
+    return replace(law, drift=law.kernel_drift(runs.reno_windows))
+
+
 def _grows_by_acks(law: Law, runs: Stack) -> bool:
     """Whether each ACK adds a part of a packet to the window of a flow with this law and stack.
 
@@ -345,8 +362,8 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
     """The fields of ``sampled.records.Sender`` that are the same for all flows of a group."""
     from vegasmodel.engines.fluid.sampled.law import DRIFTS
 
-    rules = find(group.law)
-    runs = STACKS[group.variant] if papers_only(scenario) else stack(scenario, group)
+    runs = _runs(scenario, group)
+    rules = _law(group, runs)
     lower, upper = runs.dead_zone(group.alpha, group.beta)
     own = runs.overdue_checks and not runs.real_numbers
     probed = group.law in runs.own_packets and runs.probes_base
