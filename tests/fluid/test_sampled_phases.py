@@ -12,6 +12,7 @@ from vegasmodel.engines.fluid.run import run, senders
 from vegasmodel.engines.fluid.sampled.march import next_event
 from vegasmodel.engines.fluid.sampled.records import LINK_STATE
 from vegasmodel.engines.tables import Table, jit
+from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Flow, Link, Run, Scenario
 from vegasmodel.testing.invariants import check
 
@@ -28,6 +29,15 @@ def mix(law: str, n: int, vegas: tuple[int, float], rtt: float, link: Link) -> S
         Flow(law, rtt, count=n, variant="ns2", send_jitter=0.0),
     )
     return Scenario((link,), flows, run=Run(300.0, 100.0, runs=5, start_jitter=0.5))
+
+
+def waiting(law: str, link: Link, wait: float, rtts: tuple[float, ...]) -> Floats:
+    """Packets per second of flows of one law; their senders wait up to ``wait`` seconds."""
+    flows = tuple(
+        Flow(law, rtt, name=f"rtt {rtt}", variant="ns2", send_jitter=wait) for rtt in rtts
+    )
+    times = Run(300.0, 100.0, runs=20, start_jitter=0.5)
+    return run(Scenario((link,), flows, run=times)).throughput
 
 
 @pytest.mark.parametrize(
@@ -93,6 +103,25 @@ def test_of_two_nearly_equal_rtts_the_longer_one_wins_as_in_ns2(
     times = Run(300.0, 100.0, runs=5, start_jitter=0.5)
     rates = run(Scenario((Link(capacity, buffer=buffer),), flows, run=times)).throughput
     np.testing.assert_allclose(rates, measured, rtol=0.25)
+
+
+@pytest.mark.parametrize(
+    ("law", "capacity", "buffer", "wait", "rtts", "measured"),
+    [
+        ("reno", 406.0, 36.0, 627e-6, (0.1902, 0.0775), (254.6, 130.3)),
+        ("tahoe", 439.0, 68.0, 723e-6, (0.1916, 0.0852), (262.2, 160.6)),
+    ],
+)
+def test_a_flow_that_never_loses_where_packets_meet_loses_its_own_ones_as_in_ns2(
+    law: str, capacity: float, buffer: float, wait: float, rtts: tuple[float, ...], measured: tuple
+) -> None:
+    """ns-2's packets per second of two flows, of drawn networks of the benchmark.
+
+    After a departure the first flow's packet comes before the other's.  So it loses a packet only
+    if one of its ACKs has released two, and they find the queue at its longest.
+    """
+    rates = waiting(law, Link(capacity, buffer=buffer), wait, rtts)
+    np.testing.assert_allclose(rates, measured, atol=0.12 * capacity)
 
 
 @pytest.mark.parametrize(

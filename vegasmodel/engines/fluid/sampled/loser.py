@@ -8,6 +8,7 @@ from vegasmodel.engines.fluid.sampled.chance import draw, victim
 from vegasmodel.engines.fluid.sampled.records import WINDOW_ERROR, Bottleneck, LinkState, Sender
 from vegasmodel.engines.tables import Table, jit, rare
 
+LONGEST = 1.0 / 3.0  # part of the time in which the queue has the longest of three lengths
 TRIES = 64  # pairs of packets that are drawn at most, to find two that meet
 
 
@@ -168,7 +169,18 @@ def loser(
 
     If all RTTs are equal, packets released by different ACKs arrive about one transmission time
     apart. The function ``follower`` then decides. If RTTs differ, a random draw decides between the
-    two cases.
+    two cases:
+
+    - If there are two different RTTs, and the packets are well mixed (``mixing``), the packets of
+      the two kinds of flows depart from the queue in a nearly regular order. The number of waiting
+      packets varies only with the number of those packets of the flows with the longer RTT that
+      have departed in a time as long as the difference of the RTTs. In a regular order this number
+      is at most one above or below its mean. So the queue takes three lengths, and they are assumed
+      to be equally frequent. If the queue has the longest of them, ``grew`` loses its second
+      packet. Otherwise the queue is longer by one packet from then on. It overflows where it is
+      longest, when two packets meet there.
+    - Otherwise the queue takes many lengths. The probabilities of the two cases are in proportion
+      to the rates at which windows grow and at which packets of two flows meet.
 
     If two RTTs differ little, the packets of each of the two flows depart as a train, and the
     trains mix slowly (``mixing``). Let flow L have the longer and flow S the shorter RTT. L's
@@ -181,21 +193,27 @@ def loser(
     - If L does, the queue is longer from then on. It overflows where its longest part begins. There
       packets of both flows arrive, and the later one is lost.
     """
-    alike, growth = True, 0.0
+    alike, two, other, growth = True, True, 0.0, 0.0
     for i in range(len(flows)):
         flow = flows[i]
+        if flow.active and flow.rtt != flows[grew].rtt:
+            two = two and (alike or flow.rtt == other)
+            alike, other = False, flow.rtt
         if flow.active:
-            alike = alike and flow.rtt == flows[grew].rtt
             growth += max(flow.growth, 0.0)
     if alike:
         return follower(flows, grew, now, link, over, ago)
     near = neighbour(flows, grew, now)
-    if near >= 0 and draw(now) > mixing(flows[grew], flows[near], link):
+    mixed = mixing(flows[grew], flows[near], link) if near >= 0 else 1.0
+    if draw(now) > mixed:
         first = flows[grew].rtt < flows[near].rtt
         return (grew if first else later(flows, grew, near, now, link)), 0.0
+    regular = two and mixed >= 1.0
+    if regular and draw(now) < LONGEST:
+        return grew, 0.0
     meetings = 0.5 * link.capacity  # of two packets, a second
     for _ in range(TRIES):
-        if draw(now) * (meetings + growth) >= meetings:
+        if not regular and draw(now) * (meetings + growth) >= meetings:
             return grew, 0.0
         i, j = victim(flows, now), victim(flows, now)
         if flows[i].rtt != flows[j].rtt:
