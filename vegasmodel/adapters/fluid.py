@@ -88,7 +88,7 @@ def of_run(scenario: Scenario, run: ContinuousRun) -> Prediction:
             buffered(scenario),
             settles(scenario),
             whole_thresholds(scenario),
-            *rest.together(scenario),
+            rest.together(scenario),
             *_of_hosts(scenario, run.losses),
             *_of_chance(scenario, run),
             *_of_own_laws(scenario, run),

@@ -60,7 +60,7 @@ def answer(scenario: Scenario) -> Prediction:
         assumptions=(
             _fits(scenario, x, rests, used, queues),
             rest.many_packets(scenario, _solver(routing, capacity, alpha), narrow, state.rates),
-            *rest.together(scenario),
+            rest.together(scenario),
             *_hypotheses(scenario),
             rest.settled(scenario, rests, alpha, narrow),
         ),

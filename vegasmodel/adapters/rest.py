@@ -64,18 +64,20 @@ def given(scenario: Scenario) -> Floats:
     return np.array([0.0 if value == "measured" else float(value) for value in x])
 
 
-def together(scenario: Scenario) -> list[Assumption]:
-    """The assumption ``queue-empties-at-start``, if it may fail; otherwise none.
+def together(scenario: Scenario) -> Assumption:
+    """The assumption ``queue-empties-at-start``, and whether it holds or is not known to.
 
     ``follow`` assumes that flows that start together measure the queueing delay that the earlier
     flows leave. For this, the packets of a newcomer must once find none of another newcomer. Slow
     start of ns-2 sends few packets at first, so the queue runs empty in the first round trips.
     Linux sends 10, and its slow start ends only when it has filled the queue. If all RTTs are
     equal, the newcomers' bursts return at the same times, and the queue is empty between them. If
-    not, packets of one may always find a burst of another.
+    not, packets of one may always find a burst of another. Beside loss-based
+    flows no model here needs the assumption.
     """
+    name = "queue-empties-at-start"
     if not all(group.keeps_backlog for group in scenario.flows):
-        return []
+        return Assumption(name, True)
     bursts = any(
         stack(scenario, group).least_of_round
         or (group.initial_window or stack(scenario, group).first_window) > FEW
@@ -87,8 +89,8 @@ def together(scenario: Scenario) -> list[Assumption]:
         if known[newcomers].any() and np.ptp(rtts(scenario)[newcomers]) > 0.0:
             said = "flows of different RTTs start together; the bursts of one's slow start may keep"
             said += " the queue filled, and the others then measure a baseRTT that is too large"
-            return [Assumption("queue-empties-at-start", None, said)]
-    return []
+            return Assumption(name, None, said)
+    return Assumption(name, True)
 
 
 def follow(

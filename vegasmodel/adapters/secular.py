@@ -68,7 +68,7 @@ def equilibrium(scenario: Scenario) -> Prediction:
         assumptions=(
             _fits(scenario, x, rests, c * float(state.delay)),
             _many_packets(scenario, x, state.rates, float(state.delay)),
-            *rest.together(scenario),
+            rest.together(scenario),
             *_hypotheses(scenario),
             _settled(scenario, rests, alpha),
         ),
@@ -316,7 +316,7 @@ def bands(scenario: Scenario) -> Prediction:
         assumptions=(
             _fits(scenario, x_high, rests, c * high.delay_range[1]),
             *_bases_of_equilibria(scenario),
-            *rest.together(scenario),
+            rest.together(scenario),
             *_hypotheses(scenario, one_threshold=False),
             _settled(scenario, rests, edges[1]),
         ),
