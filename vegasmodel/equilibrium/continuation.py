@@ -57,7 +57,10 @@ class Fold:
 
 @dataclass(frozen=True, eq=False)
 class Branch:
-    """Points along a branch, a connected part of a curve of solutions, in order."""
+    """One branch: a connected part of the curve on which F(x, parameter) = 0 (see ``follow``).
+
+    The curve is given by points, in the order in which they lie along it.
+    """
 
     x: Floats  # [point, n]
     parameter: Floats  # [point]

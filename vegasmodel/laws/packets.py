@@ -1,7 +1,8 @@
-"""Types and helpers for the functions by which a law moves a window of whole packets.
+"""Types and helpers for the functions by which a law changes the window as ACKs arrive.
 
-The packet simulator ``rounds`` compiles these functions with Numba. Their first argument is the
-state of the sender: its window, its RTTs and the properties of its TCP implementation.
+The simulator ``rounds``, which sends whole packets, compiles these functions with Numba. Their
+first argument is the state of the sender (``Window``): its window, its RTTs and the properties of
+its TCP implementation.
 """
 
 from __future__ import annotations

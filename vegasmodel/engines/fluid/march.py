@@ -112,11 +112,11 @@ def start_and_stop(p: Flows, y: State, on: np.ndarray) -> float:
 def accept(
     p: Flows, y: State, on: np.ndarray, new: Floats, moves: np.ndarray, s1: float, later: float
 ) -> bool:
-    """Update the state at the end of a step: the windows, the queueing delay and the clock.
+    """Update the state at the end of a step: windows, slow start, queueing delay, clock and more.
 
     The step ends at the time ``later``, with the windows ``new`` and the queueing delay ``s1``.
-    ``moves`` says how each window has moved. Returns whether a flow's slow start has ended in the
-    step.
+    ``moves`` says how each window has moved. Returns whether slow start has ended in this step for
+    any flow.
     """
     ended = False
     for i in range(on.size):

@@ -25,10 +25,12 @@ FIRST_WIDTH = 1e-4  # seconds
 
 
 class Bins:
-    """Sums over intervals of time, the bins: ``flow[row, flow, bin]`` and ``link[row, link, bin]``.
+    """What the reader of a trace file adds up in each interval of time (a bin), such as packets.
 
-    A row is one quantity, such as ``DELIVERED``.  Two rows are not sums: ``RTT_MIN`` is a minimum
-    and ``QUEUE_MAX`` a maximum.  Bin i begins at ``begin + i width``, in s.
+    The array ``flow`` has the indices [quantity, flow, bin], and ``link`` has [quantity, link,
+    bin].  The first index is a constant such as ``DELIVERED``.  All quantities are sums, except
+    ``RTT_MIN``, a minimum, and ``QUEUE_MAX``, a maximum.  Bin i begins at ``begin + i width``, in
+    s.  ``trace`` returns the bins as a ``Trace``.
 
     ``cells`` is a ``memoryview`` of the same numbers as the array ``flow``.  A single number is
     changed through ``cells`` in half the time that a change through ``flow`` takes.
