@@ -41,6 +41,16 @@ law = "reno"
 rtt = "60 ms"
 send_jitter = "0 s"
 """
+FAR = """
+[[flow]]
+name = "far"
+law = "vegas"
+variant = "ns2"
+rtt = "60 ms"
+send_jitter = "0 s"
+alpha = 3
+beta = 3
+"""
 SHORT = '[run]\nduration = "60 s"\nwarmup = "20 s"\n'
 
 
@@ -344,6 +354,8 @@ def test_a_check_by_another_vegas_says_so(variant: str, said: int) -> None:
         ("link.queue.k", "jain=0.9", "link.buffer"),
         ("flow.vegas.law", "jain=0.9", "a number"),
         ("link.buffer", "share:vega=0.3", "did you mean 'vegas'"),
+        ("link.buffer", "share:vegas+ren=0.3", "did you mean 'reno'"),
+        ("link.buffer", "share:law:vega=0.3", "laws of this scenario: reno, vegas; did you mean"),
         ("link.buffer", "share:vegas=1.3", "at most 1"),
         ("link.buffer", "ratio:vegas=1", "ratio:a/b"),
         ("link.buffer", "jane=1", "did you mean 'jain'"),
@@ -355,6 +367,29 @@ def test_a_check_by_another_vegas_says_so(variant: str, said: int) -> None:
 def test_bad_questions(solve: str, target: str, says: str) -> None:
     with pytest.raises(FieldError, match=says):
         vm.design(mixed(), solve, target, "minicycle")
+
+
+@pytest.mark.parametrize("whom", ["law:vegas", "vegas+far", "law:vegas+far"])
+def test_a_share_of_several_groups(whom: str) -> None:
+    base = mixed(FAR)
+    (one,) = vm.design(base, "link.buffer", "share:reno=0.6", "minicycle", verify=()).solutions
+    found = vm.design(base, "link.buffer", f"share:{whom}=0.4", "minicycle", verify=())
+    assert found.target == f"share:{whom}"
+    assert not [note for note in found.notes if "not counted" in note]
+    assert [each.value for each in found.solutions] == pytest.approx([one.value], rel=1e-5)
+
+
+def test_a_group_that_has_the_name_of_a_law_is_noted() -> None:
+    """The flow ``far`` is a Vegas flow, too: the user may have meant both."""
+    for text, said in (
+        ("share:vegas=0.2", "share:law:vegas has all"),
+        ("ratio:vegas/reno=1", "far"),
+    ):
+        found = vm.design(mixed(FAR), "link.buffer", text, "minicycle", verify=())
+        (note,) = [each for each in found.notes if "not counted: far" in each]
+        assert said in note
+        alone = vm.design(mixed(), "link.buffer", text, "minicycle", verify=())
+        assert not [each for each in alone.notes if "not counted" in each]
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

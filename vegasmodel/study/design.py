@@ -41,8 +41,9 @@ def design(
 
     - ``solve``: a field, such as ``link.buffer``, ``flow.NAME.alpha`` or ``link.queue.k``.
     - ``target``: ``share:GROUP=0.3``, ``ratio:a/b=1``, ``jain=0.95``, ``delay=20ms`` or
-      ``utilization=0.95``.  A delay and a utilization are of the first link, or of the link that
-      is named, as in ``delay:LINK=20ms``.
+      ``utilization=0.95``.  ``share:A+B`` is the share of two groups together, and
+      ``share:law:LAW`` that of all flows of a law.  A delay and a utilization are of the first
+      link, or of the link that is named, as in ``delay:LINK=20ms``.
     - ``model``: a model of ``predict``, or the packet-level simulator ``ns2`` or ``ns3``.
     - ``between``: the ends of the range that is searched, in seconds, packets or packets per second
       (default: the usual range of the field).
@@ -72,7 +73,8 @@ def design(
 
     If some assumptions of ``model`` do not hold at a solution, ``broken`` has their names, and a
     note of the result says so.  Another note says if ns-2 or ns-3 runs another Vegas than the
-    models (``same-vegas``).
+    models (``same-vegas``).  A note also tells if the target names a group by a word that is the
+    name of a law, and other groups have this law, too.
 
     Raises ``FieldError`` for bad input, and ``ExtraMissing`` or ``EngineMissing`` if a model needs
     something that is not installed.
@@ -98,7 +100,7 @@ def design(
         found = [each.value for each in solutions]
         vegas = comparison.other_vegas(scenario, (model, *others))
         notes = [*notes, *search.hidden(found), *_broken(search, verified), *vegas]
-    said = tuple(notes) if solutions else ()
+    said = (*aim.notes(scenario), *(notes if solutions else ()))
     tried = search.x.size
     return Design(solve, aim.name, aim.value, model, ends, verified, reason, said, tried)
 

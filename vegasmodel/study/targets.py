@@ -20,34 +20,36 @@ __all__ = ["KINDS", "Target", "read"]
 
 KINDS = {
     "ratio": "ratio:a/b=1, mean throughput of a flow of group a over one of group b",
-    "share": "share:GROUP=0.3, the group's part of all that is delivered",
+    "share": "share:GROUP=0.3, the group's part of all that is delivered; share:A+B=0.3 of several "
+    "groups together; share:law:LAW=0.3 of all flows with a law",
     "jain": "jain=0.95, Jain's index over the flows",
     "delay": "delay=20ms or delay:LINK=20ms, the mean queueing delay at a link",
     "utilization": "utilization=0.95 or utilization:LINK=0.95, of a link",
 }
 OF_A_LINK = ("delay", "utilization")  # of the first link, if none is named
+OF_A_LAW = "law:"  # before a law's name: all groups with this law
 
 
 @dataclass(frozen=True)
 class Target:
     """A quantity, such as the share of a group, and the ``value`` that it should have.
 
-    ``of`` computes the quantity from a model's results.  A share and a ratio are of ``groups``.  A
-    delay and a utilization are of the link whose number is ``link``; ``link_name`` is empty if the
-    scenario has only this link.
+    ``of`` computes the quantity from a model's results.  A ratio is of the two ``groups``, and a
+    share of all ``groups`` together.  A delay and a utilization are of the link whose number is
+    ``link``.  ``of_whom`` names the groups or the link as the user does; it is empty for a link if
+    the scenario has only one.
     """
 
     kind: str
     groups: tuple[str, ...]
     value: float
     link: int = 0
-    link_name: str = ""
+    of_whom: str = ""
 
     @property
     def name(self) -> str:
         """The quantity as text, such as ``jain``, ``share:vegas``, or ``delay:b`` for link b."""
-        of_whom = "/".join(self.groups) or self.link_name
-        return f"{self.kind}:{of_whom}" if of_whom else self.kind
+        return f"{self.kind}:{self.of_whom}" if self.of_whom else self.kind
 
     @property
     def unit(self) -> str:
@@ -70,12 +72,29 @@ class Target:
             with np.errstate(divide="ignore", invalid="ignore"):
                 return np.where(b > 0, a / b, np.nan)
         if self.kind == "share":
-            return figures.group_share[:, index[0]]
+            share: Floats = figures.group_share[:, index].sum(axis=1)
+            return share
         if self.kind == "jain":
             return figures.jain
         if self.kind == "delay":
             return figures.queueing_delay[:, self.link]
         return figures.utilization[:, self.link]
+
+    def notes(self, scenario: Scenario) -> list[str]:
+        """A note for each group of the target that has the name of a law, if others have this law.
+
+        The user may have meant all flows of the law.
+        """
+        found = []
+        for name in dict.fromkeys(self.groups):
+            others = [g.name for g in scenario.flows if g.law == name and g.name not in self.groups]
+            if not others:
+                continue
+            asked = f"{self.name} takes {name!r} as the name of a group; other flows with the law "
+            asked += f"{name} are not counted: {', '.join(others)}"
+            whole = f"; {self.kind}:{OF_A_LAW}{name} has all flows of this law"
+            found.append(asked + (whole if self.kind == "share" else ""))
+        return found
 
 
 def read(text: str, scenario: Scenario) -> Target:
@@ -93,9 +112,9 @@ def read(text: str, scenario: Scenario) -> Target:
         allowed = f"one of {'; '.join(KINDS.values())}{rules.nearest(kind, tuple(KINDS))}"
         raise FieldError("target", text, allowed)
     groups: tuple[str, ...] = ()
-    link, link_name = 0, ""
+    link = 0
     if kind in OF_A_LINK:
-        link, link_name = _link(of_whom if colon else None, scenario, text)
+        link, of_whom = _link(of_whom if colon else None, scenario, text)
     else:
         groups = _groups(kind, of_whom, bool(colon), scenario, text)
     if kind == "delay":
@@ -103,7 +122,7 @@ def read(text: str, scenario: Scenario) -> Target:
     else:
         high = math.inf if kind == "ratio" else 1.0
         value = parse(tail, "fraction", field="target", low_open=True, high=high)
-    return Target(kind, groups, value, link, link_name)
+    return Target(kind, groups, value, link, of_whom)
 
 
 def _link(asked: str | None, scenario: Scenario, text: str) -> tuple[int, str]:
@@ -123,18 +142,33 @@ def _link(asked: str | None, scenario: Scenario, text: str) -> tuple[int, str]:
 
 def _groups(kind: str, of_whom: str, given: bool, scenario: Scenario, text: str) -> tuple[str, ...]:
     names = [group.name for group in scenario.flows]
-    listed = f"groups of this scenario: {', '.join(names[:8])}"
     if kind == "ratio":
         for a in names:
             for b in names:
                 if of_whom == f"{a}/{b}" and a != b:
                     return (a, b)
-        raise FieldError("target", text, f"ratio:a/b=VALUE with two {listed}")
+        listed = ", ".join(names[:8])
+        allowed = f"ratio:a/b=VALUE with two groups of this scenario: {listed}"
+        raise FieldError("target", text, allowed)
     if kind == "share":
-        if of_whom in names:
-            return (of_whom,)
-        nearest = rules.nearest(of_whom, names)
-        raise FieldError("target", text, f"share:GROUP=VALUE with one of the {listed}{nearest}")
+        parts = [of_whom] if of_whom in names else of_whom.split("+")  # a name may hold a +
+        return tuple(dict.fromkeys(name for part in parts for name in _named(part, scenario, text)))
     if given:
         raise FieldError("target", text, KINDS[kind])
     return ()
+
+
+def _named(part: str, scenario: Scenario, text: str) -> list[str]:
+    """The names of the groups that ``part`` of a share's target means: a group, or ``law:LAW``."""
+    names = [group.name for group in scenario.flows]
+    if part in names:
+        return [part]
+    if not part.startswith(OF_A_LAW):
+        allowed = "share:GROUP=VALUE with one of the groups of this scenario: "
+        allowed += f"{', '.join(names[:8])}{rules.nearest(part, names)}"
+        raise FieldError("target", text, allowed)
+    law, laws = part.removeprefix(OF_A_LAW), sorted({group.law for group in scenario.flows})
+    if law not in laws:
+        allowed = "share:law:LAW=VALUE with one of the laws of this scenario: "
+        raise FieldError("target", text, f"{allowed}{', '.join(laws)}{rules.nearest(law, laws)}")
+    return [group.name for group in scenario.flows if group.law == law]
