@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -549,6 +550,33 @@ def test_a_buffer_in_bandwidth_delay_products_follows_the_rtt() -> None:
         check_point(data, (i,), made, "minicycle")
     along = vm.sweep(mixed(), ["link.buffer=0.25 BDP,50 ms"], "minicycle")
     assert list(along["link.buffer"].values) == pytest.approx([0.25 * 1080 * 0.06, 54.0])
+
+
+@pytest.mark.parametrize(
+    ("values", "other", "refused"),
+    [
+        ("0.25 BDP:1 BDP:0.25 BDP", "flow.rtt=20ms:80ms:20ms", "'0.25 BDP' changes with flow.rtt"),
+        ("20pkt,1 BDP", "flow.reno.rtt=20ms,30ms", "'1 BDP' changes with flow.reno.rtt"),
+        ("10 ms,50 ms", "link.capacity=500pkt/s,1000pkt/s", "'10 ms' changes with link.capacity"),
+        ("20 kB", "packet_size=500B,1000B", "'20 kB' changes with packet_size"),
+        ("10 ms,50 ms", "flow.rtt=20ms,80ms", ""),
+        ("1 BDP", "flow.vegas.beta=2,3", ""),  # beta 2 is below alpha
+        ("5,20 pkt", "link.capacity=500pkt/s,1000pkt/s", ""),
+    ],
+)
+def test_values_that_another_field_changes_are_refused(
+    values: str, other: str, refused: str
+) -> None:
+    """An axis has one number for all points, but a BDP is another one for each RTT."""
+    over = [f"link.buffer={values}", other]
+    for both in (over, over[::-1]):
+        with pytest.raises(FieldError, match=refused) if refused else nullcontext():
+            vm.sweep(mixed(), both, "minicycle")
+    if refused:
+        name, _, texts = other.partition("=")
+        lists = {"link.buffer": values.split(":")[0].split(","), name: texts}
+        with pytest.raises(FieldError, match=f"{refused}, which varies, too"):
+            vm.sweep(mixed(), lists, "minicycle")
 
 
 @pytest.mark.parametrize(

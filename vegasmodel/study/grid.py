@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -156,10 +157,36 @@ def make(
             missing = "values, such as a,b,c; or give draw, the number of random points"
             wrong = "has a range LOW..HIGH" if axis.drawn else "has values"
             raise FieldError("over", axis.field.name, asked if draw else missing, wrong=wrong)
+    for ((_, values), axis), other in itertools.product(zip(pairs, axes, strict=True), axes):
+        if other is not axis:
+            _expect_fixed(axis, values, scenario, other)
     grid = Grid(scenario, axes, draw, seed)
     if grid.size > MAX_POINTS:
         raise FieldError("over", f"{grid.size} points", f"at most {MAX_POINTS} points")
     return grid
+
+
+def _expect_fixed(axis: Axis, given: ArrayLike | str, scenario: Scenario, other: Axis) -> None:
+    """Check that no value of ``axis`` depends on the values of the axis ``other``.
+
+    For example, ``0.5 BDP`` is another number of packets for each RTT.  ``given`` are the values of
+    ``axis`` as the user gave them.  Raises ``FieldError`` if a value does depend on ``other``.
+    """
+    field, texts = axis.field, re.split("[,:]|[.][.]", given) if isinstance(given, str) else given
+    for text in np.ravel(np.asarray(texts, dtype=object)).tolist():
+        if not isinstance(text, str):
+            continue
+        for value in np.sort(other.values)[[0, -1]]:
+            try:
+                moved = fields.put(scenario, {other.field: value.item()})
+                same = field.read(text, moved) == field.read(text, scenario)
+            except FieldError:  # at this point the values contradict one another
+                continue
+            if not same:
+                wrong = f"changes with {other.field.name}, which varies, too"
+                allowed = f"values in {field.unit}; or vary {other.field.name} alone, then "
+                allowed += f"{field.name} follows it if the scenario file gives it as {text!r}"
+                raise FieldError(field.name, text, allowed, wrong=wrong)
 
 
 def _split(text: str) -> tuple[str, str]:
