@@ -53,11 +53,24 @@ def test_without_a_name_the_file_is_printed_with_a_comment_on_its_keys(
     assert run(["new"]) == 0
     text = capsys.readouterr().out
     assert vm.Scenario.from_toml(text).links[0].buffer == 50.0  # 1 BDP: 1250 pkt/s, 40 ms
+    assert "# capacity times the mean rtt of all flows" in text
     for key in ("packet_size", "capacity", "buffer", "law", "rtt", "variant", "count", "warmup"):
         assert any(line.startswith(f"{key} = ") and "#" in line for line in text.splitlines()), key
     assert run(["new", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["toml"], document["file"], document["schema"]) == (text, None, 1)
+
+
+def test_a_buffer_in_bandwidth_delay_products_is_said_to_be_of_the_mean_rtt(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert run(["new", str(tmp_path / "a.toml")]) == 0
+    text = (tmp_path / "a.toml").read_text()
+    for buffer, said in (("1 BDP", "buffer 50 pkt (1 BDP at the mean RTT)"), ("9 pkt", "9 pkt;")):
+        (tmp_path / "b.toml").write_text(text.replace("1 BDP", buffer))
+        capsys.readouterr()
+        assert run(["predict", str(tmp_path / "b.toml"), "--model", "minicycle"]) == 0
+        assert said in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_file_from_a_trace_holds_its_flows_and_its_network(

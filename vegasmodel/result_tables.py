@@ -95,10 +95,16 @@ def headline(scenario: Scenario) -> str:
     """One line that names the scenario, its links (at most three) and its packet size."""
     links = "; ".join(
         f"{link.name}: {format_number(link.capacity, 6)} pkt/s, buffer {link.buffer:g} pkt"
-        for link in scenario.links[:3]
+        f"{_in_bdp(given.buffer)}"
+        for link, given in zip(scenario.links[:3], scenario._given[0], strict=False)
     )
     more = f" and {len(scenario.links) - 3} more links" if len(scenario.links) > 3 else ""
     return f"{scenario.name} ({links}{more}; packets of {scenario.packet_size:g} B)"
+
+
+def _in_bdp(buffer: float | str) -> str:
+    """A remark on a buffer that the scenario gives in bandwidth-delay products; else empty."""
+    return f" ({buffer} at the mean RTT)" if isinstance(buffer, str) and "BDP" in buffer else ""
 
 
 def results_table(scenario: Scenario, results: Sequence[Prediction], width: int = 80) -> Table:

@@ -47,7 +47,7 @@ packet_size = "1000 B"     # a data packet on the wire, all headers included
 
 [[link]]
 capacity = "10 Mbit/s"     # or "1250 pkt/s"
-buffer = "1 BDP"           # or "50 pkt", "50 ms" at full rate, "inf"
+buffer = "1 BDP"           # capacity times the mean rtt of all flows; or "50 pkt", "inf"
 
 [[flow]]                   # as many tables as there are groups of like flows
 law = "vegas"              # {laws}
