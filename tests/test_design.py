@@ -191,7 +191,17 @@ def test_whole_packets_by_rounds() -> None:
 
     here = abs(share(solution.value) - 0.3)
     assert here <= min(abs(share(solution.value + step) - 0.3) for step in (-1, 1))
-    assert solution.exact or "no whole number" in solution.note
+    assert not solution.exact
+    ends = re.search(
+        r"no whole number meets it exactly: share:vegas goes from \S+ at (\d+) pkt, (above|below) "
+        r"the target, to \S+ at (\d+) pkt, (above|below) it",
+        solution.note,
+    )
+    assert ends, "the note gives the whole numbers on both sides of the target"
+    for buffer, side in ((ends[1], ends[2]), (ends[3], ends[4])):
+        assert (share(float(buffer)) > 0.3) == (side == "above")
+    assert {ends[2], ends[4]} == {"above", "below"}
+    assert int(ends[3]) - int(ends[1]) == 1
 
 
 def test_few_runs_far_from_the_target_and_all_near_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,7 +244,7 @@ def test_one_value_in_a_dip_is_one_solution(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(search.Search, "_ask", ask)
     (solution,) = vm.design(mixed(), "link.buffer", "share:vegas=0.3", "rounds").solutions
     assert solution.value == 3
-    assert "at 2 pkt to 0.296 at 3 pkt and from 0.296 at 3 pkt to" in solution.note
+    assert "at 2 pkt, above the target, to 0.296 at 3 pkt, below it and from" in solution.note
 
 
 @pytest.mark.parametrize("scattered", [True, False])

@@ -324,7 +324,8 @@ class Search:
             digits = 2 if self.x[i] in self.rough else 6
             return f"{self.aim.text(self.y[i] + self.aim.value, digits)} at {self.text(self.x[i])}"
 
-        return f"from {at(left)} to {at(right)}"
+        sides = ("below", "above") if self.y[left] < 0 else ("above", "below")
+        return f"from {at(left)}, {sides[0]} the target, to {at(right)}, {sides[1]} it"
 
     def text(self, value: float) -> str:
         """A value of the searched field as text, with its unit."""
