@@ -91,6 +91,24 @@ def test_the_number_never_falls_over_the_runs_of_an_answer() -> None:
     assert sum(lengths[:-1]) < done[-1] <= of[-1] == sum(lengths)
 
 
+@pytest.mark.parametrize("model", ["rounds", "red"])
+def test_design_says_how_many_scenarios_are_computed(model: str) -> None:
+    """Those of the search and those that check its solutions."""
+    queue = {"discipline": "red", "min_threshold": 5, "max_threshold": 15}
+    links = [vm.Link("1000 pkt/s", buffer="20 pkt", queue=vm.Red(**queue))]
+    flows = [vm.Flow("vegas", "60 ms", alpha=3, beta=3), vm.Flow("reno", "60 ms")]
+    case = Scenario(links, flows, run=vm.Run("30 s", "10 s", runs=1))
+    found = []
+    question = (case, "link.queue.max_probability", "share:vegas=0.5", model)
+    lines = [x for x in watched(lambda: found.append(vm.design(*question, verify=()))) if x]
+    pairs = [re.fullmatch(r"computed (\d+) of (\d+) scenarios: 9 s", line) for line in lines]
+    done, of = np.array([(int(p[1]), int(p[2])) for p in pairs if p]).T
+    assert len(done) == len(lines)
+    assert np.all(np.diff(done) >= 0)
+    assert np.any((done > 0) & (done < of))
+    assert of[-1] == found[0].tried
+
+
 @pytest.mark.parametrize(
     ("compiling", "said"), [(True, "compiling"), (False, "simulated 258 of 600 s")]
 )

@@ -21,6 +21,7 @@ from vegasmodel.study.ranges import of_field
 from vegasmodel.study.scatter import answered, run_rates, standard_error
 from vegasmodel.study.search import Search, counted
 from vegasmodel.study.solutions import Design, Solution
+from vegasmodel.support import progress
 
 __all__ = ["design"]
 
@@ -91,9 +92,11 @@ def design(
     Quantity("fraction", high=1.0).check(within, "within")
     if within == 1.0:
         raise FieldError("within", within, "a part of the target, at least 0 and less than 1")
-    search = Search(scenario, where, aim, model, of_field(scenario, where, between), within)
-    solutions, notes = search.solutions()
-    verified = tuple(_verified(search, _in_phase(search, each), others) for each in solutions)
+    span = of_field(scenario, where, between)
+    with progress.counting(0) as count:
+        search = Search(scenario, where, aim, model, span, within, count)
+        solutions, notes = search.solutions()
+        verified = tuple(_verified(search, _in_phase(search, each), others) for each in solutions)
     reason = None if solutions else search.why_none(notes)
     ends = (search.range.low, search.range.high)
     if solutions:
@@ -166,7 +169,7 @@ def _verified(search: Search, solution: Solution, others: Sequence[str]) -> Solu
         if name in measurement.ENGINES:
             scenario = _often(scenario, runs)
         asked = points.Points(scenario, (search.field,), (np.array([value]),))
-        found, (made,) = answered(asked, name)
+        found, (made,) = answered(asked, name, search.count)
         runs = max(runs, len(run_rates(made)))
         figure = float(search.aim.of(found, search.scenario)[0])
         figures[name] = figure if math.isfinite(figure) else None

@@ -52,23 +52,36 @@ def ready(*models: str) -> None:
 
 
 def answers(
-    points: Points, model: str, threads: int | None = None, enough: Enough | None = None
+    points: Points,
+    model: str,
+    threads: int | None = None,
+    enough: Enough | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Figures:
     """The model's results at every point.
 
     A point without an answer is marked in ``status`` and does not affect the others.  ``threads``
-    is the number of threads of a simulator; by default there is one per core.  ``enough`` is
-    explained in ``predictions``.  Raises ``ExtraMissing`` or ``EngineMissing`` if the model needs
-    something that is not installed.
+    is the number of threads of a simulator; by default there is one per core.  ``enough`` and
+    ``progress`` are explained in ``predictions``.  Raises ``ExtraMissing`` or ``EngineMissing`` if
+    the model needs something that is not installed.
     """
+    found = _together(points, model, threads)
+    if found is None:
+        several = predictions(points.scenarios(), model, threads, enough=enough, progress=progress)
+        return collected(points, several)
+    if progress is not None:
+        progress(len(points), len(points))
+    return found
+
+
+def _together(points: Points, model: str, threads: int | None) -> Figures | None:
+    """The model's results at every point, if it can compute all of them together."""
     if model == "minicycle":
-        found = together.by_minicycle(points)
-        if found is not None:
-            return found
+        return together.by_minicycle(points)
+    if model != "fluid" or points.by_group:
+        return None
     scenarios = points.scenarios()
-    if model == "fluid" and not points.by_group and together.continuous(scenarios):
-        return together.by_fluid(points, scenarios, threads)
-    return collected(points, predictions(scenarios, model, threads, enough=enough))
+    return together.by_fluid(points, scenarios, threads) if together.continuous(scenarios) else None
 
 
 def predictions(

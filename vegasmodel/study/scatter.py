@@ -18,23 +18,31 @@ from vegasmodel.study import models, points
 from vegasmodel.study.models import Enough
 from vegasmodel.study.points import Figures, Points
 from vegasmodel.study.targets import Target
+from vegasmodel.support.progress import Count
 
 __all__ = ["answered", "half_interval", "run_rates", "standard_error"]
 
 
 def answered(
-    asked: Points, model: str, enough: Enough | None = None
+    asked: Points, model: str, count: Count, enough: Enough | None = None
 ) -> tuple[Figures, list[Prediction | None]]:
     """Evaluate the model at these points; return its results and the ``Prediction`` of each point.
 
     The predictions are needed for their throughputs in single runs (``run_rates``). Only those of
     ``rounds``, ns-2 and ns-3 can have them; for other models all predictions are ``None``. A
     prediction is also ``None`` if there is no answer at the point. ``enough`` is explained in
-    ``models.predictions``.
+    ``models.predictions``.  The points are added to ``count``, and counted as done one by one.
     """
+    before = count.done
+    count.number += len(asked)
+
+    def progress(done: int, _: int) -> None:
+        count.done = before + done
+
     if model not in ("rounds", *measurement.ENGINES):
-        return models.answers(asked, model), [None] * len(asked)
-    found = models.predictions(asked.scenarios(), model, None, enough=enough)
+        figures = models.answers(asked, model, progress=progress)
+        return figures, [None] * len(asked)
+    found = models.predictions(asked.scenarios(), model, None, enough=enough, progress=progress)
     made = [one if isinstance(one, Prediction) else None for one in found]
     return points.collected(asked, found), made
 

@@ -36,6 +36,7 @@ from vegasmodel.study.ranges import Range
 from vegasmodel.study.scatter import answered, half_interval, run_rates, standard_error
 from vegasmodel.study.solutions import Solution
 from vegasmodel.study.targets import Target
+from vegasmodel.support.progress import Count
 
 __all__ = ["Search", "counted"]
 
@@ -56,14 +57,22 @@ class Search:
     """A search for the values of a field with which a model meets a target.
 
     It keeps every value that was tried (``x``), and the model's answer at this value minus the
-    target (``y``; NaN if there is no answer).  ``x`` is sorted.
+    target (``y``; NaN if there is no answer).  ``x`` is sorted.  ``count`` counts the values for
+    the progress line.
     """
 
     def __init__(
-        self, scenario: Scenario, where: Field, aim: Target, model: str, span: Range, within: float
+        self,
+        scenario: Scenario,
+        where: Field,
+        aim: Target,
+        model: str,
+        span: Range,
+        within: float,
+        count: Count,
     ) -> None:
         self.scenario, self.field, self.aim, self.model = scenario, where, aim, model
-        self.within, self.range = within, span
+        self.within, self.range, self.count = within, span, count
         self.whole = counted(scenario, where, model)  # whether only whole numbers are tried
         if self.whole and math.ceil(span.low) > math.floor(span.high):
             ends = f"{span.low:g}:{span.high:g}"
@@ -104,7 +113,8 @@ class Search:
 
         Predictions and reasons for missing answers are kept in ``self.made`` and ``self.reasons``.
         """
-        found, made = answered(self._points(x), self.model, None if whole else self._sided)
+        enough = None if whole else self._sided
+        found, made = answered(self._points(x), self.model, self.count, enough)
         self.made |= {value: one for value, one in zip(x.tolist(), made, strict=False) if one}
         names = [tuple(each.split()) for each in found.broken]
         self.broken |= dict(zip(x.tolist(), names, strict=True))
