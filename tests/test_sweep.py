@@ -585,14 +585,15 @@ def test_values_that_another_field_changes_are_refused(
         (5, "v", ""),
         (6, "v", "1 more flow is"),
         (9, "v", "4 more flows"),
-        (5, "of_a_name_of_26_characters", "3 more flows"),  # two columns of 31 fit 80 characters
+        (5, "of_a_name_with_28_characters_", "3 more flows"),  # two columns of 31 fit 80 characters
     ],
 )
 def test_flows_without_a_column_are_counted(
     flows: int, name: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     link = '[[link]]\ncapacity = "1000 pkt/s"\n'
-    text = f'{link}[[flow]]\nlaw = "vegas"\nname = "{name}"\nrtt = "60 ms"\ncount = {flows}\n'
+    flow = '[[flow]]\nlaw = "vegas"\nname = "{}{}"\nrtt = "60 ms"\n'
+    text = link + "".join(flow.format(name, i) for i in range(flows))
     (tmp_path / "s.toml").write_text(text)
     line = ["--over", "flow.rtt=40ms,60ms", "--out", str(tmp_path / "m.zarr"), "--model", "bands"]
     assert run(["sweep", str(tmp_path / "s.toml"), *line]) == 0
@@ -602,6 +603,27 @@ def test_flows_without_a_column_are_counted(
     shown = " ".join(out.split())
     assert ("not in the table" in shown) is bool(said)
     assert said in shown
+
+
+def test_a_table_has_groups_if_not_all_flows_fit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Three like flows share a column, so that the flow of the last group has one, too."""
+    flow = (
+        '[[flow]]\nlaw = "vegas"\nname = "{}"\nrtt = "60 ms"\ncount = {}\nalpha = {}\nbeta = {}\n'
+    )
+    groups = (("many", 3, 2, 2), ("two", 2, 3, 3), ("last", 1, 4, 4))
+    text = '[[link]]\ncapacity = "1000 pkt/s"\n' + "".join(flow.format(*g) for g in groups)
+    (tmp_path / "s.toml").write_text(text)
+    line = ["sweep", str(tmp_path / "s.toml"), "--over", "flow.rtt=40ms", "--model", "equilibrium"]
+    assert run([*line, "--out", str(tmp_path / "m.zarr")]) == 0
+    out = capsys.readouterr().out
+    (head,) = (words.split() for words in out.splitlines() if "many" in words and "two" in words)
+    assert head[-5:] == ["many", "(3)", "two", "(2)", "last"]
+    (row,) = (words.split() for words in out.splitlines() if words.endswith("% "))
+    assert row[-6::2] == ["37.5", "37.5", "25.0"]  # rates are as alpha: 2, 2, 2, 3, 3 and 4 of 16
+    assert "NAME (N) is a group of N flows" in " ".join(out.split())
+    assert "not in the table" not in out
 
 
 def test_points_with_too_few_runs_are_marked(

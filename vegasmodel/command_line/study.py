@@ -247,18 +247,18 @@ def sweep(
         return
     broken.pop("enough-runs", None)  # it has a mark and a line of its own
     marks = None
-    more = 0  # flows that the table leaves out
+    left: list[str] = []  # sentences on what the table leaves out
     few = status.size <= MAX_POINTS_SHOWN
     if few:
         marks = not_held.letters(broken)
-        grid, more = _points(data, [text.partition("=")[0] for text in over], marks)
+        grid, left = _points(data, [text.partition("=")[0] for text in over], marks, case, out)
         console.console().print(grid)
     sizes = " x ".join(f"{name} {size}" for name, size in dims.items())
     bad = "".join(f" {n} of them: {word}." for word, n in counts.items() if n and word != STATUS[0])
     there = f", {first[0]} of them there already" if first[0] else ""
     console.paragraphs(
         [
-            *_left_out(more, f"{out} has all"),
+            *left,
             f"{out}: {status.size} points ({sizes}){there}; {seconds:.1f} s.{bad}",
             *([] if few else [f"{TOO_MANY_POINTS}; {out} has their results."]),
             *_reasons(data),
@@ -280,29 +280,60 @@ def _reasons(data: xr.Dataset) -> list[str]:
     return [*lines, left] if more else lines
 
 
-def _points(data: xr.Dataset, fields: Sequence[str], marks: Mapping[str, str]) -> tuple[Table, int]:
-    """A table with a row for each point of a sweep, and the number of flows that it leaves out.
+def _points(
+    data: xr.Dataset,
+    fields: Sequence[str],
+    marks: Mapping[str, str],
+    scenario: Scenario,
+    out: Path,
+) -> tuple[Table, list[str]]:
+    """A table with a row for each point of a sweep, and sentences on its columns.
 
-    A row has the values of the fields, and the flows' shares of all bytes delivered. At most the
-    first ``MAX_FLOWS_SHOWN`` flows are shown, and only as many as fit the terminal. The shares of a
-    point have a star if too few runs were averaged there: the 95 % interval of some flow's mean
-    throughput is wider than 10 % of the mean (``ENOUGH_PRECISION``) to either side.
+    A row has the values of the fields, and the flows' shares of all bytes delivered. If not all
+    flows fit the table, and some are of one group, the columns are the groups. At most the first
+    ``MAX_FLOWS_SHOWN`` are shown, and only as many as fit the terminal. The shares of a point have
+    a star if too few runs were averaged there: the 95 % interval of some flow's mean throughput is
+    wider than 10 % of the mean (``ENOUGH_PRECISION``) to either side.
 
     ``marks`` has a letter for each assumption that does not hold somewhere.  The column ``broken``
     has the letters of those that do not hold at a point; without letters there is no such column.
+    """
+    flows = [str(name) for name in data["flow"].values]
+    grid, more = _shares(data, fields, marks, [(name, [i]) for i, name in enumerate(flows)])
+    if not more or len(flows) == len(scenario.flows):
+        return grid, _left_out(more, f"{out} has all")
+    groups: list[tuple[str, list[int]]] = []
+    for g, group in enumerate(scenario.flows):
+        places = [i for i, member in enumerate(scenario.members) if member.group == g]
+        name = f"{group.name} ({group.count})" if group.count > 1 else group.name
+        groups.append((name, places))
+    grid, more = _shares(data, fields, marks, groups)
+    together = f"NAME (N) is a group of N flows; its share is that of all of them.  {out} has each."
+    return grid, [together, *_left_out(more, f"{out} has all", "group")]
+
+
+def _shares(
+    data: xr.Dataset,
+    fields: Sequence[str],
+    marks: Mapping[str, str],
+    columns: Sequence[tuple[str, list[int]]],
+) -> tuple[Table, int]:
+    """The table of ``_points`` with these columns, and how many of them it leaves out.
+
+    A column has a name and the numbers of the flows whose shares are added up.
     """
     import numpy as np
 
     from vegasmodel import console
 
-    dims, flows = data["status"].dims, [str(name) for name in data["flow"].values]
+    dims = data["status"].dims
     units = {name: data[name].attrs.get("units", "") for name in fields}
     rows = []
     for place in np.ndindex(data["status"].shape):
         point = data.isel(dict(zip(dims, place, strict=True)))
         at = {name: point[name].item() for name in fields}
         where = [_value(v, units[n]) for n, v in at.items()]
-        shares = point["share"].values[:MAX_FLOWS_SHOWN]
+        shares = [point["share"].values[i].sum() for _, i in columns[:MAX_FLOWS_SHOWN]]
         mark = "*" if point["uncertainty"].item() > ENOUGH_PRECISION else ""
         shown = [f"{100 * x:.1f} %{mark}" if math.isfinite(x) else "-" for x in shares]
         letters = [marks[name] for name in point["broken"].item().split() if name in marks]
@@ -313,15 +344,15 @@ def _points(data: xr.Dataset, fields: Sequence[str], marks: Mapping[str, str]) -
         key += f", {unit}" if unit not in ("", "1", "s") else ""
         heads.append(f"{part}.\n{key}" if part else key)
     first = [*heads, "broken"] if marks else heads
-    heads = [*first, *(f"{name}\nshare" for name in flows[:MAX_FLOWS_SHOWN])]
+    heads = [*first, *(f"{name}\nshare" for name, _ in columns[:MAX_FLOWS_SHOWN])]
     grid, narrow = console.fitting(heads, rows, len(first) + 1)
-    return grid, narrow + max(len(flows) - MAX_FLOWS_SHOWN, 0)
+    return grid, narrow + max(len(columns) - MAX_FLOWS_SHOWN, 0)
 
 
-def _left_out(flows: int, where: str) -> list[str]:
-    """A sentence on the number of ``flows`` that a table leaves out, and where they are."""
-    are = "flow is" if flows == 1 else "flows are"
-    return [f"{flows} more {are} not in the table; {where}."] if flows else []
+def _left_out(number: int, where: str, what: str = "flow") -> list[str]:
+    """A sentence on the number of flows or groups that a table leaves out; ``where`` has them."""
+    are = f"{what} is" if number == 1 else f"{what}s are"
+    return [f"{number} more {are} not in the table; {where}."] if number else []
 
 
 def _value(value: str | float, unit: str) -> str:
