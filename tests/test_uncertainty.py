@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import vegasmodel as vm
+from vegasmodel.command_line import predictions
 from vegasmodel.command_line.commands import run
 from vegasmodel.equilibrium import red
 from vegasmodel.equilibrium import sensitivity as boutremans
@@ -183,6 +184,17 @@ def test_what_is_nan_has_a_reason(capsys):
     line = "ratio --capacity 1080pkt/s --rtt 80ms --buffer 20pkt --uncertain flow.vegas.rtt=5% "
     assert run([*line.split(), "vegas:alpha=3,beta=3", "reno", "--model", "minicycle"]) == 0
     assert "No sd: if flow.vegas.rtt changes by" in " ".join(capsys.readouterr().out.split())
+
+
+def test_simulators_are_refused_before_they_run(monkeypatch, capsys):
+    def never(*_, **__):
+        pytest.fail("a model ran")
+
+    monkeypatch.setattr(predictions, "_asked", never)
+    for model, error in (("rounds", "rtt=5%"), ("minicycle", "rtt")):
+        line = ["ratio", "vegas", "reno", "--buffer", "20pkt", "--capacity", "1080pkt/s"]
+        assert run([*line, "--model", model, "--uncertain", error]) == 2
+        assert f"--uncertain: '{error}' is not allowed" in capsys.readouterr().err
 
 
 def test_what_has_no_error_is_refused():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,6 +74,7 @@ def ratio(
 
     inputs.check_picture(plot)
     names = choose(model)
+    errors = _errors(uncertain, names)
     inputs.register(laws)
     scenario = scenario_from_options(
         flows, capacity=capacity, rtt=rtt, buffer=buffer, packet_size=packet_size, loss=loss
@@ -81,7 +82,7 @@ def ratio(
     results = _asked(scenario, names)
     results = _worth_showing(results, model)  # in the JSON document too
     hint = _hint(scenario, results)
-    _show(scenario, results, json=json, plot=plot, hint=hint, uncertain=uncertain)
+    _show(scenario, results, json=json, plot=plot, hint=hint, errors=errors)
 
 
 @click.command()
@@ -114,12 +115,13 @@ def predict(
 
     inputs.check_picture(plot)
     names = choose(model)
+    errors = _errors(uncertain, names)
     case = run_often(inputs.load(scenario, laws), runs)
     results = _asked(case, names)
     if not json:
         results = _worth_showing(results, model)
     hint = _hint(case, results)
-    _show(case, results, json=json, plot=plot, flows=flows, hint=hint, uncertain=uncertain)
+    _show(case, results, json=json, plot=plot, flows=flows, hint=hint, errors=errors)
 
 
 @click.command()
@@ -282,11 +284,11 @@ def _show(
     plot: Path | None,
     flows: bool = False,
     hint: str = "",
-    uncertain: Sequence[str] = (),
+    errors: Mapping[str, str] | None = None,
 ) -> None:
     from vegasmodel import console, result_tables
 
-    doubts = _doubts(scenario, results, uncertain)
+    doubts = _doubts(scenario, results, errors) if errors else []
     if plot is not None:
         from vegasmodel import plots
 
@@ -295,7 +297,7 @@ def _show(
             raise FieldError("--plot", str(plot), f"a picture needs an answer ({why})")
         plots.save(plots.throughput_bars(scenario, results), plot)
     if json:
-        more = {"uncertainty": [each.to_json() for each in doubts]} if uncertain else {}
+        more = {"uncertainty": [each.to_json() for each in doubts]} if errors else {}
         console.print_json({**result_tables.results_json(scenario, results), **more})
         return
     result_tables.print_results(scenario, results, per_flow=flows, hint=hint)
@@ -318,20 +320,13 @@ def _show(
         console.paragraphs([f"{said}."])
 
 
-def _doubts(
-    scenario: Scenario, results: Sequence[Prediction], uncertain: Sequence[str]
-) -> list[Uncertainty]:
-    """The standard deviations of the throughput ratios by each closed form that has an answer.
+def _errors(uncertain: Sequence[str], models: Sequence[str]) -> dict[str, str]:
+    """The standard deviation of each field, from the texts ``FIELD=ERROR`` of --uncertain.
 
-    The result has one ``Uncertainty`` per closed form.  ``uncertain`` are texts ``FIELD=ERROR``,
-    where ERROR is the standard deviation of the field.  If there are none, the result is empty.
-
-    Raises ``FieldError`` if a text is wrong, or if no closed form has an answer.
+    This is called before the models run.  Raises ``FieldError`` if a text has another form, or if
+    there is a text but none of ``models`` is a closed form.
     """
-    if not uncertain:
-        return []
     from vegasmodel.predictor import CLOSED_FORMS
-    from vegasmodel.study.uncertainty import uncertainty
 
     errors = {}
     for text in uncertain:
@@ -339,10 +334,29 @@ def _doubts(
         if not equals:
             raise FieldError("--uncertain", text, "FIELD=ERROR, such as rtt=5%")
         errors[name] = error
+    if errors and not set(models) & set(CLOSED_FORMS):
+        allowed = "closed forms only; none was asked for (--model minicycle)"
+        raise FieldError("--uncertain", uncertain[0], allowed)
+    return errors
+
+
+def _doubts(
+    scenario: Scenario, results: Sequence[Prediction], errors: Mapping[str, str]
+) -> list[Uncertainty]:
+    """The standard deviations of the throughput ratios by each closed form that has an answer.
+
+    The result has one ``Uncertainty`` per closed form.  ``errors`` has the standard deviations of
+    the fields.
+
+    Raises ``FieldError`` if a field or an error is wrong, or if no closed form has an answer.
+    """
+    from vegasmodel.predictor import CLOSED_FORMS
+    from vegasmodel.study.uncertainty import uncertainty
+
     answering = [p.model for p in results if p.applicable and p.model in CLOSED_FORMS]
     if not answering:
         allowed = "closed forms only; none that was asked for has an answer (--model minicycle)"
-        raise FieldError("--uncertain", uncertain[0], allowed)
+        raise FieldError("--uncertain", "=".join(next(iter(errors.items()))), allowed)
     try:
         return [uncertainty(scenario, model, errors) for model in answering]
     except FieldError as error:
