@@ -20,6 +20,7 @@ import pytest
 import xarray as xr
 
 import vegasmodel as vm
+from vegasmodel.command_line import study
 from vegasmodel.command_line.commands import run
 from vegasmodel.fields.units import FieldError
 from vegasmodel.study import fields, points, store
@@ -627,7 +628,7 @@ def test_a_table_has_groups_if_not_all_flows_fit(
 
 
 def test_points_with_too_few_runs_are_marked(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The mark stands where ``predict`` says that ``enough-runs`` does not hold."""
     text = MIXED.replace("VARIANT", "ns2").replace('send_jitter = "0 s"\n', "")
@@ -646,6 +647,10 @@ def test_points_with_too_few_runs_are_marked(
     assert len(unsure) == 1, "the test needs a point of each kind"
     assert run([*line, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["too_few_runs"] == 1
+    for most, said in ((2, "at 1 point (*): the 95 %"), (1, "at 1 point: the 95 %")):
+        monkeypatch.setattr(study, "MAX_POINTS_SHOWN", most)  # with 1 there is no table, so no mark
+        assert run(line) == 0
+        assert said in " ".join(capsys.readouterr().out.split())
 
 
 def test_the_assumptions_that_do_not_hold_are_named(

@@ -26,7 +26,7 @@ MAX_FLOWS_SHOWN = 5  # flows with a column in that table
 MAX_REASONS = 3  # of missing answers
 TOO_MANY_POINTS = f"No table is printed for more than {MAX_POINTS_SHOWN} points"
 UNSURE = (
-    " (*): the 95 % interval of a flow's mean throughput is wider than 10 % to either side.  "
+    ": the 95 % interval of a flow's mean throughput is wider than 10 % to either side.  "
     "The variable uncertainty tells how wide; a larger run.runs makes it narrower."
 )
 
@@ -249,6 +249,8 @@ def sweep(
     marks = None
     left: list[str] = []  # sentences on what the table leaves out
     few = status.size <= MAX_POINTS_SHOWN
+    star = " (*)" if few else ""  # the mark in the table
+    at = "point" if unsure == 1 else "points"
     if few:
         marks = not_held.letters(broken)
         grid, left = _points(data, [text.partition("=")[0] for text in over], marks, case, out)
@@ -262,7 +264,7 @@ def sweep(
             f"{out}: {status.size} points ({sizes}){there}; {seconds:.1f} s.{bad}",
             *([] if few else [f"{TOO_MANY_POINTS}; {out} has their results."]),
             *_reasons(data),
-            *([f"enough-runs does not hold at {unsure} points{UNSURE}"] if unsure else []),
+            *([f"enough-runs does not hold at {unsure} {at}{star}{UNSURE}"] if unsure else []),
             *not_held.said(broken, f"{counts[STATUS[0]]} points with an answer", marks),
         ]
     )
