@@ -21,6 +21,7 @@ from tests.helpers import exact
 from vegasmodel import laws
 from vegasmodel.command_line.commands import run
 from vegasmodel.engines.fluid import batch as fluid_batch
+from vegasmodel.engines.fluid import pauses
 from vegasmodel.engines.outside import address, sound
 from vegasmodel.engines.rounds import batch as rounds_batch
 from vegasmodel.fields.units import FieldError
@@ -642,6 +643,36 @@ def test_a_window_below_zero_after_a_loss_is_refused(model):
     found = vm.predict(scenario("below-zero", "reno"), model)
     assert not found.applicable
     assert re.match(r"law below-zero: cut: -[\d.]+ is not allowed", found.reason)
+
+
+@pytest.mark.parametrize(
+    ("rules", "said"),
+    [
+        ({"drift": lambda f: 1.0, "cut": lambda f: 2.0 * f.window}, "cut: .* not above the one"),
+        ({"drift": lambda f: 1e9}, "drift: 1000000000.0 is not allowed; a growth"),
+    ],
+)
+def test_fluid_ends_if_a_law_enlarges_its_window_without_bound(rules, said):
+    """It dropped all packets of the window one by one, for hours."""
+    vm.register_law("boundless", **rules)
+    case = scenario("boundless", "reno", "ns2", buffer=40.0)
+    found = vm.predict(case, "fluid")
+    assert re.match(f"law boundless: {said}", found.reason)
+    assert "one has a window of " in found.reason
+    assert "link and buffer hold 126" in found.reason  # 1080 packets/s * 80 ms + 40
+    with pytest.raises(vm.FieldError, match=f"law boundless: {said}"):
+        vm.limit_cycle(case, "fluid")
+
+
+def test_fluid_pauses_for_ctrl_c_after_many_drops_too(monkeypatch):
+    """Its pauses counted time steps, and not the packets that it drops in each of them."""
+    pieces = []
+    monkeypatch.setattr(pauses.threads, "check", lambda: pieces.append(1))
+    vm.register_law("greedy", lambda f: 1e5)
+    case = scenario("greedy", "reno", "ns2", buffer=40.0).replace({"run.runs": 1})
+    lost = vm.simulate(case, "fluid").lost[-1].sum()
+    assert lost > 4 * pauses.PAUSE
+    assert len(pieces) > lost / pauses.PAUSE
 
 
 @pytest.mark.parametrize("model", ["fluid", "rounds"])

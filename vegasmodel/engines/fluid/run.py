@@ -13,6 +13,7 @@ There are two methods:
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, get_args
 
@@ -23,8 +24,10 @@ from vegasmodel.engines.fluid.continuous import ContinuousRun
 from vegasmodel.engines.fluid.pauses import running, whole
 from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import MAX_RUNS, Integer
+from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import find, foreign
-from vegasmodel.laws.law import Law, Recovery, SlowStart
+from vegasmodel.laws.faults import LawFault
+from vegasmodel.laws.law import Law, Recovery, SlowStart, Source, ask, place
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import held_by_receiver, link_stack, stack
 from vegasmodel.scatter import MIN_RUNS, enough
@@ -197,6 +200,44 @@ def sound(scenario: Scenario) -> None:
         sound(law)
 
 
+def advance(
+    scenario: Scenario, march: Callable[..., int], flows: np.ndarray, state: np.ndarray, *told: Any
+) -> int:
+    """Call ``march`` of the package ``sampled`` until it has not merely paused; returns its code.
+
+    Raises ``LawFault`` if a flow sends far more packets at once than the link and its buffer hold.
+    """
+    code = whole(march, flows, state, *told)
+    if code == Status.TOO_MANY_EVENTS:
+        raise _too_many(scenario, flows, state)
+    return code
+
+
+def _too_many(scenario: Scenario, flows: np.ndarray, state: np.ndarray) -> LawFault:
+    """The error that says which law has enlarged a window without bound, and by which function."""
+    i = int(flows["extra"].argmax())
+    flow, now, law = flows[i], state[0], find(scenario.members[i].flow.law)
+    W, trip, over = float(flow["cwnd"]), float(flow["rtt"] - flow["wait"]), flow["over_estimate"]
+    delay = float(flow["acked_delay"])
+    seen = Source(
+        W, trip + delay, trip + over, W * (delay - over) / (trip + delay),
+        float(now["time"] - flow["last_loss"]), float(flow["memory"]), float(flow["lower"]),
+        float(flow["upper"]), float(flow["trips"]),
+    )  # fmt: skip
+    name, allowed = "drift", "a growth per round trip that link and buffer can take"
+    try:
+        found = ask(law, "drift", seen)
+        if law.cut is not None and ask(law, "cut", seen) > W:
+            name, found = "cut", ask(law, "cut", seen)
+            allowed = "after a loss a window that is not above the one before it"
+    except FieldError as error:
+        return LawFault.of_error(error)
+    fits = scenario.links[0].capacity * trip + scenario.links[0].buffer
+    said = f"{scenario.members[i].name} has a window of {W:.3g} packets, and link and buffer hold "
+    said = f"{allowed} ({place(getattr(law, name))}): {said}{fits:.3g}"
+    return LawFault(f"law {law.name}: {name}", float(f"{found:.3g}"), said)
+
+
 def by_chance(scenario: Scenario) -> bool:
     """Whether the scenario makes the runs of this model differ by chance.
 
@@ -223,7 +264,7 @@ def _one(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict[st
     with running(lambda: float(state["time"][0]), scenario.run.duration):
         for end, out in ((scenario.run.warmup, before), (scenario.run.duration, after)):
             lost, told = flows["lost"].copy(), (*frame(scenario, flows), False, out, time, record)
-            whole(march.march, flows, state, end, *told)
+            advance(scenario, march.march, flows, state, end, *told)
     delay_based = np.array([find(member.flow.law).delay_based for member in scenario.members])
     propagation = flows["rtt"] - flows["wait"]
     with np.errstate(invalid="ignore", divide="ignore"):

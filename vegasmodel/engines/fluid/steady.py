@@ -21,7 +21,6 @@ import numpy as np
 
 from vegasmodel.engines.fluid import run as fluid_run
 from vegasmodel.engines.fluid.continuous import averages, empty_tally
-from vegasmodel.engines.fluid.pauses import whole
 from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
 from vegasmodel.status import Status
@@ -49,7 +48,7 @@ class _Motion:
         from vegasmodel.engines.states import apart
 
         self._march, self._write_state, self._apart = march, write_state, apart
-        self.flows = fluid_run.senders(scenario)
+        self._scenario, self.flows = scenario, fluid_run.senders(scenario)
         # the steady state is that of the flows present at the end of the run: they never stop here
         stays = self.flows["stop"] >= scenario.run.duration
         self.flows["stop"][stays] = np.inf
@@ -79,7 +78,8 @@ class _Motion:
         window has fallen.
         """
         told = (*self._frame, until_fall, tally, self._grid, self._nowhere)
-        return whole(self._march, self.flows, self.state, end, *told) == Status.FALL
+        code = fluid_run.advance(self._scenario, self._march, self.flows, self.state, end, *told)
+        return code == Status.FALL
 
     def now(self) -> _State:
         """The present state of senders and link, and the count of random numbers drawn so far."""

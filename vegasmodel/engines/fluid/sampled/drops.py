@@ -16,6 +16,8 @@ from vegasmodel.engines.fluid.sampled.records import (
 )
 from vegasmodel.engines.tables import Table, jit, rare
 
+MOST_AT_ONCE = 1e6  # packets that a flow sends in a step in addition to one per ACK
+
 
 @rare
 def lose(flow: Sender, now: LinkState, packets: float, ago: float) -> None:
@@ -38,6 +40,7 @@ def lose(flow: Sender, now: LinkState, packets: float, ago: float) -> None:
         flow.later_hole = flow.detection_in - passed
     flow.undetected = min(flow.undetected + packets, flow.in_flight)
     flow.lost += max(packets, 1.0)
+    now.drops += 1
     flow.rounds_at_rest = 0.0
 
 
@@ -249,7 +252,7 @@ def drop_in_order(flows: Table[Sender], now: LinkState, link: Bottleneck, over: 
 
 
 @jit
-def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: bool) -> None:
+def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: bool) -> bool:
     """Drop the packets for which the full buffer has no room.
 
     If a window is constant or falls, the flow sends at most one packet per ACK. This packet takes
@@ -261,6 +264,10 @@ def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: boo
     no room, the function ``loser`` names the flow that loses a packet.
 
     If ``smooth``, windows are real numbers. Then every flow whose window grows has one loss.
+
+    Returns false, and drops nothing, if there are too many packets to drop: more than
+    ``MOST_AT_ONCE`` of one flow in this step, and more than the link and its buffer hold. Only a
+    law that enlarges its window without bound has so many.
     """
     for i in range(len(flows)):
         flow = flows[i]
@@ -271,14 +278,17 @@ def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: boo
                 admit_alone(flows, i, now, link)
     s_max = link.room / link.capacity
     over = excess_rate(flows, s_max, link.capacity)
-    freed, sent = 0.0, 0.0
+    freed, sent, most = 0.0, 0.0, 0.0
     for i in range(len(flows)):
         flow = flows[i]
         if flow.active:
             freed += flow.freed / (flow.rtt + s_max)
             sent += max(flow.extra, 0.0) / (flow.rtt + s_max)
+            most = max(most, flow.extra)
     if over + freed <= RATE_ERROR * link.capacity:
-        return
+        return True
+    if most > MOST_AT_ONCE and sent > link.capacity:
+        return False
     if freed > 0.0:
         drop_in_order(flows, now, link, over + freed - sent)
     elif not smooth:
@@ -289,3 +299,4 @@ def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: boo
             # a window that moves to and fro about a threshold slides there and does not grow
             if flow.active and flow.extra > 0.0 and flow.growth_before > 0.0:
                 lose(flow, now, 0.0, 0.0)
+    return True

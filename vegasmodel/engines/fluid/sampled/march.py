@@ -30,7 +30,7 @@ from vegasmodel.status import Status
 
 ROUNDS_AT_REST = 4.0  # rounds in a row without a decision that moves a window: then none will come
 # why a march ended: plain integers for Numba
-DONE, FELL = int(Status.DONE), int(Status.FALL)
+DONE, FELL, TOO_MANY = int(Status.DONE), int(Status.FALL), int(Status.TOO_MANY_EVENTS)
 FALL = 1.0 - 1e-9  # packets: by which a window falls at least
 
 
@@ -190,9 +190,10 @@ def march(
     length of a step is ``fraction`` of the shortest round trip. If ``smooth``, windows are real
     numbers, and the law changes them at every instant.
 
-    Returns ``FELL`` where a window has jumped down, if ``until_fall``, and else ``DONE``. After
-    every ``PAUSE`` steps it returns ``PAUSED``; the next call goes on as if there had been no pause
-    (``pauses.py``).
+    Returns ``FELL`` where a window has jumped down, if ``until_fall``, and else ``DONE``. Returns
+    ``TOO_MANY`` if a flow has too many packets to drop (``drops.overflow``). After every ``PAUSE``
+    steps it returns ``PAUSED``; the next call goes on as if there had been no pause
+    (``pauses.py``). A lost packet counts as a step, because it may take as long.
 
     ``out`` receives the time integrals. The rows of ``record`` receive samples at the times
     ``grid``: the windows, the queueing delay, and the packets lost so far.
@@ -208,10 +209,11 @@ def march(
     now.paused = False
     steps = 1 + PAUSE // len(flows)
     while now.time < end and not (until_fall and fell):
-        if steps == 0:
+        if steps <= 0:
             now.paused, now.sampled, now.due = True, k, due
             return PAUSED
-        steps -= 1
+        steps -= 1 + now.drops
+        now.drops = 0
         until = min(due, end)
         h = step_length(flows, now, link, fraction, smooth, until)
         later = until if h == until - now.time else now.time + h
@@ -225,8 +227,8 @@ def march(
         now.step = h
         arrivals = sample_delay(flows, now, h, link.capacity)
         moved = grow(flows, now, h, link.capacity, smooth)
-        if moved and link.room < np.inf:
-            overflow(flows, now, link, smooth)
+        if moved and link.room < np.inf and not overflow(flows, now, link, smooth):
+            return TOO_MANY
         if link.meet_at != 0:
             call(link.meet_at, (flows, now, link, h))
         s, now.time = now.delay, later

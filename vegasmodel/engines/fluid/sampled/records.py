@@ -124,6 +124,7 @@ class LinkState:
     red_passed: float  # RED: sum of p over the packets since the last drop
     red_gap: float  # RED: value of this sum at which the next packet is dropped
     draws: int  # number of random numbers drawn so far
+    drops: int  # number of drops that ``march`` has not yet counted as steps
     # the trains that arrive now (``trains.py``)
     recount: bool  # a flow has started or stopped since they were counted
     trains: int  # number of trains that arrive now
