@@ -344,6 +344,26 @@ def test_what_cannot_be_linearised_says_why():
         loop(-0.1)
 
 
+def test_only_a_base_rtt_measured_after_other_flows_began_is_not_known():
+    """A loss-based flow measures none, and the first flows find an empty queue."""
+    red = {"discipline": "red", "min_threshold": 5.0, "max_threshold": 15.0}
+    newreno = {"law": "newreno", "rtt": "80 ms", "name": "newreno"}
+    given = [vegas("a", 0.08, 2.0), vegas("b", 0.08, 2.0, start="20 s"), newreno]
+    known = stability(scenario(given, 500.0, red))
+    assert known.applicable
+    together = stability(
+        scenario([vegas("a", 0.08, 2.0), given[0] | {"name": "b"}, newreno], 500.0, red)
+    )
+    assert known.to_json()["roots"] == together.to_json()["roots"]
+    first = [given[0] | {"over_estimate": "measured"}, *given[1:]]
+    assert stability(scenario(first, 500.0, red)).to_json()["roots"] == known.to_json()["roots"]
+    late = [given[0], given[1] | {"over_estimate": "measured"}, newreno]
+    found = stability(scenario(late, 500.0, red))
+    assert not found.applicable
+    assert found.reason.startswith("b starts after other flows and measures its baseRTT")
+    assert found.reason.endswith("give the over_estimate of b")
+
+
 @pytest.mark.parametrize(("rtt", "holds"), [(0.08, True), (0.12, False)])
 def test_the_red_model_says_whether_its_queue_is_stable(rtt, holds):
     """On either side of the boundary, as in the simulator started near its own equilibrium."""

@@ -165,7 +165,11 @@ def _unsupported(scenario: Scenario) -> str | None:
     vegas = (g for g in scenario.flows if g.keeps_backlog)
     if any(continuous.thresholds(group)[0] <= 0.0 for group in vegas):
         return "Vegas keeps its window though no packet of it waits, so no queue stands"
-    starts = {member.start for member in scenario.members}
-    if len(starts) > 1 and rests.measures(scenario).any():
-        return "baseRTTs that flows measure one after another are not known: give over_estimate"
+    measure = rests.measures(scenario) & (rests.starts(scenario) > rests.starts(scenario).min())
+    for member, measures in zip(scenario.members, measure, strict=True):
+        if member.flow.keeps_backlog and measures:
+            return (
+                f"{member.name} starts after other flows and measures its baseRTT, which is not "
+                f"known: give the over_estimate of {member.flow.name}"
+            )
     return None
