@@ -130,10 +130,11 @@ def test_the_command_shows_them(capsys):
     one = said["ratios"]["vegas/reno"]
     assert one["sd"] == pytest.approx(known.ratios["vegas/reno"][1], rel=1e-6)
     assert run(line.split()) == 0
-    assert "sd: to first order in the errors.\n" in capsys.readouterr().out
+    said = " ".join(capsys.readouterr().out.split())
+    assert "sd: to first order in the errors. It does not count the model's own error." in said
     assert run([*line.split(), "--uncertain", "link.buffer=6pkt"]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "It is rough: over two sd of link.buffer a ratio is not linear." in said
+    assert "own error, and is rough: over two sd of link.buffer a ratio is not linear." in said
 
 
 def test_a_value_at_its_highest_has_the_slope_from_below():
@@ -245,7 +246,32 @@ def test_they_are_a_line_and_a_table_as_other_results_are():
     assert head.split() == ["flow", *fields]
     assert first.split() == ["vegas", f"{slopes.slopes[0, 0]:.4g}", "-"]
     title, _, first, _ = errors.table().splitlines()
-    assert title.endswith("standard deviation to first order, rough in link.buffer")
+    assert "standard deviation to first order, rough in link.buffer, without the model" in title
     assert first.split()[:4] == ["vegas/reno", "0.3186", "±", "0.086"]
     assert [float(x) for x in re.findall(r"([\d.]+) %", first)][1] > 99.0
     assert "vegas/reno 0.3186 ± 0.086" in repr(errors)
+
+
+def test_they_name_the_assumptions_that_do_not_hold(capsys):
+    """A small ± stood alone where an assumption fails, and ns-2 is far from the model."""
+    flows = [vegas(variant="ns2"), {"law": "reno", "rtt": "80 ms"}]
+    case = scenario(flows, buffer="20 pkt")
+    names = [each.name for each in vm.predict(case, "minicycle").broken]
+    assert "synchronised-losses" in names
+    fields = {"link.buffer": "1 %"}
+    for found in (
+        vm.uncertainty(case, "minicycle", fields),
+        vm.sensitivity(case, "minicycle", list(fields)),
+    ):
+        assert found.broken == tuple(names)
+        assert found.to_json()["broken"] == names
+        for text in (repr(found), found.table().splitlines()[0]):
+            assert f"; does not hold: {', '.join(names)}" in text
+    assert "without the model's own error" in vm.uncertainty(case, "minicycle", fields).table()
+    line = "ratio --capacity 1080pkt/s --rtt 80ms --buffer 20pkt --uncertain rtt=5% "
+    assert run([*line.split(), "vegas:alpha=3,beta=3,variant=ns2", "reno"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"own error. Does not hold: {', '.join(names)}." in said
+    held = scenario([vegas("v0", over_estimate="0 s")])
+    fields = {"flow.v0.over_estimate": "0.01 ms"}
+    assert vm.uncertainty(held, "equilibrium", fields).broken == ()

@@ -312,11 +312,13 @@ def _show(
             for name, (value, sd) in each.ratios.items()
         ]
         console.console().print(console.table([each.model, "ratio", "sd", "sd, %"], rows))
-        said = "sd: to first order in the errors"
+        said = "sd: to first order in the errors. It does not count the model's own error"
         if each.reason is not None:
             said = f"No sd: {each.reason}"
         elif each.rough:
-            said += f". It is rough: over two sd of {', '.join(each.rough)} a ratio is not linear"
+            said += f", and is rough: over two sd of {', '.join(each.rough)} a ratio is not linear"
+        if each.broken:
+            said += f". Does not hold: {', '.join(each.broken)}"
         console.paragraphs([f"{said}."])
 
 

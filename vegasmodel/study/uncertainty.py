@@ -14,6 +14,9 @@ ratio has the variance
 (JCGM 100:2008, equation (10)). This is right only where the ratio is nearly linear over the range
 of the errors. So the ratio is also computed at one and at two standard deviations above and below
 each value; ``rough`` names the fields for which it is far from linear there.
+
+Neither knows how far the model is from the truth. So the results name the assumptions of the model
+that do not hold in the scenario (``broken``).
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ import numpy as np
 from vegasmodel.fields.rules import Integer, listed
 from vegasmodel.fields.units import FieldError, format_number
 from vegasmodel.metrics import Floats, percent
-from vegasmodel.prediction import with_error
+from vegasmodel.prediction import Prediction, with_error
 from vegasmodel.predictor import CLOSED_FORMS, predict
 from vegasmodel.scenario import Scenario, expect
 from vegasmodel.study import fields
@@ -81,6 +84,8 @@ class Sensitivity:
 
     Each slope is computed with two step sizes.  ``smooth`` [field] is True if both give nearly the
     same slopes.  It is False, for example, at a value of the field where a slope jumps.
+
+    ``broken`` has the names of the model's assumptions that do not hold in the scenario.
     """
 
     model: str
@@ -90,6 +95,7 @@ class Sensitivity:
     smooth: tuple[bool, ...]
     reason: str | None = None
     names: tuple[str, ...] = ()  # of the flows
+    broken: tuple[str, ...] = ()  # assumptions
 
     def to_json(self) -> dict[str, Any]:
         """The result as plain data: an entry for each field, with each flow's slope by its name.
@@ -106,6 +112,7 @@ class Sensitivity:
                 }
                 for k, field in enumerate(self.fields)
             },
+            "broken": list(self.broken),
             "reason": self.reason,
         }
 
@@ -131,7 +138,7 @@ class Sensitivity:
         """Why slopes are missing or cannot be trusted, after a semicolon; empty if they can."""
         jumps = [name for name, smooth in zip(self.fields, self.smooth, strict=True) if not smooth]
         said = self.reason or (f"not smooth: {', '.join(jumps)}" if jumps else "")
-        return f"; {said}" if said else ""
+        return (f"; {said}" if said else "") + _not_held(self.broken)
 
     @property
     def _shown(self) -> tuple[str, list[str], list[list[str]]]:
@@ -165,6 +172,9 @@ class Uncertainty:
     changes by two.  Or the slope jumps at the value, or the model has no answer nearby.  ``smooth``
     is True if there are no such fields.  If there are, draw values of the fields at random instead
     (``docs/sweep.md`` has an example).
+
+    The standard deviations count the errors of the fields only, not the model's own error.
+    ``broken`` has the names of the model's assumptions that do not hold in the scenario.
     """
 
     model: str
@@ -174,6 +184,7 @@ class Uncertainty:
     parts: dict[str, Floats]
     rough: tuple[str, ...] = ()  # fields
     reason: str | None = None
+    broken: tuple[str, ...] = ()  # assumptions
 
     @property
     def method(self) -> str:
@@ -200,9 +211,10 @@ class Uncertainty:
 
     @property
     def _doubts(self) -> str:
-        """How the standard deviations were computed, and what is wrong with them."""
+        """How the standard deviations were computed, what they leave out, and what is wrong."""
         rough = f", rough in {', '.join(self.rough)}" if self.rough else ""
-        return self.reason or f"±: standard deviation to {self.method}{rough}"
+        said = f"±: standard deviation to {self.method}{rough}, without the model's own error"
+        return (self.reason or said) + _not_held(self.broken)
 
     @property
     def _shown(self) -> tuple[str, list[str], list[list[str]]]:
@@ -235,12 +247,23 @@ class Uncertainty:
             "method": self.method,
             "smooth": self.smooth,
             "rough": list(self.rough),
+            "broken": list(self.broken),
             "reason": self.reason,
         }
 
 
 def _cell(value: float) -> str:
     return format_number(value) if math.isfinite(value) else "-"
+
+
+def _not_held(broken: tuple[str, ...]) -> str:
+    """The assumptions that do not hold, after a semicolon; empty if there are none."""
+    return f"; does not hold: {', '.join(broken)}" if broken else ""
+
+
+def _names(answer: Prediction) -> tuple[str, ...]:
+    """The names of the assumptions that do not hold."""
+    return tuple(each.name for each in answer.broken)
 
 
 def _percent(part: float) -> str:
@@ -272,7 +295,8 @@ def sensitivity(scenario: Scenario, model: str, names: list[str]) -> Sensitivity
     values = np.array([each.values[0] for each in inputs])
     own = slopes[: len(scenario.members)]
     flows = tuple(member.name for member in scenario.members)
-    return Sensitivity(model, tuple(names), values, own, smooth, reason, flows)
+    broken = _names(predict(scenario, model))
+    return Sensitivity(model, tuple(names), values, own, smooth, reason, flows, broken)
 
 
 def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float]) -> Uncertainty:
@@ -289,7 +313,8 @@ def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float
 
     The standard deviations of the ratios follow from equation (10) of JCGM 100:2008, to first order
     in the errors.  Where the ratios are not nearly linear over the range of the errors, they are
-    wrong; the result's ``smooth`` is then False, and ``rough`` names the fields.
+    wrong; the result's ``smooth`` is then False, and ``rough`` names the fields.  They do not count
+    the model's own error; ``broken`` names its assumptions that do not hold.
 
     Raises ``FieldError`` for a deviation that is not above 0, for a number above 1, and in the same
     cases as ``sensitivity``.
@@ -318,7 +343,7 @@ def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float
         for each, known, slope in zip(inputs, smooth, by_ratio.T, strict=True)
         if not (known and _linear(scenario, model, each, slope, totals))
     )
-    return Uncertainty(model, tuple(errors), sds, ratios, parts, rough, reason)
+    return Uncertainty(model, tuple(errors), sds, ratios, parts, rough, reason, _names(answer))
 
 
 def _linear(scenario: Scenario, model: str, each: _Input, slope: Floats, totals: Floats) -> bool:
