@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import vegasmodel as vm
 from tests.helpers import scenario
+from vegasmodel.adapters import minicycle
 from vegasmodel.adapters.warm_up import settles
 from vegasmodel.engines.fluid.run import by_chance
 from vegasmodel.predictor import CLOSED_FORMS, MODELS, check_models, predict_all
@@ -615,3 +616,22 @@ def test_a_threshold_that_is_no_whole_number_is_named(variant, holds):
     whole = scenario.replace({"flow.vegas.alpha": 2, "flow.vegas.beta": 3})
     said = {a.name: a.holds for a in vm.predict(whole, "fluid").assumptions}
     assert said["whole-thresholds"] is True
+
+
+@pytest.mark.parametrize(("beta", "times"), [(3.0, 0), (6.0, 1)])
+def test_minicycle_computes_the_first_window_only_where_it_decides(monkeypatch, beta, times):
+    """It took most of the time, and has no effect unless a whole range of windows is steady."""
+    calls = []
+    whole = minicycle._start
+    monkeypatch.setattr(minicycle, "_start", lambda *told: calls.append(1) or whole(*told))
+    flows = (vm.Flow("vegas", 0.08, alpha=3.0, beta=beta), vm.Flow("reno", 0.08))
+    case = vm.Scenario((vm.Link(1080.0, buffer=3.0),), flows)
+    (found,) = vm.batch([case], "minicycle")
+    assert len(calls) == times
+    known = vm.equilibrium.minicycle.solve(1080.0, 0.08, 3.0, 3.0, flows[0].decrease, beta=beta)
+    assert found.throughput == pytest.approx([float(known.vegas), float(known.reno)], rel=1e-12)
+    other = vm.equilibrium.minicycle.solve(
+        1080.0, 0.08, 3.0, 3.0, flows[0].decrease, beta=beta, losers="reno"
+    )
+    assert bool(other.vegas_range[0] < other.vegas_range[1]) == bool(times)
+    assert found.throughput_range[0, 1] == pytest.approx(float(other.vegas_range[1]), rel=1e-12)

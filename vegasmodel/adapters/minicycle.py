@@ -55,9 +55,7 @@ def answer(scenario: Scenario) -> Prediction:
     n_vegas, n_reno = int(member.sum()), int((~member).sum())
     buffer, losers, response = _reading(scenario, vegas)
 
-    start = float(_start(scenario, vegas, n_vegas, n_reno))
-
-    def solve(losers: minicycle.Losers) -> minicycle.Cycle:
+    def from_start(losers: minicycle.Losers, start: float) -> minicycle.Cycle:
         return minicycle.solve(
             link.capacity,
             scenario.members[0].rtt,
@@ -73,13 +71,21 @@ def answer(scenario: Scenario) -> Prediction:
             start=start,
         )
 
-    cycle = solve(losers)
+    def solve(losers: minicycle.Losers) -> tuple[minicycle.Cycle, float]:
+        """The cycle, and the first window; this takes long, and matters only in a range."""
+        cycle, start = from_start(losers, 1.0), 1.0
+        if cycle.vegas_range[0] < cycle.vegas_range[1]:
+            start = float(_start(scenario, vegas, n_vegas, n_reno))
+            cycle = from_start(losers, start)
+        return cycle, start
+
+    cycle, start = solve(losers)
     if int(cycle.status) != Status.DONE:
         return Prediction.not_applicable(NAME, scenario, "the equations have no periodic solution")
     assumptions = _hypotheses(scenario, vegas, cycle, n_vegas, n_reno, start)
     cycles = [cycle]
     if any(a.name == "one-cycle" and not a.holds for a in assumptions):
-        other = solve("reno")
+        other, _ = solve("reno")
         cycles += [other] if str(other.regime) != "loss-limited" else []
     rtt = scenario.members[0].rtt
     queue = float(cycle.queue_mean)
