@@ -108,6 +108,33 @@ def test_predictions_are_tables_as_text() -> None:
     assert isinstance(vm.predict_all(S, ["bands"]), vm.Predictions)
 
 
+def test_a_batch_is_a_tuple_that_is_short_on_a_line_and_a_table_elsewhere() -> None:
+    none = vm.Prediction.not_applicable("rounds", S, "no\nway")
+    three = vm.Batch((P, none, P))
+    assert isinstance(three, tuple)
+    assert three[2] is P
+    assert repr(three) == "<Batch rounds: 3 scenarios, 1 without an answer>"
+    assert three.table().splitlines() == [
+        "rounds: pkt/s per flow",
+        "scenario           vegas             <b>  does not hold, or why there is no answer",
+        "       0  150 (135..165)  300 (280..320)",
+        "       1               -               -  no\\nway",
+        "       2  150 (135..165)  300 (280..320)",
+    ]
+    assert "&lt;b&gt;" in three._repr_html_()
+    frame = three.to_dataframe()
+    assert frame["scenario"].tolist() == [0, 0, 0, 2, 2, 2]  # of three flows each
+    assert frame["flow"].tolist() == 2 * P.names
+    given = json.loads(json.dumps(three.to_json(), allow_nan=False))
+    assert [each["applicable"] for each in given] == [True, False, True]
+    assert vm.Batch().to_dataframe().empty
+    assert vm.Batch().table().startswith("no scenario")
+    closed = vm.batch([S, S], "bands")
+    assert isinstance(closed, vm.Batch)
+    assert isinstance(vm.batch([]), vm.Batch)
+    assert len(repr(closed)) < 80
+
+
 def test_the_broken_assumptions_are_those_that_do_not_hold() -> None:
     three = tuple(vm.Assumption(str(holds), holds) for holds in (True, False, None))
     found = dataclasses.replace(P, assumptions=three)

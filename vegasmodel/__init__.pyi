@@ -13,6 +13,7 @@ from vegasmodel.explanations import explain as explain
 from vegasmodel.fields.units import FieldError as FieldError
 from vegasmodel.laws import Source as Source
 from vegasmodel.laws import register_law as register_law
+from vegasmodel.many_predictions import Batch as Batch
 from vegasmodel.packets.engine import EngineFailed as EngineFailed
 from vegasmodel.packets.engine import EngineMissing as EngineMissing
 from vegasmodel.packets.trace import Trace as Trace

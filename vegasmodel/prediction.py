@@ -293,7 +293,7 @@ class Prediction:
             return f"{title}: no answer, {self.reason}", [], []
         broken = [each.name for each in self.broken]
         said = f"{title}; does not hold: {', '.join(broken)}" if broken else title
-        said += _of_errors([self])
+        said += of_errors([self])
         rows = [
             [
                 name,
@@ -456,7 +456,7 @@ class Predictions(list[Prediction]):
             for each in self
         ]
         title = f"{self[0].scenario.name}: pkt/s per flow" if self else "no model"
-        title += _of_errors(self)
+        title += of_errors(self)
         return title, ["model", *names, "does not hold, or why there is no answer"], rows
 
 
@@ -544,7 +544,7 @@ def shown_rate(result: Prediction, group: str) -> str:
     return with_error(result.groups[group], result.groups_se.get(group)) + _ends(result, group)
 
 
-def _of_errors(results: Sequence[Prediction]) -> str:
+def of_errors(results: Sequence[Prediction]) -> str:
     """What a table's title says of ``±``; empty if no result has a standard error."""
     scattered = [each for each in results if any(each.groups_se.values())]
     return f"; ±: standard error of the mean over {over_runs(scattered)}" if scattered else ""

@@ -13,6 +13,7 @@ from vegasmodel.fields.rules import Choice, Integer, listed
 from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import foreign
 from vegasmodel.laws.faults import LawFault
+from vegasmodel.many_predictions import Batch
 from vegasmodel.prediction import Prediction, Predictions, active_part
 from vegasmodel.scenario import Scenario, expect
 from vegasmodel.support.extras import ExtraMissing
@@ -159,8 +160,10 @@ def workers(threads: int | None) -> int:
 
 def batch(
     scenarios: Iterable[Scenario], model: str = "rounds", threads: int | None = None
-) -> tuple[Prediction, ...]:
+) -> Batch:
     """The predictions of one model for many scenarios, in the order of the scenarios.
+
+    The result is a tuple, with the methods ``table``, ``to_dataframe`` and ``to_json``.
 
     The first one is computed alone, and the others in parallel on ``threads`` threads.  The default
     is one thread per core.  The results do not depend on the number of threads.  If the model has
@@ -174,7 +177,7 @@ def batch(
     beside = workers(threads)
     cases = listed(scenarios, "scenarios", "scenarios")
     if not cases:
-        return ()
+        return Batch()
     first = predict(cases[0], model)  # compiles; raises errors of the arguments
     with counting(len(cases), done=1) as count, pool(beside) as several:
 
@@ -183,4 +186,4 @@ def batch(
             count.done += 1
             return found
 
-        return (first, *several.map(one, cases[1:]))
+        return Batch((first, *several.map(one, cases[1:])))
