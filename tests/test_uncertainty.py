@@ -34,6 +34,14 @@ def test_by_over_estimates_they_are_equations_7_and_8():
     assert all(found.smooth)
 
 
+def test_one_field_may_be_given_without_a_list():
+    case = scenario([vegas("v0"), vegas("v1")])
+    alone = vm.sensitivity(case, "equilibrium", "link.capacity")
+    assert alone.fields == ("link.capacity",)
+    in_list = vm.sensitivity(case, "equilibrium", ["link.capacity"])
+    np.testing.assert_array_equal(alone.slopes, in_list.slopes)
+
+
 def test_of_red_they_are_those_of_the_implicit_function():
     flows = [vegas(alpha=2, beta=2, over_estimate="0 s"), {"law": "reno", "rtt": "60 ms"}]
     case = scenario(flows, queue=RED)

@@ -291,7 +291,8 @@ def test_a_part_without_its_required_fields_is_one_line(cls: type[Any]) -> None:
         (lambda: vm.simulate(SCENARIO, samples=2.5), "samples", "a whole number"),  # type: ignore[arg-type]
         (lambda: vm.sweep(SCENARIO, "link.buffer=5,9"), "over", "a list of texts"),
         (lambda: vm.sweep("s", {"link.buffer": [5]}), "scenario", "a Scenario"),  # type: ignore[arg-type]
-        (lambda: vm.design(SCENARIO, "link.buffer", "jain=1", verify="ns2"), "verify", "a list"),
+        (lambda: vm.design(SCENARIO, "link.buffer", "jain=1", verify=2), "verify", "a list"),  # type: ignore[arg-type]
+        (lambda: vm.design(SCENARIO, "link.buffer", "jain=1", verify="roun"), "verify", "'rounds'"),
         (lambda: vm.plots.windows(SCENARIO), "data", "simulate returns"),
         (lambda: vm.plots.rate_by_arrival(SCENARIO), "models", "a list of predictions"),
         (lambda: vm.plots.throughput_bars(SCENARIO, [SCENARIO]), "results", "predictions"),
@@ -315,7 +316,8 @@ def test_a_part_without_its_required_fields_is_one_line(cls: type[Any]) -> None:
         ),
         (lambda: vm.basins(SCENARIO, "fluid", windows=5), "windows", "two whole numbers"),  # type: ignore[arg-type]
         (lambda: vm.uncertainty(SCENARIO, "minicycle", "rtt"), "errors", "a mapping"),  # type: ignore[arg-type]
-        (lambda: vm.sensitivity(SCENARIO, "minicycle", "rtt"), "names", "a list"),  # type: ignore[arg-type]
+        (lambda: vm.sensitivity(SCENARIO, "minicycle", 3), "names", "a list"),  # type: ignore[arg-type]
+        (lambda: vm.sensitivity(SCENARIO, "minicycle", "rtt"), "field", "'flow.rtt'"),
         (lambda: vm.stability_boundary(SCENARIO, "rtt"), "over", "two fields"),  # type: ignore[arg-type]
         (lambda: vm.packets.ns2.run("mixed.toml"), "scenario", "a Scenario"),  # type: ignore[arg-type]
         (lambda: vm.packets.ns3.run("mixed.toml"), "scenario", "a Scenario"),  # type: ignore[arg-type]

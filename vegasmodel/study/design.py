@@ -35,7 +35,7 @@ def design(
     model: str = "rounds",
     *,
     between: tuple[float, float] | None = None,
-    verify: Sequence[str] = ("rounds",),
+    verify: str | Sequence[str] = ("rounds",),
     within: float = 0.05,
 ) -> Design:
     """Find the values of the field ``solve`` with which ``model`` meets ``target``.
@@ -54,13 +54,12 @@ def design(
     jumps.  In these cases a value is also a solution if the difference is at most the fraction
     ``within`` of the target.  Its ``note`` says why it is not exact.
 
-    Each model or simulator in ``verify``, other than ``model`` itself, is evaluated at each
-    solution.  If it takes only whole numbers for the field, it is evaluated at the nearest one, and
-    the ``note`` says so.  ``verified`` holds its value of the target's quantity.  If this differs
-    from ``achieved`` by more than 10 % of the target (or ``within``, if that is more), the ``note``
-    says so.  If the scenario
-    has random elements and gives no number of runs, ns-2 and ns-3 make at least 3 runs to verify a
-    solution.
+    ``verify`` has the names of models and simulators, or is one name.  Each of them, other than
+    ``model`` itself, is evaluated at each solution.  If it takes only whole numbers for the field,
+    it is evaluated at the nearest one, and the ``note`` says so.  ``verified`` holds its value of
+    the target's quantity.  If this differs from ``achieved`` by more than 10 % of the target (or
+    ``within``, if that is more), the ``note`` says so.  If the scenario has random elements and
+    gives no number of runs, ns-2 and ns-3 make at least 3 runs to verify a solution.
 
     With several runs, ``achieved_se`` and ``verified_se`` are the standard errors of the model's
     and the other models' answers (not for ``delay``).  If half the width of an answer's 95 %
@@ -82,7 +81,7 @@ def design(
     """
     expect(scenario)
     aim, where = targets.read(target, scenario), fields.find(scenario, solve, "solve")
-    checks = listed(verify, "verify", "models")
+    checks = [verify] if isinstance(verify, str) else listed(verify, "verify", "models")
     for each in checks:
         models.check_model(each, "verify")
     models.ready(model, *checks)

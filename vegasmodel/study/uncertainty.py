@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -274,11 +274,12 @@ def _known(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def sensitivity(scenario: Scenario, model: str, names: list[str]) -> Sensitivity:
+def sensitivity(scenario: Scenario, model: str, names: str | Sequence[str]) -> Sensitivity:
     """How a closed form's throughputs depend on fields of the scenario: d ln(throughput)/d(field).
 
-    ``names`` lists the fields, such as ``["link.buffer", "flow.rtt"]``.  If the closed form has no
-    answer near the scenario, the results are NaN, and ``reason`` says why.  For example,
+    ``names`` lists the fields, such as ``["link.buffer", "flow.rtt"]``, or is the name of one
+    field.  If the closed form has no answer near the scenario, the results are NaN, and ``reason``
+    says why.  For example,
     ``minicycle`` has one RTT for all flows, so it has results for ``flow.rtt``, but not for the RTT
     of one group.  If a group has alpha = beta, a change of its alpha also changes its beta, as in
     ``Scenario.replace``.  So ``flow.NAME.alpha`` and ``flow.NAME.beta`` are not independent there.
@@ -287,7 +288,8 @@ def sensitivity(scenario: Scenario, model: str, names: list[str]) -> Sensitivity
     too, for a field that takes only whole numbers or words, or whose value is not a finite number.
     """
     expect(scenario)
-    inputs, names = [], listed(names, "names", "fields")
+    names = [names] if isinstance(names, str) else listed(names, "names", "fields")
+    inputs = []
     for name in names:
         field, value = _numbers(scenario, [name])[0]
         inputs.append(_Input(name, (field,), (value,), False, abs(value) or ZERO))
