@@ -96,7 +96,13 @@ def test_rules_of_a_loss_see_what_they_ask_for():
     ("rule", "said"),
     [
         (lambda: 1.0, r"'a function of \(\)' is not allowed"),
-        (lambda f: f.windw, "AttributeError: 'Source' object has no attribute 'windw'"),
+        (
+            lambda f: f.windw,
+            "AttributeError: 'Source' object has no attribute 'windw'\" was raised; a Source has "
+            r"window, rtt, .*, round_trips; did you mean 'window'\? \(test_laws.py, line \d+\)",
+        ),
+        (lambda f: f.jiffies, r"was raised; a Source has window, .*, round_trips \(test_laws"),
+        (lambda f: math.pie * f.rtt, "'pie'.* was raised; a rule gives a number"),
         (lambda f: math.log(-f.rtt), "ValueError: math domain error"),
         (lambda _: math.nan, "nan is not allowed"),
         (lambda _: None, "None is not allowed"),
@@ -176,6 +182,21 @@ def test_a_law_reads_a_number_outside_it_anew_in_each_run(model, monkeypatch):
         monkeypatch.setitem(globals(), "TARGET", target)
         mean = vm.predict(case, model).queue_mean
         assert mean[0] == pytest.approx(1000.0 * target, rel=0.02)  # within a packet or less
+
+
+PAIR, ARRAY, WORD, SURE, TABLE = (0.5, "x"), np.array([0.25, 0.25]), "y", True, {"a": 1.0}
+
+
+def test_the_kinds_of_global_variables_that_a_law_can_read(monkeypatch):
+    """As the page on own laws lists them: numbers, truth values, texts, tuples and arrays."""
+    vm.register_law("mixed", lambda f: (PAIR[0] + ARRAY[0] + ARRAY[1]) * (SURE and WORD == "y"))
+    case = scenario("mixed", "reno", "ns2")
+    found = vm.predict(case, "fluid").throughput
+    np.testing.assert_array_equal(found, rates("own-reno", "reno", "ns2"))
+    monkeypatch.setitem(globals(), "ARRAY", np.array([0.01, 0.01]))
+    assert vm.predict(case, "fluid").throughput[0] < found[0]
+    vm.register_law("keyed", lambda f: TABLE["a"])
+    assert "TABLE" in vm.predict(scenario("keyed", "reno"), "fluid").reason
 
 
 def twice(x):
@@ -586,6 +607,27 @@ def test_what_cannot_be_a_law_is_one_line():
     ):
         with pytest.raises(FieldError, match=field):
             vm.register_law(*arguments, **data)
+
+
+@pytest.mark.parametrize(
+    "name", ["My Law!", "my law", " own", "a/b", "-x", "a=b", "a.b", "", "a" * 61]
+)
+def test_the_name_of_a_law_has_letters_digits_and_hyphens(name):
+    """It is the name of a flow and a part of texts such as ``ratio:a/b=1`` and ``flow.a.alpha``."""
+    with pytest.raises(FieldError, match=r"^law: .* is not allowed; .*such as my-law$"):
+        vm.register_law(name, lambda f: 1.0)
+
+
+@pytest.mark.parametrize("name", ["my-law", "my_law_2", "Größe", "a" * 60])
+def test_a_law_may_have_a_usual_name(name):
+    vm.register_law(name, lambda f: 1.0)
+    case = scenario(name, "reno").replace({"flow.one.name": name})
+    assert case.replace({f"flow.{name}.alpha": 2.0}).flows[0].alpha == 2.0
+
+
+def test_an_unknown_law_has_the_most_similar_name():
+    with pytest.raises(FieldError, match="did you mean 'own-reno'"):
+        laws.find("own-renno")
 
 
 def test_the_registry_is_the_scenario_s_list():

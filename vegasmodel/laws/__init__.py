@@ -11,10 +11,12 @@ installed package may also offer a law, which is loaded when its name is first u
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from vegasmodel.fields.rules import nearest
 from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import discovery
 from vegasmodel.laws.built_in import BUILT_IN
@@ -26,6 +28,9 @@ __all__ = [
 ]  # fmt: skip
 
 _OF_THE_PAPERS = ("vegas", "reno", "newreno", "sack", "tahoe")  # what closed forms know
+
+# A law's name is a flow's by default, and so a part of texts such as ratio:a/b=1 and flow.a.alpha
+NAMES = "a name of at most 60 letters, digits, hyphens and underscores, such as my-law"
 
 # properties for laws of this package, which the page on own laws does not describe
 _FOR_THE_PACKAGE = {"is_cubic", "kernel_drift", "left_out", "overdue_checks", "per_ack"}
@@ -64,7 +69,7 @@ def find(name: str) -> Law:
             return _outside[name]
         wanted = f"registered by the module of its entry point ({discovery.GROUP})"
         raise FieldError("law", name, wanted)
-    raise FieldError("law", name, f"one of {', '.join(names())}")
+    raise FieldError("law", name, f"one of {', '.join(names())}{nearest(name, names())}")
 
 
 def registered(laws: Iterable[str]) -> list[Law]:
@@ -88,6 +93,8 @@ def foreign(laws: Iterable[str]) -> str | None:
 def register_law(name: str, drift: Rule | None = None, **data: Any) -> Callable[[Rule], Rule]:
     """Add a law of congestion control for the simulators ``fluid`` and ``rounds``.
 
+    ``name`` has letters, digits, hyphens and underscores.  It does not begin with a hyphen.
+
     The law's function ``drift`` takes a ``Source``, which is the state of the sender. It returns
     the change of the window in packets per round trip. ``register_law`` can decorate it:
 
@@ -110,8 +117,8 @@ def register_law(name: str, drift: Rule | None = None, **data: Any) -> Callable[
     if callable(name):  # the decorator without its parentheses
         said = getattr(name, "__name__", name)
         raise FieldError("law", said, 'a name in quotes, as in @vm.register_law("my-law")')
-    if not isinstance(name, str) or not name.isprintable() or not 0 < len(name.strip()) <= 60:
-        raise FieldError("law", name, "a printable name of at most 60 characters")
+    if not isinstance(name, str) or not re.fullmatch(r"\w[\w-]{0,59}", name):
+        raise FieldError("law", name, NAMES)
     if any(law.name == name for law in BUILT_IN):
         raise FieldError("law", name, "a name that no law of the package has")
     known = {field.name for field in dataclasses.fields(Law)} - {"name", "drift", "packets"}

@@ -25,6 +25,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
+from vegasmodel.fields.rules import nearest
 from vegasmodel.fields.units import FieldError
 from vegasmodel.laws.packets import PacketRules
 
@@ -178,7 +179,11 @@ def ask(law: Law, name: str, source: Source) -> float:
         found: Any = rule(source)
     except Exception as error:
         said = f"{type(error).__name__}: {error}"
-        allowed = f"a rule gives {allowed} ({place(rule, error)})"
+        if isinstance(error, AttributeError) and error.obj is source:
+            near = nearest(error.name, Source._fields)
+            allowed = f"a Source has {', '.join(Source._fields)}{near} ({place(rule, error)})"
+        else:
+            allowed = f"a rule gives {allowed} ({place(rule, error)})"
         raise FieldError(where, said, allowed, wrong="was raised") from error
     if not isinstance(found, Real | np.bool_) or not least <= float(found) <= LARGEST_ANSWER:
         raise FieldError(where, found, f"{allowed} ({place(rule)})")
