@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 
 import numpy as np
 import pytest
@@ -133,6 +134,28 @@ def test_a_batch_is_a_tuple_that_is_short_on_a_line_and_a_table_elsewhere() -> N
     assert isinstance(closed, vm.Batch)
     assert isinstance(vm.batch([]), vm.Batch)
     assert len(repr(closed)) < 80
+
+
+def test_a_verdict_on_stability_is_short_on_a_line_and_a_table_elsewhere() -> None:
+    queue = vm.Red("5 pkt", "15 pkt", max_probability=0.1, weight=0.002)
+    link = vm.Link("1000 pkt/s", buffer="40 pkt", queue=queue)
+    case = vm.Scenario([link], [vm.Flow("reno", "100 ms", name="<b>", count=2)], name="a & b")
+    found = vm.stability(case)
+    assert found.stability is not None
+    growth, period = found.stability.root.real, found.stability.period
+    line = repr(found)
+    assert line.startswith(f"<StabilityVerdict of a & b: {'' if found.stable else 'un'}stable, ")
+    (rate,) = re.findall(r"growth rate (\S+)/s", line)
+    (ms,) = re.findall(r"period (\S+) ms>", line)
+    assert float(rate) == pytest.approx(growth, rel=1e-2)
+    assert float(ms) / 1000 == pytest.approx(period, rel=1e-2)
+    assert len(line) < 120
+    assert "<caption" in found._repr_html_()
+    assert "a &amp; b" in found._repr_html_()
+    assert found.table().splitlines()[0].startswith("Equilibrium of a & b: ")
+    none = vm.stability(case.replace({"flow.<b>.law": "cubic"}))
+    assert repr(none) == f"<StabilityVerdict of a & b: no verdict, {none.reason}>"
+    assert none.table() == f"Equilibrium of a & b: no verdict, {none.reason}"
 
 
 def test_the_broken_assumptions_are_those_that_do_not_hold() -> None:

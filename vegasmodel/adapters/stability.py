@@ -20,15 +20,18 @@ from vegasmodel.engines.fluid import continuous
 from vegasmodel.equilibrium.loop_rest import Rest, Sources, rest
 from vegasmodel.equilibrium.red import Curve
 from vegasmodel.equilibrium.stability import Stability, assess
+from vegasmodel.fields.units import format_number, format_time
 from vegasmodel.laws import find
 from vegasmodel.queues import Red
 from vegasmodel.scenario import Scenario, expect
 from vegasmodel.stacks import STACKS
+from vegasmodel.support.html_table import html_table
+from vegasmodel.support.text_table import text_table
 
 __all__ = ["StabilityVerdict", "place", "stability"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class StabilityVerdict:
     """Whether a scenario's equilibrium is stable under feedback delay.
 
@@ -46,6 +49,44 @@ class StabilityVerdict:
     def stable(self) -> bool | None:
         """Whether the equilibrium is stable; ``None`` if ``applicable`` is False."""
         return None if self.stability is None else self.stability.stable
+
+    def __repr__(self) -> str:
+        """One line: stable or not, the growth rate of a disturbance, and its period."""
+        figures = [f"{name} {value}" for name, value in self._figures.items()]
+        return f"<StabilityVerdict of {self.scenario.name}: {', '.join([self._said, *figures])}>"
+
+    def table(self) -> str:
+        """The verdict as text: a line for each figure."""
+        return text_table(*self._shown)
+
+    def _repr_html_(self) -> str:
+        return html_table(*self._shown)
+
+    @property
+    def _shown(self) -> tuple[str, list[str], list[list[str]]]:
+        """The title, columns and rows of the verdict as a table."""
+        title = f"Equilibrium of {self.scenario.name}: {self._said}"
+        rows = [[name, value] for name, value in self._figures.items()]
+        return title, ["figure", "value"] if rows else [], rows
+
+    @property
+    def _said(self) -> str:
+        if self.stability is None:
+            return f"no verdict, {self.reason}"
+        return "stable" if self.stability.stable else "unstable"
+
+    @property
+    def _figures(self) -> dict[str, str]:
+        """The figures of the verdict as texts with units, by their names."""
+        if self.rest is None or self.stability is None:
+            return {}
+        s, queue = self.stability, self.scenario.links[0].capacity * self.rest.delay
+        figures = {
+            "queue": f"{format_number(queue)} pkt",
+            "growth rate": f"{format_number(s.root.real)}/s" if s.roots.size else "",
+            "period": format_time(s.period) if math.isfinite(s.period) else "",
+        }
+        return {name: value for name, value in figures.items() if value}
 
     def to_json(self) -> dict[str, Any]:
         """The JSON document of the command ``stability``.
