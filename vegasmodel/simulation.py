@@ -56,7 +56,9 @@ def simulate(
 
     Each variable's ``attrs`` hold its unit.  The dataset's ``attrs`` hold the model, the scenario's
     name and fingerprint, the version of this package, and how the simulation ended (``status``).
-    If it ended early, the values after that time are NaN.
+    If it ended early, the values after that time are NaN.  With ``rounds``, ``attrs`` also hold
+    ``parts`` (see below), the number of simulated ``events``, and ``left_out``: the names of
+    assumptions that do not hold, because ``rounds`` leaves something out; empty if there are none.
     The coordinates ``law``, ``variant`` and ``packet_size`` (bytes) describe each flow.
 
     ``rounds`` may simulate several successive packets of a flow as one event.  ``parts`` is the

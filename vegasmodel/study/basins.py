@@ -56,7 +56,7 @@ class Outcome:
     high: Floats
     starts: int
     share: float  # of the starts that have an answer
-    share_se: float  # standard error of that share, binomial
+    share_se: float  # standard error of that share, binomial; 0 if the share is 1
     interval: tuple[float, float]  # 95 % interval of the share (Wilson)
     example: int  # index of the start whose throughputs are nearest to the mean
 

@@ -109,7 +109,9 @@ def sweep(
     Its variable ``status`` is 0 at a point with an answer.  At any other point ``status`` and
     ``reason`` say why there is no answer, and the other variables are NaN.  The variable ``broken``
     has the names of the assumptions that do not hold at a point, with spaces between the names.
-    To save time, the assumption ``phase-effects`` of ``rounds`` is not tested.
+    To save time, the assumption ``phase-effects`` of ``rounds`` is not tested.  The dataset's
+    ``attrs`` hold the model, the scenario, what varies, and ``draw`` and ``seed``, which are 0
+    without random points.
 
     Raises ``FieldError`` for bad input, and ``OSError`` if ``out`` cannot be written.  Raises
     ``ExtraMissing`` or ``EngineMissing`` if something that the sweep needs is not installed.
