@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 
 import vegasmodel as vm
@@ -363,7 +364,7 @@ def test_a_sweep_of_two_fields_is_a_map_of_the_first_group() -> None:
     over = {"flow.rtt": [0.04, 0.08, 0.16], "flow.reno.law": ["reno", "sack"]}
     data = vm.sweep(SWEPT, over, "minicycle")
     ax = plots.sweep(data).axes[0]
-    shown = np.ma.filled(ax.images[0].get_array(), np.nan)
+    shown = np.ma.filled(ax.collections[0].get_array(), np.nan)
     np.testing.assert_array_equal(shown, data["share"].sel(flow="vegas").values.T)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("flow.rtt (ms)", "flow.reno.law")
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["40", "80", "160"]
@@ -380,7 +381,7 @@ def test_a_sweep_with_error_bars_and_one_group() -> None:
     np.testing.assert_allclose(segments[0][:, 1], [0.8 * share, 1.2 * share])
     same = vm.Scenario(SWEPT.links, [vm.Flow("vegas", "80 ms", count=2)])
     two = vm.sweep(same, {"link.buffer": [10, 20], "flow.rtt": [0.04, 0.08]}, "equilibrium")
-    shown = plots.sweep(two).axes[0].images[0].get_array()
+    shown = plots.sweep(two).axes[0].collections[0].get_array()
     assert shown.shape == (2, 2)
 
 
@@ -396,7 +397,39 @@ def test_ticks_are_at_values_of_the_sweep_with_one_step(n: int) -> None:
     ax = plots.sweep(data).axes[0]
     assert len(set(np.diff(ax.get_xticks()))) == 1
     shown = [float(tick.get_text()) for tick in ax.get_xticklabels()]
-    assert shown == [buffers[int(i)] for i in ax.get_xticks()]
+    assert shown == ax.get_xticks().tolist()
+
+
+@pytest.mark.parametrize(
+    ("alphas", "edges", "scale"),
+    [
+        ([1, 2, 3, 4, 6, 8], [0.5, 1.5, 2.5, 3.5, 5, 7, 9], "linear"),
+        ([1, 4, 16], [0.5, 2, 8, 32], "log"),
+        ([16, 4, 1], [32, 8, 2, 0.5], "log"),
+        ([3, 1, 2], [-0.5, 0.5, 1.5, 2.5], "linear"),  # in no order
+        ([3], [-0.5, 0.5], "linear"),
+    ],
+)
+def test_cells_of_a_map_lie_at_the_values(
+    alphas: list[float], edges: list[float], scale: str
+) -> None:
+    over = {"link.buffer": [10, 20, 30], "flow.vegas.alpha": alphas}
+    ax = plots.sweep(vm.sweep(SWEPT, over, "minicycle")).axes[0]
+    (mesh,) = (each for each in ax.collections if isinstance(each, QuadMesh))
+    np.testing.assert_allclose(mesh.get_coordinates()[:, 0, 1], edges)
+    np.testing.assert_allclose(mesh.get_coordinates()[0, :, 0], [5, 15, 25, 35])
+    assert ax.get_yscale() == scale
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == [str(a) for a in alphas]
+    assert ax.get_ylabel() == "flow.vegas.alpha = beta (pkt)"
+
+
+def test_a_map_says_that_beta_moves_only_if_it_does() -> None:
+    both = {"flow.vegas.alpha": [1, 2], "flow.vegas.beta": [3, 4]}
+    ax = plots.sweep(vm.sweep(SWEPT, both, "minicycle")).axes[0]
+    assert ax.get_xlabel() == "flow.vegas.alpha (pkt)"
+    apart = SWEPT.replace({"flow.vegas.beta": 5})
+    data = vm.sweep(apart, {"flow.vegas.alpha": [1, 2]}, "minicycle")
+    assert "long_name" not in data["flow.vegas.alpha"].attrs
 
 
 def test_what_a_picture_of_a_sweep_cannot_show(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-from matplotlib.axis import Axis
+from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm, Normalize, TwoSlopeNorm
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 from numpy.typing import NDArray
 
 from vegasmodel.fields.rules import listed
@@ -43,6 +44,9 @@ def heat(
     lines mark the values in ``LINES``. On the axes, times are in ms (starting times in s) and
     capacities in Mbit/s.
 
+    The cells lie at the coordinates' values. An axis is logarithmic if its values are more evenly
+    spaced on such a scale. Words, infinite values and values in no order are spaced evenly.
+
     ``title`` is the title of the figure and ``titles`` those of the panels. ``across`` are the
     labels of the x axes, ``up`` is the label of the y axis, and ``shown`` that of the colour scale.
 
@@ -67,17 +71,18 @@ def heat(
     norm = _norm(values, ratio=ratio)
     for ax, panel, drawn, said, under in zip(plots, panels, values, titles, across, strict=True):
         ax.set_facecolor("#bbbbbb")
-        image = ax.imshow(
-            np.ma.masked_invalid(drawn), origin="lower", aspect="auto", cmap="RdBu", norm=norm
+        x, y = (_cells(ax, which, panel) for which in ("x", "y"))
+        image = ax.pcolormesh(
+            x.edges, y.edges, np.ma.masked_invalid(drawn), cmap="RdBu", norm=norm, rasterized=True
         )
         levels = LINES["ratio" if ratio else "share"]
         inside = [v for v in levels if np.any(drawn < v) and np.any(drawn > v)]
         words = any(panel[dim].dtype.kind not in "iuf" for dim in panel.dims)
         if inside and min(drawn.shape) > 1 and not words:
-            lines = ax.contour(drawn, levels=inside, colors="black", linewidths=0.9)
+            lines = ax.contour(
+                x.middles, y.middles, drawn, levels=inside, colors="black", linewidths=0.9
+            )
             ax.clabel(lines, fmt="%g", fontsize=8)
-        for axis, dim in ((ax.xaxis, panel.dims[1]), (ax.yaxis, panel.dims[0])):
-            _ticks(axis, str(dim), panel)
         ax.set_title(plain(said), loc="left", fontsize="medium")
         ax.set_xlabel(plain(under))
     plots[0].set_ylabel(plain(up))
@@ -106,10 +111,11 @@ def on_axis(data: xr.DataArray, field: str) -> tuple[NDArray[Any], str]:
     values, unit = np.asarray(data[field].values), str(data[field].attrs.get("units", "1"))
     if values.dtype.kind not in "iuf":
         return np.array([str(word) for word in values]), field
+    field, name = str(data[field].attrs.get("long_name", field)), field
     at = values.astype(float)
-    if field.endswith(".capacity"):
+    if name.endswith(".capacity"):
         return at * 8e-6 * data.attrs["packet_size"], f"{field} (Mbit/s)"
-    if unit == "s" and not field.endswith(".start"):
+    if unit == "s" and not name.endswith(".start"):
         return at * 1e3, f"{field} (ms)"
     return at, field if unit == "1" else f"{field} ({unit})"
 
@@ -119,9 +125,39 @@ def every_nth(n: int) -> NDArray[np.intp]:
     return np.arange(0, n, max(-(-n // TICKS), 1))
 
 
-def _ticks(axis: Axis, dim: str, panel: xr.DataArray) -> None:
-    """Put ticks at up to nine evenly spaced cells, labelled with the coordinate's values."""
-    at, _ = on_axis(panel, dim)
-    some = every_nth(at.size)
+class _Cells(NamedTuple):
+    """The middles and the edges of a map's cells along one of its axes."""
+
+    middles: Floats
+    edges: Floats
+
+
+def _cells(ax: Axes, which: Literal["x", "y"], panel: xr.DataArray) -> _Cells:
+    """Where the cells lie along an axis; also set the axis's scale and its ticks.
+
+    There are ticks at up to nine cells, labelled with the coordinate's values.
+    """
+    axis, dim = (ax.xaxis, panel.dims[1]) if which == "x" else (ax.yaxis, panel.dims[0])
+    at, _ = on_axis(panel, str(dim))
     words = at.dtype.kind == "U"
-    axis.set_ticks(some, [plain(str(at[i])) if words else f"{at[i]:.4g}" for i in some])
+    in_order = (
+        not words and np.isfinite(at).all() and abs(np.sign(np.diff(at)).sum()) == len(at) - 1
+    )
+    middles = at if in_order and at.size > 1 else np.arange(at.size, dtype=float)
+    logarithmic = middles[0] > 0 < middles[-1] and _uneven(np.log(middles)) < 0.9 * _uneven(middles)
+    evenly = np.log(middles) if logarithmic else middles
+    between = 0.5 * (evenly[1:] + evenly[:-1])
+    half = 0.5 * np.diff(evenly) if at.size > 1 else np.array([0.5])
+    edges = np.concatenate([[evenly[0] - half[0]], between, [evenly[-1] + half[-1]]])
+    if logarithmic:
+        (ax.set_xscale if which == "x" else ax.set_yscale)("log")
+    some = every_nth(at.size)
+    axis.set_ticks(middles[some], [plain(str(at[i])) if words else f"{at[i]:.4g}" for i in some])
+    axis.set_minor_locator(NullLocator())
+    return _Cells(middles, np.exp(edges) if logarithmic else edges)
+
+
+def _uneven(values: Floats) -> float:
+    """The largest step between successive values, divided by the smallest."""
+    steps = np.abs(np.diff(values))
+    return float(steps.max() / steps.min()) if steps.size else 1.0

@@ -19,6 +19,7 @@ from vegasmodel.fields.rules import Integer
 from vegasmodel.fields.units import FieldError
 from vegasmodel.scenario import Scenario
 from vegasmodel.study import grid, models, points, store, together, workers
+from vegasmodel.study.fields import Field
 from vegasmodel.study.grid import Block, Grid
 from vegasmodel.study.points import Figures
 from vegasmodel.study.store import Layout
@@ -242,6 +243,19 @@ def _bytes(space: Grid) -> int:
     return 8 * (9 * len(first.flows) + groups * groups + 2 * groups + 3 * links + 1)
 
 
+def _with_beta(space: Grid, field: Field) -> dict[str, str]:
+    """The attribute ``long_name`` of a field alpha with which beta moves; empty for other fields.
+
+    If a group has alpha = beta, a change of its alpha alone also changes its beta.
+    """
+    if (field.part, field.key) != ("flow", "alpha"):
+        return {}
+    groups = [space.scenario.flows[i] for i in field.indices]
+    alone = not any((axis.field.part, axis.field.key) == ("flow", "beta") for axis in space.axes)
+    moves = alone and all(group.alpha == group.beta for group in groups)
+    return {"long_name": f"{field.name} = beta"} if moves else {}
+
+
 def _layout(space: Grid, model: str) -> Layout:
     import vegasmodel
 
@@ -250,7 +264,11 @@ def _layout(space: Grid, model: str) -> Layout:
     groups = [group.name for group in scenario.flows]
     by_name = {axis.field.name: axis.field for axis in space.axes}
     coordinates: dict[str, tuple[str, NDArray[Any], dict[str, Any]]] = {
-        name: (dim, values, {"units": by_name[name].unit or "1"})
+        name: (
+            dim,
+            values,
+            {"units": by_name[name].unit or "1", **_with_beta(space, by_name[name])},
+        )
         for name, (dim, values) in space.coordinates.items()
     }
     names = {
