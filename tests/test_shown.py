@@ -158,6 +158,34 @@ def test_a_verdict_on_stability_is_short_on_a_line_and_a_table_elsewhere() -> No
     assert none.table() == f"Equilibrium of a & b: no verdict, {none.reason}"
 
 
+def test_texts_of_several_lines_are_shown_as_they_are() -> None:
+    """A notebook shows the ``repr`` of a cell's last value; that of a plain text has ``\\n``."""
+    both = vm.Predictions([P, P])
+    for text in (
+        vm.explain("fluid"),
+        vm.explain("reno"),
+        vm.explain("rtt"),
+        both.table(),
+        C.table(),
+    ):
+        assert isinstance(text, str)
+        assert repr(text) == "".join(text)
+        assert json.loads(json.dumps(text)) == text
+
+
+def test_models_without_an_answer_for_the_same_reason_share_a_line() -> None:
+    reasons = {"bands": "no law", "rounds": None, "red": "no RED", "network": "no law"}
+    found = vm.Predictions(
+        vm.Prediction.not_applicable(name, S, why) if why else P for name, why in reasons.items()
+    )
+    assert found.table().splitlines()[2:] == [
+        "2 models               -               -  no law (bands, network)",
+        "rounds    150 (135..165)  300 (280..320)",
+        "red                    -               -  no RED",
+    ]
+    assert found._repr_html_().count("<tr>") == 4
+
+
 def test_the_broken_assumptions_are_those_that_do_not_hold() -> None:
     three = tuple(vm.Assumption(str(holds), holds) for holds in (True, False, None))
     found = dataclasses.replace(P, assumptions=three)

@@ -32,6 +32,7 @@ from vegasmodel.predictor import MODELS, SIMULATED, check_models, predict_all
 from vegasmodel.scatter import as_near
 from vegasmodel.scenario import VARIANTS, Scenario, expect
 from vegasmodel.support.html_table import html_table
+from vegasmodel.support.text_table import Text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -165,7 +166,7 @@ class Comparison:
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
             self.print_table()
-        return out.getvalue()
+        return Text(out.getvalue())
 
     @property
     def runs(self) -> int | None:

@@ -23,6 +23,7 @@ from vegasmodel.fields.units import FieldError
 from vegasmodel.meanings import ASSUMPTIONS, COLUMNS
 from vegasmodel.scenario import Flow, Link, Run
 from vegasmodel.stacks import STACKS
+from vegasmodel.support.text_table import Text
 
 __all__ = ["EXPLANATIONS", "Explanation", "explain", "keys", "law_facts", "models_with"]
 
@@ -340,9 +341,9 @@ def explain(name: str) -> str:
     if not isinstance(name, str):
         raise FieldError("name", name, "a name, as text")
     if name in EXPLANATIONS:
-        return f"{name}: {EXPLANATIONS[name]}"
+        return Text(f"{name}: {EXPLANATIONS[name]}")
     if laws.known(name):
-        return _law(name)
+        return Text(_law(name))
     known = (*ASSUMPTIONS, *COLUMNS)
     word = name.lower()
     alike = [each for each in known if word in (each.lower(), *each.lower().split())]
@@ -352,7 +353,7 @@ def explain(name: str) -> str:
         near = nearest(name, [*EXPLANATIONS, *laws.names(), *known, *ends])
         allowed = f"one of {', '.join(EXPLANATIONS)}, or a law's, an assumption's or a key's name"
         raise FieldError("name", name, allowed + near)
-    return "\n".join(map(_meaning, found))
+    return Text("\n".join(map(_meaning, found)))
 
 
 @functools.cache

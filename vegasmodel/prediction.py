@@ -437,7 +437,10 @@ class Predictions(list[Prediction]):
         return [each.to_json() for each in self]
 
     def table(self) -> str:
-        """The predictions as text: for each model the groups' throughputs, or why there is none."""
+        """The predictions as text: for each model the groups' throughputs, or why there is none.
+
+        Models that lack an answer for the same reason share a line.
+        """
         return text_table(*self._shown)
 
     def _repr_html_(self) -> str:
@@ -447,14 +450,22 @@ class Predictions(list[Prediction]):
     def _shown(self) -> tuple[str, list[str], list[list[str]]]:
         """The title, columns and rows of the predictions as a table."""
         names = list(dict.fromkeys(name for each in self for name in each.groups))
-        rows = [
-            [
-                each.model,
-                *(shown_rate(each, name) for name in names),
-                ", ".join(a.name for a in each.broken) if each.applicable else str(each.reason),
-            ]
-            for each in self
-        ]
+        alike: dict[str, list[str]] = {}  # each reason for a missing answer, and its models
+        for each in self:
+            if not each.applicable:
+                alike.setdefault(str(each.reason), []).append(each.model)
+        rows = []
+        for each in self:
+            if each.applicable:
+                model, said = each.model, ", ".join(a.name for a in each.broken)
+            else:  # one row for all models with this reason
+                models, said = alike.pop(str(each.reason), []), str(each.reason)
+                if not models:
+                    continue
+                model = each.model
+                if len(models) > 1:
+                    model, said = f"{len(models)} models", f"{said} ({', '.join(models)})"
+            rows.append([model, *(shown_rate(each, name) for name in names), said])
         title = f"{self[0].scenario.name}: pkt/s per flow" if self else "no model"
         title += of_errors(self)
         return title, ["model", *names, "does not hold, or why there is no answer"], rows

@@ -1,4 +1,4 @@
-"""Small tables as plain text."""
+"""Small tables as plain text, and text of several lines that Python shows as it is."""
 
 from __future__ import annotations
 
@@ -6,10 +6,19 @@ from collections.abc import Sequence
 
 from vegasmodel.fields.units import printable
 
-__all__ = ["text_table"]
+__all__ = ["Text", "text_table"]
 
 
-def text_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+class Text(str):
+    """Text of several lines; Python's prompt and notebooks show it as it is, without quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def text_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Text:
     """The text of a table below the line ``title``.
 
     Columns of numbers are aligned right.  Control characters are escaped, because a cell may hold a
@@ -22,4 +31,4 @@ def text_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
         width = max(map(len, cells))
         filled.append([cell.rjust(width) if numbers else cell.ljust(width) for cell in cells])
     lines = ["  ".join(row).rstrip() for row in zip(*filled, strict=True)]
-    return "\n".join([printable(title), *lines])
+    return Text("\n".join([printable(title), *lines]))
