@@ -13,12 +13,13 @@ import threading
 import time
 import types
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import vegasmodel as vm
-from vegasmodel.engines.fluid import continuous
+from vegasmodel.engines.fluid import continuous, cycle
 from vegasmodel.engines.fluid import run as fluid
 from vegasmodel.engines.rounds import answers
 from vegasmodel.engines.rounds import batch as rounds_batch
@@ -27,7 +28,7 @@ from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario
 from vegasmodel.status import Status
 from vegasmodel.study import meter
-from vegasmodel.support import progress
+from vegasmodel.support import machine_code, progress
 
 LONG = Scenario.from_toml("""
     [[link]]
@@ -117,6 +118,35 @@ def test_the_line_says_what_goes_on(compiling: bool, said: str) -> None:
     with progress.running(lambda: 258.0, 600.0, lambda: compiling):
         assert said in progress.line(5.0)
         assert progress.line(0.5) == ""
+
+
+def test_a_search_for_a_steady_state_has_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also while its simulator is compiled, before any run begins."""
+    flows = [vm.Flow(law, "80 ms", variant="ns2", send_jitter=0.0) for law in ("vegas", "reno")]
+    case = vm.Scenario([vm.Link(400.0, buffer=20.0)], flows, run=vm.Run(30.0, 10.0))
+    seen: list[str] = []
+    search = cycle.limit_cycle
+
+    def found(*arguments: Any, **named: Any) -> vm.LimitCycle:
+        seen.append(progress.line(9.0))
+        with monkeypatch.context() as during:
+            during.setattr(machine_code, "compiling", lambda: True)
+            seen.append(progress.line(9.0))
+        return search(*arguments, **named)
+
+    monkeypatch.setattr(cycle, "limit_cycle", found)
+    vm.limit_cycle(case, "fluid")
+    assert seen == ["looking for a steady state: 9 s", "compiling, only once after an install: 9 s"]
+    assert not progress._series
+
+
+def test_a_run_that_was_not_foreseen_adds_to_the_total() -> None:
+    with progress.series():
+        for _ in range(2):
+            with progress.running(lambda: 60.0, 100.0, lambda: False):
+                pass
+        with progress.running(lambda: 60.0, 100.0, lambda: False):
+            assert progress.line(5.0) == "simulated 260 of 300 s: 5 s"
 
 
 def test_a_total_that_grows_is_explained_by_the_number_of_runs() -> None:

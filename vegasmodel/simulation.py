@@ -18,6 +18,7 @@ from vegasmodel.placement import implementation
 from vegasmodel.scenario import Scenario, expect
 from vegasmodel.status import Status
 from vegasmodel.steady_state import LimitCycle
+from vegasmodel.support.progress import series
 
 if TYPE_CHECKING:
     import xarray
@@ -278,11 +279,13 @@ def limit_cycle(
         for name, value in (("losers", losers), ("packets", packets)):
             if value is not None:
                 raise FieldError(name, value, "nothing with the model rounds; fluid takes it")
-        found = _steady_by_rounds(scenario, longest)
-    else:
-        from vegasmodel.engines.fluid.cycle import limit_cycle as by_fluid
+    with series("looking for a steady state"):
+        if model == "rounds":
+            found = _steady_by_rounds(scenario, longest)
+        else:
+            from vegasmodel.engines.fluid.cycle import limit_cycle as by_fluid
 
-        found = by_fluid(scenario, losers=losers, packets=packets, longest=longest)
+            found = by_fluid(scenario, losers=losers, packets=packets, longest=longest)
     names = tuple(member.name for member in scenario.members)
     return dataclasses.replace(found, names=names)
 

@@ -23,19 +23,27 @@ PACE = 0.25  # s between two looks at the simulated time
 OFF = "VEGASMODEL_PROGRESS"  # if this environment variable is "no", nothing is shown
 
 
+def _compiling() -> bool:
+    """Whether Numba is compiling a simulator at this moment; False before Numba is loaded."""
+    module = sys.modules.get("vegasmodel.support.machine_code")
+    return module is not None and bool(module.compiling())
+
+
 class Series:
     """Successive runs of a simulator; the mean of their results is one prediction.
 
     ``wanted`` is the number of runs that the mean needs.  It grows if more turn out to be needed.
+    ``doing`` is the text of the progress line while no run is under way.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, doing: str = "preparing the first run") -> None:
+        self.doing = doing
         self.wanted = 1
         self.length = 0.0  # simulated seconds of the present run, and of those to come
         self.ended = 0  # number of the runs that are over
         self.over = 0.0  # simulated seconds of these
         self.clock: Callable[[], float] | None = None  # of the present run
-        self.compiling: Callable[[], bool] = lambda: False
+        self.compiling: Callable[[], bool] = _compiling
 
     @property
     def simulated(self) -> float:
@@ -45,7 +53,8 @@ class Series:
     @property
     def total(self) -> float:
         """The number of seconds to simulate in all needed runs, as far as is known yet."""
-        return self.over + max(self.wanted - self.ended, 0) * self.length
+        now = 0 if self.clock is None else 1  # a search may make more runs than it knew
+        return self.over + max(self.wanted - self.ended, now) * self.length
 
 
 class Count(Series):
@@ -61,15 +70,16 @@ _hidden: list[bool] = []  # one entry for each block of ``hidden``
 
 
 @contextmanager
-def series() -> Iterator[Series]:
+def series(doing: str = "preparing the first run") -> Iterator[Series]:
     """Report all simulator runs that are started inside the ``with`` block by one progress line.
 
-    This suits several runs whose results are averaged into one prediction.
+    This suits several runs whose results are averaged into one prediction.  While no run is under
+    way, the line says that a simulator is being compiled, or has the text ``doing``.
 
     The line is written on standard error, if that is a terminal or the output of a Jupyter
     notebook. Only the main thread has a line, because the lines of several threads would mix.
     """
-    made = Series()
+    made = Series(doing)
     with _reported(made):
         yield made
 
@@ -131,9 +141,9 @@ def line(seconds: float) -> str:
         if isinstance(each, Count):
             return f"computed {each.done} of {each.number} scenarios: {seconds:.0f} s"
     if now.compiling():
-        return f"compiling, once after an install (up to 10 s): {seconds:.0f} s"
+        return f"compiling, only once after an install: {seconds:.0f} s"
     if not now.length:
-        return f"preparing the first run: {seconds:.0f} s"
+        return f"{now.doing}: {seconds:.0f} s"
     runs = f" in {now.wanted} runs" if now.wanted > 1 else ""
     return f"simulated {now.simulated:.0f} of {now.total:.0f} s{runs}: {seconds:.0f} s"
 
