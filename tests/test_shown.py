@@ -37,6 +37,37 @@ def test_the_arrays_of_an_answer_are_read_only() -> None:
     mine *= 2.0  # the caller's own array stays writeable
 
 
+def test_a_set_of_rates_is_not_shown_as_a_point(capsys: pytest.CaptureFixture[str]) -> None:
+    """Vegas's two flows have 90..110 and 180..220 pkt/s, so their mean has 135..165."""
+    result_tables.print_results(S, [P])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "rounds gives ranges, not single rates" in said
+    assert "vegas 135..165, <b> 280..320" in said
+    assert "--flows" in said
+    result_tables.print_results(S, [dataclasses.replace(P, throughput_range=None)], per_flow=True)
+    assert "ranges" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("rates", "error", "said"),
+    [
+        ((90.0, 200.0, 320.0), None, "inside the ranges of rounds for all 3 flows; the errors"),
+        ((90.0, np.nan, 320.0), None, "inside the ranges of rounds for all 2 flows; the errors"),
+        ((89.0, 200.0, 300.0), None, "outside the range of rounds for vegas[0] 89 (90..110); the"),
+        # 5 runs: the 95 % interval is 2.78 standard errors to either side
+        ((87.0, 200.0, 300.0), 1.2, "all 3 flows, 1 of them only by the 95 % interval of ns2;"),
+        ((86.0, 200.0, 300.0), 1.2, "outside the range of rounds for vegas[0] 86 (90..110); the"),
+    ],
+)
+def test_a_comparison_says_whether_a_measurement_lies_in_the_ranges(
+    rates: tuple[float, ...], error: float | None, said: str
+) -> None:
+    errors = None if error is None else np.full(3, error)
+    scenario = S.replace({"run.runs": 5})
+    found = vm.Prediction("ns2", scenario, np.array(rates), throughput_se=errors)
+    assert said in " ".join(vm.Comparison(S, found, (P,)).table().split())
+
+
 def test_a_share_is_of_bits_and_of_a_whole_group() -> None:
     """300 packets of 500 B of Vegas and 300 of 1000 B of Reno: a third and two thirds."""
     assert P.group_bps == {"vegas": 300 * 4000.0, "<b>": 300 * 8000.0}

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vegasmodel import measurement
+from vegasmodel import measurement, rate_ranges
 from vegasmodel.fields.units import FieldError, format_time
 from vegasmodel.measurement import ENGINES
 from vegasmodel.metrics import (
@@ -215,6 +215,8 @@ class Comparison:
         name, runs, scatter = self.measured.model, self.runs, self.scatter()
         many = f", mean of {runs} runs" if runs and runs > 1 else ", one run" if runs else ""
         out.print(console.table(columns, rows, f"Errors against {name}{many}"))
+        of_ranges = [rate_ranges.beside(p, self.measured) for p in self.models]
+        console.paragraphs([line for line in of_ranges if line])
         if scatter:
             said = f"its scatter over runs gives a perfect model an NRMSE of {percent(scatter)}"
             console.paragraphs([f"{name}: {said}."])

@@ -562,7 +562,13 @@ def of_errors(results: Sequence[Prediction]) -> str:
 
 
 def _ends(result: Prediction, group: str) -> str:
-    """The range of a group's mean throughput per flow, such as `` (143..600)``; empty if none.
+    """The range of a group's mean throughput in parentheses, such as `` (143..600)``; or empty."""
+    found = mean_range(result, group)
+    return f" ({found})" if found else ""
+
+
+def mean_range(result: Prediction, group: str) -> str:
+    """The range of a group's mean throughput per flow, such as ``143..600``; empty if none.
 
     Its ends are the means of the ends of the flows' ranges.
     """
@@ -570,7 +576,7 @@ def _ends(result: Prediction, group: str) -> str:
         return ""
     rows = [member.flow.name == group for member in result.scenario.members]
     low, high = result.throughput_range[rows].mean(axis=0)
-    return f" ({format_number(low)}..{format_number(high)})" if low < high else ""
+    return f"{format_number(low)}..{format_number(high)}" if low < high else ""
 
 
 def _percent(value: float | None) -> str:

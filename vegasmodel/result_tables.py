@@ -10,6 +10,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from vegasmodel import rate_ranges
 from vegasmodel.console import (
     PLUS_MINUS,
     column_width,
@@ -354,7 +355,7 @@ def _legend(scenario: Scenario, shown: Sequence[Prediction], *, per_flow: bool) 
     """Sentences that explain figures in the tables, such as a standard error after ``±``.
 
     Each sentence is left out if the tables have no such figure. ``shown`` are the results in the
-    tables.
+    tables. For each model that gives ranges, a sentence says which.
     """
     several = {group.name for group in scenario.flows if group.count > 1}
     scattered = {name for r in shown for name, error in r.groups_se.items() if error > 0}
@@ -364,7 +365,8 @@ def _legend(scenario: Scenario, shown: Sequence[Prediction], *, per_flow: bool) 
         _plus_minus(uncertain): bool(uncertain),
         OF_GROUPS: bool(scattered & several),
     }
-    return [line for line, true in said.items() if true]
+    ranges = [rate_ranges.in_tables(result, per_flow=per_flow) for result in shown]
+    return [*(line for line, true in said.items() if true), *filter(None, ranges)]
 
 
 def _plus_minus(results: Sequence[Prediction]) -> str:

@@ -1,0 +1,68 @@
+"""Sentences about answers that give each flow a range of throughputs, as ``bands`` does."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vegasmodel.fields.units import format_number
+from vegasmodel.metrics import Floats, student_t
+from vegasmodel.prediction import Prediction, mean_range
+
+SHOWN = 6  # groups or flows that a sentence names
+SAME = 1e-9  # of an end of a range: a throughput beyond it by less lies at the end
+
+
+def in_tables(result: Prediction, *, per_flow: bool = False) -> str:
+    """The ranges of the groups' throughputs as a note below tables; empty if there are none.
+
+    The tables have one column for each group, which shows only one throughput of the range.  The
+    note names the option that shows the range of every flow, unless the tables do (``per_flow``).
+    """
+    ranges = {group: mean_range(result, group) for group in result.groups}
+    known = [f"{group} {ends}" for group, ends in ranges.items() if ends]
+    if not known:
+        return ""
+    several = any(group.count > 1 for group in result.scenario.flows)
+    what = "mean pkt/s per flow" if several else "pkt/s"
+    flows = " `predict --flows` shows the range of each flow." if several and not per_flow else ""
+    return (
+        f"{result.model} gives ranges, not single rates ({what}): {_listed(known, 'groups')}. Its "
+        f"rows above show one point of them.{flows}"
+    )
+
+
+def beside(result: Prediction, measured: Prediction) -> str:
+    """Whether the measured throughputs lie in a model's ranges, as a sentence; empty without any.
+
+    A measured mean counts as inside if chance may be the reason why it lies outside: if its 95 %
+    interval (Student's t over the runs) meets the range.
+    """
+    span, rates = result.throughput_range, measured.throughput
+    if span is None or rates is None or not np.isfinite(rates).any():
+        return ""
+    low, high = span.T
+    error: Floats = np.zeros(rates.size)
+    if measured.throughput_se is not None and measured.runs > 1:
+        error = student_t(measured.runs - 1) * np.nan_to_num(measured.throughput_se)
+    known = np.isfinite(rates)
+    inside = (rates >= low * (1.0 - SAME)) & (rates <= high * (1.0 + SAME))
+    near = (rates + error >= low) & (rates - error <= high)
+    out = np.flatnonzero(known & ~inside & ~near)
+    n = int(known.sum())
+    of = f"{measured.model}'s pkt/s"
+    model, ends = result.model, f"the errors of {result.model} are those of one point in its ranges"
+    if out.size:
+        flows = [
+            f"{result.names[i]} {format_number(rates[i])} "
+            f"({format_number(low[i])}..{format_number(high[i])})"
+            for i in out
+        ]
+        return f"{of} are outside the range of {model} for {_listed(flows, 'flows')}; {ends}."
+    chance = int(np.count_nonzero(known & ~inside))
+    but = f", {chance} of them only by the 95 % interval of {measured.model}" if chance else ""
+    return f"{of} are inside the ranges of {model} for all {n} flows{but}; {ends}."
+
+
+def _listed(texts: list[str], what: str) -> str:
+    more = f", and {len(texts) - SHOWN} {what} more" if len(texts) > SHOWN else ""
+    return ", ".join(texts[:SHOWN]) + more
