@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+import scipy.stats
 
 import vegasmodel as vm
 from vegasmodel import scatter
@@ -108,6 +109,34 @@ def test_chance_may_hide_a_phase_effect() -> None:
     note = phases.effects(asked, unsure)
     assert note.holds is None
     assert "chance may be the reason" in note.detail
+
+
+@pytest.mark.parametrize(
+    ("off", "runs", "differs"),
+    [(0.05, 3, False), (3.0, 3, None), (5.0, 3, True), (2.5, 20, True), (1.9, 20, None)],
+)
+def test_few_runs_show_a_phase_effect_only_beyond_students_t(
+    monkeypatch: pytest.MonkeyPatch, off: float, runs: int, differs: bool | None
+) -> None:
+    """Student's t is 4.3 for 3 runs and 2.09 for 20; the runs without waits are all the same."""
+    asked = _locking(runs=runs)
+    error = 60.0
+    found = vm.Prediction(
+        "rounds", asked, np.array([500.0, 500.0]), throughput_se=np.full(2, error),
+        extra={"durations": [asked.run.duration] * runs},
+    )  # fmt: skip
+    locked = vm.Prediction("rounds", asked, np.array([500.0, 500.0 - off * error]))
+    monkeypatch.setattr(phases, "answer", lambda *_, **__: locked)
+    holds = {True: False, False: True, None: None}[differs]
+    assert phases.effects(asked, found).holds is holds
+
+
+def test_the_interval_of_a_difference_is_welchs() -> None:
+    """The test of SciPy has the p-value 5 % at the interval's end, if its freedom is whole."""
+    one, other = np.array([1.0, 2.0, 4.0]), np.array([3.0, 4.0, 6.0])
+    errors = [float(each.std(ddof=1)) / np.sqrt(3) for each in (one, other)]
+    moved = other - other.mean() + one.mean() + phases._reach(*errors, 3, 3)
+    assert scipy.stats.ttest_ind(one, moved, equal_var=False).pvalue == pytest.approx(0.05)
 
 
 def test_a_flow_that_sends_at_no_time_that_counts_hides_no_phase_effect() -> None:

@@ -17,12 +17,13 @@ import numpy as np
 
 from vegasmodel.engines.rounds.answers import answer, halved
 from vegasmodel.laws import find
-from vegasmodel.metrics import Floats, delivered, standard_error
+from vegasmodel.metrics import Floats, delivered, standard_error, student_t
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import DropTail, RateDelay, Scenario
 from vegasmodel.status import Status
 
 DIFFERENT = 0.1  # of the mean throughput: by so much two answers differ
+ROUNDING = 1e-9  # of degrees of freedom
 GROUPS_SHOWN = 6  # groups whose throughputs are written out
 
 
@@ -77,23 +78,42 @@ def _error(one: Prediction) -> Floats | float:
     return math.inf if unsure else 0.0
 
 
-def _differ(found: Prediction, changed: Floats, error: Floats | float) -> bool | None:
+def _differ(found: Prediction, changed: Floats, error: Floats, runs: int) -> bool | None:
     """Whether the throughputs ``changed`` [n_flows] differ from those of the prediction ``found``.
 
     A flow's two throughputs are far apart if their difference exceeds the fraction ``DIFFERENT`` of
     the mean throughput. If this is so for no flow, the result is False. It is True if, for one such
-    flow, the difference also exceeds twice its standard error. Otherwise it is None: chance may be
-    the reason.
+    flow, 0 also lies outside the 95 % interval of the difference. Otherwise it is None: chance may
+    be the reason.
 
-    ``error`` is the standard error of ``changed``. Flows that send only during warm-up have no
-    throughput and are left out.
+    ``changed`` are means over ``runs`` runs, and ``error`` [n_flows] are their standard errors.
+    Flows that send only during warm-up have no throughput and are left out.
     """
     mean = np.asarray(found.throughput)
     distance = np.abs(changed - mean)
     far = distance > DIFFERENT * np.nanmean(mean)
     if not np.any(far):
         return False
-    return True if np.any(far & (distance > 2.0 * np.hypot(_error(found), error))) else None
+    own = np.broadcast_to(_error(found), mean.shape)
+    by_chance = [
+        _reach(one, other, found.runs, runs) if apart else math.inf
+        for apart, one, other in zip(far, own, error, strict=True)
+    ]
+    return True if np.any(distance > np.array(by_chance)) else None
+
+
+def _reach(one: float, other: float, n: int, m: int) -> float:
+    """Half the width of the 95 % interval of the difference of two means, by Welch's t.
+
+    ``one`` and ``other`` are the standard errors of the means, over ``n`` and ``m`` runs. The
+    degrees of freedom are rounded down. A mean that is not random has the error 0. The result is
+    infinite or NaN if an error is.
+    """
+    error = math.hypot(one, other)
+    if error == 0.0 or not math.isfinite(error):
+        return error
+    parts = [(e / error) ** 4 / max(runs - 1, 1) for e, runs in ((one, n), (other, m)) if e > 0.0]
+    return student_t(int(1.0 / sum(parts) + ROUNDING)) * error
 
 
 def effects(scenario: Scenario, found: Prediction) -> Assumption:
@@ -116,7 +136,7 @@ def effects(scenario: Scenario, found: Prediction) -> Assumption:
 
     def decided(single: Sequence[Prediction]) -> bool:
         rates = np.array([one.throughput for one in single])
-        differ = _differ(found, rates.mean(axis=0), standard_error(rates))
+        differ = _differ(found, rates.mean(axis=0), standard_error(rates), len(single))
         return differ is not None or bool(np.isinf(_error(found)).any())
 
     asked = otherwise(scenario)
@@ -129,7 +149,8 @@ def effects(scenario: Scenario, found: Prediction) -> Assumption:
         why = other.reason or f"the simulation ended early: {status}"
         return Assumption("phase-effects", None, f"no answer to compare with: {why}")
     mean, changed = np.asarray(found.throughput), np.asarray(other.throughput)
-    differ = _differ(found, changed, 0.0 if other.throughput_se is None else other.throughput_se)
+    error = np.zeros(changed.size) if other.throughput_se is None else other.throughput_se
+    differ = _differ(found, changed, error, other.runs)
     if differ is False:
         return Assumption("phase-effects", True)
     waits = any(scenario.jitter(group) > 0 for group in scenario.flows)
