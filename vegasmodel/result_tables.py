@@ -25,6 +25,7 @@ from vegasmodel.console import (
 from vegasmodel.fields.units import format_number, format_time
 from vegasmodel.metrics import student_t
 from vegasmodel.prediction import Prediction, active_part, over_runs, with_error
+from vegasmodel.scatter import more_than
 from vegasmodel.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -382,7 +383,9 @@ def _plus_minus(results: Sequence[Prediction]) -> str:
     wide = [f"{student_t(n - 1):.1f} times" for n in counts]
     if len(counts) > 1:
         wide = [f"{times} for {n} runs" for times, n in zip(wide, counts, strict=True)]
-    few = " Few runs may agree by chance; more `runs` show it." if counts[0] < ENOUGH_RUNS else ""
+    n = more_than(counts[0])
+    ask = f"`predict --runs {n}`, or `runs = {n}` in the file, asks for more"
+    few = f" Few runs may agree by chance: {ask}." if counts[0] < ENOUGH_RUNS else ""
     return (
         f"±: the standard error of the mean over {over_runs(results)}. The 95 % interval "
         f"(Student's t) reaches {' or '.join(wide)} that to either side.{few}"

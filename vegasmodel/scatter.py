@@ -21,6 +21,7 @@ from vegasmodel.scenario import Scenario
 STEADY = 0.02  # relative differences of halves up to this count as none
 SENSITIVE = 0.1  # a coefficient of variation above it shows that starts matter
 MIN_RUNS, MAX_RUNS = 3, 5  # runs, if chance has a part and the scenario does not say how many
+ADVISED_RUNS = 20  # ... if a message advises more runs; at least four times as many as there were
 PIECES = 12  # a run's measured time has so many equal pieces (half_suffices)
 
 
@@ -118,7 +119,8 @@ def insensitive(scenario: Scenario, rates: Floats) -> Assumption:
     )
     moved = scenario.run.start_jitter > 0.0 or scenario.random_arrivals
     if not moved:
-        detail += "; all runs start at the same times (`start_jitter`)"
+        detail += "; random waits or losses alone made these differences, since all runs start at "
+        detail += "the same times (`start_jitter`)"
     steady = True if moved else None
     return Assumption(name, False if spreads[most] > SENSITIVE else steady, detail)
 
@@ -159,9 +161,23 @@ def of_means(scenario: Scenario, mean: Floats, error: Floats, n: int) -> Assumpt
     unsure, name = float(doubts[most]), scenario.members[most].name
     known = mean[np.isfinite(mean)]
     starved = known.size > 0 and mean[most] < 0.1 * known.mean()
-    of = " of a tenth of the mean of all flows" if starved else ""
-    detail = f"{n} runs; the 95 % interval of {name}'s mean is {percent(unsure)}{of} to either side"
-    return Assumption("enough-runs", unsure <= ENOUGH_PRECISION, detail)
+    reach = student_t(n - 1) * float(error[most])
+    detail = f"{n} runs; the 95 % interval of {name}'s mean is {percent(unsure)} to either side"
+    if starved:
+        tenth = 0.1 * ENOUGH_PRECISION
+        detail = (
+            f"{n} runs; the 95 % interval of {name}'s mean is {mean[most]:.3g} ± {reach:.2g} "
+            f"pkt/s; ± {tenth * float(known.mean()):.2g} would do, {percent(tenth)} of the mean "
+            "over all flows"
+        )
+    holds = unsure <= ENOUGH_PRECISION
+    more = "" if holds else f"; `runs = {more_than(n)}` in the file asks for more"
+    return Assumption("enough-runs", holds, detail + more)
+
+
+def more_than(n: int) -> int:
+    """A number of runs to advise if the means over ``n`` runs are too imprecise."""
+    return max(ADVISED_RUNS, 4 * n)
 
 
 def sometimes(mean: Floats, error: Floats) -> NDArray[np.bool_]:

@@ -299,6 +299,25 @@ def test_starts_matter_where_runs_differ_by_more_than_a_tenth(part: float, holds
     assert found.holds is holds
     said = f"over 3 runs the standard deviation of reno's throughput is {100 * part:.0f} %"
     assert said in found.detail
+    same = scatter.insensitive(scenario.replace({"run.start_jitter": 0.0}), rates).detail
+    assert "random waits or losses alone made these differences" in same
+
+
+def test_a_mean_that_is_not_precise_comes_with_the_number_of_runs_to_ask_for() -> None:
+    """Student's t is 4.303 for 3 runs: with the error 10 the interval reaches 43 to either side."""
+    scenario = Scenario((Link(1000.0),), (Flow("vegas", 0.1), Flow("reno", 0.1)), run=RANDOM)
+    means, error = np.array([100.0, 900.0]), np.array([10.0, 10.0])
+    note = scatter.of_means(scenario, means, error, 3)
+    assert note.holds is False
+    assert "vegas's mean is 43 % to either side; `runs = 20` in the file" in note.detail
+    assert "`runs = 40` in" in scatter.of_means(scenario, means, 3 * error, 10).detail
+    assert "runs =" not in scatter.of_means(scenario, means, error / 10, 3).detail
+    # vegas gets less than a tenth of the mean, 500 pkt/s; a tenth of this tenth is precise enough
+    few = scatter.of_means(scenario, np.array([10.0, 990.0]), np.array([2.0, 1.0]), 3)
+    assert few.holds is False
+    assert (
+        "vegas's mean is 10 ± 8.6 pkt/s; ± 5 would do, 1 % of the mean over all flows" in few.detail
+    )
 
 
 def test_a_flow_that_has_a_throughput_in_some_runs_only_needs_more_of_them() -> None:

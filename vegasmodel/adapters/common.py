@@ -31,6 +31,9 @@ LEAST_BUFFER = 12.0  # packets: the smallest of the accuracy campaigns (benchmar
 CYCLES = 10  # least number in an average, so that an unfinished cycle hardly changes the mean
 LEAST_WINDOW = 1.1  # packets: a window with a smaller mean hardly ever exceeds one packet
 MOST_LOST = 0.1  # of a flow's packets: if more are lost, its sender hardly repairs its losses
+MIDDLE = (
+    "Vegas keeps its window at any backlog in a range; the answer is for the middle of the range"
+)
 NOBODY_SENDS = "no flow sends between the end of the warm-up and the end of the run"
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.adapters import rest
-from vegasmodel.adapters.common import column, laws_within, left_out, plain_queue, rtts
+from vegasmodel.adapters.common import MIDDLE, column, laws_within, left_out, plain_queue, rtts
 from vegasmodel.adapters.secular import threshold
 from vegasmodel.equilibrium import network, secular
 from vegasmodel.metrics import Floats
@@ -164,7 +164,7 @@ def _hypotheses(scenario: Scenario) -> list[Assumption]:
     behind = Assumption("no-queueing-of-acks", False, "ACKs wait behind reverse data")
     return [
         *([] if one_way else [behind]),
-        Assumption("single-threshold", middle, "" if middle else "the middle of the band is taken"),
+        Assumption("single-threshold", middle, "" if middle else MIDDLE),
         plain_queue(
             next((x for x in scenario.links if x.queue.discipline != "droptail"), scenario.links[0])
         ),

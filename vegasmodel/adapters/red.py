@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vegasmodel.adapters.common import (
+    MIDDLE,
     column,
     left_out,
     one_link,
@@ -118,7 +119,7 @@ def _hypotheses(scenario: Scenario, kind: str) -> list[Assumption]:
         Assumption(
             "steady-queue", smooth, "" if smooth else f"the queue oscillates about a jump ({kind})"
         ),
-        Assumption("single-threshold", one, "" if one else "the middle of the band is taken"),
+        Assumption("single-threshold", one, "" if one else MIDDLE),
         paper_equation(scenario),
         one_recovery(scenario, "a loss halves the window, as Reno's", ["reno"]),
     ]

@@ -14,6 +14,7 @@ import numpy as np
 
 from vegasmodel.adapters import rest
 from vegasmodel.adapters.common import (
+    MIDDLE,
     column,
     laws_within,
     left_out,
@@ -473,7 +474,7 @@ def _hypotheses(scenario: Scenario, *, one_threshold: bool = True) -> list[Assum
             Assumption(
                 "single-threshold",
                 not any(np.ptp(dead_zone(g.alpha, g.beta, g.variant)) for g in scenario.flows),
-                "the window rests within a band, which leaves a set (model bands); its middle here",
+                f"{MIDDLE}, and the model bands gives the ranges of the rates",
             )
         )
     return [*map(_said, rows), plain_queue(scenario.links[0]), *left_out(scenario)]
@@ -500,7 +501,8 @@ def _fills(scenario: Scenario, total: float) -> Assumption:
         Assumption(
             "rates-fill-the-link",
             math.isclose(total, c, rel_tol=1e-9),
-            f"the printed form misses its own equation: {total:.4g} of {c:.4g} pkt/s",
+            f"the rates of the printed formula add up to {total:.4g} pkt/s, and the capacity is "
+            f"{c:.4g}; the model arrivals solves the equation exactly",
         )
     )
 
