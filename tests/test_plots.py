@@ -369,6 +369,14 @@ def test_a_sweep_of_two_fields_is_a_map_of_the_first_group() -> None:
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("flow.rtt (ms)", "flow.reno.law")
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["40", "80", "160"]
     assert [tick.get_text() for tick in ax.get_yticklabels()] == ["reno", "sack"]
+    other = plots.sweep(data, "reno")
+    shown = np.ma.filled(other.axes[0].images[0].get_array(), np.nan)
+    np.testing.assert_array_equal(shown, data["share"].sel(flow="reno").values.T)
+    assert any("share of reno" in ax.get_ylabel() + ax.get_title() for ax in other.axes)
+    with pytest.raises(FieldError, match="did you mean 'reno'"):
+        plots.sweep(data, "ren")
+    with pytest.raises(FieldError, match="two fields"):
+        plots.sweep(data.isel({"flow.reno.law": 0}), "reno")
 
 
 def test_a_sweep_with_error_bars_and_one_group() -> None:

@@ -484,6 +484,23 @@ def test_the_command(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
+def test_the_map_is_of_the_group_that_is_named(
+    place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    monkeypatch.setattr(vm.plots, "sweep", lambda _, group: asked.append(group))
+    monkeypatch.setattr(vm.plots, "save", lambda *_: None)
+    line = ["sweep", str(place / "s.toml"), "--model", "minicycle", "--over", "link.buffer=5,9"]
+    line += ["--out", str(place / "m.zarr"), "--plot", str(place / "m.png")]
+    two = [*line, "--over", "flow.rtt=40ms,60ms"]
+    assert run([*two, "--map-of", "reno"]) == run(two) == 0
+    assert asked == ["reno", None]
+    assert run([*two, "--map-of", "ren"]) == run([*line, "--map-of", "reno"]) == 2
+    said = capsys.readouterr().err
+    assert "--map-of: 'ren' is not allowed; with --plot and two fields, one of vegas, reno" in said
+    assert said.count("--map-of: ") == 2
+
+
 def test_many_points_have_no_table_but_reasons(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

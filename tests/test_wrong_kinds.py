@@ -100,6 +100,7 @@ def test_a_sweep_takes_values_as_text() -> None:
 
 PAIR = vm.Scenario([vm.Link(400)], [vm.Flow("vegas", 0.1, count=2)])
 _ANSWER = vm.predict(SCENARIO, "minicycle")
+_SWEPT = vm.sweep(SCENARIO, {"link.buffer": [10, 20], "flow.rtt": [0.04, 0.06]}, "minicycle")
 CALLS: dict[str, dict[str, Any]] = {
     "basins": {"scenario": SCENARIO, "model": "minicycle", "starts": 2},
     "batch": {"scenarios": [SCENARIO], "model": "minicycle"},
@@ -125,7 +126,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "plots.model_errors": {"errors": {}},
     "plots.rate_by_arrival": {"models": [_ANSWER]},
     "plots.save": {"fig": vm.plots.figure(), "path": "x.png"},
-    "plots.sweep": {},
+    "plots.sweep": {"data": _SWEPT},
     "plots.throughput_bars": {"scenario": SCENARIO, "results": [_ANSWER]},
     "plots.throughput_over_buffer": {"models": [_ANSWER]},
     "plots.windows": {"data": vm.simulate(SCENARIO, "fluid", samples=9)},

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vegasmodel.command_line import inputs, not_held
+from vegasmodel.fields.rules import nearest
 from vegasmodel.fields.units import FieldError, format_time
 from vegasmodel.metrics import ENOUGH_PRECISION
 
@@ -167,6 +168,7 @@ def _ends(text: str, solve: str, scenario: Scenario) -> tuple[float, float]:
 )
 @click.option("--scheduler", help="Address tcp://... of a Dask cluster. Default: a local cluster.")
 @inputs.plot
+@click.option("--map-of", metavar="GROUP", help="Group of the map of --plot. Default: the first.")
 @inputs.laws
 @inputs.as_json
 def sweep(
@@ -179,6 +181,7 @@ def sweep(
     engine: str,
     scheduler: str | None,
     plot: Path | None,
+    map_of: str | None,
     laws: tuple[Path, ...],
     json: bool,
 ) -> None:
@@ -187,8 +190,8 @@ def sweep(
     The results are written to a Zarr folder. xarray.open_zarr reads it, with labels and units.  If
     the command is interrupted, the same command continues where it stopped.  The variable status of
     the results marks points without an answer.  A share is a part of all bytes delivered.  With one
-    field, --plot draws a line for each flow's share.  With two, it draws a map of the first group's
-    share.
+    field, --plot draws a line for each flow's share.  With two, it draws a map of the share of the
+    first group, or of the group that --map-of names.
 
     Example: vegasmodel sweep mixed.toml --over link.buffer=5:60:5 --over flow.rtt=20ms:200ms:20ms
     --model minicycle --out map.zarr
@@ -207,6 +210,10 @@ def sweep(
         raise FieldError("--plot", str(plot), "a sweep of one or two fields, without --draw")
     began = time.monotonic()
     case = inputs.load(scenario, laws)
+    names = [group.name for group in case.flows]
+    if map_of is not None and (plot is None or len(over) != 2 or map_of not in names):
+        allowed = f"with --plot and two fields, one of {', '.join(names)}"
+        raise FieldError("--map-of", map_of, f"{allowed}{nearest(map_of, names)}")
     first: list[int] = []  # numbers of points done; the first is that of an earlier sweep
 
     with meter() as said:
@@ -223,7 +230,7 @@ def sweep(
     if plot is not None:
         from vegasmodel import plots
 
-        plots.save(plots.sweep(data), plot)
+        plots.save(plots.sweep(data, map_of), plot)
     status = data["status"].values
     counts = {word: int((status == code).sum()) for code, word in enumerate(STATUS)}
     dims = {str(name): int(size) for name, size in data["status"].sizes.items()}

@@ -1,7 +1,7 @@
 """Draws the results of a sweep: each flow's share of all bytes delivered.
 
 A sweep evaluates a model for many values of one or more fields of a scenario. If one field varies,
-there is a curve for each flow (at most 8). If two vary, there is a map of the first group's share.
+there is a curve for each flow (at most 8). If two vary, there is a map of the share of one group.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from vegasmodel.fields.rules import nearest
 from vegasmodel.fields.units import FieldError, parse
 from vegasmodel.plots.maps import every_nth, heat, on_axis
 from vegasmodel.plots.style import COLORS, DASHES, MARKERS, figure, legend, plain, tidy
@@ -28,20 +29,22 @@ MOST = 8  # flows with a curve
 GROUP = re.compile(r"\[\d+\]$")  # the end of a flow's name, in a group of several
 
 
-def sweep(data: xr.Dataset) -> Figure:
+def sweep(data: xr.Dataset, group: str | None = None) -> Figure:
     """Plot a sweep: the shares of all delivered bytes, over the one or two fields that vary.
 
     ``data`` is the result of ``vegasmodel.sweep``, or of ``xarray.open_zarr`` on its folder.
 
     - If one field varies, there is a curve for each of the first 8 flows.  Error bars show two
       standard errors of the share if these are known.
-    - If two fields vary, a map shows the share of the first group.
+    - If two fields vary, a map shows the share of ``group``, a group of flows.  The default is the
+      first group.
 
     If there is only one flow, its share is always 1.  The plot then shows the utilization of the
     first link instead.  A map also does so if there is only one group.
 
     Points without an answer of the model are left out; in a map they are grey.  Raises
-    ``FieldError`` for data that it cannot plot, such as a sweep over random points.
+    ``FieldError`` for data that it cannot plot, such as a sweep over random points, and for a
+    ``group`` that the sweep does not have or if only one field varies.
     """
     if not {"share", "status"} <= set(getattr(data, "data_vars", ())):
         raise FieldError("data", data, "the dataset that vegasmodel.sweep returns")
@@ -51,16 +54,22 @@ def sweep(data: xr.Dataset) -> Figure:
     if not bool((data["status"] == 0).any()):
         raise FieldError("data", data.attrs["scenario"], "a sweep with an answer at some point")
     names = [GROUP.sub("", str(name)) for name in data["flow"].values]
-    first = [i for i, name in enumerate(names) if name == names[0]]
-    alone = len(first) == len(names)
+    chosen = isinstance(group, str) and group in names and len(fields) == 2
+    if group is not None and not chosen:
+        groups = list(dict.fromkeys(names))
+        allowed = f"for a sweep of two fields, one of {', '.join(groups)}{nearest(group, groups)}"
+        raise FieldError("group", group, allowed)
+    shared = names[0] if group is None else group
+    its = [i for i, name in enumerate(names) if name == shared]
+    alone = len(its) == len(names)
     title = f"{data.attrs['scenario']}, by {data.attrs['model']}"
     if len(fields) == 1:
         return _lines(data, fields[0], title, load=len(names) == 1)
-    share = data["share"].isel(flow=first).sum("flow", min_count=1)
+    share = data["share"].isel(flow=its).sum("flow", min_count=1)
     shown = (data["utilization"].isel(link=0, drop=True) if alone else share).rename("share")
     shown.attrs["packet_size"] = _packet_size(data)
     across, up = (on_axis(shown, field)[1] for field in fields)
-    said = "part of the first link's capacity that is used" if alone else f"share of {names[0]}"
+    said = "part of the first link's capacity that is used" if alone else f"share of {shared}"
     panel = shown.transpose(fields[1], fields[0])
     return heat([panel], [""], [across], title=title, shown=said, up=up)
 
