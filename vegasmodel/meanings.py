@@ -92,7 +92,8 @@ ASSUMPTIONS = MappingProxyType(
         "single-threshold": "Vegas keeps its window at one backlog only; if it does so over a "
         "range of backlogs, the model takes the middle of the range (`minicycle` tests whether "
         "alpha = beta, but its equations do not need this)",
-        "stable-queue": "the equilibrium is stable under feedback delay",
+        "stable-queue": "the equilibrium is stable under feedback delay: no small oscillation of "
+        "the queue grows",
         "steady-queue": "RED's drop probability does not jump at the mean queue that the "
         "model finds",
         "synchronised-losses": "both flows lose packets when the buffer overflows, as the paper "

@@ -5,6 +5,7 @@ The model's answer is the mean queue at which the rates of the flows add up to t
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -154,8 +155,17 @@ def _holds(
     found = assess(loop, 2.0 * np.pi / float(loop.rtt.max()) if many else None)
     if not (loop.plain or found.complete or np.any(found.roots.real >= 0.0)):
         return Assumption(name, None, "its characteristic roots were not all found")
-    swing = "" if found.stable else f"the queue swings, at first once in {found.period:.2g} s"
-    return Assumption(name, found.stable, swing)
+    return Assumption(name, found.stable, "" if found.stable else _swing(found.period))
+
+
+def _swing(period: float) -> str:
+    """What an unstable queue does, from the period of the oscillation that grows fastest, in s."""
+    if math.isinf(period):
+        return "a small deviation of the queue grows"
+    return (
+        "small oscillations of the queue grow, fastest the one with a period of "
+        f"{period:.2g} s; large swings may have another period"
+    )
 
 
 def _rest(scenario: Scenario) -> list[Assumption]:
