@@ -189,6 +189,18 @@ def test_a_verdict_on_stability_is_short_on_a_line_and_a_table_elsewhere() -> No
     assert none.table() == f"Equilibrium of a & b: no verdict, {none.reason}"
 
 
+def test_the_window_by_rounds_includes_what_duplicate_acks_add() -> None:
+    """As its docstring says.  80 packets fill the link, and 20 the buffer: SACK has no more."""
+    flow = vm.Flow("reno", "80 ms", name="one", variant="ns2", send_jitter=0.0)
+    case = vm.Scenario([vm.Link(1000.0, buffer=20.0)], [flow], run=vm.Run(60.0, 10.0))
+    most = {}
+    for law in ("reno", "sack"):
+        paths = vm.simulate(case.replace({"flow.one.law": law}), "rounds", samples=6001)
+        most[law] = float(paths["window"].sel(time=slice(10.0, None)).max())
+    assert most["sack"] < 105.0
+    assert most["reno"] > 125.0
+
+
 def test_texts_of_several_lines_are_shown_as_they_are() -> None:
     """A notebook shows the ``repr`` of a cell's last value; that of a plain text has ``\\n``."""
     both = vm.Predictions([P, P])

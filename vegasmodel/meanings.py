@@ -188,6 +188,8 @@ COLUMNS = MappingProxyType(
         "baseRTT NRMSE": "the NRMSE of the over-estimate of baseRTT (baseRTT less the true "
         "RTT without queueing), over the Vegas flows; in parentheses the root mean square error "
         "itself, which alone counts if the measured over-estimate is nearly 0",
+        "window": "packets that a sender may have in flight; `rounds` includes what fast recovery "
+        "without SACK adds until the lost packets are repaired, one packet per duplicate ACK",
         "overflows": "of a steady state (`limit_cycle`): in one period, how often the buffer "
         "overflows, by the continuous equations of `fluid`, or else how often a window falls",
         "losses": "of a steady state (`limit_cycle`): each flow's losses in one period by "

@@ -73,8 +73,9 @@ class Prediction:
     - ``delivered``: packets from the warm-up to the end of the run.
     - ``delivered_time``: s, how long ``delivered`` was counted, if not during all of that time.
     - ``queue_mean``: [n_links] packets that wait.
-    - ``utilization_links``: [n_links], if it does not follow from the throughputs; see
-      ``utilization``.
+    - ``utilization_links``: [n_links], if it does not follow from the throughputs.  Read
+      ``utilization`` instead, which is computed if need be.  It has one entry per link, so that of
+      the first link is ``utilization[0]``.
     - ``assumptions``: each with ``name``, ``holds`` and ``detail``; ``broken`` has those that fail.
     - ``seconds``: time it took to answer.
     - ``extra``: more figures, which depend on the model.
@@ -244,6 +245,8 @@ class Prediction:
     @cached_property
     def utilization(self) -> Floats | None:
         """The utilization of each link, [n_links]: the part of its capacity that forward flows use.
+
+        It is an array also if there is only one link, whose utilization is ``utilization[0]``.
 
         ns-2 and ns-3 count every byte that left the link: also retransmitted packets, and the ACKs
         of reverse flows.  ``fluid`` and ``rounds`` count only the packets that the forward flows
