@@ -79,6 +79,12 @@ def print_checks(checks: Sequence[Mapping[str, Any]], verdicts: Collection[str] 
         for name in papers
     ]
     out.print(table(["paper", *VERDICTS], rows))
+    paragraphs(
+        [
+            "docs/errata.md lists the formulas that are wrong; `--verdict erratum` prints only "
+            "these items. `vegasmodel explain erratum` says what this verdict means."
+        ]
+    )
 
 
 def _brief(value: Any) -> str:

@@ -294,6 +294,9 @@ def test_paper_shows_the_items_of_one_verdict(
     run(["paper", "boutremans", "--json", "--verdict", "erratum"])
     assert json.loads(capsys.readouterr().out)["checks"] == wanted
     run(["paper", "boutremans", "--verdict", "erratum"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "docs/errata.md lists the formulas that are wrong" in said
+    run(["paper", "boutremans", "--verdict", "erratum"])
     lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
     rows = [line for line in lines if line.endswith(VERDICTS) and "discrepant" not in line]
     assert len(rows) == len(wanted)

@@ -85,7 +85,7 @@ def test_the_command_explains_each_name_as_that_page_does(
     page = (ROOT / "docs/reference/messages.md").read_text(encoding="utf-8")
     plain = re.sub(r" \(\[[^\]]*\]\([^)]*\)\)", "", page)  # without links to pages
     shown = dict(re.findall(r"^\| `([^`]+)` \| (.+) \|$", plain, re.MULTILINE))
-    assert shown == {**meanings.ASSUMPTIONS, **meanings.COLUMNS}
+    assert shown == {**meanings.ASSUMPTIONS, **meanings.COLUMNS, **meanings.WORDS}
     assert run(["explain", "phase-effects", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["meaning"] == shown["phase-effects"]

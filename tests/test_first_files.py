@@ -298,6 +298,21 @@ def test_a_word_of_a_column_s_name_is_explained(capsys: pytest.CaptureFixture[st
     assert "Jain's fairness index" in capsys.readouterr().out
 
 
+def test_verdicts_and_other_words_are_explained() -> None:
+    from paper_checks.summary import VERDICTS
+
+    for verdict in VERDICTS:
+        assert vm.explain(verdict).startswith(f"{verdict}: a verdict of the command `paper`")
+    assert "bandwidth-delay product" in vm.explain("BDP")
+    assert "new --from-trace" in vm.explain("guesses")
+
+
+def test_what_phase_effects_are_is_explained() -> None:
+    said = vm.explain("phase-effects")
+    for part in ("always the same flow that loses", "10 %", "docs/scenario.md"):
+        assert part in said
+
+
 def test_names_are_explained_in_python() -> None:
     assert vm.explain("phase-effects").endswith("\nA hypothesis of rounds.")
     assert vm.explain("NRMSE").startswith("throughput NRMSE: root mean square error")

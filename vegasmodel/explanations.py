@@ -20,7 +20,7 @@ from typing import Any
 from vegasmodel import laws
 from vegasmodel.fields.rules import nearest
 from vegasmodel.fields.units import FieldError
-from vegasmodel.meanings import ASSUMPTIONS, COLUMNS
+from vegasmodel.meanings import ASSUMPTIONS, COLUMNS, WORDS
 from vegasmodel.scenario import Flow, Link, Run
 from vegasmodel.stacks import STACKS
 from vegasmodel.support.text_table import Text
@@ -344,7 +344,7 @@ def explain(name: str) -> str:
         return Text(f"{name}: {EXPLANATIONS[name]}")
     if laws.known(name):
         return Text(_law(name))
-    known = (*ASSUMPTIONS, *COLUMNS)
+    known = (*ASSUMPTIONS, *COLUMNS, *WORDS)
     word = name.lower()
     alike = [each for each in known if word in (each.lower(), *each.lower().split())]
     found = [name] if name in known else [*alike, *keys_like(word)]
@@ -430,9 +430,10 @@ def _law(name: str) -> str:
 
 
 def _meaning(name: str) -> str:
-    """The meaning of an assumption, with the models that make it, of a column or of a key."""
-    if name in COLUMNS:
-        return f"{name}: {COLUMNS[name]}."
+    """The meaning of an assumption, with the models that make it, of a column, word or key."""
+    plain = COLUMNS.get(name) or WORDS.get(name)
+    if plain is not None:
+        return f"{name}: {plain}."
     if name in keys():
         part, _, key = name.partition(".")
         table = "[run]" if part == "run" else f"[[{part}]]"

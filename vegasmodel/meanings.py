@@ -2,15 +2,16 @@
 
 ``ASSUMPTIONS`` explains the names of assumptions, such as ``fifo-queue``. The result of a model or
 of a measurement lists its assumptions by these names. ``COLUMNS`` explains some column headings of
-printed tables, and some fields of the steady states that ``limit_cycle`` returns. The command
-``explain`` and the page docs/reference/messages.md show these meanings.
+printed tables, and some fields of the steady states that ``limit_cycle`` returns. ``WORDS``
+explains the verdicts of the command ``paper``, and other words. The command ``explain`` and the
+page docs/reference/messages.md show these meanings.
 """
 
 from __future__ import annotations
 
 from types import MappingProxyType
 
-__all__ = ["ASSUMPTIONS", "COLUMNS"]
+__all__ = ["ASSUMPTIONS", "COLUMNS", "WORDS"]
 
 ASSUMPTIONS = MappingProxyType(
     {
@@ -113,7 +114,12 @@ ASSUMPTIONS = MappingProxyType(
         "same-starts": "flows start in the model when they start in the trace (`start`)",
         "same-jitter": "senders wait as long in the model as in the measurement (`send_jitter`)",
         "phase-effects": "the answer is about the same whether or not senders wait before they "
-        "send; not known if a difference may be due to chance",
+        "send (`send_jitter`): no flow's throughput differs by more than 10 % of the mean "
+        "throughput. Phase effects are the cause of such a difference: if senders never wait, "
+        "packets of several flows may reach the full queue in the same order again and again. Then "
+        "it is always the same flow that loses, and the answer depends on tiny differences of the "
+        "RTTs. It is not known whether it holds if a difference may be due to chance; more in "
+        "docs/scenario.md, What `send_jitter` does",
         "estimated-parameters": "no value of the scenario file is missing, known as an "
         "estimate (`estimated_from`), or a guess (`guesses`)",
         "fixed-starts": "start times are not random (`start_jitter`), "
@@ -204,5 +210,25 @@ COLUMNS = MappingProxyType(
         "residual": "of a steady state (`limit_cycle`): by how many packets a window or a queue "
         "still changes at most from one period to the next (at a fixed point, a window in one "
         "round trip); 0 if the motion repeats itself exactly",
+    }
+)
+WORDS = MappingProxyType(
+    {
+        "reproduced": "a verdict of the command `paper`: the printed value and ours differ by at "
+        "most the tolerance; ours comes from a derivation, a model or a packet simulation",
+        "consistent": "a verdict of the command `paper`: the printed value and ours differ by at "
+        "most the tolerance; ours is only arithmetic on other numbers that the paper prints",
+        "erratum": "a verdict of the command `paper`: the printed value or formula is wrong; a "
+        "derivation gives the right one, or shows that the printed one is impossible",
+        "discrepant": "a verdict of the command `paper`: the printed value differs from ours, and "
+        "the evidence shows that the printed one is wrong",
+        "blocked": "a verdict of the command `paper`: it cannot be decided whether the printed "
+        "value is right; the item's note says what is missing",
+        "BDP": "the bandwidth-delay product, a unit of `buffer`: the link's capacity times the "
+        "mean RTT (without queueing) of all flows that cross it, in packets",
+        "guesses": "the keys of a scenario file whose values are guesses; `new --from-trace` "
+        "writes this list, and `compare` repeats it",
+        "estimated_from": "the trace from which the values of a scenario file were estimated; "
+        "`new --from-trace` writes this key, and `compare` repeats it",
     }
 )

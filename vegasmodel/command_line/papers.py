@@ -69,7 +69,8 @@ def paper(
     With --verdict, only some items are printed, but the last table counts all.
 
     The exit status is 1 if some item is "discrepant": its computed value differs from the printed
-    one, and the evidence shows that the printed one is wrong.
+    one, and the evidence shows that the printed one is wrong.  This is a finding about the paper,
+    and no failure of the command.  The wrong formulas are listed in docs/errata.md.
 
     Example: vegasmodel paper tsang --verdict discrepant --verdict erratum
     """
@@ -112,4 +113,5 @@ def paper(
         summary.print_checks(rows, wanted)
     short = sum(row["verdict"] == "discrepant" for row in rows)
     if short:
-        raise Shortfall(f"{short} of {len(rows)} items are discrepant")
+        said = "the printed values are wrong there. The command itself has not failed"
+        raise Shortfall(f"{short} of {len(rows)} items are discrepant: {said}")

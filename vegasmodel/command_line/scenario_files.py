@@ -178,10 +178,10 @@ def _explained(context: click.Context) -> list[str]:
     """The names that ``explain`` knows; a word is enough for those with spaces."""
     from vegasmodel.explanations import keys
     from vegasmodel.laws import names
-    from vegasmodel.meanings import ASSUMPTIONS, COLUMNS
+    from vegasmodel.meanings import ASSUMPTIONS, COLUMNS, WORDS
 
     columns = [name for name in COLUMNS if " " not in name]
-    return [*inputs.models(context), *names(), *ASSUMPTIONS, *columns, *keys()]
+    return [*inputs.models(context), *names(), *ASSUMPTIONS, *columns, *WORDS, *keys()]
 
 
 @click.command()
@@ -197,7 +197,7 @@ def explain(
 
     Without MODEL, all names are listed.  MODEL may also be the name of a law (cubic), of a key of a
     scenario file (delayed_ack), or a name that an answer or a table shows: that of an assumption
-    (phase-effects) or of a column (load).
+    (phase-effects), of a column (load) or of a verdict (erratum).
 
     Example: vegasmodel explain minicycle
     """
@@ -206,7 +206,7 @@ def explain(
     from vegasmodel.explanations import explain as explained
     from vegasmodel.laws import known as law_known
     from vegasmodel.laws import names as law_names
-    from vegasmodel.meanings import ASSUMPTIONS, COLUMNS
+    from vegasmodel.meanings import ASSUMPTIONS, COLUMNS, WORDS
 
     inputs.register(laws)
     if model is None:
@@ -219,13 +219,14 @@ def explain(
             names = ", ".join([*ASSUMPTIONS, *COLUMNS])
             console.paragraphs([f"Laws: {', '.join(law_names())}."])
             console.paragraphs([f"Names of assumptions, columns and fields: {names}."])
+            console.paragraphs([f"Verdicts of paper, and other words: {', '.join(WORDS)}."])
             console.paragraphs([f"Keys of a scenario file: {', '.join(keys())}."])
         return
     try:
         text = explained(model)
     except FieldError as error:
         raise error.of("MODEL") from None
-    meaning = ASSUMPTIONS.get(model) or COLUMNS.get(model)
+    meaning = ASSUMPTIONS.get(model) or COLUMNS.get(model) or WORDS.get(model)
     if not json:
         console.paragraphs(text.split("\n"))
     elif meaning is not None:
