@@ -96,6 +96,19 @@ def test_the_command_explains_each_name_as_that_page_does(
     assert "did you mean 'phase-effects'?" in capsys.readouterr().err
 
 
+def test_the_accuracy_of_fluid_is_that_of_the_last_seed_in_its_table() -> None:
+    page = (ROOT / "docs/accuracy.md").read_text(encoding="utf-8")
+    table = page.partition("mean error of `fluid` |")[2].partition("\n\n")[0]
+    rows = [[cell.strip() for cell in line.split("|")] for line in table.splitlines()]
+    column = rows[0].index("28112671")
+    cells = [row[column + 2] for row in rows[2:] if row[column + 2]]
+    shown = [f"{cell.split()[0]} %" for cell in cells]
+    assert len(shown) == 3
+    said = vm.explain("fluid").partition("Accuracy: ")[2]
+    assert re.findall(r"[\d.]+ %", said) == shown
+    assert "docs/accuracy.md" in said
+
+
 def test_the_fields_of_a_steady_state_are_explained() -> None:
     """The names ``spread``, ``residual`` and ``multipliers`` had no explanation."""
     said = vm.LimitCycle.__doc__ or ""

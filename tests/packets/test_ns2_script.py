@@ -131,3 +131,10 @@ def test_red_waits_after_a_drop_unless_it_is_that_of_1993() -> None:
     line = "Queue/RED set wait_ false"
     assert line not in ns2_script.script(scenario(link=red)).text.splitlines()
     assert line in ns2_script.script(scenario(link=red), spaced=False).text.splitlines()
+
+
+def test_a_kernels_vegas_is_measured_with_a_trace() -> None:
+    """ns-2 lacks Linux's Vegas; the error says what can measure it instead."""
+    linux = vm.Flow("vegas", 0.05, variant="linux")
+    with pytest.raises(vm.FieldError, match=r"compare --trace FILE \(docs/linux\.md"):
+        ns2_support.check(vm.Scenario([vm.Link(1000.0)], [linux]))

@@ -121,6 +121,9 @@ def _vegas(flow: Flow, where: str) -> None:
         if not value.is_integer():
             raise FieldError(f"{where}.{key}", value, "a whole number of packets in ns-2")
     if flow.variant == "linux":
-        allowed = "it has the variants paper and ns2"
+        allowed = (
+            "it has the variants paper and ns2. A trace of a Linux kernel can be the measurement: "
+            "compare --trace FILE (docs/linux.md says how to record one)"
+        )
         wrong = "cannot be measured in ns-2, which runs a Vegas of its own"
         raise FieldError(f"{where}.variant", "linux", allowed, wrong=wrong)
