@@ -80,12 +80,14 @@ class OneOf:
     - ``table``: the rule for a table.
     - ``tagged``: for tables with a single key, such as ``{ pareto = {...} }``. It maps each allowed
       key to the rule for the key's value.
+    - ``for_list``: what is allowed in place of a list, which never is; the error says it.
     """
 
     plain: Rule | None = None
     word: str | None = None
     table: Table | None = None
     tagged: Mapping[str, Rule] = dataclasses.field(default_factory=dict)
+    for_list: str = ""
 
     def read(self, value: object, where: str, packet_size: float | None) -> Any:
         """Read the value by the rule for its form: a number, a word or a table."""
@@ -95,6 +97,8 @@ class OneOf:
             for key, rule in self.tagged.items():
                 if tuple(value) == (key,):
                     return rule.read(value[key], _join(where, key), packet_size)
+        elif self.for_list and isinstance(value, list):
+            raise FieldError(where, value, self.for_list)
         elif self._is_word(value):
             return value
         elif self.plain is not None:

@@ -192,7 +192,11 @@ class ParetoArrivals(Checked):
     shape: OrText[float] = field(_SHAPE)
 
 
-_RTT = OneOf(plain=_POSITIVE_TIME, tagged={"uniform": _UniformRule(Uniform)})
+_RTT = OneOf(
+    plain=_POSITIVE_TIME,
+    tagged={"uniform": _UniformRule(Uniform)},
+    for_list="one time for all flows of a [[flow]] table; write a table for each RTT",
+)
 _START = OneOf(plain=_TIME, table=Table(Staggered))
 _SIZE = OneOf(
     plain=Quantity("packets", low_open=True, infinite=True), tagged={"pareto": Table(Pareto)}
