@@ -888,3 +888,11 @@ def test_cubic_on_a_very_fast_link():
     np.testing.assert_array_equal(
         vm.predict(case("10 Mbit/s"), "fluid").throughput, slow.throughput
     )
+
+
+def test_the_page_on_laws_has_the_word_of_the_errors() -> None:
+    with pytest.raises(vm.FieldError) as caught:
+        vm.register_law("not-a-function", 3)  # type: ignore[arg-type]
+    word = str(caught.value).split(": ")[1]
+    page = Path(__file__).parents[1] / "docs/write-your-own-law.md"
+    assert f"call this function `{word}`" in page.read_text(encoding="utf-8")
