@@ -118,7 +118,8 @@ def test_a_steady_state_has_the_names_of_its_flows() -> None:
     for model in ("fluid", "rounds"):
         found = vm.limit_cycle(case, model, longest=300.0)
         assert list(found.names) == [member.name for member in case.members]
-        assert repr(found).startswith(f"<LimitCycle {found.kind}")
+        kind = found.kind.replace(" found", " a fixed point nor a periodic motion found; means")
+        assert repr(found).startswith(f"<LimitCycle {kind}")
         assert f"reno {found.throughput[2]:.4g}" in repr(found)
     failed = vm.LimitCycle.failed(2, "it did not converge")
     assert repr(failed) == "<LimitCycle: no answer, it did not converge>"
@@ -140,3 +141,18 @@ def test_a_steady_state_as_plain_data() -> None:
     assert sum(cycle["outcome"]["starts"] for cycle in data["cycles"]) == data["answered"] == 3
     failed = json.dumps(vm.LimitCycle.failed(2, "no").to_json(), allow_nan=False)
     assert json.loads(failed)["status"] == "no"
+
+
+def test_where_random_waits_hide_a_cycle_the_line_says_what_shows_it() -> None:
+    flows = [vm.Flow("vegas", 0.06, alpha=3, beta=3, variant="ns2"), vm.Flow("reno", 0.06)]
+    case = vm.Scenario([vm.Link(1080.0, buffer=20.0)], flows)
+    found = vm.limit_cycle(case, "fluid")
+    assert found.kind == "neither found"
+    assert repr(found).startswith(
+        "<LimitCycle neither a fixed point nor a periodic motion found; means: vegas "
+    )
+    assert repr(found).endswith('; without random waits, send_jitter = "0 s", it may repeat>')
+    repeats = vm.limit_cycle(case.replace({"flow.send_jitter": 0.0}), "fluid")
+    assert repeats.kind == "periodic"
+    assert repeats.hint == ""
+    assert "send_jitter" not in repr(repeats)

@@ -260,8 +260,9 @@ def limit_cycle(
     the multipliers of the continuous equations to its own result if these equations can describe
     the scenario, and if both results are fixed points or both are periodic motions.
 
-    In ``rounds``, random waits of the senders keep a motion with losses from repeating.  To find
-    periodic motions there, give the scenario ``send_jitter = "0 s"``.
+    In ``rounds``, and in ``fluid`` for the variants ``ns2`` and ``linux``, random waits of the
+    senders keep a motion with losses from repeating.  To find periodic motions there, give every
+    flow ``send_jitter = "0 s"``; the result's ``hint`` says so.
 
     ``longest`` limits the search, in round trips.  With the continuous equations, the search fails
     if the buffer does not overflow for this time and the windows do not come to rest.  Without
@@ -289,7 +290,21 @@ def limit_cycle(
 
             found = by_fluid(scenario, losers=losers, packets=packets, longest=longest)
     names = tuple(member.name for member in scenario.members)
-    return dataclasses.replace(found, names=names)
+    hidden = found.kind == "neither found" and found.status == Status.DONE.reason
+    if model == "fluid":
+        from vegasmodel.engines.fluid.run import papers_only
+
+        continuous = losers is not None or packets is not None or papers_only(scenario)
+        hidden = hidden and not continuous
+    hint = _waits_hide_it(scenario) if hidden else ""
+    return dataclasses.replace(found, names=names, hint=hint)
+
+
+def _waits_hide_it(scenario: Scenario) -> str:
+    """What shows a motion that does not repeat only because senders wait at random; else empty."""
+    if not scenario.by_chance or scenario.replace({"flow.send_jitter": 0.0}).by_chance:
+        return ""
+    return 'without random waits, send_jitter = "0 s", it may repeat'
 
 
 def _steady_by_rounds(scenario: Scenario, longest: float | None) -> LimitCycle:

@@ -48,6 +48,7 @@ class LimitCycle:
       exactly.  At a fixed point it is the greatest change of a window after one round trip.
     - ``status``: "done", or why there is no answer; the averages are then NaN.
     - ``names``: of the flows.
+    - ``hint``: how a periodic motion may be found, if neither was found; empty otherwise.
     """
 
     kind: str
@@ -63,17 +64,25 @@ class LimitCycle:
     multipliers: np.ndarray
     residual: float
     status: str
-    names: tuple[str, ...] = ()  # ``limit_cycle`` fills them in
+    names: tuple[str, ...] = ()  # ``limit_cycle`` fills in this and the next
+    hint: str = ""
 
     def __repr__(self) -> str:
-        """One line: the kind, the period, and the throughputs of up to six flows."""
+        """One line: the kind, the period, and the throughputs of up to six flows.
+
+        If neither a fixed point nor a periodic motion was found, it says so, and gives the hint.
+        """
         if self.status != "done":
             return f"<LimitCycle: no answer, {self.status}>"
         period = f" of {format_time(self.period)}" if self.kind == "periodic" else ""
         each = zip(self.names, self.throughput, self.spread, strict=False)
         rates = [f"{name} {with_error(rate, error)} pkt/s" for name, rate, error in each]
         more = ["..."] if len(rates) > 6 else []
-        return f"<LimitCycle {self.kind}{period}: {', '.join([*rates[:6], *more])}>"
+        said = f"{self.kind}{period}"
+        if self.kind == "neither found":
+            said = "neither a fixed point nor a periodic motion found; means"
+        hint = f"; {self.hint}" if self.hint else ""
+        return f"<LimitCycle {said}: {', '.join([*rates[:6], *more])}{hint}>"
 
     def to_json(self) -> dict[str, Any]:
         """The steady state as plain data: lists, numbers and texts.
