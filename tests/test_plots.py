@@ -370,7 +370,7 @@ def test_a_sweep_of_two_fields_is_a_map_of_the_first_group() -> None:
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["40", "80", "160"]
     assert [tick.get_text() for tick in ax.get_yticklabels()] == ["reno", "sack"]
     other = plots.sweep(data, "reno")
-    shown = np.ma.filled(other.axes[0].images[0].get_array(), np.nan)
+    shown = np.ma.filled(other.axes[0].collections[0].get_array(), np.nan)
     np.testing.assert_array_equal(shown, data["share"].sel(flow="reno").values.T)
     assert any("share of reno" in ax.get_ylabel() + ax.get_title() for ax in other.axes)
     with pytest.raises(FieldError, match="did you mean 'reno'"):
@@ -416,6 +416,7 @@ def test_ticks_are_at_values_of_the_sweep_with_one_step(n: int) -> None:
         ([16, 4, 1], [32, 8, 2, 0.5], "log"),
         ([3, 1, 2], [-0.5, 0.5, 1.5, 2.5], "linear"),  # in no order
         ([3], [-0.5, 0.5], "linear"),
+        ([1, 1.01, 2, 9], [-0.5, 0.5, 1.5, 2.5, 3.5], "linear"),  # the first would be too thin
     ],
 )
 def test_cells_of_a_map_lie_at_the_values(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["every_nth", "heat", "on_axis"]
 
 TICKS = 9  # of an axis, at most
+MOST_UNEVEN = 50.0  # widest over narrowest cell of an axis, so that all cells can be seen
 WIDEST = 100.0  # the greatest ratio that has a colour of its own
 LINES = {"share": (0.25, 0.5, 0.75), "ratio": (0.5, 1.0, 2.0, 5.0, 10.0, 50.0)}
 
@@ -45,7 +46,8 @@ def heat(
     capacities in Mbit/s.
 
     The cells lie at the coordinates' values. An axis is logarithmic if its values are more evenly
-    spaced on such a scale. Words, infinite values and values in no order are spaced evenly.
+    spaced on such a scale. Words, infinite values, values in no order, and values so uneven that
+    some cells could hardly be seen are spaced evenly.
 
     ``title`` is the title of the figure and ``titles`` those of the panels. ``across`` are the
     labels of the x axes, ``up`` is the label of the y axis, and ``shown`` that of the colour scale.
@@ -146,6 +148,9 @@ def _cells(ax: Axes, which: Literal["x", "y"], panel: xr.DataArray) -> _Cells:
     middles = at if in_order and at.size > 1 else np.arange(at.size, dtype=float)
     logarithmic = middles[0] > 0 < middles[-1] and _uneven(np.log(middles)) < 0.9 * _uneven(middles)
     evenly = np.log(middles) if logarithmic else middles
+    if _uneven(evenly) > MOST_UNEVEN:
+        logarithmic, middles = False, np.arange(at.size, dtype=float)
+        evenly = middles
     between = 0.5 * (evenly[1:] + evenly[:-1])
     half = 0.5 * np.diff(evenly) if at.size > 1 else np.array([0.5])
     edges = np.concatenate([[evenly[0] - half[0]], between, [evenly[-1] + half[-1]]])
