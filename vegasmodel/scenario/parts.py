@@ -195,7 +195,7 @@ class ParetoArrivals(Checked):
 _RTT = OneOf(
     plain=_POSITIVE_TIME,
     tagged={"uniform": _UniformRule(Uniform)},
-    for_list="one time for all flows of a [[flow]] table; write a table for each RTT",
+    for_list="a time, one for all flows of a [[flow]] table; write a table for each RTT",
 )
 _START = OneOf(plain=_TIME, table=Table(Staggered))
 _SIZE = OneOf(
