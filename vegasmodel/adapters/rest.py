@@ -72,8 +72,8 @@ def together(scenario: Scenario) -> Assumption:
     start of ns-2 sends few packets at first, so the queue runs empty in the first round trips.
     Linux sends 10, and its slow start ends only when it has filled the queue. If all RTTs are
     equal, the newcomers' bursts return at the same times, and the queue is empty between them. If
-    not, packets of one may always find a burst of another. Beside loss-based
-    flows no model here needs the assumption.
+    not, packets of one may always find a burst of another. Beside loss-based flows no model here
+    needs the assumption.
     """
     name = "queue-empties-at-start"
     if not all(group.keeps_backlog for group in scenario.flows):
