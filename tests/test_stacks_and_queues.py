@@ -21,7 +21,6 @@ from vegasmodel.equilibrium import rate_delay as closed_form
 from vegasmodel.laws import find
 from vegasmodel.laws.packets import Round
 from vegasmodel.packets import ns2_script, ns2_support, ns3_script, ns3_support
-from vegasmodel.queues.discipline import waiting_room
 from vegasmodel.queues.rate_delay import split
 from vegasmodel.stacks import STACKS, Variant, dead_zone
 
@@ -114,7 +113,8 @@ def test_the_dead_zone_is_where_the_implementations_rest() -> None:
 
 
 def test_only_ns2_counts_the_packet_in_transmission() -> None:
-    assert {name: float(waiting_room(27.0, stack)) for name, stack in STACKS.items()} == ROOM
+    waiting = vm.DropTail().waiting
+    assert {name: float(waiting(27.0, stack)) for name, stack in STACKS.items()} == ROOM
     text = RATE_DELAY.replace('queue = { discipline = "rd" }\n', "")
     for variant, room in (("ns2", 19.0), ("linux", 20.0)):
         s = vm.Scenario.from_toml(text % (20, variant))
@@ -134,6 +134,20 @@ def test_fluid_and_rounds_count_the_same_room(buffer: float, queue: object, room
     s = vm.Scenario((link,), flows, run=vm.Run(20.0, 5.0))
     assert float(routes(s, list(s.members), 0.01).links[0]["buffer"]) == room
     assert run.frame(s, run.senders(s))[0].room == room
+
+
+@pytest.mark.parametrize("queue", [vm.DropTail(), vm.Red(5.0, 15.0)])
+@pytest.mark.parametrize("others", ["paper", "ns2", "linux"])
+@pytest.mark.parametrize("vegas", ["paper", "ns2", "linux"])
+def test_minicycle_counts_the_room_that_the_link_has(
+    vegas: Variant, others: Variant, queue: object
+) -> None:
+    """The link decides, not the variant of Vegas; RED counts no packet in transmission."""
+    flows = (vm.Flow("vegas", 0.08, variant=vegas), vm.Flow("newreno", 0.08, variant=others))
+    s = vm.Scenario((vm.Link(1000.0, buffer=20.0, queue=queue),), flows)
+    room = float(routes(s, list(s.members), 0.01).links[0]["buffer"])
+    assert float(minicycle.room(s, 20.0)) == room
+    assert room == 20.0 - (queue == vm.DropTail() and "ns2" in (vegas, others))
 
 
 def test_tahoe_begins_anew_in_every_stack() -> None:
@@ -208,7 +222,7 @@ def test_every_source_has_one_limit_of_the_buffer(variant: str) -> None:
     s = vm.Scenario.from_toml(EVERY_SOURCE % (variant, variant))
     room = ROOM[variant]
     assert minicycle._reading(s, s.flows[0])[0] == room  # closed form
-    assert float(minicycle._room(27.0, s.flows[0])) == room  # its batches
+    assert float(minicycle.room(s, 27.0)) == room  # its batches
     assert float(routes(s, list(s.members), 0.01).links[0]["buffer"]) == room  # rounds
     if variant == "paper":  # fluid: the windows hold a packet more, that in transmission
         assert run._bottleneck(s, smooth=True).room == room + 1.0

@@ -26,8 +26,8 @@ from vegasmodel.adapters.common import (
 from vegasmodel.equilibrium import minicycle
 from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
+from vegasmodel.placement import link_stack
 from vegasmodel.prediction import Assumption, Prediction
-from vegasmodel.queues.discipline import waiting_room
 from vegasmodel.scenario import Flow, Scenario
 from vegasmodel.stacks import STACKS
 from vegasmodel.status import Status
@@ -111,17 +111,18 @@ def _reading(scenario: Scenario, vegas: Flow) -> tuple[float, minicycle.Losers, 
     and ``linux``. The response time is the number of round trips by which Vegas's window lags
     behind the queue. It is 0 with the variant ``paper``, and 2 with ``ns2`` and ``linux``.
     """
-    buffer = float(_room(scenario.links[0].buffer, vegas))
+    buffer = float(room(scenario, scenario.links[0].buffer))
     return (buffer, "both", 0.0) if STACKS[vegas.variant].real_numbers else (buffer, "growing", 2.0)
 
 
-def _room(buffer: ArrayLike, vegas: Flow) -> Floats:
-    """The number of packets that can wait in the buffer.
+def room(scenario: Scenario, buffer: ArrayLike) -> Floats:
+    """How many packets can wait at the scenario's link if it has this ``buffer``.
 
-    In ns-2 it is one less than ``buffer``, because ns-2's drop-tail limit counts the packet in
-    transmission.
+    At a drop-tail link that behaves as in ns-2, one packet fewer than ``buffer`` can wait. The
+    buffer is not rounded down to whole packets, as simulators do: the closed form is a smooth
+    function of it, so that it has a slope (``sensitivity``).
     """
-    return waiting_room(buffer, STACKS[vegas.variant])
+    return scenario.links[0].queue.waiting(buffer, link_stack(scenario))
 
 
 def _start(
@@ -154,7 +155,7 @@ def _start(
     return minicycle.first_window(
         capacity,
         rtt,
-        _room(at.get("buffer", scenario.links[0].buffer), vegas),
+        room(scenario, at.get("buffer", scenario.links[0].buffer)),
         alpha,
         at.get("decrease", vegas.decrease),
         beta=at.get("beta", vegas.beta),

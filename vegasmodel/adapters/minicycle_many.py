@@ -80,7 +80,7 @@ def answers(
         return minicycle.solve(
             at["capacity"],
             at["rtt"],
-            adapter._room(at["buffer"], vegas),
+            adapter.room(scenario, at["buffer"]),
             at["alpha"],
             at["decrease"],
             beta=at["beta"],
@@ -145,7 +145,7 @@ def _holding(
         **held(
             cycle,
             at["capacity"] * at["rtt"],
-            adapter._room(at["buffer"], vegas),
+            adapter.room(scenario, at["buffer"]),
             at["alpha"],
             at["beta"],
             np.array(float(n_vegas)),

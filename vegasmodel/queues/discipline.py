@@ -42,18 +42,16 @@ class Discipline(Checked):
     def room(self, buffer: float, stack: Stack, service: str = "") -> float:
         """How many packets can wait in the queue ``service``, without the one in transmission.
 
-        ``buffer`` is the link's, in packets. ``stack`` says whether links behave as in ns-2, where
-        the limit of most queues also counts the packet in transmission (``limit_counts``).
+        ``buffer`` is the link's, in packets. ``stack`` says how the links behave (``waiting``).
         """
-        limit = self.limits(buffer)[self.services.index(service)]
-        return float(waiting_room(limit, stack)) if self.limit_counts else limit
+        return float(self.waiting(self.limits(buffer)[self.services.index(service)], stack))
 
+    def waiting(self, limit: ArrayLike, stack: Stack) -> Floats:
+        """How many packets can wait in a queue that holds at most ``limit`` packets.
 
-def waiting_room(limit: ArrayLike, stack: Stack) -> Floats:
-    """How many packets can wait at a queue whose limit is ``limit`` packets (a number or an array).
-
-    ``stack`` says how the links behave. If they behave as in ns-2, the limit also counts the packet
-    in transmission, which does not wait. So one packet fewer can wait there (at least 0).
-    """
-    room: Floats = np.maximum(np.asarray(limit, dtype=np.float64) - stack.limit_counts, 0.0)
-    return room
+        ``limit`` is a number or an array. ``stack`` says how the links behave. If they behave as in
+        ns-2, the limit of most queues also counts the packet in transmission (``limit_counts``),
+        which does not wait. So one packet fewer can wait there (at least 0).
+        """
+        counted = stack.limit_counts if self.limit_counts else 0.0
+        return np.maximum(np.asarray(limit, dtype=np.float64) - counted, 0.0)
