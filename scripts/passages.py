@@ -30,13 +30,15 @@ def docstrings(kinds: tuple[type, ...]) -> Iterator[Passage]:
     """The docstrings of all nodes of these ``kinds`` in the package, private ones included."""
     for path in sorted((ROOT / "vegasmodel").rglob("*.py")):
         text = path.read_text(encoding="utf-8")
+        lines = text.splitlines()
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, kinds):
                 said = ast.get_docstring(node)
-                name = getattr(node, "name", "module")
-                if said:
-                    around = ast.get_source_segment(text, node) if name != "module" else text
-                    yield f"{path.relative_to(ROOT)}: {name}", said, around or ""
+                if said and isinstance(node, ast.Module):
+                    yield f"{path.relative_to(ROOT)}: module", said, text
+                elif said:  # whole lines: a comment may follow the code of the last one
+                    around = "\n".join(lines[node.lineno - 1 : node.end_lineno])
+                    yield f"{path.relative_to(ROOT)}: {node.name}", said, around
 
 
 def comments() -> Iterator[Passage]:
