@@ -536,6 +536,7 @@ def test_a_buffer_that_cannot_fill_within_the_warm_up_is_named():
     for buffer, flow, late in (
         (49_000, {}, False),
         (51_000, {}, True),
+        (50_003.9, {}, False),  # 50,002 can wait: a whole number, and one is in transmission
         (math.inf, {}, False),  # losses-end-growth is about it
         (51_000, {"flow.reno.max_window": 30}, False),  # which ends the growth
         (51_000, {"link.loss": 0.01}, False),
@@ -547,7 +548,7 @@ def test_a_buffer_that_cannot_fill_within_the_warm_up_is_named():
         said = "cannot be full by the end of the warm-up" in slip.detail
         assert said is late, (buffer, flow)
         slow = "grow back" in slip.detail  # a cycle of losses at such a buffer takes days
-        assert slow is (buffer == 49_000 or "flow.reno.initial_window" in flow)
+        assert slow is (buffer < 51_000 or "flow.reno.initial_window" in flow)
         assert slip.holds is not (late or slow)
     one = vm.Scenario([vm.Link("500 pkt/s", buffer=51_000)], flows[1:], run=run)
     assert settles(one).holds is True  # Vegas does not fill it

@@ -6,7 +6,7 @@ import math
 from collections import Counter, defaultdict
 
 from vegasmodel.laws import cubic, find, registered
-from vegasmodel.placement import stack
+from vegasmodel.placement import room, stack
 from vegasmodel.prediction import Assumption
 from vegasmodel.scenario import DropTail, Flow, Link, Member, Pareto, Red, Scenario
 
@@ -127,11 +127,12 @@ def _fills_late(scenario: Scenario, group: Flow, end: float) -> Link | None:
     lasting = all(each.arrivals == "once" for each in flows)
     if not (group.grows_until_loss and full_buffer_only and lasting):
         return None
-    link = min(path, key=lambda link: link.buffer / link.capacity)
+    rooms = {link: room(scenario, link, group.direction) for link in path}
+    link = min(path, key=lambda link: rooms[link] / link.capacity)
     smallest = min(scenario.size_of(each) for each in flows) / scenario.packet_size
     first = sum(g.count * (g.initial_window or stack(scenario, g).first_window) for g in flows)
-    late = not link.never_full and link.buffer > first + link.capacity * end / smallest
-    return link if late else None
+    most = first + link.capacity * end / smallest
+    return link if most < rooms[link] < math.inf else None
 
 
 def _time_after_loss(scenario: Scenario, member: Member, narrow: Link, share: float) -> float:
@@ -156,16 +157,16 @@ def _time_after_loss(scenario: Scenario, member: Member, narrow: Link, share: fl
     """
     group, path, queue = member.flow, scenario.path(member.flow), narrow.queue
     lost, T, law, b = max(link.loss for link in path), member.rtt, find(group.law), group.decrease
-    room = queue.max_threshold if isinstance(queue, Red) else narrow.buffer
-    counts = isinstance(queue, DropTail | Red) and math.isfinite(room)
-    W = share * (T + (room / narrow.capacity if counts else 0.0))
+    full = queue.max_threshold if isinstance(queue, Red) else narrow.buffer
+    counts = isinstance(queue, DropTail | Red) and math.isfinite(full)
+    W = share * (T + (full / narrow.capacity if counts else 0.0))
     lossless = all(link.lossless for link in path) or b >= 1.0
     grows = law.per_ack == "one a window" or law.is_cubic
     if not grows or lossless or group.max_window <= W:
         return 0.0
     W = min(W, math.sqrt(1.5 / lost) if lost else math.inf)
-    full = min(max(share * T, b * W), W)  # where the queue begins
-    time = T * (full - b * W) + (W**2 - full**2) / (2.0 * share)
+    queued = min(max(share * T, b * W), W)  # the window at which the queue begins
+    time = T * (queued - b * W) + (W**2 - queued**2) / (2.0 * share)
     if law.is_cubic:
         friendly = time * (1.0 + b) / (3.0 * (1.0 - b))
         return min(math.cbrt((1.0 - b) * W / cubic.C), friendly)
