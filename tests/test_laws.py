@@ -706,6 +706,18 @@ def test_fluid_ends_if_a_law_enlarges_its_window_without_bound(rules, said):
         vm.limit_cycle(case, "fluid")
 
 
+def test_the_error_asks_a_boundless_law_with_the_backlog_that_it_saw():
+    """Linux has W (RTT - baseRTT)/baseRTT, so the factor of 1e9 is 1; it was baseRTT/RTT."""
+
+    def drift(f):
+        queueing = (f.rtt - f.base_rtt) / f.base_rtt
+        return 1e9 * min(f.backlog / f.window / queueing, 1.0) if f.backlog > 1.0 else 1.0
+
+    vm.register_law("boundless", drift)
+    found = vm.predict(scenario("boundless", "reno", "linux", buffer=40.0), "fluid")
+    assert found.reason.startswith("law boundless: drift: 1000000000.0 is not allowed; a growth")
+
+
 def test_fluid_pauses_for_ctrl_c_after_many_drops_too(monkeypatch):
     """Its pauses counted time steps, and not the packets that it drops in each of them."""
     pieces = []

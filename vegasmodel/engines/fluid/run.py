@@ -27,7 +27,7 @@ from vegasmodel.fields.rules import MAX_RUNS, Integer
 from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import find, foreign
 from vegasmodel.laws.faults import LawFault
-from vegasmodel.laws.law import Law, Recovery, SlowStart, Source, ask, place
+from vegasmodel.laws.law import Law, Recovery, SlowStart, ask, place
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import held_by_receiver, link_stack, stack
 from vegasmodel.scatter import MIN_RUNS, enough
@@ -215,15 +215,12 @@ def advance(
 
 def _too_many(scenario: Scenario, flows: np.ndarray, state: np.ndarray) -> LawFault:
     """The error that says which law has enlarged a window without bound, and by which function."""
+    from vegasmodel.engines.fluid.sampled.law import source
+
     i = int(flows["extra"].argmax())
-    flow, now, law = flows[i], state[0], find(scenario.members[i].flow.law)
-    W, trip, over = float(flow["cwnd"]), float(flow["rtt"] - flow["wait"]), flow["over_estimate"]
-    delay = float(flow["acked_delay"])
-    seen = Source(
-        W, trip + delay, trip + over, W * (delay - over) / (trip + delay),
-        float(now["time"] - flow["last_loss"]), float(flow["memory"]), float(flow["lower"]),
-        float(flow["upper"]), float(flow["trips"]),
-    )  # fmt: skip
+    flow, now = flows.view(np.recarray)[i], state.view(np.recarray)[0]
+    seen = source(flow, now, papers_only(scenario))
+    W, trip, law = seen.window, flow.rtt - flow.wait, find(scenario.members[i].flow.law)
     name, allowed = "drift", "a growth per round trip that link and buffer can take"
     try:
         found = ask(law, "drift", seen)
