@@ -619,6 +619,19 @@ def test_a_threshold_that_is_no_whole_number_is_named(variant, holds):
     assert said["whole-thresholds"] is True
 
 
+@pytest.mark.parametrize("beta", [3.0, 6.0])
+def test_minicycle_solves_no_cycle_twice(monkeypatch, beta):
+    """It solved each once more to say which hypotheses hold in it."""
+    solved = []
+    whole = minicycle.minicycle.solve
+    monkeypatch.setattr(
+        minicycle.minicycle, "solve", lambda *a, **k: solved.append(repr((a, k))) or whole(*a, **k)
+    )
+    flows = (vm.Flow("vegas", 0.08, alpha=3.0, beta=beta), vm.Flow("reno", 0.08))
+    assert vm.predict(vm.Scenario((vm.Link(1080.0, buffer=3.0),), flows), "minicycle").applicable
+    assert len(solved) == len(set(solved)) > 0
+
+
 @pytest.mark.parametrize(("beta", "times"), [(3.0, 0), (6.0, 1)])
 def test_minicycle_computes_the_first_window_only_where_it_decides(monkeypatch, beta, times):
     """It took most of the time, and has no effect unless a whole range of windows is steady."""

@@ -6,9 +6,8 @@ from one loss to the next into mini-cycles, that is into round trips.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +23,7 @@ from vegasmodel.adapters.common import (
     services_isolated,
 )
 from vegasmodel.equilibrium import minicycle
+from vegasmodel.equilibrium.minicycle_hypotheses import told
 from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import link_stack
@@ -33,7 +33,6 @@ from vegasmodel.stacks import STACKS
 from vegasmodel.status import Status
 
 NAME = "minicycle"
-NOWHERE: Mapping[str, Any] = MappingProxyType({})
 
 
 def answer(scenario: Scenario) -> Prediction:
@@ -49,53 +48,24 @@ def answer(scenario: Scenario) -> Prediction:
     why = reason(scenario)
     if why is not None:
         return Prediction.not_applicable(NAME, scenario, why)
-    link = scenario.links[0]
-    vegas = next(g for g in scenario.flows if g.keeps_backlog)
-    member = np.array([m.flow.keeps_backlog for m in scenario.members])
-    n_vegas, n_reno = int(member.sum()), int((~member).sum())
-    buffer, losers, response = _reading(scenario, vegas)
-
-    def from_start(losers: minicycle.Losers, start: float) -> minicycle.Cycle:
-        return minicycle.solve(
-            link.capacity,
-            scenario.members[0].rtt,
-            buffer,
-            vegas.alpha,
-            vegas.decrease,
-            beta=vegas.beta,
-            losers=losers,
-            variant=vegas.variant,
-            response=response,
-            n_vegas=n_vegas,
-            n_reno=n_reno,
-            start=start,
-        )
-
-    def solve(losers: minicycle.Losers) -> tuple[minicycle.Cycle, float]:
-        """The cycle, and the first window; this takes long, and matters only in a range."""
-        cycle, start = from_start(losers, 1.0), 1.0
-        if cycle.vegas_range[0] < cycle.vegas_range[1]:
-            start = float(_start(scenario, vegas, n_vegas, n_reno))
-            cycle = from_start(losers, start)
-        return cycle, start
-
-    cycle, start = solve(losers)
+    at, losers = given(scenario), losing(scenario)
+    cycle = steady(scenario, at, losers)
     if int(cycle.status) != Status.DONE:
         return Prediction.not_applicable(NAME, scenario, "the equations have no periodic solution")
-    assumptions = _hypotheses(scenario, vegas, cycle, n_vegas, n_reno, start)
+    assumptions = _hypotheses(scenario, at, cycle)
     cycles = [cycle]
     if any(a.name == "one-cycle" and not a.holds for a in assumptions):
-        other, _ = solve("reno")
+        other = steady(scenario, at, "reno")
         cycles += [other] if str(other.regime) != "loss-limited" else []
-    rtt = scenario.members[0].rtt
-    queue = float(cycle.queue_mean)
+    member = np.array([m.flow.keeps_backlog for m in scenario.members])
+    rtt, queue = scenario.members[0].rtt, float(cycle.queue_mean)
     return Prediction(
         NAME,
         scenario,
         _per_flow(member, cycle.vegas, cycle.reno),
         throughput_range=_range(member, cycles),
         base_rtt=np.where(member, rtt, np.nan),
-        rtt_mean=np.full(member.size, rtt + queue / link.capacity),
+        rtt_mean=np.full(member.size, rtt + queue / scenario.links[0].capacity),
         loss_rate=_per_flow(member, cycle.loss_rate_vegas, cycle.loss_rate_reno),
         queue_mean=np.array([queue]),
         utilization_links=np.array([float(cycle.utilization)]),
@@ -103,16 +73,38 @@ def answer(scenario: Scenario) -> Prediction:
     )
 
 
-def _reading(scenario: Scenario, vegas: Flow) -> tuple[float, minicycle.Losers, float]:
-    """What ``minicycle.solve`` needs of the scenario: buffer, losing sources, and response time.
+def given(scenario: Scenario) -> dict[str, Floats]:
+    """The fields of the scenario that the equations take, by their names.
 
-    The buffer is the number of packets that can wait. The losing sources are the argument
-    ``losers`` of ``minicycle.solve``: "both" with the variant ``paper``, and "growing" with ``ns2``
-    and ``linux``. The response time is the number of round trips by which Vegas's window lags
-    behind the queue. It is 0 with the variant ``paper``, and 2 with ``ns2`` and ``linux``.
+    They are those of the link and of the Vegas flows, and the RTT, which all flows share.
     """
-    buffer = float(room(scenario, scenario.links[0].buffer))
-    return (buffer, "both", 0.0) if STACKS[vegas.variant].real_numbers else (buffer, "growing", 2.0)
+    link, vegas = scenario.links[0], _vegas(scenario)
+    first = vegas.initial_window
+    values = {
+        "capacity": link.capacity,
+        "buffer": link.buffer,
+        "rtt": scenario.members[0].rtt,
+        "alpha": vegas.alpha,
+        "beta": vegas.beta,
+        "gamma": vegas.gamma,
+        "decrease": vegas.decrease,
+        "initial_window": minicycle.INITIAL[vegas.variant] if first is None else first,
+    }
+    return {name: np.asarray(value, dtype=np.float64) for name, value in values.items()}
+
+
+def losing(scenario: Scenario) -> minicycle.Losers:
+    """The argument ``losers`` of ``minicycle.solve``: "both" with the variant ``paper``.
+
+    With ``ns2`` and ``linux`` it is "growing".
+    """
+    return "both" if STACKS[_vegas(scenario).variant].real_numbers else "growing"
+
+
+def counts(scenario: Scenario) -> tuple[int, int]:
+    """The numbers of Vegas and of loss-based flows."""
+    vegas = sum(m.flow.keeps_backlog for m in scenario.members)
+    return vegas, len(scenario.members) - vegas
 
 
 def room(scenario: Scenario, buffer: ArrayLike) -> Floats:
@@ -125,9 +117,55 @@ def room(scenario: Scenario, buffer: ArrayLike) -> Floats:
     return scenario.links[0].queue.waiting(buffer, link_stack(scenario))
 
 
-def _start(
-    scenario: Scenario, vegas: Flow, n_vegas: int, n_reno: int, at: Mapping[str, Any] = NOWHERE
-) -> Floats:
+def steady(
+    scenario: Scenario, at: Mapping[str, Floats], losers: minicycle.Losers
+) -> minicycle.Cycle:
+    """The steady cycle of the scenario with the values ``at`` of its fields, arrays of one shape.
+
+    Where a whole range of windows is steady, Vegas's first window decides. It is computed only
+    there, because this takes long.
+    """
+    cycle = _from_start(scenario, at, losers, np.asarray(1.0))
+    many = cycle.vegas_range[..., 0] < cycle.vegas_range[..., 1]
+    if not np.any(many):
+        return cycle
+    part = {name: value[many] for name, value in at.items()}
+    again = _from_start(scenario, part, losers, _start(scenario, part))
+    made = {}
+    for field in dataclasses.fields(cycle):
+        entries, new = np.array(getattr(cycle, field.name)), getattr(again, field.name)
+        if entries.dtype.kind == "U":  # room for the longest word
+            entries = entries.astype(np.result_type(entries, new))
+        entries[many] = new
+        made[field.name] = entries
+    return minicycle.Cycle(**made)
+
+
+def _from_start(
+    scenario: Scenario, at: Mapping[str, Floats], losers: minicycle.Losers, start: Floats
+) -> minicycle.Cycle:
+    """The steady cycle whose Vegas window is nearest to ``start``.
+
+    Vegas's window lags behind the queue by 2 round trips with the variants ``ns2`` and ``linux``.
+    """
+    variant, (n_vegas, n_reno) = _vegas(scenario).variant, counts(scenario)
+    return minicycle.solve(
+        at["capacity"],
+        at["rtt"],
+        room(scenario, at["buffer"]),
+        at["alpha"],
+        at["decrease"],
+        beta=at["beta"],
+        losers=losers,
+        variant=variant,
+        response=0.0 if STACKS[variant].real_numbers else 2.0,
+        n_vegas=n_vegas,
+        n_reno=n_reno,
+        start=start,
+    )
+
+
+def _start(scenario: Scenario, at: Mapping[str, Floats]) -> Floats:
     """The window of one Vegas source, in packets, at the start of the first cycle.
 
     The model may have many steady cycles, which differ in Vegas's window. The window at the start
@@ -139,32 +177,35 @@ def _start(
     - Otherwise all flows are taken to start together. The window is that of Vegas after the first
       overflow of the buffer (``minicycle.first_window``).
 
-    ``at`` maps names of fields to arrays of one shape. They replace the scenario's values.
+    ``at`` has the values of the scenario's fields, arrays of one shape.
     """
     starts = {law: [m.start for m in scenario.members if (m.flow.keeps_backlog) == law]
               for law in (True, False)}  # fmt: skip
-    first = minicycle.INITIAL[vegas.variant]
-    first = first if vegas.initial_window is None else vegas.initial_window
-    first = at.get("initial_window", first)
-    capacity = at.get("capacity", scenario.links[0].capacity)
-    rtt, alpha = at.get("rtt", scenario.members[0].rtt), at.get("alpha", vegas.alpha)
+    variant, (n_vegas, n_reno) = _vegas(scenario).variant, counts(scenario)
     if min(starts[True]) > min(starts[False]):
-        return np.asarray(first, dtype=np.float64)
+        return at["initial_window"]
     if max(starts[True]) < min(starts[False]):
-        return minicycle.window_alone(capacity, rtt, alpha, variant=vegas.variant, n_vegas=n_vegas)
+        return minicycle.window_alone(
+            at["capacity"], at["rtt"], at["alpha"], variant=variant, n_vegas=n_vegas
+        )
     return minicycle.first_window(
-        capacity,
-        rtt,
-        room(scenario, at.get("buffer", scenario.links[0].buffer)),
-        alpha,
-        at.get("decrease", vegas.decrease),
-        beta=at.get("beta", vegas.beta),
-        gamma=at.get("gamma", vegas.gamma),
-        variant=vegas.variant,
-        initial=first,
+        at["capacity"],
+        at["rtt"],
+        room(scenario, at["buffer"]),
+        at["alpha"],
+        at["decrease"],
+        beta=at["beta"],
+        gamma=at["gamma"],
+        variant=variant,
+        initial=at["initial_window"],
         n_vegas=n_vegas,
         n_reno=n_reno,
     )
+
+
+def _vegas(scenario: Scenario) -> Flow:
+    """A group of Vegas flows; the parameters are those of all (``reason``)."""
+    return next(group for group in scenario.flows if group.keeps_backlog)
 
 
 def _range(
@@ -208,41 +249,31 @@ def reason(scenario: Scenario) -> str | None:
 
 
 def _hypotheses(
-    scenario: Scenario,
-    vegas: Flow,
-    cycle: minicycle.Cycle,
-    n_vegas: int,
-    n_reno: int,
-    start: float,
+    scenario: Scenario, at: Mapping[str, Floats], cycle: minicycle.Cycle
 ) -> list[Assumption]:
     """The assumptions of the mini-cycle model.
 
     Among them are hypotheses 1 to 5 of De Vendictis and Baiocchi (section 3). Others are, for
     example, that each law has one source, and that the run is long enough.
     """
-    link = scenario.links[0]
-    buffer, losers, response = _reading(scenario, vegas)
-    rows = minicycle.hypotheses(
-        link.capacity,
-        scenario.members[0].rtt,
-        buffer,
-        vegas.alpha,
-        vegas.decrease,
+    link, (n_vegas, n_reno) = scenario.links[0], counts(scenario)
+    rows = told(
+        cycle,
+        at["capacity"] * at["rtt"],
+        room(scenario, at["buffer"]),
+        at["alpha"],
+        at["beta"],
+        np.array(float(n_vegas)),
+        np.array(float(n_reno)),
+        variant=_vegas(scenario).variant,
         max_window=least_limit(scenario),
-        beta=vegas.beta,
-        losers=losers,
-        variant=vegas.variant,
-        response=response,
-        n_vegas=n_vegas,
-        n_reno=n_reno,
-        start=start,
     )
     return [
         *(Assumption(*row) for row in rows),
         single(n_vegas, n_reno),
         _known_base(scenario, bool(cycle.queue_empties)),
         recovery(scenario),
-        _enough_cycles(scenario, float(cycle.period), vegas, n_vegas, n_reno),
+        _enough_cycles(scenario, float(cycle.period)),
         plain_queue(link),
         buffered(scenario),
     ]
@@ -260,9 +291,7 @@ def recovery(scenario: Scenario) -> Assumption:
     return one_recovery(scenario, "a loss halves the window, as Reno's", ["reno"])
 
 
-def _enough_cycles(
-    scenario: Scenario, period: float, vegas: Flow, n_vegas: int, n_reno: int
-) -> Assumption:
+def _enough_cycles(scenario: Scenario, period: float) -> Assumption:
     """The assumption that the run is much longer than a cycle from one loss to the next.
 
     The prediction is the average over whole, identical cycles. A run also contains first cycles,
@@ -270,7 +299,7 @@ def _enough_cycles(
     within the warm-up (``minicycle.forgotten_after``), and ``CYCLES`` cycles fit into the rest of
     the run. ``period`` is the duration of the predicted cycle, in s.
     """
-    forgotten = minicycle.forgotten_after(vegas.decrease, n_vegas, n_reno)
+    forgotten = minicycle.forgotten_after(float(_vegas(scenario).decrease), *counts(scenario))
     settle = forgotten * period
     holds = bool(enough_cycles(scenario, np.array(period), np.array(forgotten)))
     detail = (

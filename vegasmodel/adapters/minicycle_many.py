@@ -6,7 +6,6 @@ of the buffer to the next. A result has averages over a cycle, and says which as
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 
@@ -58,47 +57,12 @@ def answers(
     second result says whether each assumption holds, by its name. It means nothing where the
     averages are NaN.
     """
-    vegas = next(g for g in scenario.flows if g.keeps_backlog)
-    link = scenario.links[0]
-    member = [m.flow.keeps_backlog for m in scenario.members]
-    n_vegas = sum(member)
-    n_reno = len(member) - n_vegas
-    _, losers, response = adapter._reading(scenario, vegas)
     shape = np.broadcast_shapes(*(np.shape(value) for value in values.values()))
-    at: dict[str, Floats] = {
-        "capacity": np.asarray(link.capacity),
-        "rtt": np.asarray(scenario.members[0].rtt),
-        "buffer": np.asarray(link.buffer),
-        "alpha": np.asarray(vegas.alpha),
-        "beta": np.asarray(vegas.beta),
-        "decrease": np.asarray(vegas.decrease),
-        **values,
+    at = {
+        name: np.broadcast_to(value, shape)
+        for name, value in (adapter.given(scenario) | dict(values)).items()
     }
-    at = {key: np.broadcast_to(value, shape) for key, value in at.items()}
-
-    def solve(at: Mapping[str, Floats], start: Floats) -> minicycle.Cycle:
-        return minicycle.solve(
-            at["capacity"],
-            at["rtt"],
-            adapter.room(scenario, at["buffer"]),
-            at["alpha"],
-            at["decrease"],
-            beta=at["beta"],
-            losers=losers,
-            variant=vegas.variant,
-            response=response,
-            n_vegas=n_vegas,
-            n_reno=n_reno,
-            start=start,
-        )
-
-    cycle = solve(at, np.asarray(1.0))
-    # Where a range of windows is steady, the first window decides; it is computed only for these.
-    many = cycle.vegas_range[..., 0] < cycle.vegas_range[..., 1]
-    if np.any(many):
-        part = {key: value[many] for key, value in at.items()}
-        again = solve(part, adapter._start(scenario, vegas, n_vegas, n_reno, part))
-        cycle = _replaced(cycle, many, again)
+    cycle = adapter.steady(scenario, at, adapter.losing(scenario))
     found = {name: np.array(getattr(cycle, name)) for name in WANTED}
     infinite = at["buffer"] == math.inf
     if np.any(infinite):
@@ -108,27 +72,12 @@ def answers(
     return found, _holding(scenario, at, cycle)
 
 
-def _replaced(
-    cycle: minicycle.Cycle, where: NDArray[np.bool_], other: minicycle.Cycle
-) -> minicycle.Cycle:
-    """The cycles, with those at the points ``where`` replaced by the cycles ``other``."""
-    made = {}
-    for field in dataclasses.fields(cycle):
-        entries, new = np.array(getattr(cycle, field.name)), getattr(other, field.name)
-        if entries.dtype.kind == "U":  # room for the longest word
-            entries = entries.astype(np.result_type(entries, new))
-        entries[where] = new
-        made[field.name] = entries
-    return minicycle.Cycle(**made)
-
-
 def _holding(
     scenario: Scenario, at: Mapping[str, Floats], cycle: minicycle.Cycle
 ) -> dict[str, NDArray[np.bool_]]:
     """Whether each assumption of ``minicycle.answer`` holds, by its name, at the points ``at``."""
     vegas = next(g for g in scenario.flows if g.keeps_backlog)
-    member = [m.flow.keeps_backlog for m in scenario.members]
-    n_vegas, n_reno = sum(member), len(member) - sum(member)
+    n_vegas, n_reno = adapter.counts(scenario)
     shape = np.shape(at["buffer"])
     decreases, place = np.unique(at["decrease"], return_inverse=True)
     forgotten = np.array(

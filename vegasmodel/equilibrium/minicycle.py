@@ -36,7 +36,7 @@ from vegasmodel.equilibrium import minicycle_printed as printed
 from vegasmodel.equilibrium import minicycle_start as beginning
 from vegasmodel.equilibrium._checks import VARIANTS, broadcast, numbers, ordered, positive, word
 from vegasmodel.equilibrium._jax_arrays import same_kind
-from vegasmodel.equilibrium.minicycle_hypotheses import DUPLICATES, after_loss, held
+from vegasmodel.equilibrium.minicycle_hypotheses import told
 from vegasmodel.equilibrium.minicycle_start import INITIAL
 from vegasmodel.fields import kinds
 from vegasmodel.stacks import Variant, dead_zone, find
@@ -499,40 +499,4 @@ def hypotheses(
     C, T, B, lo, hi, _, n_V, n_R, _ = _inputs(
         capacity, rtt, buffer, alpha, beta, decrease, n_vegas, n_reno
     )
-    holding = held(c, C * T, B, lo, hi, n_V, n_R, variant=variant, max_window=max_window)
-    peak = float(max(c.window_vegas.max(), c.window_reno.max()))
-    both = float(c.loss_rate_vegas) > 0
-    losing = [float(c.window_reno[-1])] + ([float(c.window_vegas[-1])] if both else [])
-    first = float(after_loss(c, n_V, n_R))
-    M, growing = capacity * rtt, str(c.regime) == "loss-limited"
-    if both:
-        five = "at the loss Vegas " + (
-            "still grows, so both overflow the buffer"
-            if growing
-            else "no longer grows and fills only places just freed, "
-            "so the other flow overflows the buffer"
-        )
-    else:
-        grows = "still grows" if growing else "does not grow"
-        five = f"only the other flow is taken to lose; Vegas {grows}"
-    details = {
-        "receiver-window": (
-            f"windows up to {peak:.4g} packets, the receiver allows {max_window:g}"
-        ),
-        "large-bandwidth-delay": f"mu T = {M:.4g} packets, buffer {buffer:g}",
-        "fast-retransmit": (
-            f"smallest window at a loss {min(losing):.4g} packets; {DUPLICATES} duplicate ACKs "
-            "need more than that"
-        ),
-        "empty-buffer-after-loss": (
-            f"windows after a loss add up to {first:.4g} packets, mu T = {M:.4g}"
-        ),
-        "synchronised-losses": five,
-        "one-cycle": (
-            ""
-            if holding["one-cycle"]
-            else "Vegas may also settle in a second cycle, in which it loses nothing"
-        ),
-        "single-threshold": f"alpha {alpha:g}, beta {alpha if beta is None else beta:g}",
-    }
-    return tuple((name, bool(holding[name]), detail) for name, detail in details.items())
+    return told(c, C * T, B, lo, hi, n_V, n_R, variant=variant, max_window=max_window)

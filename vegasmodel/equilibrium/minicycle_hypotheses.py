@@ -14,7 +14,7 @@ from vegasmodel.stacks import Variant, dead_zone
 if TYPE_CHECKING:
     from vegasmodel.equilibrium.minicycle import Cycle
 
-__all__ = ["DUPLICATES", "after_loss", "held"]
+__all__ = ["held", "told"]
 
 DUPLICATES = 3  # duplicate ACKs that start a fast retransmit
 
@@ -46,13 +46,66 @@ def held(
         "receiver-window": peak <= max_window,
         "large-bandwidth-delay": B < M,
         "fast-retransmit": least > DUPLICATES,
-        "empty-buffer-after-loss": after_loss(cycle, n_V, n_R) <= M,
+        "empty-buffer-after-loss": _after_loss(cycle, n_V, n_R) <= M,
         "synchronised-losses": both & growing,
         "one-cycle": ~(both & growing & (stops < M + B + 1.0)),
         "single-threshold": beta == alpha,
     }
 
 
-def after_loss(cycle: Cycle, n_V: Floats, n_R: Floats) -> Floats:
+def told(
+    cycle: Cycle,
+    M: Floats,
+    B: Floats,
+    alpha: Floats,
+    beta: Floats,
+    n_V: Floats,
+    n_R: Floats,
+    *,
+    variant: Variant,
+    max_window: float,
+) -> tuple[tuple[str, bool, str], ...]:
+    """Whether each hypothesis holds in one cycle, as ``minicycle.hypotheses`` tells it.
+
+    The arguments are those of ``held``, each a single number or an array of one.
+    """
+    holding = held(cycle, M, B, alpha, beta, n_V, n_R, variant=variant, max_window=max_window)
+    windows = cycle.window_vegas, cycle.window_reno
+    both, growing = float(cycle.loss_rate_vegas) > 0, str(cycle.regime) == "loss-limited"
+    peak = max(float(each.max()) for each in windows)
+    least = min(float(each[..., -1]) for each in (windows if both else windows[1:]))
+    first = float(_after_loss(cycle, n_V, n_R))
+    if both:
+        five = "at the loss Vegas " + (
+            "still grows, so both overflow the buffer"
+            if growing
+            else "no longer grows and fills only places just freed, "
+            "so the other flow overflows the buffer"
+        )
+    else:
+        grows = "still grows" if growing else "does not grow"
+        five = f"only the other flow is taken to lose; Vegas {grows}"
+    details = {
+        "receiver-window": f"windows up to {peak:.4g} packets, the receiver allows {max_window:g}",
+        "large-bandwidth-delay": f"mu T = {float(M):.4g} packets, buffer {float(B):g}",
+        "fast-retransmit": (
+            f"smallest window at a loss {least:.4g} packets; {DUPLICATES} duplicate ACKs "
+            "need more than that"
+        ),
+        "empty-buffer-after-loss": (
+            f"windows after a loss add up to {first:.4g} packets, mu T = {float(M):.4g}"
+        ),
+        "synchronised-losses": five,
+        "one-cycle": (
+            ""
+            if holding["one-cycle"]
+            else "Vegas may also settle in a second cycle, in which it loses nothing"
+        ),
+        "single-threshold": f"alpha {float(alpha):g}, beta {float(beta):g}",
+    }
+    return tuple((name, bool(holding[name]), detail) for name, detail in details.items())
+
+
+def _after_loss(cycle: Cycle, n_V: Floats, n_R: Floats) -> Floats:
     """The sum of all windows after a loss, in packets."""
     return np.asarray(cycle.window_vegas[..., 0] * n_V + cycle.window_reno[..., 0] * n_R)
