@@ -1,7 +1,7 @@
-"""vegasmodel: how TCP Vegas and its rivals share a bottleneck.
+"""Predicts how TCP Vegas and its rivals share a bottleneck link; compares with measurements.
 
-The documentation imports it as ``vm``.  Submodules load when they are used, so that
-``import vegasmodel`` is fast.
+The documentation writes ``import vegasmodel as vm``.  This import is fast, because each module is
+loaded only when one of its names is first used.
 """
 
 from vegasmodel.support import lazy

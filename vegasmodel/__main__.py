@@ -1,6 +1,6 @@
-"""Starts the command ``vegasmodel``.
+"""Starts the command ``vegasmodel``, also as ``python -m vegasmodel``.
 
-Until the command has imported its modules, Ctrl-C and SIGTERM end the process without a message.
+While its modules are being imported, Ctrl-C or SIGTERM ends the process without a message.
 """
 
 import os

@@ -52,7 +52,10 @@ VEGAS_OF = {
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """The answers of models and one measurement of the same scenario, with each model's errors."""
+    """Predictions of several models, a measurement of the same scenario, and each model's errors.
+
+    ``compare`` returns one.
+    """
 
     scenario: Scenario
     measured: Prediction
@@ -86,10 +89,10 @@ class Comparison:
     def nearest(self) -> tuple[str, ...]:
         """The models whose throughputs are nearest to the measured ones, the nearest first.
 
-        The first one has the smallest throughput error (NRMSE).  The others follow if chance may
-        decide which of the two is nearer: if the standard errors of the throughputs (95 % interval
-        by Student's t) can explain the difference of the two errors.  A measurement or model
-        without standard errors is taken as exact.  The result is empty if no model has an error.
+        The first model has the smallest throughput error (NRMSE).  Another model follows if its
+        error may be larger only by chance: if the standard errors of the throughputs (95 % interval
+        by Student's t) can explain by how much it is larger.  A measurement or model without
+        standard errors is taken as exact.  The result is empty if no model has an error.
         """
         errors = {name: e["throughput_nrmse"] for name, e in self.errors.items()}
         known = {name: error for name, error in errors.items() if error is not None}
@@ -184,9 +187,11 @@ class Comparison:
         return None if error is None or mean is None else nrmse(mean + error, mean)
 
     def print_table(self) -> None:
-        """Print the comparison: paired flows, estimates, the results, and the models' errors.
+        """Print tables of the predictions, the measurement and the models' errors.
 
-        Closed forms without an answer are left out.  The tables fit the terminal's width.
+        If the measurement is a trace, the tables begin with two others: which flow of the trace
+        belongs to each flow of the scenario, and which keys of the scenario file were estimated
+        from the trace.  Closed forms that have no prediction are left out.
         """
         from vegasmodel import console, result_tables
 
@@ -406,10 +411,10 @@ def _noted(results: Sequence[Prediction], notes: Sequence[Assumption]) -> tuple[
 
 
 def same_case(scenario: Scenario, measured: Prediction) -> tuple[Assumption, ...]:
-    """The assumptions ``same-vegas`` and ``same-jitter`` about a measurement.
+    """The assumptions under which a measurement and the models describe the same network.
 
-    They say whether the measured senders behave as the senders of the models do.  If the scenario
-    file has estimates or guesses, ``estimated-parameters`` says so.
+    ``same-vegas`` and ``same-jitter`` say whether the measured senders behave as those in the
+    models.  If the scenario file has estimates or guesses, ``estimated-parameters`` says so.
     """
     notes = (*same_vegas(scenario, measured), same_jitter(scenario, measured))
     said = []
@@ -425,8 +430,8 @@ def same_jitter(scenario: Scenario, measured: Prediction) -> Assumption:
 
     A modelled sender waits before each packet for a random time, at most ``send_jitter``. ns-2 and
     ns-3 simulate the same waits, so the assumption holds for their runs. Any other measurement may
-    name the scenario that was run. If this is the present scenario, the assumption holds. If it is
-    the present scenario without the waits, it does not hold. In all other cases it is not known.
+    name the scenario that it is of. If that is ``scenario``, the assumption holds. If that is
+    ``scenario`` without the waits, it does not hold. Otherwise it is not known whether it holds.
     """
     still = replace(scenario, flows=tuple(replace(g, send_jitter=0.0) for g in scenario.flows))
     longest = max(scenario.jitter(group) for group in scenario.flows)
@@ -453,7 +458,11 @@ def same_vegas(scenario: Scenario, measured: Prediction) -> tuple[Assumption, ..
 
 
 def vegas_of(scenario: Scenario, ran: str) -> tuple[Assumption, ...]:
-    """The assumption ``same-vegas``, for a measurement by ``ran``, such as "ns2" or "linux"."""
+    """The assumption ``same-vegas``: that the measured Vegas is the one that the models follow.
+
+    ``ran`` names what was measured, such as "ns2" or "linux".  Returns no assumption if the
+    scenario has no Vegas flows.
+    """
     followed = dict.fromkeys(g.variant for g in scenario.flows if g.keeps_backlog)
     if not followed:
         return ()
@@ -468,9 +477,10 @@ def vegas_of(scenario: Scenario, ran: str) -> tuple[Assumption, ...]:
 
 
 def other_vegas(scenario: Scenario, models: Collection[str]) -> list[str]:
-    """Texts about the assumption ``same-vegas`` where it fails between ``models``.
+    """Warnings that ns-2 or ns-3 runs another Vegas than the models beside which it is shown.
 
-    There is a text for each of ns-2 and ns-3 among ``models``, if other models are among them.
+    There is at most one text for each of ns-2 and ns-3.  There is none if ``models`` names ns-2 and
+    ns-3 only.
     """
     if set(models) <= set(ENGINES):
         return []

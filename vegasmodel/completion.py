@@ -7,11 +7,11 @@ is that of the trace, and a missing warm-up is a part of the trace.
 
 A trace shows each Vegas flow's backlog, the number of packets that the flow kept queued. It does
 not show the thresholds. Vegas holds its window at any backlog between alpha and beta, so many pairs
-(alpha, beta) agree with the trace. If one value agrees with the backlogs of all flows that share
-the thresholds, it is the estimate of both alpha and beta. Otherwise alpha is the smallest of these
-backlogs, and beta the largest. The flows of one table ``[[flow]]`` share their thresholds. In Linux
-all flows of a host do. TCP implementations compute the backlog in different ways, so the estimate
-depends on the flow's ``variant``.
+(alpha, beta) agree with the trace. All flows of one table ``[[flow]]`` have the same thresholds,
+and in Linux all flows of a host do. If a single value of alpha = beta explains the backlogs of all
+these flows, it is the estimate. Otherwise alpha is the smallest of these backlogs, and beta the
+largest. TCP implementations compute the backlog in different ways, so the estimate depends on the
+flow's ``variant``.
 """
 
 from __future__ import annotations

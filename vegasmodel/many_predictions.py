@@ -1,4 +1,4 @@
-"""The predictions of one model for many scenarios, which ``batch`` returns."""
+"""The class ``Batch``: the predictions of one model for many scenarios, which ``batch`` returns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Batch(tuple[Prediction, ...]):
-    """The predictions of one model for many scenarios: a tuple that can also be shown.
+    """The predictions of one model for many scenarios: a tuple that a notebook shows as a table.
 
     They are in the order of the scenarios, so ``batch[3]`` is the prediction for ``scenarios[3]``.
     A slice of a batch is a plain tuple.
@@ -55,7 +55,8 @@ class Batch(tuple[Prediction, ...]):
     def table(self) -> str:
         """The predictions as text: a line for each scenario, which begins with its index.
 
-        A line has the groups' throughputs, and what does not hold or why there is no answer.
+        A line has the groups' throughputs, and the names of the model's assumptions that do not
+        hold.  If there is no prediction, the line says why.
         """
         return text_table(*self._shown)
 

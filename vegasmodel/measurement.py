@@ -132,16 +132,18 @@ def expect_trace(trace: object) -> None:
 
 
 def read(trace: str | Path | Trace) -> Trace:
-    """The trace itself: the argument, or what ``packets.read`` makes of the file of this name."""
+    """The argument itself if it is a trace; if it is the name of a file, the trace in this file."""
     from vegasmodel import packets
 
     return packets.read(trace) if isinstance(trace, (str, os.PathLike)) else trace
 
 
 def of_trace(trace: Trace, path: str | Path | Trace, scenario: Scenario) -> Prediction:
-    """What a trace measured; ``path`` is the argument that the user gave for it.
+    """The averages over a trace of the scenario, as a ``Prediction``.
 
-    Raises ``FieldError`` if a link carried more than it can: the trace is of another scenario.
+    Raises ``FieldError`` if a link of the trace carried more than its capacity in the scenario,
+    because the trace must then be of another scenario.  The error names ``path``, the argument that
+    the user gave for the trace.
     """
     from vegasmodel.packets import measured
 

@@ -1,4 +1,4 @@
-"""Measures of results: fairness, ratios of throughputs, errors of predictions and of means."""
+"""Computes fairness indices and ratios of throughputs, and the errors of predictions and means."""
 
 from __future__ import annotations
 
@@ -198,8 +198,9 @@ def relative_uncertainty(mean: Floats, error: Floats, runs: int) -> Floats:
 def student_t(freedom: int) -> float:
     """The 0.975 quantile of Student's t distribution with ``freedom`` degrees of freedom.
 
-    The 95 % confidence interval of a mean over n runs reaches as many standard errors to either
-    side; ``freedom`` is n - 1.  The result is NaN for 0 degrees of freedom.
+    It gives the 95 % confidence interval of a mean over n runs: with ``freedom`` = n - 1, the
+    interval reaches this number of standard errors to either side of the mean.  The result is NaN
+    for 0 degrees of freedom.
     """
     Integer(0).check(freedom, "freedom")
     if 1 <= freedom <= len(STUDENT_T):

@@ -6,15 +6,15 @@ four times.
 
 The field ``rtt`` of a flow is its round-trip time with empty queues. It consists of:
 
-- the transmission times of the packet (see below) and the ACK on all links,
+- the transmission times of the packet and the ACK on all links,
 - the propagation delays of the scenario's links in both directions,
 - the propagation delays of the four crossings of access links.
 
 The first two parts are known, so the last part is the rest of ``rtt``. Each of the four crossings
 gets a quarter of it.
 
-Some TCP implementations add headers to the packet. The field ``rtt`` does not include the time to
-transmit these headers. The function ``work`` returns the size of a packet with its headers.
+Some TCP implementations add headers to the packet. The time to transmit these headers is not in
+``rtt``; ``empty_rtt`` adds it.
 """
 
 from __future__ import annotations
@@ -54,10 +54,11 @@ def link_stack(scenario: Scenario) -> Stack:
 
 
 def shut_links(scenario: Scenario) -> list[str]:
-    """The names of the links that follow ns-2 and let no packet through, because of their buffers.
+    """The names of the links that drop every packet, because their buffers are too small for ns-2.
 
-    ns-2 refuses a packet that would bring a drop-tail queue to its limit, also if the link is idle.
-    So with a limit below 2 packets it drops every packet.  RED's limit needs one packet.
+    ns-2 drops a packet that would bring a drop-tail queue to its limit, even if the link is idle.
+    So a drop-tail queue with a limit below 2 packets drops every packet.  A RED queue does so only
+    if its limit is below 1 packet.
     """
     if not link_stack(scenario).limit_counts:
         return []
@@ -70,7 +71,10 @@ def shut_links(scenario: Scenario) -> list[str]:
 
 
 def queue_of(link: Link, group: Flow) -> str:
-    """The queue of a link that a group's data cross, as the discipline names it (``services``)."""
+    """The name of the queue at a link that the data packets of a group join.
+
+    With Rate-Delay services it is "rate" or "delay"; any other link has one queue, named "".
+    """
     return group.service if group.service in link.queue.services else ""
 
 
@@ -113,7 +117,7 @@ def links_slow_for_acks(scenario: Scenario) -> list[tuple[Link, str]]:
 
 
 def left_out_of_laws(scenario: Scenario, *, counted: bool = False) -> str:
-    """A text on how the scenario's flows differ from the package's laws; empty if they do not.
+    """A text that says where flows differ from the formulas of their laws; empty if none does.
 
     For example, Linux's CUBIC ends slow start by HyStart, and the law ``cubic`` does not. Another
     difference is a flow's factor ``decrease`` at a loss, if the law's formulas assume another
@@ -158,13 +162,13 @@ def empty_rtt(scenario: Scenario, member: Member) -> float:
 
 
 def held_by_receiver(scenario: Scenario, member: Member) -> float:
-    """Packets of the largest window (``max_window``) that the receiver has not acknowledged yet.
+    """The mean number of packets whose ACK the receiver delays, if the window stays at its limit.
 
-    The result is a mean over time, for a window that stays the largest and a link that idles. With
-    delayed ACKs the receiver acknowledges every second packet. If the window is odd, its last
-    packet waits for the first packet of the next window, that is, for a round trip, but at most for
-    the receiver's timer (``ack_pause``). A window of one packet waits for the timer each time. The
-    result is 0 if the window is even or not limited, and without delayed ACKs.
+    The limit is ``max_window``, and the link is assumed not to be full. A receiver that delays ACKs
+    acknowledges every second packet. If the window is odd, its last packet waits for the first
+    packet of the next window, that is, for a round trip, but at most for the receiver's timer
+    (``ack_pause``). A window of one packet waits for the timer each time. The result is 0 if the
+    window is even or has no limit, or if the receiver does not delay ACKs.
     """
     flow, pause = member.flow, stack(scenario, member.flow).ack_pause
     if not flow.delayed_ack or math.isinf(flow.max_window) or flow.max_window // 1 % 2 == 0:

@@ -1,7 +1,6 @@
-"""The classes of results.
+"""The class ``Prediction``: the throughputs and other results of one model or one measurement.
 
-A ``Prediction`` holds the flows' throughputs and other results of a model or a measurement.
-``predict`` returns one.
+``vegasmodel.predict`` returns one. The class ``Predictions`` is a list of several models' results.
 """
 
 from __future__ import annotations
@@ -285,7 +284,7 @@ class Prediction:
         return html_table(*self._shown)
 
     def table(self) -> str:
-        """The prediction as text: a line for each group, and what does not hold."""
+        """The prediction as text: a line for each group, and the assumptions that do not hold."""
         return text_table(*self._shown)
 
     @property
@@ -403,7 +402,7 @@ class Prediction:
 
 
 class Predictions(list[Prediction]):
-    """The predictions of several models for one scenario: a list that can also be shown.
+    """The predictions of several models for one scenario: a list that a notebook shows as a table.
 
     An index may also be the name of a model, as in ``predictions["rounds"]``.
     """
@@ -522,7 +521,7 @@ def sends_after_warm_up(scenario: Scenario, throughput: Floats | None) -> tuple[
 
 
 def entry(values: Floats | None, i: int) -> float | None:
-    """One entry of an array, as ``finite`` gives it; ``None`` if there is no array."""
+    """Entry ``i`` of an array; ``None`` if it is NaN or infinite, or if there is no array."""
     return None if values is None else finite(values[i])
 
 
@@ -559,7 +558,7 @@ def shown_rate(result: Prediction, group: str) -> str:
 
 
 def of_errors(results: Sequence[Prediction]) -> str:
-    """What a table's title says of ``±``; empty if no result has a standard error."""
+    """The part of a table's title that explains ``±``; empty if no result has a standard error."""
     scattered = [each for each in results if any(each.groups_se.values())]
     return f"; ±: standard error of the mean over {over_runs(scattered)}" if scattered else ""
 

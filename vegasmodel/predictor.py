@@ -64,9 +64,9 @@ def choose(models: Sequence[str]) -> tuple[str, ...]:
 
 
 def able(scenario: Scenario) -> tuple[str, ...]:
-    """The names of the simulators that can simulate the scenario and have an answer.
+    """Which of the simulators ``fluid`` and ``rounds`` can predict the scenario's throughputs.
 
-    Neither has one if no flow sends after the warm-up.
+    Neither can if no flow sends after the warm-up.
     """
     if not active_part(scenario).any():
         return ()
@@ -165,9 +165,10 @@ def batch(
 
     The result is a tuple, with the methods ``table``, ``to_dataframe`` and ``to_json``.
 
-    The first one is computed alone, and the others in parallel on ``threads`` threads.  The default
-    is one thread per core.  The results do not depend on the number of threads.  If the model has
-    no answer for a scenario, the prediction has ``applicable=False``, and ``reason`` says why.
+    The first prediction is computed alone, because a simulator may have to be compiled.  The others
+    are computed in parallel on ``threads`` threads, by default one per core.  The results do not
+    depend on the number of threads.  If the model has no answer for a scenario, the prediction has
+    ``applicable=False``, and ``reason`` says why.
 
     Raises the same errors as ``predict``, and ``FieldError`` for an invalid number of threads.
     """

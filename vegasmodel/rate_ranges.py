@@ -1,4 +1,7 @@
-"""Sentences about answers that give each flow a range of throughputs, as ``bands`` does."""
+"""Writes sentences about predictions that give each flow a range of throughputs, not one value.
+
+The models ``bands`` and ``minicycle`` make such predictions if there are several steady states.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +35,11 @@ def in_tables(result: Prediction, *, per_flow: bool = False) -> str:
 
 
 def beside(result: Prediction, measured: Prediction) -> str:
-    """Whether the measured throughputs lie in a model's ranges, as a sentence; empty without any.
+    """A sentence that says whether the measured throughputs lie in the ranges that a model gives.
 
-    A measured mean counts as inside if chance may be the reason why it lies outside: if its 95 %
-    interval (Student's t over the runs) meets the range.
+    A mean measured over several runs also counts as inside if its 95 % confidence interval
+    (Student's t) overlaps the range.  The text is empty if the model gives no ranges, or nothing
+    was measured.
     """
     span, rates = result.throughput_range, measured.throughput
     if span is None or rates is None or not np.isfinite(rates).any():

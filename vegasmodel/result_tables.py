@@ -164,7 +164,7 @@ def _rate(result: Prediction, group: str) -> str:
 
 
 def shares_table(scenario: Scenario, results: Sequence[Prediction]) -> Table | None:
-    """A table with a row for each model that gives bit rates: bit rates and shares of the groups.
+    """A table of the groups' bit rates and shares, with a row for each model that gives bit rates.
 
     A group is an entry ``[[flow]]`` of the scenario.  The bit rate is that of all flows of a group
     together, in Mbit/s.  The group's share is the part that this bit rate has in the sum over all

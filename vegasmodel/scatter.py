@@ -78,8 +78,8 @@ def half_suffices(pieces: Floats) -> bool:
     For each flow, the mean over the first half of the pieces is compared with the mean over all
     pieces.  The two means count as equal if chance explains their difference (Student's t, 95 %).
     If the n pieces are independent and have the standard deviation s, the difference has the
-    standard error s / sqrt(n).  Only the pieces of the second half tell s.  A slow beginning also
-    makes the first half's pieces differ, and would so be taken for chance.
+    standard error s / sqrt(n).  Here s is estimated from the second half only.  In the first half
+    the windows may still approach the steady state, which would make the estimate too large.
 
     The two means also count as equal if they differ by at most 2 % (``STEADY``) of the mean over
     all pieces.  If a flow's mean is less than a tenth of the mean over all flows, the 2 % are taken
@@ -98,14 +98,11 @@ def insensitive(scenario: Scenario, rates: Floats) -> Assumption:
 
     ``rates`` [runs, flows] are the flows' throughputs in each run.
 
-    - The assumption fails if a flow's coefficient of variation over the runs is above
-      ``SENSITIVE``. A smaller one is common, because runs are finite; the standard error of the
-      mean tells of it.
-    - If there is only one run, it is not known whether the assumption holds.
-    - Nor is it known if the runs agree but have the same start times.
+    - The assumption fails if the standard deviation of a flow's throughput over the runs is more
+      than ``SENSITIVE`` times its mean. Smaller differences are common, because runs are finite.
+    - It is not known whether the assumption holds if there is only one run, or if all runs have the
+      same start times and their throughputs hardly differ.
     - In all other cases the assumption holds.
-
-    If all runs have the same start times, the detail says so.
     """
     name, n = "insensitive-to-starts", len(rates)
     if n == 1:

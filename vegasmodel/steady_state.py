@@ -36,7 +36,8 @@ class LimitCycle:
     - ``base_rtt``: [n_flows] the least round-trip time that a Vegas flow has seen, s; NaN for other
       laws.
     - ``queue_mean``: packets that wait.
-    - ``losses``: [n_flows] in one period: losses by ``fluid``, lost packets by ``rounds``.
+    - ``losses``: [n_flows] in one period: in ``rounds`` the number of lost packets, in ``fluid``
+      the number of times that a loss cuts the window.
     - ``multipliers``: Floquet multipliers, complex numbers, the largest modulus first: the factors
       by which small disturbances of the windows change in one period, which begins and ends just
       after an overflow of the buffer.  (At a fixed point: in one round trip of the flow with the
