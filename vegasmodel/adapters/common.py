@@ -1,9 +1,10 @@
 """Functions that adapters share; most test whether a scenario meets an assumption of a model.
 
-An adapter evaluates one model for a scenario and returns a ``Prediction``. The prediction's field
-``assumptions`` lists the model's assumptions and says whether the scenario meets each of them. If
-the scenario breaks an assumption, the model answers all the same. A model is inapplicable only if
-its equations cannot be evaluated for the scenario. The adapter then gives the reason.
+Each module of this folder (an adapter) evaluates a model for a scenario and returns a
+``Prediction``. The prediction's field ``assumptions`` says whether the scenario meets each
+assumption of the model. Even if it breaks one, the prediction has throughputs. They are missing
+only if the equations of the model cannot be evaluated for the scenario; the prediction then gives
+the reason.
 """
 
 from __future__ import annotations
@@ -182,10 +183,8 @@ def buffered(scenario: Scenario) -> Assumption:
 def with_growth(found: Prediction) -> Prediction:
     """Add to a prediction the assumption that windows of user-defined laws exceed one packet.
 
-    The assumption fails if a flow with such a law has a mean window near one packet. The flow then
-    sends about one packet per round trip, whatever the capacity. A mistake in the law may be the
-    cause, or other flows that fill the queue. Without a warning, the user might overlook such a
-    mistake.
+    The assumption warns of a mistake in such a law: it fails if a flow with the law has a mean
+    window near one packet. (The reason may also be that other flows fill the queue.)
 
     The prediction ``found`` is returned unchanged if no flow has a user-defined law, or if it lacks
     throughputs or mean RTTs.
@@ -210,9 +209,12 @@ def with_growth(found: Prediction) -> Prediction:
 def losses_end_growth(scenario: Scenario) -> Assumption:
     """The simulators' assumption that no loss-based window grows for ever.
 
-    It fails for a loss-based flow if three conditions hold. The flow has unlimited data to send. No
-    receiver's window limits it. And no link on its path loses packets: the buffers are infinite,
-    the queues are drop-tail, and there is no random loss.
+    It fails for a loss-based flow if all of the following hold:
+
+    - The flow has unlimited data to send.
+    - No receiver's window limits it.
+    - No link on its path loses packets: the buffers are infinite, the queues are drop-tail, and
+      there is no random loss.
     """
     endless = [
         group.name

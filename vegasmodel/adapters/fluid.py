@@ -53,8 +53,8 @@ KNOWN = (  # assumptions that this model does not need
 def answer(scenario: Scenario) -> Prediction:
     """Simulate the scenario; average throughputs and delays from ``warmup`` to ``duration``.
 
-    The model is not applicable if the simulator cannot simulate the scenario or ends early, or if
-    no flow sends in this time.
+    The prediction has no throughputs if the simulator cannot simulate the scenario or ends early,
+    or if no flow sends between ``warmup`` and ``duration``.
     """
     obstacle = unsupported(scenario)
     if obstacle is not None:

@@ -24,12 +24,12 @@ WANTED = ("vegas", "reno", "queue_mean", "utilization", "loss_rate_vegas", "loss
 
 
 def takes(scenario: Scenario, key: str, groups: Sequence[int]) -> bool:
-    """Whether ``answers`` can compute results for many values of a field of some flow groups.
+    """Whether ``answers`` can compute results for many values of the field ``key`` at once.
 
-    ``key`` is the field, and ``groups`` holds the groups' indices in the scenario. For a field of
-    the link, ``groups`` is empty. All flows of the model have the same RTT, so ``groups`` must be
-    all groups if the field is ``rtt``. All its Vegas flows have the same parameters, so ``groups``
-    must be all Vegas groups if the field is a parameter of Vegas.
+    The values are for those entries ``[[flow]]`` of the scenario whose indices are in ``groups``.
+    For a field of the link, ``groups`` is empty. In the model all flows have the same RTT, and all
+    Vegas flows have the same parameters. So for ``rtt`` the groups must be all groups, and for a
+    parameter of Vegas all groups with Vegas.
     """
     if key not in KEYS or len(scenario.links) != 1:
         return False

@@ -35,10 +35,9 @@ FEW = 8  # with more different RTTs, fast oscillations are not searched for
 
 
 def answer(scenario: Scenario) -> Prediction:
-    """The rates of the flows, and the mean queue at which they add up to the capacity.
+    """The rates of the flows, and the mean queue at which these rates add up to the capacity.
 
-    With this queue the flows are at the fixed point of the model. A baseRTT that a flow measures is
-    taken as exact.
+    A flow that measures its baseRTT is assumed to measure it without error.
     """
     queue = scenario.links[0].queue
     reason = one_link(scenario)

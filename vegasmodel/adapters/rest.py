@@ -1,12 +1,10 @@
-"""The steady states of Vegas flows that start one after another; whether they are reached in time.
+"""Computes by how much Vegas flows that start one after another over-estimate their baseRTTs.
 
 A flow that measures its baseRTT takes the queueing delay at its start for propagation delay. The
-function ``follow`` computes this delay. It assumes that by then the earlier flows have reached
-their steady state.
+function ``follow`` computes this delay from the steady state of the earlier flows.
 
-Windows need time to reach a steady state. The function ``settled`` tests two conditions. The
-earlier flows must have reached their steady state whenever a flow that measures its baseRTT starts.
-And the last steady state must be reached before the averages begin (``warmup``).
+Other functions test the assumptions behind this. For example, ``settled`` tests whether the earlier
+flows have enough time to reach their steady state before the next flow starts.
 """
 
 from __future__ import annotations
@@ -65,15 +63,18 @@ def given(scenario: Scenario) -> Floats:
 
 
 def together(scenario: Scenario) -> Assumption:
-    """The assumption ``queue-empties-at-start``, and whether it holds or is not known to.
+    """The assumption ``queue-empties-at-start``, for flows that start at the same time.
 
-    ``follow`` assumes that flows that start together measure the queueing delay that the earlier
-    flows leave. For this, the packets of a newcomer must once find none of another newcomer. Slow
-    start of ns-2 sends few packets at first, so the queue runs empty in the first round trips.
-    Linux sends 10, and its slow start ends only when it has filled the queue. If all RTTs are
-    equal, the newcomers' bursts return at the same times, and the queue is empty between them. If
-    not, packets of one may always find a burst of another. Beside loss-based flows no model here
-    needs the assumption.
+    ``follow`` assumes that such newcomers measure only the queueing delay that earlier flows cause.
+    So at some time a newcomer's packet must find no packets of other newcomers in the queue.
+
+    - If first windows are at most 2 packets, as in ns-2, this happens in the first round trips.
+    - Linux's first window is 10 packets, and its slow start ends only when the queue is filled. If
+      the newcomers have the same RTT, their bursts return at the same times, and between the bursts
+      none of their packets is queued. With different RTTs a burst of another newcomer may always be
+      in the queue, so it is not known whether the assumption holds.
+
+    If some flows are loss-based, the assumption is not needed and counts as met.
     """
     name = "queue-empties-at-start"
     if not all(group.keeps_backlog for group in scenario.flows):
@@ -98,15 +99,16 @@ def follow(
 ) -> tuple[Floats, list[Rest]]:
     """The over-estimates of all flows' baseRTTs, and the steady state after each starting time.
 
-    If a flow measures its baseRTT, its over-estimate is the queueing delay just before it starts.
-    So flows that start together do not find each other's packets. ``less`` (s, one number or [n])
-    is subtracted from this delay, but the result is at least 0. For example, 1/capacity tests what
-    one packet less in the queue would change. For flows that do not measure their baseRTT, the
-    scenario gives the over-estimate.
+    If a flow measures its baseRTT, its over-estimate is the queueing delay just before it starts,
+    caused by the flows that started earlier. For all other flows the scenario gives the
+    over-estimate.
 
-    Returns the over-estimates [n] in s, and one ``Rest`` per starting time. ``solve`` is the
-    function that computes a steady state. Its arguments are which flows have started, and the
-    over-estimates.
+    The function ``solve`` computes a steady state. Its arguments are which flows have started, and
+    the over-estimates. ``less`` (s, one number or [n]) is subtracted from each measured
+    over-estimate, but the difference is at least 0. With 1/capacity, for example, each flow finds
+    one packet less in the queue.
+
+    Returns the over-estimates [n] in s, and one ``Rest`` per starting time.
     """
     x, when, unknown, rtt = given(scenario), starts(scenario), measures(scenario), rtts(scenario)
     rests: list[Rest] = []

@@ -141,8 +141,8 @@ def stability(scenario: Scenario) -> StabilityVerdict:
 def place(scenario: Scenario) -> Rest | str:
     """The scenario's equilibrium, by the equations of the simulator ``delayed``.
 
-    These are delay differential equations. If they have no equilibrium for the scenario, or a whole
-    set of equilibria, the result is a text that says why.
+    If these equations have no equilibrium for the scenario, or more than one, the result is a text
+    that says why.
     """
     reason = _unsupported(scenario)
     if reason is not None:

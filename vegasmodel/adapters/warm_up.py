@@ -1,4 +1,4 @@
-"""Whether the windows of a scenario reach the steady state within the warm-up."""
+"""Tests whether windows can reach the steady state within the warm-up, before averages begin."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def settles(scenario: Scenario) -> Assumption:
     """The simulators' assumption that windows reach the steady state within the warm-up.
 
     Every long-lived flow with a built-in law is tested. Let w be its first window. Let W be the
-    window with which it gets its fair share of the capacity, on the link of its path where this
-    share is least. W is at most the receiver's window. Let n be the number of the flow's round
-    trips from its start to the end of the warm-up.
+    window at which it gets its fair share of the capacity, or the receiver's window if that is
+    smaller. (The share is that on the link of its path where it is least.) Let n be the number of
+    the flow's round trips from its start to the end of the warm-up.
 
     The assumption fails if, for some flow,
 
