@@ -2,15 +2,16 @@
 
 - ``sweep`` evaluates a model over a grid of values of the scenario's fields.
 - ``design`` finds the value of a field that meets a target.
-- ``basins`` runs the scenario from many random starts. Runs with nearly the same throughputs have
-  the same outcome. A start is a choice of start times, first windows and a seed.
-- ``cycles`` finds the steady state to which each random start leads: constant windows or a periodic
-  motion. If neither is found, it takes averages.
+- ``basins`` runs the scenario from many random starts, to find its different outcomes. A start is a
+  choice of start times, first windows and a seed. Runs with nearly the same throughputs have the
+  same outcome.
+- ``cycles`` finds the steady state to which each random start leads: constant windows, a periodic
+  motion or, if there is neither, long averages.
 - ``agreement`` tests whether two models lead to the same outcomes equally often.
 
-The module ``fields`` finds a field of the scenario by its name. A point of a study is a copy of the
-scenario, in which some fields have other values (``points``). The module ``models`` evaluates a
-model at many points; ``together`` does so for all points at once, where that is possible.
+Other modules help these studies. ``fields`` finds a field of the scenario by its name. ``points``
+makes copies of the scenario in which some fields have other values; each copy is called a point.
+``models`` evaluates a model at many points, and ``together`` computes many points at once.
 """
 
 __all__: list[str] = []

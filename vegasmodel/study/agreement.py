@@ -30,9 +30,8 @@ class Agreement:
 
     A start is a choice of start times, first windows and a seed. Starts that lead to nearly the
     same throughputs have the same outcome. ``counts`` is the number of starts per model and
-    outcome. ``p`` is the p-value of a chi-squared test for a difference between the models.
-
-    ``counts`` and ``ends`` also have outcomes with few starts, which the test merges.
+    outcome. ``p`` is the p-value of a chi-squared test for a difference between the models. The
+    test merges outcomes with few starts; ``counts`` and ``ends`` list them unmerged.
     """
 
     counts: NDArray[np.intp]  # [2, outcome]

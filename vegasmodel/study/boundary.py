@@ -1,6 +1,6 @@
-"""Where the equilibrium turns unstable if two fields of a scenario vary, such as buffer and RTT.
+"""Finds at which values of two fields of a scenario, such as two RTTs, the equilibrium is unstable.
 
-The result is curves in the plane of the two fields.
+The result is the boundary between stable and unstable values: curves in the plane of the fields.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ SAME = 1e-3  # distance in ln x and ln y below which a crossing lies on a traced
 class StabilityBoundary:
     """Where the equilibrium turns unstable, as curves in the plane of two fields of the scenario.
 
-    On a curve, two characteristic roots are purely imaginary (a Hopf bifurcation).  At a point with
-    ``leading``, no other root has a positive real part, so stability changes there.
+    On a curve, two characteristic roots are purely imaginary (a Hopf bifurcation).  If a point of
+    the curve has ``leading`` = True, no other root there has a positive real part.  So the
+    equilibrium is stable on one side of this point, and unstable on the other.
 
     ``jumps`` are places where stability changes without a Hopf bifurcation; no curve is traced from
     them.  ``units`` are the units of the two fields.

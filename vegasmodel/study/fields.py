@@ -137,7 +137,11 @@ class Field:
         return value
 
     def overlaps(self, other: Field) -> bool:
-        """Whether some link or group has both fields, so that one value would replace the other."""
+        """Whether this field and ``other`` are the same field of some link or group.
+
+        An example is ``flow.rtt``, the RTT of all groups, and ``flow.NAME.rtt``, the RTT of one
+        group.  A study may not vary both.
+        """
         same = (self.part, self.key, self.queue) == (other.part, other.key, other.queue)
         return same and (
             self.indices == other.indices or not {*self.indices}.isdisjoint(other.indices)

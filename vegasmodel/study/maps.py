@@ -1,7 +1,7 @@
-"""Ready-made maps: pictures of a quantity as a function of two fields of a scenario.
+"""The ready-made maps of the command ``map``: a quantity as a function of two scenario fields.
 
-The quantity is a flow's share of the throughput, or the ratio of two groups' throughputs. Each map
-has two panels and a text that says how to read them.
+The quantity is a flow's share of the throughput, or the ratio of two groups' throughputs; colours
+show it. Each map has two panels and a text that says how to read them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Names of the assumptions that do not hold in the cases of a study, such as the points of a sweep.
+"""Lists the assumptions of a model that do not hold in each case of a study, and counts the cases.
 
-For each case the names form one text. They are in alphabetical order, with spaces between them.
+The cases are, for example, the points of a sweep. For each case there is one text: the names of the
+assumptions that do not hold, in alphabetical order, with spaces between them.
 """
 
 from __future__ import annotations

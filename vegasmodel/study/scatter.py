@@ -28,10 +28,10 @@ def answered(
 ) -> tuple[Figures, list[Prediction | None]]:
     """Evaluate the model at these points; return its results and the ``Prediction`` of each point.
 
-    The predictions are needed for their throughputs in single runs (``run_rates``). Only those of
-    ``rounds``, ns-2 and ns-3 can have them; for other models all predictions are ``None``. A
-    prediction is also ``None`` if there is no answer at the point. ``enough`` is explained in
-    ``models.predictions``.  The points are added to ``count``, and counted as done one by one.
+    The predictions are returned for their throughputs in single runs (``run_rates``). Only
+    predictions of ``rounds``, ns-2 and ns-3 have these; for other models each entry is ``None``. It
+    is also ``None`` at a point without an answer. ``models.predictions`` explains ``enough``. The
+    progress line shows ``count``, to which the function adds the points.
     """
     before = count.done
     count.number += len(asked)

@@ -1,12 +1,12 @@
 """Searches for the values of a field with which a model meets a target.
 
-The model is evaluated at many values of the field. If its answer crosses the target between two
-neighbouring values, the search narrows the interval. It ends at a value that meets the target, or
-at a jump across the target.
+The target is a wanted value of a quantity, such as a flow's share. The model's value of this
+quantity is called its answer. The model is evaluated at many values of the field. If its answer
+crosses the target between two neighbouring values, the search narrows the interval. It ends at a
+value that meets the target, or at a jump across the target.
 
-The answer may also come nearer to the target and move away again. Then more values are tried there,
-because the answer may reach the target between the tried values. With ns-2 and ns-3 this is not
-done.
+The answer may also come nearer to the target and move away again. The answer may then reach the
+target between the values tried, so more values are tried there (not with ns-2 and ns-3).
 
 If the answer crosses the target twice between two neighbouring values, the search may miss both
 crossings.
@@ -373,10 +373,12 @@ class Search:
         return half_interval(error, len(run_rates(made))) if error else 0.0
 
     def hidden(self, found: Sequence[float]) -> list[str]:
-        """A text for each value at which chance may hide a solution beside those at ``found``.
+        """A text for each value that may be a further solution, hidden by the scatter of the runs.
 
-        The 95 % confidence interval of the answer at such a value contains the target. Between the
-        value and every solution or crossing, some answer is surely farther from the target.
+        ``found`` are the values of the known solutions. The 95 % confidence interval of the model's
+        answer at a hidden solution contains the target. A value near a known solution, or near a
+        jump across the target, is not listed: between the two, some answer must be clearly farther
+        from the target.
         """
         half = np.array([self._half(i) for i in range(self.x.size)])
         miss = np.abs(self.y)

@@ -18,9 +18,9 @@ __all__ = ["Design", "Solution"]
 
 @dataclass(frozen=True)
 class Solution:
-    """A value of the field that meets the target, and the models' answers with this value.
+    """A value of the searched field that meets the target of ``design``.
 
-    An answer is a model's value of the target's quantity, such as a share.
+    It comes with what the models predict at this value for the target's quantity, such as a share.
     """
 
     value: float
@@ -55,10 +55,10 @@ class Solution:
 class Design:
     """All values of a field that were found to meet a target; if there is none, the reason.
 
-    ``wanted`` is the target's value, and ``scanned`` the range that was searched, and ``tried`` how
-    many values in it the model was asked at.  ``notes`` say where else the model's answer jumps
-    across the target, where chance may hide another solution, and which assumptions of the model do
-    not hold at a solution.
+    ``wanted`` is the target's value.  ``scanned`` is the range of the field that was searched, and
+    ``tried`` the number of values in it for which the model was evaluated.  ``notes`` say where
+    else the model's answer jumps across the target, where chance may hide another solution, and
+    which assumptions of the model do not hold at a solution.
     """
 
     field: str

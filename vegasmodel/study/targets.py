@@ -61,10 +61,10 @@ class Target:
         return f"{value:.{digits}g} {self.unit}".strip()
 
     def of(self, figures: Figures, scenario: Scenario) -> Floats:
-        """The quantity that has a target, at each point: an array [point].
+        """The model's value of the quantity at each point of a study: an array [point].
 
-        A point is a set of values of the fields that vary.  ``figures`` holds a model's results at
-        all points.  The quantity is NaN at a point where the model does not give it.
+        A point is a copy of the scenario in which some fields have other values.  ``figures`` holds
+        the model's results at all points.  The quantity is NaN where the model does not give it.
         """
         index = [[group.name for group in scenario.flows].index(name) for name in self.groups]
         if self.kind == "ratio":
@@ -81,9 +81,10 @@ class Target:
         return figures.utilization[:, self.link]
 
     def notes(self, scenario: Scenario) -> list[str]:
-        """A note for each group of the target that has the name of a law, if others have this law.
+        """Warnings that the target names a group, although the user may mean all flows of a law.
 
-        The user may have meant all flows of the law.
+        There is one for each group of the target that is called like a law, such as "vegas", if
+        other groups have this law, too.
         """
         found = []
         for name in dict.fromkeys(self.groups):

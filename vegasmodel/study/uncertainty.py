@@ -5,9 +5,9 @@ value is changed by small steps, and the model's answers are compared. The slope
 one size of the steps, and again with half this size. The second result is returned. If the two
 differ clearly, the slope may jump near the scenario's value, and ``smooth`` is False.
 
-``uncertainty`` tells how uncertain the ratio of two groups' throughputs is. Let the fields have
-independent errors with the standard deviations u_k. Then, to first order, the logarithm of the
-ratio has the variance
+``uncertainty`` tells how uncertain the ratio of two groups' throughputs is if the fields are known
+only with errors. Let these be independent, with the standard deviations u_k. Then, to first order,
+the logarithm of the ratio has the variance
 
     variance = sum_k (d ln(ratio)/d field_k)^2 u_k^2
 
@@ -15,8 +15,8 @@ ratio has the variance
 of the errors. So the ratio is also computed at one and at two standard deviations above and below
 each value; ``rough`` names the fields for which it is far from linear there.
 
-Neither knows how far the model is from the truth. So the results name the assumptions of the model
-that do not hold in the scenario (``broken``).
+Both functions neglect the error of the model itself. So their results name the assumptions of the
+model that do not hold in the scenario (``broken``).
 """
 
 from __future__ import annotations
@@ -66,7 +66,10 @@ class _Input:
     sd: float  # of the share or the amount
 
     def amount(self, by: float) -> str:
-        """A change of the error, as text: ``+0.2 %`` of the value, or ``-0.0002 s``."""
+        """A change of the fields as text, such as ``+0.2 %``, or ``-0.0002 s`` if it is an amount.
+
+        ``by`` is the change: a fraction of the fields' values, or an amount in their unit.
+        """
         return f"{100.0 * by:+.2g} %" if self.share else f"{by:+.2g} {self.fields[0].unit}".strip()
 
     def moved(self, scenario: Scenario, by: float) -> Scenario:
@@ -165,13 +168,18 @@ class Uncertainty:
     ratio, the fraction of its variance that each field causes.  Where they are NaN, ``reason`` says
     why; it is ``None`` if there is no NaN.
 
-    ``method`` tells how the standard deviations were computed: to first order in the errors, as if
-    the ratios were linear in the fields.  ``rough`` has the fields for which they are not: if the
-    field changes by one standard deviation, up or down, a ratio differs from the straight line by
-    more than a quarter of its own standard deviation, or by more than the whole if the field
-    changes by two.  Or the slope jumps at the value, or the model has no answer nearby.  ``smooth``
-    is True if there are no such fields.  If there are, draw values of the fields at random instead
-    (``docs/sweep.md`` has an example).
+    The standard deviations are computed as if the ratios were linear in the fields (``method``).
+    ``rough`` names the fields for which this is far from true.  For such a field, at least one of
+    the following holds:
+
+    - If the field changes by one standard deviation, up or down, a ratio differs from the straight
+      line by more than a quarter of the ratio's standard deviation.
+    - If it changes by two, the difference is more than one standard deviation of the ratio.
+    - The slope jumps at the field's value.
+    - The model has no answer nearby.
+
+    ``smooth`` is True if there are no such fields.  If there are, draw values of the fields at
+    random instead (``docs/sweep.md`` has an example).
 
     The standard deviations count the errors of the fields only, not the model's own error.
     ``broken`` has the names of the model's assumptions that do not hold in the scenario.
@@ -278,11 +286,10 @@ def sensitivity(scenario: Scenario, model: str, names: str | Sequence[str]) -> S
     """How a closed form's throughputs depend on fields of the scenario: d ln(throughput)/d(field).
 
     ``names`` lists the fields, such as ``["link.buffer", "flow.rtt"]``, or is the name of one
-    field.  If the closed form has no answer near the scenario, the results are NaN, and ``reason``
-    says why.  For example,
-    ``minicycle`` has one RTT for all flows, so it has results for ``flow.rtt``, but not for the RTT
-    of one group.  If a group has alpha = beta, a change of its alpha also changes its beta, as in
-    ``Scenario.replace``.  So ``flow.NAME.alpha`` and ``flow.NAME.beta`` are not independent there.
+    field.  If the closed form has no answer for nearby values of a field, the field's results are
+    NaN, and ``reason`` says why.  For example, ``minicycle`` has one RTT for all flows, so it has
+    results for ``flow.rtt``, but not for the RTT of one group.  If a group has alpha = beta, a
+    change of its alpha also changes its beta, as in ``Scenario.replace``.
 
     Raises ``FieldError`` if ``model`` is not a closed form, or if a field is unknown.  Raises it,
     too, for a field that takes only whole numbers or words, or whose value is not a finite number.
@@ -314,9 +321,9 @@ def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float
     of all links.  The errors of different keys are independent.
 
     The standard deviations of the ratios follow from equation (10) of JCGM 100:2008, to first order
-    in the errors.  Where the ratios are not nearly linear over the range of the errors, they are
-    wrong; the result's ``smooth`` is then False, and ``rough`` names the fields.  They do not count
-    the model's own error; ``broken`` names its assumptions that do not hold.
+    in the errors.  If the ratios are not nearly linear over the range of the errors, these standard
+    deviations are wrong.  The result's ``smooth`` is then False, and ``rough`` names the fields.
+    The error of the model itself is not counted; ``broken`` names its assumptions that do not hold.
 
     Raises ``FieldError`` for a deviation that is not above 0, for a number above 1, and in the same
     cases as ``sensitivity``.
