@@ -1,4 +1,4 @@
-"""Services for the rest of the package.
+"""Helpers for the rest of the package that have nothing to do with TCP.
 
 They deal with files, child processes, signals, compiled code, progress and optional packages.
 """

@@ -172,9 +172,9 @@ def workplace(within: Path | None = None) -> Iterator[Workplace]:
 def interruptible() -> Iterator[None]:
     """End all running child processes if a signal such as Ctrl-C interrupts the ``with`` block.
 
-    The children are also ended if a generator that contains the block is closed, but not after an
-    ordinary error.  The reason: threads of this program may be waiting for the children.  As long
-    as the children run, these threads go on waiting, and the program does not end.
+    Otherwise threads that wait for these children would go on waiting, and the program would not
+    end.  The children are also ended if a generator that contains the block is closed, but not
+    after an ordinary error.
     """
     try:
         yield

@@ -51,7 +51,9 @@ def is_special(path: str | Path) -> bool:
 
 @contextmanager
 def named(path: str | Path) -> Iterator[None]:
-    """Make ``path`` the file name in an ``OSError`` of the ``with`` block, in two cases.
+    """Make an ``OSError`` of the ``with`` block name ``path``, which the user knows.
+
+    This is done in two cases:
 
     - The error names a temporary file, or a file inside the folder ``path``.
     - The error names no file, and says that the disk is full or that a file is too large.

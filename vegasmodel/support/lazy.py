@@ -53,8 +53,9 @@ def attach(
     ``package`` is the package's name, and ``file`` is its ``__init__.py``.  The package assigns the
     three results to ``__getattr__``, ``__dir__`` and ``__all__``.
 
-    The public names are read from the stub ``__init__.pyi`` beside ``file``.  Each is in a line
-    ``from PLACE import NAME as NAME``.  If PLACE is the package itself, NAME is one of its modules.
+    The public names are read from the stub ``__init__.pyi`` beside ``file``.  There each name has a
+    line ``from PLACE import NAME as NAME``.  If PLACE is the package itself, NAME is one of its
+    modules.
 
     ``before`` is an optional function that is called before each import.  Its argument is the full
     name, ``PACKAGE.NAME``.

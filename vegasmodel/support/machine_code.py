@@ -4,7 +4,7 @@ Numba's own cache checks only the source file of the function itself. If the fun
 function in another file and that file changes, Numba still loads the old machine code.
 
 Here the name of a cached file contains a hash of all source files whose functions the machine code
-may contain. If one of them changes, the hash changes, so the function is compiled again.
+may contain. If one of these files changes, the hash changes, so the function is compiled again.
 """
 
 from __future__ import annotations

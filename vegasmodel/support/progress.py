@@ -1,11 +1,11 @@
 """Shows the progress of a long simulation on a terminal or in Jupyter, in simulated seconds.
 
-The simulator is compiled code. It writes the simulated time to an array, and another thread reads
-the time there and writes the line. Commands and Python programs have the same line.
+The progress is one line of text. The simulator is compiled code, which cannot print. It writes the
+simulated time to an array; another thread reads the time there and prints the line.
 
-If a prediction is the mean of several runs, the simulated seconds of all runs are added up. If more
-runs turn out to be needed, the total that is shown grows, and the number of runs with it. For
-many scenarios at once (``counting``) the line has the number of scenarios instead.
+If a prediction is the mean of several runs, the line shows the simulated seconds of all runs
+together. If more runs turn out to be needed, the total in the line grows. If many scenarios are
+simulated at once (``counting``), the line shows the number of scenarios instead.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Series:
     """Successive runs of a simulator; the mean of their results is one prediction.
 
     ``wanted`` is the number of runs that the mean needs.  It grows if more turn out to be needed.
-    ``doing`` is the text of the progress line while no run is under way.
+    ``doing`` is the text of the progress line before the first run begins.
     """
 
     def __init__(self, doing: str = "preparing the first run") -> None:
@@ -58,7 +58,7 @@ class Series:
 
 
 class Count(Series):
-    """Many scenarios whose simulations run side by side; ``done`` of ``number`` are over."""
+    """Counts scenarios that are simulated side by side: ``done`` of ``number`` are finished."""
 
     def __init__(self, number: int, done: int) -> None:
         super().__init__()
@@ -73,8 +73,8 @@ _hidden: list[bool] = []  # one entry for each block of ``hidden``
 def series(doing: str = "preparing the first run") -> Iterator[Series]:
     """Report all simulator runs that are started inside the ``with`` block by one progress line.
 
-    This suits several runs whose results are averaged into one prediction.  While no run is under
-    way, the line says that a simulator is being compiled, or has the text ``doing``.
+    This suits several runs whose results are averaged into one prediction.  Before the first run
+    begins, the line has the text ``doing``, or says that the simulator is being compiled.
 
     The line is written on standard error, if that is a terminal or the output of a Jupyter
     notebook. Only the main thread has a line, because the lines of several threads would mix.
@@ -131,8 +131,8 @@ def running(
 def line(seconds: float) -> str:
     """The text of the progress line.
 
-    ``seconds`` is the real time since the series of runs began.  The text is empty in the first
-    second (``PATIENCE``), and while no run is under way.
+    ``seconds`` is the real time since the line's block began (``series``, ``counting``).  The text
+    is empty in the first second (``PATIENCE``), and outside such a block.
     """
     if seconds < PATIENCE or not _series:
         return ""

@@ -1,4 +1,4 @@
-"""Small tables as plain text, and text of several lines that Python shows as it is."""
+"""Makes small tables as plain text, which Python's prompt and notebooks show line by line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Text", "text_table"]
 
 
 class Text(str):
-    """Text of several lines; Python's prompt and notebooks show it as it is, without quotes."""
+    """A string that Python's prompt and notebooks show line by line, as ``print`` would."""
 
     __slots__ = ()
 

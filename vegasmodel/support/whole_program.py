@@ -1,19 +1,17 @@
 """Compiles a function and all the compiled functions that it calls as one program.
 
-By default Numba compiles each function together with copies of all functions that it calls, so one
-function may be compiled many times. Here each function is first translated to LLVM's intermediate
-language. The function that Python calls is then linked with one copy of each function that it
-needs. LLVM optimises this program once.
+This makes the simulators compile faster. By default Numba compiles each function together with
+copies of all functions that it calls, so one function may be compiled many times. Here each
+function is first translated to LLVM's intermediate language. The function that Python calls is then
+linked with one copy of each function that it needs. LLVM optimises this program once.
 
-Small functions are inlined in their callers. Two marks prevent this, and make the program smaller:
+By default LLVM inlines small functions in their callers. The options in ``Marks`` change how it
+treats a function:
 
-- ``apart``: the function is not inlined.
+- ``apart``: the function is not inlined, which makes the program smaller.
 - ``rare``: the function is not inlined, and no function that it calls is inlined in it.
-
-Two more marks say how LLVM optimises:
-
-- ``quick``: it optimises less. The code is then compiled faster.
-- ``distinct``: it assumes that arrays that Python passes share no memory. The code is then faster.
+- ``quick``: LLVM optimises the function less, and so compiles it faster.
+- ``distinct``: LLVM assumes that arrays that Python passes share no memory, so the code is faster.
 
 To save more compile time, several steps of Numba and LLVM that bring nothing here are left out.
 """
@@ -55,7 +53,7 @@ __all__ = ["Marks", "WholeProgram"]
 
 
 class Marks(NamedTuple):
-    """How a function is compiled."""
+    """Options with which a function is compiled; the docstring of the module explains them."""
 
     rare: bool = False  # inlined nowhere, and nothing is inlined in it
     apart: bool = False  # inlined nowhere
@@ -69,7 +67,7 @@ SMALL = 300  # LLVM instructions: a function of at most so many is inlined
 
 
 class WholeProgram(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
-    """A compiled function that Python calls; it takes the place of Numba's own class for that.
+    """A compiled function that Python calls, in place of Numba's own class for such functions.
 
     The function and all compiled functions that it needs (objects of the class ``Part``) are one
     program. So each of them is compiled once, not once per caller.
