@@ -1,7 +1,7 @@
 """The commands ``equilibrium``, ``arrivals`` and ``rd``, which compute the rates of flows.
 
-They solve equations, and take their numbers from options instead of a scenario file.
-``equilibrium`` and ``arrivals`` are for a link that only Vegas flows use, ``rd`` is for a link with
+They need no scenario file: options give the capacity and the properties of the flows.
+``equilibrium`` and ``arrivals`` are for a link that only Vegas flows use. ``rd`` is for a link with
 Rate-Delay services.
 
 An option with one value per flow takes a list with commas (``--alpha 3,1``). One value of

@@ -1,4 +1,4 @@
-"""Writes the sentences that say which assumptions do not hold, and in how many cases.
+"""Writes the sentences that say in how many cases each assumption of a model does not hold.
 
 The cases are, for example, the points of a sweep, or random starts of one scenario.
 """

@@ -1,4 +1,8 @@
-"""The commands that vary a scenario and evaluate it: ``design``, ``sweep``, ``basins``, ``map``."""
+"""The commands ``design``, ``sweep``, ``basins`` and ``map``, for many variants of a scenario.
+
+``design`` finds the value of a field that meets a target. ``sweep`` makes predictions for many
+values of some fields, ``basins`` for many random starts. ``map`` draws a ready-made picture.
+"""
 
 from __future__ import annotations
 

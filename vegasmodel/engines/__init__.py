@@ -1,6 +1,6 @@
-"""Simulators of a scenario; ``vegasmodel.simulation`` chooses one by its name.
+"""The three simulators of this package; ``vegasmodel.simulation`` chooses one by its name.
 
-* ``fluid`` solves differential equations for the senders' windows. With a few flows, it takes 0.1
+* ``fluid`` solves differential equations for the senders' windows. A run with a few flows takes 0.1
   to 100 ms of computing time.
 * ``rounds`` moves groups of packets through a network of queues. If a round trip has few packets,
   each group is a single packet.

@@ -1,8 +1,8 @@
-"""Calls compiled steps that only some scenarios need, by their addresses in memory.
+"""Lets a simulator call compiled steps that only some scenarios need, such as the drops of RED.
 
-A simulator is compiled with all functions that it calls. But a step that few scenarios need, such
-as the drops of RED, is compiled as a program of its own, at the first scenario that needs it
-(``address``). The simulator then calls the step by its address (``call``).
+This saves compile time. A simulator is compiled together with all functions that it calls. Such a
+step is instead compiled separately, at the first scenario that needs it. ``address`` compiles it
+and returns its address in memory. The simulator calls the step by this address (``call``).
 """
 
 from __future__ import annotations

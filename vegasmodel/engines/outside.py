@@ -1,4 +1,4 @@
-"""Compiles the functions of a law that the user registered, so that the simulators can call them.
+"""Compiles the functions of a user's own congestion control law, for use in the simulators.
 
 A simulator is compiled once, for all laws, so it does not contain the functions of a user's law.
 This module compiles each of these functions separately, as a C function, together with the Python

@@ -12,8 +12,8 @@ not be random. The argument ``engine`` chooses one of two engines:
 
 When the cycles of a scenario's windows repeat, both engines skip whole cycles.
 
-All other scenarios, for example those with the TCP of ns-2 or Linux, are simulated one by one, on
-several threads.
+All other scenarios, for example those with the TCP of ns-2 or Linux, are simulated in separate
+runs, on several threads.
 """
 
 from __future__ import annotations

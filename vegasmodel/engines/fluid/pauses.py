@@ -1,8 +1,8 @@
-"""Runs a simulation piece by piece, so that Ctrl-C can stop it.
+"""Runs a simulation of ``fluid`` piece by piece, so that Ctrl-C can stop it.
 
 Compiled code handles no signals. So the main loops (``march.py``, ``sampled/march.py``) return to
-Python again and again, where Python raises ``KeyboardInterrupt`` if the user has pressed Ctrl-C. On
-other threads than the main one ``threads.check`` does so.
+Python again and again. If the user has pressed Ctrl-C, Python then raises ``KeyboardInterrupt`` in
+the main thread, and ``threads.check`` raises it in other threads.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Named tuples of arrays for the simulator ``fluid``, if windows change at every instant.
+"""Data types of the simulator ``fluid``, for windows that change at every instant (``march.py``).
 
-They hold the flows, several scenarios (a batch), the state of a simulation, and its time integrals.
-The simulator ``delayed`` also uses ``Flows``, and the package ``sampled`` also uses ``Tally``.
+They are named tuples of arrays, which compiled code can read. They hold the properties of the
+flows, a batch of scenarios, the state of a simulation, and the time integrals for the averages. The
+simulator ``delayed`` also uses ``Flows``, and the package ``sampled`` also uses ``Tally``.
 """
 
 from __future__ import annotations

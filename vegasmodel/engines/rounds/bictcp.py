@@ -1,6 +1,6 @@
 """CUBIC as the Linux kernel implements it (``tcp_cubic.c``), in the versions of Linux 6.1 and 2.6.
 
-ns-2 contains the version of Linux 2.6.
+The version of Linux 2.6 is the one that ns-2 contains.
 
 RFC 9438 computes a target: the window to be reached one RTT later. From the target the kernel
 computes a whole number ``cnt``. Linux 6.1 does so at most once per clock tick. After ``cnt`` ACKs

@@ -1,8 +1,8 @@
-"""The tables of a link with Rate-Delay services, whose two classes of flows take turns.
+"""Makes the data with which ``rounds`` simulates a link with Rate-Delay services (``turns.py``).
 
-The schedulers in ``turns.py`` use these tables. ``class_record`` fills in the record of one class.
-``class_stores`` makes the hops that hold the packets which wait. ``share_changes`` lists the times
-at which ns-2's script changes how the classes share the capacity.
+The packets of two classes of flows take turns on such a link. ``class_record`` fills in the record
+of one class. ``class_stores`` makes the records that hold the waiting packets. ``share_changes``
+lists the times at which ns-2's script changes how the classes share the capacity.
 """
 
 from __future__ import annotations

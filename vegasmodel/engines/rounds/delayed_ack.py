@@ -3,15 +3,17 @@
 After a packet has arrived, the receiver waits for a second one, for a limited time called the
 pause. If none comes, it acknowledges the first packet alone. While a packet is missing, it does not
 wait for a second packet. ``Sender.delack_packets`` is the number of packets (0 or 1) that have
-arrived and whose ACK is still delayed. In this file, the time at which a packet arrives means a
-later time: that at which the ACK would reach the sender if the receiver sent it at once. (In
-``silent_packets`` it means the time at which the ACK would reach the queue.)
+arrived and whose ACK is still delayed.
+
+The simulator moves data packets and their ACKs together, in groups. It delays ACKs only when a
+group reaches the sender. So in this file a packet's arrival time means the time at which its ACK
+would reach the sender if the receiver sent it at once. (In ``silent_packets`` it means the time at
+which the ACK would reach the queue.)
 
 ACKs may cross a queue of data on their way back. At the first such queue ``silent_packets`` counts
-the packets that the receiver does not acknowledge at once. No ACK joins the queue for them. When
-the group reaches the sender, the simulator decides again which packets one ACK acknowledges, and
-when this ACK arrives. So an ACK that the receiver sends alone, at the end of a pause, takes no
-place in the queue. Its queueing delay is that of an ACK sent when its packet arrived.
+the packets that the receiver does not acknowledge at once. No ACK joins the queue for them. An ACK
+that the receiver sends at the end of a pause therefore takes no place in the queue. Its queueing
+delay is that of an ACK sent when its packet arrived.
 
 Linux adapts the pause to the flow (``adapts_ack_pause``). It keeps a value called ato
 (``Sender.ack_ticks``), which begins at 40 ms and is at most the receiver's own retransmission

@@ -1,6 +1,6 @@
-"""Makes the records of all flows that ``rounds`` simulates, also of flows that arrive at random.
+"""Makes a record (``state.Sender``) of each flow that ``rounds`` simulates.
 
-A record (``state.Sender``) contains a flow's parameters and state.
+It contains the flow's parameters and state. Short flows that arrive at random have records, too.
 """
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
 """Compiles the rules by which laws move windows, and lets compiled code select a rule by number.
 
-A rule is a function that moves a window. Rules come in sets (``laws.packets.PacketRules``). Tahoe,
-Reno, NewReno and SACK use one set, Vegas another. The sets have the numbers 1, 2 and so on, and
-``Sender.rules`` is the number of the flow's set. For each rule, ``choice`` makes a compiled
-function that looks at this number and calls the rule of the right set.
+A rule is a function that moves a window, for example at the end of a round trip. Rules come in sets
+(``laws.packets.PacketRules``). Tahoe, Reno, NewReno and SACK use one set, Vegas another. The sets
+have the numbers 1, 2 and so on, and ``Sender.rules`` is the number of the flow's set. For each
+rule, ``choice`` makes a compiled function that looks at this number and calls the rule of the right
+set.
 
-Most laws of users have no such set, and the number 0. Their functions are called by their addresses
-in memory (``engines/outside.py``). CUBIC also has the number 0; ``bictcp.py`` moves its window.
+For laws without such a set, ``Sender.rules`` is 0. These are most laws of users, whose functions
+are called by their addresses in memory (``engines/outside.py``), and CUBIC, whose window
+``bictcp.py`` moves.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Takes samples of all flows and queues at given instants, and notes the totals after warm-up.
+"""Takes samples of all flows and queues at given instants, and stores their totals after warm-up.
 
-The clock of a queue is ``link.shift`` seconds behind the simulation's clock. Each queue is sampled
-by its own clock, together with the flows that enter the network there.
+The clock of each queue is ``link.shift`` seconds behind the simulation's clock (``travel.py`` says
+why). A queue is sampled when its own clock reaches the instant. The flows whose path begins at this
+queue are sampled at the same time.
 """
 
 # mypy: disable-error-code="no-any-return"

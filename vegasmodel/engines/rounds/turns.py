@@ -1,9 +1,9 @@
 """How a link with Rate-Delay services sends the packets of its two classes in turn.
 
 A packet that arrives joins the queue of its class. When the link is free, a scheduler chooses the
-class that sends its first packet. Only then is it known how long this packet has waited, and it
-travels on. Until then it is kept in the ring buffer of its class. The buffer is that of a ``Hop``
-which belongs to no flow (``Hop.stores``). All other hops are queues on the path of a flow.
+class that sends its first packet. Only then is it known how long this packet has waited. Until then
+the packet is kept in the ring buffer of its class. (This buffer belongs to a ``Hop`` whose field
+``stores`` is 1. Any other ``Hop`` stands for a queue on the path of one flow.)
 
 There are two schedulers: that of the paper (``_by_volume``), and the one that stands in for it in
 ns-2, class-based queueing with weighted round robin (``_by_rounds``).

@@ -19,8 +19,8 @@ If all RTTs are equal, the packets of a sender, and their ACKs, follow one anoth
 ns-2 the window of Vegas then grows only while its ACKs arrive, and faster than by (S2), so that it
 grows by m_i in all (``queue.train_part``).
 
-If all flows are delay-based and senders wait before they send, T_i has the mean wait, too
-(``run.senders``). The RTT that Vegas measures begins after the wait.
+Senders may wait a random time before they send a packet, as in ns-2. If all flows are delay-based,
+T_i therefore includes the mean wait (``run.senders``). The RTT that Vegas measures does not.
 
 The sender sends until floor(W_i) packets are in flight. After a cut of the window it waits until
 ACKs have reduced n_i to floor(W_i):

@@ -1,4 +1,7 @@
-"""Draws random numbers for a run of ``fluid``, and the flow to which a random packet belongs."""
+"""Draws random numbers for a run of ``fluid``.
+
+``victim`` also draws the flow whose packet is lost, if a packet is lost at random.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How windows grow in a time step of the simulation; how many packets each sender then sends."""
+"""Computes how windows grow in a time step, and how many packets each sender then sends."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The main loop of the package ``sampled``: in each time step it starts and stops flows and moves
-their windows.
+"""The main loop of the package ``sampled``, which simulates windows in small steps of time.
 
-The loop also adds up the time integrals from which the averages are computed.
+In each step it starts and stops flows and moves their windows. It also adds up the time integrals
+from which the averages are computed.
 """
 
 from __future__ import annotations

@@ -7,7 +7,8 @@ determines the future of a simulation, with two exceptions:
 - the positions of trains. A train consists of the packets of one flow that travel close together
   (``trains.py``). Trains matter only while the windows do not fill the link.
 
-In both cases random numbers decide which packets are lost, so no state is expected to return.
+Where these two matter, random numbers decide which packets are lost. So no state is expected to
+return there.
 """
 
 from __future__ import annotations
