@@ -69,7 +69,10 @@ class Comparison:
 
     @property
     def errors(self) -> dict[str, dict[str, float | None]]:
-        """The errors of each model that has an answer, by the model's name (``model_errors``)."""
+        """The errors of each model's prediction, by the model's name (see ``model_errors``).
+
+        Models that have no prediction for the scenario are left out.
+        """
         return {p.model: model_errors(p, self.measured) for p in self.models if p.applicable}
 
     @property
@@ -138,20 +141,20 @@ class Comparison:
         return html_table(title, columns, rows)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A table of all answers, then of the measurement: one row per flow.
+        """A table of all predictions and then of the measurement, one row per flow.
 
-        Models without an answer are left out.  The columns are those of
+        Models that have no prediction for the scenario are left out.  The columns are those of
         ``Prediction.to_dataframe``.
         """
         return Predictions(self.results).to_dataframe()
 
     def to_xarray(self) -> xr.Dataset:
-        """One dataset of all answers, joined along a dimension ``model``.
+        """One dataset of all predictions and the measurement, joined along a dimension ``model``.
 
-        Models without an answer are left out.  The last entry of ``model`` is the measurement.  The
-        variables of an answer are those of ``Prediction.to_xarray``.  The variables
-        ``error_throughput_nrmse``, ``error_ratio`` and ``error_base_rtt`` hold the errors of each
-        model; at the measurement they are NaN.
+        The measurement is the last entry of ``model``.  Models that have no prediction for the
+        scenario are left out.  The variables are those of ``Prediction.to_xarray``, and the errors
+        of each model: ``error_throughput_nrmse``, ``error_ratio`` and ``error_base_rtt``.  At the
+        measurement the errors are NaN.
         """
         import xarray as xr
 
@@ -256,9 +259,10 @@ class Comparison:
         return f" ({found[0]})" if found else ""
 
     def plot(self, path: Path | None = None) -> Figure:
-        """Draw each group's throughput by every model and by the measurement.
+        """Draw bars for each group's throughput, one for each model and one for the measurement.
 
-        If ``path`` is given, the figure is also saved there.
+        A group is an entry ``[[flow]]`` of the scenario.  If ``path`` is given, the figure is also
+        saved there.
         """
         from vegasmodel import plots
 
@@ -296,9 +300,9 @@ def model_errors(model: Prediction, measured: Prediction) -> dict[str, float | N
 
     - ``throughput_nrmse``: the root mean square error of the flows' throughputs, divided by the
       mean measured throughput. Flows without a measured throughput are left out.
-    - ``ratio``: for two groups a and b, let r be a's mean throughput per flow, divided by b's. The
-      error of this pair is ln(predicted r / measured r). The pair with the largest magnitude of the
-      error counts.
+    - ``ratio``: a group is an entry ``[[flow]]`` of the scenario. For two groups a and b, let r be
+      the mean throughput of a's flows divided by that of b's flows. The error of this pair is
+      ln(predicted r / measured r). The pair whose error has the largest magnitude counts.
     - ``base_rtt``: a Vegas sender's baseRTT is the smallest RTT that it has measured. It may exceed
       the RTT of the empty path. The error of this excess is computed as for the throughputs: its
       root mean square over the Vegas flows with both baseRTTs known, divided by the mean measured
@@ -347,7 +351,7 @@ def compare(
     *,
     runs: int | None = None,
 ) -> Comparison:
-    """Compare the answers of ``models`` with a measurement of the same scenario.
+    """Compare the predictions of ``models`` with a measurement of the same scenario.
 
     ``models`` are names of models, or a single name.
 
@@ -359,10 +363,10 @@ def compare(
     may lack some keys. Their values are then estimated from the trace (``completion``) and listed
     in the result's ``estimates``.
 
-    ``timeout`` is the time limit of a run of ns-2, as for ``run_engine``.  ``runs`` is the number
-    of runs of ns-2 that the measurement averages. By default it is the scenario's ``runs``. If the
-    scenario gives none, there are 3 runs if chance has a part in them, and else one.  A stored
-    measurement has the runs with which it was stored. The models do not use ``runs``.
+    ``timeout`` is the time limit of a run of ns-2 in s, as for ``run_engine``.  ``runs`` is the
+    number of runs of ns-2 over which the measurement is averaged. By default it is the scenario's
+    ``runs``. If the scenario gives none, there are 3 runs if random numbers affect them, else one.
+    ``runs`` affects neither the models nor a stored measurement.
 
     Raises ``FieldError`` for a wrong argument or a bad trace, if ns-2 must be run but lacks a
     feature of the scenario, or if ``runs`` is given and the measurement is not by ns-2. Raises

@@ -1,7 +1,7 @@
 """Explains each model: its equations, its assumptions, its source and its accuracy.
 
-``explain`` also explains laws, the keys of a scenario file, and the names that answers and tables
-show (``meanings``).
+``explain`` also explains laws, the keys of a scenario file, and the names in results and printed
+tables (``meanings``).
 
 Each assumption has a name, such as ``fifo-queue``. A prediction lists the names of its model's
 assumptions, and says for each whether the scenario meets it, if that is known.
@@ -336,8 +336,9 @@ def explain(name: str) -> str:
     """The meaning, as text, of a name: of a model, law, assumption, column or key of a scenario.
 
     For example, ``explain("phase-effects")`` says when this assumption holds, and which models make
-    it.  For a column or a key a word is enough: ``explain("nrmse")`` explains all columns with this
-    word, and ``explain("delayed")`` the key ``delayed_ack`` of a flow.
+    it.  Columns are those of printed tables, keys those of a scenario file.  A part of their name
+    is enough: ``explain("nrmse")`` explains all columns with this word, and ``explain("delayed")``
+    the key ``delayed_ack`` of a flow.
 
     Raises ``FieldError``, which gives the nearest name, if there is no such name.
     """

@@ -22,7 +22,7 @@ class Batch(tuple[Prediction, ...]):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        """One line: the model, the number of scenarios, and how many have no answer."""
+        """One line: the model, the number of scenarios, and for how many there is no prediction."""
         if not self:
             return "<Batch of no scenario>"
         without = sum(not each.applicable for each in self)
@@ -30,10 +30,10 @@ class Batch(tuple[Prediction, ...]):
         return f"<Batch {self[0].model}: {len(self)} scenario{'s' * (len(self) > 1)}{said}>"
 
     def to_dataframe(self) -> pd.DataFrame:
-        """One pandas table of all answers, with one row per scenario and flow.
+        """One pandas table of all predictions, with one row per scenario and flow.
 
-        The column ``scenario`` is the index of the scenario.  Scenarios without an answer are left
-        out.  The other columns are those of ``Prediction.to_dataframe``.
+        The column ``scenario`` is the index of the scenario.  Scenarios for which the model has no
+        prediction are left out.  The other columns are those of ``Prediction.to_dataframe``.
         """
         import pandas as pd
 

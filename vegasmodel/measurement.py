@@ -98,7 +98,7 @@ def find(scenario: Scenario, trace: str | Path | Trace | None, timeout: float | 
 
 
 def _several(scenario: Scenario) -> Scenario:
-    """The scenario with ``MIN_RUNS`` runs if chance has a part and it gives no number of runs.
+    """The scenario with ``MIN_RUNS`` runs if runs are random and it gives no number of runs.
 
     A single run would not show how much the throughputs differ from run to run.
     """
@@ -175,8 +175,8 @@ def _from_traces(traces: list[tuple[str, Trace]], scenario: Scenario) -> Predict
 def enough_runs(measured: Prediction) -> tuple[Assumption, ...]:
     """The assumption ``enough-runs``: that more runs would hardly change the measured throughputs.
 
-    The assumption holds if chance has no part in the runs. If chance has a part, the standard
-    errors of several runs decide; after a single run it is not known whether the assumption holds.
+    The assumption holds if no random numbers affect the runs. Otherwise the standard errors over
+    several runs decide; after a single run it is not known whether the assumption holds.
     Returns no assumption if the measurement is not by ns-2 or ns-3.
     """
     if measured.model not in ENGINES or measured.throughput is None:

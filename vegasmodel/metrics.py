@@ -68,8 +68,9 @@ def group_means(
 ) -> dict[str, float]:
     """The mean throughput of the flows of each group, by the group's name.
 
-    ``throughput`` and ``groups`` have one entry per flow. An entry of ``groups`` is the index of
-    the flow's group in ``names``.
+    A group is a set of flows, such as an entry ``[[flow]]`` of a scenario. ``throughput`` and
+    ``groups`` have one entry per flow. An entry of ``groups`` is the index of the flow's group in
+    ``names``.
 
     A flow's throughput is NaN if the flow is never active between warm-up and end. The mean leaves
     such flows out. It is NaN if no flows are left.

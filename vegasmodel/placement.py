@@ -29,7 +29,7 @@ from vegasmodel.stacks import Stack
 
 
 def implementation(scenario: Scenario, group: Flow) -> str:
-    """The name of the TCP implementation that a group's senders run."""
+    """The name of the TCP implementation that a group's senders run, such as "ns2" or "linux"."""
     return stacks.running(group.law, group.variant, (other.variant for other in scenario.flows))
 
 
@@ -79,7 +79,7 @@ def queue_of(link: Link, group: Flow) -> str:
 
 
 def room(scenario: Scenario, link: Link, direction: str) -> float:
-    """How many packets can wait at a link, in all queues that data cross in this direction.
+    """How many packets can wait at a link for transmission in ``direction``.
 
     A link with Rate-Delay services has two queues, each with a limit of its own. A queue counts
     only if the scenario has flows of its class there.

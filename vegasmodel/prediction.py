@@ -57,12 +57,13 @@ class Prediction:
     that was not computed or measured is ``None``.  If a result is missing for only some flows,
     their entries are NaN.
 
-    - ``model``: the model's name, or that of the simulator that measured.
-    - ``scenario``: what the result is for.
+    - ``model``: the name of the model, or that of the measurement, such as ``ns2``.
+    - ``scenario``: the scenario that the result is for.
     - ``throughput``: packets delivered per second while the flow is active.
-    - ``applicable``, ``reason``: whether there is an answer, and if not, why.
-    - ``throughput_range``: [n_flows, 2] pkt/s, the lower and the upper end, if the answer is a
-      range.
+    - ``applicable``: False if the model cannot be evaluated for the scenario. The results are then
+      missing, and ``reason`` says why.
+    - ``throughput_range``: [n_flows, 2] pkt/s, the lower and the upper end, if the model predicts a
+      range for each flow.
     - ``throughput_se``: standard error of ``throughput`` over runs, pkt/s.
     - ``base_rtt``: the least round-trip time that a Vegas flow has seen, s; of several runs the
       mean; NaN for other laws.
@@ -76,7 +77,7 @@ class Prediction:
       ``utilization`` instead, which is computed if need be.  It has one entry per link, so that of
       the first link is ``utilization[0]``.
     - ``assumptions``: each with ``name``, ``holds`` and ``detail``; ``broken`` has those that fail.
-    - ``seconds``: time it took to answer.
+    - ``seconds``: computing time, s.
     - ``extra``: more figures, which depend on the model.
     """
 
@@ -110,7 +111,7 @@ class Prediction:
 
     @classmethod
     def not_applicable(cls, model: str, scenario: Scenario, reason: str) -> Prediction:
-        """The answer of a model that cannot be evaluated for this scenario; ``reason`` says why."""
+        """The result of a model that cannot be evaluated for the scenario; ``reason`` says why."""
         return cls(model, scenario, None, applicable=False, reason=reason)
 
     @property
@@ -135,8 +136,9 @@ class Prediction:
     def groups(self) -> dict[str, float]:
         """Each group's mean throughput per flow, pkt/s, by the group's name.
 
-        Flows whose throughput is NaN are left out of the mean.  The result is empty if the
-        prediction has no throughputs.
+        A group is one ``Flow`` of the scenario, which may stand for several equal flows.  Flows
+        whose throughput is NaN are left out of the mean.  The result is empty if the prediction has
+        no throughputs.
         """
         if self.throughput is None:
             return {}
@@ -147,10 +149,11 @@ class Prediction:
     def groups_se(self) -> dict[str, float]:
         """The standard error of each group's mean throughput per flow, pkt/s, by the group's name.
 
-        It is computed from the group's mean throughput in each run.  The errors of the single flows
-        do not suffice, because flows of a group are correlated.  So if the throughputs of several
-        runs (``extra["throughput_runs"]``) are missing, the error is known only for groups of one
-        flow (``throughput_se``).  Groups whose error is unknown are left out.
+        A group is one ``Flow`` of the scenario, which may stand for several equal flows.  The error
+        is computed from the group's mean throughput in each run, ``extra["throughput_runs"]``.  If
+        this is missing, the error is known only for groups of one flow (``throughput_se``), because
+        the throughputs of a group's flows are correlated.  Groups whose error is unknown are left
+        out.
         """
         runs = self.extra.get("throughput_runs")  # [runs, flows]
         if runs is not None and len(runs) > 1:
@@ -212,7 +215,10 @@ class Prediction:
 
     @cached_property
     def group_bps(self) -> dict[str, float]:
-        """The sum of ``delivered_bps`` over the flows of each group, bit/s."""
+        """The sum of ``delivered_bps`` over the flows of each group, in bit/s, by the group's name.
+
+        A group is one ``Flow`` of the scenario, which may stand for several equal flows.
+        """
         if self.delivered_bps is None:
             return {}
         groups = np.array([member.group for member in self.scenario.members])
@@ -226,9 +232,10 @@ class Prediction:
     def shares(self) -> dict[str, float | None]:
         """Each group's share of all bits delivered after the warm-up; ``None`` if no bit was.
 
-        A throughput is a mean over the time in which the flow is active.  A share counts the bits
-        of the whole time instead.  If two groups have the same throughput but one is active only
-        half as long, it has half the share of the other.
+        A group is one ``Flow`` of the scenario, which may stand for several equal flows.  A
+        throughput is a mean over the time in which the flow is active, but a share counts the bits
+        of the whole time.  If two groups have the same throughput and one is active only half as
+        long, this one has half the share of the other.
         """
         total = sum(self.group_bps.values())
         return {name: bps / total if total > 0 else None for name, bps in self.group_bps.items()}
@@ -424,9 +431,9 @@ class Predictions(list[Prediction]):
         return Predictions(found) if isinstance(found, list) else found
 
     def to_dataframe(self) -> pd.DataFrame:
-        """One pandas table of all answers, with one row per model and flow.
+        """One pandas table of all predictions, with one row per model and flow.
 
-        Models without an answer are left out.  The columns are those of
+        Models that have no prediction for the scenario are left out.  The columns are those of
         ``Prediction.to_dataframe``.
         """
         import pandas as pd
@@ -439,9 +446,10 @@ class Predictions(list[Prediction]):
         return [each.to_json() for each in self]
 
     def table(self) -> str:
-        """The predictions as text: for each model the groups' throughputs, or why there is none.
+        """The predictions as text: for each model the groups' throughputs.
 
-        Models that lack an answer for the same reason share a line.
+        A line for a model without a prediction says why there is none.  Models with the same reason
+        share a line.
         """
         return text_table(*self._shown)
 
@@ -548,7 +556,7 @@ def over_runs(results: Sequence[Prediction]) -> str:
 
 
 def shown_rate(result: Prediction, group: str) -> str:
-    """A group's mean throughput per flow as text, with its standard error and its range.
+    """A group's mean throughput per flow as text, with its standard error and range if known.
 
     The text is ``-`` if the group has no throughput.
     """

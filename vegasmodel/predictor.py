@@ -132,9 +132,9 @@ def predict_all(scenario: Scenario, models: str | Sequence[str] = MODELS) -> Pre
     ``table`` and ``to_dataframe``.  ``predict_all(scenario)["rounds"]`` is the prediction of one
     model.
 
-    A model without an answer gives a prediction with ``applicable=False``, and ``reason`` says why.
-    One possible reason is that an optional package is not installed.  Raises ``FieldError`` for an
-    unknown model.
+    If a model cannot be evaluated for the scenario, its prediction has ``applicable=False``, and
+    ``reason`` says why.  One possible reason is that an optional package is not installed.  Raises
+    ``FieldError`` for an unknown model.
     """
     return Predictions(_predict_or_say(scenario, model) for model in check_models(models))
 
@@ -167,8 +167,8 @@ def batch(
 
     The first prediction is computed alone, because a simulator may have to be compiled.  The others
     are computed in parallel on ``threads`` threads, by default one per core.  The results do not
-    depend on the number of threads.  If the model has no answer for a scenario, the prediction has
-    ``applicable=False``, and ``reason`` says why.
+    depend on the number of threads.  If the model cannot be evaluated for a scenario, the
+    prediction has ``applicable=False``, and ``reason`` says why.
 
     Raises the same errors as ``predict``, and ``FieldError`` for an invalid number of threads.
     """

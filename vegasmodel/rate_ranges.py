@@ -16,10 +16,11 @@ SAME = 1e-9  # of an end of a range: a throughput beyond it by less lies at the 
 
 
 def in_tables(result: Prediction, *, per_flow: bool = False) -> str:
-    """The ranges of the groups' throughputs as a note below tables; empty if there are none.
+    """A note below the tables of a prediction that gives ranges of throughputs; otherwise empty.
 
-    The tables have one column for each group, which shows only one throughput of the range.  The
-    note names the option that shows the range of every flow, unless the tables do (``per_flow``).
+    The tables show only one throughput of each range.  The note has the range of each group (entry
+    ``[[flow]]`` of the scenario).  It also names the option that shows the range of every flow,
+    unless the tables have it (``per_flow``).
     """
     ranges = {group: mean_range(result, group) for group in result.groups}
     known = [f"{group} {ends}" for group, ends in ranges.items() if ends]

@@ -50,12 +50,13 @@ def print_results(
 ) -> None:
     """Print one line about the scenario, tables of results, and notes.
 
-    With ``per_flow``, a table with one row per flow is also printed for each model that has an
-    answer.  Several links have a table of their own.  The notes name the assumptions that the
-    scenario does not meet, and the models without an answer.
+    ``results`` are predictions and measurements.  The tables show the throughput of each group
+    (entry ``[[flow]]`` of the scenario), in columns or, if these do not fit, in rows.  If there are
+    several links, there is a table of the links.  With ``per_flow``, there is a table of the flows
+    for each model.
 
-    There is a column for each group, or a row if there are many groups or the columns do not fit.
-    If no model has an answer, there are no tables. A sentence says so, and ``hint`` follows it.
+    The notes name the assumptions that the scenario does not meet, and the models that have no
+    prediction.  If no model has one, a sentence and the text ``hint`` take the place of the tables.
     """
     out = console()
     out.print(plain(headline(scenario)))
@@ -110,7 +111,7 @@ def _in_bdp(buffer: float | str) -> str:
 
 
 def results_table(scenario: Scenario, results: Sequence[Prediction], width: int = 80) -> Table:
-    """A table of results with a row for each model that has an answer.
+    """A table of throughputs and fairness with a row for each model that has a prediction.
 
     A group is an entry ``[[flow]]`` of the scenario, which describes one or more flows of one kind.
     The columns are the groups' throughputs, the ratios of each two of them, Jain's index and the
@@ -233,7 +234,7 @@ def _short(name: str, most: int = 10) -> str:
 
 
 def links_table(scenario: Scenario, results: Sequence[Prediction]) -> Table:
-    """A table with a row for each link and each model that has an answer.
+    """A table with a row for each link and each model that has a prediction.
 
     It shows the link's load, which is its utilization, its mean queue in packets, and its mean
     queueing delay, which is the mean queue divided by the capacity.  At most ``MAX_LINKS`` links
@@ -330,9 +331,9 @@ def _time(seconds: float | None) -> str:
 def notes(results: Sequence[Prediction]) -> list[str]:
     """Sentences to print under a table of results.
 
-    There is one for each assumption that the scenario does not meet, one for each simulator whose
-    single run depends on chance, and one for each model without an answer.  A sentence that is true
-    of several models is printed once, with their names.
+    There is one for each assumption that the scenario does not meet, one for each simulator that
+    made a single run with random elements, and one for each model without a prediction.  A sentence
+    that is true of several models is printed once, with their names.
     """
     lines: dict[str, list[str]] = {}  # each text, with the models that say it
     for result in results:

@@ -186,18 +186,18 @@ def sometimes(mean: Floats, error: Floats) -> NDArray[np.bool_]:
 
 
 def as_near(near: Prediction, far: Prediction, measured: Prediction) -> bool:
-    """Whether chance may decide which of two models is nearer to a measurement.
+    """Whether the model ``far`` may be farther from a measurement than ``near`` only by chance.
 
-    A model's distance is the length of the vector of its throughputs less the measured ones.  The
-    throughputs of the measurement and of simulators are means over runs.  The function computes, to
-    first order, how far the errors of these means can change the difference of the two distances
-    (95 % interval).  If this is at least the difference itself, chance may decide.
+    A model's distance is the length of the vector of its throughputs minus the measured ones.  The
+    throughputs of the measurement and of simulators are means over runs, which have errors.  The
+    function computes, to first order, how far these errors can change the difference of the two
+    distances (95 % interval).  The result is True if they can change it by at least the difference
+    itself.
 
-    The errors of one result's flows may depend on one another, because the flows share a link.  So
-    the function adds their magnitudes, which is right for errors that depend on one another
-    completely, and too cautious for all others.  Results without standard errors are taken as
-    exact.  A flow that has a throughput in some runs only has NaN for its error; chance may then
-    decide.
+    The errors of one result's flows may be correlated, because the flows share a link.  So the
+    function adds their magnitudes, which is right for fully correlated errors, and too cautious for
+    all others.  Results without standard errors are taken as exact.  If a flow has a throughput in
+    some runs only, its error is unknown (NaN), and the result is True.
     """
     truth = measured.throughput
     if near.throughput is None or far.throughput is None or truth is None:

@@ -72,7 +72,7 @@ def simulate(
     other than CUBIC, and the link is drop-tail without random loss, windows change continuously.
     When the buffer overflows, every flow whose window is growing then loses one packet.  In all
     other cases ``fluid`` follows each flow's law and TCP implementation in small steps of time, and
-    chance may decide which flow loses a packet.
+    random numbers may decide which flow loses a packet.
 
     Raises ``FieldError`` for an unknown model or a wrong argument, and ``ValueError`` if the model
     cannot simulate the scenario.

@@ -47,7 +47,7 @@ class LimitCycle:
     - ``residual``: the greatest change of a window or a queue, in packets, after one period.
       (``rounds`` compares states that are two periods apart.)  It is 0 if the motion repeats itself
       exactly.  At a fixed point it is the greatest change of a window after one round trip.
-    - ``status``: "done", or why there is no answer; the averages are then NaN.
+    - ``status``: "done", or why no steady state was found; the averages are then NaN.
     - ``names``: of the flows.
     - ``hint``: how a periodic motion may be found, if neither was found; empty otherwise.
     """
