@@ -48,8 +48,8 @@ def answers(
     """The results of ``minicycle.answer`` for many values of the scenario's fields.
 
     ``values`` maps fields (from ``KEYS``) to arrays, which replace the scenario's values. The
-    arrays broadcast to one shape, which is also the shape of each result. The function
-    ``minicycle.answer`` must be able to answer the scenario itself.
+    arrays broadcast to one shape, which is also the shape of each result. The scenario itself must
+    be one for which ``minicycle.answer`` has throughputs.
 
     The first result has the averages ``vegas`` and ``reno`` (the rate of one flow of each, pkt/s),
     ``loss_rate_vegas`` and ``loss_rate_reno``, ``queue_mean`` (packets), ``utilization``, and

@@ -1,6 +1,6 @@
 """Evaluates the RED model for a scenario: Vegas and loss-based flows share a RED queue.
 
-The model's answer is the mean queue at which the rates of the flows add up to the capacity.
+The model finds the mean queue at which the rates of the flows add up to the capacity.
 """
 
 from __future__ import annotations

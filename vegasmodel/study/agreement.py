@@ -56,12 +56,13 @@ class Agreement:
 def agreement(one: Basins, other: Basins, tolerance: float | None = None) -> Agreement:
     """Test whether two models' shares of random starts per outcome differ by more than chance.
 
-    ``one`` and ``other`` are the results of two models or simulators for one scenario.  A start is
-    a choice of start times, first windows and a seed.
+    ``one`` and ``other`` are what ``basins`` returned for two models of one scenario.  A start is a
+    choice of start times, first windows and a seed.  An outcome is a set of starts that lead to
+    similar throughputs.
 
-    First, the starts of both models are grouped into common outcomes.  Starts have the same outcome
-    if no flow's throughput differs by more than ``tolerance``, or if they are linked by a chain of
-    such starts.  ``tolerance`` is a fraction of the mean throughput; by default it is that of
+    First, the outcomes of the starts of both models are determined together.  Two starts have the
+    same outcome if no flow's throughput differs by more than ``tolerance``, or if a chain of such
+    starts links them.  ``tolerance`` is a fraction of the mean throughput; by default it is that of
     ``one``.
 
     Then the outcomes are adapted to the test:

@@ -47,8 +47,9 @@ SURE = 4.0  # standard errors by which means of the same outcome may differ
 class Outcome:
     """One outcome of a scenario: a group of random starts that lead to similar throughputs.
 
-    ``throughput``, ``low`` and ``high`` are the mean, the least and the greatest throughput of each
-    flow over these starts, [flow] pkt/s. ``share`` is their share of all starts with an answer.
+    A start is a choice of start times, first windows and a seed. ``throughput``, ``low`` and
+    ``high`` are the mean, the least and the greatest throughput of each flow over the starts of the
+    group, [flow] pkt/s. ``share`` is the group's share of all starts with a result.
     """
 
     throughput: Floats  # mean over its starts
@@ -95,7 +96,7 @@ class Basins:
 
     @property
     def answered(self) -> int:
-        """The number of random starts for which the model has an answer."""
+        """The number of random starts for which the model has a result."""
         return int((self.outcome >= 0).sum())
 
     def __repr__(self) -> str:
@@ -164,8 +165,8 @@ def basins(
       keeps its own.
     - The simulator gets a random seed and makes one run.  The field ``start_jitter`` has no effect.
 
-    A start has no answer if it puts a flow's start after its stop or after the end of the run.  The
-    shares hold for starts drawn in this way, and for no others.
+    A start has no result if it puts a flow's start after its stop or after the end of the run.  The
+    shares hold only for starts that are drawn in this way.
 
     Starts with nearly the same throughputs have the same outcome.  More exactly, two starts are
     linked if no flow's throughput differs by more than ``tolerance`` times the mean throughput of

@@ -59,7 +59,7 @@ class LimitCycles:
 
     @property
     def answered(self) -> int:
-        """The number of random starts for which the model has an answer."""
+        """The number of random starts for which the simulator has a result."""
         return int((self.outcome >= 0).sum())
 
     def __repr__(self) -> str:
@@ -111,8 +111,8 @@ def limit_cycles(
 
     ``limit_cycle`` explains ``model``, ``losers``, ``packets`` and ``longest``.  The number of
     starts is ``starts``.  They are drawn as in ``basins``, which explains ``seed``, ``phase`` (s),
-    ``windows`` (packets) and ``order``.  The shares hold for starts drawn in this way, and for no
-    others.  A steady state is found only if a start leads to it.  So unstable ones are not found.
+    ``windows`` (packets) and ``order``.  The shares hold only for starts that are drawn in this
+    way.  A steady state is found only if a start leads to it.  So unstable ones are not found.
 
     A steady state is of one of three kinds: a fixed point, a periodic motion, or the averages of a
     motion that does not repeat.  Two steady states are close if all of the following hold:

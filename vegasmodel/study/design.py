@@ -49,32 +49,32 @@ def design(
     - ``between``: the ends of the range that is searched, in seconds, packets or packets per second
       (default: the usual range of the field).
 
-    A solution is ``exact`` if the model's answer differs from the target by at most 1e-6 of the
-    target.  This is seldom possible if the field holds whole numbers or if the model's answer
-    jumps.  In these cases a value is also a solution if the difference is at most the fraction
-    ``within`` of the target.  Its ``note`` says why it is not exact.
+    A solution is ``exact`` if the model's value of the target's quantity differs from the target by
+    at most 1e-6 of the target.  This is seldom possible if the field holds whole numbers, or if the
+    quantity jumps as the field varies.  In these cases a value of the field is also a solution if
+    the difference is at most the fraction ``within`` of the target.  Its ``note`` says why it is
+    not exact.
 
-    ``verify`` has the names of models and simulators, or is one name.  Each of them, other than
-    ``model`` itself, is evaluated at each solution.  If it takes only whole numbers for the field,
-    it is evaluated at the nearest one, and the ``note`` says so.  ``verified`` holds its value of
-    the target's quantity.  If this differs from ``achieved`` by more than 10 % of the target (or
-    ``within``, if that is more), the ``note`` says so.  If the scenario has random elements and
-    gives no number of runs, ns-2 and ns-3 make at least 3 runs to verify a solution.
+    ``verify`` has the names of other models and simulators, or is one name.  Each of them is
+    evaluated at each solution (if it takes only whole numbers for the field, at the nearest one).
+    A solution has the quantity by ``model`` as ``achieved``, and by the others as ``verified``.  If
+    they differ by more than 10 % of the target (or ``within``, if that is more), the solution's
+    ``note`` says so.  If the scenario has random elements and gives no number of runs, ns-2 and
+    ns-3 make at least 3 runs to verify a solution.
 
-    With several runs, ``achieved_se`` and ``verified_se`` are the standard errors of the model's
-    and the other models' answers (not for ``delay``).  If half the width of an answer's 95 %
-    confidence interval is more than ``within`` times the target, a note says that the solution is
-    doubtful.
+    With several runs, ``achieved_se`` and ``verified_se`` are the standard errors of ``achieved``
+    and ``verified`` (not for ``delay``).  If half the width of a 95 % confidence interval is more
+    than ``within`` times the target, a note says that the solution is doubtful.
 
     A target may have several solutions.  The search may miss one between two of the values that it
     tries; ``scanned`` and ``tried`` of the result have their range and number.  A narrower
-    ``between`` makes them denser.  A note tells where chance may hide a solution: there the 95 %
-    confidence interval of several runs contains the target.
+    ``between`` makes them denser.  A note names each value at which the 95 % confidence interval of
+    several runs contains the target, because a solution may be there.
 
     If some assumptions of ``model`` do not hold at a solution, ``broken`` has their names, and a
     note of the result says so.  Another note says if ns-2 or ns-3 runs another Vegas than the
-    models (``same-vegas``).  A note also tells if the target names a group by a word that is the
-    name of a law, and other groups have this law, too.
+    models (``same-vegas``).  A note also warns if the target's GROUP is the name of a law, such as
+    ``vegas``, and other groups have this law, too.
 
     Raises ``FieldError`` for bad input, and ``ExtraMissing`` or ``EngineMissing`` if a model needs
     something that is not installed.

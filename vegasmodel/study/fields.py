@@ -43,8 +43,8 @@ _PARTS = {"link": Link, "flow": Flow}
 class Field:
     """A field of a scenario that a study can vary, such as ``flow.rtt``, with its rule.
 
-    The rule says which values are allowed.  The field may belong to several links or groups at
-    once.
+    The rule says which values are allowed.  A field may belong to several links, or to several
+    groups of flows (entries ``[[flow]]``), at once.
     """
 
     name: str  # as it is asked for
@@ -120,7 +120,7 @@ class Field:
     def of(self, scenario: Scenario) -> Any:
         """The field's value in the scenario.
 
-        If the field belongs to several links or groups, it is the value of the first one.
+        If the field belongs to several links or groups of flows, it is the value of the first one.
         """
         return getattr(self._owners(scenario)[0], self.key)
 
@@ -174,7 +174,7 @@ def find(scenario: Scenario, name: str, where: str = "field") -> Field:
 
 
 def expect_apart(fields: Sequence[Field], where: str) -> None:
-    """Raise ``FieldError`` if two of the fields set the same key of one link or group.
+    """Raise ``FieldError`` if two of the fields set the same key of one link or ``[[flow]]``.
 
     ``where`` is the argument of the caller that the error names as wrong.
     """
@@ -232,7 +232,8 @@ def _fields(
 def put(scenario: Scenario, values: Mapping[Field, Any]) -> Scenario:
     """A copy of the scenario in which these fields have these values.
 
-    If a group has alpha = beta, and ``values`` changes only its alpha, its beta changes with it.
+    If a group of flows (an entry ``[[flow]]``) has alpha = beta, and ``values`` changes only its
+    alpha, its beta changes with it.
 
     Raises ``FieldError`` if the values contradict one another, such as alpha above beta.
     """

@@ -37,8 +37,8 @@ class Panel:
     def values(self, progress: Callable[[int, int], None] | None = None) -> xarray.DataArray:
         """Run the sweep of this panel; return the share or ratio at each point [y, x].
 
-        The share or ratio is NaN if the model has no answer at the point.  ``progress`` is
-        explained in ``sweep``.
+        The share or ratio is NaN if the model has no result there.  ``sweep`` explains
+        ``progress``.
         """
         scenario = Scenario.from_toml(self.scenario)
         data = sweep(scenario, list(self.over), self.model, progress=progress)

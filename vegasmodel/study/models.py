@@ -59,12 +59,13 @@ def answers(
     enough: Enough | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Figures:
-    """The model's results at every point.
+    """The model's results at every point of a study, as arrays.
 
-    A point without an answer is marked in ``status`` and does not affect the others.  ``threads``
-    is the number of threads of a simulator; by default there is one per core.  ``enough`` and
-    ``progress`` are explained in ``predictions``.  Raises ``ExtraMissing`` or ``EngineMissing`` if
-    the model needs something that is not installed.
+    A point is a copy of a scenario in which some fields have other values.  If the model has no
+    result at a point, ``status`` says so, and the other points are not affected.  ``threads`` is
+    the number of threads of a simulator; by default there is one per core.  ``predictions``
+    explains ``enough`` and ``progress``.  Raises ``ExtraMissing`` or ``EngineMissing`` if the model
+    needs something that is not installed.
     """
     found = _together(points, model, threads)
     if found is None:
@@ -96,8 +97,8 @@ def predictions(
 ) -> list[Prediction | tuple[int, str]]:
     """Evaluate one model for each scenario; return its prediction, or a status and a reason.
 
-    An entry of ``scenarios`` may be a text that says why there is no such scenario.  This text is
-    returned as the reason.
+    An entry of ``scenarios`` may be a text instead, which says why the values at this point of a
+    study are not a valid scenario.  This text is returned as the reason.
 
     ``threads`` is the number of threads of a simulator; by default there is one per core.
 

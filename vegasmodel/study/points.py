@@ -57,7 +57,7 @@ DERIVED = (
 
 @dataclass(frozen=True)
 class Points:
-    """Points of a study: one scenario with different values of some of its fields.
+    """The points of a study: copies of one scenario in which some fields have other values.
 
     ``columns`` holds one array [point] per field, with the field's value at each point.
     """
@@ -95,9 +95,9 @@ class Points:
     def by_group(self) -> bool:
         """Whether the number of flows varies from point to point.
 
-        If so, ``Figures`` has one entry for each group, where it otherwise has one for each flow.
-        The entry of the share is the share of the whole group. The entries of all other quantities
-        are means over the group's flows.
+        If so, ``Figures`` has one entry for each group of flows (entry ``[[flow]]``), where it
+        otherwise has one for each flow. The entry of the share is the share of the whole group. The
+        entries of all other quantities are means over the group's flows.
         """
         return any(field.key == "count" for field in self.fields)
 
@@ -113,10 +113,11 @@ class Points:
 
 @dataclass(frozen=True, eq=False)
 class Figures:
-    """A model's results at each point of a study; NaN where the model does not give one.
+    """A model's results at each point of a study, as arrays; NaN where the model gives no result.
 
-    Rates are in pkt/s, times in seconds.  The arrays down to ``loss_rate`` are [point, flow], with
-    flows in the order of ``Points.flows``.
+    A point is a copy of the scenario in which some fields have other values.  Rates are in pkt/s,
+    times in seconds.  The arrays down to ``loss_rate`` are [point, flow], with flows in the order
+    of ``Points.flows``.
     """
 
     throughput: Floats
@@ -253,9 +254,9 @@ def of_arrays(
     - ``bits``: the size of each flow's packets, in bits.
     - ``active``: the fraction of the measured time in which each flow is active.
     - ``capacity`` [point]: the link's capacity in pkt/s.
-    - ``bad`` [point]: True at points without an answer.  All their results become NaN.  Their
-      status becomes ``NO_ANSWER`` unless ``known`` gives another one than ``OK``.
-    - ``why``: the reason why these points have no answer.
+    - ``bad`` [point]: True at points without results.  All their entries become NaN.  Their status
+      becomes ``NO_ANSWER`` unless ``known`` gives another one than ``OK``.
+    - ``why``: the reason why these points have no results.
 
     ``bits`` and ``active`` are arrays [point, flow].  An array with one row holds for all points.
     """

@@ -30,8 +30,8 @@ def answered(
 
     The predictions are returned for their throughputs in single runs (``run_rates``). Only
     predictions of ``rounds``, ns-2 and ns-3 have these; for other models each entry is ``None``. It
-    is also ``None`` at a point without an answer. ``models.predictions`` explains ``enough``. The
-    progress line shows ``count``, to which the function adds the points.
+    is also ``None`` at a point without a prediction. ``models.predictions`` explains ``enough``.
+    The progress line shows ``count``, to which the function adds the points.
     """
     before = count.done
     count.number += len(asked)

@@ -56,9 +56,10 @@ THRESHOLDS = ("alpha", "beta", "gamma")
 class Search:
     """A search for the values of a field with which a model meets a target.
 
-    It keeps every value that was tried (``x``), and the model's answer at this value minus the
-    target (``y``; NaN if there is no answer).  ``x`` is sorted.  ``count`` counts the values for
-    the progress line.
+    The target is a wanted value of a quantity, such as a share.  ``x`` holds all values of the
+    field that were tried, sorted.  ``y`` holds the model's value of the quantity at each of them,
+    minus the target (NaN if the model has no result).  ``count`` counts the values for the progress
+    line.
     """
 
     def __init__(
@@ -85,11 +86,11 @@ class Search:
         self.reasons: dict[str, int] = {}  # why there is no answer, and at how many values
 
     def miss(self, x: NDArray[Any], *, whole: bool = False) -> Floats:
-        """The model's answer minus the target, at each value of the field in ``x``.
+        """The model's quantity minus the target, at each value of the field in ``x``.
 
         The model is evaluated only at values that were not tried before; these are added to
         ``self.x`` and ``self.y``.  With ``whole``, the simulator ``rounds`` makes all runs, even if
-        a few show on which side of the target the answer is (``_ask``).
+        a few already show on which side of the target the quantity is (``_ask``).
         """
         flat = np.ravel(np.asarray(x, dtype=np.float64))
         new, place = np.unique(flat, return_inverse=True)
@@ -164,8 +165,8 @@ class Search:
     def solutions(self) -> tuple[list[Solution], list[str]]:
         """Find the solutions in the range; return them in the order of their values, and notes.
 
-        A note tells of a jump without a solution: the answers at two neighbouring values lie on
-        different sides of the target, and neither is near enough to it to be a solution.
+        A note tells of a jump without a solution: at two neighbouring values the model's quantity
+        lies on different sides of the target, but at neither near enough to be a solution.
         """
         self.miss(self.range.values(SCAN.get(self.model, SCAN_POINTS), self.whole))
         if self.model not in measurement.ENGINES:
@@ -375,10 +376,10 @@ class Search:
     def hidden(self, found: Sequence[float]) -> list[str]:
         """A text for each value that may be a further solution, hidden by the scatter of the runs.
 
-        ``found`` are the values of the known solutions. The 95 % confidence interval of the model's
-        answer at a hidden solution contains the target. A value near a known solution, or near a
-        jump across the target, is not listed: between the two, some answer must be clearly farther
-        from the target.
+        ``found`` are the values of the known solutions. At a hidden solution, the 95 % confidence
+        interval of the model's quantity contains the target. A value near a known solution, or near
+        a jump across the target, is not listed: at some value between the two, the quantity must be
+        clearly farther from the target.
         """
         half = np.array([self._half(i) for i in range(self.x.size)])
         miss = np.abs(self.y)
@@ -402,7 +403,7 @@ class Search:
     def why_none(self, jumps: list[str]) -> str:
         """A sentence that says why no value in the searched range meets the target.
 
-        ``jumps`` are texts about places where the model's answer jumps across the target.
+        ``jumps`` are texts about places where the model's quantity jumps across the target.
         """
         span = f"{self.field.name} from {self.text(self.range.low)} to {self.text(self.range.high)}"
         known = self.y[np.isfinite(self.y)] + self.aim.value

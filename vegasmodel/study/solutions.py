@@ -57,8 +57,8 @@ class Design:
 
     ``wanted`` is the target's value.  ``scanned`` is the range of the field that was searched, and
     ``tried`` the number of values in it for which the model was evaluated.  ``notes`` say where
-    else the model's answer jumps across the target, where chance may hide another solution, and
-    which assumptions of the model do not hold at a solution.
+    else the model's quantity jumps across the target, where the scatter of runs may hide another
+    solution, and which assumptions of the model do not hold at a solution.
     """
 
     field: str
@@ -78,7 +78,7 @@ class Design:
 
     @property
     def target_unit(self) -> str:
-        """The unit of the target's value and of the answers: ``s`` for a delay, else empty."""
+        """The unit of the target's quantity: ``s`` for a delay, else empty."""
         return "s" if self.target.partition(":")[0] == "delay" else ""
 
     def __repr__(self) -> str:

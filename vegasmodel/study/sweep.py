@@ -104,15 +104,16 @@ def sweep(
     - ``progress``: a function that is called at the start and after each block, with the number of
       finished points and the number of all points.
 
-    The dataset has variables such as ``throughput`` and ``share``, with the dimension ``flow``.
-    If the ``count`` of a group varies, this dimension has the groups: ``share`` is the share of the
-    whole group, and the other variables are means over its flows.
-    Its variable ``status`` is 0 at a point with an answer.  At any other point ``status`` and
-    ``reason`` say why there is no answer, and the other variables are NaN.  The variable ``broken``
-    has the names of the assumptions that do not hold at a point, with spaces between the names.
-    To save time, the assumption ``phase-effects`` of ``rounds`` is not tested.  The dataset's
-    ``attrs`` hold the model, the scenario, what varies, and ``draw`` and ``seed``, which are 0
-    without random points.
+    The dataset has variables such as ``throughput`` and ``share``, with the dimension ``flow``.  If
+    the ``count`` of a group (entry ``[[flow]]``) varies, this dimension has the groups: ``share``
+    is the share of the whole group, and the other variables are means over its flows.
+
+    The variable ``status`` is 0 at a point for which the model has a result.  At any other point
+    ``status`` and ``reason`` say why there is none, and the other variables are NaN.  The variable
+    ``broken`` has the names of the assumptions that do not hold at a point, with spaces between the
+    names.  To save time, the assumption ``phase-effects`` of ``rounds`` is not tested.  The
+    dataset's ``attrs`` hold the model, the scenario, what varies, and ``draw`` and ``seed``, which
+    are 0 without random points.
 
     Raises ``FieldError`` for bad input, and ``OSError`` if ``out`` cannot be written.  Raises
     ``ExtraMissing`` or ``EngineMissing`` if something that the sweep needs is not installed.

@@ -34,10 +34,10 @@ OF_A_LAW = "law:"  # before a law's name: all groups with this law
 class Target:
     """A quantity, such as the share of a group, and the ``value`` that it should have.
 
-    ``of`` computes the quantity from a model's results.  A ratio is of the two ``groups``, and a
-    share of all ``groups`` together.  A delay and a utilization are of the link whose number is
-    ``link``.  ``of_whom`` names the groups or the link as the user does; it is empty for a link if
-    the scenario has only one.
+    ``of`` computes the quantity from a model's results.  ``groups`` are names of groups of flows
+    (entries ``[[flow]]``): a ratio is of the two, a share of all together.  A delay and a
+    utilization are of the link with the index ``link``.  ``of_whom`` names the groups or the link
+    as the user does; it is empty for a link if the scenario has only one.
     """
 
     kind: str

@@ -1,4 +1,7 @@
-"""Computes many points of a study together, by ``minicycle`` or by ``fluid``, to save time."""
+"""Computes many points of a study together, by ``minicycle`` or by ``fluid``, to save time.
+
+A point is a copy of a scenario in which some fields have other values.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ def columns(points: Points) -> dict[str, NDArray[Any]] | None:
     """The values of the varied fields at all points, as input of the model ``minicycle``.
 
     The result maps each field's key, such as ``rtt``, to an array.  If ``alpha`` varies without
-    ``beta``, and all Vegas groups have beta = alpha, ``beta`` gets the values of ``alpha``.
+    ``beta``, and all Vegas flows have beta = alpha, ``beta`` gets the values of ``alpha``.
 
     Returns ``None`` if the model cannot compute all points at once.
     """

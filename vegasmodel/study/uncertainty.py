@@ -1,8 +1,8 @@
 """How a closed form's throughputs depend on the fields of a scenario, such as an RTT.
 
 ``sensitivity`` computes the slope d ln(throughput)/d(field) as a finite difference: the field's
-value is changed by small steps, and the model's answers are compared. The slope is computed with
-one size of the steps, and again with half this size. The second result is returned. If the two
+value is changed by small steps, and the throughputs are compared. The slope is computed with one
+size of the steps, and again with half this size. The second result is returned. If the two slopes
 differ clearly, the slope may jump near the scenario's value, and ``smooth`` is False.
 
 ``uncertainty`` tells how uncertain the ratio of two groups' throughputs is if the fields are known
@@ -82,7 +82,7 @@ class Sensitivity:
     """How a model's throughputs depend on fields of the scenario.
 
     ``slopes`` [flow, field] holds d ln(throughput)/d(field).  The fields have the package's units,
-    such as seconds.  A slope is NaN if the model has no answer, here or for nearby values of the
+    such as seconds.  A slope is NaN if the model has no result, here or for nearby values of the
     field, or if a throughput is 0.  ``reason`` then says why; it is ``None`` if there is no NaN.
 
     Each slope is computed with two step sizes.  ``smooth`` [field] is True if both give nearly the
@@ -176,7 +176,7 @@ class Uncertainty:
       line by more than a quarter of the ratio's standard deviation.
     - If it changes by two, the difference is more than one standard deviation of the ratio.
     - The slope jumps at the field's value.
-    - The model has no answer nearby.
+    - The model has no result for nearby values.
 
     ``smooth`` is True if there are no such fields.  If there are, draw values of the fields at
     random instead (``docs/sweep.md`` has an example).
@@ -286,7 +286,7 @@ def sensitivity(scenario: Scenario, model: str, names: str | Sequence[str]) -> S
     """How a closed form's throughputs depend on fields of the scenario: d ln(throughput)/d(field).
 
     ``names`` lists the fields, such as ``["link.buffer", "flow.rtt"]``, or is the name of one
-    field.  If the closed form has no answer for nearby values of a field, the field's results are
+    field.  If the closed form has no result for nearby values of a field, the field's slopes are
     NaN, and ``reason`` says why.  For example, ``minicycle`` has one RTT for all flows, so it has
     results for ``flow.rtt``, but not for the RTT of one group.  If a group has alpha = beta, a
     change of its alpha also changes its beta, as in ``Scenario.replace``.
@@ -316,8 +316,8 @@ def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float
     field's value, and ``"2 ms"`` is an amount.  A number is a fraction, too, and never an amount:
     0.05 means 5 %.  So a number above 1 is refused.
 
-    The key ``rtt`` stands for the RTTs of all groups, which then share one error.  In the same way,
-    ``over_estimate`` stands for this field of all Vegas groups, and ``capacity`` for the capacities
+    The key ``rtt`` stands for the RTTs of all flows, which then share one error.  In the same way,
+    ``over_estimate`` stands for this field of all Vegas flows, and ``capacity`` for the capacities
     of all links.  The errors of different keys are independent.
 
     The standard deviations of the ratios follow from equation (10) of JCGM 100:2008, to first order

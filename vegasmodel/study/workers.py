@@ -1,6 +1,7 @@
-"""Distributes the blocks of a sweep over threads, processes or a Dask cluster.
+"""Distributes the work of a sweep over threads, processes or a Dask cluster.
 
-A sweep evaluates a model at many points, and a block is a part of the points.
+A sweep evaluates a model at many points. It is divided into blocks of points; a worker computes one
+block at a time.
 """
 
 from __future__ import annotations
