@@ -1,12 +1,13 @@
 """Whether random losses keep the windows of flows so small that the buffer never overflows.
 
-Windows are in packets, times in seconds, rates in packets per second. Every packet is lost with
-probability p, independently. ``random_loss`` has the flows' mean rates. A buffer overflows at the
-peaks of the windows, so their means do not tell whether it does. There are three kinds of peaks:
+Every packet is lost with probability p, independently. ``random_loss`` computes the flows' mean
+rates, but a buffer overflows at the peaks of the windows. There are three kinds of peaks:
 
 - The windows of all flows together fill the link and the buffer (``load``).
 - One flow sends a burst in slow start (``slow_start_queue``).
 - One Vegas flow sends a burst after a recovery from two losses (``recovery_burst``).
+
+Units: packets, seconds, packets per second.
 """
 
 from __future__ import annotations

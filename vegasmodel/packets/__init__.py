@@ -1,4 +1,4 @@
-"""Packet-level data: modules that run ns-2 and ns-3, readers of trace files, and stored runs."""
+"""Gets measurements to compare with models: runs ns-2 and ns-3, reads traces, keeps stored runs."""
 
 from vegasmodel.support import lazy
 

@@ -1,4 +1,4 @@
-"""Tells how busy the flows of a trace are, and which of them have little to send.
+"""Finds the flows of a trace that have little to send, because models assume that they send always.
 
 A flow that always has data to send delivers about one window in a round trip (Little's law).
 """

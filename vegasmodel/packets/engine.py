@@ -1,4 +1,4 @@
-"""What the modules that run ns-2 and ns-3 share: starting the simulator, averaging over runs."""
+"""Starts the simulator ns-2 or ns-3, reads its output, and averages the results of several runs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """Checks, before anything runs, whether ns-2 can simulate a scenario.
 
-``remarks`` lists the points in which ns-2's run differs from the scenario's definitions.
+ns-2 deviates in some details from the meaning that the scenario's keys have elsewhere in this
+package. For example, its buffer limit counts the packet in transmission. ``remarks`` lists these
+deviations.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ def check(scenario: Scenario) -> None:
 
 
 def remarks(scenario: Scenario) -> tuple[Assumption, ...]:
-    """The known differences between ns-2's run and the scenario's definitions.
+    """The details in which a run of ns-2 deviates from what the scenario's keys mean elsewhere.
 
     They are printed with the result.
     """

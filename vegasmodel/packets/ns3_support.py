@@ -1,6 +1,7 @@
 """Checks, before anything runs, whether ns-3 can simulate a scenario.
 
-``remarks`` lists the points in which ns-3's run differs from the scenario's definitions.
+ns-3 deviates in some details from the meaning that the scenario's keys have elsewhere in this
+package. For example, it rounds Vegas's backlog up. ``remarks`` lists these deviations.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def check(scenario: Scenario) -> None:
 
 
 def remarks(scenario: Scenario) -> tuple[Assumption, ...]:
-    """The known differences between ns-3's run and the scenario's definitions.
+    """The details in which a run of ns-3 deviates from what the scenario's keys mean elsewhere.
 
     They are printed with the result.
     """

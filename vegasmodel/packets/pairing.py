@@ -1,6 +1,6 @@
-"""Pairs each flow of a scenario with a flow of a trace, by equal names or by other rules.
+"""Finds for each flow of a scenario its flow in a trace, to compare predictions with the trace.
 
-For each pair, the result says by which rule it was found.
+Flows are paired by equal names or by other rules. For each pair, the result says by which rule.
 """
 
 from __future__ import annotations

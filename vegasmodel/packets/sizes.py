@@ -1,6 +1,6 @@
-"""Converts a trace's counts of packets into counts of packets of the size that a scenario states.
+"""Converts a trace's numbers of packets, if its packets have another size than the scenario's.
 
-The number of bytes stays the same.
+The numbers then count packets of the size that the scenario states; the bytes stay the same.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The form of a derivation: its premises, its steps, its result, and the formula in the paper."""
+"""The class ``Derivation``: premises, steps and result of a derivation, and the paper's formula."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""How ns-2's Vegas finds a lost packet: it looks whether its first missing packet is overdue.
+"""How ns-2's Vegas finds a lost packet: it compares the age of a packet with a fine timeout.
 
-It does so at duplicate ACKs, and at the first two ACKs of new data after a retransmission.
+It does so for the first missing packet, at duplicate ACKs and at the first two ACKs of new data
+after a retransmission. A packet older than the timeout is called overdue.
 """
 
 from __future__ import annotations

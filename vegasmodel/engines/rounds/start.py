@@ -1,6 +1,7 @@
 """How a flow starts, and how it starts again after a timeout.
 
-A start is a TCP handshake, if the flow has one, and then the first window.
+A flow begins with a TCP handshake, if its TCP implementation has one, and then sends its first
+window.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -15,11 +15,11 @@ Optional columns are:
 - vegas_baseRTT_us: the baseRTT of Vegas in microseconds. If the table lacks this column, minrtt_us
   is used instead.
 
-The first row of the file is where the trace begins. Of this row only the counters are used: a
-window or an RTT belongs to the interval that ends at its row, and no interval ends at the first.
+The trace begins at the time of the first row. A window or an RTT is that of the interval which ends
+at its row. So of the first row only the counters are used.
 
-Other columns are not read.  The doubt ``known-columns`` names them, unless they are columns that
-the recipe for measurements of a kernel records (``UNREAD``).
+Other columns are not read.  The entry ``known-columns`` of ``Trace.doubts`` names them, except
+those that ``scripts/kernel`` also records (``UNREAD``).
 
 The counters bytes_acked and total_retrans count from the start of the flow, so they never fall. A
 connection that begins anew needs a name of its own.
