@@ -98,9 +98,9 @@ def width(grid: Table) -> int:
 
 
 def stacked(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> Group:
-    """A table that is cut into several, one below another, if it does not fit the terminal.
+    """A table; if it does not fit the terminal, its columns are divided over several tables.
 
-    Each of them begins with the first column.
+    These stand one below another. Each of them begins with the first column.
     """
     first, *others = zip(columns, *rows, strict=True)
     room = console().width - column_width(first)
@@ -119,7 +119,7 @@ def stacked(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = 
 def fitting(
     columns: Sequence[str], rows: Sequence[Sequence[str]], keep: int, title: str = ""
 ) -> tuple[Table, int]:
-    """A table without those last columns that do not fit the terminal, and their number.
+    """A table without the last columns, if these do not fit the terminal; and how many these are.
 
     The first ``keep`` columns are never left out.
     """

@@ -393,12 +393,12 @@ def models_with(name: str) -> list[str]:
 
 
 def law_facts(name: str) -> dict[str, Any]:
-    """The facts about a law for JSON.
+    """What the command ``explain`` prints with ``--json`` about a congestion control law.
 
     ``says`` is the docstring of the law's function ``drift``, and ``where`` is that function's
     place in a file; both are ``None`` if unknown.  The other keys are fields of ``laws.Law``.
-    ``decrease`` is the default of the variant ``paper``, or ``None`` if the law's function ``cut``
-    gives the window after a loss.
+    ``decrease``, the factor on the window at a loss, is the default of the variant ``paper``.  It
+    is ``None`` if the law's function ``cut`` gives the window after a loss instead.
     """
     law = laws.find(name)
     code = inspect.unwrap(law.drift).__code__ if inspect.isfunction(law.drift) else None

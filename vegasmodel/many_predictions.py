@@ -48,7 +48,7 @@ class Batch(tuple[Prediction, ...]):
     def to_json(self) -> list[dict[str, Any]]:
         """The predictions as plain data: a list in the order of the scenarios.
 
-        Each entry is one of the list ``results`` in a command's JSON document.
+        An entry has the form of those in the list ``results`` of a command's JSON document.
         """
         return [each.to_json() for each in self]
 

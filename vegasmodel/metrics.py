@@ -158,7 +158,7 @@ def worst_ratio(
 
 @kinds.checked
 def percent(part: float) -> str:
-    """A part of a whole as text, in percent with two digits: 0.0321 is "3.2 %", 2.14 is "210 %"."""
+    """A ratio as text, in percent with two significant digits: 0.0321 is "3.2 %", 2.14 "210 %"."""
     return f"{float(f'{100.0 * part:.2g}'):g} %"
 
 

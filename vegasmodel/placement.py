@@ -42,9 +42,10 @@ def stack(scenario: Scenario, group: Flow) -> Stack:
 
 
 def link_stack(scenario: Scenario) -> Stack:
-    """The TCP implementation that the scenario's links follow: ns-2 or ``paper``.
+    """How the scenario's links behave: as in ns-2, or as assumed for the variant ``paper``.
 
-    It decides, for example, whether the limit of a buffer also counts the packet in transmission.
+    In ns-2, for example, the limit of a buffer also counts the packet in transmission. The result
+    is the ``Stack`` of one of the two.
     """
     return stacks.of_links(
         (group.law for group in scenario.flows),

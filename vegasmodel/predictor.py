@@ -86,7 +86,7 @@ def check_model(model: str) -> None:
 
 
 def check_models(models: str | Sequence[str]) -> list[str]:
-    """The names as a list; ``models`` may also be a single name, or ``all``.
+    """The names of models as a list; ``models`` may also be a single name, or ``all``.
 
     Raises ``FieldError`` unless each is the name of a model.
     """

@@ -115,7 +115,10 @@ class LimitCycle:
 
     @classmethod
     def failed(cls, n: int, status: str) -> LimitCycle:
-        """No steady state of ``n`` flows: the text ``status`` says why, and all numbers are NaN."""
+        """The result for ``n`` flows if no steady state was found; all its numbers are NaN.
+
+        The text ``status`` says why.
+        """
         Integer(0, MAX_FLOWS).check(n, "n")
         nan = np.full(n, np.nan)
         return cls(

@@ -2,9 +2,9 @@
 
 Each module of this folder (an adapter) evaluates a model for a scenario and returns a
 ``Prediction``. The prediction's field ``assumptions`` says whether the scenario meets each
-assumption of the model. Even if it breaks one, the prediction has throughputs. They are missing
-only if the equations of the model cannot be evaluated for the scenario; the prediction then gives
-the reason.
+assumption of the model. Even if the scenario breaks one, the prediction has throughputs. They are
+missing only if the equations of the model cannot be evaluated for the scenario; the prediction then
+gives the reason.
 """
 
 from __future__ import annotations

@@ -280,7 +280,7 @@ def _hypotheses(
 
 
 def single(n_vegas: int, n_reno: int) -> Assumption:
-    """The assumption that there is one flow of each law."""
+    """The assumption that there is one Vegas flow and one Reno flow."""
     holds = n_vegas == n_reno == 1
     said = "several sources are taken to go through the cycle in step"
     return Assumption("one-source-of-each-kind", holds, "" if holds else said)
@@ -311,10 +311,11 @@ def _enough_cycles(scenario: Scenario, period: float) -> Assumption:
 
 
 def enough_cycles(scenario: Scenario, period: Floats, forgotten: Floats) -> NDArray[np.bool_]:
-    """Whether the run is long enough if a cycle lasts ``period`` seconds (``_enough_cycles``).
+    """Whether the run contains enough cycles, each of ``period`` seconds, from loss to loss.
 
     ``forgotten`` is the number of cycles after which Vegas's first window no longer matters
-    (``minicycle.forgotten_after``).
+    (``minicycle.forgotten_after``). They must end within the warm-up, and ``CYCLES`` cycles must
+    fit into the rest of the run.
     """
     run, last = scenario.run, max(m.start for m in scenario.members)
     settled = last + forgotten * period <= run.warmup
@@ -343,9 +344,10 @@ def _known_base(scenario: Scenario, empties: bool) -> Assumption:
 
 
 def known_base(scenario: Scenario, empties: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Whether Vegas knows its true baseRTT (``_known_base``).
+    """Whether every Vegas flow knows its true baseRTT, the RTT without queueing.
 
-    ``empties`` says whether the queue empties in a cycle.
+    A flow that measures its baseRTT does so if the queue empties in every cycle (``empties``), or
+    if no flow starts before it. A flow whose over-estimate the scenario gives does so if it is 0.
     """
     vegas = [m for m in scenario.members if m.flow.keeps_backlog]
     first = min(m.start for m in scenario.members)

@@ -42,9 +42,9 @@ def answer(scenario: Scenario) -> Prediction:
 def figures(scenario: Scenario, enough: answers.Enough | None = None) -> Prediction:
     """The simulator's prediction for a scenario, without the test for phase effects.
 
-    It is not applicable if the simulation ends early, or if no flow sends after the warm-up. From
-    the second run on, the function ``enough`` gets the predictions of all runs so far. It returns
-    True if no further run is needed.
+    The prediction has no throughputs if the simulation ends early, or if no flow sends after the
+    warm-up. After each run from the second on, the function ``enough`` is called with the
+    predictions of all runs so far. If it returns True, no further run is made.
     """
     found = answers.answer(scenario, enough=enough)
     growth = losses_end_growth(scenario)

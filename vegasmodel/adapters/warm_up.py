@@ -32,8 +32,8 @@ def settles(scenario: Scenario) -> Assumption:
     If it does not fail, but n < W for some flow, the result is ``None`` (not known): growth by one
     packet per round trip takes up to W round trips.
 
-    If a flow starts after the warm-up, its stop takes the place of the end of the warm-up. The
-    first two tests can then make the assumption fail. If they do not, the result is ``None``.
+    For a flow that starts after the warm-up, n counts the round trips until its stop, and the last
+    of the three tests is left out. If the other two do not fail, the result is ``None``.
     """
     known = {group.law for group in scenario.flows} - {
         law.name for law in registered(group.law for group in scenario.flows)

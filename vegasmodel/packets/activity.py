@@ -1,6 +1,7 @@
-"""Finds the flows of a trace that have little to send, because models assume that they send always.
+"""Finds the flows of a trace that have little to send.
 
-A flow that always has data to send delivers about one window in a round trip (Little's law).
+Most models are for flows that always have data to send. Such a flow delivers about one window in a
+round trip (Little's law).
 """
 
 from __future__ import annotations

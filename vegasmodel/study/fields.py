@@ -139,8 +139,8 @@ class Field:
     def overlaps(self, other: Field) -> bool:
         """Whether this field and ``other`` are the same field of some link or group.
 
-        An example is ``flow.rtt``, the RTT of all groups, and ``flow.NAME.rtt``, the RTT of one
-        group.  A study may not vary both.
+        An example is ``flow.rtt``, the RTT of all flows, and ``flow.NAME.rtt``, the RTT of one
+        group of flows.  A study may not vary both.
         """
         same = (self.part, self.key, self.queue) == (other.part, other.key, other.queue)
         return same and (

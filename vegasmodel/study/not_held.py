@@ -21,15 +21,16 @@ __all__ = ["counted", "of_arrays", "of_prediction"]
 def of_prediction(answer: Prediction | tuple[int, str]) -> str:
     """The names of the assumptions that do not hold in the scenario of a prediction, as one text.
 
-    ``answer`` is an entry of ``models.predictions``. The text is empty if it is not a prediction.
+    ``answer`` is an entry of what ``models.predictions`` returns. If it is not a prediction but a
+    reason why there is none, the text is empty.
     """
     return _text([each.name for each in answer.broken]) if isinstance(answer, Prediction) else ""
 
 
 def of_arrays(holding: Mapping[str, NDArray[np.bool_]]) -> NDArray[Any]:
-    """The names of the assumptions that do not hold, one text for each of many cases.
+    """The names of the assumptions that do not hold, one text for each point of a sweep.
 
-    ``holding`` maps the name of an assumption to an array [case]: whether it holds.
+    ``holding`` maps the name of an assumption to an array [point]: whether it holds there.
     """
     names = np.array(list(holding))
     fails = ~np.array(list(holding.values()))

@@ -29,9 +29,9 @@ class Start:
     def of(self, scenario: Scenario) -> Scenario:
         """A copy of the scenario with the start times, first windows and seed of this start.
 
-        The copy has one run and no ``start_jitter``.  Each of its flows is a group of its own,
-        because each has its own start time.  Raises ``FieldError`` if a flow would start after its
-        stop or after the end of the run.
+        The copy has one run and no ``start_jitter``.  Each of its flows has an entry ``[[flow]]``
+        of its own, because each has its own start time.  Raises ``FieldError`` if a flow would
+        start after its stop or after the end of the run.
         """
         groups = []
         given = zip(scenario.members, self.times, self.windows, strict=True)

@@ -57,7 +57,7 @@ class Target:
         return "s" if self.kind == "delay" else ""
 
     def text(self, value: float, digits: int = 6) -> str:
-        """A value of the quantity as text, with its unit."""
+        """A value of the target's quantity, such as a delay, as text with its unit."""
         return f"{value:.{digits}g} {self.unit}".strip()
 
     def of(self, figures: Figures, scenario: Scenario) -> Floats:

@@ -177,10 +177,10 @@ def continuous(scenarios: Sequence[Scenario | str]) -> bool:
 
 
 def by_fluid(points: Points, scenarios: Sequence[Scenario | str], threads: int | None) -> Figures:
-    """The results of ``fluid`` at all points; ``scenarios`` is ``points.scenarios()``.
+    """The results of ``fluid`` at all points of a study, whose scenarios are ``scenarios``.
 
-    All scenarios must be ``continuous``.  ``threads`` is the number of threads; ``None`` stands for
-    one per core.
+    ``continuous`` must be True for these scenarios.  ``threads`` is the number of threads; ``None``
+    stands for one per core.
     """
     from vegasmodel.engines.fluid import batch
 

@@ -103,7 +103,7 @@ class Sensitivity:
     def to_json(self) -> dict[str, Any]:
         """The result as plain data: an entry for each field, with each flow's slope by its name.
 
-        The fields and slopes have the package's units. An unknown slope is ``None``.
+        Fields are in seconds, packets or pkt/s. An unknown slope is ``None``.
         """
         return {
             "model": self.model,

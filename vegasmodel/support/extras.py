@@ -1,4 +1,4 @@
-"""Optional dependencies ("extras"), such as matplotlib.
+"""Checks whether optional dependencies ("extras"), such as matplotlib, are installed.
 
 If one is missing, an error says in one line how to install it.
 """

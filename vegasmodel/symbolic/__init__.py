@@ -1,4 +1,4 @@
-"""SymPy derivations of the closed forms from their premises; they use none of our numeric code."""
+"""Derives the closed forms from their premises in SymPy, to check the package's numeric code."""
 
 from vegasmodel.support import lazy
 from vegasmodel.support.extras import need

@@ -1,4 +1,4 @@
-"""Hypothesis strategies and invariants for property tests of code that uses vegasmodel.
+"""Random scenarios and checks for tests of code that uses vegasmodel, with the library Hypothesis.
 
 ``vegasmodel.testing`` can be imported only if the extra ``testing`` is installed.
 """

@@ -1,6 +1,7 @@
-"""Checks that the tests apply to answers of all models, such as: no link exceeds its capacity.
+"""Checks that hold for the predictions of all models, such as: no link exceeds its capacity.
 
-The checks allow for rounding errors, and for packets that are counted late (``counting``).
+The checks allow for rounding errors, and for packets that are counted later than the link sent them
+(``counting``).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The state of the simulator consists of the senders, the packets in flight and th
 records the state each time the number of whole packets in a flow's window falls. The motion is
 periodic if a state returns, and returns once more after the same number of records. If no state
 returns, the last three quarters of the run decide. If all windows are constant there, the simulator
-is at rest. Otherwise the answer is an average over this time, with its standard error. If the
+is at rest. Otherwise the result is an average over this time, with its standard error. If the
 average is not precise enough, the search may be repeated in a longer run.
 """
 

@@ -1,6 +1,7 @@
 """Makes a table of the capacities and delays of a network as ns-2's clock rounds them.
 
-ns-2's rounding errors decide which of two events at one instant comes first.
+ns-2's rounding errors decide which of two events at one instant comes first. So ``rounds`` imitates
+them if it simulates ns-2.
 """
 
 from __future__ import annotations

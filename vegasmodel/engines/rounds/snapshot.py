@@ -1,4 +1,6 @@
-"""Stores states of the simulator ``rounds`` and compares them, to find out whether a state returns.
+"""Stores states of the simulator ``rounds`` and compares them, to find periodic motions.
+
+A motion is periodic if a state returns.
 
 If two states are equal, everything that follows them is equal, too, unless random numbers decide
 it. A state leaves out what cannot affect the future, such as totals.

@@ -20,7 +20,8 @@ ns-2 the window of Vegas then grows only while its ACKs arrive, and faster than 
 grows by m_i in all (``queue.train_part``).
 
 Senders may wait a random time before they send a packet, as in ns-2. If all flows are delay-based,
-T_i therefore includes the mean wait (``run.senders``). The RTT that Vegas measures does not.
+T_i includes the mean of this time (``run.senders``). The RTT that Vegas measures does not include
+it.
 
 The sender sends until floor(W_i) packets are in flight. After a cut of the window it waits until
 ACKs have reduced n_i to floor(W_i):

@@ -1,4 +1,4 @@
-"""Data types for the simulation in time steps: a sender, the link's state, the link's constants."""
+"""Data types of the package ``sampled``: a sender, the link's state, and the link's constants."""
 
 from __future__ import annotations
 
