@@ -60,8 +60,8 @@ class Prediction:
     - ``model``: the name of the model, or that of the measurement, such as ``ns2``.
     - ``scenario``: the scenario that the result is for.
     - ``throughput``: packets delivered per second while the flow is active.
-    - ``applicable``: False if the model cannot be evaluated for the scenario. The results are then
-      missing, and ``reason`` says why.
+    - ``applicable``, ``reason``: if the model cannot be evaluated for the scenario, ``applicable``
+      is False, ``reason`` says why, and the results are missing.
     - ``throughput_range``: [n_flows, 2] pkt/s, the lower and the upper end, if the model predicts a
       range for each flow.
     - ``throughput_se``: standard error of ``throughput`` over runs, pkt/s.
