@@ -117,10 +117,9 @@ class Comparison:
         }
 
     def __repr__(self) -> str:
-        """One line: the measurement, and the models with the smallest error of the throughputs.
+        """One line: the measurement, and the models with the smallest throughput error.
 
-        If chance may decide which of several models is nearest, the line names them all.  If one
-        run was measured and chance has a part in it, the line says so.
+        If the measurement is a single run with random elements, the line says so.
         """
         said = _said_of(self.nearest, self.errors)
         unknown = [a.name for a in self.measured.assumptions if a.holds is None]
@@ -192,9 +191,9 @@ class Comparison:
     def print_table(self) -> None:
         """Print tables of the predictions, the measurement and the models' errors.
 
-        If the measurement is a trace, the tables begin with two others: which flow of the trace
-        belongs to each flow of the scenario, and which keys of the scenario file were estimated
-        from the trace.  Closed forms that have no prediction are left out.
+        If the measurement is a trace, up to two tables come first: which flow of the trace belongs
+        to each flow of the scenario, and which keys of the scenario file were estimated from the
+        trace.  Closed forms that have no prediction are left out.
         """
         from vegasmodel import console, result_tables
 

@@ -93,9 +93,9 @@ def room(scenario: Scenario, link: Link, direction: str) -> float:
 def _slow_for_acks(scenario: Scenario, link: Link, direction: str) -> bool:
     """Whether ACKs may reach a link faster than it can send them.
 
-    They acknowledge data that cross the link in ``direction``, and cross it in the other one. At
-    most, data arrive at the rate of the slowest link of their path. A receiver that delays ACKs
-    sends one for two packets.
+    These are the ACKs of data that cross the link in ``direction``; the ACKs cross it in the
+    opposite direction. Data arrive at most at the rate of the slowest link of their path. A
+    receiver that delays ACKs sends one for two packets.
     """
     for group in scenario.flows:
         path = scenario.path(group)

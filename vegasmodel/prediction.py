@@ -276,7 +276,7 @@ class Prediction:
         """One line: the model, its throughputs, and how many of its assumptions do not hold.
 
         The throughputs are means per flow, of at most six groups; ranges stand in parentheses.
-        Without an answer, the line has the model and the reason.
+        If the model cannot be evaluated for the scenario, the line has the model and the reason.
         """
         if not self.applicable:
             return f"<Prediction {self.model}: no answer, {self.reason}>"

@@ -301,7 +301,7 @@ def limit_cycle(
 
 
 def _waits_hide_it(scenario: Scenario) -> str:
-    """What shows a motion that does not repeat only because senders wait at random; else empty."""
+    """A hint that random waits of the senders may hide a periodic motion; empty if they do not."""
     if not scenario.by_chance or scenario.replace({"flow.send_jitter": 0.0}).by_chance:
         return ""
     return 'without random waits, send_jitter = "0 s", it may repeat'

@@ -84,7 +84,7 @@ def _alike(scenario: Scenario) -> Assumption:
 def _one_backlog(scenario: Scenario) -> Assumption:
     """The assumption that several Vegas flows of a class have alpha = beta.
 
-    Otherwise any backlog from alpha to beta is at rest, and start times decide which one it is.
+    Otherwise a flow may rest at any backlog from alpha to beta, and start times decide at which.
     """
     for service in ("rate", "delay"):
         of_class = [g for g in scenario.flows if g.service == service and g.keeps_backlog]

@@ -325,12 +325,13 @@ def bands(scenario: Scenario) -> Prediction:
 
 
 def _bases_of_equilibria(scenario: Scenario) -> list[Assumption]:
-    """Whether late flows find an equilibrium, as ``bands`` assumes: ``quasi-static`` or none.
+    """The assumption ``quasi-static`` of ``bands``: late flows find the queue of an equilibrium.
 
     While a newcomer is in slow start, its bursts may make earlier flows reduce their windows. The
-    queue is then short between the bursts, and the newcomer measures a smaller baseRTT than the
-    equilibrium has. With equal RTTs the rates stay within their ranges in ``rounds`` nevertheless.
-    With different RTTs some do not, so it is then not known whether the assumption holds.
+    queue is then short between the bursts, and the newcomer measures a smaller baseRTT than in
+    equilibrium. With equal RTTs the simulated rates (``rounds``) stay within their ranges all the
+    same. With different RTTs some do not, so it is then not known whether the assumption holds.
+    Returns no assumption if such bursts are not to be expected.
     """
     measured = rest.measures(scenario)
     late = len({m.start for m in scenario.members}) > 1 and bool(measured.all())

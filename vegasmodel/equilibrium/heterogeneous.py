@@ -18,8 +18,9 @@ estimate at e packets. The rates are
     CUBIC   x = max((C (3 + b)/(4 (1 - b)))^1/4 (R/p)^3/4, (3/(2 p))^1/2)/R
 
 with CUBIC's constants C = 0.4 and b = 0.7 (RFC 9438 4.3, 5.1). Losses cut Vegas's window, too, so
-its rate is at most that of the square-root law. If q is at most x_0, its rate is that of this law.
-The law uses the factor by which a loss multiplies the window (``Flows.decrease``).
+its rate is at most that of the square-root law. If q is at most x_0, its rate is that of the
+square-root law. This law also depends on the factor by which a loss multiplies the window
+(``Flows.decrease``).
 
 If all flows reacted to delay only, there would be one equilibrium (``network``). Here there may be
 several, and some may be unstable (Tang, Wang, Low and Chiang, IEEE/ACM Transactions on Networking

@@ -186,7 +186,7 @@ def _few_together(rates: Floats, label: NDArray[np.intp], least: float) -> NDArr
 def _counts(label: NDArray[np.intp], split: int, n: int) -> NDArray[np.intp]:
     """The number of starts per outcome for each of two models, [2, outcome].
 
-    ``label`` [start] is the index of the outcome of each start, or -1 if there is no answer. Its
+    ``label`` [start] is the index of the outcome of each start, or -1 if it has no result. Its
     first ``split`` entries are the starts of the first model. ``n`` is the number of outcomes.
     """
     parts = label[:split], label[split:]

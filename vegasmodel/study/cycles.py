@@ -162,7 +162,7 @@ def _table(cycles: tuple[LimitCycle | None, ...], n: int) -> tuple[Floats, Float
     times, first windows and a seed.  The function ``linked`` compares steady states by their
     features.  These are each flow's throughput divided by the mean throughput of all flows and
     starts, the logarithm of the period (0 if there is none), and the index of the kind in
-    ``KINDS``.  A start without an answer has NaN everywhere.
+    ``KINDS``.  A start without a result has NaN everywhere.
     """
     rates, spread = np.full((2, len(cycles), n), np.nan)
     more = np.full((len(cycles), 2), np.nan)

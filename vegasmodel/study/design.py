@@ -110,8 +110,8 @@ def design(
 def _often(scenario: Scenario, runs: int) -> Scenario:
     """A copy of the scenario with ``runs`` runs, or with ``MIN_RUNS`` runs if that is more.
 
-    If runs of the scenario do not differ by chance, one run is enough in place of ``MIN_RUNS``.  If
-    the scenario gives a number of runs itself, it is returned unchanged.
+    If no random numbers affect the runs, one run is enough in place of ``MIN_RUNS``.  If the
+    scenario gives a number of runs itself, it is returned unchanged.
     """
     if scenario.run.runs is not None:
         return scenario
@@ -146,13 +146,15 @@ def _in_phase(search: Search, solution: Solution) -> Solution:
 
 
 def _verified(search: Search, solution: Solution, others: Sequence[str]) -> Solution:
-    """Evaluate other models at a solution that one model has found, and add their answers to it.
+    """Evaluate other models at a solution that one model has found, and add their results to it.
 
-    ``others`` are the names of the other models. A model's answer is its value of the quantity that
-    the target is about, such as a share. The standard error of each answer is added if it is known.
-    The solution's note gets a remark if a model was asked at a rounded value, if it has no answer,
-    if its answer is far from that of the first model, or if its standard error makes the solution
-    doubtful.
+    ``others`` are the names of the other models. For each, the target's quantity, such as a share,
+    is added, with its standard error if that is known. The solution's note gets a remark in these
+    cases:
+
+    - The other model takes only whole numbers for the field, so it was evaluated at a rounded one.
+    - It has no result, or its quantity is far from that of the first model.
+    - A standard error is so large that the solution is doubtful.
     """
     figures: dict[str, float | None] = {}
     errors: dict[str, float | None] = {}

@@ -1,14 +1,14 @@
 """Searches for the values of a field with which a model meets a target.
 
-The target is a wanted value of a quantity, such as a flow's share. The model's value of this
-quantity is called its answer. The model is evaluated at many values of the field. If its answer
-crosses the target between two neighbouring values, the search narrows the interval. It ends at a
-value that meets the target, or at a jump across the target.
+The target is a wanted value of a quantity, such as a flow's share. The model predicts this quantity
+for many values of the field. If the quantity crosses the target between two neighbouring values,
+the search narrows the interval. It ends at a value that meets the target, or at a jump across the
+target.
 
-The answer may also come nearer to the target and move away again. The answer may then reach the
-target between the values tried, so more values are tried there (not with ns-2 and ns-3).
+The quantity may also come nearer to the target and move away again. It may then reach the target
+between the values tried, so more values are tried there (not with ns-2 and ns-3).
 
-If the answer crosses the target twice between two neighbouring values, the search may miss both
+If the quantity crosses the target twice between two neighbouring values, the search may miss both
 crossings.
 """
 
@@ -106,13 +106,13 @@ class Search:
         return y.reshape(np.shape(x))
 
     def _ask(self, x: Floats, *, whole: bool = False) -> Floats:
-        """Evaluate the model at each value in ``x``; return its answers minus the target.
+        """Evaluate the model at each value in ``x``; return the target's quantity minus the target.
 
-        The simulator ``rounds`` may make several runs for a value, and its answer is their mean. By
-        default it stops once the runs show whether the mean lies above or below the target. With
+        The simulator ``rounds`` may make several runs for a value, and the quantity is their mean.
+        By default it stops once the runs show whether the mean lies above or below the target. With
         ``whole``, it makes all runs.
 
-        Predictions and reasons for missing answers are kept in ``self.made`` and ``self.reasons``.
+        Predictions are kept in ``self.made``, and reasons for missing ones in ``self.reasons``.
         """
         enough = None if whole else self._sided
         found, made = answered(self._points(x), self.model, self.count, enough)
@@ -201,7 +201,7 @@ class Search:
         return [(int(a), int(b) - 1) for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
     def _crossings(self) -> list[tuple[int, int]]:
-        """The pairs of neighbouring tried values between which the answer crosses the target.
+        """The pairs of neighbouring tried values between which the quantity crosses the target.
 
         A pair holds the indices of the two values. Neither of the two meets the target itself.
         """
@@ -214,12 +214,12 @@ class Search:
         return left if abs(self.y[left]) <= abs(self.y[right]) else right
 
     def _turns(self) -> Floats:
-        """New values to try where the model's answer comes near the target without crossing it.
+        """New values to try where the model's quantity comes near the target without crossing it.
 
-        In such a place, the answers at three neighbouring values lie on the same side of the
-        target. The middle one is at least as near to the target as the other two, and nearer than
-        one of them. The new values lie between the middle value and its neighbours, because the
-        answer may reach the target there.
+        In such a place, the quantity at three neighbouring values lies on the same side of the
+        target. At the middle value it is at least as near to the target as at the other two, and
+        nearer than at one of them. The new values lie between the middle value and its neighbours,
+        because the quantity may reach the target there.
         """
         x, y = self.x, self.y
         new: list[float] = []
@@ -231,9 +231,9 @@ class Search:
         return self.range.rounded(np.array(new), self.whole)
 
     def _follow_integers(self) -> None:
-        """Search for neighbouring whole numbers between which the answer crosses the target.
+        """Search for neighbouring whole numbers between which the quantity crosses the target.
 
-        At first, the tried numbers have gaps between them. Each gap over which the answer crosses
+        At first, the tried numbers have gaps between them. Each gap over which the quantity crosses
         the target is narrowed in steps. In each step the model is evaluated at two numbers inside
         the gap. In the first step, interpolation estimates the place of the crossing, and the two
         numbers are the whole numbers beside this place. In later steps, they divide the gap into
@@ -254,7 +254,7 @@ class Search:
             self.miss(self.range.rounded(np.array(ask), whole=True), whole=True)
 
     def _follow(self) -> None:
-        """Narrow the interval around each place where the model's answer crosses the target."""
+        """Narrow the interval around each place where the model's quantity crosses the target."""
         pairs = self._crossings()
         if not pairs:
             return
@@ -280,9 +280,9 @@ class Search:
         """One solution for successive tried values that all meet the target.
 
         ``low`` and ``high`` are the indices of the first and the last of these values. The solution
-        has the value whose answer is nearest to the target. If the values span a wide interval, the
-        solution also has this interval and a note. It then has the scenario's own value of the
-        field, if this is one of the values.
+        is the value at which the quantity is nearest to the target. If the values span a wide
+        interval, the solution also has this interval and a note. It is then the scenario's own
+        value of the field, if this is one of the values.
         """
         inside = range(low, high + 1)
         own = self.field.of(self.scenario)
@@ -344,10 +344,10 @@ class Search:
         return f"{value:.{digits}g} {self.field.unit}".strip()
 
     def _almost(self) -> str:
-        """The tried value whose answer is nearest to the target, with the error of this answer.
+        """A text on the tried value at which the quantity is nearest to the target.
 
-        If the answer's 95 % confidence interval contains the target, the text says that chance may
-        have hidden a solution.
+        If the quantity's 95 % confidence interval there contains the target, the text says that
+        chance may have hidden a solution.
         """
         near = int(np.nanargmin(np.abs(self.y)))
         said, half = f"nearest is {self._answer(near)}", self._half(near)
@@ -361,14 +361,14 @@ class Search:
         return said
 
     def _answer(self, i: int) -> str:
-        """The answer at a tried value with its standard error, such as ``0.38 ± 0.02 at 3 pkt``."""
+        """The quantity at a tried value, with its standard error: ``0.38 ± 0.02 at 3 pkt``."""
         error = standard_error(self.aim, self.made.get(float(self.x[i])))
         said = self.aim.text(self.y[i] + self.aim.value)
         said += f" ± {error:.2g}" if error else ""
         return f"{said} at {self.text(self.x[i])}"
 
     def _half(self, i: int) -> float:
-        """Half the width of the answer's 95 % confidence interval; 0 if it is unknown."""
+        """Half the width of the quantity's 95 % confidence interval; 0 if it is unknown."""
         made = self.made.get(float(self.x[i]))
         error = standard_error(self.aim, made)
         return half_interval(error, len(run_rates(made))) if error else 0.0

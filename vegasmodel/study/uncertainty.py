@@ -359,9 +359,9 @@ def _linear(scenario: Scenario, model: str, each: _Input, slope: Floats, totals:
     """Whether the ratios are nearly linear in one input, over two standard deviations up and down.
 
     ``slope`` [ratio] has the derivatives of the ratios' logarithms with respect to the input, and
-    ``totals`` [ratio] the relative standard deviations of the ratios.  A direction in which the
-    scenario allows no such change does not count.  The result is False if that is both, or if the
-    model has no answer there.
+    ``totals`` [ratio] the relative standard deviations of the ratios.  A change that the scenario
+    does not allow, such as one to a negative value, does not count.  The result is False if no
+    change is allowed, or if the model has no result after a change.
     """
     here, possible = _logs(scenario, model)[0], 0
     for k in (1, -1, 2, -2):
@@ -504,7 +504,7 @@ def _pairs(scenario: Scenario) -> list[str]:
 def _logs(scenario: Scenario, model: str) -> tuple[Floats, str]:
     """The logarithms of the flows' throughputs, followed by those of the groups' throughput ratios.
 
-    An entry is NaN if the model has no answer for it, and infinite for a throughput of 0.  The text
+    An entry is NaN if the model has no result for it, and infinite for a throughput of 0.  The text
     that is returned says why, or is empty if all entries are finite.
     """
     answer = predict(scenario, model)

@@ -622,5 +622,5 @@ class _PartPasses(_WholePasses):
 
 @functools.cache
 def _marked(passes: type[_WholePasses], marks: Marks) -> type[_WholePasses]:
-    """Compiler passes like ``passes``, for a function that is compiled as ``marks`` say."""
+    """The compiler passes ``passes``, changed as the options ``marks`` of a function say."""
     return type(passes.__name__, (passes,), {"marks": marks})

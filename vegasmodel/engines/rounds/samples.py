@@ -1,4 +1,6 @@
-"""Takes samples of all flows and queues at given instants, and stores their totals after warm-up.
+"""Takes samples of all flows and queues at given instants.
+
+At the end of the warm-up it also stores the totals so far, which are later subtracted.
 
 The clock of each queue is ``link.shift`` seconds behind the simulation's clock (``travel.py`` says
 why). A queue is sampled when its own clock reaches the instant. The flows whose path begins at this
