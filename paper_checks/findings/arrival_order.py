@@ -90,9 +90,9 @@ def _text(by_alpha: dict[float, tuple[list[Floats], list[Floats]]]) -> str:
     played, exact, bonald = pairs[3.0]
     sums = [printed_rates(n).sum() / CAPACITY for n in (2, N)]
     return f"""A Vegas source that starts when there is a queue counts the queueing delay as part of
-its propagation delay: it over-estimates its baseRTT.  So it gets more than the sources that started
-before it.  The paper `boutremans` says how much more: the last of 20 sources gets "10 times more
-than the earlier connections".
+its propagation delay: it over-estimates its baseRTT. So the source gets more than the sources that
+started before it. The paper `boutremans` says how much more: the last of 20 sources gets "10 times
+more than the earlier connections".
 
 In the next table, 20 Vegas sources start one after another, one every 2 s. The table has the ratio
 of the last source's rate to the first one's. The column "ns-2" has the mean of 5 runs of ns-2 2.35,
@@ -115,8 +115,8 @@ over-estimates of baseRTT.  An error is the root mean square error divided by ns
 {table(["alpha = beta", *NAMES[1:]], errors)}
 
 **What survives.** `boutremans` is right about the mechanism: sources that start late over-estimate
-their baseRTT and get more.  It calls its own theory "pessimistic", because the theory gives the
-last source more than ns-2 does. That is right, too.
+their baseRTT and get more. The paper calls its own theory "pessimistic", and this is right, too:
+the theory gives the last source more than ns-2 does.
 
 But Bonald's form, the formula for the rates that `boutremans` prints, is wrong: its rates add up to
 {sums[0]:.3f} of the link for two sources, and to {sums[1]:.2f} for 20. The exact recursion computes
@@ -135,11 +135,11 @@ their error against ns-2. The assumption does not hold, because a window grows b
 per round trip. With alpha = 5, for example, the queue is still growing when the next source starts
 2 s later. So this source finds a shorter queue than in theory.
 
-In both theories the ratio of the last source's rate to the first one's does not depend on alpha. In
-ns-2 this ratio depends on alpha, because the queue needs more time to settle if alpha is larger. In
-the last column of the first table, one source arrives every {SLOWLY:g} s instead of every 2 s. So
-the queue has more time to settle. The simulator `rounds` then gives a ratio that is nearer to that
-of the exact recursion, one of the two theories.
+In both theories, the exact recursion and Bonald's form, the ratio of the last source's rate to the
+first one's does not depend on alpha. In ns-2 this ratio depends on alpha, because the queue needs
+more time to settle if alpha is larger. In the last column of the first table, one source arrives
+every {SLOWLY:g} s instead of every 2 s, so the queue has more time to settle. The ratio by the
+simulator `rounds` is then nearer to that of the exact recursion.
 
 **For users.** Vegas sources that start late get more because they over-estimate their baseRTT. If
 they know their true baseRTT, they do not get more (`vegasmodel paper boutremans` shows this for the

@@ -138,11 +138,11 @@ for low delay. Section V of the paper `podlesny` says that the flow "could" gain
 argues that in practice the flow does not gain, because this queue is short and other flows may do
 the same.
 
-In the setting of the paper `podlesny`, a NewReno flow that marks its packets as Vegas packets loses
-throughput. This setting has the paper's router, and flows in both directions. A single NewReno flow
-with Vegas's mark gets {single[SETTINGS[0]]} pkt/s in the three runs, less than with the right mark.
-If half of the NewReno flows have the wrong mark, each of them loses more than a quarter of its
-throughput.
+In the setting of the paper `podlesny`, a NewReno flow that marks its packets as Vegas packets gets
+less throughput. This setting has the paper's router, and flows in both directions. A single NewReno
+flow with Vegas's mark gets {single[SETTINGS[0]]} pkt/s in the three runs, less than with the right
+mark. If half of the NewReno flows have the wrong mark, each of them loses more than a quarter of
+its throughput.
 
 In two other settings a single NewReno flow gains if it marks its packets as Vegas packets, and so
 joins the Vegas flows in their queue:
@@ -152,13 +152,16 @@ flows do not fill their queue, so the NewReno flow finds room there. It gets {si
 pkt/s in the three runs.
 
 - The second setting is class-based queueing (CBQ), with flows in both directions. With CBQ each
-NewReno flow with the wrong mark gains, even if ten of the 20 NewReno flows have it. With CBQ and
-with the router a queue gets more of the link if it has more flows. For CBQ our script counts only
-flows that send data. The router also counts the ACKs of each flow in the other direction as a flow.
-So with the router one more flow with the wrong mark adds less to its queue's part of the link.
+NewReno flow with the wrong mark gains, even if ten of the 20 NewReno flows have it.
 
-A Vegas flow that is marked as NewReno loses in all three settings, as `podlesny` says: it starves
-in the long queue.
+If flows have both directions, why does a NewReno flow with the wrong mark gain with class-based
+queueing (CBQ), but not with the router of `podlesny`? In both, a queue gets more of the link if it
+has more flows. For CBQ our script counts only flows that send data. The router also counts the ACKs
+of each flow in the other direction as a flow, so it counts more flows per queue. One more flow then
+adds less to its queue's part of the link.
+
+A Vegas flow that is marked as NewReno gets less in all three settings than with the right mark, as
+`podlesny` says: it starves in the long queue.
 
 **The paper's router.** The next table has the relative fairness (the throughput of a Vegas flow
 over that of a NewReno flow) in ns-3 with flows in one direction only, for the router of the paper's

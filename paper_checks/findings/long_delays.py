@@ -109,7 +109,7 @@ def page(runs: Runs) -> Page:
     return Page("Does Vegas disfavour long delays?", _text(rows), fig, CAPTION)
 
 
-CAPTION = "Two Vegas sources; above 1 the one with the longer delay loses."
+CAPTION = "Two Vegas sources; above 1 the one with the longer delay gets less."
 
 
 def _text(rows: np.ndarray) -> str:
@@ -145,11 +145,11 @@ take (alpha + beta)/2.
 {table(["ms", *COLUMNS], cells)}
 
 In {len(real)} rows of the table above, the delay in the first column is 10 ms or more. The next
-table counts in how many of these {len(real)} cases the connection with the longer delay
-loses, which means that its throughput is lower by more than 1 %. The last column has the ratio of
-the larger throughput to the smaller, as the geometric mean over these cases:
+table counts in how many of these {len(real)} cases the connection with the longer delay gets less:
+its throughput is lower by more than 1 %. The last column has the ratio of the larger throughput to
+the smaller, as the geometric mean over these cases:
 
-| source | the longer delay loses | ratio |
+| source | the longer delay gets less | ratio |
 | --- | ---: | ---: |
 | the paper's table | {lose[PRINT]} | {spread[PRINT]:.2f} |
 | the paper's window rule, run | {lose[RULE]} | |
@@ -158,10 +158,11 @@ the larger throughput to the smaller, as the geometric mean over these cases:
 | `rounds`, Linux's Vegas | {lose[LINUX]} | |
 
 **What survives.** The numbers of the paper `tsang` are confirmed, and so is its conclusion for
-alpha = 1 and beta = 3: the connection with the longer delay loses. We simulated the window rule
-that the paper prints. By this rule the connection with the longer delay loses in {lose[RULE]} of
-{len(real)} cases if its first packet reaches the router after the other connection's first packet,
-and in {swapped} of {len(real)} cases if it reaches the router before it.
+alpha = 1 and beta = 3: the connection with the longer delay gets less. We simulated the window rule
+that the paper prints, in two ways. If the first packet of the connection with the longer delay
+reaches the router after that of the other connection, the connection with the longer delay gets
+less in {lose[RULE]} of {len(real)} cases. If its first packet reaches the router before that of the
+other, it gets less in {swapped} of {len(real)} cases.
 
 If alpha = beta = 2 or 3, the printed rule gives both connections of `tsang` nearly the same
 throughput, as in table 4 of the paper. If alpha = beta = 1, it does not always do so.
@@ -171,7 +172,7 @@ backlog to whole packets before it compares the backlog with the thresholds. We 
 printed rule packet by packet. The simulation reproduces most of the paper's table 3 to the sixth
 digit (`vegasmodel paper tsang`). So the simulator of the paper probably did not round.
 
-**Why the connection with the longer delay loses.** A window changes once per round trip, so the
+**Why the connection with the longer delay gets less.** A window changes once per round trip, so the
 window of the connection with the shorter RTT grows faster. This window stops growing first, when
 its backlog reaches alpha. The window of the connection with the longer RTT still grows until its
 own backlog reaches alpha. This growth makes the queue longer. As the queue grows, the backlog of
@@ -184,11 +185,11 @@ with {long.min():.1f} to {long.max():.1f}. With alpha = 1 and beta = 3, every ba
 packets is a steady state. Equation (6) of `boutremans` cannot show such a difference, because in it
 all connections have the same backlog.
 
-In ns-2 2.35 the connection with the longer delay loses in only {lose[NS2]} of {len(real)} cases,
-because ns-2 rounds the backlog. The rounding has two effects. First, a window stops growing at a
-backlog of alpha - 1/2 instead of alpha. Second, slow start ends at another time. The backlog of the
-connection with the longer delay may then jump from below alpha to above it, so that this connection
-need not lose.
+In ns-2 2.35 the connection with the longer delay gets less in only {lose[NS2]} of {len(real)}
+cases, because ns-2 rounds the backlog. The rounding has two effects. First, a window stops growing
+at a backlog of alpha - 1/2 instead of alpha. Second, slow start ends at another time. The backlog
+of the connection with the longer delay may then jump from below alpha to above it. If it does, this
+connection need not get less.
 
 **Which hypothesis is wrong.** `tsang` says that every connection knows its true minimum RTT. This
 hypothesis is wrong: the two connections start together, and the first packet of the connection with
@@ -203,5 +204,5 @@ baseRTT/RTT. The first factor is the same for both connections, because they sha
 second factor is larger for the connection with the longer delay. So with Linux's Vegas this
 connection gets more, which reverses the conclusion of `tsang`.
 
-The figures for Linux in the tables are from the simulator `rounds`. No Linux kernel has been run on
-this network yet."""
+The figures for Linux in the tables are predictions of the simulator `rounds`. We have not yet
+measured this network with a Linux kernel."""

@@ -121,9 +121,8 @@ the paper prints. The column "derived" uses formulas that we derived anew from t
 assumptions.
 
 - The column "both lose, ns-2's edges" is the model of `devendictis` with the formulas as we derived
-them, and with ns-2's rounding of the backlog. With this rounding Vegas keeps its window constant
-between two edges, the backlogs alpha - 1/2 and alpha + 1/2. Both sources lose a packet at an
-overflow.
+them, and with ns-2's rounding of the backlog. With this rounding Vegas's window is constant while
+its backlog is between alpha - 1/2 and alpha + 1/2. Both sources lose a packet at an overflow.
 
 - The column "who grows loses, ns-2's edges" is the model of `devendictis` with the formulas as we
 derived them and with ns-2's rounding of the backlog. In this form only a source whose window grows
@@ -163,8 +162,8 @@ packet at an overflow. At buffers of 20 and 30 packets this second change remove
 the error that remains after the first change (ns-2's rounding).
 
 At a buffer of 10 packets the error of the model of `devendictis` is large with and without the two
-changes. With so small a buffer, Vegas's window depends strongly on the queue: one packet more or
-less in the queue changes it by several packets.
+changes. With so small a buffer, Vegas's window depends strongly on the queue: if the queue is one
+packet longer or shorter, the window changes by several packets.
 
 **For users.** After a loss Vegas multiplies its window by a decrease factor (3/4). If a Vegas flow
 shares a link with a Reno flow, this factor matters only if the buffer holds a few packets. With a
