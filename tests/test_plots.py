@@ -17,7 +17,8 @@ from vegasmodel import plots
 from vegasmodel.command_line.commands import run
 from vegasmodel.equilibrium import phase_plane
 from vegasmodel.fields.units import FieldError
-from vegasmodel.prediction import Prediction, Predictions
+from vegasmodel.many_predictions import Predictions
+from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario
 
 VEGAS = {"law": "vegas", "alpha": 3, "beta": 3}

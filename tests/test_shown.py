@@ -11,7 +11,8 @@ import pytest
 
 import vegasmodel as vm
 from vegasmodel import console, result_tables
-from vegasmodel.prediction import Predictions, with_error
+from vegasmodel.many_predictions import Predictions
+from vegasmodel.rate_texts import with_error
 from vegasmodel.study.solutions import Design, Solution
 
 S = vm.Scenario(

@@ -14,13 +14,13 @@ from vegasmodel.fields.units import FieldError as FieldError
 from vegasmodel.laws import Source as Source
 from vegasmodel.laws import register_law as register_law
 from vegasmodel.many_predictions import Batch as Batch
+from vegasmodel.many_predictions import Predictions as Predictions
 from vegasmodel.packets.engine import EngineFailed as EngineFailed
 from vegasmodel.packets.engine import EngineMissing as EngineMissing
 from vegasmodel.packets.trace import Trace as Trace
 from vegasmodel.packets.trace import TraceError as TraceError
 from vegasmodel.prediction import Assumption as Assumption
 from vegasmodel.prediction import Prediction as Prediction
-from vegasmodel.prediction import Predictions as Predictions
 from vegasmodel.predictor import MODELS as MODELS
 from vegasmodel.predictor import batch as batch
 from vegasmodel.predictor import predict as predict

@@ -19,6 +19,7 @@ import numpy as np
 
 from vegasmodel import measurement, rate_ranges
 from vegasmodel.fields.units import FieldError, format_time
+from vegasmodel.many_predictions import Predictions
 from vegasmodel.measurement import ENGINES
 from vegasmodel.metrics import (
     Floats,
@@ -27,8 +28,9 @@ from vegasmodel.metrics import (
     percent,
     worst_ratio,
 )
-from vegasmodel.prediction import Assumption, Prediction, Predictions, shown_rate
+from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.predictor import MODELS, SIMULATED, check_models, predict_all
+from vegasmodel.rate_texts import shown_rate
 from vegasmodel.scatter import as_near
 from vegasmodel.scenario import VARIANTS, Scenario, expect
 from vegasmodel.support.html_table import html_table

@@ -1,22 +1,81 @@
-"""The class ``Batch``: the predictions of one model for many scenarios, which ``batch`` returns."""
+"""Many predictions, as ``predict_all`` and ``batch`` return them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
-from vegasmodel.prediction import Prediction, of_errors, shown_rate
-from vegasmodel.support.html_table import html_table
-from vegasmodel.support.text_table import text_table
+from vegasmodel.fields.rules import Choice
+from vegasmodel.prediction import Prediction
+from vegasmodel.rate_texts import of_errors, shown_rate
+from vegasmodel.support.shown import Shown, Table
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class Batch(tuple[Prediction, ...]):
+class Predictions(Shown, list[Prediction]):
+    """The predictions of several models for one scenario: a list that a notebook shows as a table.
+
+    An index may also be the name of a model, as in ``predictions["rounds"]``.
+
+    ``table`` gives a text with a line for each model.  A line has the groups' throughputs, and the
+    names of the model's assumptions that do not hold.  A line for a model without a prediction says
+    why there is none.  Models with the same reason share a line.
+    """
+
+    @overload
+    def __getitem__(self, index: SupportsIndex | str) -> Prediction: ...
+    @overload
+    def __getitem__(self, index: slice) -> Predictions: ...
+    def __getitem__(self, index: SupportsIndex | str | slice) -> Prediction | Predictions:
+        """One prediction, by its place or by its model's name; or several, by a slice.
+
+        Raises ``FieldError`` if there is no model of this name.
+        """
+        if isinstance(index, str):
+            known = [each.model for each in self]
+            Choice(tuple(known)).check(index, "model")
+            return super().__getitem__(known.index(index))
+        found = super().__getitem__(index)
+        return Predictions(found) if isinstance(found, list) else found
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """One pandas table of all predictions, with one row per model and flow.
+
+        Models that have no prediction for the scenario are left out.  The columns are those of
+        ``Prediction.to_dataframe``.
+        """
+        return _joined([each.to_dataframe() for each in self if each.applicable])
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """The predictions as the list ``results`` of a command's JSON document."""
+        return [each.to_json() for each in self]
+
+    @property
+    def _shown(self) -> Table:
+        alike: dict[str, list[str]] = {}  # each reason for a missing answer, and its models
+        for each in self:
+            if not each.applicable:
+                alike.setdefault(str(each.reason), []).append(each.model)
+        rows = []
+        for each in self:
+            models = [each.model] if each.applicable else alike.pop(str(each.reason), [])
+            if len(models) == 1:
+                rows.append((each.model, each, _said(each)))
+            elif models:  # one row for all models with this reason
+                rows.append((f"{len(models)} models", each, f"{each.reason} ({', '.join(models)})"))
+        return _table(self[0].scenario.name if self else "no model", "model", rows)
+
+
+class Batch(Shown, tuple[Prediction, ...]):
     """The predictions of one model for many scenarios: a tuple that a notebook shows as a table.
 
     They are in the order of the scenarios, so ``batch[3]`` is the prediction for ``scenarios[3]``.
     A slice of a batch is a plain tuple.
+
+    ``table`` gives a text with a line for each scenario, which begins with its index.  A line has
+    the groups' throughputs, and the names of the model's assumptions that do not hold.  If there is
+    no prediction, the line says why.
     """
 
     __slots__ = ()
@@ -35,15 +94,13 @@ class Batch(tuple[Prediction, ...]):
         The column ``scenario`` is the index of the scenario.  Scenarios for which the model has no
         prediction are left out.  The other columns are those of ``Prediction.to_dataframe``.
         """
-        import pandas as pd
-
         frames = []
         for i, each in enumerate(self):
             if each.applicable:
                 frame = each.to_dataframe()
                 frame.insert(0, "scenario", i)
                 frames.append(frame)
-        return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+        return _joined(frames)
 
     def to_json(self) -> list[dict[str, Any]]:
         """The predictions as plain data: a list in the order of the scenarios.
@@ -52,29 +109,34 @@ class Batch(tuple[Prediction, ...]):
         """
         return [each.to_json() for each in self]
 
-    def table(self) -> str:
-        """The predictions as text: a line for each scenario, which begins with its index.
-
-        A line has the groups' throughputs, and the names of the model's assumptions that do not
-        hold.  If there is no prediction, the line says why.
-        """
-        return text_table(*self._shown)
-
-    def _repr_html_(self) -> str:
-        return html_table(*self._shown)
-
     @property
-    def _shown(self) -> tuple[str, list[str], list[list[str]]]:
-        """The title, columns and rows of the predictions as a table."""
-        names = list(dict.fromkeys(name for each in self for name in each.groups))
-        rows = [
-            [
-                str(i),
-                *(shown_rate(each, name) for name in names),
-                ", ".join(a.name for a in each.broken) if each.applicable else str(each.reason),
-            ]
-            for i, each in enumerate(self)
-        ]
-        title = f"{self[0].model}: pkt/s per flow" if self else "no scenario"
-        title += of_errors(self)
-        return title, ["scenario", *names, "does not hold, or why there is no answer"], rows
+    def _shown(self) -> Table:
+        rows = [(str(i), each, _said(each)) for i, each in enumerate(self)]
+        return _table(self[0].model if self else "no scenario", "scenario", rows)
+
+
+def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:
+    """The tables below one another; an empty table if there are none."""
+    import pandas as pd
+
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+
+
+def _said(each: Prediction) -> str:
+    """The names of the assumptions that do not hold, or why there is no prediction."""
+    return ", ".join(a.name for a in each.broken) if each.applicable else str(each.reason)
+
+
+def _table(of: str, first: str, rows: list[tuple[str, Prediction, str]]) -> Table:
+    """A table of throughputs; each row is given as its label, a prediction, and its last cell.
+
+    ``of`` begins the title, and ``first`` is the name of the column with the labels.
+    """
+    answers = [each for _, each, _ in rows]
+    names = list(dict.fromkeys(name for each in answers for name in each.groups))
+    title = f"{of}: pkt/s per flow{of_errors(answers)}" if rows else of
+    return Table(
+        title,
+        [first, *names, "does not hold, or why there is no answer"],
+        [[label, *(shown_rate(each, name) for name in names), said] for label, each, said in rows],
+    )

@@ -1,21 +1,19 @@
 """The class ``Prediction``: the throughputs and other results of one model or one measurement.
 
-``vegasmodel.predict`` returns one. The class ``Predictions`` is a list of several models' results.
+``vegasmodel.predict`` returns one.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from vegasmodel.fields.rules import Choice
+from vegasmodel.active_time import active_part
 from vegasmodel.fields.units import format_number
 from vegasmodel.metrics import (
     Floats,
@@ -25,15 +23,13 @@ from vegasmodel.metrics import (
     jain,
     standard_error,
 )
+from vegasmodel.rate_texts import ends, of_errors, shown_rate
 from vegasmodel.scenario import Scenario
-from vegasmodel.support.html_table import html_table
-from vegasmodel.support.text_table import text_table
+from vegasmodel.support.shown import Shown, Table
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
-
-ROUNDING = 1e-12  # of a mean: a standard error below it is due to rounding
 
 
 @dataclass(frozen=True)
@@ -49,8 +45,10 @@ class Assumption:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Prediction:
+class Prediction(Shown):
     """The throughput of each flow, and the other results that a model or a measurement gives.
+
+    ``table`` gives a text with a line for each group, and the assumptions that do not hold.
 
     An array has one entry per flow, in the order of ``scenario.members`` (``names``), unless
     another shape is given.  It is read-only; its method ``copy`` gives one that is not.  A result
@@ -281,25 +279,17 @@ class Prediction:
         if not self.applicable:
             return f"<Prediction {self.model}: no answer, {self.reason}>"
         first = list(self.groups.items())[:6]
-        rates = [f"{name} {format_number(rate)}{_ends(self, name)} pkt/s" for name, rate in first]
+        rates = [f"{name} {format_number(rate)}{ends(self, name)} pkt/s" for name, rate in first]
         more = [f"{len(self.groups) - 6} more"] if len(self.groups) > 6 else []
         broken = len(self.broken)
         said = f"; {broken} assumption{'s' * (broken > 1)} not held" if broken else ""
         return f"<Prediction {self.model}: {', '.join([*rates, *more])}{said}>"
 
-    def _repr_html_(self) -> str:
-        return html_table(*self._shown)
-
-    def table(self) -> str:
-        """The prediction as text: a line for each group, and the assumptions that do not hold."""
-        return text_table(*self._shown)
-
     @property
-    def _shown(self) -> tuple[str, list[str], list[list[str]]]:
-        """The title, columns and rows of the prediction as a table."""
+    def _shown(self) -> Table:
         title = f"{self.model} on {self.scenario.name}"
         if not self.applicable:
-            return f"{title}: no answer, {self.reason}", [], []
+            return Table(f"{title}: no answer, {self.reason}", [], [])
         broken = [each.name for each in self.broken]
         said = f"{title}; does not hold: {', '.join(broken)}" if broken else title
         said += of_errors([self])
@@ -312,7 +302,7 @@ class Prediction:
             ]
             for name in self.groups
         ]
-        return said, ["group", "pkt/s per flow", "Mbit/s together", "share"], rows
+        return Table(said, ["group", "pkt/s per flow", "Mbit/s together", "share"], rows)
 
     def to_dataframe(self) -> pd.DataFrame:
         """The prediction as a pandas table with one row per flow.
@@ -408,102 +398,6 @@ class Prediction:
         }
 
 
-class Predictions(list[Prediction]):
-    """The predictions of several models for one scenario: a list that a notebook shows as a table.
-
-    An index may also be the name of a model, as in ``predictions["rounds"]``.
-    """
-
-    @overload
-    def __getitem__(self, index: SupportsIndex | str) -> Prediction: ...
-    @overload
-    def __getitem__(self, index: slice) -> Predictions: ...
-    def __getitem__(self, index: SupportsIndex | str | slice) -> Prediction | Predictions:
-        """One prediction, by its place or by its model's name; or several, by a slice.
-
-        Raises ``FieldError`` if there is no model of this name.
-        """
-        if isinstance(index, str):
-            known = [each.model for each in self]
-            Choice(tuple(known)).check(index, "model")
-            return super().__getitem__(known.index(index))
-        found = super().__getitem__(index)
-        return Predictions(found) if isinstance(found, list) else found
-
-    def to_dataframe(self) -> pd.DataFrame:
-        """One pandas table of all predictions, with one row per model and flow.
-
-        Models that have no prediction for the scenario are left out.  The columns are those of
-        ``Prediction.to_dataframe``.
-        """
-        import pandas as pd
-
-        frames = [each.to_dataframe() for each in self if each.applicable]
-        return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
-
-    def to_json(self) -> list[dict[str, Any]]:
-        """The predictions as the list ``results`` of a command's JSON document."""
-        return [each.to_json() for each in self]
-
-    def table(self) -> str:
-        """The predictions as text: for each model the groups' throughputs.
-
-        A line for a model without a prediction says why there is none.  Models with the same reason
-        share a line.
-        """
-        return text_table(*self._shown)
-
-    def _repr_html_(self) -> str:
-        return html_table(*self._shown)
-
-    @property
-    def _shown(self) -> tuple[str, list[str], list[list[str]]]:
-        """The title, columns and rows of the predictions as a table."""
-        names = list(dict.fromkeys(name for each in self for name in each.groups))
-        alike: dict[str, list[str]] = {}  # each reason for a missing answer, and its models
-        for each in self:
-            if not each.applicable:
-                alike.setdefault(str(each.reason), []).append(each.model)
-        rows = []
-        for each in self:
-            if each.applicable:
-                model, said = each.model, ", ".join(a.name for a in each.broken)
-            else:  # one row for all models with this reason
-                models, said = alike.pop(str(each.reason), []), str(each.reason)
-                if not models:
-                    continue
-                model = each.model
-                if len(models) > 1:
-                    model, said = f"{len(models)} models", f"{said} ({', '.join(models)})"
-            rows.append([model, *(shown_rate(each, name) for name in names), said])
-        title = f"{self[0].scenario.name}: pkt/s per flow" if self else "no model"
-        title += of_errors(self)
-        return title, ["model", *names, "does not hold, or why there is no answer"], rows
-
-
-def active_part(scenario: Scenario) -> Floats:
-    """The fraction of the measured time in which each flow is active, [n_flows], from 0 to 1.
-
-    The measured time begins at the end of the warm-up and ends with the run.  A flow is active from
-    its start to its stop.
-    """
-    begin, end = scenario.run.warmup, scenario.run.duration
-    spans = [min(m.stop, end) - max(m.start, begin) for m in scenario.members]
-    part: Floats = np.maximum(spans, 0.0) / (end - begin)
-    return part
-
-
-def silent(scenario: Scenario) -> NDArray[np.bool_]:
-    """For each flow, True if it may send nothing after the warm-up, [flow].
-
-    It is True for a flow of finite size, which may be complete by then, and for a flow that is not
-    active after the warm-up.  The throughput of such a flow may be NaN.
-    """
-    ended = np.array([m.flow.size != math.inf for m in scenario.members])
-    never: NDArray[np.bool_] = active_part(scenario) == 0.0
-    return ended | never
-
-
 def sends_after_warm_up(scenario: Scenario, throughput: Floats | None) -> tuple[Assumption, ...]:
     """The assumption ``sends-after-warm-up``, which fails if flows end before the warm-up does.
 
@@ -531,62 +425,6 @@ def sends_after_warm_up(scenario: Scenario, throughput: Floats | None) -> tuple[
 def entry(values: Floats | None, i: int) -> float | None:
     """Entry ``i`` of an array; ``None`` if it is NaN or infinite, or if there is no array."""
     return None if values is None else finite(values[i])
-
-
-def with_error(value: float, error: float | None) -> str:
-    """A number and its standard error as text, such as ``125.3 ± 1.2``.
-
-    ``value`` gets four significant digits (``format_number``), and the error two.  If the error is
-    unknown, or 0 but for rounding, the text is the number alone.
-    """
-    text = format_number(value, 4)
-    known = error is not None and math.isfinite(error) and error > ROUNDING * abs(value)
-    return f"{text} ± {float(f'{error:.2g}'):g}" if known else text
-
-
-def over_runs(results: Sequence[Prediction]) -> str:
-    """Of how many runs the results are means: ``3 runs``, or ``the runs (fluid 5, rounds 3)``."""
-    counts = [each.runs for each in results]
-    if 1 in counts:  # a standard error of unknown origin
-        return "the runs"
-    if len(set(counts)) == 1:
-        return f"{counts[0]} runs"
-    each = [f"{result.model} {n}" for result, n in zip(results, counts, strict=True)]
-    return f"the runs ({', '.join(each)})"
-
-
-def shown_rate(result: Prediction, group: str) -> str:
-    """A group's mean throughput per flow as text, with its standard error and range if known.
-
-    The text is ``-`` if the group has no throughput.
-    """
-    if group not in result.groups:
-        return "-"
-    return with_error(result.groups[group], result.groups_se.get(group)) + _ends(result, group)
-
-
-def of_errors(results: Sequence[Prediction]) -> str:
-    """The part of a table's title that explains ``±``; empty if no result has a standard error."""
-    scattered = [each for each in results if any(each.groups_se.values())]
-    return f"; ±: standard error of the mean over {over_runs(scattered)}" if scattered else ""
-
-
-def _ends(result: Prediction, group: str) -> str:
-    """The range of a group's mean throughput in parentheses, such as `` (143..600)``; or empty."""
-    found = mean_range(result, group)
-    return f" ({found})" if found else ""
-
-
-def mean_range(result: Prediction, group: str) -> str:
-    """The range of a group's mean throughput per flow, such as ``143..600``; empty if none.
-
-    Its ends are the means of the ends of the flows' ranges.
-    """
-    if result.throughput_range is None:
-        return ""
-    rows = [member.flow.name == group for member in result.scenario.members]
-    low, high = result.throughput_range[rows].mean(axis=0)
-    return f"{format_number(low)}..{format_number(high)}" if low < high else ""
 
 
 def _percent(value: float | None) -> str:

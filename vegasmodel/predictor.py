@@ -9,12 +9,13 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from types import MappingProxyType
 
+from vegasmodel.active_time import active_part
 from vegasmodel.fields.rules import Choice, Integer, listed
 from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import foreign
 from vegasmodel.laws.faults import LawFault
-from vegasmodel.many_predictions import Batch
-from vegasmodel.prediction import Prediction, Predictions, active_part
+from vegasmodel.many_predictions import Batch, Predictions
+from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario, expect
 from vegasmodel.support.extras import ExtraMissing
 

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from vegasmodel import rate_ranges
+from vegasmodel.active_time import active_part
 from vegasmodel.console import (
     PLUS_MINUS,
     column_width,
@@ -24,7 +25,8 @@ from vegasmodel.console import (
 )
 from vegasmodel.fields.units import format_number, format_time
 from vegasmodel.metrics import student_t
-from vegasmodel.prediction import Prediction, active_part, over_runs, with_error
+from vegasmodel.prediction import Prediction
+from vegasmodel.rate_texts import over_runs, with_error
 from vegasmodel.scatter import more_than
 from vegasmodel.scenario import Scenario
 

@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from vegasmodel.active_time import active_part
 from vegasmodel.adapters import rest
 from vegasmodel.adapters.common import (
     NOBODY_SENDS,
@@ -30,7 +31,7 @@ from vegasmodel.laws.faults import LawFault
 from vegasmodel.laws.law import ask
 from vegasmodel.metrics import Floats, standard_error
 from vegasmodel.placement import left_out_of_laws, stack
-from vegasmodel.prediction import Assumption, Prediction, active_part, sends_after_warm_up
+from vegasmodel.prediction import Assumption, Prediction, sends_after_warm_up
 from vegasmodel.scatter import enough_runs, insensitive
 from vegasmodel.scenario import DropTail, Red, Scenario
 

@@ -25,18 +25,19 @@ from vegasmodel.laws import find
 from vegasmodel.queues import Red
 from vegasmodel.scenario import Scenario, expect
 from vegasmodel.stacks import STACKS
-from vegasmodel.support.html_table import html_table
-from vegasmodel.support.text_table import text_table
+from vegasmodel.support.shown import Shown, Table
 
 __all__ = ["StabilityVerdict", "place", "stability"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StabilityVerdict:
+class StabilityVerdict(Shown):
     """Whether a scenario's equilibrium is stable under feedback delay.
 
     ``applicable`` is False if this cannot be decided, for example because there is no equilibrium.
     ``reason`` then says why.
+
+    ``table`` gives a text with a line for each figure of the verdict.
     """
 
     scenario: Scenario
@@ -55,19 +56,11 @@ class StabilityVerdict:
         figures = [f"{name} {value}" for name, value in self._figures.items()]
         return f"<StabilityVerdict of {self.scenario.name}: {', '.join([self._said, *figures])}>"
 
-    def table(self) -> str:
-        """The verdict as text: a line for each figure."""
-        return text_table(*self._shown)
-
-    def _repr_html_(self) -> str:
-        return html_table(*self._shown)
-
     @property
-    def _shown(self) -> tuple[str, list[str], list[list[str]]]:
-        """The title, columns and rows of the verdict as a table."""
+    def _shown(self) -> Table:
         title = f"Equilibrium of {self.scenario.name}: {self._said}"
         rows = [[name, value] for name, value in self._figures.items()]
-        return title, ["figure", "value"] if rows else [], rows
+        return Table(title, ["figure", "value"] if rows else [], rows)
 
     @property
     def _said(self) -> str:

@@ -32,8 +32,9 @@ import numpy as np
 from vegasmodel.fields.rules import Integer, listed
 from vegasmodel.fields.units import FieldError, format_number
 from vegasmodel.metrics import Floats, percent
-from vegasmodel.prediction import Prediction, with_error
+from vegasmodel.prediction import Prediction
 from vegasmodel.predictor import CLOSED_FORMS, predict
+from vegasmodel.rate_texts import with_error
 from vegasmodel.scenario import Scenario, expect
 from vegasmodel.study import fields
 from vegasmodel.study.fields import Field

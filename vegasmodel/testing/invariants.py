@@ -10,9 +10,10 @@ import math
 
 import numpy as np
 
+from vegasmodel.active_time import silent
 from vegasmodel.fields import kinds
 from vegasmodel.metrics import Floats
-from vegasmodel.prediction import Prediction, silent
+from vegasmodel.prediction import Prediction
 from vegasmodel.predictor import MODELS
 from vegasmodel.scenario import Link, Scenario
 

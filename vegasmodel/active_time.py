@@ -1,0 +1,34 @@
+"""For how much of the measured time each flow of a scenario is active."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vegasmodel.metrics import Floats
+from vegasmodel.scenario import Scenario
+
+
+def active_part(scenario: Scenario) -> Floats:
+    """The fraction of the measured time in which each flow is active, [n_flows], from 0 to 1.
+
+    The measured time begins at the end of the warm-up and ends with the run.  A flow is active from
+    its start to its stop.
+    """
+    begin, end = scenario.run.warmup, scenario.run.duration
+    spans = [min(m.stop, end) - max(m.start, begin) for m in scenario.members]
+    part: Floats = np.maximum(spans, 0.0) / (end - begin)
+    return part
+
+
+def silent(scenario: Scenario) -> NDArray[np.bool_]:
+    """For each flow, True if it may send nothing after the warm-up, [flow].
+
+    It is True for a flow of finite size, which may be complete by then, and for a flow that is not
+    active after the warm-up.  The throughput of such a flow may be NaN.
+    """
+    ended = np.array([m.flow.size != math.inf for m in scenario.members])
+    never: NDArray[np.bool_] = active_part(scenario) == 0.0
+    return ended | never

@@ -1,0 +1,35 @@
+"""The base of results that are shown as a table: as text, and in a notebook."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from vegasmodel.support.html_table import html_table
+from vegasmodel.support.text_table import Text, text_table
+
+__all__ = ["Shown", "Table"]
+
+
+class Table(NamedTuple):
+    """The title of a table, the names of its columns, and its rows; every cell is a text."""
+
+    title: str
+    columns: list[str]
+    rows: list[list[str]]
+
+
+class Shown:
+    """A result with a table; the class itself says what has a row in it."""
+
+    __slots__ = ()
+
+    def table(self) -> Text:
+        """The table as text, below a line that says what it shows."""
+        return text_table(*self._shown)
+
+    def _repr_html_(self) -> str:
+        return html_table(*self._shown)
+
+    @property
+    def _shown(self) -> Table:
+        raise NotImplementedError
