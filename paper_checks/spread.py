@@ -123,13 +123,9 @@ def _within_chance(values: Sequence[Value], printed: Value) -> bool:
 
 
 def simulated(
-    scenario: Scenario, statistic: Statistic, printed: float, unit: float, least: float = np.inf
+    scenario: Scenario, statistic: Statistic, printed: float, unit: float
 ) -> Callable[[Runs], Found]:
-    """The statistic by the majority of seeds; ``unit`` is that of the last printed digit.
-
-    ``least``: for values with a fixed sum, the smallest printed one; its 10 % limit the tolerance
-    of all.
-    """
+    """The statistic by the majority of seeds; ``unit`` is that of the last printed digit."""
 
     def compute(runs: Runs) -> Found:
         described = statistic(runs(scenario).throughput[0])
@@ -139,7 +135,7 @@ def simulated(
             f"Over the seeds {values.min():.4g} to {values.max():.4g}; the run as described "
             f"{described:.4g}."
         )
-        tolerance = spread(values, unit, min(abs(printed), least))
+        tolerance = spread(values, unit, printed)
         return majority(values.tolist(), printed, tolerance, detail, described)
 
     return compute

@@ -420,13 +420,13 @@ def test_what_is_in_a_folder_already(place: Path) -> None:
     assert before == {name: (out / name).read_bytes() for name in files(out)}
 
 
-def test_blocks_do_not_change_the_figures(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_do_not_change_the_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = vm.sweep(mixed(), OVER, "minicycle")
     monkeypatch.setitem(sweeps.BLOCK, "arrays", 37)
     xr.testing.assert_identical(whole, vm.sweep(mixed(), OVER, "minicycle"))
 
 
-def test_two_processes_give_the_same(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_processes_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sweeps.BLOCK, "closed", 3)
     over = ["flow.vegas.count=1:10:1"]
     one = vm.sweep(mixed(), over, "minicycle")

@@ -18,7 +18,6 @@ from vegasmodel.equilibrium import _secular_lanes as lanes
 from vegasmodel.equilibrium import phase_plane, secular, sensitivity
 from vegasmodel.status import Status
 
-RNG = np.random.default_rng(7)
 FAMILIES = ("uniform", "magnitudes", "close", "small at top", "cluster")
 
 

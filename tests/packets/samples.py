@@ -21,6 +21,7 @@ from vegasmodel.packets.trace import make
 
 DATA = Path(__file__).parent.parent / "data"
 PAYLOAD = 1000
+FIRST_BYTE = 2**32 - 50_000  # its sequence number: the numbers begin again at 0 after it
 SENDER, RECEIVER = bytes([10, 0, 0, 1]), bytes([10, 0, 0, 2])
 SPORT, DPORT = 40000, 5001
 EPOCH = 1_700_000_000.0
@@ -78,15 +79,13 @@ def _frame(
     return bytes(dpkt.ethernet.Ethernet(data=ip))
 
 
-def frames(
-    run: Course, at: str = "sender", isn: int = 2**32 - 50_000, v6: bool = False
-) -> list[tuple[float, bytes]]:
+def frames(run: Course, at: str = "sender", v6: bool = False) -> list[tuple[float, bytes]]:
     """Frames as seen at the sender or the receiver; timestamps tick every millisecond."""
     result = []
     for i, (sent, received, acked) in enumerate(
         zip(run.sent, run.received, run.acked, strict=True)
     ):
-        seq = isn + i * PAYLOAD
+        seq = FIRST_BYTE + i * PAYLOAD
         # the ACK that let this packet go: the latest that is back
         freed = sum(time <= sent for time in run.acked[max(0, i - 50) : i]) + max(0, i - 50)
         echo = int(run.received[freed - 1] * 1000) + 9 if freed else 0
@@ -163,7 +162,7 @@ def ss_log(run: Course, every: float = 0.02, one_line: bool = False) -> bytes:
     return "\n".join(lines).encode() + b"\n"
 
 
-def iperf3(run: Course, every: float = 0.1, streams: int = 1) -> bytes:
+def iperf3(run: Course, streams: int = 1) -> bytes:
     """Output of ``iperf3 --json`` at the sender; each stream has the course's packets."""
     connected = [
         {
@@ -175,7 +174,7 @@ def iperf3(run: Course, every: float = 0.1, streams: int = 1) -> bytes:
         }
         for k in range(streams)
     ]
-    intervals = []
+    every, intervals = 0.1, []
     for k in range(math.ceil(run.acked[-1] / every)):
         low, high = k * every, (k + 1) * every
         figures = {
@@ -221,13 +220,13 @@ def iperf3_stream(document: bytes) -> bytes:
 
 def tcp_probe(run: Course, style: str = "trace-cmd") -> bytes:
     """Events of a sender's socket, one per ACK, in the format of one of the tools."""
-    isn, family, cookie = 2**32 - 50_000, "family=AF_INET ", " sock_cookie=ab41"
+    family, cookie = "family=AF_INET ", " sock_cookie=ab41"
     tail = " skbaddr=00000000a1b2c3d4 skaddr=00000000d4c3b2a1"
     lines = {"trace-cmd": ["cpus=2"], "ftrace": ["# tracer: nop", "#"], "perf": []}[style]
     for i, time in enumerate(run.acked):
         out = sum(sent < time for sent in run.sent)
-        numbers = f"snd_nxt={(isn + out * PAYLOAD) % 2**32:#x} "
-        numbers += f"snd_una={(isn + i * PAYLOAD) % 2**32:#x} snd_cwnd=20 ssthresh=7 "
+        numbers = f"snd_nxt={(FIRST_BYTE + out * PAYLOAD) % 2**32:#x} "
+        numbers += f"snd_una={(FIRST_BYTE + i * PAYLOAD) % 2**32:#x} snd_cwnd=20 ssthresh=7 "
         ends = "src=10.0.0.1:40000 dest=10.0.0.2:5001 mark=0x0 data_len=0 "
         ends += numbers + "snd_wnd=65536 srtt=40000 rcv_wnd=65536"
         lines.append(
@@ -254,12 +253,11 @@ time,flow,cc,cwnd,ssthresh,rtt_us,minrtt_us,bytes_acked,total_retrans,snd_mss,ve
 """
 
 
-def parquet(flows: int = 2, rows: int = 5) -> bytes:
+def parquet() -> bytes:
     """A trace file as the package writes it."""
-    size = (rows, flows)
-    rates = np.arange(rows * flows, dtype=float).reshape(size)
-    given = {"throughput": rates, "rtt": np.full(size, 0.08), "first": np.zeros(flows)}
-    trace = make("ns2", np.arange(1.0, rows + 1), [f"f{i}" for i in range(flows)], given)
+    rates = np.arange(10.0).reshape(5, 2)
+    given = {"throughput": rates, "rtt": np.full((5, 2), 0.08), "first": np.zeros(2)}
+    trace = make("ns2", np.arange(1.0, 6.0), ["f0", "f1"], given)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "t.parquet"
         trace.write(path)

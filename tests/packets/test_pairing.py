@@ -213,7 +213,7 @@ def capture(tmp_path, reno_first):
 
 
 @pytest.mark.parametrize("reno_first", [False, True])
-def test_a_packet_that_comes_first_does_not_swap_the_flows(reno_first, tmp_path, capsys):
+def test_a_packet_that_comes_first_does_not_swap_the_flows(reno_first, tmp_path):
     """Without ``match`` the order decides, with a remark; with it the ratio is always 150/350."""
     path = capture(tmp_path, reno_first)
     assert len(read(path).flows) == 2
