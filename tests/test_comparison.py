@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import vegasmodel as vm
-from vegasmodel import comparison, measurement, packets, result_tables
+from vegasmodel import comparison, measurement, packets, result_tables, same_case
 from vegasmodel.command_line import newfile
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets.trace import make
@@ -48,7 +48,7 @@ def test_whose_vegas(
     variant: str, model: str, engine: str | None, holds: bool | None, named: tuple[str, ...]
 ) -> None:
     scenario = pair(variant)
-    (said,) = comparison.same_vegas(scenario, measured(scenario, model, engine))
+    (said,) = same_case.same_vegas(scenario, measured(scenario, model, engine))
     assert said.holds is holds
     assert all(name in said.detail for name in named)
 
@@ -66,14 +66,14 @@ def test_whose_vegas(
 def test_another_vegas_between_models(
     variant: str, models: tuple[str, ...], named: list[str]
 ) -> None:
-    said = comparison.other_vegas(pair(variant), models)
+    said = same_case.other_vegas(pair(variant), models)
     assert [text.partition(":")[0] for text in said] == named
     assert all("same-vegas does not hold" in text for text in said)
 
 
 def test_without_vegas_there_is_nothing_to_say() -> None:
     s = dataclasses.replace(pair("paper"), flows=(Flow(law="reno", rtt=0.06),))
-    assert comparison.same_vegas(s, measured(s, "ns2")) == ()
+    assert same_case.same_vegas(s, measured(s, "ns2")) == ()
 
 
 def test_whose_senders_wait() -> None:
@@ -83,7 +83,7 @@ def test_whose_senders_wait() -> None:
 
     def said(scenario: Scenario, model: str, ran: str | None = None) -> Assumption:
         extra = {"scenario": ran}
-        return comparison.same_jitter(scenario, Prediction(model, scenario, None, extra=extra))
+        return same_case.same_jitter(scenario, Prediction(model, scenario, None, extra=extra))
 
     assert said(waits, "ns2") == Assumption("same-jitter", True)
     assert said(waits, "trace", waits.fingerprint()).holds is True

@@ -15,7 +15,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import vegasmodel as vm
-from vegasmodel import comparison, measurement
+from vegasmodel import comparison, measurement, same_case
 
 FOLDER = Path(__file__).parents[1] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
@@ -95,7 +95,7 @@ def test_cells_run_at_both_ends_of_every_slider(
             shown.display(eval(compile(ast.Expression(last.value), path.name, "eval"), names))  # noqa: S307
     assert shown.figures > 1
     for case in made:
-        same = comparison.same_vegas(case.scenario, case.measured)
+        same = same_case.same_vegas(case.scenario, case.measured)
         assert all(assumption.holds for assumption in same), (case.scenario.name, same)
 
 

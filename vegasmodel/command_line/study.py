@@ -424,8 +424,8 @@ def basins(
     Example: vegasmodel basins band.toml --starts 200 --windows 1..30 --against ns2
     """
     from vegasmodel import console
-    from vegasmodel.comparison import other_vegas
     from vegasmodel.fields.units import parse
+    from vegasmodel.same_case import other_vegas
     from vegasmodel.study import basins as study
     from vegasmodel.study.agreement import agreement
     from vegasmodel.study.meter import meter

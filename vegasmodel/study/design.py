@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vegasmodel import comparison, measurement
+from vegasmodel import measurement, same_case
 from vegasmodel.fields.rules import Quantity, listed
 from vegasmodel.fields.units import FieldError
 from vegasmodel.scatter import MIN_RUNS
@@ -100,7 +100,7 @@ def design(
     ends = (search.range.low, search.range.high)
     if solutions:
         found = [each.value for each in solutions]
-        vegas = comparison.other_vegas(scenario, (model, *others))
+        vegas = same_case.other_vegas(scenario, (model, *others))
         notes = [*notes, *search.hidden(found), *_broken(search, verified), *vegas]
     said = (*aim.notes(scenario), *(notes if solutions else ()))
     tried = search.x.size
