@@ -10,6 +10,8 @@ from vegasmodel.placement import room, stack
 from vegasmodel.prediction import Assumption
 from vegasmodel.scenario import DropTail, Flow, Link, Member, Pareto, Red, Scenario
 
+NAME = "settles-in-time"
+
 
 def settles(scenario: Scenario) -> Assumption:
     """The simulators' assumption that windows reach the steady state within the warm-up.
@@ -35,56 +37,65 @@ def settles(scenario: Scenario) -> Assumption:
     For a flow that starts after the warm-up, n counts the round trips until its stop, and the last
     of the three tests is left out. If the other two do not fail, the result is ``None``.
     """
-    known = {group.law for group in scenario.flows} - {
-        law.name for law in registered(group.law for group in scenario.flows)
-    }
+    if said := _overloaded(scenario):
+        return Assumption(NAME, False, said)
+    own = {law.name for law in registered(group.law for group in scenario.flows)}
     sharing = Counter[tuple[str, str]]()  # flows by link and direction
     for group in scenario.flows:
         for link in scenario.path(group):
             sharing[link.name, group.direction] += group.count
-    run, slow = scenario.run, []
-    if said := _overloaded(scenario):
-        return Assumption("settles-in-time", False, said)
+    slow = []
     for member in scenario.members:
         group = member.flow
-        if group.law not in known or group.size != math.inf or group.arrivals != "once":
+        if group.law in own or group.size != math.inf or group.arrivals != "once":
             continue
-        narrow = min(
-            scenario.path(group),
-            key=lambda link: link.capacity / sharing[link.name, group.direction],
-        )
-        share = narrow.capacity / sharing[narrow.name, group.direction]
-        share *= scenario.packet_size / scenario.size_of(group)
-        window = min(share * member.rtt, group.max_window)
-        first = group.initial_window or stack(scenario, group).first_window
-        late = run.warmup <= member.start  # the user wants its start to be part of the averages
-        end, until = (member.stop, "its stop") if late else (run.warmup, "the end of the warm-up")
-        trips = (end - member.start) / member.rtt
-        if trips < math.log2(max(window / first, 1.0)):
-            said = (
-                f"{member.name} has {trips:.3g} round trips of {member.rtt:.3g} s until {until}; "
-                f"even slow start, which doubles a window once a round trip, needs "
-                f"{math.ceil(math.log2(window / first))} to a fair share"
-            )
-            return Assumption("settles-in-time", False, said)
-        if (deep := _fills_late(scenario, group, end)) is not None:
-            said = (
-                f"{member.name} grows until it loses a packet; the buffer of {deep.name}, "
-                f"{deep.buffer:.4g} packets, cannot be full by {until}"
-            )
-            return Assumption("settles-in-time", False, said)
-        back = 0.0 if late else _time_after_loss(scenario, member, narrow, share)
-        if end - member.start < back:
-            said = (
-                f"the warm-up of {member.name} is {end - member.start:.4g} s; after a loss at a "
-                f"fair share its window takes {back:.4g} s to grow back"
-            )
-            return Assumption("settles-in-time", False, said)
-        slow += [member.name] if late or trips < window else []
+        known = _in_time(scenario, member, sharing)
+        if known.holds is False:
+            return known
+        slow += [member.name] if known.holds is None else []
     said = (
         f"{len(slow)} flows may grow for longer than the warm-up, {slow[0]} first" if slow else ""
     )
-    return Assumption("settles-in-time", None if slow else True, said)
+    return Assumption(NAME, None if slow else True, said)
+
+
+def _in_time(scenario: Scenario, member: Member, sharing: Counter[tuple[str, str]]) -> Assumption:
+    """The assumption that one flow's window reaches the steady state within the warm-up.
+
+    ``sharing`` is the number of flows that cross a link, by its name and their direction.
+    """
+    group, run = member.flow, scenario.run
+    shares = {
+        link: link.capacity / sharing[link.name, group.direction] for link in scenario.path(group)
+    }
+    narrow = min(shares, key=lambda link: shares[link])
+    share = shares[narrow] * scenario.packet_size / scenario.size_of(group)
+    window = min(share * member.rtt, group.max_window)
+    first = group.initial_window or stack(scenario, group).first_window
+    late = run.warmup <= member.start  # the user wants its start to be part of the averages
+    end, until = (member.stop, "its stop") if late else (run.warmup, "the end of the warm-up")
+    trips = (end - member.start) / member.rtt
+    if trips < math.log2(max(window / first, 1.0)):
+        said = (
+            f"{member.name} has {trips:.3g} round trips of {member.rtt:.3g} s until {until}; "
+            f"even slow start, which doubles a window once a round trip, needs "
+            f"{math.ceil(math.log2(window / first))} to a fair share"
+        )
+        return Assumption(NAME, False, said)
+    if (deep := _fills_late(scenario, group, end)) is not None:
+        said = (
+            f"{member.name} grows until it loses a packet; the buffer of {deep.name}, "
+            f"{deep.buffer:.4g} packets, cannot be full by {until}"
+        )
+        return Assumption(NAME, False, said)
+    back = 0.0 if late else _time_after_loss(scenario, member, narrow, share)
+    if end - member.start < back:
+        said = (
+            f"the warm-up of {member.name} is {end - member.start:.4g} s; after a loss at a "
+            f"fair share its window takes {back:.4g} s to grow back"
+        )
+        return Assumption(NAME, False, said)
+    return Assumption(NAME, None if late or trips < window else True)
 
 
 def _overloaded(scenario: Scenario) -> str:
