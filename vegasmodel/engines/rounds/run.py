@@ -271,6 +271,42 @@ def _starts(scenario: Scenario, starts: Floats | None) -> Floats | None:
     return starts
 
 
+def _empty(
+    scenario: Scenario, flows: NDArray[Any], way: Routes, coarse: int, near: int, calm: int
+) -> tuple[Net, Floats]:
+    """The network at time 0, and memory for the ranges of packets that each flow has lost.
+
+    ``near`` and ``calm`` are ``Net.parts`` and ``Net.calm``. ``coarse`` is the number of intervals
+    in a round trip on which the size of the memory depends.
+    """
+    flows["longest_stretch"], flows["hop"] = way.longest, way.first
+    flows["hops"] = np.diff(np.append(way.first, len(way.hops)))
+    pipe = max(link.capacity for link in scenario.links) * float(flows["rtt"].max())
+    held = pipe + max(finite_buffers(scenario.links), default=0.0)
+    at_once = _PER_PACKET * held if near > coarse else pipe
+    rings = _rings(way, flows["size"], coarse, at_once, held)
+    tree = np.zeros(2 * len(way.hops), np.int64)
+    tree[len(way.hops) :] = np.arange(len(way.hops))
+    seen = receivers(scenario, flows, way)
+    # if the record is full, what arrived between two holes counts as lost
+    holes = int(max(_HOLES, min(held, _MOST_HOLES, _ALL_HOLES // len(flows))))
+    net = Net(
+        flows=flows,
+        hops=way.hops,
+        links=way.links,
+        rings=rings,
+        free=np.array([way.hops["room"].sum()]),
+        receivers=seen,
+        missing=np.zeros((len(seen), holes, COLUMNS)),
+        keys=np.full(len(way.hops), NEVER),
+        tree=tree,
+        shares=way.shares,
+        parts=near,
+        calm=calm,
+    )
+    return net, np.zeros((len(flows), holes, COLUMNS))
+
+
 @kinds.checked
 class Simulation:
     """A run of the simulator, with the parameters of the function ``run``.
@@ -310,35 +346,7 @@ class Simulation:
         way, self._grid = frame.network(scenario, who, step)
         if synchronised and way.data_queues > 1:
             raise ValueError("synchronised: losses are shared at one queue, not at several")
-        flows["longest_stretch"], flows["hop"] = way.longest, way.first
-        flows["hops"] = np.diff(np.append(way.first, len(way.hops)))
-        pipe = max(link.capacity for link in scenario.links) * float(flows["rtt"].max())
-        held = pipe + max(finite_buffers(scenario.links), default=0.0)
-        at_once = _PER_PACKET * held if near > coarse else pipe
-        rings = _rings(way, flows["size"], coarse, at_once, held)
-        free = np.array([way.hops["room"].sum()])
-        tree = np.zeros(2 * len(way.hops), np.int64)
-        tree[len(way.hops) :] = np.arange(len(way.hops))
-        keys = np.full(len(way.hops), NEVER)
-        seen = receivers(scenario, flows, way)
-        # if the record is full, what arrived between two holes counts as lost
-        holes = int(max(_HOLES, min(held, _MOST_HOLES, _ALL_HOLES // len(flows))))
-        missing = np.zeros((len(seen), holes, COLUMNS))
-        self.net = Net(
-            flows,
-            way.hops,
-            way.links,
-            rings,
-            free,
-            seen,
-            missing,
-            keys,
-            tree,
-            way.shares,
-            near,
-            calm,
-        )
-        self.holes = np.zeros((len(flows), holes, COLUMNS))
+        self.net, self.holes = _empty(scenario, flows, way, coarse, near, calm)
         self.routes = way
         self.scenario, self.duration = scenario, scenario.run.duration
         self.starts = np.array([m.start for m in members]) if begin is None else begin
