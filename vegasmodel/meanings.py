@@ -3,8 +3,8 @@
 ``ASSUMPTIONS`` explains the names of assumptions, such as ``fifo-queue``. The result of a model or
 of a measurement lists its assumptions by these names. ``COLUMNS`` explains some column headings of
 printed tables, and some fields of the steady states that ``limit_cycle`` returns. ``WORDS``
-explains the verdicts of the command ``paper``, and other words. The command ``explain`` and the
-page docs/reference/messages.md show these meanings.
+explains the verdicts of the command ``paper``, the unit BDP, and two keys of scenario files. The
+command ``explain`` and the page docs/reference/messages.md show these meanings.
 """
 
 from __future__ import annotations

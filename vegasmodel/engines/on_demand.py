@@ -1,8 +1,9 @@
 """Lets a simulator call compiled steps that only some scenarios need, such as the drops of RED.
 
-This saves compile time. A simulator is compiled together with all functions that it calls. Such a
-step is instead compiled separately, at the first scenario that needs it. ``address`` compiles it
-and returns its address in memory. The simulator calls the step by this address (``call``).
+This saves compile time. A simulator is compiled together with all functions that it calls. But a
+step that only some scenarios need is compiled separately, at the first scenario that needs it.
+``address`` compiles the step and returns its address in memory. The simulator calls the step by
+this address (``call``).
 """
 
 from __future__ import annotations

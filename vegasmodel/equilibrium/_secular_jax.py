@@ -1,10 +1,10 @@
 """The solver of Vegas's steady state in JAX, for jit, vmap and grad, on CPU and GPU.
 
-The solver finds the queueing delay at which the rates of the flows add up to the capacity. This is
-the equation that ``_secular_kernel.py`` solves; here many cases are solved at once, as arrays. The
-first steps of the iteration add the rates in float64. The last steps also compute the rounding
-errors of all quotients and sums, and add them. In a valid result the relative error of the sum of
-the rates is at most 1e-11.
+The solver finds the queueing delay at which the rates of the flows add up to the capacity. It
+solves the same equation as ``_secular_kernel.py``, but for many links at once, as arrays. The first
+steps of the iteration add the rates in float64. The last steps also compute the rounding errors of
+all quotients and sums, and add them. In a valid result the relative error of the sum of the rates
+is at most 1e-11.
 
 The derivatives of the result come from the implicit function theorem (``custom_jvp``). They are
 available in forward and in reverse mode.

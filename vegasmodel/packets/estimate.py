@@ -1,4 +1,7 @@
-"""Estimates from a trace the capacity, the buffer, and the RTT and the backlog of each flow."""
+"""Estimates from a trace the values that a scenario file needs.
+
+These are the bottleneck's capacity and buffer, and each flow's RTT and backlog.
+"""
 
 from __future__ import annotations
 

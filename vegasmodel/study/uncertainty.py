@@ -6,8 +6,8 @@ size of the steps, and again with half this size. The second result is returned.
 differ clearly, the slope may jump near the scenario's value, and ``smooth`` is False.
 
 ``uncertainty`` tells how uncertain the ratio of two groups' throughputs is if the fields are known
-only with errors. Let these be independent, with the standard deviations u_k. Then, to first order,
-the logarithm of the ratio has the variance
+only with errors. Let the errors be independent, with the standard deviations u_k. Then, to first
+order, the logarithm of the ratio has the variance
 
     variance = sum_k (d ln(ratio)/d field_k)^2 u_k^2
 

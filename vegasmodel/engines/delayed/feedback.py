@@ -22,8 +22,8 @@ the sender waits for ACKs. So A_i is the largest value that N_i + W_i has had:
 
     A_i(t) = max over v <= t of N_i(v) + W_i(v)                                         (D3)
 
-In the first round trip of a flow no ACKs arrive. It then sends its initial window at a constant
-rate.
+In the first round trip of a flow no ACKs arrive. The flow then sends its initial window at a
+constant rate.
 
 In congestion avoidance each ACK moves the window by m_i/W_i packets, so the window moves by m_i
 packets per round trip:

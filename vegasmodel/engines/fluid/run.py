@@ -6,8 +6,8 @@ There are two methods:
   TCP as in the papers (``variant = "paper"``) with a law of this package other than CUBIC, and
   if the link is drop-tail without random loss.
 * The package ``sampled`` proceeds in small steps of time. It is used in all other cases: for RED,
-  for random loss, for CUBIC, for laws that the user has written, and for the TCP of ns-2 or Linux,
-  which sends whole packets and whose Vegas changes its window once per round trip.
+  for random loss, for CUBIC, for laws that the user has written, and for the TCP of ns-2 or Linux.
+  (Their TCP sends whole packets, and their Vegas changes its window once per round trip.)
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Makes a record (``state.Sender``) of each flow that ``rounds`` simulates.
 
-It contains the flow's parameters and state. Short flows that arrive at random have records, too.
+A record contains the flow's parameters and state. Short flows that arrive at random have records,
+too.
 """
 
 from __future__ import annotations

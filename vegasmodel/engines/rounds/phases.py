@@ -3,8 +3,8 @@
 Loss-based senders at a drop-tail queue can lock into phases: the same sender then loses packets
 again and again (Floyd and Jacobson, 1992). This does not happen if senders wait a short random time
 before they send. So the throughputs of two simulations are compared, one with random waits and one
-without. The scenario says whether its own senders wait (``send_jitter``). The second simulation
-does the opposite.
+without. One of them follows the scenario, which says whether senders wait (``send_jitter``). The
+other does the opposite.
 """
 
 from __future__ import annotations

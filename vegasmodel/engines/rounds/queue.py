@@ -11,8 +11,8 @@ buffer has room for ``Queue.buffer`` waiting packets, whatever their sizes. So i
 full, ``Queue.buffer`` + 1 packets are at the link.
 
 A link with Rate-Delay services has two queues, for the classes R and D (Podlesny and Williamson).
-It sends whole packets of them in turn. ``turns.py`` keeps the waiting packets and decides which of
-them is next.
+The link sends whole packets of the two classes in turn. ``turns.py`` keeps the waiting packets and
+decides which of them is next.
 """
 
 # mypy: disable-error-code="no-any-return"

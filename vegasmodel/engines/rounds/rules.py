@@ -1,10 +1,10 @@
 """Compiles the rules by which laws move windows, and lets compiled code select a rule by number.
 
 A rule is a function that moves a window, for example at the end of a round trip. Rules come in sets
-(``laws.packets.PacketRules``). Tahoe, Reno, NewReno and SACK use one set, Vegas another. The sets
-have the numbers 1, 2 and so on, and ``Sender.rules`` is the number of the flow's set. For each
-rule, ``choice`` makes a compiled function that looks at this number and calls the rule of the right
-set.
+(``laws.packets.PacketRules``). Tahoe, Reno, NewReno and SACK use one set, Vegas another. A flow's
+record can hold numbers, but no functions. So the sets are numbered, and ``Sender.rules`` is the
+number of the flow's set. For each rule, ``choice`` makes a compiled function that looks at this
+number and calls the rule of the right set.
 
 For laws without such a set, ``Sender.rules`` is 0. These are most laws of users, whose functions
 are called by their addresses in memory (``engines/outside.py``), and CUBIC, whose window

@@ -1,8 +1,8 @@
 """Which packets a sender with SACK counts as lost, and which ns-2's CUBIC counts as in flight.
 
 SACK tells the sender which packets have arrived. From this the sender keeps a list of holes: ranges
-of packets that the receiver misses. Most functions here are for ns-2's CUBIC. This sender clears
-its list at the end of a recovery, so it forgets which packets have arrived.
+of packets that the receiver misses. Most functions here are for ns-2's CUBIC, which clears its list
+at the end of a recovery and so forgets which packets have arrived.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -9,11 +9,13 @@ queueing delay s. At this delay the rates of the flows add up to c:
 
     sum_i (n_i - k_i)/(T_i + s) = c,   or s = 0 if this sum is below c at s = 0         (S1)
 
-Outside slow start the window moves by m_i packets per round trip, as the flow's law decides. There
-are three exceptions: in ns-2 Vegas reduces its window at once; in Linux it makes every change at
-once; and a window to which each ACK adds m_i/W_i grows a little more slowly (``grow_by_acks``).
+Outside slow start the window moves by m_i packets per round trip, as the flow's law decides:
 
     dW_i/dt = m_i/(T_i + s)                                                             (S2)
+
+There are three exceptions. The Vegas of ns-2 reduces its window at once, at the end of a round
+trip. The Vegas of Linux makes every change at once. And a window to which each ACK adds m_i/W_i
+grows a little more slowly (``grow_by_acks``).
 
 If all RTTs are equal, the packets of a sender, and their ACKs, follow one another as a train. In
 ns-2 the window of Vegas then grows only while its ACKs arrive, and faster than by (S2), so that it
