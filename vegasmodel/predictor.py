@@ -1,4 +1,4 @@
-"""The list of models, and functions that evaluate them for a scenario: one, several or all."""
+"""The list of all models (closed forms and simulators), and functions that evaluate them."""
 
 from __future__ import annotations
 

@@ -2,9 +2,10 @@
 
 Many functions here take ``name``, the name of the checked argument. The error message shows it.
 
-Two functions, ``secular.solve`` and ``arrivals.arrive``, solve many cases at once. If a number of
-one case is out of range, they raise no error; the result of this case is NaN, with a status. But if
-``arrivals.arrive`` is called with the argument ``beta``, thresholds out of range raise an error.
+Two functions, ``secular.solve`` and ``arrivals.arrive``, compute the steady states of many links at
+once. If a number of one link is out of range, they raise no error; the result of this link is NaN,
+with a status. But if ``arrivals.arrive`` is called with the argument ``beta``, thresholds out of
+range raise an error.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The solver of Vegas's steady state for many small cases at once.
+"""The solver of Vegas's steady state for many links with few flows, solved at once.
 
 A case is one link with its flows. The innermost loops run over the cases, so that the compiler can
 use vector instructions. The place of a case in these loops is called its lane. For each case the

@@ -9,9 +9,9 @@ backlog rises. When it reaches the upper threshold, Vegas's window begins to shr
 ``losers`` has other choices, in which Vegas does not lose at every overflow.)
 
 The function `throughput` has two forms. ``form="derived"``, the default, uses equations that we
-derived anew from the paper's premises (`minicycle_derived`). They also cover several sources of
-each law, and alpha < beta. ``form="printed"`` uses the formulas as the paper prints them
-(`minicycle_printed`).
+derived anew from the paper's premises (`minicycle_derived`). They also cover several Vegas sources,
+several Reno sources, and alpha < beta. ``form="printed"`` uses the formulas as the paper prints
+them (`minicycle_printed`).
 
 ``buffer`` counts the packets that wait, without the packet in transmission. The drop-tail limit L
 of ns-2 includes the packet in transmission. So a run of ns-2 with the limit L corresponds to

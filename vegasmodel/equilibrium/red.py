@@ -11,12 +11,12 @@ If the control loop is unstable, the queue oscillates, and its mean may differ f
 equilibrium. ``alpha`` is the backlog of a Vegas flow in the model. A real flow may keep any backlog
 between its two thresholds.
 
-The model was compared with ns-2 on 40 random cases (``python -m benchmarks.accuracy_red``). If RED
-drops packets, the error of the mean queue is 6 % on average and at most 12 %. Each case has two
-errors of rates, that of the Vegas flows and that of the loss-based flows. The larger of the two is
-9 % on average and at most 18 %. If RED marks packets, the error of the mean queue is 19 % on
+The model was compared with ns-2 on 40 random scenarios (``python -m benchmarks.accuracy_red``). If
+RED drops packets, the error of the mean queue is 6 % on average and at most 12 %. Each scenario has
+two errors of rates, that of the Vegas flows and that of the loss-based flows. The larger of the two
+is 9 % on average and at most 18 %. If RED marks packets, the error of the mean queue is 19 % on
 average and at most 157 %. The larger error of the rates is then 26 % on average and at most 104 %.
-In the case with the largest errors, 3 Vegas flows and a Reno flow share a link, and RED's
+In the scenario with the largest errors, 3 Vegas flows and a Reno flow share a link, and RED's
 thresholds are 3 and 9 packets.
 """
 

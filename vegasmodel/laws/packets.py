@@ -1,4 +1,4 @@
-"""Types and helpers for the functions by which a law changes the window as ACKs arrive.
+"""Types and helpers for the functions by which a congestion control law handles ACKs.
 
 The simulator ``rounds``, which sends whole packets, compiles these functions with Numba. Their
 first argument is the state of the sender (``Window``): its window, its RTTs and the properties of

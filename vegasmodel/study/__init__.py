@@ -1,4 +1,4 @@
-"""Studies that evaluate a model many times for one scenario.
+"""Studies that evaluate a model (a closed form or a simulator) many times for one scenario.
 
 - ``sweep`` evaluates a model over a grid of values of the scenario's fields.
 - ``design`` finds the value of a field that meets a target.

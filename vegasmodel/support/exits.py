@@ -4,7 +4,7 @@ The exit statuses are:
 
 - 0: done.
 - 1: the input was allowed, but the result is not what the user asked for. For example, a solver
-  found no answer, a simulation ended early, or the command ``paper`` did not reproduce a printed
+  found no solution, a simulation ended early, or the command ``paper`` did not reproduce a printed
   value.
 - 2: bad input, or something is not installed.
 - 3: the machine or a program failed. For example, the disk is full, or ns-2 ended with an error.

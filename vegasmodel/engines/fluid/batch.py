@@ -1,16 +1,16 @@
 """Simulates thousands of scenarios at once with differential equations; it returns averages only.
 
 Scenarios whose windows change continuously are put into arrays and solved together. Windows change
-continuously if every flow has ``variant = "paper"`` (TCP as the papers describe it) and a law of
-this package other than CUBIC, and if the link is drop-tail without random loss. Start times must
-not be random. The argument ``engine`` chooses one of two engines:
+continuously if every flow has ``variant = "paper"`` (TCP as the papers describe it) and a
+congestion control law of this package other than CUBIC, and if the link is drop-tail without random
+loss. Start times must not be random. The argument ``engine`` chooses how they are solved:
 
-* ``threads`` runs compiled code with one thread per core. Its averages equal those of single runs
+* ``threads`` runs compiled code with one thread per core. The averages equal those of single runs
   bit for bit.
-* ``jax`` advances all scenarios at the same time with JAX. It is meant for a GPU; on a CPU it is
+* ``jax`` advances all scenarios at the same time with JAX. This is meant for a GPU; on a CPU it is
   slower than ``threads``.
 
-When the cycles of a scenario's windows repeat, both engines skip whole cycles.
+When the cycles of a scenario's windows repeat, both ways skip whole cycles.
 
 All other scenarios, for example those with the TCP of ns-2 or Linux, are simulated in separate
 runs, on several threads.

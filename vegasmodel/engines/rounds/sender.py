@@ -2,8 +2,8 @@
 
 Packets travel in groups; the packets of a group are evenly spaced. ``plan`` processes the ACKs of a
 group together. It stops early at an ACK that changes the sender's behaviour, for example at the end
-of a round trip, or when a timer expires. ``plan`` moves the window by the flow's law. Then it
-computes how many packets leave, and when.
+of a round trip, or when a timer expires. ``plan`` moves the window by the flow's congestion control
+law. Then it computes how many packets leave, and when.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -1,6 +1,7 @@
 """What a sender does when ACKs arrive: it measures the delay, detects losses and moves its window.
 
-A law such as Vegas decides at the end of a round trip by how much the window changes.
+A congestion control law such as Vegas decides at the end of a round trip by how much the window
+changes.
 """
 
 from __future__ import annotations
