@@ -114,9 +114,9 @@ over-estimates of baseRTT.  An error is the root mean square error divided by ns
 
 {table(["alpha = beta", *NAMES[1:]], errors)}
 
-**What survives.** `boutremans` is right about the mechanism: sources that start late over-estimate
-their baseRTT and get more. The paper calls its own theory "pessimistic", and this is right, too:
-the theory gives the last source more than ns-2 does.
+**What survives.** The paper `boutremans` is right about the mechanism: sources that start late
+over-estimate their baseRTT and get more. The paper calls its own theory "pessimistic", and this is
+right, too: the theory gives the last source more than ns-2 does.
 
 But Bonald's form, the formula for the rates that `boutremans` prints, is wrong: its rates add up to
 {sums[0]:.3f} of the link for two sources, and to {sums[1]:.2f} for 20. The exact recursion computes

@@ -230,16 +230,17 @@ In ns-2 an alpha of 3 packets is fair at a buffer of {three[0]:.0f} packets on t
 `evaluation`, and of {three[1]:.0f} packets on the link of `devendictis`. Since the fair alpha
 depends on the buffer, no fixed alpha is fair at every buffer.
 
-**Which hypothesis is wrong.** Hypothesis 5 of `devendictis` says that Vegas and Reno both lose a
-packet when the buffer overflows. But if Vegas's backlog has reached alpha before the overflow,
-Vegas's window no longer grows. Vegas then sends one packet for each ACK. This packet takes the
-place of the acknowledged one, so the queue does not become longer by it, and Vegas loses nothing.
+**Which hypothesis is wrong.** Hypothesis 5 of the paper `devendictis` says that Vegas and Reno both
+lose a packet when the buffer overflows. But if Vegas's backlog has reached alpha before the
+overflow, Vegas's window no longer grows. Vegas then sends one packet for each ACK. This packet
+takes the place of the acknowledged one, so the queue does not become longer by it, and Vegas loses
+nothing.
 
-The mini-cycle model of `devendictis` is not exact even if only a source whose window grows loses a
-packet at an overflow. The fair alpha, at which Vegas and Reno get the same, is then larger in the
-model than in ns-2, by {over.min():.1f} to {over.max():.1f} packets. This range leaves
-out one case, a buffer of {max(SHORT)} packets on the link of `evaluation`. We do not know why the
-model differs.
+The mini-cycle model of the paper `devendictis` is not exact, even if in the model only a source
+whose window grows loses a packet at an overflow. The fair alpha, at which Vegas and Reno get the
+same, is then larger in the model than in ns-2, by {over.min():.1f} to {over.max():.1f} packets.
+This range leaves out one case, a buffer of {max(SHORT)} packets on the link of `evaluation`. We do
+not know why the model differs.
 
 **Caution.** If alpha is larger than the fair alpha, at which both sources get the same, Vegas gets
 more than Reno. This advantage grows quickly with alpha, so choose a smaller alpha if in doubt.

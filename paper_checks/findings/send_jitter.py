@@ -392,11 +392,11 @@ ns-2, and for the mean of `rounds`:
 **What survives.** Without waits, {len(stood)} of the {len(answers)} conclusions hold in ns-2.  Of
 these {len(kept)} survive.
 
-A conclusion may survive random waits of the senders although its numbers change. For example,
-`evaluation` concludes that Vegas gets more than Reno at a buffer of 4 packets, and less at a buffer
-of 50. Both statements are true with and without waits. But a buffer of 7 packets shows that the
-numbers change: without waits Reno's throughput divided by Vegas's is {buffers.still[1]:.2f}, with
-waits it is {buffers.waits[1]:.2f}.
+A conclusion may survive random waits of the senders although its numbers change. For example, the
+paper `evaluation` concludes that Vegas gets more than Reno at a buffer of 4 packets, and less at a
+buffer of 50. Both statements are true with and without waits. But a buffer of 7 packets shows that
+the numbers change: without waits Reno's throughput divided by Vegas's is {buffers.still[1]:.2f},
+with waits it is {buffers.waits[1]:.2f}.
 
 Another conclusion of the paper `evaluation` survives random waits of the senders: if two Vegas
 flows share a link, the flow with the longer round trip does not get clearly less. In one case the
@@ -421,9 +421,9 @@ flows and {sack.rounds[1]:.2f} for two SACK flows.
 Now take a delay of 208 ms for the link that only the second flow crosses. If senders wait, the
 ratio of the first flow's throughput to the second's becomes larger for Reno, and smaller for SACK.
 
-So the bias against the flow with the longer round trip depends on the waits of the senders.
-`evaluation`, in which senders do not wait, calls this bias almost linear in the ratio of the round
-trips.
+So the bias against the flow with the longer round trip depends on the waits of the senders. The
+paper `evaluation`, in which senders do not wait, calls this bias almost linear in the ratio of the
+round trips.
 
 **What does not hold even without waits.** {len(never)} of the papers' conclusions do not hold in
 ns-2 2.35 even if senders do not wait. For these conclusions, `vegasmodel paper` prints what
