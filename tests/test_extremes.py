@@ -35,8 +35,8 @@ FLOW = st.fixed_dictionaries(
 LINK = st.fixed_dictionaries(
     {"capacity": spread(1.5, 9).map(lambda value: f"{value!r} pkt/s")},
     optional={
-        "buffer": spread(0, 9).map(lambda value: f"{value!r} pkt"),
-        "loss": spread(-12, -0.1),
+        "buffer": (spread(0, 9) | spread(-300, 300)).map(lambda value: f"{value!r} pkt"),
+        "loss": spread(-12, -0.1) | spread(-320, -12) | spread(-16, -1).map(lambda few: 1 - few),
         "delay": st.just("0 s"),
     },
 )

@@ -62,13 +62,13 @@ def load(flows: Sequence[Sender], p: float, capacity: float, buffer: float) -> f
     full = float(numbers("buffer", buffer, infinite=True)) / capacity
     if math.isinf(full):
         return 0.0
-    mean = square = 0.0
+    mean = deviation = 0.0
     for flow in flows:
         R = flow.rtt + full
         rate = throughput(flow, p, queueing=full)
         above = min(DEVIATIONS * _variation(flow) * rate, max(_limit(flow, full) / R - rate, 0.0))
-        mean, square = mean + rate, square + above**2
-    return (mean + math.sqrt(square)) / capacity
+        mean, deviation = mean + rate, math.hypot(deviation, above)
+    return (mean + deviation) / capacity
 
 
 def _variation(flow: Sender) -> float:

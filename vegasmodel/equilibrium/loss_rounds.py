@@ -137,7 +137,8 @@ def goodput(source: Source, law: Recovery) -> float:
 
     ``law`` says how the source recovers from losses. The goodput is infinite if nothing limits the
     source: there are no losses, and its window and the capacity are unlimited. It is 0 if every
-    packet is lost.
+    packet is lost, and NaN if a number is too large for a float, such as the square of a window of
+    1e200 packets.
     """
     if source.loss >= 1.0:
         return 0.0
@@ -154,8 +155,12 @@ def goodput(source: Source, law: Recovery) -> float:
         slack = source.capacity * source.rtt * FINE_SLACK
         needed = min(max(slack + 0.5, 1.0), needed)
     overflows = source.overflow <= min(source.hold, reach)
-    chain = _chain(law, source.loss, source.ack_every, top, overflows, needed)
-    return chain.packets / chain.seconds(source)
+    try:
+        with np.errstate(over="raise", invalid="raise", divide="raise"):
+            chain = _chain(law, source.loss, source.ack_every, top, overflows, needed)
+            return chain.packets / chain.seconds(source)
+    except ArithmeticError:
+        return math.nan
 
 
 @functools.lru_cache(maxsize=32)
@@ -265,7 +270,8 @@ class _Chain:
         """
         p = -math.expm1(DUPLICATES * self.keep)
         doubled = 1 + p + 2 * p**2 + 4 * p**3 + 8 * p**4 + 16 * p**5 + 32 * p**6
-        silence = np.full_like(self.w, timeout * doubled / (1 - p))
+        # 1 - p would round to 0 if almost every packet is lost
+        silence = np.full_like(self.w, timeout * doubled * math.exp(-DUPLICATES * self.keep))
         if self.law.backs_off:  # one doubling for this loss, one for each window with a loss before
             hit = -np.expm1(self.keep * self.w)
             silence *= sum((1 - hit) * 2 ** (k + 1) * hit**k for k in range(5)) + 64 * hit**5

@@ -204,7 +204,7 @@ def hold_window(
     T, q, a = positive("rtt", rtt), numbers("queueing", queueing), numbers("alpha", alpha)
     x = numbers("over_estimate", over_estimate, -math.inf)
     c = numbers("capacity", capacity, above=True, infinite=True)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         shared = np.where(q > x, a * (T + q) / (q - x), np.inf)
     return np.minimum(shared, c * (T + x) + a)
 
@@ -248,7 +248,8 @@ def throughput(
     ``p`` is the loss probability, ``capacity`` is in pkt/s, and ``buffer`` in packets. ``queueing``
     is the delay in s that other flows' packets cause. All methods limit the window to the flow's
     ``max_window``, and for Vegas also to the window at which it stops growing (``hold_window``).
-    For p = 1 the rate is 0. There are three methods:
+    For p = 1 the rate is 0. If p is so small that a window exceeds the range of floats, it may be
+    NaN. There are three methods:
 
     - ``rounds``: the goodput by the Markov chain of ``loss_rounds``. A large window fills the
       buffer with the flow's own packets; if the buffer overflows, the window is cut.
@@ -295,7 +296,9 @@ class Share:
 
     ``residual`` is the sum of the rates divided by the capacity, less 1. In the last two regimes it
     must be almost 0. If it is not, no solution was found: ``status`` is ``NOT_CONVERGED``, and the
-    rates are NaN. This happens if neither losses nor the buffer limits loss-based flows.
+    rates are NaN. This happens if neither losses nor the buffer limits loss-based flows. If a
+    number is too large for a float, such as the square of a window of 1e200 packets, ``status`` is
+    ``INVALID``, ``regime`` is empty, and all numbers are NaN.
     """
 
     rates: Floats
@@ -339,25 +342,42 @@ def share(
         )
 
     def excess(queueing: float, loss: float) -> float:
-        return float(count @ rates(queueing, loss) / capacity - 1)
+        found = float(count @ rates(queueing, loss) / capacity - 1)
+        if math.isnan(found):
+            raise OverflowError
+        return found
 
-    full = buffer / capacity
-    queueing, loss, regime = 0.0, p, "capacity-limited"
-    if excess(0.0, p) <= 1e-12:
-        regime = "loss-limited"
-    elif math.isfinite(full) and excess(full, p) > 0:
-        queueing, regime = full, "buffer-limited"
-        loss = _root(lambda x: excess(full, p + x), 1e-6, 1.0 - p) + p
-    else:
-        queueing = _root(lambda q: excess(q, p), full if math.isfinite(full) else 0.01, math.inf)
+    try:
+        queueing, loss, regime = _balance(excess, p, buffer / capacity)
+        residual = excess(queueing, loss)
+    except OverflowError:
+        nothing = np.full(len(flows), np.nan)
+        return Share(nothing, math.nan, math.nan, math.nan, "", Status.INVALID)
     found = dict(zip(kinds, rates(queueing, loss), strict=True))
-    residual = excess(queueing, loss)
     result = np.array([found[flow] for flow in flows])
     solved = regime == "loss-limited" or abs(residual) < 1e-6
     if not solved:
         result = np.full_like(result, np.nan)
     status = Status.DONE if solved else Status.NOT_CONVERGED
     return Share(result, queueing, loss, residual, regime, status)
+
+
+def _balance(
+    excess: Callable[[float, float], float], p: float, full: float
+) -> tuple[float, float, str]:
+    """The queueing delay, the loss probability and the regime of a ``Share``.
+
+    ``excess`` gives the sum of the rates divided by the capacity, less 1, for a queueing delay and
+    a loss probability. ``p`` is the probability of a random loss, and ``full`` the queueing delay
+    of a full buffer in s.
+    """
+    if excess(0.0, p) <= 1e-12:
+        return 0.0, p, "loss-limited"
+    if math.isfinite(full) and excess(full, p) > 0:
+        more = _root(lambda x: excess(full, p + x), 1e-6, 1.0 - p)
+        return full, more + p, "buffer-limited"
+    guess = full if math.isfinite(full) else 0.01
+    return _root(lambda q: excess(q, p), guess, math.inf), p, "capacity-limited"
 
 
 def _root(falling: Callable[[float], float], guess: float, high: float) -> float:

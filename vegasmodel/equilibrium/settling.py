@@ -187,7 +187,7 @@ def lag(
     positive("doubling", doubling)
     delay, edge, slides, mine = _growth(upper, held, x, rtt, c, newcomer, between)
     over, d, gamma = newcomer
-    T, y = rtt + delay, np.maximum(delay - x, 1e-300)
+    T, y = rtt + delay, _seen(delay, x, rtt)
     give = np.where(slides, edge / y, held / T**2).sum(axis=1)
     T_n, gap = d + delay[:, 0], delay[:, 0] - over
     slow = mine * gap <= gamma
@@ -249,7 +249,16 @@ def _growth(
     numbers("newcomer", newcomer[1:])
     first, last = between
     delay = np.linspace(first, last, POINTS + 1)[1:, None]
-    edge, kept = upper / np.maximum(delay - x, 1e-300), held / (rtt + delay)
+    edge, kept = upper / _seen(delay, x, rtt), held / (rtt + delay)
     slides: NDArray[np.bool_] = edge <= kept
     mine = np.maximum(c - np.where(slides, edge, kept).sum(axis=1), 0.0)
     return delay, edge, slides, mine
+
+
+def _seen(delay: Floats, x: Floats, rtt: Floats) -> Floats:
+    """The queueing delay that each flow measures: ``delay`` less its over-estimate, above 0, s.
+
+    Instead of 0 or less it is a time so short that the upper edge of the dead zone is never
+    reached, and so long that its square divides any rate without an overflow.
+    """
+    return np.maximum(delay - x, 1e-30 * (rtt + delay))
