@@ -95,6 +95,7 @@ FILES = {
     "defaults unknown": ("run", '+ns2_defaults = "2.36"', "run.ns2_defaults"),
     "packet size zero": ("top", '=packet_size = "0 B"', "packet_size"),
     "no toml": ("top", "=name = [[[", "bad.toml"),
+    "a number of 6000 digits": ("run", "+seed = " + "9" * 6000, "thousands of digits"),
     "deeply nested": ("top", "=x = " + "[" * 5000, "bad.toml"),
 }
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.units import FieldError, printable
 
 __all__ = ["keys_of", "parse", "read", "write"]
 
@@ -22,14 +22,19 @@ MAX_FILE = 4_000_000  # bytes
 def parse(text: str, where: str, value: str) -> dict[str, Any]:
     """Convert TOML text to a dictionary.
 
-    Raises ``FieldError`` if the text is not TOML. The message begins with ``where`` and ``value``,
+    Raises ``FieldError`` if the text is not TOML, or has a number of thousands of digits, which
+    Python does not read. The message begins with ``where`` and ``value``,
     which tell the user what text is meant. For a file they are its path and its name.
     """
     try:
         return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except tomllib.TOMLDecodeError as error:
         reason = " ".join(str(error).split())[:200] + _single_brackets(text)
-        raise FieldError(where, value, reason, wrong="is not TOML") from None
+    except RecursionError:
+        reason = "it has lists inside lists, too deep"
+    except ValueError:  # Python reads no whole number of more than 4300 digits
+        reason = "it has a whole number of thousands of digits"
+    raise FieldError(where, value, reason, wrong="is not TOML")
 
 
 def _single_brackets(text: str) -> str:
@@ -88,8 +93,8 @@ def keys_of(path: str | Path, keys: Collection[str] = ()) -> Iterator[None]:
 
 
 def _shown(path: str | Path) -> str:
-    """The path as an error message shows it: printable, in ASCII."""
-    return ascii(str(path))[1:-1]
+    """The path as an error message shows it: printable."""
+    return printable(str(path))
 
 
 def write(table: Mapping[str, Any]) -> str:

@@ -80,7 +80,6 @@ def show(value: object) -> str:
         text = "a number of thousands of digits"
     if "\n" in text:  # an array or a dataset; in text a line break is escaped
         text = " ".join(text.split())
-    text = text.encode("ascii", "backslashreplace").decode()
     return text if len(text) <= 80 else text[:77] + "..."
 
 

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vegasmodel.fields import kinds
-from vegasmodel.fields.units import FieldError, show
+from vegasmodel.fields.units import FieldError, printable, show
 from vegasmodel.support.files import atomic_write
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class TraceError(FieldError):
     """
 
     def __init__(self, path: str | Path, place: str, value: object, expected: str) -> None:
-        name = ascii(str(path))[1:-1]
+        name = printable(str(path))
         where = f"{name}, {place}" if place else name
         super().__init__(where, value, f"expected {expected}")
         self.args = (f"{where}: found {show(value)}, expected {expected}",)
