@@ -129,6 +129,13 @@ def test_the_line_names_the_group_by_its_place(
 
 GOOD = ["ratio", "--capacity", "1080pkt/s", "--rtt", "60ms", "--buffer", "20pkt", "vegas", "reno"]
 
+
+def ratio(option: str, value: str) -> list[str]:
+    """The command ``GOOD`` with another value of one of its options."""
+    place = GOOD.index(option) + 1
+    return [*GOOD[:place], value, *GOOD[place + 1 :]]
+
+
 ARGUMENTS = {
     "no such file": (["predict", "none.toml"], "none.toml"),
     "a folder as file": (["predict", "."], "."),
@@ -137,9 +144,9 @@ ARGUMENTS = {
     "unknown option": ([*GOOD, "--speed", "3"], "--speed"),
     "missing option": (["ratio", "vegas", "reno"], "--capacity"),
     "missing argument": (["predict"], "SCENARIO"),
-    "bad capacity": ([*GOOD, "--capacity", "fast"], "--capacity"),
-    "bad rtt": ([*GOOD, "--rtt", "60"], "--rtt"),
-    "bad buffer": ([*GOOD, "--buffer", "20 Mbit/s"], "--buffer"),
+    "bad capacity": (ratio("--capacity", "fast"), "--capacity: 'fast' is not allowed"),
+    "bad rtt": (ratio("--rtt", "60"), "--rtt: '60' is not allowed"),
+    "bad buffer": (ratio("--buffer", "20 Mbit/s"), "--buffer: '20 Mbit/s' is not allowed"),
     "bad packet size": ([*GOOD, "--packet-size", "0 B"], "--packet-size"),
     "bad loss": ([*GOOD, "--loss", "2"], "--loss"),
     "bad law": ([*GOOD, "bbr"], "law"),
@@ -152,7 +159,7 @@ ARGUMENTS = {
     "number without a unit": (["ratio", "--capacity", "250", "vegas", "reno"], "a unit is needed"),
     "capacity beyond all": (["equilibrium", "--capacity", "1e200pkt/s", "--json"], "--capacity"),
     "capacity next to none": (["arrivals", "--capacity", "1e-200pkt/s", "--json"], "--capacity"),
-    "ratio beyond all": ([*GOOD, "--rtt", "1e300 s"], "--rtt"),
+    "ratio beyond all": (ratio("--rtt", "1e300 s"), "--rtt: '1e300 s' is not allowed"),
     "alpha beyond all": (["arrivals", "--alpha", "1e300"], "--alpha"),
     "one bad alpha": (["equilibrium", "--capacity", "9pkt/s", "--alpha", "1,1,-2"], "--alpha[2]"),
     "no such variant": (["equilibrium", "--capacity", "9pkt/s", "--variant", "ns3"], "--variant"),
@@ -174,6 +181,20 @@ ARGUMENTS = {
     ),
     "max-error negative": (["compare", "SCENARIO", "--max-error", "-1"], "--max-error"),
     "max-error infinite": (["compare", "SCENARIO", "--max-error", "inf"], "--max-error"),
+    "a model that compare lacks": (["compare", "SCENARIO", "--model", "vegas"], "--model: 'vegas'"),
+    "first windows in the wrong order": (
+        ["basins", "SCENARIO", "--windows", "9..3"],
+        "--windows: '9..3' is not allowed; LOW..HIGH with 1 <= LOW <= HIGH",
+    ),
+    "a file whose name is not ASCII": (["predict", "Köln.toml"], "Köln.toml: 'Köln.toml' cannot"),
+    "a trace whose name is not ASCII": (["inspect", "Köln.tr"], "Köln.tr: found"),
+    "a value that is not ASCII": (ratio("--rtt", "½ s"), "--rtt: '½ s' is not allowed"),
+    "a seed of no drawing": (
+        ["paper", "--seed", "2"],
+        "--seed: 2 is not allowed; only with --draw",
+    ),
+    "texts beside a drawing": (["paper", "--texts", ".", "--draw", "2"], "--draw"),
+    "texts beside a report": (["paper", "--texts", ".", "--html", "r.html"], "--html"),
     "max-error no number": (["compare", "SCENARIO", "--max-error", "x"], "--max-error"),
 }
 
@@ -284,3 +305,13 @@ def test_an_option_with_one_dash(
 ) -> None:
     assert run(line) == 2
     assert capsys.readouterr().err == f"vegasmodel: No such option {said}\n"
+
+
+def test_a_file_whose_name_begins_with_a_dash(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "-my=1.toml").write_text("".join(BASE.values()))
+    monkeypatch.chdir(tmp_path)
+    assert run(["predict", "-my=1.toml"]) == 2
+    _one_line(capsys, "'-my'. For the file, write './-my=1.toml'.")
+    assert run(["predict", "./-my=1.toml"]) == 0

@@ -124,11 +124,16 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _two_dashes(error: click.NoSuchOption, given: Sequence[str]) -> click.UsageError:
-    """The error about an unknown option, with a hint if a word such as ``-model`` has one dash."""
+    """The error about an unknown option, with a hint if a word such as ``-model`` has one dash.
+
+    The word may also be the name of a file.
+    """
     word = next((each for each in given if re.match("-[A-Za-z]{2}", each)), "")
     if error.option_name.startswith("--") or error.option_name[1:] not in word:
         return error
     name = word.partition("=")[0]
+    if os.path.lexists(word):
+        return click.UsageError(f"No such option {name!r}. For the file, write './{word}'.")
     return click.UsageError(f"No such option {name!r}. Options have two dashes: '-{name}'.")
 
 

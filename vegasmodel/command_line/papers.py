@@ -49,7 +49,7 @@ def _papers(_: click.Context) -> tuple[str, ...]:
     type=int,
     help="Print this many items in full, drawn with --seed, for a reader to check.",
 )
-@click.option("--seed", type=int, default=1, help="Seed of --draw.")
+@click.option("--seed", type=int, help="Seed of --draw. Default: 1.")
 @inputs.as_json
 def paper(
     key: str | None,
@@ -58,7 +58,7 @@ def paper(
     html: Path | None,
     texts: Path | None,
     draw: int | None,
-    seed: int,
+    seed: int | None,
     json: bool,
 ) -> None:
     """The papers' printed values beside computed ones.
@@ -84,8 +84,7 @@ def paper(
         Choice(paper_checks.PAPERS).check(key, "paper")
     for each in verdict:
         Choice(summary.VERDICTS).check(each, "--verdict")
-    if verdict and (texts is not None or draw is not None):
-        raise FieldError("--verdict", verdict[0], "not beside --texts or --draw")
+    _check_together(verdict, live, html, texts, draw, seed)
     papers = paper_checks.PAPERS if key is None else (key,)
     if texts is not None:
         from paper_checks import texts as look_up
@@ -95,7 +94,7 @@ def paper(
     if draw is not None:
         from paper_checks import reading
 
-        reading.show(papers, draw, seed, json)
+        reading.show(papers, draw, 1 if seed is None else seed, json)
         return
     if html is None:
         checks = paper_checks.run(papers, live=live)
@@ -115,3 +114,26 @@ def paper(
     if short:
         said = "the printed values are wrong there. The command itself has not failed"
         raise Shortfall(f"{short} of {len(rows)} items are discrepant: {said}")
+
+
+def _check_together(
+    verdict: tuple[str, ...],
+    live: bool,
+    html: Path | None,
+    texts: Path | None,
+    draw: int | None,
+    seed: int | None,
+) -> None:
+    """Raise ``FieldError`` for an option that would have no effect beside the others."""
+    if texts is not None and draw is not None:
+        raise FieldError("--draw", draw, "not beside --texts")
+    if seed is not None and draw is None:
+        raise FieldError("--seed", seed, "only with --draw")
+    if texts is not None or draw is not None:
+        said = "not beside --texts or --draw"
+        if verdict:
+            raise FieldError("--verdict", verdict[0], said)
+        if live:
+            raise FieldError("--live", live, said, wrong="is given")
+        if html is not None:
+            raise FieldError("--html", str(html), said)

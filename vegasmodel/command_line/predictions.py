@@ -165,7 +165,6 @@ def measure(
 @click.option("--trace", type=inputs.FILE, help="Compare with this trace.")
 @click.option(
     "--model",
-    "models",
     multiple=True,
     shell_complete=inputs.offer(lambda context: [*inputs.models(context), "all"]),
     help="A model's name, or all; may be repeated. Default: all.",
@@ -183,7 +182,7 @@ def measure(
 def compare(
     scenario: Path,
     trace: Path | None,
-    models: tuple[str, ...],
+    model: tuple[str, ...],
     max_error: float | None,
     runs: int | None,
     timeout: str | None,
@@ -203,7 +202,7 @@ def compare(
     from vegasmodel.fields import toml_file
     from vegasmodel.predictor import choose
 
-    names = choose(models or ("all",))
+    names = choose(model or ("all",))
     if max_error is not None and not 0 <= max_error < math.inf:
         raise FieldError("--max-error", max_error, "a finite number, at least 0")
     inputs.check_picture(plot)

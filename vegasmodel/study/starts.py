@@ -121,5 +121,6 @@ def starts(
     if (low, high) == (0, 0):
         return Starts(phase, None, order)
     if not 1 <= low <= high:
-        raise FieldError("windows", f"{low}..{high}", "1..30, or 0..0 for none")
+        said = "LOW..HIGH with 1 <= LOW <= HIGH, such as 1..30, or 0..0 for the scenario's windows"
+        raise FieldError("windows", f"{low}..{high}", said)
     return Starts(phase, (low, high), order)
