@@ -217,7 +217,7 @@ class Comparison:
         out.print()
         name, runs, scatter = self.measured.model, self.runs, self.scatter()
         many = f", mean of {runs} runs" if runs and runs > 1 else ", one run" if runs else ""
-        out.print(console.table(columns, rows, f"Errors against {name}{many}"))
+        out.print(console.stacked(columns, rows, f"Errors against {name}{many}"))
         of_ranges = [rate_ranges.beside(p, self.measured) for p in self.models]
         console.paragraphs([line for line in of_ranges if line])
         if scatter:

@@ -20,6 +20,7 @@ from vegasmodel.fields.units import FieldError, format_number, printable
 from vegasmodel.support.files import is_special
 
 SCHEMA = 1
+NARROWEST = 40  # columns: in fewer, ``rich`` leaves out whole columns of a table, names first
 PLUS_MINUS = (
     "±: the standard error of the mean over the runs; if they are few, it may be too small by "
     "chance."
@@ -29,9 +30,11 @@ PLUS_MINUS = (
 def console() -> Console:
     """A console of the Python library ``rich`` that prints on standard output.
 
-    It is 80 columns wide if standard output is not a terminal.
+    It is 80 columns wide if standard output is not a terminal, and never less than ``NARROWEST``.
     """
-    return _Output(highlight=False, markup=False, emoji=False, soft_wrap=False)
+    made = _Output(highlight=False, markup=False, emoji=False, soft_wrap=False)
+    made.width = max(made.width, NARROWEST)
+    return made
 
 
 class _Output(Console):

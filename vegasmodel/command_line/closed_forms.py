@@ -98,7 +98,7 @@ def equilibrium(
     ]
     out = console.console()
     columns = ["flow", "alpha", "over-estimate", "pkt/s", "share"]
-    out.print(console.table(columns, rows))
+    out.print(console.stacked(columns, rows))
     console.paragraphs(
         [
             f"Queueing delay {format_time(delay)}, {delay * c:.4g} packets. "
@@ -172,7 +172,7 @@ def arrivals(
     rows.append(["sum", "", totals[0], "", totals[1]])
     out = console.console()
     columns = ["arrival", "x exact", "pkt/s exact", "x Bonald", "pkt/s Bonald"]
-    out.print(console.table(columns, rows))
+    out.print(console.stacked(columns, rows))
 
 
 @click.command()

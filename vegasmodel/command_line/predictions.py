@@ -310,7 +310,7 @@ def _show(
             ]
             for name, (value, sd) in each.ratios.items()
         ]
-        console.console().print(console.table([each.model, "ratio", "sd", "sd, %"], rows))
+        console.console().print(console.stacked([each.model, "ratio", "sd", "sd, %"], rows))
         said = "sd: to first order in the errors. It does not count the model's own error"
         if each.reason is not None:
             said = f"No sd: {each.reason}"

@@ -72,7 +72,7 @@ def _show(traced: StabilityBoundary) -> None:
             for curve in traced.curves for at in curve
         ]  # fmt: skip
         title = f"Boundary of stability, {len(traced.curves)} curves"
-        console.console().print(console.table([*names, "period s", "leads"], rows, title))
+        console.console().print(console.stacked([*names, "period s", "leads"], rows, title))
     else:
         console.paragraphs([_without_curve(traced)])
     for jump in traced.jumps:

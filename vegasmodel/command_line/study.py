@@ -111,7 +111,7 @@ def design(
     ]
     if rows:
         by = list(found.solutions[0].verified)
-        console.console().print(console.table([found.field, model, *by], rows, found.target))
+        console.console().print(console.stacked([found.field, model, *by], rows, found.target))
     said = [f"{each.value:.6g} {each.unit}: {each.note}." for each in found.solutions if each.note]
     said += [f"No value is found: {found.reason}."] if found.reason else []
     if any(each.achieved_se or any(each.verified_se.values()) for each in found.solutions):

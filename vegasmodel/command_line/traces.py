@@ -141,7 +141,7 @@ def _print(data: xr.Dataset, *, json: bool) -> None:
     ]
     out = console.console()
     title = f"Second half of one run by {data.attrs['model']}"
-    out.print(console.table(["flow", "window pkt", "pkt/s", "RTT"], rows, title))
+    out.print(console.stacked(["flow", "window pkt", "pkt/s", "RTT"], rows, title))
     console.paragraphs(
         [f"Queue at {x['name']}: {console.number(x['queue_pkt'])} packets." for x in links]
     )
