@@ -155,6 +155,25 @@ def test_a_value_at_its_highest_has_the_slope_from_below():
     assert abs(most.slopes[0, 0]) > 0.01
 
 
+def test_groups_with_different_values_keep_them():
+    """All groups were given the value of the first, so the answers were of another scenario.
+
+    Each Vegas flow keeps its alpha in the queue, so the throughputs are as 5 is to 3.
+    """
+    flows = [vegas("a", alpha=5, beta=5), vegas("b", rtt="60 ms")]
+    case = scenario(flows)
+    with pytest.raises(vm.FieldError, match=r"flow.alpha: \[5.0, 3.0\] .* such as flow.a.alpha"):
+        vm.sensitivity(case, "equilibrium", "flow.alpha")
+    alone = vm.sensitivity(case, "equilibrium", "flow.a.alpha")
+    assert alone.elasticities[:, 0] == pytest.approx([3 / 8, -5 / 8], rel=1e-9)
+    found = vm.uncertainty(case, "equilibrium", {"flow.alpha": "0.1 pkt"})
+    # one error in both: the derivative of (5 + e)/(3 + e) is (3 - 5)/3^2
+    assert found.ratios["a/b"] == pytest.approx((5 / 3, 0.1 * 2 / 9), rel=1e-9)
+    assert found.smooth
+    with pytest.raises(vm.FieldError, match="it means the same as rtt"):
+        vm.uncertainty(case, "equilibrium", {"rtt": 0.1, "flow.rtt": 0.1})
+
+
 def test_where_a_flow_gets_nothing_no_slope_is_a_number():
     starved = MIXED.replace({"link.buffer": 2, "flow.vegas.decrease": 1.0})
     assert vm.predict(starved, model="minicycle").throughput[1] == 0.0

@@ -147,6 +147,20 @@ class Field:
             self.indices == other.indices or not {*self.indices}.isdisjoint(other.indices)
         )
 
+    def apart(self, scenario: Scenario) -> list[Field]:
+        """The field of each link or group by itself: ``flow.a.rtt`` and ``flow.b.rtt``.
+
+        If the field belongs to one link or group only, or to none, it is returned itself.
+        """
+        if len(self.indices) < 2:
+            return [self]
+        parts: Sequence[Any] = scenario.links if self.part == "link" else scenario.flows
+        rest = self.name.partition(".")[2]
+        return [
+            dataclasses.replace(self, name=f"{self.part}.{parts[i].name}.{rest}", indices=(i,))
+            for i in self.indices
+        ]
+
     def _owners(self, scenario: Scenario) -> list[Any]:
         if self.part == "run":
             return [scenario.run]

@@ -292,6 +292,8 @@ def sensitivity(scenario: Scenario, model: str, names: str | Sequence[str]) -> S
     results for ``flow.rtt``, but not for the RTT of one group.  If a group has alpha = beta, a
     change of its alpha also changes its beta, as in ``Scenario.replace``.
 
+    A field of several groups or links, such as ``flow.rtt``, must have the same value in all.
+
     Raises ``FieldError`` if ``model`` is not a closed form, or if a field is unknown.  Raises it,
     too, for a field that takes only whole numbers or words, or whose value is not a finite number.
     """
@@ -299,8 +301,13 @@ def sensitivity(scenario: Scenario, model: str, names: str | Sequence[str]) -> S
     names = [names] if isinstance(names, str) else listed(names, "names", "fields")
     inputs = []
     for name in names:
-        field, value = _numbers(scenario, [name])[0]
-        inputs.append(_Input(name, (field,), (value,), False, abs(value) or ZERO))
+        parts, known = _numbers(scenario, name)
+        if len(set(known)) > 1:
+            each = f"name one of them, such as {parts[0].name}"
+            everywhere = "links" if parts[0].part == "link" else "groups"
+            allowed = f"the same value in all {everywhere}, to have one slope; {each}"
+            raise FieldError(name, list(known), allowed)
+        inputs.append(_Input(name, parts, known, False, abs(known[0]) or ZERO))
     slopes, smooth, reason = _slopes(scenario, model, inputs)
     values = np.array([each.values[0] for each in inputs])
     own = slopes[: len(scenario.members)]
@@ -317,9 +324,11 @@ def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float
     field's value, and ``"2 ms"`` is an amount.  A number is a fraction, too, and never an amount:
     0.05 means 5 %.  So a number above 1 is refused.
 
-    The key ``rtt`` stands for the RTTs of all flows, which then share one error.  In the same way,
-    ``over_estimate`` stands for this field of all Vegas flows, and ``capacity`` for the capacities
-    of all links.  The errors of different keys are independent.
+    The key ``rtt`` stands for the RTTs of all groups, which then share one error.  In the same way,
+    ``over_estimate`` stands for this field of all Vegas groups, and ``capacity`` for the capacities
+    of all links.  Another field of several groups or links, such as ``flow.alpha``, has one error,
+    too.  Each group keeps its own value, to which the error is added.  The errors of different keys
+    are independent.
 
     The standard deviations of the ratios follow from equation (10) of JCGM 100:2008, to first order
     in the errors.  If the ratios are not nearly linear over the range of the errors, these standard
@@ -376,15 +385,14 @@ def _linear(scenario: Scenario, model: str, each: _Input, slope: Floats, totals:
     return possible > 0
 
 
-def _numbers(scenario: Scenario, names: list[str]) -> list[tuple[Field, float]]:
-    """Find the fields with these names, and their values in the scenario.
+def _numbers(scenario: Scenario, name: str) -> tuple[tuple[Field, ...], tuple[float, ...]]:
+    """Find the field with this name for each link or group that has it, and its values there.
 
     Raises ``FieldError`` for a field that takes only whole numbers or words, and for a value that
     is not a finite number.
     """
-    found = []
-    for name in names:
-        field = fields.find(scenario, name)
+    found = fields.find(scenario, name).apart(scenario)
+    for field in found:
         value = field.of(scenario)
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if not field.number or not number or not math.isfinite(value):
@@ -392,8 +400,7 @@ def _numbers(scenario: Scenario, names: list[str]) -> list[tuple[Field, float]]:
         if isinstance(field.plain, Integer):
             allowed = "a number that need not be whole, to have a slope or an error"
             raise FieldError(field.name, value, allowed)
-        found.append((field, float(value)))
-    return found
+    return tuple(found), tuple(float(field.of(scenario)) for field in found)
 
 
 def _places(given: _Input) -> set[tuple[Any, ...]]:
@@ -416,8 +423,9 @@ def _input(scenario: Scenario, name: str, error: str | float) -> _Input:
     elif name in SHORT:
         groups = [g for g in scenario.flows if name != "over_estimate" or g.keeps_backlog]
         names = [f"flow.{group.name}.{name}" for group in groups]
-    known = _numbers(scenario, names)
-    parts, values = zip(*known, strict=True) if known else ((), ())
+    known = [_numbers(scenario, each) for each in names]
+    parts = tuple(part for some, _ in known for part in some)
+    values = tuple(value for _, some in known for value in some)
     text = str(error).strip()
     share = not isinstance(error, str) or text.endswith("%")
     sd = math.nan
