@@ -174,6 +174,24 @@ def test_groups_with_different_values_keep_them():
         vm.uncertainty(case, "equilibrium", {"rtt": 0.1, "flow.rtt": 0.1})
 
 
+def test_a_slope_that_jumps_exactly_at_the_value_is_not_smooth():
+    """Differences to both sides give the mean of the two slopes, whatever the step."""
+    flow = {"law": "newreno", "rtt": "180 ms", "decrease": 0.5}
+    case = scenario([flow], loss=0.00125)
+    name, h = "flow.newreno.decrease", 1e-5
+
+    def log_rate(decrease):
+        return np.log(vm.predict(case.replace({name: decrease}), "random-loss").throughput[0])
+
+    for value, smooth in ((0.5, False), (0.437, True)):
+        below = (log_rate(value) - log_rate(value - h)) / h
+        above = (log_rate(value + h) - log_rate(value)) / h
+        assert (abs(below - above) < 2e-3) == smooth
+        found = vm.sensitivity(case.replace({name: value}), "random-loss", name)
+        assert found.smooth == (smooth,)
+        assert found.slopes[0, 0] == pytest.approx((below + above) / 2, rel=2e-3)
+
+
 def test_where_a_flow_gets_nothing_no_slope_is_a_number():
     starved = MIXED.replace({"link.buffer": 2, "flow.vegas.decrease": 1.0})
     assert vm.predict(starved, model="minicycle").throughput[1] == 0.0

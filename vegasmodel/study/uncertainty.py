@@ -3,7 +3,8 @@
 ``sensitivity`` computes the slope d ln(throughput)/d(field) as a finite difference: the field's
 value is changed by small steps, and the throughputs are compared. The slope is computed with one
 size of the steps, and again with half this size. The second result is returned. If the two slopes
-differ clearly, the slope may jump near the scenario's value, and ``smooth`` is False.
+differ clearly, the slope may jump near the scenario's value, and ``smooth`` is False. It is False,
+too, if the slope from below differs from the slope from above.
 
 ``uncertainty`` tells how uncertain the ratio of two groups' throughputs is if the fields are known
 only with errors. Let the errors be independent, with the standard deviations u_k. Then, to first
@@ -44,7 +45,7 @@ from vegasmodel.support.text_table import text_table
 __all__ = ["Sensitivity", "Uncertainty", "sensitivity", "uncertainty"]
 
 STEP = 2e-3  # part of the value, or of the standard deviation if that is larger
-SMOOTH = 1e-3  # relative difference of the slopes with two steps that is allowed
+SMOOTH = 1e-3  # relative difference of the slopes with two steps, or from two sides, allowed
 ROUNDING = 1e-9  # of a ratio: departures from linear below it do not count
 LINEAR = 0.25  # of a ratio's standard deviation: allowed departure from linear, at one deviation
 ZERO = 1e-3  # takes the place of a value of 0 in the step of ``sensitivity``; in the field's unit
@@ -86,8 +87,9 @@ class Sensitivity:
     such as seconds.  A slope is NaN if the model has no result, here or for nearby values of the
     field, or if a throughput is 0.  ``reason`` then says why; it is ``None`` if there is no NaN.
 
-    Each slope is computed with two step sizes.  ``smooth`` [field] is True if both give nearly the
-    same slopes.  It is False, for example, at a value of the field where a slope jumps.
+    Each slope is computed with two step sizes, from below and from above.  ``smooth`` [field] is
+    True if all of them give nearly the same slopes.  It is False, for example, at a value of the
+    field where a slope jumps.
 
     ``broken`` has the names of the model's assumptions that do not hold in the scenario.
     """
@@ -308,9 +310,11 @@ def sensitivity(scenario: Scenario, model: str, names: str | Sequence[str]) -> S
             allowed = f"the same value in all {everywhere}, to have one slope; {each}"
             raise FieldError(name, list(known), allowed)
         inputs.append(_Input(name, parts, known, False, abs(known[0]) or ZERO))
-    slopes, smooth, reason = _slopes(scenario, model, inputs)
+    slopes, steady, reason = _slopes(scenario, model, inputs)
     values = np.array([each.values[0] for each in inputs])
     own = slopes[: len(scenario.members)]
+    kinks = [_kink(scenario, model, each) for each in inputs]
+    smooth = tuple(known and not kink for known, kink in zip(steady, kinks, strict=True))
     flows = tuple(member.name for member in scenario.members)
     broken = _names(predict(scenario, model))
     return Sensitivity(model, tuple(names), values, own, smooth, reason, flows, broken)
@@ -503,6 +507,24 @@ def _slope(scenario: Scenario, model: str, each: _Input, h: float) -> tuple[Floa
     with np.errstate(invalid="ignore"):
         slope = np.sum(parts, axis=0) / h
     return np.where(np.isfinite(slope), slope, np.nan), reason
+
+
+def _kink(scenario: Scenario, model: str, each: _Input) -> bool:
+    """Whether a slope jumps exactly at the input's value: from below it is not as from above.
+
+    ``_slope`` cannot see this, because its differences are the mean of the two slopes with any
+    step.  If the scenario allows values on one side only, there is no other slope to compare with.
+    """
+    h, sides = STEP / 2 * each.sd, []
+    for side in (-h, h):
+        try:
+            near, far = (_logs(each.moved(scenario, k * side), model)[0] for k in (1, 2))
+        except FieldError:
+            return False
+        with np.errstate(invalid="ignore"):  # a flow may get nothing
+            sides.append((4.0 * near - far - 3.0 * _logs(scenario, model)[0]) / (2.0 * side))
+    below, above = (side[: len(scenario.members)] * each.sd for side in sides)
+    return bool(np.any(np.abs(above - below) > SMOOTH * (1.0 + np.abs(above))))
 
 
 def _pairs(scenario: Scenario) -> list[str]:
