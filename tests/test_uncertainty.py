@@ -115,10 +115,22 @@ def test_an_error_that_is_not_linear_over_its_range_is_called_rough(buffer, name
     assert max(off) > 0.2 if rough else max(off) < 0.12  # the draws' own error is 4 %
 
 
-def test_a_change_without_an_answer_is_rough_and_a_forbidden_one_does_not_count():
-    flows = [vegas(f"v{i}", over_estimate=f"{i} ms") for i in range(2)]
-    beside = vm.uncertainty(scenario(flows), "equilibrium", {"flow.v0.over_estimate": "0.01 ms"})
-    assert beside.smooth  # below 0 nothing is allowed
+def test_an_error_to_one_side_is_rough_where_the_ratio_depends_on_it():
+    """Below 0 no over-estimate is allowed, so the standard deviation is not that of the draws."""
+    case = scenario([vegas(f"v{i}", over_estimate=f"{i} ms") for i in range(2)])
+    name, sd = "flow.v0.over_estimate", 1e-4
+    alone = vm.uncertainty(case, "equilibrium", {name: f"{sd} s"})
+    assert alone.rough == (name,)
+    errors = sd * np.random.default_rng(5).normal(size=2000)
+    drawn = vm.batch([case.replace({name: x}) for x in errors if x >= 0.0], "equilibrium")
+    off = np.std([each.ratios["v0/v1"] for each in drawn]) / alone.ratios["v0/v1"][1]
+    assert off == pytest.approx(np.sqrt(1 - 2 / np.pi), rel=0.05)  # half of a normal distribution
+    # the same error in both leaves the ratio as it is; half a deviation below nothing is cut off
+    assert vm.uncertainty(case, "equilibrium", {"over_estimate": f"{sd} s"}).smooth
+    assert vm.uncertainty(case, "equilibrium", {"flow.v1.over_estimate": "0.6 ms"}).smooth
+
+
+def test_a_change_without_an_answer_is_rough():
     found = vm.uncertainty(MIXED, "minicycle", {"flow.vegas.rtt": "5 %"})
     assert found.rough == ("flow.vegas.rtt",)
     data = found.to_json()
@@ -142,7 +154,7 @@ def test_the_command_shows_them(capsys):
     assert "sd: to first order in the errors. It does not count the model's own error." in said
     assert run([*line.split(), "--uncertain", "link.buffer=6pkt"]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "own error, and is rough: over two sd of link.buffer a ratio is not linear." in said
+    assert "own error, and is rough: over two sd of link.buffer a ratio is not linear, or" in said
 
 
 def test_a_value_at_its_highest_has_the_slope_from_below():
@@ -262,6 +274,31 @@ def test_what_has_no_error_is_refused():
             vm.uncertainty(MIXED, "minicycle", errors)
     with pytest.raises(vm.FieldError, match="model"):
         vm.uncertainty(MIXED, "rounds", {"rtt": 0.1})
+
+
+def test_alpha_and_beta_that_move_together_are_one_error():
+    """The error of alpha moves beta, too, where they are equal; that of beta counted twice."""
+    errors = {"flow.vegas.beta": "0.1 pkt", "flow.alpha": "0.1 pkt"}
+    with pytest.raises(vm.FieldError, match=r"flow.vegas.beta.*moves with flow.alpha"):
+        vm.uncertainty(MIXED, "minicycle", errors)
+    apart = MIXED.replace({"flow.vegas.beta": 4.0})
+    both = vm.uncertainty(apart, "minicycle", errors)
+    each = [vm.uncertainty(apart, "minicycle", {name: errors[name]}) for name in errors]
+    sds = [one.ratios["vegas/reno"][1] for one in each]
+    assert both.ratios["vegas/reno"][1] == pytest.approx(np.hypot(*sds), rel=1e-9)
+
+
+def test_a_field_that_the_model_ignores_is_told():
+    """Its slope is 0, as if nothing depended on it."""
+    name = "link.loss"
+    assert "no-random-loss" not in [each.name for each in vm.predict(MIXED, "minicycle").broken]
+    slopes = vm.sensitivity(MIXED, "minicycle", name)
+    sds = vm.uncertainty(MIXED, "minicycle", {name: "0.01"})
+    for found in (slopes, sds):
+        assert "no-random-loss" in found.broken
+    assert abs(slopes.slopes).max() < 1e-8  # rounding
+    other = vm.sensitivity(MIXED, "minicycle", "link.capacity")
+    assert "no-random-loss" not in other.broken
 
 
 def test_slopes_as_plain_data():

@@ -315,7 +315,8 @@ def _show(
         if each.reason is not None:
             said = f"No sd: {each.reason}"
         elif each.rough:
-            said += f", and is rough: over two sd of {', '.join(each.rough)} a ratio is not linear"
+            rough = ", ".join(each.rough)
+            said += f", and is rough: over two sd of {rough} a ratio is not linear, or has no value"
         if each.broken:
             said += f". Does not hold: {', '.join(each.broken)}"
         console.paragraphs([f"{said}."])

@@ -17,7 +17,7 @@ of the errors. So the ratio is also computed at one and at two standard deviatio
 each value; ``rough`` names the fields for which it is far from linear there.
 
 Both functions neglect the error of the model itself. So their results name the assumptions of the
-model that do not hold in the scenario (``broken``).
+model that do not hold in the scenario, or after such a change of a field (``broken``).
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ import numpy as np
 from vegasmodel.fields.rules import Integer, listed
 from vegasmodel.fields.units import FieldError, format_number
 from vegasmodel.metrics import Floats, percent
-from vegasmodel.prediction import Prediction
 from vegasmodel.predictor import CLOSED_FORMS, predict
 from vegasmodel.rate_texts import with_error
 from vegasmodel.scenario import Scenario, expect
@@ -91,7 +90,8 @@ class Sensitivity:
     True if all of them give nearly the same slopes.  It is False, for example, at a value of the
     field where a slope jumps.
 
-    ``broken`` has the names of the model's assumptions that do not hold in the scenario.
+    ``broken`` has the names of the model's assumptions that do not hold in the scenario, or after a
+    small change of a field.  So it tells if the model ignores the field.
     """
 
     model: str
@@ -178,6 +178,7 @@ class Uncertainty:
     - If the field changes by one standard deviation, up or down, a ratio differs from the straight
       line by more than a quarter of the ratio's standard deviation.
     - If it changes by two, the difference is more than one standard deviation of the ratio.
+    - The field cannot change by one standard deviation both up and down.
     - The slope jumps at the field's value.
     - The model has no result for nearby values.
 
@@ -185,7 +186,8 @@ class Uncertainty:
     random instead (``docs/sweep.md`` has an example).
 
     The standard deviations count the errors of the fields only, not the model's own error.
-    ``broken`` has the names of the model's assumptions that do not hold in the scenario.
+    ``broken`` has the names of the model's assumptions that do not hold in the scenario, or after a
+    change of a field by one standard deviation.
     """
 
     model: str
@@ -272,11 +274,6 @@ def _not_held(broken: tuple[str, ...]) -> str:
     return f"; does not hold: {', '.join(broken)}" if broken else ""
 
 
-def _names(answer: Prediction) -> tuple[str, ...]:
-    """The names of the assumptions that do not hold."""
-    return tuple(each.name for each in answer.broken)
-
-
 def _percent(part: float) -> str:
     return percent(part) if math.isfinite(part) else "-"
 
@@ -316,7 +313,7 @@ def sensitivity(scenario: Scenario, model: str, names: str | Sequence[str]) -> S
     kinks = [_kink(scenario, model, each) for each in inputs]
     smooth = tuple(known and not kink for known, kink in zip(steady, kinks, strict=True))
     flows = tuple(member.name for member in scenario.members)
-    broken = _names(predict(scenario, model))
+    broken = _broken(scenario, model, inputs, STEP)
     return Sensitivity(model, tuple(names), values, own, smooth, reason, flows, broken)
 
 
@@ -351,6 +348,8 @@ def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float
             if _places(one) == _places(other):
                 same = f"it means the same as {other.name}, and its error would count twice"
                 raise FieldError("errors", one.name, same, wrong="is given twice")
+            _expect_independent(scenario, one, other)
+            _expect_independent(scenario, other, one)
     slopes, smooth, reason = _slopes(scenario, model, inputs)
     by_ratio = slopes[len(scenario.members) :]
     sds, answer = np.array([each.sd for each in inputs]), predict(scenario, model)
@@ -366,27 +365,48 @@ def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float
         for each, known, slope in zip(inputs, smooth, by_ratio.T, strict=True)
         if not (known and _linear(scenario, model, each, slope, totals))
     )
-    return Uncertainty(model, tuple(errors), sds, ratios, parts, rough, reason, _names(answer))
+    broken = _broken(scenario, model, inputs, 1.0)
+    return Uncertainty(model, tuple(errors), sds, ratios, parts, rough, reason, broken)
 
 
 def _linear(scenario: Scenario, model: str, each: _Input, slope: Floats, totals: Floats) -> bool:
     """Whether the ratios are nearly linear in one input, over two standard deviations up and down.
 
     ``slope`` [ratio] has the derivatives of the ratios' logarithms with respect to the input, and
-    ``totals`` [ratio] the relative standard deviations of the ratios.  A change that the scenario
-    does not allow, such as one to a negative value, does not count.  The result is False if no
-    change is allowed, or if the model has no result after a change.
+    ``totals`` [ratio] the relative standard deviations of the ratios.  The result is False if the
+    model has no result after a change.  If the scenario does not allow a change by one standard
+    deviation, the error is to one side only, and its standard deviation is smaller.  So the result
+    is False if the ratio were to change there.  A forbidden change by two standard deviations does
+    not count, because few errors are as large.
     """
-    here, possible = _logs(scenario, model)[0], 0
+    here = _logs(scenario, model)[0]
     for k in (1, -1, 2, -2):
-        with contextlib.suppress(FieldError):
+        try:
             moved = each.moved(scenario, k * each.sd)
-            possible += 1
+        except FieldError:
+            if abs(k) == 2:
+                continue
+            change = np.zeros_like(slope)
+        else:
             change = np.expm1((_logs(moved, model)[0] - here)[len(scenario.members) :])
-            limit = LINEAR * k**2 * totals + ROUNDING  # a bend grows with the square of the change
-            if not np.all(np.abs(change - k * each.sd * slope) <= limit):
-                return False
-    return possible > 0
+        limit = LINEAR * k**2 * totals + ROUNDING  # a bend grows with the square of the change
+        if not np.all(np.abs(change - k * each.sd * slope) <= limit):
+            return False
+    return True
+
+
+def _broken(scenario: Scenario, model: str, inputs: Sequence[_Input], by: float) -> tuple[str, ...]:
+    """The names of the assumptions that do not hold, in the scenario or if an input changes.
+
+    Each input changes by ``by`` times its ``sd``, up and down.  So the names tell if the model
+    ignores a field, such as a ``loss`` that is 0 in the scenario.
+    """
+    cases = [scenario]
+    for each in inputs:
+        for change in (by * each.sd, -by * each.sd):
+            with contextlib.suppress(FieldError):
+                cases.append(each.moved(scenario, change))
+    return tuple(dict.fromkeys(one.name for case in cases for one in predict(case, model).broken))
 
 
 def _numbers(scenario: Scenario, name: str) -> tuple[tuple[Field, ...], tuple[float, ...]]:
@@ -418,6 +438,20 @@ def _places(given: _Input) -> set[tuple[Any, ...]]:
         for field in given.fields
         for i in (field.indices or (0,))
     }
+
+
+def _expect_independent(scenario: Scenario, one: _Input, other: _Input) -> None:
+    """Raise ``FieldError`` if a change of ``one``, an alpha, also changes a beta of ``other``.
+
+    A group has one threshold if its alpha and beta are equal.
+    """
+    tied = {i for i, group in enumerate(scenario.flows) if group.alpha == group.beta}
+    moved = {
+        ("flow", i, "beta", False) for i in tied if ("flow", i, "alpha", False) in _places(one)
+    }
+    if moved & _places(other):
+        same = f"alpha = beta, so it moves with {one.name}, and its error would count twice"
+        raise FieldError("errors", other.name, same, wrong="is given twice")
 
 
 def _input(scenario: Scenario, name: str, error: str | float) -> _Input:
