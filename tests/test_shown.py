@@ -425,14 +425,14 @@ def test_the_queueing_delay_is_under_the_table(capsys: pytest.CaptureFixture[str
     assert "Mean queueing delay at bottleneck: rounds 7 ms.\n" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("columns", "left_out"), [("40", 0), ("35", 1), ("25", 2), ("15", 2)])
+@pytest.mark.parametrize(("columns", "left_out"), [("80", 0), ("70", 1), ("50", 2), ("15", 2)])
 def test_columns_that_do_not_fit_are_left_out_and_counted(
     columns: str, left_out: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each column takes 10 characters with the space around it."""
+    """Each column takes 20 characters with the space around it; two columns always stay."""
     monkeypatch.setenv("COLUMNS", columns)
-    heads = ["12345678", "second", "third", "fourth"]
-    grid, narrow = console.fitting(heads, [["12345678"] * 4], 2)
+    heads = ["first", "second", "third", "fourth"]
+    grid, narrow = console.fitting(heads, [["123456789012345678"] * 4], 2)
     assert (narrow, len(grid.columns)) == (left_out, 4 - left_out)
 
 
