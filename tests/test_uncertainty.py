@@ -244,15 +244,26 @@ def test_what_is_nan_has_a_reason(capsys):
     assert "No sd: if flow.vegas.rtt changes by" in " ".join(capsys.readouterr().out.split())
 
 
-def test_simulators_are_refused_before_they_run(monkeypatch, capsys):
+def test_bad_errors_are_refused_before_a_model_runs(monkeypatch, capsys, tmp_path):
     def never(*_, **__):
         pytest.fail("a model ran")
 
     monkeypatch.setattr(predictions, "_asked", never)
+    line = ["ratio", "vegas", "reno", "--buffer", "20pkt", "--capacity", "1080pkt/s"]
     for model, error in (("rounds", "rtt=5%"), ("minicycle", "rtt")):
-        line = ["ratio", "vegas", "reno", "--buffer", "20pkt", "--capacity", "1080pkt/s"]
         assert run([*line, "--model", model, "--uncertain", error]) == 2
         assert f"--uncertain: '{error}' is not allowed" in capsys.readouterr().err
+    path = tmp_path / "mixed.toml"
+    path.write_text(MIXED.to_toml())
+    for command in (line, ["predict", str(path)]):
+        for error, said in (
+            ("rttt=5%", "--uncertain: 'rttt' is not allowed; rtt, over_estimate, capacity, or a"),
+            ("buffer=5%", "did you mean 'link.buffer'?"),
+            ("rtt=0%", "--uncertain, rtt: '0%' is not allowed; a share above 0"),
+        ):
+            asked = ["--model", "minicycle", "--model", "rounds", "--uncertain", error]
+            assert run([*command, *asked]) == 2
+            assert said in capsys.readouterr().err
 
 
 def test_what_has_no_error_is_refused():

@@ -360,7 +360,7 @@ def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
         ("design FILE --solve link.buffer --for jain=1 --verify ns4", "--verify: 'ns4'"),
         ("design FILE --solve link.buffer --for jain=1 --between 5ms:x", "--between: 'x'"),
         ("predict FILE --uncertain rtt=1", "--uncertain, "),
-        ("predict FILE --uncertain =5%", "--uncertain, "),
+        ("predict FILE --uncertain =5%", "--uncertain: ''"),
         ("predict /", "/: '/' cannot be read"),
         ("predict FILE --laws none.py", "--laws: 'none.py'"),
     ],

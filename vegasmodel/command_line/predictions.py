@@ -79,6 +79,7 @@ def ratio(
     scenario = scenario_from_options(
         flows, capacity=capacity, rtt=rtt, buffer=buffer, packet_size=packet_size, loss=loss
     )
+    _expect_errors(scenario, errors)
     results = _asked(scenario, names)
     results = _worth_showing(results, model)  # in the JSON document too
     hint = _hint(scenario, results)
@@ -117,6 +118,7 @@ def predict(
     names = choose(model)
     errors = _errors(uncertain, names)
     case = run_often(inputs.load(scenario, laws), runs)
+    _expect_errors(case, errors)
     results = _asked(case, names)
     if not json:
         results = _worth_showing(results, model)
@@ -342,6 +344,19 @@ def _errors(uncertain: Sequence[str], models: Sequence[str]) -> dict[str, str]:
     return errors
 
 
+def _expect_errors(scenario: Scenario, errors: Mapping[str, str]) -> None:
+    """Raise ``FieldError`` before the models run if a field or an error of --uncertain is wrong."""
+    if not errors:
+        return
+    from vegasmodel.study.uncertainty import of_errors
+
+    try:
+        of_errors(scenario, errors)
+    except FieldError as error:
+        field = error.field.removeprefix("uncertain ")
+        raise error.of("--uncertain" if field == "errors" else f"--uncertain, {field}") from None
+
+
 def _doubts(
     scenario: Scenario, results: Sequence[Prediction], errors: Mapping[str, str]
 ) -> list[Uncertainty]:
@@ -350,7 +365,7 @@ def _doubts(
     The result has one ``Uncertainty`` per closed form.  ``errors`` has the standard deviations of
     the fields.
 
-    Raises ``FieldError`` if a field or an error is wrong, or if no closed form has an answer.
+    Raises ``FieldError`` if no closed form has an answer.
     """
     from vegasmodel.predictor import CLOSED_FORMS
     from vegasmodel.study.uncertainty import uncertainty
@@ -359,7 +374,4 @@ def _doubts(
     if not answering:
         allowed = "closed forms only; none that was asked for has an answer (--model minicycle)"
         raise FieldError("--uncertain", "=".join(next(iter(errors.items()))), allowed)
-    try:
-        return [uncertainty(scenario, model, errors) for model in answering]
-    except FieldError as error:
-        raise error.of(f"--uncertain, {error.field.removeprefix('uncertain ')}") from None
+    return [uncertainty(scenario, model, errors) for model in answering]

@@ -171,19 +171,21 @@ class Field:
         return [owner.queue for owner in owners] if self.queue else owners
 
 
-def find(scenario: Scenario, name: str, where: str = "field") -> Field:
+def find(scenario: Scenario, name: str, where: str = "field", also: Sequence[str] = ()) -> Field:
     """The field called ``name``.
 
     Raises ``FieldError`` if there is none; the error suggests a similar field if it finds one.
-    ``where`` is the argument of the caller that the error names as wrong.
+    ``where`` is the argument of the caller that the error names as wrong.  ``also`` has names that
+    the caller takes besides those of fields, for the error.
     """
     for field in _all(scenario):
         if isinstance(name, str) and field.name == name:
             return field
     names = known(scenario)
     inner = [known for known in names if known.endswith(f".{name}")]  # rtt for flow.rtt
-    near = f"; did you mean {inner[0]!r}?" if inner else rules.nearest(name, names)
-    allowed = f"a field of this scenario: {', '.join(_brief(names))}{near}"
+    near = f"; did you mean {inner[0]!r}?" if inner else rules.nearest(name, [*also, *names])
+    more = f"{', '.join(also)}, or " if also else ""
+    allowed = f"{more}a field of this scenario: {', '.join(_brief(names))}{near}"
     raise FieldError(where, name, allowed)
 
 

@@ -41,7 +41,7 @@ from vegasmodel.study.fields import Field
 from vegasmodel.support.html_table import html_table
 from vegasmodel.support.text_table import text_table
 
-__all__ = ["Sensitivity", "Uncertainty", "sensitivity", "uncertainty"]
+__all__ = ["Input", "Sensitivity", "Uncertainty", "of_errors", "sensitivity", "uncertainty"]
 
 STEP = 2e-3  # part of the value, or of the standard deviation if that is larger
 SMOOTH = 1e-3  # relative difference of the slopes with two steps, or from two sides, allowed
@@ -52,7 +52,7 @@ SHORT = {"rtt": "flow", "over_estimate": "flow", "capacity": "link"}
 
 
 @dataclass(frozen=True, eq=False)
-class _Input:
+class Input:
     """One field, or several fields that have the same random error.
 
     If ``share`` is True, the error is a fraction of each field's value.  Otherwise it is an amount
@@ -74,6 +74,10 @@ class _Input:
         return f"{100.0 * by:+.2g} %" if self.share else f"{by:+.2g} {self.fields[0].unit}".strip()
 
     def moved(self, scenario: Scenario, by: float) -> Scenario:
+        """A copy of the scenario with a change of the error by ``by``.
+
+        Raises ``FieldError`` if the scenario does not allow the new values.
+        """
         new = [value * (1.0 + by) if self.share else value + by for value in self.values]
         return fields.put(scenario, dict(zip(self.fields, new, strict=True)))
 
@@ -306,7 +310,7 @@ def sensitivity(scenario: Scenario, model: str, names: str | Sequence[str]) -> S
             everywhere = "links" if parts[0].part == "link" else "groups"
             allowed = f"the same value in all {everywhere}, to have one slope; {each}"
             raise FieldError(name, list(known), allowed)
-        inputs.append(_Input(name, parts, known, False, abs(known[0]) or ZERO))
+        inputs.append(Input(name, parts, known, False, abs(known[0]) or ZERO))
     slopes, steady, reason = _slopes(scenario, model, inputs)
     values = np.array([each.values[0] for each in inputs])
     own = slopes[: len(scenario.members)]
@@ -339,17 +343,7 @@ def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float
     Raises ``FieldError`` for a deviation that is not above 0, for a number above 1, and in the same
     cases as ``sensitivity``.
     """
-    expect(scenario)
-    if not isinstance(errors, Mapping) or not errors:
-        raise FieldError("errors", errors, 'a mapping such as {"rtt": "5 %"}')
-    inputs = [_input(scenario, name, error) for name, error in errors.items()]
-    for i, one in enumerate(inputs):
-        for other in inputs[:i]:
-            if _places(one) == _places(other):
-                same = f"it means the same as {other.name}, and its error would count twice"
-                raise FieldError("errors", one.name, same, wrong="is given twice")
-            _expect_independent(scenario, one, other)
-            _expect_independent(scenario, other, one)
+    inputs = of_errors(scenario, errors)
     slopes, smooth, reason = _slopes(scenario, model, inputs)
     by_ratio = slopes[len(scenario.members) :]
     sds, answer = np.array([each.sd for each in inputs]), predict(scenario, model)
@@ -369,7 +363,26 @@ def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float
     return Uncertainty(model, tuple(errors), sds, ratios, parts, rough, reason, broken)
 
 
-def _linear(scenario: Scenario, model: str, each: _Input, slope: Floats, totals: Floats) -> bool:
+def of_errors(scenario: Scenario, errors: Mapping[str, str | float]) -> list[Input]:
+    """The fields that have errors, and the standard deviations, as ``uncertainty`` explains them.
+
+    Raises ``FieldError`` in the same cases as ``uncertainty``, except for a wrong model.
+    """
+    expect(scenario)
+    if not isinstance(errors, Mapping) or not errors:
+        raise FieldError("errors", errors, 'a mapping such as {"rtt": "5 %"}')
+    inputs = [_input(scenario, name, error) for name, error in errors.items()]
+    for i, one in enumerate(inputs):
+        for other in inputs[:i]:
+            if _places(one) == _places(other):
+                same = f"it means the same as {other.name}, and its error would count twice"
+                raise FieldError("errors", one.name, same, wrong="is given twice")
+            _expect_independent(scenario, one, other)
+            _expect_independent(scenario, other, one)
+    return inputs
+
+
+def _linear(scenario: Scenario, model: str, each: Input, slope: Floats, totals: Floats) -> bool:
     """Whether the ratios are nearly linear in one input, over two standard deviations up and down.
 
     ``slope`` [ratio] has the derivatives of the ratios' logarithms with respect to the input, and
@@ -395,7 +408,7 @@ def _linear(scenario: Scenario, model: str, each: _Input, slope: Floats, totals:
     return True
 
 
-def _broken(scenario: Scenario, model: str, inputs: Sequence[_Input], by: float) -> tuple[str, ...]:
+def _broken(scenario: Scenario, model: str, inputs: Sequence[Input], by: float) -> tuple[str, ...]:
     """The names of the assumptions that do not hold, in the scenario or if an input changes.
 
     Each input changes by ``by`` times its ``sd``, up and down.  So the names tell if the model
@@ -409,13 +422,17 @@ def _broken(scenario: Scenario, model: str, inputs: Sequence[_Input], by: float)
     return tuple(dict.fromkeys(one.name for case in cases for one in predict(case, model).broken))
 
 
-def _numbers(scenario: Scenario, name: str) -> tuple[tuple[Field, ...], tuple[float, ...]]:
+def _numbers(
+    scenario: Scenario, name: str, where: str = "field", also: Sequence[str] = ()
+) -> tuple[tuple[Field, ...], tuple[float, ...]]:
     """Find the field with this name for each link or group that has it, and its values there.
+
+    ``where`` and ``also`` are those of ``fields.find``.
 
     Raises ``FieldError`` for a field that takes only whole numbers or words, and for a value that
     is not a finite number.
     """
-    found = fields.find(scenario, name).apart(scenario)
+    found = fields.find(scenario, name, where, also).apart(scenario)
     for field in found:
         value = field.of(scenario)
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -427,7 +444,7 @@ def _numbers(scenario: Scenario, name: str) -> tuple[tuple[Field, ...], tuple[fl
     return tuple(found), tuple(float(field.of(scenario)) for field in found)
 
 
-def _places(given: _Input) -> set[tuple[Any, ...]]:
+def _places(given: Input) -> set[tuple[Any, ...]]:
     """The keys of the scenario that an input changes, as tuples, to find inputs that are the same.
 
     A tuple has the part of the scenario (link, flow or run), the index of the link or group, the
@@ -440,7 +457,7 @@ def _places(given: _Input) -> set[tuple[Any, ...]]:
     }
 
 
-def _expect_independent(scenario: Scenario, one: _Input, other: _Input) -> None:
+def _expect_independent(scenario: Scenario, one: Input, other: Input) -> None:
     """Raise ``FieldError`` if a change of ``one``, an alpha, also changes a beta of ``other``.
 
     A group has one threshold if its alpha and beta are equal.
@@ -454,14 +471,14 @@ def _expect_independent(scenario: Scenario, one: _Input, other: _Input) -> None:
         raise FieldError("errors", other.name, same, wrong="is given twice")
 
 
-def _input(scenario: Scenario, name: str, error: str | float) -> _Input:
+def _input(scenario: Scenario, name: str, error: str | float) -> Input:
     names = [name]
     if SHORT.get(name) == "link":
         names = [f"link.{link.name}.{name}" for link in scenario.links]
     elif name in SHORT:
         groups = [g for g in scenario.flows if name != "over_estimate" or g.keeps_backlog]
         names = [f"flow.{group.name}.{name}" for group in groups]
-    known = [_numbers(scenario, each) for each in names]
+    known = [_numbers(scenario, each, "errors", tuple(SHORT)) for each in names]
     parts = tuple(part for some, _ in known for part in some)
     values = tuple(value for _, some in known for value in some)
     text = str(error).strip()
@@ -482,11 +499,11 @@ def _input(scenario: Scenario, name: str, error: str | float) -> _Input:
             f'an amount is text with its unit, such as "{error:g}{unit}"'
         )
         raise FieldError(f"uncertain {name}", error, allowed)
-    return _Input(name, parts, values, share, sd)
+    return Input(name, parts, values, share, sd)
 
 
 def _slopes(
-    scenario: Scenario, model: str, inputs: list[_Input]
+    scenario: Scenario, model: str, inputs: list[Input]
 ) -> tuple[Floats, tuple[bool, ...], str | None]:
     """The derivatives of ln(throughput) and ln(ratio) with respect to each input, [result, input].
 
@@ -513,7 +530,7 @@ def _slopes(
     return np.array(columns).T, tuple(smooth), here or "; ".join(reasons[:3]) or None
 
 
-def _slope(scenario: Scenario, model: str, each: _Input, h: float) -> tuple[Floats, str]:
+def _slope(scenario: Scenario, model: str, each: Input, h: float) -> tuple[Floats, str]:
     """The derivatives of ln(throughput) and ln(ratio) with respect to one input, [result].
 
     The results are the throughputs of all flows, followed by the throughput ratios of all pairs of
@@ -543,7 +560,7 @@ def _slope(scenario: Scenario, model: str, each: _Input, h: float) -> tuple[Floa
     return np.where(np.isfinite(slope), slope, np.nan), reason
 
 
-def _kink(scenario: Scenario, model: str, each: _Input) -> bool:
+def _kink(scenario: Scenario, model: str, each: Input) -> bool:
     """Whether a slope jumps exactly at the input's value: from below it is not as from above.
 
     ``_slope`` cannot see this, because its differences are the mean of the two slopes with any
