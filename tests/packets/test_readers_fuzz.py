@@ -37,7 +37,6 @@ def test_mutations_are_read_or_refused(name, tmp_path):
                 delivered = trace.get("throughput")
                 assert delivered is None or not np.any(np.isinf(delivered))
             assert message.isprintable()
-            assert message.isascii()
             assert len(message) < 600
             assert time.process_time() - begun < 5
     assert min(outcomes.values()) > 0  # neither takes all nor refuses all
