@@ -1,0 +1,148 @@
+"""CUBIC: RFC 9438, the kernel's and ns-2's CUBIC, and what the simulators give it."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+import vegasmodel as vm
+from tests.laws.scenes import scenario
+from vegasmodel.fields.units import FieldError
+from vegasmodel.scenario import Link, Run, Scenario
+
+
+@pytest.mark.parametrize("rtt", [0.05, 0.1])
+def test_cubic_grows_as_in_rounds_beside_a_law_that_empties_the_queue_often(rtt):
+    """Beside a flow that grows by four packets per round trip, as `rounds` has it packet by packet.
+
+    That flow halves its window again and again, so the RTT swings. The window that CUBIC takes from
+    Reno counts round trips (RFC 9438 4.3).
+    """
+    vm.register_law("four", lambda _: 4.0)
+    flows = tuple(vm.Flow(law, rtt, variant="ns2", send_jitter=0.0) for law in ("four", "cubic"))
+    link = vm.Link(2000.0, buffer=1000.0 * rtt)
+    case = vm.Scenario((link,), flows, run=vm.Run(150.0, 50.0, runs=1))
+    rates = [vm.predict(case, model).throughput[0] for model in ("fluid", "rounds")]
+    assert rates[0] == pytest.approx(rates[1], rel=0.12)
+
+
+@pytest.mark.parametrize(("before", "now"), [(80.0, 100.0), (120.0, 100.0)])
+def test_cubic_is_back_where_it_was_after_the_time_that_the_rfc_says(before, now):
+    """RFC 9438 (2): at W_max after K = cbrt((W_max - beta W)/C); Reno would be below."""
+    from vegasmodel.laws import Source, cubic
+
+    rtt, lost = 0.5, Source(now, 0.5, 0.5, 0.0, 9.0, before, 1.0, 3.0)
+    memory = cubic.remember(lost)
+    highest = now if now >= before else 0.85 * now  # fast convergence
+    k, step = math.cbrt((highest - 0.7 * now) / 0.4), 1e-3
+    window, time = 0.7 * now, rtt  # recovery has taken a round trip
+    while time < k + rtt:
+        window += (
+            step
+            / rtt
+            * cubic.drift(
+                lost._replace(window=window, elapsed=time, memory=memory, round_trips=time / rtt)
+            )
+        )
+        time += step
+    assert window == pytest.approx(highest, rel=0.01)
+    later = lost._replace(window=highest, elapsed=k + 3.0, memory=memory)
+    assert highest + cubic.drift(later) == pytest.approx(highest + 0.4 * 3.0**3, rel=1e-9)
+
+
+def test_cubic_at_a_short_rtt_is_fair_to_reno_on_average():
+    """RFC 9438 4.3: AIMD(3 (1-b)/(1+b), b) has the throughput of AIMD(1, 1/2)."""
+    from vegasmodel.laws import Source, cubic
+
+    rtt, begin = 1e-3, Source(20.0, 1e-3, 1e-3, 0.0, 0.0, 0.0, 1.0, 3.0)
+    memory = cubic.remember(begin)
+    after = begin._replace(window=14.0, memory=memory)
+    target = 14.0 + cubic.drift(after._replace(elapsed=5.0 * rtt, round_trips=5.0))
+    assert target == pytest.approx(14.0 + 5.0 * 3.0 * 0.3 / 1.7, rel=1e-9)
+
+
+@pytest.mark.parametrize(("cubic_beta", "variant"), [(717, "linux"), (819, "ns2")])
+def test_the_kernels_cubic_grows_as_before_above_the_window_at_the_loss(cubic_beta, variant):
+    """tcp_cubic.c: Reno's window grows by a packet per (W beta_scale) >> 3 ACKs, at any W.
+
+    beta_scale is 8 (1024 + beta)/3/(1024 - beta), in whole numbers.  ns-2 computes it for its first
+    beta, 819.  By RFC 9438 the window grows by one packet per round trip above that at the loss.
+    """
+    from vegasmodel.laws import Source, cubic
+    from vegasmodel.stacks import STACKS
+
+    windows = 8 * (1024 + cubic_beta) // 3 // (1024 - cubic_beta) / 8
+    assert STACKS[variant].reno_windows == windows
+    seen = Source(20.0, 1e-3, 1e-3, 0.0, 0.0, 20.0, 1.0, 3.0)
+    for trips in (5.0, 100.0):
+        seen = seen._replace(elapsed=1e-3 * trips, round_trips=trips, window=13.0 + trips / windows)
+        assert cubic.kernel_drift(windows)(seen) == pytest.approx(1.0, rel=1e-9)
+    later = 20.0 + 100.0 - 6.0 / cubic.ALPHA  # by the RFC
+    assert cubic.drift(seen._replace(window=later)) == 0.0
+    assert cubic.drift(seen._replace(window=later - 1.0)) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("loss", [0.002, 0.006, 0.02])
+def test_cubic_at_random_loss_gets_in_the_fluid_what_it_gets_in_rounds(loss):
+    """`rounds` counts ACKs as ns-2 does; by RFC 9438 the flow gets over a third more than that."""
+    flow = vm.Flow("cubic", 0.06, variant="ns2", send_jitter=0.0)
+    case = vm.Scenario((vm.Link(1500.0, buffer=40.0, loss=loss),), (flow,), run=vm.Run(400.0, 50.0))
+    rates = [vm.predict(case, model).throughput[0] for model in ("fluid", "rounds")]
+    assert rates[0] == pytest.approx(rates[1], rel=0.12)
+
+
+@pytest.mark.parametrize("model", ["rounds", "fluid"])
+@pytest.mark.parametrize("variant", ["paper", "ns2"])
+def test_simulators_know_cubic_and_closed_forms_say_that_they_do_not(model, variant):
+    case = scenario("cubic", "reno", variant)
+    share = np.asarray(vm.predict(case, model).throughput)
+    assert share.sum() > 0.8 * 1080.0
+    for found in vm.predict_all(case):
+        assert found.applicable == (found.model in ("fluid", "rounds")), found.model
+        assert found.applicable or "cubic" in found.reason
+    with pytest.raises(ValueError, match="does not know the law cubic"):
+        vm.limit_cycle(case, "fluid", losers="growing")
+
+
+def test_what_cubic_lacks_in_a_stack_is_an_assumption_that_fails():
+    slow = scenario("cubic", "reno", "linux")
+    other = scenario("cubic", "reno", "ns2")
+    other = other.replace(flows=(dataclasses.replace(other.flows[0], decrease=0.8), other.flows[1]))
+    for case, word in ((slow, "HyStart"), (other, "0.7"), (scenario("cubic", "reno", "ns2"), "")):
+        for model in ("rounds", "fluid"):
+            failed = {a.name: a.detail for a in vm.predict(case, model).assumptions if not a.holds}
+            expected = "" if model == "rounds" else word  # it runs tcp_cubic.c
+            assert expected in failed.get("whole-laws", "")
+            assert ("whole-laws" in failed) == bool(expected)
+            assert ("whole-stack" in failed) == (model == "fluid" and case is slow)
+
+
+def test_ns2_has_cubic_with_the_factor_of_the_scenario_and_ns3_with_its_own():
+    from vegasmodel.packets import ns2_script, ns3_support
+
+    case = scenario("cubic", "vegas", "ns2")
+    text = ns2_script.script(case).text
+    assert "Agent/TCP/Linux Agent/TCPSink/Sack1" in text
+    assert "module cubic cubic_beta 717" in text
+    ns3_support.check(case)
+    cubic, vegas = case.flows
+    own = dataclasses.replace(case, flows=(dataclasses.replace(cubic, decrease=0.6), vegas))
+    with pytest.raises(FieldError, match=r"flow\[0\].decrease: 0.6"):
+        ns3_support.check(own)
+
+
+def test_cubic_on_a_very_fast_link():
+    def case(capacity):
+        flows = [vm.Flow("vegas", 0.05), vm.Flow("cubic", 0.05)]
+        return Scenario([Link(capacity, buffer="1 BDP")], flows, run=Run(duration=10.0))
+
+    slow = vm.predict(case("10 Mbit/s"), "fluid")
+    fast = vm.predict(case("100 Gbit/s"), "fluid")
+    capacity = case("100 Gbit/s").links[0].capacity
+    assert 0.0 < fast.throughput.sum() <= capacity * (1.0 + 1e-9)
+    np.testing.assert_array_equal(
+        vm.predict(case("10 Mbit/s"), "fluid").throughput, slow.throughput
+    )

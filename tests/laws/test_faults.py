@@ -1,0 +1,252 @@
+"""A law of a user that fails, or grows without bound: what the answer and the error say."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import vegasmodel as vm
+from tests.laws.scenes import scenario
+from vegasmodel import laws
+from vegasmodel.engines.fluid import batch as fluid_batch
+from vegasmodel.engines.fluid import pauses
+from vegasmodel.engines.outside import address, sound
+from vegasmodel.engines.rounds import batch as rounds_batch
+from vegasmodel.fields.units import FieldError
+from vegasmodel.scenario import Link, Run, Scenario
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        (lambda: 1.0, r"'a function of \(\)' is not allowed"),
+        (
+            lambda f: f.windw,
+            "AttributeError: 'Source' object has no attribute 'windw'\" was raised; a Source has "
+            r"window, rtt, .*, round_trips; did you mean 'window'\? \(test_faults.py, line \d+\)",
+        ),
+        (lambda f: f.jiffies, r"was raised; a Source has window, .*, round_trips \(test_faults"),
+        (lambda f: math.pie * f.rtt, "'pie'.* was raised; a rule gives a number"),
+        (lambda f: math.log(-f.rtt), "ValueError: math domain error"),
+        (lambda _: math.nan, "nan is not allowed"),
+        (lambda _: None, "None is not allowed"),
+        (
+            lambda a, b: a + b,
+            r"of \(a, b\)' is not allowed; a function of one argument, the Source",
+        ),
+        (lambda source: 1 / (source.window - source.window), "division.* was raised; a rule gives"),
+        (lambda _: 1e300, "1e.300 is not allowed"),
+        (3, "3 is not allowed"),
+    ],
+)
+@pytest.mark.parametrize("name", ["drift", "cut"])
+def test_a_rule_that_fails_is_refused_when_it_is_registered(rule, said, name):
+    rules = {"drift": lambda _: 1.0} | {name: rule}
+    with pytest.raises(FieldError, match=f"^law broken: {name}: .*{said}") as told:
+        vm.register_law("broken", **rules)
+    assert "\n" not in str(told.value)
+    assert "broken" not in laws.names()
+
+
+@pytest.mark.parametrize("model", ["fluid", "rounds"])
+def test_a_rule_that_fails_in_a_run_is_named_with_what_it_saw(model):
+    """Numba's C functions cannot raise: the run continues, but its answer is not returned."""
+
+    @vm.register_law("late")
+    def drift(f):
+        if f.window > 30.0:
+            raise ValueError("too late")
+        return 1.0
+
+    for case in (scenario("late", "reno", "ns2"), scenario("own-reno", "late", "ns2")):
+        said = r"law late: drift: 'ValueError: too late'.*window"
+        found = vm.predict(case, model)
+        assert not found.applicable
+        assert re.match(said, found.reason)
+        assert "\n" not in found.reason
+        with pytest.raises(FieldError, match=said):
+            vm.simulate(case, model)
+
+
+@pytest.mark.parametrize("model", ["fluid", "rounds"])
+def test_a_law_that_never_opens_its_window_is_named(model):
+    vm.register_law("shrinks", lambda f: -1.0)
+    said = {a.name: a for a in vm.predict(scenario("shrinks", "reno"), model).assumptions}
+    assert said["own-law-grows"].holds is False
+    assert "one (" in said["own-law-grows"].detail
+    grows = {a.name: a.holds for a in vm.predict(scenario("own-reno", "reno"), model).assumptions}
+    assert grows["own-law-grows"] is True
+
+
+@pytest.mark.parametrize("model", ["fluid", "rounds"])
+def test_a_window_below_zero_after_a_loss_is_refused(model):
+    vm.register_law("below-zero", lambda f: 1.0, cut=lambda f: 30.0 - f.window)
+    found = vm.predict(scenario("below-zero", "reno"), model)
+    assert not found.applicable
+    assert re.match(r"law below-zero: cut: -[\d.]+ is not allowed", found.reason)
+
+
+@pytest.mark.parametrize(
+    ("rules", "said"),
+    [
+        ({"drift": lambda f: 1.0, "cut": lambda f: 2.0 * f.window}, "cut: .* not above the one"),
+        ({"drift": lambda f: 1e9}, "drift: 1000000000.0 is not allowed; a growth"),
+    ],
+)
+def test_fluid_ends_if_a_law_enlarges_its_window_without_bound(rules, said):
+    """It dropped all packets of the window one by one, for hours."""
+    vm.register_law("boundless", **rules)
+    case = scenario("boundless", "reno", "ns2", buffer=40.0)
+    found = vm.predict(case, "fluid")
+    assert re.match(f"law boundless: {said}", found.reason)
+    assert "one has a window of " in found.reason
+    assert "link and buffer hold 126" in found.reason  # 1080 packets/s * 80 ms + 40
+    with pytest.raises(vm.FieldError, match=f"law boundless: {said}"):
+        vm.limit_cycle(case, "fluid")
+
+
+def test_the_error_asks_a_boundless_law_with_the_backlog_that_it_saw():
+    """Linux has W (RTT - baseRTT)/baseRTT, so the factor of 1e9 is 1; it was baseRTT/RTT."""
+
+    def drift(f):
+        queueing = (f.rtt - f.base_rtt) / f.base_rtt
+        return 1e9 * min(f.backlog / f.window / queueing, 1.0) if f.backlog > 1.0 else 1.0
+
+    vm.register_law("boundless", drift)
+    found = vm.predict(scenario("boundless", "reno", "linux", buffer=40.0), "fluid")
+    assert found.reason.startswith("law boundless: drift: 1000000000.0 is not allowed; a growth")
+
+
+def test_fluid_pauses_for_ctrl_c_after_many_drops_too(monkeypatch):
+    """Its pauses counted time steps, and not the packets that it drops in each of them."""
+    pieces = []
+    monkeypatch.setattr(pauses.threads, "check", lambda: pieces.append(1))
+    vm.register_law("greedy", lambda f: 1e5)
+    case = scenario("greedy", "reno", "ns2", buffer=40.0).replace({"run.runs": 1})
+    lost = vm.simulate(case, "fluid").lost[-1].sum()
+    assert lost > 4 * pauses.PAUSE
+    assert len(pieces) > lost / pauses.PAUSE
+
+
+@pytest.mark.parametrize("model", ["fluid", "rounds"])
+def test_a_law_that_cannot_repair_its_losses_is_named(model):
+    """Westwood's cut to window base_rtt / rtt leaves too large a window after slow start."""
+    said = {}
+    for recovery in ("hole by hole", "scoreboard"):
+        vm.register_law(
+            "westwood",
+            lambda f: 1.0,
+            recovery=recovery,
+            cut=lambda f: max(2.0, f.window * f.base_rtt / f.rtt),
+        )
+        flow = vm.Flow("westwood", 0.06, variant="ns2")
+        case = vm.Scenario((vm.Link(1000.0, buffer=20),), (flow,), run=vm.Run(120.0, 40.0))
+        found = vm.predict(case, model)
+        (said[recovery],) = [a for a in found.assumptions if a.name == "own-law-repairs"]
+    assert said["hole by hole"].holds is False
+    assert "westwood loses " in said["hole by hole"].detail
+    assert said["scoreboard"].holds is True
+
+
+def test_fluid_says_that_a_law_grows_too_fast_for_it():
+    """Beside Vegas, 30 packets a round trip cost about 30 packets at each overflow."""
+    for growth in (1.0, 3.0, 30.0):
+        vm.register_law("grows", lambda f, growth=growth: growth)
+        found = vm.predict(scenario("vegas", "grows", "ns2"), "fluid")
+        said = {a.name: a for a in found.assumptions}["own-law-grows-slowly"]
+        assert said.holds is (growth < 10.0)
+        assert said.holds or "two by 30 at a window of" in said.detail
+
+
+@pytest.mark.parametrize("variant", ["paper", "ns2"])
+def test_a_fault_of_a_law_ends_with_its_answer(variant):
+    @vm.register_law("late")
+    def drift(f):
+        return math.nan if f.window > 100.0 else 1.0
+
+    def case(buffer):
+        flows = [vm.Flow("vegas", 0.05, variant=variant), vm.Flow("late", 0.05)]
+        return Scenario([Link("10 Mbit/s", buffer=buffer)], flows, run=Run(duration=60.0))
+
+    before = vm.predict(case("10 pkt"), "fluid")
+    for _ in range(2):
+        reason = vm.predict(case("500 pkt"), "fluid").reason
+        assert re.match(r"law late: drift: nan is not allowed.*window", reason)
+    np.testing.assert_array_equal(vm.predict(case("10 pkt"), "fluid").throughput, before.throughput)
+
+
+def _late(buffer):
+    flows = [vm.Flow("vegas", 0.05, variant="ns2"), vm.Flow("late", 0.05, variant="ns2")]
+    return Scenario([Link("10 Mbit/s", buffer=buffer)], flows, run=Run(duration=20.0))
+
+
+@pytest.mark.parametrize("model", ["fluid", "rounds"])
+def test_a_fault_of_a_law_leaves_the_answers_beside_it(model):
+    """The points are computed on threads, which share the compiled function of the law."""
+    vm.register_law("late", lambda f: math.nan if f.window > 100.0 else 1.0)
+    buffers = [10.0, 500.0] * 4
+    alone = vm.predict(_late(10.0), model)
+    for found in (
+        vm.batch([_late(buffer) for buffer in buffers], model, threads=4),
+        vm.predict_all(_late(500.0), ["equilibrium", model]),
+    ):
+        for each in found:
+            if each.scenario.links[0].buffer == 10.0:
+                np.testing.assert_array_equal(each.throughput, alone.throughput)
+            else:
+                assert not each.applicable
+                assert "law late" in each.reason
+    grid = vm.sweep(_late(10.0), {"link.buffer": [10.0, 500.0, 11.0]}, model)
+    assert (grid.status.values == 0).tolist() == [True, False, True]
+    assert "law late: drift: nan is not allowed" in str(grid.reason.values[1])
+
+
+def test_a_fault_belongs_to_the_run_of_its_thread():
+    """One thread calls the compiled function so that it fails, and the other so that it does not.
+
+    The threads take turns, so that their runs overlap.
+    """
+    vm.register_law("late", lambda f: math.nan if f.window > 100.0 else 1.0)
+    law, turns = laws.find("late"), threading.Barrier(2)
+
+    def verdict(window):
+        kind = ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_double] * len(vm.Source._fields))
+        drift = kind(address(law, "drift"))
+        turns.wait()
+        drift(window, 0.1, 0.1, 0.0, 1.0, 0.0, 1.0, 3.0, 10.0)
+        turns.wait()
+        try:
+            sound(law)
+        except FieldError as error:
+            return str(error)
+        return "sound"
+
+    with ThreadPoolExecutor(2) as pool:
+        for _ in range(2):  # each run begins without the fault of the last one
+            found = list(pool.map(verdict, (200.0, 20.0)))
+            assert re.match("law late: drift: nan is not allowed.*window 200", found[0])
+            assert found[1] == "sound"
+
+
+@pytest.mark.parametrize("engine", [fluid_batch, rounds_batch])
+def test_a_batch_of_an_engine_outlives_a_fault_of_a_law(engine):
+    vm.register_law("late", lambda f: math.nan if f.window > 100.0 else 1.0)
+    found = engine.run([_late(10.0), _late(500.0), _late(11.0)], threads=2)
+    ok = found.ok if engine is fluid_batch else [each.applicable for each in found]
+    assert list(ok) == [True, False, True]
+
+
+def test_the_page_on_laws_has_the_word_of_the_errors() -> None:
+    with pytest.raises(vm.FieldError) as caught:
+        vm.register_law("not-a-function", 3)  # type: ignore[arg-type]
+    word = str(caught.value).split(": ")[1]
+    page = Path(__file__).parents[2] / "docs/write-your-own-law.md"
+    said = " ".join(page.read_text(encoding="utf-8").split())
+    assert f"call your function `{word}`" in said

@@ -1,0 +1,117 @@
+"""What a function of a law may read and call, and how Numba compiles it."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+import vegasmodel as vm
+from tests.laws.scenes import rates, scenario
+from vegasmodel.fields.units import FieldError
+from vegasmodel.scenario import Link, Run, Scenario
+
+TARGET = 0.0  # s; a test changes it
+
+
+def test_the_decorator_without_its_name_says_how_to_write_it() -> None:
+    with pytest.raises(
+        vm.FieldError, match=r"'mine' is not allowed; .*@vm.register_law\(\"my-law\"\)"
+    ):
+
+        @vm.register_law
+        def mine(f):
+            return 1.0
+
+
+@pytest.mark.parametrize("model", ["fluid", "rounds"])
+@pytest.mark.parametrize("name", ["drift", "cut", "remember"])
+def test_a_rule_with_a_branch_that_returns_nothing_is_refused(model, name):
+    def halting(f):
+        if f.window > 0.0 and f.rtt < 1e3:
+            return 1.0
+        return None
+
+    vm.register_law("halting", **({"drift": lambda _: 1.0} | {name: halting}))
+    found = vm.predict(scenario("halting", "reno", "ns2"), model)
+    assert not found.applicable
+    assert re.match(rf"law halting: {name}: .*each branch needs a return", found.reason)
+
+
+@pytest.mark.parametrize("model", ["fluid", "rounds"])
+def test_a_law_reads_a_number_outside_it_anew_in_each_run(model, monkeypatch):
+    """The law keeps ``TARGET`` seconds of queue; a notebook changes ``TARGET`` between runs."""
+
+    def drift(f):
+        return 1.0 if f.rtt - f.base_rtt < TARGET else -1.0
+
+    vm.register_law("target", drift, delay_based=True)
+    link = Link(1000.0, buffer=math.inf)
+    case = Scenario((link,), (vm.Flow("target", 0.06),), run=Run(duration=60.0, warmup=20.0))
+    for target in (0.005, 0.02):
+        monkeypatch.setitem(globals(), "TARGET", target)
+        mean = vm.predict(case, model).queue_mean
+        assert mean[0] == pytest.approx(1000.0 * target, rel=0.02)  # within a packet or less
+
+
+PAIR, ARRAY, WORD, SURE, TABLE = (0.5, "x"), np.array([0.25, 0.25]), "y", True, {"a": 1.0}
+
+
+def test_the_kinds_of_global_variables_that_a_law_can_read(monkeypatch):
+    """As the page on own laws lists them: numbers, truth values, texts, tuples and arrays."""
+    vm.register_law("mixed", lambda f: (PAIR[0] + ARRAY[0] + ARRAY[1]) * (SURE and WORD == "y"))
+    case = scenario("mixed", "reno", "ns2")
+    found = vm.predict(case, "fluid").throughput
+    np.testing.assert_array_equal(found, rates("own-reno", "reno", "ns2"))
+    monkeypatch.setitem(globals(), "ARRAY", np.array([0.01, 0.01]))
+    assert vm.predict(case, "fluid").throughput[0] < found[0]
+    vm.register_law("keyed", lambda f: TABLE["a"])
+    assert "TABLE" in vm.predict(scenario("keyed", "reno"), "fluid").reason
+
+
+def twice(x):
+    return 2.0 * TARGET * x
+
+
+def over_and_over(x, n):
+    return twice(x) if n == 0 else over_and_over(x, n - 1)
+
+
+@pytest.mark.parametrize("model", ["fluid", "rounds"])
+def test_a_law_calls_functions_of_its_file(model, monkeypatch):
+    """Among them: one inside another function, one that calls itself, one of NumPy."""
+
+    def inner(x):
+        return np.minimum(over_and_over(x, 3), 1e3)
+
+    monkeypatch.setitem(globals(), "TARGET", 0.5)
+    vm.register_law("plain", lambda f: 1.0 / f.window + 0.5)
+    vm.register_law("helped", lambda f: inner(1.0 / f.window) + 0.5)
+    answers = [
+        vm.predict(scenario(law, "reno", "ns2"), model).throughput for law in ("plain", "helped")
+    ]
+    assert answers[0].tolist() == answers[1].tolist()
+    monkeypatch.setitem(globals(), "TARGET", 0.05)  # of a function that a function calls
+    less = vm.predict(scenario("helped", "reno", "ns2"), model).throughput
+    assert less[0] < answers[0][0]
+
+
+@pytest.mark.parametrize("model", ["fluid", "rounds"])
+def test_a_comparison_is_the_number_one_or_zero(model):
+    """Numba's and Python's ``True`` is 1, and so is NumPy's."""
+    vm.register_law("number", lambda f: 1.0 if f.window > 1.0 else 0.0)
+    vm.register_law("compared", lambda f: f.window > 1.0)
+    answers = [vm.predict(scenario(law, "reno"), model) for law in ("number", "compared")]
+    np.testing.assert_array_equal(answers[1].throughput, answers[0].throughput)
+
+
+def test_numba_says_in_one_line_what_it_cannot_compile():
+    table = {"a": object()}
+    vm.register_law("objects", lambda f: f.rtt if table else 0.0)
+    with pytest.raises(FieldError, match=r"^law objects: drift: .*Numba compiles") as told:
+        vm.simulate(scenario("objects", "reno"), "fluid")
+    assert "\n" not in str(told.value)
+    assert vm.predict(scenario("objects", "reno"), "fluid").reason == str(told.value)
+    assert told.value.__suppress_context__, "Numba's own error is long"
