@@ -18,7 +18,7 @@ FIRST = (
     "tests/test_predictor.py",  # `rounds`
     "tests/fluid/test_continuous.py",  # `fluid`, `delayed`
     "tests/equilibrium/test_secular.py",
-    "tests/test_sweep.py",
+    "tests/sweep/test_folder.py",
     "tests/fluid/test_batch.py",
     "tests/test_paper_checks.py",
     "tests/test_notebooks.py",

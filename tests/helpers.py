@@ -10,6 +10,26 @@ from vegasmodel.scenario import Flow, Scenario
 exact = functools.partial(Flow, send_jitter=0.0)
 """A flow whose senders never wait: its answer is exact and the same every time."""
 
+MIXED = """
+name = "mixed"
+packet_size = "500 B"
+[[link]]
+capacity = "1080 pkt/s"
+buffer = "20 pkt"
+[[flow]]
+law = "vegas"
+variant = "ns2"
+rtt = "60 ms"
+send_jitter = "0 s"
+alpha = 3
+beta = 3
+[[flow]]
+law = "reno"
+rtt = "60 ms"
+send_jitter = "0 s"
+"""
+"""The scenario of the README, whose senders never wait: its answers are exact."""
+
 
 def scenario(*flows: dict[str, Any], run: dict[str, Any] | None = None, **link: Any) -> Scenario:
     """A scenario of one link from keys of the file; by default with 80 ms and 1080 pkt/s."""

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import vegasmodel as vm
+from tests.helpers import MIXED
 from vegasmodel.command_line.commands import run
 from vegasmodel.engines.rounds import answers
 from vegasmodel.fields.units import FieldError
@@ -23,24 +24,6 @@ from vegasmodel.metrics import Floats
 from vegasmodel.scatter import MIN_RUNS
 from vegasmodel.study import fields, models, points, ranges, scatter, search, targets
 
-MIXED = """
-name = "mixed"
-packet_size = "500 B"
-[[link]]
-capacity = "1080 pkt/s"
-buffer = "20 pkt"
-[[flow]]
-law = "vegas"
-variant = "ns2"
-rtt = "60 ms"
-send_jitter = "0 s"
-alpha = 3
-beta = 3
-[[flow]]
-law = "reno"
-rtt = "60 ms"
-send_jitter = "0 s"
-"""
 FAR = """
 [[flow]]
 name = "far"

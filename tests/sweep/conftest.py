@@ -1,0 +1,15 @@
+"""A folder with the scenario of these tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.sweep.scenes import file_of
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "s.toml").write_text(file_of())
+    return tmp_path

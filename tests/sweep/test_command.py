@@ -1,0 +1,193 @@
+"""What the command ``sweep`` prints."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import xarray as xr
+
+import vegasmodel as vm
+from tests.sweep.scenes import file_of, mixed
+from vegasmodel.command_line import study
+from vegasmodel.command_line.commands import run
+
+
+def test_true_and_false_on_the_command_line(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = ["sweep", str(place / "s.toml"), "--model", "fluid", "--out", str(place / "m.zarr")]
+    line += ["--over", "flow.delayed_ack=true,false"]
+    assert run(line) == 0
+    shown = [words[0] for words in map(str.split, capsys.readouterr().out.splitlines()) if words]
+    assert [word for word in shown if word in ("true", "false")] == ["true", "false"]
+    kept = xr.open_zarr(place / "m.zarr", chunks=None)
+    assert kept["flow.delayed_ack"].values.tolist() == [True, False]
+    assert run([*line[:-1], "flow.delayed_ack=yes,no"]) == 2
+    assert "flow.delayed_ack: 'yes' is not allowed; true or false" in capsys.readouterr().err
+
+
+def test_the_command(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = ["sweep", str(place / "s.toml"), "--over", "link.buffer=5:60:5", "--model", "minicycle"]
+    line += ["--over", "flow.vegas.beta=2,3", "--out", str(place / "m.zarr")]
+    assert run([*line, "--json"]) == 0
+    out, err = capsys.readouterr()
+    document = json.loads(out)
+    assert err == ""
+    assert document["dims"] == {"link.buffer": 12, "flow.vegas.beta": 2}
+    assert (document["points"], document["computed"]) == (24, 24)
+    assert document["status"]["values not allowed together"] == 12, "beta below alpha"
+    assert run([*line, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["computed"] == 0
+    assert run(line) == 0
+    out = capsys.readouterr().out
+    assert "24 of them there already" in out.replace("\n", " ")
+    (row,) = (words for words in map(str.split, out.splitlines()) if words[:2] == ["20", "3"])
+    part = vm.predict(mixed().replace({"flow.vegas.beta": 3}), "minicycle").shares["vegas"]
+    assert row[row.index("%") - 1] == f"{100 * part:.1f}"
+    (row,) = (words for words in map(str.split, out.splitlines()) if words[:2] == ["20", "2"])
+    assert row[2:] == ["-", "-", "-"]  # beta below alpha: no assumptions and no shares
+    assert "No answer at 12 points: flow.beta: 2.0 is not allowed; at least alpha, 3 pkt" in (
+        " ".join(out.split())
+    )
+
+
+def test_the_map_is_of_the_group_that_is_named(
+    place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    monkeypatch.setattr(vm.plots, "sweep", lambda _, group: asked.append(group))
+    monkeypatch.setattr(vm.plots, "save", lambda *_: None)
+    line = ["sweep", str(place / "s.toml"), "--model", "minicycle", "--over", "link.buffer=5,9"]
+    line += ["--out", str(place / "m.zarr"), "--plot", str(place / "m.png")]
+    two = [*line, "--over", "flow.rtt=40ms,60ms"]
+    assert run([*two, "--map-of", "reno"]) == run(two) == 0
+    assert asked == ["reno", None]
+    assert run([*two, "--map-of", "ren"]) == run([*line, "--map-of", "reno"]) == 2
+    said = capsys.readouterr().err
+    assert "--map-of: 'ren' is not allowed; with --plot and two fields, one of vegas, reno" in said
+    assert said.count("--map-of: ") == 2
+
+
+def test_many_points_have_no_table_but_reasons(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command says that it prints no table, and why points have no answer."""
+    line = ["sweep", str(place / "s.toml"), "--over", "link.buffer=5:12:1", "--model", "minicycle"]
+    line += ["--over", "flow.vegas.alpha=1:6:1", "--over", "flow.vegas.beta=1:3:1"]
+    assert run([*line, "--out", str(place / "many.zarr")]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "No table is printed for more than 30 points" in said
+    assert "many.zarr has their results" in said
+    # beta below alpha: (alpha, beta) has 12 such pairs, each at 8 buffers, with 9 texts
+    assert "96 of them: values not allowed together." in said
+    assert said.count("No answer at 8 points: flow.beta: ") == 3
+    assert "9 more reasons are in the variable reason." in said
+
+
+@pytest.mark.parametrize(
+    ("flows", "name", "said"),
+    [
+        (5, "v", ""),
+        (6, "v", "1 more flow is"),
+        (9, "v", "4 more flows"),
+        (5, "of_a_name_with_28_characters_", "3 more flows"),  # two columns of 31 fit 80 characters
+    ],
+)
+def test_flows_without_a_column_are_counted(
+    flows: int, name: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    link = '[[link]]\ncapacity = "1000 pkt/s"\n'
+    flow = '[[flow]]\nlaw = "vegas"\nname = "{}{}"\nrtt = "60 ms"\n'
+    text = link + "".join(flow.format(name, i) for i in range(flows))
+    (tmp_path / "s.toml").write_text(text)
+    line = ["--over", "flow.rtt=40ms,60ms", "--out", str(tmp_path / "m.zarr"), "--model", "bands"]
+    assert run(["sweep", str(tmp_path / "s.toml"), *line]) == 0
+    out = capsys.readouterr().out
+    rows = [line.split()[:2] for line in out.splitlines() if line.endswith("% ")]
+    assert rows == [["40", "ms"], ["60", "ms"]]  # the field has a column
+    shown = " ".join(out.split())
+    assert ("not in the table" in shown) is bool(said)
+    assert said in shown
+
+
+def test_a_table_has_groups_if_not_all_flows_fit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Three like flows share a column, so that the flow of the last group has one, too."""
+    flow = (
+        '[[flow]]\nlaw = "vegas"\nname = "{}"\nrtt = "60 ms"\ncount = {}\nalpha = {}\nbeta = {}\n'
+    )
+    groups = (("many", 3, 2, 2), ("two", 2, 3, 3), ("last", 1, 4, 4))
+    text = '[[link]]\ncapacity = "1000 pkt/s"\n' + "".join(flow.format(*g) for g in groups)
+    (tmp_path / "s.toml").write_text(text)
+    line = ["sweep", str(tmp_path / "s.toml"), "--over", "flow.rtt=40ms", "--model", "equilibrium"]
+    assert run([*line, "--out", str(tmp_path / "m.zarr")]) == 0
+    out = capsys.readouterr().out
+    (head,) = (words.split() for words in out.splitlines() if "many" in words and "two" in words)
+    assert head[-5:] == ["many", "(3)", "two", "(2)", "last"]
+    (row,) = (words.split() for words in out.splitlines() if words.endswith("% "))
+    assert row[-6::2] == ["37.5", "37.5", "25.0"]  # rates are as alpha: 2, 2, 2, 3, 3 and 4 of 16
+    assert "NAME (N) is a group of N flows" in " ".join(out.split())
+    assert "not in the table" not in out
+
+
+def test_points_with_too_few_runs_are_marked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mark stands where ``predict`` says that ``enough-runs`` does not hold."""
+    text = file_of().replace('send_jitter = "0 s"\n', "")
+    (tmp_path / "s.toml").write_text(text)
+    line = ["sweep", str(tmp_path / "s.toml"), "--over", "link.buffer=3,12", "--model", "rounds"]
+    line += ["--out", str(tmp_path / "m.zarr")]
+    assert run(line) == 0
+    shown = capsys.readouterr().out
+    marked = [words[0] for words in map(str.split, shown.splitlines()) if "%*" in words]
+    base, unsure = vm.Scenario.from_toml(text), []
+    for buffer in ("3", "12"):
+        found = vm.predict(base.replace({"link.buffer": float(buffer)}), "rounds")
+        (note,) = (a for a in found.assumptions if a.name == "enough-runs")
+        unsure += [] if note.holds else [buffer]
+    assert marked == unsure
+    assert len(unsure) == 1, "the test needs a point of each kind"
+    assert run([*line, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["too_few_runs"] == 1
+    for most, said in ((2, "at 1 point (*): the 95 %"), (1, "at 1 point: the 95 %")):
+        monkeypatch.setattr(study, "MAX_POINTS_SHOWN", most)  # with 1 there is no table, so no mark
+        assert run(line) == 0
+        assert said in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_assumptions_that_do_not_hold_are_named(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A row has the letters of those that ``predict`` names there, and lines say which they are."""
+    line = ["sweep", str(place / "s.toml"), "--over", "link.buffer=5,20", "--model", "minicycle"]
+    line += ["--out", str(place / "m.zarr")]
+    assert run(line) == 0
+    shown = capsys.readouterr().out
+    case = mixed().replace({"name": "s"})
+    broken = {
+        buffer: {
+            each.name
+            for each in vm.predict(case.replace({"link.buffer": buffer}), "minicycle").broken
+        }
+        for buffer in (5.0, 20.0)
+    }
+    assert "buffer-holds-bursts" in broken[5.0] - broken[20.0]
+    meant = {
+        words[0].removesuffix(":"): words[1]
+        for words in map(str.split, shown.splitlines())
+        if "does not hold at" in " ".join(words)
+    }
+    for words in map(str.split, shown.splitlines()):
+        if words[:1] in (["5"], ["20"]):
+            letters = [word for word in words[1:] if word in meant]
+            assert {meant[letter] for letter in letters} == broken[float(words[0])]
+    assert "buffer-holds-bursts does not hold at 1 of 2 points" in " ".join(shown.split())
+    assert run([*line, "--json"]) == 0
+    counts = json.loads(capsys.readouterr().out)["broken"]
+    assert counts == {
+        name: sum(name in names for names in broken.values()) for name in broken[5.0] | broken[20.0]
+    }

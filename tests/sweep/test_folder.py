@@ -1,0 +1,197 @@
+"""The stored results of a sweep: killed and run again, on a full disk, by several processes."""
+
+from __future__ import annotations
+
+import errno
+import filecmp
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import vegasmodel as vm
+from tests.sweep.scenes import OVER, mixed
+from vegasmodel.command_line.commands import run
+from vegasmodel.fields.units import FieldError
+from vegasmodel.study import points, store
+from vegasmodel.study import sweep as sweeps
+
+
+def files(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+def same_files(a: Path, b: Path) -> bool:
+    _, different, missing = filecmp.cmpfiles(a, b, sorted(files(a)), shallow=False)
+    return files(a) == files(b) and not different and not missing
+
+
+LARGE = "link.buffer=1:60:0.01"
+
+
+SLOW = """
+import sys
+from pathlib import Path
+import vegasmodel as vm
+from vegasmodel.study import sweep
+sweep.BLOCK["arrays"] = 8
+vm.sweep(vm.load(sys.argv[1]), sys.argv[3:], "minicycle", sys.argv[2])
+"""
+
+
+def started(place: Path, out: str) -> subprocess.Popen[bytes]:
+    line = [sys.executable, "-c", SLOW, "s.toml", out, *OVER]
+    return subprocess.Popen(line, cwd=place)
+
+
+def test_killed_at_any_moment_and_run_again_it_is_the_same(place: Path) -> None:
+    """Equal bit for bit; blocks that were written are not written again."""
+    assert started(place, "whole.zarr").wait() == 0
+    rng = np.random.default_rng(5)
+    status = place / "again.zarr" / "status" / "c"
+    kills = 0
+    for _ in range(2):
+        begun = len(files(status)) if status.is_dir() else 0
+        child = started(place, "again.zarr")
+        while child.poll() is None and (len(files(status)) if status.is_dir() else 0) <= begun:
+            time.sleep(0.01)
+        time.sleep(rng.uniform(0.0, 0.1))
+        child.send_signal(signal.SIGKILL)
+        kills += child.wait() == -signal.SIGKILL
+        data = xr.open_zarr(place / "again.zarr", chunks=None)
+        done = data["status"].values != -1
+        assert done.any()
+        assert np.isfinite(data["throughput"].values[done]).all()
+    assert kills > 0
+    times = {name: (status / name).stat().st_mtime_ns for name in files(status)}
+    assert started(place, "again.zarr").wait() == 0
+    assert {name: (status / name).stat().st_mtime_ns for name in times} == times
+    assert same_files(place / "whole.zarr", place / "again.zarr")
+
+
+def test_a_full_disk(place: Path) -> None:
+    """One line, status 3; written blocks stay readable, and the sweep can continue later."""
+    code = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000)); "
+    code += "from vegasmodel.command_line.commands import main; main()"
+    line = [sys.executable, "-c", code, "sweep", "s.toml", "--model", "minicycle"]
+    line += ["--over", LARGE, "--out", "full.zarr"]
+    done = subprocess.run(line, cwd=place, capture_output=True, text=True, check=False)
+    assert done.returncode == 3, done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "full.zarr: file too large; raise the limit" in done.stderr
+    data = xr.open_zarr(place / "full.zarr", chunks=None)
+    assert (data["status"] == -1).all()
+    for name in ("full.zarr", "whole.zarr"):
+        vm.sweep(mixed(), [LARGE], "minicycle", place / name)
+    assert same_files(place / "whole.zarr", place / "full.zarr")
+
+
+def test_a_disk_that_fills_on_the_way(
+    place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The fourth block is incomplete: the first three can be read, and the sweep continues."""
+    whole, blocks = store.Store.write, 0
+
+    def write(kept: store.Store, block: Any, values: Any) -> None:
+        nonlocal blocks
+        blocks += 1
+        if blocks < 4:
+            return whole(kept, block, values)
+        whole(kept, block, {"throughput": values["throughput"]})
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(place / "full.zarr"))
+
+    monkeypatch.setitem(sweeps.BLOCK, "arrays", 3)
+    line = ["sweep", str(place / "s.toml"), "--over", "link.buffer=1:12:1"]
+    line += ["--model", "minicycle", "--out", str(place / "full.zarr")]
+    with monkeypatch.context() as filling:
+        filling.setattr(store.Store, "write", write)
+        assert run(line) == 3
+    (said,) = capsys.readouterr().err.splitlines()
+    assert "no space left" in said
+    data = xr.open_zarr(place / "full.zarr", chunks=None)
+    status = data["status"].values
+    assert sorted(status) == [store.NOT_YET] * 3 + [points.OK] * 9
+    assert np.isfinite(data["share"].values[status == points.OK]).all()
+    assert run(line) == 0
+    vm.sweep(mixed(), ["link.buffer=1:12:1"], "minicycle", place / "whole.zarr")
+    assert same_files(place / "whole.zarr", place / "full.zarr")
+
+
+def test_what_is_in_a_folder_already(place: Path) -> None:
+    out = place / "a.zarr"
+    kept = vm.sweep(mixed(), OVER[:1], "minicycle", out)
+    xr.testing.assert_allclose(kept.load(), vm.sweep(mixed(), OVER[:1], "minicycle"))
+    with pytest.raises(FieldError, match="the model differs, minicycle there and fluid now"):
+        vm.sweep(mixed(), OVER[:1], "fluid", out)
+    with pytest.raises(FieldError, match=r"what varies differs, link\.buffer="):
+        vm.sweep(mixed(), ["link.buffer=1:61:0.5"], "minicycle", out)
+    with pytest.raises(FieldError, match="the scenario differs, variant"):
+        vm.sweep(mixed("paper"), OVER[:1], "minicycle", out)
+    with pytest.raises(FieldError, match="a name in a folder that exists"):
+        vm.sweep(mixed(), OVER[:1], "minicycle", place / "none" / "a.zarr")
+    assert not (place / "none").exists()
+    (place / "b").mkdir()
+    with pytest.raises(FieldError, match="a new name"):
+        vm.sweep(mixed(), OVER[:1], "minicycle", place / "b")
+    before = {name: (out / name).read_bytes() for name in files(out)}
+    vm.sweep(mixed(), OVER[:1], "minicycle", out)
+    assert before == {name: (out / name).read_bytes() for name in files(out)}
+
+
+def test_blocks_do_not_change_the_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = vm.sweep(mixed(), OVER, "minicycle")
+    monkeypatch.setitem(sweeps.BLOCK, "arrays", 37)
+    xr.testing.assert_identical(whole, vm.sweep(mixed(), OVER, "minicycle"))
+
+
+def test_two_processes_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sweeps.BLOCK, "closed", 3)
+    over = ["flow.vegas.count=1:10:1"]
+    one = vm.sweep(mixed(), over, "minicycle")
+    xr.testing.assert_identical(one, vm.sweep(mixed(), over, "minicycle", processes=2))
+
+
+def test_a_cluster_gives_the_same_though_a_worker_dies(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setitem(sweeps.BLOCK, "closed", 2)
+    over = ["flow.vegas.count=1:24:1"]
+    one = vm.sweep(mixed(), over, "minicycle")
+    killed: list[int] = []
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+    ) as cluster:
+
+        def kill(done: int, total: int) -> None:
+            if done >= total // 4 and not killed:
+                worker = next(iter(cluster.workers.values()))
+                killed.append(worker.pid)
+                os.kill(worker.pid, signal.SIGKILL)
+
+        data = vm.sweep(
+            mixed(), over, "minicycle", place / "dask.zarr", engine="dask",
+            scheduler=cluster.scheduler_address, progress=kill,
+        )  # fmt: skip
+    assert killed
+    xr.testing.assert_equal(one, data.load())
+
+
+def test_the_folder_of_a_version_without_the_names_is_refused(place: Path) -> None:
+    out = place / "m.zarr"
+    vm.sweep(mixed(), OVER[:1], "minicycle", out)
+    shutil.rmtree(out / "broken")
+    document = json.loads((out / "zarr.json").read_text())
+    del document["consolidated_metadata"]["metadata"]["broken"]
+    (out / "zarr.json").write_text(json.dumps(document))
+    with pytest.raises(FieldError, match="another version wrote the sweep there"):
+        vm.sweep(mixed(), OVER[:1], "minicycle", out)
