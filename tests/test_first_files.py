@@ -1,34 +1,24 @@
-"""The first commands of a user: ``new``, ``inspect``, ``explain``; completion in a shell."""
+"""The first files of a user: ``new``, from a trace or without, and ``inspect``."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import math
-import os
-import subprocess
-import sys
-from inspect import signature
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 import vegasmodel as vm
-from tests.helpers import scenario
-from tests.test_predictor import HOME
 from vegasmodel.command_line import newfile
 from vegasmodel.command_line.commands import run
-from vegasmodel.explanations import EXPLANATIONS, keys
 from vegasmodel.packets.pairing import pair
 from vegasmodel.packets.trace import Trace, make
-from vegasmodel.testing import strategies
 from vegasmodel.trajectories import to_trace
 
 EVENTS = Path(__file__).parent / "data" / "ns2_events.tr"
 FLOWMON = Path(__file__).parent / "data" / "flowmon.xml"
-OWN = ("own-law-grows", "own-law-grows-slowly", "own-law-repairs")  # of user-defined laws
 
 
 def test_a_new_file_is_one_that_predict_takes_as_it_is(
@@ -242,225 +232,6 @@ def test_no_trace_is_one_line(command: str, capsys: pytest.CaptureFixture[str]) 
     assert err.count("\n") == 1
     assert "a known format: a capture (pcap, pcapng), ss -tin" in err
     assert "the columns time, flow, cwnd, bytes_acked, snd_mss" in err
-
-
-@pytest.mark.parametrize("model", vm.MODELS)
-def test_a_model_is_explained_by_the_hypotheses_that_its_answers_name(
-    model: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["explain", model, "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert document["model"] == model
-    assert document["equations"]
-    assert document["source"]
-    assert document["accuracy"]
-    if model != "rounds":  # whose first call compiles; its own test has it
-        case = HOME["minicycle" if model == "fluid" else model]
-        named = {a.name for a in vm.predict(case, model).assumptions}
-        # in answers of other scenarios
-        of_fluid = {"whole-laws", "whole-stack", "sends-after-warm-up", *OWN}
-        some = {"fluid": of_fluid, "bands": {"quasi-static"}}.get(model, set())
-        assert set(document["hypotheses"]) - some == named
-    assert run(["explain", model]) == 0
-    assert document["equations"][0] in capsys.readouterr().out
-
-
-def check_hypotheses(case: vm.Scenario) -> set[str]:
-    """Assert that ``explain`` lists each assumption that a model's answer has; return them all."""
-    named = set()
-    for answer in vm.predict_all(case):
-        mine = {a.name for a in answer.assumptions}
-        assert mine <= set(EXPLANATIONS[answer.model].hypotheses), answer.model
-        named |= mine
-    return named
-
-
-@settings(max_examples=40, deadline=None, derandomize=True)
-@given(strategies.scenarios(queue=strategies.queues()))
-def test_each_assumption_of_an_answer_is_explained(case: vm.Scenario) -> None:
-    check_hypotheses(case)
-
-
-def test_assumptions_on_laws_and_stacks_are_explained() -> None:
-    vm.register_law("explained", lambda f: 1.0)
-    run = {"duration": "60 s"}
-    laws = ({"law": "vegas", "start": "5 s"}, {"law": "cubic"}, {"law": "explained"})
-    case = scenario(*({"variant": "linux", **law} for law in laws), buffer="20 pkt", run=run)
-    assert {"whole-stack", "whole-laws", *OWN} <= check_hypotheses(case)
-
-
-def test_a_word_of_a_column_s_name_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["explain", "nrmse"]) == 0
-    shown = capsys.readouterr().out
-    assert "throughput NRMSE: root mean square error" in shown
-    assert "baseRTT NRMSE:" in shown
-    assert run(["explain", "jain"]) == 0
-    assert "Jain's fairness index" in capsys.readouterr().out
-
-
-def test_verdicts_and_other_words_are_explained() -> None:
-    from paper_checks.summary import VERDICTS
-
-    for verdict in VERDICTS:
-        assert vm.explain(verdict).startswith(f"{verdict}: a verdict of the command `paper`")
-    assert "bandwidth-delay product" in vm.explain("BDP")
-    assert "new --from-trace" in vm.explain("guesses")
-
-
-def test_what_phase_effects_are_is_explained() -> None:
-    said = vm.explain("phase-effects")
-    for part in ("always the same flow that loses", "10 %", "docs/scenario.md"):
-        assert part in said
-
-
-def test_names_are_explained_in_python() -> None:
-    assert vm.explain("phase-effects").endswith("\nA hypothesis of rounds.")
-    assert vm.explain("NRMSE").startswith("throughput NRMSE: root mean square error")
-    assert vm.explain("minicycle").startswith("minicycle: one Vegas beside one Reno flow")
-    with pytest.raises(vm.FieldError, match=r"^name: 'phase-effect' .*mean 'phase-effects'"):
-        vm.explain("phase-effect")
-
-
-def test_keys_of_a_scenario_are_explained(capsys: pytest.CaptureFixture[str]) -> None:
-    assert vm.explain("flow.delayed_ack").startswith(
-        "delayed_ack, in the table [[flow]] of a scenario file: whether the receiver delays ACKs"
-    )
-    assert vm.explain("delayed") == vm.explain("delayed_ack") == vm.explain("flow.delayed_ack")
-    assert len(vm.explain("name").splitlines()) == 2  # of a link, and of a flow
-    assert vm.explain("delay").startswith("delay, in the table [[link]]")
-    assert vm.explain("send_jitter").count("\n") == 0
-    assert run(["explain", "jitter", "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)["keys"]
-    assert list(said) == ["flow.send_jitter", "run.start_jitter"]
-    assert run(["explain", "bufer"]) == 2
-    assert "a key's name; did you mean 'buffer'?" in capsys.readouterr().err
-    assert run(["explain"]) == 0
-    assert "flow.delayed_ack, " in capsys.readouterr().out
-
-
-def test_each_key_of_a_scenario_has_a_meaning() -> None:
-    for part, of in (("link", vm.Link), ("flow", vm.Flow), ("run", vm.Run)):
-        fields = [name.replace("service", "class") for name in signature(of).parameters]
-        explained = [key.partition(".")[2] for key in keys() if key.startswith(f"{part}.")]
-        assert sorted(fields) == sorted(explained)
-    assert all(keys().values())
-
-
-def test_the_list_of_models_is_easy_to_read_in_a_narrow_terminal(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "40")
-    assert run(["explain"]) == 0
-    out = capsys.readouterr().out
-    models, names = out.split("Laws:")
-    starts = [line.split()[0] for line in models.splitlines() if line[:1].strip()]
-    assert starts == list(EXPLANATIONS)  # a title's next lines are indented
-    assert "base-rtt-above-propagation, " in f"{' '.join(names.split())} "
-    assert max(map(len, out.splitlines())) <= 40
-
-
-def test_every_law_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["explain"]) == 0
-    assert "Laws: vegas, reno, newreno, sack, tahoe, cubic" in capsys.readouterr().out
-    for name in ("vegas", "reno", "newreno", "sack", "tahoe", "cubic"):
-        text = vm.explain(name)
-        assert text.startswith(f"{name}: a law of congestion control\n")
-        source = "reno" if name in ("newreno", "sack", "tahoe") else name  # they grow as Reno does
-        assert f"{source}.py, line " in text
-        assert "Its function drift: " in text
-    assert "by default 0.75 (paper 0.75, ns2 0.75, linux 0.5" in vm.explain("vegas")
-    assert run(["explain", "cubic", "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert (said["law"], said["decrease"]) == ("cubic", 0.7)
-    assert run(["explain", "cubix"]) == 2
-    assert "did you mean 'cubic'" in capsys.readouterr().err
-
-
-def test_a_law_of_the_user_is_explained(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    path = Path("own.py")
-    path.write_text(
-        "import vegasmodel as vm\n"
-        '@vm.register_law("explained-own", delay_based=True, cut=lambda f: f.window / 3)\n'
-        "def drift(f):\n"
-        '    """Grows by two."""\n'
-        "    return 2.0\n"
-        'vm.register_law("explained-bare", lambda f: 1.0)\n'
-    )
-    assert run(["explain", "explained-own", "--laws", str(path)]) == 0
-    out = " ".join(capsys.readouterr().out.split())
-    assert "Its function drift: Grows by two." in out
-    assert "After a loss the window is what its function `cut` returns." in out
-    assert "at the first loss, or at a backlog of `gamma`." in out
-    assert "Equations: own.py, line 2." in out
-    assert run(["explain", "explained-bare", "--laws", str(path)]) == 0
-    assert "drift" not in capsys.readouterr().out
-
-
-def test_every_model_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
-    assert set(EXPLANATIONS) == set(vm.MODELS)
-    assert run(["explain"]) == 0
-    text = capsys.readouterr().out
-    assert all(f"\n{model} " in f"\n{text}" for model in vm.MODELS)
-    assert run(["explain", "minicycel"]) == 2
-    assert "did you mean 'minicycle'" in capsys.readouterr().err
-
-
-def test_a_shell_completes_commands() -> None:
-    asked = {
-        "_VEGASMODEL_COMPLETE": "bash_complete",
-        "COMP_WORDS": "vegasmodel ex",
-        "COMP_CWORD": "1",
-    }
-    done = subprocess.run(
-        [Path(sys.executable).with_name("vegasmodel")], env=os.environ | asked,
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.stdout.split() == ["plain,explain"]
-
-
-@pytest.mark.parametrize(
-    ("typed", "offered"),
-    [
-        ("predict s.toml --model r", ["rounds", "red", "random-loss", "rate-delay"]),
-        ("compare s.toml --model al", ["all"]),
-        ("sweep s.toml --model ns", ["ns2", "ns3"]),
-        ("simulate s.toml --model d", ["delayed"]),
-        ("measure s.toml --engine ns", ["ns2", "ns3"]),
-        ("sweep s.toml --engine d", ["dask"]),
-        ("basins s.toml --against ns", ["ns2", "ns3"]),
-        ("design s.toml --solve flow.vegas.al", ["flow.vegas.alpha"]),
-        ("design none.toml --solve flow.vegas.al", []),
-        ("sweep s.toml --over link.bu", ["link.buffer="]),
-        ("explain mini", ["minicycle"]),
-        ("explain baseRTT", []),
-        ("explain Mb", ["Mbit/s"]),
-        ("explain newr", ["newreno"]),
-        ("map st", ["starvation"]),
-        ("ratio ve", ["vegas"]),
-        ("inspect --format pc", ["pcap"]),
-        ("equilibrium --variant li", ["linux"]),
-        ("paper ts", ["tsang"]),
-    ],
-)
-def test_a_shell_completes_names(
-    typed: str,
-    offered: list[str],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("s.toml").write_text(newfile.plain("s"))
-    asked = {"_VEGASMODEL_COMPLETE": "bash_complete", "COMP_WORDS": f"vegasmodel {typed}"}
-    for key, value in {**asked, "COMP_CWORD": str(len(typed.split()))}.items():
-        monkeypatch.setenv(key, value)
-    assert run() == 0
-    out, err = capsys.readouterr()
-    assert sorted(out.split()) == sorted(f"plain,{name}" for name in offered)
-    assert err == ""
 
 
 def test_inspect_shows_a_count_that_is_unknown_for_one_flow_as_unknown(

@@ -13,27 +13,11 @@ from hypothesis import strategies as st
 
 import vegasmodel as vm
 from tests.helpers import scenario
+from tests.homes import HOME, RED, RENO, VEGAS
 from vegasmodel.adapters import minicycle
 from vegasmodel.adapters.warm_up import settles
 from vegasmodel.engines.fluid.run import by_chance
 from vegasmodel.predictor import CLOSED_FORMS, MODELS, check_models, predict_all
-
-RED = {"discipline": "red", "min_threshold": "5 pkt", "max_threshold": "15 pkt"}
-VEGAS = {"law": "vegas", "alpha": 3, "beta": 3}
-RENO = {"law": "reno"}
-
-# a scenario that each closed form is made for
-HOME: dict[str, vm.Scenario] = {
-    "equilibrium": scenario({**VEGAS, "count": 3}),
-    "bands": scenario({"law": "vegas", "count": 3}),
-    "arrivals": scenario({**VEGAS, "count": 3, "start": {"every": "2 s"}}),
-    "arrivals-bonald": scenario({**VEGAS, "count": 3, "start": {"every": "2 s"}}),
-    "minicycle": scenario(VEGAS, RENO, buffer="20 pkt"),
-    "red": scenario(VEGAS, RENO, buffer="20 pkt", queue=RED),
-    "random-loss": scenario(RENO, buffer="20 pkt", loss=0.01),
-    "rate-delay": scenario(VEGAS, RENO, buffer="50 pkt", queue={"discipline": "rd"}),
-    "network": scenario({**VEGAS, "count": 3}),
-}
 
 
 @pytest.mark.parametrize("model", CLOSED_FORMS)
@@ -476,101 +460,6 @@ def test_a_buffer_of_few_packets_is_named(model):
     for buffer, holds in ((2, False), (20, True)):
         said = vm.predict(scenario.replace({"link.buffer": buffer}), model).assumptions
         assert {a.name: a.holds for a in said}["buffer-holds-bursts"] is holds
-
-
-def test_a_run_that_ends_before_windows_have_grown_is_named():
-    """60 s instead of 60 ms: the warm-up has 3.3 round trips; 32,400 packets need 15 doublings."""
-    pair = [vm.Flow("vegas", "60 ms", variant="ns2"), vm.Flow("reno", "60 ms", variant="ns2")]
-    scenario = vm.Scenario([vm.Link("1080 pkt/s", buffer=20)], pair)
-
-    def said(model, changes):
-        notes = vm.predict(scenario.replace(changes), model).assumptions
-        return {a.name: a for a in notes}["settles-in-time"]
-
-    for model in ("rounds", "fluid"):
-        slip = said(model, {"flow.rtt": "60 s"})
-        assert slip.holds is False
-        assert "vegas has 3.33 round trips of 60 s" in slip.detail
-        assert "needs 15 " in slip.detail
-    assert (
-        "needs 14 " in said("fluid", {"flow.rtt": "60 s", "run.ns2_defaults": "2.35"}).detail
-    )  # of 2
-    assert said("fluid", {}).holds is True
-    assert said("fluid", {"run.warmup": 0}).holds is None  # the beginning counts, on purpose
-    assert said("fluid", {"run.warmup": "1.5 s"}).holds is None  # 25 trips, 32 packets a flow
-    assert said("fluid", {"flow.rtt": "60 s", "flow.max_window": "8 pkt"}).holds is None
-    # 1 Gbit/s, 200 ms, 1500 B: a fair share is 8333 packets; the warm-up has 200 s / 0.2 s
-    long = {"link.capacity": 1e9 / 12000, "link.buffer": 1667, "flow.rtt": "200 ms"}
-    for model in ("rounds", "fluid"):
-        slip = said(model, long | {"run.duration": "201 s", "run.warmup": "200 s"})
-        assert slip.holds is False
-        # at the loss W = 41667 pkt/s (0.2 s + 0.02 s) = 9167; W/2 to 8333 take 0.2 s a packet, the
-        # rest w/41667 s: 750 s + 175 s
-        assert "takes 925" in slip.detail
-        assert "the warm-up of reno is 200 s" in slip.detail
-    assert said("fluid", long | {"link.loss": 0.001, "run.duration": "201 s"}).holds is None
-
-
-@pytest.mark.parametrize(
-    ("rtt", "takes", "later"), [("57.23 ms", 5.957, None), ("1 ms", 0.0399, True)]
-)
-def test_a_warm_up_in_which_cubic_cannot_grow_back_is_named(rtt, takes, later):
-    """CUBIC alone gets 981 packets/s in ns-2 from 1 to 3 s; ``fluid`` gives it 4314.
-
-    W = 4664 pkt/s RTT + 15: 281.9 or 19.7. By the cubic function cbrt(0.3 W/0.4) = 5.957 s or
-    2.45 s. As Reno's window, at an RTT of 1 ms: from 13.8 packets to 19.7 in (19.7^2 - 13.8^2) /
-    (2 4664) s, divided by 0.529 packets a round trip: 0.0400 s.
-    """
-    flow, link = vm.Flow("cubic", rtt), vm.Link("4664 pkt/s", buffer=15)
-    for warm_up, holds in ((0.99 * takes, False), (1.01 * takes, later)):
-        run = vm.Run(duration=10.0 * takes, warmup=warm_up)
-        said = vm.predict(vm.Scenario([link], [flow], run=run), "fluid").assumptions
-        [note] = [a for a in said if a.name == "settles-in-time"]
-        assert note.holds is holds
-
-
-def test_a_buffer_that_cannot_fill_within_the_warm_up_is_named():
-    """At 500 packets/s a queue grows by at most 500 packets in a second: 50,000 in 100 s."""
-    reno = vm.Flow("reno", "60 ms", variant="ns2")
-    flows = [reno, vm.Flow("vegas", "60 ms", variant="ns2")]
-    for buffer, flow, late in (
-        (49_000, {}, False),
-        (51_000, {}, True),
-        (50_003.9, {}, False),  # 50,002 can wait: a whole number, and one is in transmission
-        (math.inf, {}, False),  # losses-end-growth is about it
-        (51_000, {"flow.reno.max_window": 30}, False),  # which ends the growth
-        (51_000, {"link.loss": 0.01}, False),
-        (51_000, {"flow.reno.initial_window": 2000}, False),
-    ):
-        link = vm.Link("500 pkt/s", buffer=buffer)
-        run = vm.Run("300 s", "100 s")
-        slip = settles(vm.Scenario([link], flows, run=run).replace(flow))
-        said = "cannot be full by the end of the warm-up" in slip.detail
-        assert said is late, (buffer, flow)
-        slow = "grow back" in slip.detail  # a cycle of losses at such a buffer takes days
-        assert slow is (buffer < 51_000 or "flow.reno.initial_window" in flow)
-        assert slip.holds is not (late or slow)
-    one = vm.Scenario([vm.Link("500 pkt/s", buffer=51_000)], flows[1:], run=run)
-    assert settles(one).holds is True  # Vegas does not fill it
-    for buffer, holds in ((30, True), (90_000, False)):
-        links = [vm.Link(500, "a", 51_000), vm.Link(400, "b", buffer)]
-        assert settles(vm.Scenario(links, [reno], run=run)).holds is holds
-
-
-@pytest.mark.parametrize(("rate", "holds"), [(40.0, True), (42.0, False)])
-def test_short_flows_that_bring_more_than_the_link_sends_never_settle(rate, holds) -> None:
-    """20 packets a flow: 40 flows/s bring 800 packets/s, 42 bring 840; the link sends 833.3."""
-    flows = [
-        vm.Flow("vegas", "40 ms"),
-        vm.Flow("sack", "40 ms", name="web", size="30 kB", arrivals=vm.Poisson(rate)),
-    ]
-    slip = settles(
-        vm.Scenario(
-            [vm.Link("10 Mbit/s", buffer=20)], flows, packet_size="1500 B", run=vm.Run(60, 20)
-        )
-    )
-    assert slip.holds is holds
-    assert ("bring 840 packets per second" in slip.detail) is not holds
 
 
 @pytest.mark.parametrize(
