@@ -53,10 +53,10 @@ from vegasmodel.study.design import design as design
 from vegasmodel.study.solutions import Design as Design
 from vegasmodel.study.solutions import Solution as Solution
 from vegasmodel.study.sweep import sweep as sweep
-from vegasmodel.study.uncertainty import Sensitivity as Sensitivity
-from vegasmodel.study.uncertainty import Uncertainty as Uncertainty
 from vegasmodel.study.uncertainty import sensitivity as sensitivity
 from vegasmodel.study.uncertainty import uncertainty as uncertainty
+from vegasmodel.study.uncertainty_results import Sensitivity as Sensitivity
+from vegasmodel.study.uncertainty_results import Uncertainty as Uncertainty
 from vegasmodel.support.extras import ExtraMissing as ExtraMissing
 
 __version__: str

@@ -21,7 +21,7 @@ from vegasmodel.support.exits import Shortfall
 if TYPE_CHECKING:
     from vegasmodel.prediction import Prediction
     from vegasmodel.scenario import Scenario
-    from vegasmodel.study.uncertainty import Uncertainty
+    from vegasmodel.study.uncertainty_results import Uncertainty
 
 
 def _laws(_: click.Context) -> tuple[str, ...]:
