@@ -363,15 +363,21 @@ def test_an_unknown_argument_is_an_error_that_names_the_nearest() -> None:
         vm.Scenario(S.links, S.flows, nam="x")  # type: ignore[call-arg]
 
 
-def test_a_design_is_a_table_in_a_notebook() -> None:
+def test_a_design_is_a_table_in_a_notebook_and_as_text() -> None:
     solution = Solution(24.0, "pkt", 0.2995, True, S, 0.01, {"<b>": 0.31}, {"<b>": None}, "near")
     found = Design("link.buffer", "share:<i>", 0.3, "rounds", (1.0, 60.0), (solution,))
     page = found._repr_html_()
     for cell in ("24 pkt", "0.2995 ± 0.01", "0.31", "&lt;b&gt;", "share:&lt;i&gt; = 0.3", "near"):
         assert cell in page
+    assert found.table().splitlines() == [
+        "link.buffer for share:<i> = 0.3 by rounds: near",
+        "link.buffer         rounds   <b>",
+        "     24 pkt  0.2995 ± 0.01  0.31",
+    ]
     assert repr(found) == "<Design of link.buffer for share:<i> = 0.3 by rounds: 24 pkt>"
     none = dataclasses.replace(found, solutions=(), reason="it goes from 0.4 to 0.5")
     assert "no value, it goes from 0.4 to 0.5" in none._repr_html_()
+    assert none.table().endswith(": no value, it goes from 0.4 to 0.5")
 
 
 WIDE = """

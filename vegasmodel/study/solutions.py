@@ -11,7 +11,7 @@ from typing import Any
 
 from vegasmodel.rate_texts import with_error
 from vegasmodel.scenario import Scenario
-from vegasmodel.support.html_table import html_table
+from vegasmodel.support.shown import Shown, Table
 
 __all__ = ["Design", "Solution"]
 
@@ -52,8 +52,11 @@ class Solution:
 
 
 @dataclass(frozen=True, repr=False)
-class Design:
+class Design(Shown):
     """All values of a field that were found to meet a target; if there is none, the reason.
+
+    ``table`` gives a text with a line for each value, and what each model predicts at it.  Its
+    title has the notes.
 
     ``wanted`` is the target's value.  ``scanned`` is the range of the field that was searched, and
     ``tried`` the number of values in it for which the model was evaluated.  ``notes`` say where
@@ -92,23 +95,24 @@ class Design:
         asked = f"{self.field} for {self.target} = {self.wanted:g} {self.target_unit}".strip()
         return f"<Design of {asked} by {self.model}: {said}>"
 
-    def _repr_html_(self) -> str:
+    @property
+    def _shown(self) -> Table:
         notes = "; ".join([*(each.note for each in self.solutions if each.note), *self.notes])
         wanted = f"{self.wanted:g} {self.target_unit}".strip()
         title = f"{self.field} for {self.target} = {wanted} by {self.model}"
         if not self.solutions:
-            return html_table(f"{title}: no value, {self.reason}", [], [])
+            return Table(f"{title}: no value, {self.reason}", [], [])
         others = list(dict.fromkeys(name for each in self.solutions for name in each.verified))
         rows = [
             [
                 f"{each.value:.6g} {each.unit}".strip(),
-                _shown(each.achieved, each.achieved_se),
-                *(_shown(each.verified.get(n), each.verified_se.get(n)) for n in others),
+                _cell(each.achieved, each.achieved_se),
+                *(_cell(each.verified.get(n), each.verified_se.get(n)) for n in others),
             ]
             for each in self.solutions
         ]
         columns = [self.field, self.model, *others]
-        return html_table(f"{title}: {notes}" if notes else title, columns, rows)
+        return Table(f"{title}: {notes}" if notes else title, columns, rows)
 
     def to_json(self) -> dict[str, Any]:
         """The JSON document of the command ``design``.
@@ -130,5 +134,5 @@ class Design:
         }
 
 
-def _shown(value: float | None, error: float | None) -> str:
+def _cell(value: float | None, error: float | None) -> str:
     return "-" if value is None else with_error(value, error)
