@@ -181,3 +181,9 @@ def output_path(path: Path, field: str, suffixes: Sequence[str]) -> Path:
     if not os.access(path.parent, os.W_OK):
         raise PermissionError(errno.EACCES, "its folder cannot be written", str(path))
     return path
+
+
+def left_out(number: int, where: str, what: str = "flow") -> list[str]:
+    """A sentence on the number of flows or groups that a table leaves out; ``where`` has them."""
+    are = f"{what} is" if number == 1 else f"{what}s are"
+    return [f"{number} more {are} not in the table; {where}."] if number else []

@@ -10,7 +10,7 @@ import xarray as xr
 
 import vegasmodel as vm
 from tests.sweep.scenes import file_of, mixed
-from vegasmodel.command_line import study
+from vegasmodel.command_line import sweep
 from vegasmodel.command_line.commands import run
 
 
@@ -154,7 +154,7 @@ def test_points_with_too_few_runs_are_marked(
     assert run([*line, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["too_few_runs"] == 1
     for most, said in ((2, "at 1 point (*): the 95 %"), (1, "at 1 point: the 95 %")):
-        monkeypatch.setattr(study, "MAX_POINTS_SHOWN", most)  # with 1 there is no table, so no mark
+        monkeypatch.setattr(sweep, "MAX_POINTS_SHOWN", most)  # with 1 there is no table, so no mark
         assert run(line) == 0
         assert said in " ".join(capsys.readouterr().out.split())
 

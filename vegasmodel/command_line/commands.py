@@ -16,13 +16,16 @@ import click
 from click.shell_completion import shell_complete
 
 from vegasmodel.command_line import (
+    basins,
     closed_forms,
+    design,
+    maps,
     papers,
     predictions,
     scenario_files,
     shell,
     stability,
-    study,
+    sweep,
     traces,
 )
 from vegasmodel.fields.units import FieldError
@@ -87,11 +90,11 @@ for command in (
     closed_forms.equilibrium,
     closed_forms.arrivals,
     closed_forms.rd,
-    study.design,
-    study.sweep,
-    study.basins,
+    design.design,
+    sweep.sweep,
+    basins.basins,
     stability.stability,
-    study.draw_map,
+    maps.draw_map,
     shell.completion,
 ):
     app.add_command(command)

@@ -1,0 +1,160 @@
+"""The command ``basins``: it simulates a scenario from many random starts."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from vegasmodel.command_line import inputs, not_held
+from vegasmodel.fields.units import FieldError
+
+if TYPE_CHECKING:
+    from vegasmodel.study.basins import Basins, Outcome
+
+
+@click.command()
+@inputs.scenario
+@inputs.model
+@click.option("--starts", type=int, default=200, help="Number of random starts.")
+@click.option("--phase", help="Longest extra wait before a start. Default: the longest RTT.")
+@click.option(
+    "--windows",
+    metavar="LOW..HIGH",
+    help="Range of the first windows; 0..0: the scenario's windows.",
+)
+@click.option("--order", is_flag=True, help="Also exchange the flows' start times at random.")
+@click.option(
+    "--tolerance", default="5 %", help="Throughputs that differ by at most this are one outcome."
+)
+@click.option("--seed", type=int, default=1, help="Seed of the random starts.")
+@click.option(
+    "--against",
+    shell_complete=inputs.offer(
+        lambda context: [*inputs.models(context), *inputs.engines(context)]
+    ),
+    help="Another model, ns2 or ns3, to run from the same starts.",
+)
+@inputs.laws
+@inputs.as_json
+def basins(
+    scenario: Path,
+    model: str,
+    starts: int,
+    phase: str | None,
+    windows: str | None,
+    order: bool,
+    tolerance: str,
+    seed: int,
+    against: str | None,
+    laws: tuple[Path, ...],
+    json: bool,
+) -> None:
+    """The possible outcomes of a scenario.
+
+    Simulates the scenario from many random starts (start times and first windows).  Two starts have
+    the same outcome if each flow gets nearly the same throughput after both (--tolerance).  For
+    each outcome, prints the share of the starts that lead to it, with its standard error and its
+    95 % interval (Wilson).
+
+    Example: vegasmodel basins band.toml --starts 200 --windows 1..30 --against ns2
+    """
+    from vegasmodel import console
+    from vegasmodel.fields.units import parse
+    from vegasmodel.same_case import other_vegas
+    from vegasmodel.study import basins as study
+    from vegasmodel.study.agreement import agreement
+    from vegasmodel.study.meter import meter
+    from vegasmodel.study.models import check_model, ready
+
+    case = inputs.load(scenario, laws)
+    models = [model] if against is None else [model, against]
+    if against is not None:
+        check_model(against, "--against")
+    ready(*models)
+    near = parse(tolerance, "fraction", field="--tolerance", high=1.0)
+    wait = None if phase is None else parse(phase, "time", field="--phase")
+    first = None if windows is None else _whole_range(windows)
+    with meter(what="starts") as said:
+        found: list[Basins] = []
+
+        def progress(done: int, total: int) -> None:
+            said(len(found) * total + done, len(models) * total)
+
+        progress(0, starts)
+        for each in models:
+            outcomes = study.basins(
+                case, each, starts=starts, seed=seed, phase=wait, windows=first, order=order,
+                tolerance=near, progress=progress,
+            )  # fmt: skip
+            found.append(outcomes)
+    same = agreement(found[0], found[-1])
+    if json:
+        document = found[0].to_json()
+        document["sets"] = [answer.to_json() for answer, _ in study.sets(case)]
+        if against is not None:
+            document["against"] = {**found[-1].to_json(), "agreement": same.to_json()}
+        console.print_json(document)
+        return
+    for one in found:
+        _show_outcomes(one)
+    lines = [f"No answer: {reason}." for each in found for reason in each.reasons[:3]]
+    for one in found:
+        lines += not_held.said(one.broken, f"{one.answered} starts with {one.model}")
+    for answer, ends in study.sets(case):
+        spans = [
+            f"{name} {low:.4g}..{high:.4g}"
+            for name, (low, high) in zip(answer.names, ends, strict=True)
+        ]
+        lines.append(f"The set by {answer.model}, pkt/s: {', '.join(spans[:8])}.")
+        if answer.broken:
+            names = ", ".join(each.name for each in answer.broken)
+            lines.append(f"These assumptions behind the set do not hold: {names}.")
+    if against is not None and math.isnan(same.p):
+        none = " and ".join(each.model for each in found if not each.answered)
+        lines.append(f"Shares of starts are not compared: no answer by {none}.")
+    elif against is not None:
+        lines.append(
+            f"Shares of starts by {model} and {against}: chi-squared {same.statistic:.4g}, "
+            f"{same.freedom} degrees of freedom, p = {same.p:.3g}; {100 * same.alike:.3g} % of the "
+            "starts lead to the same outcome by both."
+        )
+    lines += [f"{note}." for note in other_vegas(case, models)]
+    console.paragraphs(lines)
+
+
+def _show_outcomes(found: Basins, most: int = 12, flows: int = 3) -> None:
+    from vegasmodel import console
+
+    def span(outcome: Outcome, i: int) -> str:
+        return f"{outcome.throughput[i]:.4g} ({outcome.low[i]:.4g}..{outcome.high[i]:.4g})"
+
+    names = [member.name for member in found.scenario.members]
+    rows = [
+        [
+            f"{100 * each.share:.3g} ± {100 * each.share_se:.2g}",
+            f"{100 * each.interval[0]:.3g}..{100 * each.interval[1]:.3g}",
+        ]
+        + [span(each, i) for i in range(len(names[:flows]))]
+        for each in found.outcomes[:most]
+    ]
+    said = f"{found.model}: {found.answered} starts, outcomes: {len(found.outcomes)}, pkt/s"
+    heads = ["% of starts", "95 % interval", *names[:flows]]
+    grid, narrow = console.fitting(heads, rows, 3, said)
+    console.console().print(grid)
+    rest = found.outcomes[most:]
+    lines = []
+    if rest:
+        part = 100 * sum(each.share for each in rest)
+        lines.append(f"And {len(rest)} more, {part:.3g} % of the starts; --json lists all.")
+    lines += console.left_out(narrow + len(names[flows:]), "--json lists all")
+    console.paragraphs(lines)
+
+
+def _whole_range(text: str) -> tuple[int, int]:
+    low, dots, high = text.partition("..")
+    if not (dots and low.strip().isdecimal() and high.strip().isdecimal()):
+        raise FieldError("--windows", text, "LOW..HIGH, whole packets, such as 1..30")
+    return int(low), int(high)

@@ -1,0 +1,126 @@
+"""The command ``design``: it finds the value of a field that meets a target."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from vegasmodel.command_line import inputs
+from vegasmodel.fields.units import FieldError, format_time
+
+if TYPE_CHECKING:
+    from vegasmodel.scenario import Scenario
+
+
+@click.command()
+@inputs.scenario
+@click.option(
+    "--solve",
+    required=True,
+    shell_complete=inputs.offer(inputs.fields),
+    help="Field to find: link.buffer, flow.NAME.alpha, link.queue.k, ...",
+)
+@click.option(
+    "target",
+    "--for",
+    required=True,
+    help="ratio:a/b=1, share:GROUP=0.3, jain=0.95, delay=20ms or utilization=0.95. "
+    "Of several groups, or of all flows of a law: share:A+B=0.3, share:law:LAW=0.3. "
+    "Of another link than the first: delay:LINK=20ms, utilization:LINK=0.95.",
+)
+@inputs.model
+@click.option(
+    "--verify",
+    multiple=True,
+    help="Also check each solution with a model, ns2 or ns3; none: not even by rounds.",
+)
+@click.option(
+    "--between", metavar="LOW:HIGH", help="Range of the search. Default: the field's usual range."
+)
+@click.option(
+    "--within",
+    default="5 %",
+    help="If no value meets the target exactly: the greatest relative error of a solution.",
+)
+@inputs.laws
+@inputs.as_json
+def design(
+    scenario: Path,
+    solve: str,
+    target: str,
+    model: str,
+    verify: tuple[str, ...],
+    between: str | None,
+    within: str,
+    laws: tuple[Path, ...],
+    json: bool,
+) -> None:
+    """Find the value of a field that meets a target.
+
+    A model's predictions decide which values meet the target.  The simulator called rounds then
+    checks each solution, unless rounds is the model itself.
+
+    Example: vegasmodel design mixed.toml --solve link.buffer --for share:vegas=0.3 --verify ns2
+    """
+    from vegasmodel import console
+    from vegasmodel.fields.units import parse
+    from vegasmodel.study.design import design as solve_for
+
+    near = parse(within, "fraction", field="--within", high=0.5)
+    case = inputs.load(scenario, laws)
+    others = [] if verify == ("none",) else ["rounds", *verify]
+    ends = None if between is None else _ends(between, solve, case)
+    found = solve_for(case, solve, target, model, between=ends, verify=others, within=near)
+    if json:
+        console.print_json({"scenario": case.name, **found.to_json()})
+        return
+    rows = [
+        [
+            f"{each.value:.6g} {each.unit}".strip(),
+            _with_error(each.achieved, each.achieved_se, found.target_unit),
+            *(
+                _with_error(each.verified[name], each.verified_se[name], found.target_unit)
+                for name in each.verified
+            ),
+        ]
+        for each in found.solutions
+    ]
+    if rows:
+        by = list(found.solutions[0].verified)
+        console.console().print(console.stacked([found.field, model, *by], rows, found.target))
+    said = [f"{each.value:.6g} {each.unit}: {each.note}." for each in found.solutions if each.note]
+    said += [f"No value is found: {found.reason}."] if found.reason else []
+    if any(each.achieved_se or any(each.verified_se.values()) for each in found.solutions):
+        said.append(console.PLUS_MINUS)
+    said += [f"{note}." for note in found.notes]
+    if found.solutions:
+        low, high = (f"{end:.6g} {found.solutions[0].unit}".strip() for end in found.scanned)
+        said.append(
+            f"{model} was asked at {found.tried} values of {solve} from {low} to {high}.  Between "
+            "them the search may miss solutions; --between LOW:HIGH searches a narrower range."
+        )
+    console.paragraphs(said)
+
+
+def _with_error(figure: float | None, error: float | None, unit: str) -> str:
+    from vegasmodel import console
+
+    if figure is not None and unit == "s":
+        return format_time(figure)  # a delay; it has no standard error
+    shown = console.number(figure, 6)
+    return f"{shown} ± {console.number(error, 2)}" if error else shown
+
+
+def _ends(text: str, solve: str, scenario: Scenario) -> tuple[float, float]:
+    from vegasmodel.study import fields
+
+    low, colon, high = text.partition(":")
+    if not colon:
+        raise FieldError("--between", text, "LOW:HIGH, such as 5pkt:100pkt")
+    field = fields.find(scenario, solve, "solve")
+    try:
+        return float(field.read(low, scenario)), float(field.read(high, scenario))
+    except FieldError as error:
+        raise error.of("--between") from None

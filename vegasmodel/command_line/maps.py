@@ -1,0 +1,88 @@
+"""The command ``map``: it draws a ready-made picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+
+from vegasmodel.command_line import inputs
+
+
+def _maps(_: click.Context) -> Iterable[str]:
+    from vegasmodel.study.maps import MAPS
+
+    return MAPS
+
+
+@click.command("map")
+@click.argument("name", metavar="MAP", shell_complete=inputs.offer(_maps))
+@click.option(
+    "--out", type=inputs.FILE, required=True, help="Picture to write (.png, .svg or .pdf)."
+)
+@inputs.as_json
+def draw_map(
+    name: str,
+    out: Path,
+    json: bool,
+) -> None:
+    """Draw a ready-made map over two fields of a scenario.
+
+    The map shows a share or a ratio of throughputs.  MAP is starvation, buffer-alpha, rtt-bias or
+    linux-order.  A printed paragraph says how to read the picture.  The map starvation runs ns-2.
+
+    Example: vegasmodel map buffer-alpha --out map.png
+    """
+    import time
+
+    import numpy as np
+
+    from vegasmodel import console
+    from vegasmodel.study.maps import find
+    from vegasmodel.study.meter import meter
+    from vegasmodel.support import extras
+
+    extras.need("plot", "map")
+    console.output_path(out, "--out", (".png", ".svg", ".pdf"))
+    chosen = find(name)
+    began = time.monotonic()
+    with meter() as said:
+        panels = [panel.values(said) for panel in chosen.panels]
+    from vegasmodel import plots
+
+    titles, across = zip(*((each.title, each.across) for each in chosen.panels), strict=True)
+    drawn = plots.heat(panels, titles, across, title=chosen.title, shown=chosen.shown, up=chosen.up)
+    plots.save(drawn, out)
+    ends = [
+        [float(np.nanmin(panel)), float(np.nanmax(panel)), int(np.isnan(panel).sum())]
+        for panel in panels
+    ]
+    if json:
+        console.print_json(
+            {
+                "map": name,
+                "out": str(out),
+                "shown": chosen.shown,
+                "panels": [
+                    {
+                        "title": panel.title,
+                        "model": panel.model,
+                        "over": list(panel.over),
+                        "least": low,
+                        "greatest": high,
+                        "without_answer": gaps,
+                    }
+                    for panel, (low, high, gaps) in zip(chosen.panels, ends, strict=True)
+                ],
+                "reading": chosen.reading,
+                "seconds": time.monotonic() - began,
+            }
+        )
+        return
+    lines = [
+        f"{panel.title}: {chosen.shown} {low:.3g} to {high:.3g}"
+        + (f"; {gaps} points without an answer." if gaps else ".")
+        for panel, (low, high, gaps) in zip(chosen.panels, ends, strict=True)
+    ]
+    console.paragraphs([f"{out}: {chosen.title}.", *lines, *chosen.reading.split("\n\n")])

@@ -1,0 +1,265 @@
+"""The command ``sweep``: it makes predictions for many values of some fields."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from vegasmodel.command_line import inputs, not_held
+from vegasmodel.fields.rules import nearest
+from vegasmodel.fields.units import FieldError, format_time
+from vegasmodel.metrics import ENOUGH_PRECISION
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from rich.table import Table
+
+    from vegasmodel.scenario import Scenario
+
+
+MAX_POINTS_SHOWN = 30  # points of a sweep whose shares are printed
+
+
+MAX_FLOWS_SHOWN = 5  # flows with a column in that table
+
+
+MAX_REASONS = 3  # of missing answers
+
+
+TOO_MANY_POINTS = f"No table is printed for more than {MAX_POINTS_SHOWN} points"
+
+
+UNSURE = (
+    ": the 95 % interval of a flow's mean throughput is wider than 10 % to either side.  "
+    "The variable uncertainty tells how wide; a larger run.runs makes it narrower."
+)
+
+
+@click.command()
+@inputs.scenario
+@click.option(
+    "--over",
+    multiple=True,
+    required=True,
+    metavar="FIELD=VALUES",
+    shell_complete=inputs.offer(lambda context: [f"{name}=" for name in inputs.fields(context)]),
+    help="START:STOP:STEP, a,b,c or, with --draw, LOW..HIGH.",
+)
+@click.option(
+    "--out", type=inputs.FILE, required=True, help="Zarr folder; a sweep in it is continued."
+)
+@inputs.model
+@click.option("--draw", type=int, help="Number of random points, uniform in the ranges.")
+@click.option("--seed", type=int, default=1, help="Seed of the random points.")
+@click.option(
+    "--engine",
+    default="local",
+    shell_complete=inputs.offer(lambda _: ("local", "dask")),
+    help="local, or dask to compute on a cluster.",
+)
+@click.option("--scheduler", help="Address tcp://... of a Dask cluster. Default: a local cluster.")
+@inputs.plot
+@click.option("--map-of", metavar="GROUP", help="Group of the map of --plot. Default: the first.")
+@inputs.laws
+@inputs.as_json
+def sweep(
+    scenario: Path,
+    over: tuple[str, ...],
+    out: Path,
+    model: str,
+    draw: int | None,
+    seed: int,
+    engine: str,
+    scheduler: str | None,
+    plot: Path | None,
+    map_of: str | None,
+    laws: tuple[Path, ...],
+    json: bool,
+) -> None:
+    """Run a model over a grid of fields' values.
+
+    The results are written to a Zarr folder. xarray.open_zarr reads it, with labels and units.  If
+    the command is interrupted, the same command continues where it stopped.  The variable status of
+    the results marks points without an answer.  A share is a part of all bytes delivered.  With one
+    field, --plot draws a line for each flow's share.  With two, it draws a map of the share of the
+    first group, or of the group that --map-of names.
+
+    Example: vegasmodel sweep mixed.toml --over link.buffer=5:60:5 --over flow.rtt=20ms:200ms:20ms
+    --model minicycle --out map.zarr
+    """
+    import os
+    import time
+
+    from vegasmodel import console
+    from vegasmodel.study.meter import meter
+    from vegasmodel.study.not_held import counted
+    from vegasmodel.study.points import STATUS
+    from vegasmodel.study.sweep import sweep as over_grid
+
+    inputs.check_picture(plot)
+    if plot is not None and (draw is not None or len(over) > 2):
+        raise FieldError("--plot", str(plot), "a sweep of one or two fields, without --draw")
+    began = time.monotonic()
+    case = inputs.load(scenario, laws)
+    names = [group.name for group in case.flows]
+    if map_of is not None and (plot is None or len(over) != 2 or map_of not in names):
+        allowed = f"with --plot and two fields, one of {', '.join(names)}"
+        raise FieldError("--map-of", map_of, f"{allowed}{nearest(map_of, names)}")
+    first: list[int] = []  # numbers of points done; the first is that of an earlier sweep
+
+    with meter() as said:
+
+        def progress(done: int, total: int) -> None:
+            first.append(done)
+            said(done, total)
+
+        data = over_grid(
+            case, over, model, out, draw=draw, seed=seed, engine=engine, scheduler=scheduler,
+            processes=os.cpu_count() or 1, progress=progress,
+        )  # fmt: skip
+    seconds = time.monotonic() - began
+    if plot is not None:
+        from vegasmodel import plots
+
+        plots.save(plots.sweep(data, map_of), plot)
+    status = data["status"].values
+    counts = {word: int((status == code).sum()) for code, word in enumerate(STATUS)}
+    dims = {str(name): int(size) for name, size in data["status"].sizes.items()}
+    unsure = int((data["uncertainty"].values > ENOUGH_PRECISION).sum())
+    broken = counted(data["broken"].values.flat)
+    if json:
+        console.print_json(
+            {
+                "scenario": case.name,
+                "model": model,
+                "out": str(out),
+                "dims": dims,
+                "points": int(status.size),
+                "computed": int(status.size) - first[0],
+                "status": counts,
+                "too_few_runs": unsure,
+                "broken": broken,
+                "seconds": seconds,
+            }
+        )
+        return
+    broken.pop("enough-runs", None)  # it has a mark and a line of its own
+    marks = None
+    left: list[str] = []  # sentences on what the table leaves out
+    few = status.size <= MAX_POINTS_SHOWN
+    star = " (*)" if few else ""  # the mark in the table
+    at = "point" if unsure == 1 else "points"
+    if few:
+        marks = not_held.letters(broken)
+        grid, left = _points(data, [text.partition("=")[0] for text in over], marks, case, out)
+        console.console().print(grid)
+    sizes = " x ".join(f"{name} {size}" for name, size in dims.items())
+    bad = "".join(f" {n} of them: {word}." for word, n in counts.items() if n and word != STATUS[0])
+    there = f", {first[0]} of them there already" if first[0] else ""
+    console.paragraphs(
+        [
+            *left,
+            f"{out}: {status.size} points ({sizes}){there}; {seconds:.1f} s.{bad}",
+            *([] if few else [f"{TOO_MANY_POINTS}; {out} has their results."]),
+            *_reasons(data),
+            *([f"enough-runs does not hold at {unsure} {at}{star}{UNSURE}"] if unsure else []),
+            *not_held.said(broken, f"{counts[STATUS[0]]} points with an answer", marks),
+        ]
+    )
+
+
+def _reasons(data: xr.Dataset) -> list[str]:
+    """The most frequent reasons for missing answers in a sweep, a sentence for each."""
+    found = Counter(str(said) for said in data["reason"].values.flat if said)
+    lines = [
+        f"No answer at {n} {'point' if n == 1 else 'points'}: {said}."
+        for said, n in found.most_common(MAX_REASONS)
+    ]
+    more = len(found) - len(lines)
+    left = f"{more} more {'reason is' if more == 1 else 'reasons are'} in the variable reason."
+    return [*lines, left] if more else lines
+
+
+def _points(
+    data: xr.Dataset,
+    fields: Sequence[str],
+    marks: Mapping[str, str],
+    scenario: Scenario,
+    out: Path,
+) -> tuple[Table, list[str]]:
+    """A table with a row for each point of a sweep, and sentences on its columns.
+
+    A row has the values of the fields, and the flows' shares of all bytes delivered. If not all
+    flows fit the table, and some are of one group, the columns are the groups. At most the first
+    ``MAX_FLOWS_SHOWN`` are shown, and only as many as fit the terminal. The shares of a point have
+    a star if too few runs were averaged there: the 95 % interval of some flow's mean throughput is
+    wider than 10 % of the mean (``ENOUGH_PRECISION``) to either side.
+
+    ``marks`` has a letter for each assumption that does not hold somewhere.  The column ``broken``
+    has the letters of those that do not hold at a point; without letters there is no such column.
+    """
+    from vegasmodel import console
+
+    flows = [str(name) for name in data["flow"].values]
+    grid, more = _shares(data, fields, marks, [(name, [i]) for i, name in enumerate(flows)])
+    if not more or len(flows) == len(scenario.flows):
+        return grid, console.left_out(more, f"{out} has all")
+    groups: list[tuple[str, list[int]]] = []
+    for g, group in enumerate(scenario.flows):
+        places = [i for i, member in enumerate(scenario.members) if member.group == g]
+        name = f"{group.name} ({group.count})" if group.count > 1 else group.name
+        groups.append((name, places))
+    grid, more = _shares(data, fields, marks, groups)
+    together = f"NAME (N) is a group of N flows; its share is that of all of them.  {out} has each."
+    return grid, [together, *console.left_out(more, f"{out} has all", "group")]
+
+
+def _shares(
+    data: xr.Dataset,
+    fields: Sequence[str],
+    marks: Mapping[str, str],
+    columns: Sequence[tuple[str, list[int]]],
+) -> tuple[Table, int]:
+    """The table of ``_points`` with these columns, and how many of them it leaves out.
+
+    A column has a name and the numbers of the flows whose shares are added up.
+    """
+    import numpy as np
+
+    from vegasmodel import console
+
+    dims = data["status"].dims
+    units = {name: data[name].attrs.get("units", "") for name in fields}
+    rows = []
+    for place in np.ndindex(data["status"].shape):
+        point = data.isel(dict(zip(dims, place, strict=True)))
+        at = {name: point[name].item() for name in fields}
+        where = [_value(v, units[n]) for n, v in at.items()]
+        shares = [point["share"].values[i].sum() for _, i in columns[:MAX_FLOWS_SHOWN]]
+        mark = "*" if point["uncertainty"].item() > ENOUGH_PRECISION else ""
+        shown = [f"{100 * x:.1f} %{mark}" if math.isfinite(x) else "-" for x in shares]
+        letters = [marks[name] for name in point["broken"].item().split() if name in marks]
+        rows.append([*where, *([" ".join(sorted(letters)) or "-"] if marks else []), *shown])
+    heads = []
+    for name, unit in units.items():
+        part, _, key = name.rpartition(".")
+        key += f", {unit}" if unit not in ("", "1", "s") else ""
+        heads.append(f"{part}.\n{key}" if part else key)
+    first = [*heads, "broken"] if marks else heads
+    heads = [*first, *(f"{name}\nshare" for name, _ in columns[:MAX_FLOWS_SHOWN])]
+    grid, narrow = console.fitting(heads, rows, len(first) + 1)
+    return grid, narrow + max(len(columns) - MAX_FLOWS_SHOWN, 0)
+
+
+def _value(value: str | float, unit: str) -> str:
+    """The value of a field as text for a table; true and false as in a scenario file."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return value
+    return format_time(value) if unit == "s" else f"{value:.6g}"
