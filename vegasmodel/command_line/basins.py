@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,8 @@ from vegasmodel.command_line import inputs, not_held
 from vegasmodel.fields.units import FieldError
 
 if TYPE_CHECKING:
+    from vegasmodel.scenario import Scenario
+    from vegasmodel.study.agreement import Agreement
     from vegasmodel.study.basins import Basins, Outcome
 
 
@@ -100,10 +103,25 @@ def basins(
         return
     for one in found:
         _show_outcomes(one)
+    compared = [] if against is None else [_said_of(found, same)]
+    warned = [f"{note}." for note in other_vegas(case, models)]
+    console.paragraphs([*_doubts(found), *_said_of_sets(case), *compared, *warned])
+
+
+def _doubts(found: Sequence[Basins]) -> list[str]:
+    """Why there are no answers, and which assumptions do not hold, a sentence for each."""
     lines = [f"No answer: {reason}." for each in found for reason in each.reasons[:3]]
     for one in found:
         lines += not_held.said(one.broken, f"{one.answered} starts with {one.model}")
-    for answer, ends in study.sets(case):
+    return lines
+
+
+def _said_of_sets(case: Scenario) -> list[str]:
+    """The sets of throughputs that closed forms give, and what of their assumptions fails."""
+    from vegasmodel.study.basins import sets
+
+    lines = []
+    for answer, ends in sets(case):
         spans = [
             f"{name} {low:.4g}..{high:.4g}"
             for name, (low, high) in zip(answer.names, ends, strict=True)
@@ -112,25 +130,28 @@ def basins(
         if answer.broken:
             names = ", ".join(each.name for each in answer.broken)
             lines.append(f"These assumptions behind the set do not hold: {names}.")
-    if against is not None and math.isnan(same.p):
+    return lines
+
+
+def _said_of(found: Sequence[Basins], same: Agreement) -> str:
+    """Whether two models lead to the same outcomes, as a sentence."""
+    if math.isnan(same.p):
         none = " and ".join(each.model for each in found if not each.answered)
-        lines.append(f"Shares of starts are not compared: no answer by {none}.")
-    elif against is not None:
-        lines.append(
-            f"Shares of starts by {model} and {against}: chi-squared {same.statistic:.4g}, "
-            f"{same.freedom} degrees of freedom, p = {same.p:.3g}; {100 * same.alike:.3g} % of the "
-            "starts lead to the same outcome by both."
-        )
-    lines += [f"{note}." for note in other_vegas(case, models)]
-    console.paragraphs(lines)
+        return f"Shares of starts are not compared: no answer by {none}."
+    return (
+        f"Shares of starts by {found[0].model} and {found[1].model}: chi-squared "
+        f"{same.statistic:.4g}, {same.freedom} degrees of freedom, p = {same.p:.3g}; "
+        f"{100 * same.alike:.3g} % of the starts lead to the same outcome by both."
+    )
 
 
-def _show_outcomes(found: Basins, most: int = 12, flows: int = 3) -> None:
+def _show_outcomes(found: Basins) -> None:
     from vegasmodel import console
 
     def span(outcome: Outcome, i: int) -> str:
         return f"{outcome.throughput[i]:.4g} ({outcome.low[i]:.4g}..{outcome.high[i]:.4g})"
 
+    most, flows = 12, 3  # outcomes and flows with a row or a column
     names = [member.name for member in found.scenario.members]
     rows = [
         [

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -97,8 +97,6 @@ def sweep(
 
     from vegasmodel import console
     from vegasmodel.study.meter import meter
-    from vegasmodel.study.not_held import counted
-    from vegasmodel.study.points import STATUS
     from vegasmodel.study.sweep import sweep as over_grid
 
     inputs.check_picture(plot)
@@ -127,50 +125,76 @@ def sweep(
         from vegasmodel import plots
 
         plots.save(plots.sweep(data, map_of), plot)
-    status = data["status"].values
-    counts = {word: int((status == code).sum()) for code, word in enumerate(STATUS)}
-    dims = {str(name): int(size) for name, size in data["status"].sizes.items()}
-    unsure = int((data["uncertainty"].values > ENOUGH_PRECISION).sum())
-    broken = counted(data["broken"].values.flat)
+    told = _Told(case, model, out, data, first[0], seconds)
     if json:
-        console.print_json(
-            {
-                "scenario": case.name,
-                "model": model,
-                "out": str(out),
-                "dims": dims,
-                "points": int(status.size),
-                "computed": int(status.size) - first[0],
-                "status": counts,
-                "too_few_runs": unsure,
-                "broken": broken,
-                "seconds": seconds,
-            }
+        console.print_json(told.to_json())
+    else:
+        told.show([text.partition("=")[0] for text in over])
+
+
+class _Told:
+    """What the command tells of a sweep: ``there`` points were computed by an earlier one."""
+
+    def __init__(
+        self, case: Scenario, model: str, out: Path, data: xr.Dataset, there: int, seconds: float
+    ) -> None:
+        from vegasmodel.study.not_held import counted
+        from vegasmodel.study.points import STATUS
+
+        self.case, self.model, self.out, self.data = case, model, out, data
+        self.there, self.seconds = there, seconds
+        status = data["status"].values
+        self.counts = {word: int((status == code).sum()) for code, word in enumerate(STATUS)}
+        self.answered, self.points = self.counts[STATUS[0]], int(status.size)
+        self.dims = {str(name): int(size) for name, size in data["status"].sizes.items()}
+        self.unsure = int((data["uncertainty"].values > ENOUGH_PRECISION).sum())
+        self.broken = counted(data["broken"].values.flat)
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON document of the command."""
+        return {
+            "scenario": self.case.name,
+            "model": self.model,
+            "out": str(self.out),
+            "dims": self.dims,
+            "points": self.points,
+            "computed": self.points - self.there,
+            "status": self.counts,
+            "too_few_runs": self.unsure,
+            "broken": self.broken,
+            "seconds": self.seconds,
+        }
+
+    def show(self, fields: Sequence[str]) -> None:
+        """Print a table of the points, if they are few, and sentences on all of them.
+
+        ``fields`` are the names of the fields that vary.
+        """
+        from vegasmodel import console
+
+        few = self.points <= MAX_POINTS_SHOWN
+        marks, left = None, [f"{TOO_MANY_POINTS}; {self.out} has their results."]
+        # it has a mark and a line of its own
+        broken = {name: n for name, n in self.broken.items() if name != "enough-runs"}
+        if few:
+            marks = not_held.letters(broken)
+            grid, left = _points(self.data, fields, marks, self.case, self.out)
+            console.console().print(grid)
+        sizes = " x ".join(f"{name} {size}" for name, size in self.dims.items())
+        bad = "".join(f" {n} of them: {word}." for word, n in list(self.counts.items())[1:] if n)
+        there = f", {self.there} of them there already" if self.there else ""
+        done = f"{self.out}: {self.points} points ({sizes}){there}; {self.seconds:.1f} s.{bad}"
+        at = "point" if self.unsure == 1 else "points"
+        star = " (*)" if few else ""  # the mark in the table
+        doubt = f"enough-runs does not hold at {self.unsure} {at}{star}{UNSURE}"
+        console.paragraphs(
+            [
+                *([*left, done] if few else [done, *left]),
+                *_reasons(self.data),
+                *([doubt] if self.unsure else []),
+                *not_held.said(broken, f"{self.answered} points with an answer", marks),
+            ]
         )
-        return
-    broken.pop("enough-runs", None)  # it has a mark and a line of its own
-    marks = None
-    left: list[str] = []  # sentences on what the table leaves out
-    few = status.size <= MAX_POINTS_SHOWN
-    star = " (*)" if few else ""  # the mark in the table
-    at = "point" if unsure == 1 else "points"
-    if few:
-        marks = not_held.letters(broken)
-        grid, left = _points(data, [text.partition("=")[0] for text in over], marks, case, out)
-        console.console().print(grid)
-    sizes = " x ".join(f"{name} {size}" for name, size in dims.items())
-    bad = "".join(f" {n} of them: {word}." for word, n in counts.items() if n and word != STATUS[0])
-    there = f", {first[0]} of them there already" if first[0] else ""
-    console.paragraphs(
-        [
-            *left,
-            f"{out}: {status.size} points ({sizes}){there}; {seconds:.1f} s.{bad}",
-            *([] if few else [f"{TOO_MANY_POINTS}; {out} has their results."]),
-            *_reasons(data),
-            *([f"enough-runs does not hold at {unsure} {at}{star}{UNSURE}"] if unsure else []),
-            *not_held.said(broken, f"{counts[STATUS[0]]} points with an answer", marks),
-        ]
-    )
 
 
 def _reasons(data: xr.Dataset) -> list[str]:
