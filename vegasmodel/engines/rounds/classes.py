@@ -7,8 +7,6 @@ lists the times at which ns-2's script changes how the classes share the capacit
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,9 +15,7 @@ from vegasmodel.metrics import Floats
 from vegasmodel.placement import bytes_per_turn, class_shares, link_stack
 from vegasmodel.scenario import Link, Scenario
 
-if TYPE_CHECKING:
-    from vegasmodel.engines.rounds.route import Key
-
+Key = tuple[str, str, str]  # of a queue: its link, direction and class
 _GAIN = 0.9375**8  # ns-queue.tcl: automaxidle_gain_, to the power of 8 times the class's priority
 IDLE_LIMIT, IDLE_LIMIT_OF_ALL = (1.0 - _GAIN) / _GAIN, 1.0 - 0.9375  # turns
 

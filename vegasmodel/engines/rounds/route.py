@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel.engines.rounds.classes import class_record, class_stores, share_changes
+from vegasmodel.engines.rounds.classes import Key, class_record, class_stores, share_changes
 from vegasmodel.engines.rounds.state import DROPTAIL, HOP, LINK, RED
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import (
@@ -43,7 +43,6 @@ FEW_PACKETS = 256  # in a pipe with its buffer, where it matters most which pack
 INSTANT = 1e-8  # packets: what a queue serves in an instant, at most
 ACCESS = "access"  # in place of a direction: an access link whose delay has noise
 DISCIPLINES = MappingProxyType({"droptail": DROPTAIL, "red": RED, "rd": DROPTAIL})
-Key = tuple[str, str, str]  # link, direction, class
 
 
 class Hop(NamedTuple):
