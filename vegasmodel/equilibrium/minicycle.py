@@ -25,7 +25,6 @@ less in the queue changes Vegas's window by many packets.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -36,11 +35,11 @@ from vegasmodel.equilibrium import minicycle_printed as printed
 from vegasmodel.equilibrium import minicycle_start as beginning
 from vegasmodel.equilibrium._checks import VARIANTS, broadcast, numbers, ordered, positive, word
 from vegasmodel.equilibrium._jax_arrays import same_kind
+from vegasmodel.equilibrium.minicycle_cycle import Cycle, cycle_of
 from vegasmodel.equilibrium.minicycle_hypotheses import told
 from vegasmodel.equilibrium.minicycle_start import INITIAL
 from vegasmodel.fields import kinds
 from vegasmodel.stacks import Variant, dead_zone, find
-from vegasmodel.status import Status
 
 __all__ = [
     "INITIAL",
@@ -61,45 +60,6 @@ Losers = Literal["both", "reno", "growing"]
 
 PHASES = derived.PHASES
 RESIDUAL = 1e-9  # greatest ``residual`` of a cycle that counts as solved
-
-
-@dataclass(frozen=True, eq=False)
-class Cycle:
-    """The steady cycle from one loss to the next; windows and packets are per flow.
-
-    A cycle consists of mini-cycles. A mini-cycle is one round trip.
-
-    The arguments of ``solve`` may be arrays, which are broadcast as in NumPy. Each field has one
-    entry for each combination of arguments.
-
-    Numbers in brackets, such as (11), are equations of De Vendictis and Baiocchi. ``residual`` is
-    the larger of two relative errors. The first is the difference between the sums of the Vegas
-    windows at the two losses, which should be equal. The second is the difference between the sum
-    of the phases' lengths and N - 1.
-    """
-
-    vegas: Floats  # throughput of one Vegas flow, pkt/s
-    reno: Floats  # throughput of one Reno flow, pkt/s
-    vegas_range: Floats  # [..., 2] least and greatest; equal if there is only one steady cycle
-    reno_range: Floats  # [..., 2]
-    window_vegas: Floats  # [..., 7] at the edges of the PHASES, packets
-    window_reno: Floats  # [..., 7]
-    length: Floats  # [..., 6] mini-cycles in each of the PHASES; they add up to N - 1
-    duration: Floats  # [..., 6] seconds; half of the first and of the last mini-cycle included
-    a: Floats  # mini-cycles with an empty queue, (11); below 1 where it never empties
-    b: Floats  # the mini-cycle in which Vegas stops growing, (16), or that of the loss
-    N: Floats  # mini-cycles in a cycle, (10)
-    period: Floats  # seconds from loss to loss
-    packets_vegas: Floats  # sent by one flow in a cycle
-    packets_reno: Floats
-    loss_rate_vegas: Floats  # packets lost over packets sent
-    loss_rate_reno: Floats
-    queue_mean: Floats  # time average of the waiting packets
-    utilization: Floats
-    regime: npt.NDArray[np.str_]  # how Vegas meets the loss, see `solve`
-    queue_empties: npt.NDArray[np.bool_]  # False: the small bandwidth-delay regime
-    residual: Floats  # the larger of the two relative errors above
-    status: npt.NDArray[np.int_]  # DONE, or UNDEFINED: infinite buffer, or not solved
 
 
 @same_kind
@@ -251,71 +211,7 @@ def solve(
     for part in (sums, *ends):
         solved = solved & (part.residual <= RESIDUAL)
     loses = grows if losers == "growing" else np.full_like(grows, losers == "both")
-    return _result(path, sums, ends, C, solved, loses)
-
-
-def _result(
-    path: derived.Path,
-    sums: derived.Sums,
-    ends: list[derived.Sums],
-    C: Floats,
-    solved: npt.NDArray[np.bool_],
-    loses: npt.NDArray[np.bool_],
-) -> Cycle:
-    """The result of ``solve``, with values per flow; the numbers are NaN for unsolved cases.
-
-    ``sums`` is the cycle that ``solve`` has chosen. If a whole range of Vegas windows is steady,
-    ``ends`` holds the cycles with the least and with the greatest of them; otherwise it holds
-    ``sums`` twice. ``loses`` says for each case whether Vegas loses a packet in a cycle.
-    """
-    n_V, n_R = path.n_vegas, path.n_reno
-
-    def known(x: Floats) -> Floats:
-        return np.where(solved if x.ndim == solved.ndim else solved[..., None], x, np.nan)
-
-    total = sums.rounds.sum(axis=-1)  # mu times the period
-    sent_V, sent_R = sums.sent_vegas / n_V, sums.sent_reno / n_R
-    V_N, give_way = sums.V[..., 6], path.upper.window(path.B)
-    regime = np.select(
-        [path.grows, give_way > V_N, (give_way < V_N) & (path.floor >= V_N), give_way < V_N],
-        ["loss-limited", "hold", "least-window", "lagging"],
-        "equilibrium",
-    )
-    with np.errstate(divide="ignore", invalid="ignore"):
-        loss_R = np.where(sent_R > 0, 1 / sent_R, np.nan)
-    deficit = path.M - sums.V[..., 0] - sums.R[..., 0]
-    lengths = [end.rounds.sum(axis=-1) for end in ends]
-    spans = np.array(
-        [
-            [C * end.sent_vegas / n_V / length, C * end.sent_reno / n_R / length]
-            for end, length in zip(ends, lengths, strict=True)
-        ]
-    )  # [end, protocol, ...]
-    ranges = np.moveaxis(np.sort(spans, axis=0), 0, -1)
-    return Cycle(
-        vegas=known(C * sent_V / total),
-        reno=known(C * sent_R / total),
-        vegas_range=known(ranges[0]),
-        reno_range=known(ranges[1]),
-        window_vegas=known(sums.V / n_V[..., None]),
-        window_reno=known(sums.R / n_R[..., None]),
-        length=known(sums.length),
-        duration=known(sums.rounds / C[..., None]),
-        a=known(1 + deficit / (n_V + n_R)),
-        b=known(1 + sums.length[..., 0] + sums.length[..., 1]),
-        N=known(sums.count),
-        period=known(total / C),
-        packets_vegas=known(sent_V),
-        packets_reno=known(sent_R),
-        loss_rate_vegas=known(np.where(loses, 1 / sent_V, 0.0)),
-        loss_rate_reno=known(loss_R),
-        queue_mean=known(sums.queue / total),
-        utilization=known((sums.sent_vegas + sums.sent_reno) / total),
-        regime=regime,
-        queue_empties=deficit > 0,
-        residual=known(sums.residual),
-        status=np.where(solved, Status.DONE, Status.UNDEFINED),
-    )
+    return cycle_of(path, sums, ends, C, solved, loses)
 
 
 def _inputs(

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.equilibrium import minicycle_start as beginning
+from vegasmodel.equilibrium.minicycle_cycle import Cycle
 from vegasmodel.metrics import Floats
 from vegasmodel.stacks import Variant, dead_zone
-
-if TYPE_CHECKING:
-    from vegasmodel.equilibrium.minicycle import Cycle
 
 __all__ = ["held", "told"]
 
