@@ -57,7 +57,6 @@ def answers(
     points: Points,
     model: str,
     threads: int | None = None,
-    enough: Enough | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Figures:
     """The model's results at every point of a study, as arrays.
@@ -65,12 +64,12 @@ def answers(
     A point is a copy of a scenario in which some fields have other values.  If the model has no
     result at a point, ``status`` says so, and the other points are not affected.  ``threads`` is
     the number of threads of a simulator; by default there is one per core.  ``predictions``
-    explains ``enough`` and ``progress``.  Raises ``ExtraMissing`` or ``EngineMissing`` if the model
-    needs something that is not installed.
+    explains ``progress``.  Raises ``ExtraMissing`` or ``EngineMissing`` if the model needs
+    something that is not installed.
     """
     found = _together(points, model, threads)
     if found is None:
-        several = predictions(points.scenarios(), model, threads, enough=enough, progress=progress)
+        several = predictions(points.scenarios(), model, threads, progress=progress)
         return collected(points, several)
     if progress is not None:
         progress(len(points), len(points))
