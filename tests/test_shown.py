@@ -12,7 +12,7 @@ import pytest
 import vegasmodel as vm
 from vegasmodel import console, result_tables
 from vegasmodel.many_predictions import Predictions
-from vegasmodel.rate_texts import with_error
+from vegasmodel.metrics import with_error
 from vegasmodel.study.solutions import Design, Solution
 
 S = vm.Scenario(

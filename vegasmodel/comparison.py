@@ -28,9 +28,8 @@ from vegasmodel.metrics import (
     percent,
     worst_ratio,
 )
-from vegasmodel.prediction import Assumption, Prediction
+from vegasmodel.prediction import Assumption, Prediction, shown_rate
 from vegasmodel.predictor import MODELS, SIMULATED, check_models, predict_all
-from vegasmodel.rate_texts import shown_rate
 from vegasmodel.same_case import same_case
 from vegasmodel.scatter import as_near
 from vegasmodel.scenario import Scenario, expect

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import Integer
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.units import FieldError, format_number
 
 Floats = NDArray[np.float64]
 
@@ -160,6 +160,17 @@ def worst_ratio(
 def percent(part: float) -> str:
     """A ratio as text, in percent with two significant digits: 0.0321 is "3.2 %", 2.14 "210 %"."""
     return f"{float(f'{100.0 * part:.2g}'):g} %"
+
+
+def with_error(value: float, error: float | None) -> str:
+    """A number and its standard error as text, such as ``125.3 ± 1.2``.
+
+    ``value`` gets four significant digits (``format_number``), and the error two.  If the error is
+    unknown, or 0 but for rounding, the text is the number alone.
+    """
+    text = format_number(value, 4)
+    known = error is not None and math.isfinite(error) and error > ROUNDING * abs(value)
+    return f"{text} ± {float(f'{error:.2g}'):g}" if known else text
 
 
 @kinds.checked

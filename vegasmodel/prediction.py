@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -22,8 +23,8 @@ from vegasmodel.metrics import (
     group_ratios,
     jain,
     standard_error,
+    with_error,
 )
-from vegasmodel.rate_texts import ends, of_errors, shown_rate
 from vegasmodel.scenario import Scenario
 from vegasmodel.support.shown import Shown, Table
 
@@ -279,7 +280,7 @@ class Prediction(Shown):
         if not self.applicable:
             return f"<Prediction {self.model}: no answer, {self.reason}>"
         first = list(self.groups.items())[:6]
-        rates = [f"{name} {format_number(rate)}{ends(self, name)} pkt/s" for name, rate in first]
+        rates = [f"{name} {format_number(rate)}{_ends(self, name)} pkt/s" for name, rate in first]
         more = [f"{len(self.groups) - 6} more"] if len(self.groups) > 6 else []
         broken = len(self.broken)
         said = f"; {broken} assumption{'s' * (broken > 1)} not held" if broken else ""
@@ -425,6 +426,51 @@ def sends_after_warm_up(scenario: Scenario, throughput: Floats | None) -> tuple[
 def entry(values: Floats | None, i: int) -> float | None:
     """Entry ``i`` of an array; ``None`` if it is NaN or infinite, or if there is no array."""
     return None if values is None else finite(values[i])
+
+
+def over_runs(results: Sequence[Prediction]) -> str:
+    """Of how many runs the results are means: ``3 runs``, or ``the runs (fluid 5, rounds 3)``."""
+    counts = [each.runs for each in results]
+    if 1 in counts:  # a standard error of unknown origin
+        return "the runs"
+    if len(set(counts)) == 1:
+        return f"{counts[0]} runs"
+    each = [f"{result.model} {n}" for result, n in zip(results, counts, strict=True)]
+    return f"the runs ({', '.join(each)})"
+
+
+def shown_rate(result: Prediction, group: str) -> str:
+    """A group's mean throughput per flow as text, with its standard error and range if known.
+
+    The text is ``-`` if the group has no throughput.
+    """
+    if group not in result.groups:
+        return "-"
+    return with_error(result.groups[group], result.groups_se.get(group)) + _ends(result, group)
+
+
+def of_errors(results: Sequence[Prediction]) -> str:
+    """The part of a table's title that explains ``±``; empty if no result has a standard error."""
+    scattered = [each for each in results if any(each.groups_se.values())]
+    return f"; ±: standard error of the mean over {over_runs(scattered)}" if scattered else ""
+
+
+def _ends(result: Prediction, group: str) -> str:
+    """The range of a group's mean throughput in parentheses, such as `` (143..600)``; or empty."""
+    found = mean_range(result, group)
+    return f" ({found})" if found else ""
+
+
+def mean_range(result: Prediction, group: str) -> str:
+    """The range of a group's mean throughput per flow, such as ``143..600``; empty if none.
+
+    Its ends are the means of the ends of the flows' ranges.
+    """
+    if result.throughput_range is None:
+        return ""
+    rows = [member.flow.name == group for member in result.scenario.members]
+    low, high = result.throughput_range[rows].mean(axis=0)
+    return f"{format_number(low)}..{format_number(high)}" if low < high else ""
 
 
 def _percent(value: float | None) -> str:

@@ -9,8 +9,7 @@ import numpy as np
 
 from vegasmodel.fields.units import format_number
 from vegasmodel.metrics import Floats, student_t
-from vegasmodel.prediction import Prediction
-from vegasmodel.rate_texts import mean_range
+from vegasmodel.prediction import Prediction, mean_range
 
 SHOWN = 6  # groups or flows that a sentence names
 SAME = 1e-9  # of an end of a range: a throughput beyond it by less lies at the end

@@ -24,9 +24,8 @@ from vegasmodel.console import (
     width,
 )
 from vegasmodel.fields.units import format_number, format_time
-from vegasmodel.metrics import student_t
-from vegasmodel.prediction import Prediction
-from vegasmodel.rate_texts import over_runs, with_error
+from vegasmodel.metrics import student_t, with_error
+from vegasmodel.prediction import Prediction, over_runs
 from vegasmodel.scatter import more_than
 from vegasmodel.scenario import Scenario
 

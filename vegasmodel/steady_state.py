@@ -10,9 +10,8 @@ import numpy as np
 
 from vegasmodel.fields.rules import Integer
 from vegasmodel.fields.units import format_time
-from vegasmodel.metrics import Floats
+from vegasmodel.metrics import Floats, with_error
 from vegasmodel.prediction import entry, finite
-from vegasmodel.rate_texts import with_error
 from vegasmodel.scenario.parts import MAX_FLOWS
 
 

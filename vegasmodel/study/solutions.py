@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from vegasmodel.rate_texts import with_error
+from vegasmodel.metrics import with_error
 from vegasmodel.scenario import Scenario
 from vegasmodel.support.shown import Shown, Table
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from vegasmodel.fields.units import format_number
-from vegasmodel.metrics import Floats, percent
-from vegasmodel.rate_texts import with_error
+from vegasmodel.metrics import Floats, percent, with_error
 from vegasmodel.support.shown import Shown, Table
 
 __all__ = ["Sensitivity", "Uncertainty"]
