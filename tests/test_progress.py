@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 import vegasmodel as vm
+from vegasmodel.engines.delayed import feedback as delayed
 from vegasmodel.engines.fluid import continuous, cycle
 from vegasmodel.engines.fluid import run as fluid
 from vegasmodel.engines.rounds import answers
@@ -299,6 +300,7 @@ for variant in ("ns2", "paper"):
     run.run(case(variant, "30 s"))  # compiled, or loaded
 batch.run([case("paper", "30 s")])
 vm.simulate(case("ns2", "30 s"), "fluid")
+vm.simulate(case("ns2", "1 s"), "delayed")
 print("ready", flush=True)
 """
 
@@ -308,6 +310,7 @@ print("ready", flush=True)
     [
         "vm.predict(case('ns2'), 'fluid')",
         "vm.simulate(case('ns2'), 'fluid')",
+        "vm.simulate(case('ns2', '1e5 s'), 'delayed')",
         "continuous.run(case('paper'), step=1e-7)",  # before any cycle ends
         "vm.batch([case('ns2', '30 s')] + 4 * [case('ns2')], 'fluid')",
         "batch.run(4 * [case('paper')], step=1e-7)",
@@ -317,6 +320,15 @@ print("ready", flush=True)
 )
 def test_ctrl_c_stops_fluid_in_python(call: str) -> None:
     stop_by_ctrl_c(f"{ENDLESS_FLUID}{call}")
+
+
+def test_a_run_of_delayed_says_how_far_it_is() -> None:
+    case = LONG.replace({"run.duration": 2000.0, "run.start_jitter": 0.0})
+    delayed.run(case.replace({"run.duration": 300.0}))  # compiled, or loaded
+    lines = [line for line in watched(lambda: delayed.run(case)) if line.startswith("simulated ")]
+    done = [int(line.split()[1]) for line in lines]
+    assert done == sorted(done)
+    assert any(0 < seconds < 2000 for seconds in done)
 
 
 @pytest.mark.parametrize("variant", ["paper", "ns2"])

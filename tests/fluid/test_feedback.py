@@ -38,6 +38,22 @@ def test_the_cycle_of_one_reno_source_in_closed_form():
     assert run.throughput[0] == pytest.approx(c, rel=1e-9)
 
 
+def test_how_much_of_the_past_is_stored_changes_no_bit(monkeypatch):
+    """A run stops to make room for more of the past, and goes on from the same state."""
+    flows = [vegas(2, rtt=0.02), reno(0.035, name="near"), reno(0.6, name="far")]
+    case = scenario(flows, 1000.0, 20.0, 40.0, 10.0, queue=Red(5, 15, max_probability=0.1))
+    often = []
+    room = feedback.room
+    monkeypatch.setattr(feedback, "room", lambda *past: often.append(1) or room(*past))
+    whole = feedback.run(case, 777)
+    few = len(often)
+    monkeypatch.setattr(feedback, "ROOM", 1)
+    pieces = feedback.run(case, 777)
+    assert len(often) > few + 10
+    for name in ("window", "rtt", "sent", "lost", "queue", "throughput", "rtt_mean", "cuts"):
+        np.testing.assert_array_equal(getattr(pieces, name), getattr(whole, name))
+
+
 def test_the_limit_cycle_of_vegas_agrees_with_the_general_integrator():
     # One source, busy link: the state consists of W, the delay s that its ACK reports, and m = +-1.
     # s(u) follows W(u - f), so s' = g/(1 + g), where g is W'/c a round trip T + s earlier.

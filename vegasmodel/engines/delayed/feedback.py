@@ -60,22 +60,27 @@ SIGCOMM 2000.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vegasmodel.engines.delayed.march import Chance, Past, Senders, Totals, dropped, march
 from vegasmodel.engines.fluid import continuous
+from vegasmodel.engines.fluid.pauses import running
 from vegasmodel.engines.fluid.records import Flows
 from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import MAX_SAMPLES, Choice, Integer, Quantity
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import to_first_link
 from vegasmodel.scenario import Red, Scenario
+from vegasmodel.support.threads import check
 
 __all__ = ["DelayedRun", "Rest", "run", "unsupported"]
 
 STEP = 1.0 / 32.0  # over the shortest round trip
-ROOM = 256  # steps of the past to begin with
+ROOM = 1 << 14  # steps of the past to begin with, counted for each flow
+LEAST_ROOM = 256  # steps of the past to begin with if there are many flows
 STEP_LIMIT = 3e9  # steps of a flow, which take half an hour
 
 
@@ -173,15 +178,22 @@ def run(
         y, past = resting(flows, way, begin, c, chance)
     time = np.linspace(0.0, scenario.run.duration, samples)
     record = np.full((samples, 5 * n + 1), np.nan)
-    last = 1
-    for end in (scenario.run.warmup, scenario.run.duration):
-        totals = Totals(
-            np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2)
-        )
-        past, last = march(
-            flows, y, past, last, c, s_max, chance,
-            continuous.LOSERS.index(losers), end, longest, totals, time, record,
-        )  # fmt: skip
+    last, k = 1, 0
+    with running(lambda: max(float(past.time[last]), 0.0), scenario.run.duration):
+        for end in (scenario.run.warmup, scenario.run.duration):
+            totals = Totals(
+                np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64),
+                np.zeros(2),
+            )  # fmt: skip
+            while past.time[last] < end:
+                check()
+                if last + 1 == past.time.size:
+                    past, last = room(y, past, last)
+                last, k = march(
+                    flows, y, past, last, c, s_max, chance,
+                    continuous.LOSERS.index(losers), end, longest, totals, time, record, k,
+                )  # fmt: skip
+    past, last = room(y, past, last)  # the result keeps no more than is needed
     window, seen, sent, delivered, lost = np.moveaxis(record[:, :-1].reshape(samples, n, 5), 2, 0)
     with np.errstate(invalid="ignore", divide="ignore"):
         throughput, rtt_mean = totals.delivered / totals.active, totals.seconds / totals.acked
@@ -208,6 +220,7 @@ def at_rest(flows: Flows, way: Floats) -> tuple[Senders, Past]:
     ``way`` [flow] is the propagation delay from each sender to the queue, in seconds.
     """
     n = flows.rtt.size
+    size = max(ROOM // n, LEAST_ROOM)
     y = Senders(
         forward_delay=way,
         window=np.zeros(n),
@@ -226,18 +239,39 @@ def at_rest(flows: Flows, way: Floats) -> tuple[Senders, Past]:
         inward=np.zeros(n, np.int64),
     )
     past = Past(
-        time=np.zeros(ROOM),
-        delay=np.zeros(ROOM),
-        exit=np.zeros(ROOM),
-        sent=np.zeros((ROOM, n)),
-        came=np.zeros((ROOM, n)),
-        lost=np.zeros((ROOM, n)),
-        early=np.zeros((ROOM, n)),
-        mean=np.zeros(ROOM),
-        growing=np.zeros((ROOM, n), np.bool_),
+        time=np.zeros(size),
+        delay=np.zeros(size),
+        exit=np.zeros(size),
+        sent=np.zeros((size, n)),
+        came=np.zeros((size, n)),
+        lost=np.zeros((size, n)),
+        early=np.zeros((size, n)),
+        mean=np.zeros(size),
+        growing=np.zeros((size, n), np.bool_),
     )
     past.time[0] = past.exit[0] = -2.0 * float(flows.rtt.max())
     return y, past
+
+
+def room(y: Senders, past: Past, last: int) -> tuple[Past, int]:
+    """Make room for more entries in the arrays of the history; ``last`` is the index of its last.
+
+    Entries that no flow needs any more are removed.  If the other entries fill more than half of
+    the arrays, the arrays become twice as long.  Returns the new arrays and the index of their last
+    entry.
+    """
+    oldest = min(last, int(y.outward.min()), int(y.inward.min()))
+    kept = last + 1 - oldest
+    size = past.time.size * (2 if kept > past.time.size // 2 else 1)
+    y.outward[:] -= oldest
+    y.inward[:] -= oldest
+
+    def moved(old: NDArray[Any]) -> NDArray[Any]:
+        new = np.zeros((size, *old.shape[1:]), old.dtype)
+        new[:kept] = old[oldest : last + 1]
+        return new
+
+    return Past(*map(moved, past)), kept - 1
 
 
 def chances(scenario: Scenario) -> Chance:

@@ -411,37 +411,6 @@ def occur(p: Flows, y: Senders, t: float, cuts: np.ndarray) -> float:
     return due
 
 
-@making
-def room(y: Senders, past: Past, last: int) -> tuple[Past, int]:
-    """Make room for more entries in the arrays of the history.
-
-    Entries that no flow needs any more are removed.  If the other entries fill more than half of
-    the arrays, the arrays become twice as long.  Returns the new arrays and the index of their last
-    entry.
-    """
-    n = y.window.size
-    oldest = last
-    for i in range(n):
-        oldest = min(oldest, y.outward[i], y.inward[i])
-    kept = last + 1 - oldest
-    size = past.time.size * (2 if kept > past.time.size // 2 else 1)
-    new = Past(
-        np.empty(size), np.empty(size), np.empty(size), np.empty((size, n)),
-        np.empty((size, n)), np.empty((size, n)), np.empty((size, n)), np.empty(size),
-        np.zeros((size, n), np.bool_),
-    )  # fmt: skip
-    old = slice(oldest, last + 1)
-    new.time[:kept], new.delay[:kept], new.exit[:kept] = (
-        past.time[old], past.delay[old], past.exit[old],
-    )  # fmt: skip
-    new.sent[:kept], new.came[:kept] = past.sent[old], past.came[old]
-    new.lost[:kept], new.growing[:kept] = past.lost[old], past.growing[old]
-    new.early[:kept], new.mean[:kept] = past.early[old], past.mean[old]
-    y.outward[:] -= oldest
-    y.inward[:] -= oldest
-    return new, kept - 1
-
-
 @jit
 def note(
     y: Senders, past: Past, last: int, before: Floats, k: int, grid: Floats, record: Floats
@@ -473,11 +442,16 @@ def note(
 def march(
     p: Flows, y: Senders, past: Past, last: int, c: float, s_max: float,
     chance: Chance, losers: int, end: float, longest: float, out: Totals, grid: Floats,
-    record: Floats,
-) -> tuple[Past, int]:  # fmt: skip
+    record: Floats, k: int,
+) -> tuple[int, int]:  # fmt: skip
     """Integrate the equations up to time ``end`` by steps of at most ``longest`` seconds.
 
-    Returns the history (``Past``) and the index of its last entry.  Row k of ``record`` receives
+    ``past`` is the history (``Past``), ``last`` the index of its last entry, and ``k`` the index of
+    the first time of ``grid`` without a sample.  Returns the new ``last`` and ``k``.  If the arrays
+    of the history are full, the function returns before ``end``; another call with more room goes
+    on from there.  The caller can then handle signals such as Ctrl-C, which compiled code cannot.
+
+    Row k of ``record`` receives
     the state at the time ``grid[k]``.  For each flow a row contains five numbers: the window, the
     queueing delay that the latest ACK reports, and the packets sent, delivered and lost so far.
     The last number of a row is the queueing delay of the link.  The sums and integrals over the
@@ -488,11 +462,8 @@ def march(
     """
     n = y.window.size
     came, before = np.empty(n), np.zeros(5 * n)
-    k = np.searchsorted(grid, past.time[last])
     due = occur(p, y, past.time[last], out.cuts)
-    while past.time[last] < end:
-        if last + 1 == past.time.size:
-            past, last = room(y, past, last)
+    while past.time[last] < end and last + 1 < past.time.size:
         t = past.time[last]
         left = min(due, end) - t
         wanted = left if left <= longest * (1.0 + TINY) else longest
@@ -535,4 +506,4 @@ def march(
         last = new
         k = note(y, past, last, before, k, grid, record)
         due = occur(p, y, now, out.cuts)
-    return past, last
+    return last, k
