@@ -76,13 +76,32 @@ def test_the_kernels_cubic_grows_as_before_above_the_window_at_the_loss(cubic_be
 
     windows = 8 * (1024 + cubic_beta) // 3 // (1024 - cubic_beta) / 8
     assert STACKS[variant].reno_windows == windows
-    seen = Source(20.0, 1e-3, 1e-3, 0.0, 0.0, 20.0, 1.0, 3.0)
-    for trips in (5.0, 100.0):
-        seen = seen._replace(elapsed=1e-3 * trips, round_trips=trips, window=13.0 + trips / windows)
-        assert cubic.kernel_drift(windows)(seen) == pytest.approx(1.0, rel=1e-9)
+    rule = cubic.kernel_drift(windows, STACKS[variant].whole_window)
+    for trips in (5.0, 100.0):  # Reno's window is below that at the loss, and far above it
+        seen = Source(14.0 + trips / windows - 1.0, 1e-3, 1e-3, 0.0, 0.0, 20.0, 1.0, 3.0)
+        now, later = (
+            rule(seen._replace(elapsed=1e-3 * t, round_trips=t)) for t in (trips, trips + windows)
+        )
+        assert later - now == pytest.approx(1.0, rel=1e-9)
     later = 20.0 + 100.0 - 6.0 / cubic.ALPHA  # by the RFC
+    seen = seen._replace(elapsed=0.1, round_trips=100.0)
     assert cubic.drift(seen._replace(window=later)) == 0.0
     assert cubic.drift(seen._replace(window=later - 1.0)) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("before", "target"), [(1.3, 27), (1.5, 26), (-1.3, 27), (-1.5, 28)])
+def test_windows_of_linux_cubic_are_whole_packets(before, target):
+    """tcp_cubic.c: cwnd and bic_target are integers; below W_max the target is rounded up.
+
+    0.4 * 1.3^3 = 0.88 and 0.4 * 1.5^3 = 1.35 packets are between the cubic function and W_max, 1.3
+    and 1.5 s before (after) the time K at which they are equal.
+    """
+    from vegasmodel.laws import Source, cubic
+
+    rtt, begin, lost = 0.5, 18.0, 27.0  # floor(0.7 * 27) = 18
+    elapsed = math.cbrt((lost - begin) / 0.4) - before  # recovery takes one RTT, look ahead another
+    seen = Source(25.4, rtt, rtt, 0.0, elapsed, lost, 1.0, 3.0, elapsed / rtt)
+    assert cubic.kernel_drift(1.875, True)(seen) == target - 25.0
 
 
 @pytest.mark.parametrize("loss", [0.002, 0.006, 0.02])
@@ -92,6 +111,16 @@ def test_cubic_at_random_loss_gets_in_the_fluid_what_it_gets_in_rounds(loss):
     case = vm.Scenario((vm.Link(1500.0, buffer=40.0, loss=loss),), (flow,), run=vm.Run(400.0, 50.0))
     rates = [vm.predict(case, model).throughput[0] for model in ("fluid", "rounds")]
     assert rates[0] == pytest.approx(rates[1], rel=0.12)
+
+
+@pytest.mark.parametrize(("rtt", "loss"), [(0.06, 0.005), (0.06, 0.01), (0.15, 0.01)])
+def test_cubic_of_linux_at_random_loss_gets_in_the_fluid_what_it_gets_in_rounds(rtt, loss):
+    """Without windows and targets in whole packets the flow gets 8 to 15 % too much."""
+    flow = vm.Flow("cubic", rtt, variant="linux", send_jitter=0.0)
+    run = vm.Run(50.0 + 45.0 * rtt / loss, 50.0, runs=10)  # about 4000 losses in all
+    case = vm.Scenario((vm.Link(1500.0, buffer=40.0, loss=loss),), (flow,), run=run)
+    rates = [vm.predict(case, model).throughput[0] for model in ("fluid", "rounds")]
+    assert rates[0] == pytest.approx(rates[1], rel=0.06)
 
 
 @pytest.mark.parametrize("model", ["rounds", "fluid"])

@@ -5,10 +5,14 @@ If a Reno flow would have a larger window, CUBIC follows Reno's.
 
 import functools
 
+import numpy as np
+
 from vegasmodel.laws.law import Law, Rule, Source
+from vegasmodel.laws.packets import SLACK
 
 C = 0.4  # packets per second cubed
 BETA = 0.7  # factor on the window at a loss
+COMPARED_LATE = 0.5  # round trips after which Linux notices that Reno's window has grown
 ALPHA = 3.0 * (1.0 - BETA) / (1.0 + BETA)  # of an AIMD(alpha, beta) that is fair to Reno
 
 
@@ -73,18 +77,40 @@ def drift(f: Source) -> float:
 
 
 @functools.cache  # the simulator compiles each function that it gets
-def kernel_drift(reno_windows: float) -> Rule:
+def kernel_drift(reno_windows: float, whole_window: bool) -> Rule:
     """Return the function ``drift`` of the CUBIC of Linux or ns-2 (``tcp_cubic.c``).
 
     It differs from RFC 9438 in the window that Reno would have: this window grows by one packet per
-    ``reno_windows`` windows of ACKs, however large it is.
+    ``reno_windows`` windows of ACKs, however large it is. With ``whole_window``, as in Linux, it
+    also differs in three other points (``bictcp_update``):
+
+    - Windows and the target are whole numbers. The window after a loss is rounded down, and both
+      functions of time begin at the result. Below W_max the target is rounded up, above it down.
+    - It looks ahead by the least RTT instead of the present one.
+    - While the window rests, it is compared with Reno's at most once per 1/32 s. The ACKs of a
+      round trip usually arrive together, within less time. So it is compared at the first of them,
+      half a round trip late on average (``COMPARED_LATE``).
     """
 
     def drift(f: Source) -> float:
         rounds = max(f.round_trips, 1.0)
         return _growth(f, BETA * _at_loss(f) + rounds / reno_windows)
 
-    return drift
+    def whole(f: Source) -> float:
+        if f.memory == 0.0:  # slow start has ended without a loss
+            return 1.0
+        begin = np.floor(BETA * _at_loss(f) + SLACK)
+        highest = max(np.floor(abs(f.memory) + SLACK), begin)
+        k = ((highest - begin) / C) ** (1.0 / 3.0)
+        offset = max(f.elapsed - f.rtt, 0.0) + f.base_rtt - k
+        moved = np.floor(C * abs(offset) ** 3)
+        target = highest + moved if offset > 0.0 else highest - moved
+        window = np.floor(f.window + SLACK)
+        reno = begin + max(f.round_trips - COMPARED_LATE, COMPARED_LATE) / reno_windows
+        growth: float = max(min(target, 1.5 * window) - window, reno - f.window, 0.0)
+        return growth
+
+    return whole if whole_window else drift
 
 
 def left_out(stack: str, decrease: float) -> str:

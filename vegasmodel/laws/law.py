@@ -97,8 +97,9 @@ class Law:
     slow_start: SlowStart = "until loss"  # "gamma": slow start also ends at a backlog of gamma
     recovery: Recovery = "scoreboard"
     is_cubic: bool = False  # if the stack has a CUBIC of its own, ``rounds`` runs that one instead
-    # (``Stack.reno_windows``) -> the ``drift`` of a stack with a CUBIC of its own (``bictcp``)
-    kernel_drift: Callable[[float], Rule] | None = None
+    # (``reno_windows``, ``whole_window`` of the stack) -> the ``drift`` of a stack with a CUBIC of
+    # its own (``bictcp``)
+    kernel_drift: Callable[[float, bool], Rule] | None = None
     # (stack's name, flow's ``decrease``) -> a text on what the rules above leave out of the law
     left_out: Callable[[str, float], str] | None = None
 

@@ -367,7 +367,7 @@ def _law(group: Flow, runs: Stack) -> Law:
     law = find(group.law)
     if law.kernel_drift is None or not runs.bictcp:
         return law
-    return replace(law, drift=law.kernel_drift(runs.reno_windows))
+    return replace(law, drift=law.kernel_drift(runs.reno_windows, runs.whole_window))
 
 
 def _grows_by_acks(law: Law, runs: Stack) -> bool:

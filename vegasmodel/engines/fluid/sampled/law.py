@@ -96,8 +96,10 @@ def cut(flow: Sender, now: LinkState, smooth: bool) -> float:
     round trips from there. It also stores in the flow's field ``memory`` the result of the law's
     function ``remember``, or the window before the cut if the law has no such function.
     """
-    f = source(flow, now, smooth)
     W = allowed_in_flight(flow, smooth)
+    if flow.whole_window:  # it counts ACKs, not parts of a packet
+        flow.cwnd = W
+    f = source(flow, now, smooth)
     if flow.remember_at != 0:
         flow.memory = call(flow.remember_at, f)
     else:
