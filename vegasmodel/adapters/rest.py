@@ -68,11 +68,12 @@ def together(scenario: Scenario) -> Assumption:
     ``follow`` assumes that such newcomers measure only the queueing delay that earlier flows cause.
     So at some time a newcomer's packet must find no packets of other newcomers in the queue.
 
-    - If first windows are at most 2 packets, as in ns-2, this happens in the first round trips.
-    - Linux's first window is 10 packets, and its slow start ends only when the queue is filled. If
-      the newcomers have the same RTT, their bursts return at the same times, and between the bursts
-      none of their packets is queued. With different RTTs a burst of another newcomer may always be
-      in the queue, so it is not known whether the assumption holds.
+    - Slow start of ns-2 sends few packets at first, so the queue is empty at times in the first
+      round trips.
+    - Linux's first window is 10 packets, and its slow start ends only when it has filled the queue.
+      From then on the queue is never empty. If the newcomers have the same RTT, only one of them
+      measures its true baseRTT. Each of the others finds first windows of other newcomers in the
+      queue. If the RTTs differ, this depends on how the bursts of slow start meet.
 
     If some flows are loss-based, the assumption is not needed and counts as met.
     """
@@ -84,13 +85,20 @@ def together(scenario: Scenario) -> Assumption:
         or (group.initial_window or stack(scenario, group).first_window) > FEW
         for group in scenario.flows
     )
+    fills = any(stack(scenario, group).least_of_round for group in scenario.flows)
     known, when = measures(scenario), starts(scenario)
     for moment in np.unique(when) if bursts else ():
         newcomers = np.flatnonzero(when == moment)
-        if known[newcomers].any() and np.ptp(rtts(scenario)[newcomers]) > 0.0:
+        if newcomers.size == 1 or not known[newcomers].any():
+            continue
+        if np.ptp(rtts(scenario)[newcomers]) > 0.0:
             said = "flows of different RTTs start together; the bursts of one's slow start may keep"
             said += " the queue filled, and the others then measure a baseRTT that is too large"
             return Assumption(name, None, said)
+        if fills:
+            said = "flows of equal RTTs start together with bursts, and slow start fills the queue;"
+            said += " each but the first measures a baseRTT that is too large, and gets more"
+            return Assumption(name, False, said)
     return Assumption(name, True)
 
 
