@@ -147,6 +147,17 @@ def test_what_stands_apart_is_not_inlined_but_inlines_others() -> None:
     assert functions == ["middle"]
 
 
+def test_a_call_writes_no_zeros_where_the_result_will_be() -> None:
+    options = {"error_model": "numpy", "_nrt": False}
+    alone = WholeProgram(middle.py_func, options, marks=Marks(apart=True))
+    program = WholeProgram(lambda rows, n: alone(rows[0], n) + alone(rows[1], n), options)
+    assert program(rows(), 7) == middle(rows()[0], 7) + middle(rows()[1], 7)
+    code = program.inspect_llvm(program.signatures[0])
+    caller = re.findall(r"define [^\n]*i32 @[^\n]*lambda.*?\n}", code, re.DOTALL)[0]
+    assert len(re.findall(r"call [^\n]*middle", caller)) == 2
+    assert re.findall(r"store \S+ (?:null|zeroinitializer|0)", caller) == []
+
+
 def test_arrays_that_a_program_makes_are_freed() -> None:
     @functools.partial(WholeProgram, options={"error_model": "numpy"})
     def makes(n: int) -> float:

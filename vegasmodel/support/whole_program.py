@@ -45,7 +45,7 @@ from numba.core.typed_passes import (
     NopythonTypeInference,
     PreLowerStripPhis,
 )
-from numba.core.types.misc import unliteral
+from numba.core.types.misc import Optional, unliteral
 from numba.core.typing.templates import ConcreteTemplate
 from numba.core.untyped_passes import FixupArgs, IRProcessing, ReconstructSSA, TranslateByteCode
 
@@ -103,6 +103,7 @@ class WholeProgram(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
             _without_lock_events(),
             _with_shortcuts(),
             _with_short_indexing(),
+            _without_zeros(),
             nullcontext() if self._negative_indices else _without_negative_indices(),
         ):
             return super().compile(sig)
@@ -262,6 +263,43 @@ def _with_short_indexing() -> Iterator[None]:
         yield
     finally:
         arrayobj.make_array, arrayobj.basic_indexing = make, indexing
+
+
+@contextmanager
+def _without_zeros() -> Iterator[None]:
+    """Make Numba leave out zeros that it would write to memory at each call of a compiled function.
+
+    A call has a place in memory for the function's result, and one for an exception. Numba sets the
+    first to 0 twice, the second once. But the function writes a result or an exception there before
+    anything reads it. If the function is not inlined, LLVM cannot remove the zeros.
+
+    Calls with attributes of their own stay as they are, and so do those that may return ``None``
+    instead of a value.
+    """
+    from numba.core.callconv import CPUCallConv, excinfo_t
+
+    convention: Any = CPUCallConv
+    plain = convention.call_function
+
+    def call(
+        self: Any, builder: Any, callee: Any, kind: Any, kinds: Any, arguments: Any,
+        attrs: Any = None,
+    ) -> Any:  # fmt: skip
+        if attrs is not None or isinstance(kind, Optional):
+            return plain(self, builder, callee, kind, kinds, arguments, attrs)
+        with builder.goto_entry_block():
+            result = builder.alloca(self.get_return_type(kind).pointee)
+            raised = builder.alloca(excinfo_t.as_pointer())
+        packed = self._get_arg_packer(kinds).as_arguments(builder, arguments)
+        code = builder.call(callee, [result, raised, *packed])
+        status = self._get_return_status(builder, code, builder.load(raised))
+        return status, self.context.get_returned_value(builder, kind, builder.load(result))
+
+    convention.call_function = call
+    try:
+        yield
+    finally:
+        convention.call_function = plain
 
 
 @contextmanager
