@@ -184,6 +184,29 @@ def test_who_cannot_lock_is_not_asked_twice() -> None:
     assert phases.effects(alone, answer(alone)) == Assumption("phase-effects", True)
 
 
+def test_flows_that_never_find_the_buffer_full_cannot_lock(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The two windows together are smaller than the buffer, so it is never full.
+
+    A third flow has no such limit. It stops before the warm-up ends, but may have decided for good
+    which of the others is ahead.
+    """
+    small = tuple(dataclasses.replace(flow, max_window=10.0) for flow in two_sacks(0.0).flows)
+    short = Flow("sack", 0.05, name="short", variant="ns2", stop=15.0)
+    never, early = (
+        Scenario((Link(1065.0, buffer=45.0, loss=0.001),), flows, run=Run(60.0, 20.0))
+        for flows in (small, (*small, short))
+    )
+    assert phases.possible(never)
+    assert phases.possible(early, answer(early))
+    found = answer(never)
+    assert np.all(np.asarray(found.loss_rate) > 0.0)  # at random
+    assert not phases.possible(never, found)
+    monkeypatch.setattr(phases, "answer", None)  # it would be called
+    assert phases.effects(never, found) == Assumption("phase-effects", True)
+
+
 def test_vegas_flows_that_lose_packets_can_lock() -> None:
     """The buffer is too small for six Vegas flows.
 

@@ -226,7 +226,8 @@ def answer(
     With 3 to 5 runs, the runs after the first may be shorter: they then measure for half the time
     after warm-up. This requires that all flows send from warm-up to the end. The first half of the
     first run must also have given the throughputs of the whole run (``scatter.half_suffices``).
-    ``extra["durations"]`` has the length of each run, in seconds.
+    ``extra["durations"]`` has the length of each run, in seconds. ``extra["overflowed"]`` is True
+    if a packet has found a buffer full in one of the runs, be it before the end of warm-up.
 
     ``enough`` can end the runs earlier. It is a function of a list with one prediction for each run
     so far. Once there are two runs and it returns True, no further run is made.
@@ -292,6 +293,7 @@ def _prediction(scenario: Scenario, outcomes: list[Totals], seconds: float = 0.0
             "runs": len(rates),
             "durations": [one.scenario.run.duration for one in outcomes],
             "throughput_runs": rates,
+            "overflowed": any(bool(one.routes.links["overflowed"].any()) for one in outcomes),
         },
         **_means(scenario, outcomes),
     )

@@ -30,14 +30,16 @@ GROUPS_SHOWN = 6  # groups whose throughputs are written out
 def possible(scenario: Scenario, found: Prediction | None = None) -> bool:
     """Whether phase effects are possible, so that the same flow may always be the one that loses.
 
-    Three conditions must hold. A flow crosses a drop-tail queue that can overflow; the two queues
-    of a Rate-Delay router are drop-tail, too. No short flows arrive at random. There are at least
-    two loss-based flows, or there is one loss-based flow and the flows have different RTTs.
+    Four conditions must hold. A flow crosses a drop-tail queue that can overflow; the two queues of
+    a Rate-Delay router are drop-tail, too. No short flows arrive at random. There are at least two
+    loss-based flows, or there is one loss-based flow and the flows have different RTTs. In a run of
+    ``found``, the prediction for the scenario, a packet has found a buffer full; otherwise no loss
+    depends on the order in which packets reach a queue. Without ``found`` this condition is left
+    out.
 
     If all flows are delay-based, like Vegas, and there is no random loss, the flows that have lost
-    packets after the warm-up count as loss-based. ``found``, the prediction for the scenario, says
-    which flows they are. They lose packets if the buffer is too small for all the packets that they
-    want to keep there.
+    packets after the warm-up count as loss-based. ``found`` says which flows they are. They lose
+    packets if the buffer is too small for all the packets that they want to keep there.
     """
     crossed = [link for group in scenario.flows for link in scenario.path(group)]
     tails = DropTail | RateDelay
@@ -49,7 +51,8 @@ def possible(scenario: Scenario, found: Prediction | None = None) -> bool:
         losers = int(np.count_nonzero(np.nan_to_num(found.loss_rate)))
     rtts = {member.rtt for member in scenario.members}
     mixed = losers > 0 and len(scenario.members) > 1 and (losers > 1 or len(rtts) > 1)
-    return spills and lasting and mixed
+    full = found is None or found.extra.get("overflowed", True)
+    return spills and lasting and mixed and full
 
 
 def otherwise(scenario: Scenario) -> Scenario:

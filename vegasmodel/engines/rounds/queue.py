@@ -400,6 +400,7 @@ def overflow(link: Queue, packets: float, work: float) -> float:
         total = link.queue + link.excess - full
     if total * link.packets_per_work <= TOLERANCE:
         return 0.0
+    link.overflowed = 1
     lost = min(np.ceil(total * link.packets_per_work - TOLERANCE), packets)
     gone = lost * work
     if gone > link.queue + link.excess:  # big ones among small: the rest had been served
@@ -425,14 +426,16 @@ def room_for(link: Queue, packets: float, precedes: int) -> float:
     packet departs at this instant, it then still occupies its place in the buffer.
     """
     if link.partner >= 0:
-        return min(max(np.floor(link.buffer - link.waiting), 0.0), packets)
-    found = link.queue * link.packets_per_work
-    if link.now < link.handshake_leaves:
-        found += link.handshake_excess
-    room = np.floor(link.buffer + 1.0 - found + link.instant)
-    if precedes and _departure_due(link, found, link.instant):
-        room -= 1.0
+        room = np.floor(link.buffer - link.waiting)
+    else:
+        found = link.queue * link.packets_per_work
+        if link.now < link.handshake_leaves:
+            found += link.handshake_excess
+        room = np.floor(link.buffer + 1.0 - found + link.instant)
+        if precedes and _departure_due(link, found, link.instant):
+            room -= 1.0
     if room < packets:
+        link.overflowed = 1
         link.passed = 0.0  # RED counts from the last drop of any kind
     return min(max(room, 0.0), packets)
 

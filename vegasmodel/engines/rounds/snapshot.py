@@ -131,8 +131,8 @@ LEFT_OUT = {
         "capacity buffer discipline loss_hazard min_threshold max_threshold max_probability weight "
         "ecn mark_limit gentle mixed largest smallest leaving oldest rows whole fluid_rows partner "
         "class_weight shift instant lateness foreseen sampled warm handshake_excess "
-        "handshake_leaves arrived lost served even area mark_area mark_now store class_based "
-        "exact_capacity change round_bytes packet_bytes shares_sum idle_limit "
+        "handshake_leaves overflowed arrived lost served even area mark_area mark_now store "
+        "class_based exact_capacity change round_bytes packet_bytes shares_sum idle_limit "
         "all_limit"
     ),
     "parcel": (),

@@ -375,6 +375,7 @@ class Queue:
     handshake_excess: float  # room that a handshake's packet takes in the buffer beyond its work
     handshake_leaves: float  # time at which this packet leaves
     excess: float  # arrivals at the full buffer for which no loser is chosen yet
+    overflowed: int  # 1: a packet has found the buffer full
     rate: float  # sum of the rates of evenly arriving work
     even: float  # number of flows whose packets arrive evenly at present
     average: float  # RED's average queue, packets
