@@ -162,6 +162,7 @@ def percent(part: float) -> str:
     return f"{float(f'{100.0 * part:.2g}'):g} %"
 
 
+@kinds.checked
 def with_error(value: float, error: float | None) -> str:
     """A number and its standard error as text, such as ``125.3 ± 1.2``.
 
