@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 from pathlib import Path
@@ -23,6 +24,7 @@ add_module_names = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
+autodoc_default_options = {"inherited-members": True}
 maximum_signature_line_length = 60
 toc_object_entries = False
 highlight_language = "none"
@@ -69,6 +71,15 @@ def _docstring(
     lines[:] = as_printed(lines)
 
 
+def _not_ours(_app: Any, what: str, _name: str, thing: Any, _skip: bool, _opts: Any) -> bool | None:
+    """Leave out what a class has from a class of Python, and not what it has from one of ours."""
+    owner = getattr(thing, "__objclass__", None) or getattr(thing, "func", thing)
+    outside = not str(getattr(owner, "__module__", "")).startswith("vegasmodel")
+    slot = inspect.isgetsetdescriptor(thing) or inspect.ismemberdescriptor(thing)
+    part = what in ("class", "exception") and (inspect.isroutine(thing) or slot)
+    return True if part and outside else None
+
+
 def _inline(writer: Any, node: Any) -> None:
     from docutils import nodes
 
@@ -87,3 +98,4 @@ def setup(app: Any) -> None:
     """Formulas as MathML, docstrings as they are printed."""
     app.add_html_math_renderer("mathml", (_inline, None), (_block, None))
     app.connect("autodoc-process-docstring", _docstring)
+    app.connect("autodoc-skip-member", _not_ours)
