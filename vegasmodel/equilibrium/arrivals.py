@@ -133,13 +133,33 @@ def arrive(
     )
     if plain and n > FAR_FIELD and lower.min() >= RANGE * lower.max() > 0.0 and 0.0 < c < math.inf:
         return _arrive_many(lower, float(c), None if rtt is None else d)
-    x_all, delays = np.array(given), np.empty(lower.shape)
     if lower.size * n > 100_000:
         secular.compile_kernel()
+    found = _one_by_one(lower, upper, d, None if over_estimate is None else given, c, variant, each)
+    return found if rtt is not None else found._replace(windows=None)
+
+
+def _one_by_one(
+    lower: Floats,
+    upper: Floats,
+    d: Floats,
+    x: Floats | None,
+    c: Floats,
+    variant: str,
+    each: Callable[[Floats, Floats, Floats], None] | None,
+) -> Arrivals:
+    """The equilibria of ``arrive``, each computed from the one before it.
+
+    ``lower`` and ``upper`` [..., n] are the edges between which a flow holds its window, packets,
+    and ``d`` [..., n] the propagation delays. ``x`` [..., n] are the over-estimates; without them
+    they are the queueing delays that the flows find.
+    """
+    shape, n = lower.shape[:-1], lower.shape[-1]
+    x_all, delays = np.empty(lower.shape) if x is None else np.array(x), np.empty(lower.shape)
     rates, windows = np.empty((*shape, 0)), np.empty((*shape, 0))
     status, delay, off = np.zeros(shape, dtype=np.int64), np.zeros(shape), np.zeros(shape)
     for i in range(n):
-        if over_estimate is None:
+        if x is None:
             x_all[..., i] = delay
         now = slice(0, i + 1)
         edge = np.concatenate([upper[..., :i], lower[..., i : i + 1]], axis=-1)
@@ -152,8 +172,7 @@ def arrive(
         windows = rates * (d[..., now] + delay[..., None])
         if each is not None:
             each(x_all[..., now], windows, delay)
-    at_end = None if rtt is None else windows
-    return Arrivals(x_all, delays, rates, at_end, status[()], off[()])
+    return Arrivals(x_all, delays, rates, windows, status[()], off[()])
 
 
 def _arrive_many(alpha: Floats, c: float, rtt: Floats | None) -> Arrivals:
