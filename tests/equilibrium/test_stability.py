@@ -423,3 +423,42 @@ def test_more_periods_than_can_be_searched_are_no_verdict():
     assert verdict.stable is None
     assert answer.applicable
     assert [a.holds for a in answer.assumptions if a.name == "stable-queue"] == [None]
+
+
+def turns(f, corners, apart):
+    """How often the angle of ``f`` turns along the polygon: its zeros inside, if it has no pole."""
+    turned = 0.0
+    for start, end in zip(corners, [*corners[1:], corners[0]], strict=True):
+        at = np.linspace(0.0, 1.0, int(abs(end - start) / apart) + 2)
+        values = f(start + at * (end - start))
+        step = np.angle(values[1:] / values[:-1])
+        assert np.abs(step).max() < 1.5
+        turned += step.sum()
+    return round(turned / (2.0 * math.pi))
+
+
+def test_a_growing_root_beside_a_pole_is_found():
+    """Seven flows; the queue grows by a pair of roots within 0.1 of a pole. Once it was missed.
+
+    The roots with positive real parts are counted here by a function without poles, F times
+    z (1 - e^-zR) of each flow.
+    """
+    R, count = np.array([0.0285462535, 0.0684492536, 0.264710996]), [5, 1, 1]
+    all_R = np.repeat(R, count)
+    window = np.repeat([9.33043503, 6.59761388, 9.30698201], count)
+    climb = np.repeat([1.0, 1.0, 0.0], count)
+    at = loop(all_R, window=window, climb=climb, loss=0.0459469, steep=0.0026243071, pole=72.456)
+
+    def entire(z):
+        f = characteristic(at, z)[0] * z
+        for each in R:
+            f = f * (1.0 - np.exp(-z * each)) / z
+        return f
+
+    found = assess(at)
+    corners = [1e-3 - 200j, 40.0 - 200j, 40.0 + 200j, 1e-3 + 200j]
+    growing = turns(entire, corners, 1e-3)
+    assert growing == 2
+    assert found.complete
+    assert found.stable is False
+    assert np.sum(found.roots.real > 1e-3) == 1

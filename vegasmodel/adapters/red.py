@@ -152,7 +152,7 @@ def _holds(
     # with many different RTTs, search only for oscillations at least as slow as the longest RTT
     many = np.unique(loop.rtt).size > FEW
     found = assess(loop, 2.0 * np.pi / float(loop.rtt.max()) if many else None)
-    if not (loop.plain or found.complete or np.any(found.roots.real >= 0.0)):
+    if found.stable is None:
         return Assumption(name, None, "its characteristic roots were not all found")
     return Assumption(name, found.stable, "" if found.stable else _swing(found.period))
 

@@ -76,7 +76,7 @@ class StabilityVerdict(Shown):
         s, queue = self.stability, self.scenario.links[0].capacity * self.rest.delay
         figures = {
             "queue": f"{format_number(queue)} pkt",
-            "growth rate": f"{format_number(s.root.real)}/s" if s.roots.size else "",
+            "growth rate": f"{format_number(s.root.real)}/s" if math.isfinite(s.root.real) else "",
             "period": format_time(s.period) if math.isfinite(s.period) else "",
         }
         return {name: value for name, value in figures.items() if value}
@@ -124,9 +124,12 @@ def stability(scenario: Scenario) -> StabilityVerdict:
     if isinstance(found, str):
         return StabilityVerdict(scenario, False, found)
     verdict = assess(found.loop)
-    if not (found.loop.plain or verdict.complete or verdict.roots.size):
-        reason = "no characteristic root was found, and there may be some: more periods of the "
-        reason += "longest round trip are to be searched than fit"
+    if verdict.stable is None:
+        reason = "the search did not find all characteristic roots, and one that it did not find "
+        reason += "may be an oscillation that grows"
+        if not verdict.roots.size:
+            reason = "no characteristic root was found, and there may be some: more periods of the "
+            reason += "longest round trip are to be searched than fit"
         return StabilityVerdict(scenario, False, reason)
     return StabilityVerdict(scenario, True, None, found, verdict)
 

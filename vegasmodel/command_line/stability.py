@@ -120,7 +120,7 @@ def _said(found: StabilityVerdict) -> list[str]:
     ]
     if found.rest.loop.plain:
         lines.append(f"Gain {s.gain:.4g}: stable below 1.")
-    if s.roots.size:
+    if math.isfinite(s.root.real):
         word = "grows" if s.root.real > 0 else "dies out"
         swing = "" if math.isinf(s.period) else f", with a period of {s.period:.4g} s"
         lines.append(

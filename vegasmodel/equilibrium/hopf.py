@@ -76,7 +76,8 @@ class Scan:
 
     ``points`` are Hopf bifurcations, at which two characteristic roots are on the imaginary axis.
     ``jumps`` are changes of stability without such roots. ``stable`` says for each value of x
-    whether the equilibrium is stable there; it is None if there is no equilibrium.
+    whether the equilibrium is stable there; it is None if there is no equilibrium, or if this is
+    not known.
     """
 
     points: tuple[Crossing, ...]
@@ -150,13 +151,18 @@ def trace(
 def _growth(make: Make, x: float, y: float) -> float | None:
     """The largest real part, in 1/s, of the characteristic roots at the parameters ``x`` and ``y``.
 
-    It is None if there is no equilibrium, and minus infinity if no root was found.
+    It is None if there is no equilibrium, or if it is not known whether it is stable. It is minus
+    infinity if no root was found at a stable equilibrium, and infinity at an unstable one.
     """
     loop = make(x, y)
     if loop is None:
         return None
-    root = assess(loop).root.real
-    return -math.inf if math.isnan(root) else root
+    found = assess(loop)
+    if found.stable is None:
+        return None
+    if math.isnan(found.root.real):
+        return -math.inf if found.stable else math.inf
+    return found.root.real
 
 
 def _between(make: Make, low: float, high: float, y: float) -> Crossing | Jump:

@@ -132,7 +132,8 @@ class Stability:
     """Whether one equilibrium is stable, and the roots of its characteristic function F.
 
     - ``stable``: without RED, whether ``gain`` is below 1, which is an exact criterion. With RED,
-      True if no root with real part 0 or more was found.
+      False if a root with real part 0 or more was found, and True if a complete search found no
+      such root. ``None`` if an incomplete search found none: there may be one.
     - ``gain``: the mean of the flows' ``slope``, weighted by their rates.
     - ``roots``: the roots found, in 1/s, in order of falling real part. Of two conjugate roots only
       one is listed.
@@ -143,11 +144,10 @@ class Stability:
       ``residual`` is tiny. If there are no roots, disturbances with frequencies below ``top`` decay
       faster than e^(``left`` t); ``left`` is negative.
 
-    If ``top`` is too large for a search, ``roots`` is empty and ``complete`` is False. With RED
-    ``stable`` is then False.
+    If ``top`` is too large for a search, ``roots`` is empty and ``complete`` is False.
     """
 
-    stable: bool
+    stable: bool | None
     gain: float
     roots: Complex
     residual: float
@@ -157,8 +157,12 @@ class Stability:
 
     @property
     def root(self) -> complex:
-        """The characteristic root with the largest real part, in 1/s; NaN if none was found."""
-        return complex(self.roots[0]) if self.roots.size else complex(math.nan, math.nan)
+        """The characteristic root with the largest real part, in 1/s.
+
+        It is NaN if no root was found, or if none of those found agrees with ``stable``.
+        """
+        fits = self.roots.size and self.stable == bool(self.roots[0].real < 0.0)
+        return complex(self.roots[0]) if fits else complex(math.nan, math.nan)
 
     @property
     def period(self) -> float:
@@ -290,8 +294,8 @@ def assess(loop: Loop, top: float | None = None, left: float | None = None) -> S
     high = _clear(loop, _top(loop) if top is None else float(top))
     way = 0.25 / longest if left is None else float(left)
     if high * longest > 2.0 * math.pi * MAX_PERIODS:
-        none, stable = np.empty(0, np.complex128), loop.plain and loop.gain < 1.0
-        return Stability(stable, loop.gain, none, 0.0, False, -way, high)
+        none = np.empty(0, np.complex128)
+        return Stability(_stable(loop, none, False), loop.gain, none, 0.0, False, -way, high)
     while True:
         edge = _beside(loop, -way)
         count = _count(loop, edge, right, high)
@@ -304,8 +308,21 @@ def assess(loop: Loop, top: float | None = None, left: float | None = None) -> S
     residual = float((value / size).max()) if found.size else 0.0
     roots_found = 2 * int((found.imag > 0).sum()) + int((found.imag == 0).sum())
     complete = count is not None and roots_found == count and residual <= TOLERANCE
-    stable = loop.gain < 1.0 if loop.plain else not np.any(found.real >= 0.0)
-    return Stability(bool(stable), loop.gain, found, residual, complete, edge, high)
+    stable = _stable(loop, found, complete)
+    return Stability(stable, loop.gain, found, residual, complete, edge, high)
+
+
+def _stable(loop: Loop, roots: Complex, complete: bool) -> bool | None:
+    """Whether the equilibrium is stable; None if ``roots`` may lack a root that decides it.
+
+    ``roots`` are the characteristic roots found, and ``complete`` says whether these are all that
+    were searched.
+    """
+    if loop.plain:
+        return loop.gain < 1.0
+    if np.any(roots.real >= 0.0):
+        return False
+    return True if complete else None
 
 
 def _right(loop: Loop) -> float:
@@ -402,7 +419,7 @@ def _count(loop: Loop, left: float, right: float, top: float) -> int | None:
     corners = [right, right + 1j * top, left + 1j * top, left]
     turned = 0.0
     for start, end in itertools.pairwise(corners):
-        part = _turn(loop, start, end)
+        part = _turn(loop, start, end, abs(left))
         if part is None:
             return None
         turned += part
@@ -415,14 +432,18 @@ def _count(loop: Loop, left: float, right: float, top: float) -> int | None:
     return winding + 1 + 2 * _axis(loop, top).size + real
 
 
-def _turn(loop: Loop, start: complex, end: complex) -> float | None:
+def _turn(loop: Loop, start: complex, end: complex, apart: float) -> float | None:
     """The total change of the characteristic function's angle, in radians, along a straight line.
 
     ``_count`` adds these changes around a rectangle, which gives the number of roots in it. The
     line goes from ``start`` to ``end`` in the complex plane. Where the angle changes fast, the
     function is evaluated at more points. The result is None if it changes too fast to be followed.
+
+    ``apart`` is the distance of the line from the imaginary axis. The first points are nearer to
+    one another than this, so the angle makes no full turn unseen as the line passes a pole.
     """
-    at = np.linspace(0.0, 1.0, 257)
+    first = 4.0 * abs(end - start) / apart
+    at = np.linspace(0.0, 1.0, int(min(max(256.0, first), MAX_CONTOUR_POINTS / 2)) + 1)
     f = characteristic(loop, np.asarray(start + at * (end - start), complex))[0]
     for _ in range(40):
         step = np.angle(f[1:] / f[:-1])
@@ -475,14 +496,23 @@ def _newton(loop: Loop, z: Complex, box: tuple[float, float, float]) -> Complex:
 
     The method looks for roots of the characteristic function. A starting point is dropped if the
     method goes from it to a point far outside the rectangle ``box``, which is (left, right, top).
+
+    A root may be very close to a pole of F, the characteristic function. Newton's method would find
+    it only from nearby. So each step is that for F times (z - p), with the nearest poles p.
     """
     left, right, top = box
     longest = float(loop.rtt.max())
+    above = _axis(loop, 1.5 * top)
+    far = np.full(2, math.inf)
+    poles = np.concatenate([-far, -above[::-1], [0.0], above, far])
     done = [np.empty(0, np.complex128)]
     for _ in range(40):
         f, slope, _ = characteristic(loop, z)
+        near = np.searchsorted(poles, z.imag)[:, None] + np.arange(-2, 2)
         with np.errstate(all="ignore"):
-            step = f / slope
+            away = z.real[:, None] + 1j * (z.imag[:, None] - poles[near])
+            away = np.hstack([away, z[:, None] - _real_poles(loop)])
+            step = 1.0 / (slope / f + np.sum(1.0 / away, axis=1))
             size, cap = np.abs(step), 0.5 * (np.abs(z) + 1.0 / longest)
             z = z - np.where(size > cap, step * cap / size, step)
         rests = size <= 1e-13 * np.abs(z)
