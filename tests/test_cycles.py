@@ -148,6 +148,8 @@ def test_where_random_waits_hide_a_cycle_the_line_says_what_shows_it() -> None:
     case = vm.Scenario([vm.Link(1080.0, buffer=20.0)], flows)
     found = vm.limit_cycle(case, "fluid")
     assert found.kind == "neither found"
+    assert found.hint
+    assert found.to_json()["hint"] == found.hint
     assert repr(found).startswith(
         "<LimitCycle neither a fixed point nor a periodic motion found; means: vegas "
     )

@@ -111,6 +111,7 @@ class LimitCycle:
             "multipliers": [[finite(value.real), finite(value.imag)] for value in self.multipliers],
             "residual_pkt": finite(self.residual),
             "status": self.status,
+            "hint": self.hint,
         }
 
     @classmethod
