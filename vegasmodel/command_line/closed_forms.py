@@ -20,6 +20,7 @@ from vegasmodel import stacks
 from vegasmodel.command_line import inputs
 from vegasmodel.fields import checked, rules
 from vegasmodel.fields.units import MISSING, FieldError, format_time, parse
+from vegasmodel.metrics import Floats
 from vegasmodel.status import Status
 
 VALUES = "values are not allowed"  # after their number
@@ -53,7 +54,8 @@ def equilibrium(
     """Vegas flows alone on one link: queueing delay and rates.
 
     These are the values of the steady state.  The equations are (3) to (6) of Boutremans and
-    Le Boudec.
+    Le Boudec.  In the variants ns2 and linux there are many such states; the ranges of the rates
+    are given, too.
 
     Example: vegasmodel equilibrium --capacity 250pkt/s --alpha 3 --over-estimate 0ms,16.2ms
     """
@@ -76,11 +78,13 @@ def equilibrium(
     state = forms.solve(thresholds, x, c, rtt=trips, variant=variant)
     delay = float(state.delay)
     failure = _failure(int(state.status))
+    ranges = _ranges(thresholds, x, c, trips, variant) if not failure else {}
     if json:
         console.print_json(
             {
                 "capacity_pps": c,
                 "variant": variant,
+                **ranges,
                 "queueing_delay_s": _finite(delay),
                 "queue_pkt": _finite(delay * c),
                 "rates_pps": _finite_all(state.rates),
@@ -98,13 +102,41 @@ def equilibrium(
     ]
     out = console.console()
     columns = ["flow", "alpha", "over-estimate", "pkt/s", "share"]
+    lines = [
+        f"Queueing delay {format_time(delay)}, {delay * c:.4g} packets. "
+        f"Relative residual {float(state.residual):.1e}; converged."
+    ]
+    if ranges:
+        columns.append("range, pkt/s")
+        for row, ends in zip(rows, ranges["rates_range_pps"], strict=True):
+            row.append(" to ".join(map(console.number, ends)))
+        low, high = ranges["queueing_delay_range_s"]
+        lines.append(
+            f"With the variant {variant} Vegas counts its backlog in whole packets, so its window "
+            "rests at a range of backlogs even if alpha = beta. This is one of many equilibria, in "
+            "which each backlog is alpha. In the others the queueing delay is from "
+            f"{format_time(low)} to {format_time(high)}."
+        )
     out.print(console.stacked(columns, rows))
-    console.paragraphs(
-        [
-            f"Queueing delay {format_time(delay)}, {delay * c:.4g} packets. "
-            f"Relative residual {float(state.residual):.1e}; converged."
-        ]
-    )
+    console.paragraphs(lines)
+
+
+def _ranges(alpha: Floats, x: Floats, c: float, rtt: Floats | None, variant: str) -> dict[str, Any]:
+    """The ranges of rates and queueing delay over all equilibria; empty if there is only one.
+
+    ``alpha`` is in packets, the over-estimates ``x`` and the ``rtt`` in s, ``c`` in pkt/s.
+    """
+    from vegasmodel.equilibrium import bands
+
+    if stacks.find(variant).real_numbers:
+        return {}
+    found = bands.equilibria(alpha, alpha, x, c, rtt=rtt, variant=variant)
+    return {
+        "queueing_delay_range_s": list(found.delay_range),
+        "rates_range_pps": [
+            [float(end) for end in both] for both in zip(*found.rate_range, strict=True)
+        ],
+    }
 
 
 @click.command()
