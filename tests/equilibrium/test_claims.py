@@ -251,7 +251,10 @@ def test_base_rtts_of_flows_that_start_together_with_bursts_are_not_sure(variant
     flows = [{**rule, "name": "a", "rtt": "50 ms"}, {**rule, "name": "b", "rtt": rtt, **more}]
     s = scenario(*flows, capacity="250 pkt/s", buffer="100 pkt", run={"duration": "200 s"})
     for model in ("equilibrium", "bands", "fluid"):
-        assert ("queue-empties-at-start" not in broken(s, model)) == sure
+        said = {a.name: a.holds for a in vm.predict(s, model).assumptions}
+        # by `rounds` Linux's slow start usually fills the queue for good, and ns-2's sometimes does
+        expected = True if sure else (False if variant == "linux" else None)
+        assert said["queue-empties-at-start"] is expected
     if variant == "linux" and not (sure or more) and rtt == "100 ms":
         rates = vm.predict(s, "rounds")
         low, high = vm.predict(s, "bands").throughput_range[1]

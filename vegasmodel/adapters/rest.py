@@ -69,11 +69,12 @@ def together(scenario: Scenario) -> Assumption:
     So at some time a newcomer's packet must find no packets of other newcomers in the queue.
 
     - Slow start of ns-2 sends few packets at first, so the queue is empty at times in the first
-      round trips.
+      round trips. A larger first window keeps it filled only sometimes, and only if RTTs differ.
     - Linux's first window is 10 packets, and its slow start ends only when it has filled the queue.
       From then on the queue is never empty. If the newcomers have the same RTT, only one of them
       measures its true baseRTT. Each of the others finds first windows of other newcomers in the
-      queue. If the RTTs differ, this depends on how the bursts of slow start meet.
+      queue. If the RTTs differ, bursts of some newcomers usually fill the queue when packets of
+      the others arrive, above all of those with longer RTTs.
 
     If some flows are loss-based, the assumption is not needed and counts as met.
     """
@@ -91,14 +92,16 @@ def together(scenario: Scenario) -> Assumption:
         newcomers = np.flatnonzero(when == moment)
         if newcomers.size == 1 or not known[newcomers].any():
             continue
+        if fills:
+            said = (
+                "flows start together with bursts, and their slow start fills the queue; so some "
+            )
+            said += "measure a baseRTT that is too large, and get more"
+            return Assumption(name, False, said)
         if np.ptp(rtts(scenario)[newcomers]) > 0.0:
             said = "flows of different RTTs start together; the bursts of one's slow start may keep"
             said += " the queue filled, and the others then measure a baseRTT that is too large"
             return Assumption(name, None, said)
-        if fills:
-            said = "flows of equal RTTs start together with bursts, and slow start fills the queue;"
-            said += " each but the first measures a baseRTT that is too large, and gets more"
-            return Assumption(name, False, said)
     return Assumption(name, True)
 
 
