@@ -11,8 +11,10 @@ import pytest
 
 import vegasmodel as vm
 from vegasmodel import console, result_tables
+from vegasmodel.fields.lists import few
 from vegasmodel.many_predictions import Predictions
 from vegasmodel.metrics import with_error
+from vegasmodel.prediction import sends_after_warm_up
 from vegasmodel.study.solutions import Design, Solution
 
 S = vm.Scenario(
@@ -361,6 +363,17 @@ def test_an_unknown_argument_is_an_error_that_names_the_nearest() -> None:
         vm.Link("10 Mbit/s", bufer="20 pkt")  # type: ignore[call-arg]
     with pytest.raises(vm.FieldError, match="did you mean 'name'"):
         vm.Scenario(S.links, S.flows, nam="x")  # type: ignore[call-arg]
+
+
+def test_a_list_that_is_cut_says_how_many_more_there_are() -> None:
+    assert few(["a", "b"]) == "a, b"
+    assert few(["a", "b"], clauses=True) == "a; b"
+    assert few(["a", "b", "c", "d"]) == "a, b, c and 1 more"
+    assert few(["a", "b", "c", "d"], 2, clauses=True) == "a; b; and 2 more"
+    flows = [vm.Flow("vegas", "80 ms", name=f"v{i}", stop="5 s") for i in range(5)]
+    case = vm.Scenario([vm.Link(1000.0)], flows, run=vm.Run("60 s", "10 s"))
+    (known,) = sends_after_warm_up(case, np.zeros(5))
+    assert "v2 stops at 5 s and 2 more before averages begin" in known.detail
 
 
 def test_a_design_is_a_table_in_a_notebook_and_as_text() -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vegasmodel import measurement, rate_ranges
+from vegasmodel.fields.lists import few
 from vegasmodel.fields.units import FieldError, format_time
 from vegasmodel.many_predictions import Predictions
 from vegasmodel.measurement import ENGINES
@@ -272,9 +273,8 @@ def _said_of(nearest: Sequence[str], errors: Mapping[str, Mapping[str, float | N
         return "no model has an error"
     if len(nearest) == 1:
         return f"{nearest[0]} errs least, {_percent(errors[nearest[0]]['throughput_nrmse'])}"
-    shown = [f"{name} {_percent(errors[name]['throughput_nrmse'])}" for name in nearest[:3]]
-    more = f" and {len(nearest) - 3} more" if len(nearest) > 3 else ""
-    return f"errors {', '.join(shown)}{more}; which is least may be chance"
+    shown = [f"{name} {_percent(errors[name]['throughput_nrmse'])}" for name in nearest]
+    return f"errors {few(shown)}; which is least may be chance"
 
 
 def _percent(error: float | None) -> str:

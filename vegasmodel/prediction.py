@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vegasmodel.active_time import active_part
+from vegasmodel.fields.lists import few
 from vegasmodel.fields.units import format_number
 from vegasmodel.metrics import (
     Floats,
@@ -418,8 +419,7 @@ def sends_after_warm_up(scenario: Scenario, throughput: Floats | None) -> tuple[
             ended.append(f"{member.name} has sent all its data")
     if not ended:
         return ()
-    more = f", and {len(ended) - 3} more" if len(ended) > 3 else ""
-    said = f"{', '.join(ended[:3])}{more} before averages begin at {begin:.4g} s"
+    said = f"{few(ended)} before averages begin at {begin:.4g} s"
     return (Assumption("sends-after-warm-up", False, f"{said} (`warmup`)"),)
 
 

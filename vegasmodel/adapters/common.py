@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
+from vegasmodel.fields.lists import few
 from vegasmodel.laws import registered
 from vegasmodel.metrics import Floats, percent
 from vegasmodel.placement import links_slow_for_acks, stack
@@ -290,7 +291,7 @@ def own_laws_repair(scenario: Scenario, loss: Floats | None) -> list[Assumption]
         and not any(link.loss > 0.0 for link in scenario.path(member.flow))
     ]
     said = (
-        f"{'; '.join(bad[:3])}: after a cut the window may still be larger than the link and its "
-        'buffer hold, or recovery="scoreboard" may suit the law better'
+        f"{few(bad, clauses=True)}: after a cut the window may still be larger than the link and "
+        'its buffer hold, or recovery="scoreboard" may suit the law better'
     )
     return [Assumption("own-law-repairs", not bad, said if bad else "")]

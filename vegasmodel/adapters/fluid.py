@@ -25,6 +25,7 @@ from vegasmodel.adapters.warm_up import settles
 from vegasmodel.engines.fluid.continuous import ContinuousRun
 from vegasmodel.engines.fluid.run import papers_only, unsupported
 from vegasmodel.engines.fluid.run import run as simulate
+from vegasmodel.fields.lists import few
 from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import Source, find, registered
 from vegasmodel.laws.faults import LawFault
@@ -192,9 +193,8 @@ def _of_own_laws(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
             raise LawFault.of_error(error) from error
         if drift > max(FEW_LOSSES, MOST_GROWTH * window):
             fast.append(f"{member.name} by {drift:.3g} at a window of {window:.3g} packets")
-    said = (
-        f"one overflow loses many packets, as windows grow in a round trip: {'; '.join(fast[:3])}"
-    )
+    named = few(fast, clauses=True)
+    said = f"one overflow loses many packets, as windows grow in a round trip: {named}"
     return [Assumption("own-law-grows-slowly", not fast, said if fast else "")] if own else []
 
 

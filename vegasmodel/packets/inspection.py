@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from vegasmodel.fields.lists import few
 from vegasmodel.packets.activity import idle_flows, windows_a_round_trip
 from vegasmodel.packets.estimate import estimate
 from vegasmodel.packets.reading import format_of, read
@@ -17,7 +18,6 @@ from vegasmodel.packets.trace import Floats, Trace
 
 __all__ = ["doubts", "inspect", "unlikely_units"]
 
-SHOWN = 3  # idle flows that a text names
 LONGEST_RTT = 100.0  # s; to the moon and back is 2.6 s
 MOST_BITS = 1e12  # per second and flow; the fastest network cards have 4e11
 # By Little's law a flow that always has data to send delivers its window in a round trip.
@@ -59,9 +59,8 @@ def doubts(trace: Trace) -> dict[str, str]:
     idle = idle_flows(trace)
     found = {**trace.doubts, **unlikely_units(trace, idle)}
     if idle:
-        some = "; ".join(f"{name} {said}" for name, said in list(idle.items())[:SHOWN])
-        more = f"; and {len(idle) - SHOWN} more" if len(idle) > SHOWN else ""
-        found["no-idle-flows"] = some + more
+        said = [f"{name} {pauses}" for name, pauses in idle.items()]
+        found["no-idle-flows"] = few(said, clauses=True)
     return found
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from vegasmodel.fields import kinds
+from vegasmodel.fields.lists import few
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets.activity import idle_flows
 from vegasmodel.packets.inspection import unlikely_units
@@ -121,8 +122,7 @@ def _starts(pairing: Pairing) -> tuple[Assumption, ...]:
             told.append(f"{member.name} starts at {start:g} s, in the trace at {first:.4g} s")
     if not told:
         return ()
-    more = f", and {len(told) - 3} more" if len(told) > 3 else ""
-    return (Assumption("same-starts", False, f"{'; '.join(told[:3])}{more}"),)
+    return (Assumption("same-starts", False, few(told, clauses=True)),)
 
 
 def _coarse(trace: Trace, scenario: Scenario) -> tuple[Assumption, ...]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vegasmodel.fields.lists import few
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets.activity import idle_flows
 from vegasmodel.packets.trace import Trace
@@ -60,7 +61,7 @@ class Pairing:
         names, members = self.trace.flows, self.scenario.members
         if ORDER in self.by:
             guessed = [m.name for m, by in zip(members, self.by, strict=True) if by == ORDER]
-            detail = f"{_some(guessed)}: only the order of appearance says which flow of the trace"
+            detail = f"{few(guessed, 6)}: only the order of appearance says which flow of the trace"
             found.append(Assumption("flow-pairing", None, f"{detail} it is; say match = ..."))
         ran = self.trace.controls
         strange = [
@@ -69,7 +70,7 @@ class Pairing:
             if not _fits_law(self.trace, i, member)
         ]
         if strange:
-            found.append(Assumption("congestion-control", False, "; ".join(strange[:3])))
+            found.append(Assumption("congestion-control", False, few(strange, clauses=True)))
         idle = idle_flows(self.trace)
         still = [
             f"{member.name}, which is {names[i]}, {idle[names[i]]}"
@@ -77,14 +78,14 @@ class Pairing:
             if names[i] in idle and member.flow.size == math.inf and member.flow.arrivals == "once"
         ]
         if still:
-            found.append(Assumption("no-idle-flows", False, "; ".join(still[:3])))
+            found.append(Assumption("no-idle-flows", False, few(still, clauses=True)))
         others = [i for i in range(len(names)) if i not in set(self.order)]
         delivered = self.trace.known("throughput")
         if others and delivered is not None:
             packets = np.nansum(delivered * np.diff(self.trace.edges)[:, None], axis=0)
             part = float(packets[others].sum() / max(packets.sum(), 1e-300))
             if part >= LITTLE:
-                who = _some([names[i] for i in others])
+                who = few([names[i] for i in others], 6)
                 detail = f"{who}: flows of the trace alone, {100 * part:.3g} % of its packets"
                 found.append(Assumption("no-other-flows", False, detail))
         return tuple(found)
@@ -135,12 +136,12 @@ def _given(trace: Trace, members: tuple[Member, ...], flows: Mapping[str, str]) 
     names, known = trace.flows, [member.name for member in members]
     for member, name in flows.items():
         if member not in known:
-            raise FieldError("flows", member, f"a flow of the scenario: {_some(known)}")
+            raise FieldError("flows", member, f"a flow of the scenario: {few(known, 6)}")
         if name not in names:
-            raise FieldError("flows", name, f"a flow of the trace: {_some(names)}")
+            raise FieldError("flows", name, f"a flow of the trace: {few(names, 6)}")
     missing = [member for member in known if member not in flows]
     if missing:
-        raise FieldError("flows", list(flows), f"also one for {_some(missing)}")
+        raise FieldError("flows", list(flows), f"also one for {few(missing, 6)}")
     if len(set(flows.values())) < len(flows):
         raise FieldError("flows", list(flows.values())[:6], "another flow of the trace for each")
     return [names.index(flows[member]) for member in known]
@@ -164,7 +165,7 @@ def _matched(trace: Trace, scenario: Scenario) -> dict[int, tuple[int, str]]:
         if len(hits) != group.count:
             said = f"fits {len(hits) or 'no'} flow{'s' * (len(hits) > 1)} of the trace"
             many = f", not {group.count}" if hits else ""
-            shown = f"it has {_some(names)}" if not hits else _some([names[i] for i in hits])
+            shown = f"it has {few(names, 6)}" if not hits else few([names[i] for i in hits], 6)
             raise FieldError(field, group.match, shown, wrong=f"{said}{many}")
         for i in hits:
             if i in taken:
@@ -253,8 +254,8 @@ def _by_order(
         names, wanted = trace.flows, [members[k].name for k in mine]
         raise FieldError(
             "trace",
-            f"{len(names)} flows: {_some(names)}",
-            f"the scenario's {len(members)}, among them {_some(wanted)}; name them alike, "
+            f"{len(names)} flows: {few(names, 6)}",
+            f"the scenario's {len(members)}, among them {few(wanted, 6)}; name them alike, "
             "or say match = ...",
         )
     by = ONLY if len(members) == len(trace.flows) == 1 else ORDER
@@ -286,7 +287,3 @@ def _as_they_appear(trace: Trace, flows: list[int]) -> list[int]:
     if first is None:
         return flows
     return sorted(flows, key=lambda i: math.inf if math.isnan(first[i]) else float(first[i]))
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")

@@ -9,6 +9,7 @@ import dataclasses
 
 import numpy as np
 
+from vegasmodel.fields.lists import few
 from vegasmodel.packets.pairing import Pairing
 from vegasmodel.packets.trace import Floats, Trace
 from vegasmodel.prediction import Assumption
@@ -49,7 +50,7 @@ def in_packets_of(pairing: Pairing) -> tuple[Trace, tuple[Assumption, ...]]:
         told.append(f"{member.name} has {sizes[i]:g} B, not {wanted:g} B")
     if not told:
         return trace, ()
-    detail = f"{'; '.join(told[:3])}: the trace's counts are converted by bytes"
+    detail = f"{few(told, clauses=True)}: the trace's counts are converted by bytes"
     alike = bool(np.all(factors == factors[pairing.order[0]]))
     if not alike and any(name in trace.data for name in PER_LINK):
         detail += ", those of its queues are not"

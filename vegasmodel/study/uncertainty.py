@@ -30,6 +30,7 @@ from typing import Any
 
 import numpy as np
 
+from vegasmodel.fields.lists import few
 from vegasmodel.fields.rules import Integer, listed
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
@@ -321,7 +322,7 @@ def _slopes(
             apart = np.abs(wide - half) * scale
         smooth.append(bool(np.all(apart <= SMOOTH * (1.0 + np.abs(half) * scale))))
     here = _logs(scenario, model)[1] if reasons else ""
-    return np.array(columns).T, tuple(smooth), here or "; ".join(reasons[:3]) or None
+    return np.array(columns).T, tuple(smooth), here or few(reasons, clauses=True) or None
 
 
 def _slope(scenario: Scenario, model: str, each: Input, h: float) -> tuple[Floats, str]:
@@ -390,7 +391,7 @@ def _logs(scenario: Scenario, model: str) -> tuple[Floats, str]:
         return nothing, f"{model} has no answer: {answer.reason}"
     rates = zip(answer.names, answer.throughput, strict=True)
     silent = [name for name, rate in rates if not 0.0 < rate < math.inf]
-    why = f"the throughput of {', '.join(silent[:3])} is not above 0" if silent else ""
+    why = f"the throughput of {few(silent)} is not above 0" if silent else ""
     ratios = [answer.ratios.get(name) for name in pairs]
     known = [math.nan if value is None else value for value in ratios]
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from vegasmodel.fields.lists import few
 from vegasmodel.packets.readers import segments
 from vegasmodel.packets.readers.bins import (
     ACKS,
@@ -511,8 +512,7 @@ class Connections:
         """
 
         def of(test: Callable[[Flow], bool]) -> str:
-            found = [names[flow.index] for flow in flows if test(flow)]
-            return ", ".join(found[:3]) + (f" and {len(found) - 3} more" if found[3:] else "")
+            return few([names[flow.index] for flow in flows if test(flow)])
 
         doubts = {
             "known-packet-size": (

@@ -41,6 +41,7 @@ import re
 from collections.abc import Sequence
 from typing import NoReturn
 
+from vegasmodel.fields.lists import few
 from vegasmodel.fields.rules import nearest
 from vegasmodel.packets.readers.snapshots import Sample, Snapshots
 from vegasmodel.packets.readers.source import MAX_TIME, Source
@@ -52,7 +53,6 @@ UNREAD = {  # of the kernel's state; scripts/kernel/traffic.py records them
     *("ssthresh", "unacked", "lost", "notsent_bytes", "delivered_pkts", "rwnd_limited_us"),
     *("vegas_enabled", "vegas_rttcnt", "vegas_minRTT_us"),
 }
-SHOWN = 3  # unknown columns that a doubt names
 COMMENT = b"#"  # begins a line
 KERNEL = "ca_state"  # a state that only a kernel tells
 COUNTS = {"bytes": "bytes_acked", "retransmits": "total_retrans"}  # their columns
@@ -162,8 +162,7 @@ def _unknown_columns(names: Sequence[str]) -> dict[str, str]:
         found.append(f"column {name[:60]!a} is not known and not read{nearest(name, left)}")
     if not found:
         return {}
-    more = [f"and {len(found) - SHOWN} more"] if found[SHOWN:] else []
-    return {"known-columns": "; ".join([*found[:SHOWN], *more])}
+    return {"known-columns": few(found, clauses=True)}
 
 
 def _doubts(snapshots: Snapshots, began: dict[str, tuple[float, float]]) -> dict[str, str]:

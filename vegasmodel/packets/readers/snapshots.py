@@ -14,6 +14,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from vegasmodel.fields.lists import few
 from vegasmodel.packets.readers.source import Source
 from vegasmodel.packets.trace import MAX_FLOWS, Floats, Trace, assemble
 
@@ -174,7 +175,6 @@ class Snapshots:
             f"{name} (from {least:g} to {self.payload[name]:g} B)"
             for name, least in self.changed.items()
         ]
-        more = f" and {len(changed) - 3} more" if changed[3:] else ""
         what = ": segment sizes that changed; packets are of the largest"
         return assemble(
             engine,
@@ -186,7 +186,7 @@ class Snapshots:
             controls=self.controls,
             doubts={
                 **(doubts or {}),
-                **({"one-packet-size": ", ".join(changed[:3]) + more + what} if changed else {}),
+                **({"one-packet-size": few(changed) + what} if changed else {}),
             },
         )
 

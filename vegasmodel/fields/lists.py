@@ -1,0 +1,17 @@
+"""Lists as text: the first entries, and how many more there are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = ["few"]
+
+
+def few(texts: Sequence[str], most: int = 3, *, clauses: bool = False) -> str:
+    """The first ``most`` texts as one, such as ``a, b, c and 2 more``.
+
+    With ``clauses`` the texts are longer, and semicolons separate them: ``a; b; c; and 2 more``.
+    """
+    shown = ("; " if clauses else ", ").join(texts[:most])
+    left = len(texts) - most
+    return f"{shown}{';' if clauses else ''} and {left} more" if left > 0 else shown
