@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from tests.fluid.test_continuous import reno, scenario, vegas
+from tests.fluid.scenes import reno, scenario, vegas
 from vegasmodel.engines.fluid import batch, continuous
 from vegasmodel.scenario import Staggered
 

@@ -9,34 +9,11 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
+from tests.fluid.scenes import reno, scenario, steady_state, vegas
 from vegasmodel.engines.delayed import feedback
 from vegasmodel.engines.fluid import continuous
-from vegasmodel.scenario import Drop, DropTail, Flow, Link, Red, Run, Scenario, Staggered, Uniform
+from vegasmodel.scenario import Drop, DropTail, Flow, Link, Red, Scenario, Staggered, Uniform
 from vegasmodel.status import Status
-
-
-def scenario(flows, capacity=1080.0, buffer=20.0, duration=600.0, warmup=200.0, **link):
-    return Scenario(
-        links=(Link(capacity=capacity, buffer=buffer, **link),),
-        flows=tuple(flows),
-        packet_size=500.0,
-        run=Run(duration=duration, warmup=warmup, seed=3),
-    )
-
-
-def vegas(alpha=3.0, beta=None, rtt=0.08, **more):
-    return Flow(law="vegas", rtt=rtt, alpha=alpha, beta=alpha if beta is None else beta, **more)
-
-
-def reno(rtt=0.08, **more):
-    return Flow(law="reno", rtt=rtt, **more)
-
-
-def steady_state(alpha, x, c):
-    """``boutremans`` (6): rates alpha/(Delta - x) whose sum is c."""
-    alpha, x = np.asarray(alpha), np.asarray(x)
-    delta = brentq(lambda d: (alpha / (d - x)).sum() - c, x.max() + 1e-12, 1e4, xtol=1e-15)
-    return alpha / (delta - x)
 
 
 @pytest.mark.parametrize("alpha", [1.0, 3.0, 4.5])

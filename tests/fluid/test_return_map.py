@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.fluid.test_continuous import reno, scenario, steady_state, vegas
+from tests.fluid.scenes import reno, scenario, steady_state, vegas
 from vegasmodel import simulation
 from vegasmodel.engines.fluid import continuous
 from vegasmodel.engines.fluid import cycle as return_map

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import vegasmodel as vm
-from tests.fluid.test_continuous import reno, scenario, vegas
+from tests.fluid.scenes import reno, scenario, vegas
 from vegasmodel.engines.fluid import batch, run
 from vegasmodel.metrics import standard_error
 from vegasmodel.scenario import Flow, Red
