@@ -210,8 +210,8 @@ COLUMNS = MappingProxyType(
         "residual": "of a steady state (`limit_cycle`): by how many packets a window or a queue "
         "still changes at most from one period to the next (at a fixed point, a window in one "
         "round trip); 0 if the motion repeats itself exactly",
-        "hint": "of a steady state (`limit_cycle`): how a periodic motion may be found, if neither it "
-        "nor a fixed point was found; empty otherwise",
+        "hint": "of a steady state (`limit_cycle`): how a periodic motion may be found, if neither "
+        "it nor a fixed point was found; empty otherwise",
     }
 )
 WORDS = MappingProxyType(
