@@ -30,6 +30,23 @@ send_jitter = "0 s"
 """
 """The scenario of the README, whose senders never wait: its answers are exact."""
 
+PAIR = """
+name = "pair"
+packet_size = "500 B"
+[[link]]
+capacity = "250 pkt/s"
+buffer = "40 pkt"
+[[flow]]
+law = "vegas"
+count = 2
+variant = "ns2"
+rtt = "60 ms"
+MORE
+[run]
+duration = "20 s"
+warmup = "15 s"
+"""
+
 
 def scenario(*flows: dict[str, Any], run: dict[str, Any] | None = None, **link: Any) -> Scenario:
     """A scenario of one link from keys of the file; by default with 80 ms and 1080 pkt/s."""
@@ -41,3 +58,8 @@ def scenario(*flows: dict[str, Any], run: dict[str, Any] | None = None, **link: 
             "run": run or {},
         }
     )
+
+
+def pair(more: str = 'send_jitter = "0 s"') -> Scenario:
+    """Two Vegas flows of ns-2 with alpha = 1 and beta = 3; by default without random waits."""
+    return Scenario.from_toml(PAIR.replace("MORE", more))

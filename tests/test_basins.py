@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import vegasmodel as vm
+from tests.helpers import pair
 from vegasmodel.command_line.commands import run
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import ns2
@@ -20,27 +21,6 @@ from vegasmodel.study import models
 from vegasmodel.study.agreement import agreement
 from vegasmodel.study.basins import Basins, basins, grouped, sets
 from vegasmodel.study.starts import Start, starts
-
-PAIR = """
-name = "pair"
-packet_size = "500 B"
-[[link]]
-capacity = "250 pkt/s"
-buffer = "40 pkt"
-[[flow]]
-law = "vegas"
-count = 2
-variant = "ns2"
-rtt = "60 ms"
-MORE
-[run]
-duration = "20 s"
-warmup = "15 s"
-"""
-
-
-def pair(more: str = 'send_jitter = "0 s"') -> vm.Scenario:
-    return vm.Scenario.from_toml(PAIR.replace("MORE", more))
 
 
 def test_whole_windows_come_to_rest_where_the_closed_form_has_equilibria() -> None:

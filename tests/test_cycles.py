@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import vegasmodel as vm
-from tests.helpers import exact
-from tests.test_basins import pair
+from tests.helpers import exact, pair
 from vegasmodel.scenario import Link, Run, Scenario
 
 C, T = 1080.0, 0.06
