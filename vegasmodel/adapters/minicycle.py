@@ -23,7 +23,7 @@ from vegasmodel.adapters.common import (
     services_isolated,
 )
 from vegasmodel.equilibrium import minicycle
-from vegasmodel.equilibrium.minicycle_hypotheses import told
+from vegasmodel.equilibrium.minicycle_hypotheses import Setting, told
 from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import link_stack
@@ -115,6 +115,21 @@ def room(scenario: Scenario, buffer: ArrayLike) -> Floats:
     function of it, so that it has a slope (``sensitivity``).
     """
     return scenario.links[0].queue.waiting(buffer, link_stack(scenario))
+
+
+def setting(scenario: Scenario, at: Mapping[str, Floats]) -> Setting:
+    """What the hypotheses of the model are about, with the values ``at`` of the fields."""
+    n_vegas, n_reno = counts(scenario)
+    return Setting(
+        M=at["capacity"] * at["rtt"],
+        B=room(scenario, at["buffer"]),
+        alpha=at["alpha"],
+        beta=at["beta"],
+        n_vegas=np.array(float(n_vegas)),
+        n_reno=np.array(float(n_reno)),
+        variant=_vegas(scenario).variant,
+        max_window=least_limit(scenario),
+    )
 
 
 def steady(
@@ -257,17 +272,7 @@ def _hypotheses(
     example, that each law has one source, and that the run is long enough.
     """
     link, (n_vegas, n_reno) = scenario.links[0], counts(scenario)
-    rows = told(
-        cycle,
-        at["capacity"] * at["rtt"],
-        room(scenario, at["buffer"]),
-        at["alpha"],
-        at["beta"],
-        np.array(float(n_vegas)),
-        np.array(float(n_reno)),
-        variant=_vegas(scenario).variant,
-        max_window=least_limit(scenario),
-    )
+    rows = told(cycle, setting(scenario, at))
     return [
         *(Assumption(*row) for row in rows),
         single(n_vegas, n_reno),

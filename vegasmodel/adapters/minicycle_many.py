@@ -76,7 +76,6 @@ def _holding(
     scenario: Scenario, at: Mapping[str, Floats], cycle: minicycle.Cycle
 ) -> dict[str, NDArray[np.bool_]]:
     """Whether each assumption of ``minicycle.answer`` holds, by its name, at the points ``at``."""
-    vegas = next(g for g in scenario.flows if g.keeps_backlog)
     n_vegas, n_reno = adapter.counts(scenario)
     shape = np.shape(at["buffer"])
     decreases, place = np.unique(at["decrease"], return_inverse=True)
@@ -91,17 +90,7 @@ def _holding(
     )
     return {
         **{each.name: np.full(shape, each.holds is not False) for each in fixed},
-        **held(
-            cycle,
-            at["capacity"] * at["rtt"],
-            adapter.room(scenario, at["buffer"]),
-            at["alpha"],
-            at["beta"],
-            np.array(float(n_vegas)),
-            np.array(float(n_reno)),
-            variant=vegas.variant,
-            max_window=adapter.least_limit(scenario),
-        ),
+        **held(cycle, adapter.setting(scenario, at)),
         "base-rtt-is-the-rtt": adapter.known_base(scenario, cycle.queue_empties),
         "settles-in-time": adapter.enough_cycles(
             scenario, cycle.period, forgotten[place].reshape(shape)

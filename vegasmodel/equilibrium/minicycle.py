@@ -36,7 +36,7 @@ from vegasmodel.equilibrium import minicycle_start as beginning
 from vegasmodel.equilibrium._checks import VARIANTS, broadcast, numbers, ordered, positive, word
 from vegasmodel.equilibrium._jax_arrays import same_kind
 from vegasmodel.equilibrium.minicycle_cycle import Cycle, cycle_of
-from vegasmodel.equilibrium.minicycle_hypotheses import told
+from vegasmodel.equilibrium.minicycle_hypotheses import Setting, told
 from vegasmodel.equilibrium.minicycle_start import INITIAL
 from vegasmodel.fields import kinds
 from vegasmodel.stacks import Variant, dead_zone, find
@@ -395,4 +395,4 @@ def hypotheses(
     C, T, B, lo, hi, _, n_V, n_R, _ = _inputs(
         capacity, rtt, buffer, alpha, beta, decrease, n_vegas, n_reno
     )
-    return told(c, C * T, B, lo, hi, n_V, n_R, variant=variant, max_window=max_window)
+    return told(c, Setting(C * T, B, lo, hi, n_V, n_R, variant, max_window))

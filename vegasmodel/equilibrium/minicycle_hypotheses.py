@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,28 +12,27 @@ from vegasmodel.equilibrium.minicycle_cycle import Cycle
 from vegasmodel.metrics import Floats
 from vegasmodel.stacks import Variant, dead_zone
 
-__all__ = ["held", "told"]
+__all__ = ["Setting", "held", "told"]
 
 DUPLICATES = 3  # duplicate ACKs that start a fast retransmit
 
 
-def held(
-    cycle: Cycle,
-    M: Floats,
-    B: Floats,
-    alpha: Floats,
-    beta: Floats,
-    n_V: Floats,
-    n_R: Floats,
-    *,
-    variant: Variant,
-    max_window: float,
-) -> dict[str, NDArray[np.bool_]]:
-    """Whether each hypothesis holds, by its name; ``minicycle.hypotheses`` says what they mean.
+class Setting(NamedTuple):
+    """What the hypotheses are about beside the cycle; the arrays broadcast with its fields."""
 
-    ``M`` is the bandwidth-delay product and ``B`` the buffer, both in packets. ``n_V`` and ``n_R``
-    are the numbers of Vegas and Reno flows. All arrays have the shape of the fields of ``cycle``.
-    """
+    M: Floats  # the bandwidth-delay product, packets
+    B: Floats  # the buffer, packets
+    alpha: Floats
+    beta: Floats
+    n_vegas: Floats  # numbers of Vegas and of Reno flows
+    n_reno: Floats
+    variant: Variant
+    max_window: float
+
+
+def held(cycle: Cycle, setting: Setting) -> dict[str, NDArray[np.bool_]]:
+    """Whether each hypothesis holds, by its name; ``minicycle.hypotheses`` says what they mean."""
+    M, B, alpha, beta, n_V, n_R, variant, max_window = setting
     peak = np.maximum(cycle.window_vegas.max(axis=-1), cycle.window_reno.max(axis=-1))
     both, growing = cycle.loss_rate_vegas > 0, cycle.regime == "loss-limited"
     least = cycle.window_reno[..., -1]
@@ -49,28 +50,18 @@ def held(
     }
 
 
-def told(
-    cycle: Cycle,
-    M: Floats,
-    B: Floats,
-    alpha: Floats,
-    beta: Floats,
-    n_V: Floats,
-    n_R: Floats,
-    *,
-    variant: Variant,
-    max_window: float,
-) -> tuple[tuple[str, bool, str], ...]:
+def told(cycle: Cycle, setting: Setting) -> tuple[tuple[str, bool, str], ...]:
     """Whether each hypothesis holds in one cycle, as ``minicycle.hypotheses`` tells it.
 
-    The arguments are those of ``held``, each a single number or an array of one.
+    The arrays of the ``setting`` hold a single number each.
     """
-    holding = held(cycle, M, B, alpha, beta, n_V, n_R, variant=variant, max_window=max_window)
+    holding = held(cycle, setting)
+    M, B, alpha, beta = (float(each) for each in setting[:4])
     windows = cycle.window_vegas, cycle.window_reno
     both, growing = float(cycle.loss_rate_vegas) > 0, str(cycle.regime) == "loss-limited"
     peak = max(float(each.max()) for each in windows)
     least = min(float(each[..., -1]) for each in (windows if both else windows[1:]))
-    first = float(_after_loss(cycle, n_V, n_R))
+    first = float(_after_loss(cycle, setting.n_vegas, setting.n_reno))
     if both:
         five = "at the loss Vegas " + (
             "still grows, so both overflow the buffer"
@@ -82,14 +73,16 @@ def told(
         grows = "still grows" if growing else "does not grow"
         five = f"only the other flow is taken to lose; Vegas {grows}"
     details = {
-        "receiver-window": f"windows up to {peak:.4g} packets, the receiver allows {max_window:g}",
-        "large-bandwidth-delay": f"mu T = {float(M):.4g} packets, buffer {float(B):g}",
+        "receiver-window": (
+            f"windows up to {peak:.4g} packets, the receiver allows {setting.max_window:g}"
+        ),
+        "large-bandwidth-delay": f"mu T = {M:.4g} packets, buffer {B:g}",
         "fast-retransmit": (
             f"smallest window at a loss {least:.4g} packets; {DUPLICATES} duplicate ACKs "
             "need more than that"
         ),
         "empty-buffer-after-loss": (
-            f"windows after a loss add up to {first:.4g} packets, mu T = {float(M):.4g}"
+            f"windows after a loss add up to {first:.4g} packets, mu T = {M:.4g}"
         ),
         "synchronised-losses": five,
         "one-cycle": (
@@ -97,7 +90,7 @@ def told(
             if holding["one-cycle"]
             else "Vegas may also settle in a second cycle, in which it loses nothing"
         ),
-        "single-threshold": f"alpha {float(alpha):g}, beta {float(beta):g}",
+        "single-threshold": f"alpha {alpha:g}, beta {beta:g}",
     }
     return tuple((name, bool(holding[name]), detail) for name, detail in details.items())
 
