@@ -21,7 +21,6 @@ from vegasmodel.engines.rounds.acks import (
     send_or_wait,
     sendable,
     usable_window,
-    waits_first,
 )
 from vegasmodel.engines.rounds.bictcp import sample
 from vegasmodel.engines.rounds.delayed_ack import (
@@ -218,8 +217,6 @@ def _advance_window(
     if alone:
         restart_when_idle(f)
     limit_flight(f)
-    if waits_first(f, acks):  # ``plan`` begins the wait
-        return
     free = usable_window(f, now)
     send_or_wait(f, free, 1.0 if acks <= 1.0 else (free if swell else packets))
 

@@ -80,7 +80,7 @@ def end_wait(f: Sender, holes: Floats, now: float) -> None:
     So CUBIC sends a packet for every ACK. Without waits it sends one for every second ACK.
     """
     f.time, f.wait_ends = max(now, f.wait_ends), NEVER
-    stored = max(f.flight_limit, window(f)) if f.halves_rate else 0.0
+    stored = max(f.flight_limit, window(f))
     limit_flight(f)
     free = _free(f, f.time)
     if _may_send(f, holes, free):
