@@ -206,7 +206,8 @@ COLUMNS = MappingProxyType(
         "multipliers": "of a steady state (`limit_cycle`): the Floquet multipliers, by which "
         "small disturbances of the windows change in one period (at a fixed point, in the "
         "longest round trip); the state is stable if all their moduli are below 1; empty if they "
-        "were not computed",
+        "were not computed; NaN (JSON: null) if a disturbance to one side has another effect than "
+        "one to the other side",
         "residual": "of a steady state (`limit_cycle`): by how many packets a window or a queue "
         "still changes at most from one period to the next (at a fixed point, a window in one "
         "round trip); 0 if the motion repeats itself exactly",

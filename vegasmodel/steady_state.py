@@ -42,8 +42,9 @@ class LimitCycle:
       by which small disturbances of the windows change in one period, which begins and ends just
       after an overflow of the buffer.  (At a fixed point: in one round trip of the flow with the
       longest RTT.)  If all moduli are below 1, the motion is stable.  The array is empty if they
-      were not computed.  They are all NaN if the windows after a period are not a continuous
-      function of those before it.
+      were not computed.  They are all NaN if a disturbance to one side has another effect than one
+      to the other side.  For example, Vegas with alpha < beta may rest at an end of the range in
+      which it holds its window: a disturbance into this range lasts, one out of it does not.
     - ``residual``: the greatest change of a window or a queue, in packets, after one period.
       (``rounds`` compares states that are two periods apart.)  It is 0 if the motion repeats itself
       exactly.  At a fixed point it is the greatest change of a window after one round trip.

@@ -12,7 +12,8 @@ the flows add up to the capacity. This is one equation that the windows satisfy 
 so a disturbance that violates it is gone after one cycle.
 
 Another multiplier may be 1. Vegas with alpha < beta may hold its window anywhere in a range. If the
-window that Vegas holds is disturbed within this range, the disturbance may last for ever.
+window that Vegas holds is disturbed within this range, the disturbance may last for ever. At an end
+of the range it lasts only to one side. The map then has a kink, and no multipliers.
 
 If the buffer does not overflow, the windows become constant. The map then takes the windows at one
 time to the windows one round trip later (the longest round trip of all flows). The multipliers are
@@ -62,7 +63,7 @@ if TYPE_CHECKING:
 
 CLOSE = 1e-9  # packets: a return to within this closes the cycle
 NUDGE = 1e-4  # packets: for finite differences of the map
-JUMP = 10.0  # nudges: by more than this the map's second difference shows a jump
+KINK = 1e-2  # nudges: by more than this the map's second difference shows a kink or a jump
 LONGEST = 8  # overflows in a cycle, at most
 OVERFLOWS = 64  # before Newton's method is first tried, and in each block of an average
 LONGEST_WAIT = 1e4  # round trips until an overflow or rest
@@ -364,9 +365,10 @@ def _jacobian(image: Callable[[Floats], Floats], window: Floats, on: np.ndarray)
     """The Jacobian matrix of ``image``, a function from windows to windows.
 
     The derivatives are central differences. Only active flows have a row and a column. A column
-    holds the derivatives with respect to one window. It is NaN if ``image`` jumps at this window.
-    For example, the next overflow may cut the window if it is slightly larger, but not if it is
-    slightly smaller.
+    holds the derivatives with respect to one window. It is NaN if ``image`` jumps or has a kink at
+    this window. For example, the next overflow may cut the window if it is slightly larger, but not
+    if it is slightly smaller: a jump. Or Vegas with alpha < beta may hold its window if it is
+    slightly larger, and let it grow if it is slightly smaller: a kink.
     """
     active, here = np.flatnonzero(on), image(window)
     jacobian: Floats = np.empty((active.size, active.size))
@@ -374,8 +376,8 @@ def _jacobian(image: Callable[[Floats], Floats], window: Floats, on: np.ndarray)
         nudge = np.zeros_like(window)
         nudge[i] = NUDGE * max(1.0, window[i])
         ahead, behind = image(window + nudge), image(window - nudge)
-        jumps = np.abs(ahead - 2.0 * here + behind)[on].max() > JUMP * nudge[i]
-        jacobian[:, column] = np.nan if jumps else (ahead - behind)[on] / (2.0 * nudge[i])
+        kink = np.abs(ahead - 2.0 * here + behind)[on].max() > KINK * nudge[i]
+        jacobian[:, column] = np.nan if kink else (ahead - behind)[on] / (2.0 * nudge[i])
     return jacobian
 
 
