@@ -17,6 +17,6 @@ HOME: dict[str, vm.Scenario] = {
     "minicycle": scenario(VEGAS, RENO, buffer="20 pkt"),
     "red": scenario(VEGAS, RENO, buffer="20 pkt", queue=RED),
     "random-loss": scenario(RENO, buffer="20 pkt", loss=0.01),
-    "rate-delay": scenario(VEGAS, RENO, buffer="50 pkt", queue={"discipline": "rd"}),
+    "rate-delay": scenario(VEGAS, RENO, buffer="100 pkt", queue={"discipline": "rd"}),
     "network": scenario({**VEGAS, "count": 3}),
 }

@@ -28,7 +28,7 @@ ASSUMPTIONS = MappingProxyType(
         "defaults-of-the-papers": "ns-2 has the default settings of the papers' years, 1999 to "
         "2001 (`ns2_defaults`)",
         "delay-buffer-large-enough": "the low-delay queue D of a Rate-Delay router has room for "
-        "all packets that its flows keep queued",
+        "all packets that its flows keep queued, and for a burst of 4 packets",
         "empty-buffer-after-loss": "the buffer runs empty after a loss",
         "enough-runs": "more runs would hardly change the mean; not known if there is only one "
         "run and chance plays a part (`runs`)",
