@@ -143,6 +143,19 @@ def test_an_equilibrium_of_whole_packets_is_one_of_many(
     assert "rates_range_pps" not in document(capsys, [*asked, "--json"])
 
 
+def test_a_delay_queue_without_room_is_said_to_pass_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A tenth of 4 packets is no whole packet; of 20 packets it is 2."""
+    asked = ["rd", "--rate", "1", "--delay", "1", "--capacity", "1000pkt/s"]
+    told = document(capsys, [*asked, "--buffer", "4", "--json"])
+    assert told["buffer_D_pkt"] == 0
+    assert "get nothing" in told["note"]
+    assert document(capsys, [*asked, "--buffer", "20", "--json"])["note"] is None
+    assert run([*asked, "--buffer", "4"]) == 0
+    assert "get nothing" in " ".join(capsys.readouterr().out.split())
+
+
 FAILING = ["equilibrium", "--capacity", "3pkt/s", "--alpha", "1e-80,1,1"]
 FAILING += ["--over-estimate", "1s,0.5s,0s"]  # 1/(1 - 0.5) + 1/(1 - 0) = 3: what is left is lost
 

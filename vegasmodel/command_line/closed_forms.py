@@ -272,8 +272,14 @@ def rd(
         "loss_onset_flows": forms.loss_onset(B_D, wanted),
     }
     plain = {name: _finite(float(value)) for name, value in figures.items()}
+    note = ""
+    if delay > 0.0 and B_D < 1.0:
+        note = (
+            "The buffer's part for D is at most half a packet, so queue D takes no packet. The "
+            "flows of D then get nothing, and not the rate above."
+        )
     if json:
-        console.print_json({"capacity_pps": c, "k": k, **plain})
+        console.print_json({"capacity_pps": c, "k": k, **plain, "note": note or None})
         return
     labels = {
         "service_rate_R_pps": "service rate of R (6), pkt/s",
@@ -287,6 +293,8 @@ def rd(
     }
     rows = [[label, console.number(plain[name], 6)] for name, label in labels.items()]
     console.console().print(console.table(["Rate-Delay services", ""], rows))
+    if note:
+        console.paragraphs([note])
 
 
 def parse_capacity(capacity: str, packet_size: str) -> tuple[float, float]:
