@@ -44,3 +44,9 @@ def test_any_start_but_zero_gives_the_same() -> None:
     for start in (0.001, 0.5):
         for one, other in zip(replay(40), replay(40, start=start), strict=True):
             assert one.rounds[-1].window == pytest.approx(other.rounds[-1].window, rel=1e-12)
+
+
+def test_no_case_is_replayed_twice() -> None:
+    """However the arguments of a case are written; a replay takes a good part of a second."""
+    assert replay(110) is replay(110, 1, 3, longer_first=False)
+    assert replay(110) is replay(x2=110, beta=3.0, alpha=1.0)

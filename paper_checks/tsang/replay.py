@@ -194,7 +194,6 @@ class Connection:
         return [r for r in self.rounds if r.time > since]
 
 
-@cache
 def replay(
     x2: float,
     alpha: float = 1.0,
@@ -209,6 +208,14 @@ def replay(
 
     ``late``: by how much the longer one starts later, s; ``most``: largest window, packets.
     """
+    return _replay(x2, alpha, beta, longer_first, rounded, start, late, most)
+
+
+@cache  # it would take the same case for another one if arguments had their names or were left out
+def _replay(
+    x2: float, alpha: float, beta: float, longer_first: bool, rounded: bool, start: float,
+    late: float, most: float,
+) -> tuple[Connection, Connection]:  # fmt: skip
     network = Network()
     shorter, longer = (
         Connection(network, last, alpha, beta, rounded, most) for last in (SHORT, x2 * 1e-3)
