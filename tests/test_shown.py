@@ -254,15 +254,27 @@ def test_a_frame_has_a_row_for_every_flow() -> None:
 
 def test_a_dataset_has_names_and_units() -> None:
     data = P.to_xarray()
-    assert float(data["throughput_pps"].sel(flow="vegas[1]")) == 200.0
-    assert data["throughput_bps"].attrs["units"] == "bit/s"
+    assert float(data["throughput"].sel(flow="vegas[1]")) == 200.0
+    assert float(data["throughput_low"].sel(flow="vegas[0]")) == 90.0
+    bits = P.to_dataframe().set_index("flow")["throughput_bps"]
+    assert float(data["throughput_mbps"].sel(flow="<b>")) == pytest.approx(bits["<b>"] / 1e6)
     assert float(data["queue_mean"].sel(link="bottleneck")) == 7.0
     both = C.to_xarray()
-    assert both["throughput_pps"].dims == ("model", "flow")
-    assert float(both["throughput_pps"].sel(model="ns2", flow="<b>")) == pytest.approx(330.0)
+    assert both["throughput"].dims == ("model", "flow")
+    assert float(both["throughput"].sel(model="ns2", flow="<b>")) == pytest.approx(330.0)
     error = float(both["error_throughput_nrmse"].sel(model="rounds"))
     assert error == C.errors["rounds"]["throughput_nrmse"]
     assert np.isnan(both["error_throughput_nrmse"].sel(model="ns2"))
+
+
+def test_a_dataset_has_the_names_and_units_of_a_sweep() -> None:
+    """So that one program can read both."""
+    grid = vm.sweep(S, {"link.buffer": [5.0, 6.0]}, "equilibrium")
+    data = P.to_xarray()
+    beside = set(data.data_vars) - {"acks", "retransmits", "throughput_low", "throughput_high"}
+    assert beside <= set(grid.data_vars)
+    for name in beside:
+        assert data[name].attrs["units"] == grid[name].attrs["units"]
 
 
 def test_a_comparison_gives_its_table_as_text(capsys: pytest.CaptureFixture[str]) -> None:

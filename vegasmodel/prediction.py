@@ -33,6 +33,15 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+_RATES = ("throughput", "throughput_se", "throughput_low", "throughput_high")
+_UNITS = {  # of the variables of ``to_xarray`` that have one
+    **dict.fromkeys(_RATES, "packets/s"),
+    "throughput_mbps": "Mbit/s",
+    "base_rtt": "s",
+    "rtt_mean": "s",
+    "queue_mean": "packets",
+}
+
 
 @dataclass(frozen=True)
 class Assumption:
@@ -335,12 +344,16 @@ class Prediction(Shown):
     def to_xarray(self) -> xr.Dataset:
         """The prediction as an xarray dataset with the dimensions ``flow`` and ``link``.
 
-        The numerical columns of ``to_dataframe`` become variables over ``flow``.  The columns
-        ``law`` and ``group`` become coordinates of ``flow``, and ``model`` becomes an attribute of
-        the dataset.  Two more variables are over ``link``: the mean queue in packets
-        (``queue_mean``) and the ``utilization``.  Each variable's ``attrs`` hold its unit.
+        The variables have the names of those of ``sweep``, such as ``throughput`` and
+        ``rtt_mean``; their ``attrs`` hold the units.  So the numerical columns of ``to_dataframe``
+        become variables over ``flow``, without a unit at the end of the name; ``throughput_mbps``
+        is in Mbit/s.  The columns ``law`` and ``group`` become coordinates of ``flow``, and
+        ``model`` becomes an attribute of the dataset.  Two more variables are over ``link``: the
+        mean queue in packets (``queue_mean``) and the ``utilization``.
         """
         frame = self.to_dataframe().drop(columns="model").set_index("flow")
+        frame["throughput_mbps"] = frame.pop("throughput_bps") / 1e6
+        frame = frame.rename(columns=lambda name: name.removesuffix("_pps").removesuffix("_s"))
         data: xr.Dataset = frame.to_xarray().set_coords(["law", "group"])
         for name, values in (("queue_mean", self.queue_mean), ("utilization", self.utilization)):
             nothing = np.full(len(self.scenario.links), np.nan)
@@ -348,7 +361,7 @@ class Prediction(Shown):
         names = [link.name for link in self.scenario.links]
         data = data.assign_coords(link=names, flow=self.names)
         for figure, variable in data.data_vars.items():
-            variable.attrs["units"] = _unit(str(figure))
+            variable.attrs["units"] = _UNITS.get(str(figure), "1")
         data.attrs = {"model": self.model, "scenario": self.scenario.name}
         return data
 
@@ -475,12 +488,6 @@ def mean_range(result: Prediction, group: str) -> str:
 
 def _percent(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.1f} %"
-
-
-def _unit(name: str) -> str:
-    """The unit of a variable, taken from the end of its name; ``"1"`` if it has no unit."""
-    ends = {"_pps": "packets/s", "_bps": "bit/s", "_s": "s", "queue_mean": "packets"}
-    return next((unit for end, unit in ends.items() if name.endswith(end)), "1")
 
 
 def finite(value: float | None) -> float | None:
