@@ -51,7 +51,7 @@ ASSUMPTIONS = MappingProxyType(
         "mean-field": "only one flow uses the link; if there are several, the model leaves out "
         "bursts, so each flow sees only the mean queue that the others cause",
         "narrow-band": "Vegas flows of different RTTs alone keep nearly equal backlogs; fails if "
-        "the greatest backlog at which a window rests is at least 3 times the least",
+        "the greatest backlog at which a window rests is at least twice the least",
         "no-delay-noise": "propagation delays are constant",
         "no-forced-drops": "no packet is dropped on purpose",
         "no-queueing-of-acks": "ACKs meet no queue",

@@ -80,6 +80,23 @@ def test_which_backlog_a_window_keeps_is_said_to_be_unknown(
     assert band.holds is holds
 
 
+@pytest.mark.parametrize(("beta", "holds"), [(3.0, False), (2.0, True)])
+def test_a_backlog_of_one_and_a_half_to_three_and_a_half_packets_is_a_wide_band(
+    beta: float, holds: bool
+) -> None:
+    """`rounds` is given what `fluid` may miss: the last flow gets a fifth less than by `fluid`."""
+    rtts = {0.1046: (4.0, 5.0), 0.0399: (2.0, beta), 0.1273: (2.0, beta)}
+    flows = tuple(
+        Flow("vegas", rtt, name=f"{rtt}", variant="ns2", alpha=low, beta=high)
+        for rtt, (low, high) in rtts.items()
+    )
+    s = Scenario((Link(1488.0),), flows, run=Run(200.0, 80.0, runs=5))
+    fluid, rounds = vm.predict(s, "fluid"), vm.predict(s, "rounds")
+    [band] = [a for a in fluid.assumptions if a.name == "narrow-band"]
+    assert band.holds is holds
+    assert (abs(fluid.throughput[2] / rounds.throughput[2] - 1.0) < 0.1) == holds
+
+
 def test_slow_start_ends_by_the_queue_of_its_whole_burst() -> None:
     """ns-2, while the window still grows: 553 packets/s (standard error 5).
 
