@@ -316,7 +316,70 @@ def test_the_error_of_a_figure_is_that_of_its_linear_form(*, counted: bool) -> N
         variance = slope @ np.cov(runs.T) @ slope / len(runs)
         error = scatter.standard_error(targets.read(text, mixed()), found)
         assert error == pytest.approx(math.sqrt(variance), rel=0.01)
-    assert scatter.standard_error(targets.read("delay=20ms", mixed()), found) is None
+    delay = targets.read("delay=20ms", mixed())
+    assert scatter.standard_error(delay, found) is None
+    queues = rng.normal(20.0, 3.0, (400, 1))
+    known = dataclasses.replace(found, extra={**found.extra, "queue_runs": queues})
+    error = queues.std(ddof=1) / math.sqrt(400) / 1080
+    assert scatter.standard_error(delay, known) == pytest.approx(error, rel=1e-9)
+
+
+LOSSY = """
+[[link]]
+capacity = "1080 pkt/s"
+buffer = "30 pkt"
+loss = 0.003
+[[flow]]
+law = "vegas"
+variant = "ns2"
+rtt = "80 ms"
+alpha = 3
+beta = 3
+[[flow]]
+law = "reno"
+rtt = "60 ms"
+"""
+
+
+def test_chance_does_not_make_a_solution_of_each_crossing() -> None:
+    """Random losses blur the answers of ``fluid``, so they cross a target again and again.
+
+    Each crossing was a solution: dozens of them, some called exact, and none with an error.
+    """
+    base = vm.Scenario.from_toml(LOSSY)
+    found = vm.design(base, "flow.rtt", "utilization=0.9", "fluid", verify=())
+    assert 1 <= len(found.solutions) <= 3
+    assert found.tried < 120
+    for each in found.solutions:
+        p = vm.predict(each.scenario, "fluid")
+        rates = np.asarray(p.extra["throughput_runs"])
+        error = rates.sum(axis=1).std(ddof=1) / math.sqrt(len(rates)) / 1080
+        assert each.achieved_se == pytest.approx(error, rel=1e-6)
+        assert each.achieved == pytest.approx(0.9, abs=0.05 * 0.9)
+        assert "scatter" in each.note or "95 %" in each.note
+
+
+@pytest.mark.parametrize("model", ["fluid", "rounds"])
+def test_a_delay_has_the_error_of_the_queues_of_the_runs(
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = vm.Scenario.from_toml(LOSSY + SHORT)
+    p = vm.predict(base.replace({"flow.rtt": 0.05}), model)
+    queues = np.asarray(p.extra["queue_runs"])
+    assert queues.shape == (p.runs, 1)
+    assert np.ptp(queues) > 0
+    assert queues.mean(axis=0) == pytest.approx(p.queue_mean)
+    wanted = float(queues.mean()) / 1080
+    found = vm.design(
+        base, "flow.rtt", f"delay={wanted!r} s", model, verify=(), between=(0.045, 0.055)
+    )
+    assert found.solutions
+    assert all(each.achieved_se for each in found.solutions)
+    (tmp_path / "s.toml").write_text(LOSSY + SHORT)
+    line = ["design", str(tmp_path / "s.toml"), "--solve", "flow.rtt", "--verify", "none"]
+    line += ["--for", f"delay={wanted!r}s", "--between", "45ms:55ms", "--model", model]
+    assert run(line) == 0
+    assert re.search(r" [mu]s ± [\d.]+ [mu]s", capsys.readouterr().out)
 
 
 @pytest.mark.ns2

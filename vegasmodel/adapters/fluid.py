@@ -98,7 +98,7 @@ def of_run(scenario: Scenario, run: ContinuousRun) -> Prediction:
             _nobody_starves(scenario, run),
             *sends_after_warm_up(scenario, run.throughput),
         ),
-        extra={"runs": len(runs), "throughput_runs": runs},
+        extra={"runs": len(runs), "throughput_runs": runs, "queue_runs": run.queue_runs},
     )
     return with_growth(found)
 

@@ -108,7 +108,8 @@ def _with_error(figure: float | None, error: float | None, unit: str) -> str:
     from vegasmodel import console
 
     if figure is not None and unit == "s":
-        return format_time(figure)  # a delay; it has no standard error
+        blur = f" ± {format_time(float(f'{error:.2g}'))}" if error else ""
+        return f"{format_time(figure)}{blur}"
     shown = console.number(figure, 6)
     return f"{shown} ± {console.number(error, 2)}" if error else shown
 

@@ -190,6 +190,7 @@ def run(
         extra={
             "version": version,
             "throughput_runs": throughputs,
+            "queue_runs": np.array([figure["queue_mean"] for figure in figures]),
             "drops_links": mean["drops_links"],
             "time": first.time,
             "window": first.window,

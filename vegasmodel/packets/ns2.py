@@ -84,6 +84,7 @@ def run(
 
     - ``version``: the version of ns-2;
     - ``throughput_runs`` [runs, flows]: the throughputs in each run;
+    - ``queue_runs`` [runs, links]: the mean numbers of waiting packets in each run;
     - ``drops_links`` [links]: the mean number of packets dropped;
     - ``time`` [samples], ``window`` [samples, flows] and ``queue`` [samples, links]: samples from
       the first run.

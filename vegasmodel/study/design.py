@@ -63,8 +63,13 @@ def design(
     ns-3 make at least 3 runs to verify a solution.
 
     With several runs, ``achieved_se`` and ``verified_se`` are the standard errors of ``achieved``
-    and ``verified`` (not for ``delay``).  If half the width of a 95 % confidence interval is more
+    and ``verified``.  If half the width of a 95 % confidence interval is more
     than ``within`` times the target, a note says that the solution is doubtful.
+
+    If the runs scatter, a value near the target also meets it if the 95 % confidence interval of
+    the quantity contains the target.  Several such values, with nothing between them that is surely
+    farther from the target, are one solution; its ``interval`` has their ends, and its ``note``
+    says so.
 
     A target may have several solutions.  The search may miss one between two of the values that it
     tries; ``scanned`` and ``tried`` of the result have their range and number.  A narrower

@@ -24,7 +24,7 @@ from vegasmodel.study import together
 from vegasmodel.study.points import FAILED, NO_ANSWER, NOT_ALLOWED, Figures, Points, collected
 from vegasmodel.support.threads import pool
 
-__all__ = ["Enough", "answers", "check_model", "predictions", "ready"]
+__all__ = ["Enough", "answers", "at_once", "check_model", "predictions", "ready"]
 
 Enough = Callable[[Sequence[Prediction]], bool]
 
@@ -67,7 +67,7 @@ def answers(
     explains ``progress``.  Raises ``ExtraMissing`` or ``EngineMissing`` if the model needs
     something that is not installed.
     """
-    found = _together(points, model, threads)
+    found = at_once(points, model, threads)
     if found is None:
         several = predictions(points.scenarios(), model, threads, progress=progress)
         return collected(points, several)
@@ -76,8 +76,11 @@ def answers(
     return found
 
 
-def _together(points: Points, model: str, threads: int | None) -> Figures | None:
-    """The model's results at every point, if it can compute all of them together."""
+def at_once(points: Points, model: str, threads: int | None) -> Figures | None:
+    """The model's results at every point, if it can compute all of them together; else ``None``.
+
+    The model then makes one run at each point.
+    """
     if model == "minicycle":
         return together.by_minicycle(points)
     if model != "fluid" or points.by_group:

@@ -11,7 +11,6 @@ import math
 
 import numpy as np
 
-from vegasmodel import measurement
 from vegasmodel.metrics import Floats
 from vegasmodel.prediction import Prediction
 from vegasmodel.study import models, points
@@ -28,9 +27,9 @@ def answered(
 ) -> tuple[Figures, list[Prediction | None]]:
     """Evaluate the model at these points; return its results and the ``Prediction`` of each point.
 
-    The predictions are returned for their throughputs in single runs (``run_rates``). Only
-    predictions of ``rounds``, ns-2 and ns-3 have these; for other models each entry is ``None``. It
-    is also ``None`` at a point without a prediction. ``models.predictions`` explains ``enough``.
+    The predictions are returned for their throughputs in single runs (``run_rates``). If
+    the model computes all points together, it makes one run, and each entry is ``None``. It is also
+    ``None`` at a point without a prediction. ``models.predictions`` explains ``enough``.
     The progress line shows ``count``, to which the function adds the points.
     """
     before = count.done
@@ -39,8 +38,9 @@ def answered(
     def progress(done: int, _: int) -> None:
         count.done = before + done
 
-    if model not in ("rounds", *measurement.ENGINES):
-        figures = models.answers(asked, model, progress=progress)
+    figures = models.at_once(asked, model, None)
+    if figures is not None:
+        progress(len(asked), len(asked))
         return figures, [None] * len(asked)
     found = models.predictions(asked.scenarios(), model, None, enough=enough, progress=progress)
     made = [one if isinstance(one, Prediction) else None for one in found]
@@ -63,15 +63,22 @@ def standard_error(aim: Target, found: Prediction | None) -> float | None:
 
         se^2 = (n - 1)/n * sum_k (T_k - mean(T))^2
 
+    A delay is computed from the mean queues of the runs in the same way.
+
     Returns ``None`` if there is no such error: for example, if ``found`` does not have the
-    throughputs of at least two runs, or if the quantity is a delay, which is not computed from
-    throughputs.
+    throughputs of at least two runs.
     """
     rates = run_rates(found)
     n = len(rates)
-    if found is None or n < 2 or aim.kind == "delay":
+    if found is None or n < 2:
         return None
     without = [_with_rates(found, rate) for rate in (rates.sum(axis=0) - rates) / (n - 1)]
+    if aim.kind == "delay":
+        queues = found.extra.get("queue_runs")
+        if queues is None:
+            return None
+        means = (queues.sum(axis=0) - queues) / (n - 1)
+        without = [dataclasses.replace(found, queue_mean=mean) for mean in means]
     figure = aim.of(points.collected(Points(found.scenario, (), ()), without), found.scenario)
     # (3.5) of Efron
     error = math.sqrt((n - 1) / n * float(np.sum((figure - figure.mean()) ** 2)))

@@ -10,6 +10,12 @@ between the values tried, so more values are tried there (not with ns-2 and ns-3
 
 If the quantity crosses the target twice between two neighbouring values, the search may miss both
 crossings.
+
+The quantity may be random: a mean over a few runs. Then a value meets the target as far as the runs
+tell if the 95 % confidence interval of the quantity contains the target. There is no use in
+narrowing an interval further, because chance alone would decide where the quantity crosses the
+target. Several such values, with nothing between them that is surely farther from the target, are
+one solution.
 """
 
 from __future__ import annotations
@@ -81,7 +87,8 @@ class Search:
         self.x: Floats = np.empty(0)
         self.y: Floats = np.empty(0)  # achieved - wanted
         self.rough: set[float] = set()  # values at which only the side of the target is known
-        self.made: dict[float, Prediction] = {}  # by value; only of simulators
+        self.made: dict[float, Prediction] = {}  # by value
+        self.halves: dict[float, float] = {}  # by value: half the 95 % interval
         self.broken: dict[float, tuple[str, ...]] = {}  # by value: assumptions that do not hold
         self.reasons: dict[str, int] = {}  # why there is no answer, and at how many values
 
@@ -117,6 +124,9 @@ class Search:
         enough = None if whole else self._sided
         found, made = answered(self._points(x), self.model, self.count, enough)
         self.made |= {value: one for value, one in zip(x.tolist(), made, strict=False) if one}
+        for value in (value for value, one in zip(x.tolist(), made, strict=False) if one):
+            error, runs = standard_error(self.aim, self.made[value]), self.made[value].runs
+            self.halves[value] = half_interval(error, runs) if error else 0.0
         names = [tuple(each.split()) for each in found.broken]
         self.broken |= dict(zip(x.tolist(), names, strict=True))
         for reason in found.reasons:
@@ -170,14 +180,16 @@ class Search:
         """
         self.miss(self.range.values(SCAN.get(self.model, SCAN_POINTS), self.whole))
         if self.model not in measurement.ENGINES:
-            for _ in range(TURNS if self.model != "rounds" else 1):
+            for _ in range(1 if self.model == "rounds" or any(self.halves.values()) else TURNS):
                 self.miss(self._turns())
         self._follow()
         while self._settle():
             self._follow()
-        found, notes = [], []
+        found: dict[int, Solution] = {}  # by the index of the value
+        notes = []
         for low, high in self._met():
-            found.append(self._solution(low, high))
+            one = self._solution(low, high)
+            found[int(np.searchsorted(self.x, one.value))] = one
         steps: dict[int, list[str]] = {}  # jumps past the target, by the nearest value
         for left, right in self._crossings():
             near = self._nearer(left, right)
@@ -185,8 +197,55 @@ class Search:
                 steps.setdefault(near, []).append(self._step(left, right))
             else:
                 notes.append(f"{self.aim.name} jumps {self._step(left, right)}")
-        found += [self._nearest(near, said) for near, said in steps.items()]
-        return sorted(found, key=lambda each: each.value), notes
+        found |= {near: self._nearest(near, said) for near, said in steps.items()}
+        across = set(found)
+        for i in np.flatnonzero(self._open()).tolist():
+            note = f"the 95 % interval of its {len(run_rates(self.made.get(self.x[i])))} runs "
+            found.setdefault(i, dataclasses.replace(self._at(i), note=f"{note}contains the target"))
+        places = self._places(sorted(found))
+        return [self._merged(found, place, across) for place in places], notes
+
+    def _open(self) -> NDArray[np.bool_]:
+        """At which values the quantity is near the target, and chance decides on which side."""
+        half = np.array([self._half(i) for i in range(self.x.size)])
+        near = np.minimum(half, self.within * self.aim.value)
+        with np.errstate(invalid="ignore"):
+            return np.asarray((half > 0) & (np.abs(self.y) <= near))
+
+    def _places(self, found: list[int]) -> list[list[int]]:
+        """Group the indices of solutions; those that chance alone keeps apart are one place.
+
+        Chance keeps two solutions apart if at no value between them the quantity is surely farther
+        from the target than at the two.
+        """
+        half = np.array([self._half(i) for i in range(self.x.size)])
+        places: list[list[int]] = []
+        for i in found:
+            if places and half[i] > 0:
+                before, between = places[-1][-1], slice(places[-1][-1] + 1, i)
+                most = max(abs(self.y[k]) + half[k] for k in (before, i))
+                with np.errstate(invalid="ignore"):  # a value without an answer is no solution
+                    sure = np.isnan(self.y) | (np.abs(self.y) - half > most)
+                if half[before] > 0 and not sure[between].any():
+                    places[-1].append(i)
+                    continue
+            places.append([i])
+        return places
+
+    def _merged(self, found: dict[int, Solution], place: list[int], across: set[int]) -> Solution:
+        """One solution for a place with several; it has the interval of their values.
+
+        It is the one nearest to the target among those at which the quantity crosses the target
+        (``across``), or among all if there are none.
+        """
+        best = min(place, key=lambda i: (i not in across, abs(self.y[i])))
+        if len(place) == 1:
+            return found[best]
+        ends = (float(self.x[place[0]]), float(self.x[place[-1]]))
+        note = f"{found[best].note}; " if found[best].note else ""
+        note += f"chance decides which of {len(place)} values from {self.text(ends[0])} to "
+        note += f"{self.text(ends[1])} is the best: their 95 % intervals overlap"
+        return dataclasses.replace(found[best], note=note, interval=ends)
 
     def _close(self) -> NDArray[np.bool_]:
         return np.abs(self.y) <= EXACT * self.aim.value
@@ -255,26 +314,33 @@ class Search:
 
     def _follow(self) -> None:
         """Narrow the interval around each place where the model's quantity crosses the target."""
-        pairs = self._crossings()
-        if not pairs:
-            return
         if self.whole:
             self._follow_integers()
+            return
+        there = self._open()
+        pairs = [pair for pair in self._crossings() if not there[list(pair)].any()]
+        if not pairs:
             return
         from scipy.optimize import elementwise
 
         a = np.array([self.x[i] for i, _ in pairs])
         b = np.array([self.x[j] for _, j in pairs])
-        rough = self.model == "rounds" or self.model in measurement.ENGINES
+        rough = self.model in ("rounds", *measurement.ENGINES) or any(self.halves.values())
         width = 1e-4 if rough else 4e-16
         root = elementwise.find_root(
-            self.miss,
+            self._side,
             (a, b),
             tolerances={"xatol": 0.0, "xrtol": width, "fatol": 0.0, "frtol": 0.0},
             maxiter=100,
         )
         good = np.isfinite(root.x)
         self.miss(np.concatenate([root.x[good], *(end[good] for end in root.bracket)]))
+
+    def _side(self, x: NDArray[Any]) -> Floats:
+        """Like ``miss``, but 0 where chance decides on which side of the target it is."""
+        miss = self.miss(x)
+        there = np.isin(x, self.x[self._open()])
+        return np.where(there, 0.0, miss)
 
     def _solution(self, low: int, high: int) -> Solution:
         """One solution for successive tried values that all meet the target.
@@ -319,14 +385,16 @@ class Search:
         """
         if error is None or half_interval(error, runs) <= self.within * self.aim.value:
             return []
-        half = half_interval(error, runs)
+        half = self.aim.text(half_interval(error, runs), 2)
         return [
-            f"doubtful: the 95 % interval of {runs} runs of {model} is {half:.2g} to either side, "
+            f"doubtful: the 95 % interval of {runs} runs of {model} is {half} to either side, "
             f"more than {100 * self.within:g} % of the target"
         ]
 
     def _nearest(self, near: int, steps: list[str]) -> Solution:
         what = "no whole number meets it exactly" if self.whole else "the answer moves in steps"
+        if self._half(near) > 0 and not self.whole:
+            what = "the runs scatter"
         note = f"{what}: {self.aim.name} goes {' and '.join(steps)}"
         return dataclasses.replace(self._at(near), note=note)
 
@@ -353,10 +421,11 @@ class Search:
         said, half = f"nearest is {self._answer(near)}", self._half(near)
         if abs(self.y[near]) <= half:
             runs = len(run_rates(self.made.get(float(self.x[near]))))
+            half_text, wanted = self.aim.text(half, 2), self.aim.text(self.aim.value)
             said += (
-                f": the 95 % interval of its {runs} runs ({half:.2g} to either side) contains the "
-                f"target {self.aim.text(self.aim.value)}, so chance may hide a solution: a larger "
-                "run.runs measures more exactly, a larger `within` takes a rougher solution"
+                f": the 95 % interval of its {runs} runs ({half_text} to either side) contains the "
+                f"target {wanted}, so chance may hide a solution: a larger run.runs measures more "
+                "exactly, a larger `within` takes a rougher solution"
             )
         return said
 
@@ -364,14 +433,12 @@ class Search:
         """The quantity at a tried value, with its standard error: ``0.38 ± 0.02 at 3 pkt``."""
         error = standard_error(self.aim, self.made.get(float(self.x[i])))
         said = self.aim.text(self.y[i] + self.aim.value)
-        said += f" ± {error:.2g}" if error else ""
+        said += f" ± {self.aim.text(error, 2)}" if error else ""
         return f"{said} at {self.text(self.x[i])}"
 
     def _half(self, i: int) -> float:
         """Half the width of the quantity's 95 % confidence interval; 0 if it is unknown."""
-        made = self.made.get(float(self.x[i]))
-        error = standard_error(self.aim, made)
-        return half_interval(error, len(run_rates(made))) if error else 0.0
+        return self.halves.get(float(self.x[i]), 0.0)
 
     def hidden(self, found: Sequence[float]) -> list[str]:
         """A text for each value that may be a further solution, hidden by the scatter of the runs.

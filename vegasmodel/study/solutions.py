@@ -32,7 +32,7 @@ class Solution:
     verified: dict[str, float | None] = field(default_factory=dict)  # by the other models
     verified_se: dict[str, float | None] = field(default_factory=dict)
     note: str = ""
-    interval: tuple[float, float] | None = None  # every value tried in it meets the target
+    interval: tuple[float, float] | None = None  # values in it meet the target, as far as known
     broken: tuple[str, ...] = ()  # names of the model's assumptions that do not hold there
 
     def to_json(self) -> dict[str, Any]:

@@ -64,6 +64,7 @@ class ContinuousRun:
     status: str  # "done", or why it ended early (throughput, rtt_mean, queue_mean are then NaN)
     delivered: Floats | None = None  # [flow] packets after warmup; None from ``continuous.run``
     throughput_runs: Floats | None = None  # [run, flow] pkt/s, if runs can differ by chance
+    queue_runs: Floats | None = None  # [run, link] packets, likewise
     loss_rate: Floats | None = None  # [flow] lost packets, of all; None from ``continuous.run``
     by_chance: bool = False  # whether runs differ by chance
     timeouts: Floats | None = None  # [flow] waits for the timer after several losses, in all runs

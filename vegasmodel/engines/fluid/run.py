@@ -146,6 +146,7 @@ def run(
         lost=record[:, n + 1 :],
         status=Status.DONE.reason,
         throughput_runs=np.array([each["throughput"] for each in found]),
+        queue_runs=np.array([each["queue_mean"] for each in found]),
         by_chance=chance,
         timeouts=np.sum([each["timeouts"] for each in found], axis=0),
         **mean,
@@ -172,8 +173,11 @@ def _continuous(scenario: Scenario, sample: float | None, runs: int | None) -> C
                 return found[-1]
     averages = ("throughput", "base_rtt", "rtt_mean", "queue_mean", "losses")
     mean = {name: np.mean([getattr(each, name) for each in found], axis=0) for name in averages}
-    rates = np.array([each.throughput for each in found])
-    return replace(found[0], **mean, throughput_runs=rates, by_chance=True)
+    by_run: dict[str, Any] = {
+        "throughput_runs": np.array([each.throughput for each in found]),
+        "queue_runs": np.array([each.queue_mean for each in found]),
+    }
+    return replace(found[0], **mean, **by_run, by_chance=True)
 
 
 def _done(found: list[dict[str, Any]], asked: int | None) -> bool:

@@ -294,6 +294,7 @@ def _prediction(scenario: Scenario, outcomes: list[Totals], seconds: float = 0.0
             "durations": [one.scenario.run.duration for one in outcomes],
             "throughput_runs": rates,
             "overflowed": any(bool(one.routes.links["overflowed"].any()) for one in outcomes),
+            "queue_runs": _queues(scenario, outcomes),
         },
         **_means(scenario, outcomes),
     )
@@ -342,6 +343,14 @@ def waiting(links: NDArray[Any]) -> Floats:
     return counted
 
 
+def _queues(scenario: Scenario, outcomes: list[Totals]) -> Floats:
+    """The mean number of packets that wait at each link after the warm-up, [run, link]."""
+    names = [link.name for link in scenario.links]
+    areas = np.array([one.of_links(waiting(one.routes.links), names) for one in outcomes])
+    spans = [one.scenario.run.duration - one.scenario.run.warmup for one in outcomes]
+    return np.asarray(areas / np.array(spans)[:, None])
+
+
 def _means(scenario: Scenario, outcomes: list[Totals]) -> dict[str, Any]:
 
     def column(name: str) -> Floats:
@@ -358,7 +367,6 @@ def _means(scenario: Scenario, outcomes: list[Totals]) -> dict[str, Any]:
     span = scenario.run.duration - scenario.run.warmup
     spans = np.array([o.scenario.run.duration - o.scenario.run.warmup for o in outcomes])
     names = [link.name for link in scenario.links]
-    areas = [o.of_links(waiting(o.routes.links), names) for o in outcomes]
 
     def counted(what: str) -> Floats:
         """The flows' mean count of ``what`` after warm-up, over the runs, [flow].
@@ -382,5 +390,5 @@ def _means(scenario: Scenario, outcomes: list[Totals]) -> dict[str, Any]:
         "retransmits": counted("retransmits"),
         "delivered": None if any(o.status != Status.DONE for o in outcomes) else delivered,
         "utilization_links": load,
-        "queue_mean": np.mean(np.array(areas) / spans[:, None], axis=0),
+        "queue_mean": _queues(scenario, outcomes).mean(axis=0),
     }
