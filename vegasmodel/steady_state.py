@@ -37,7 +37,8 @@ class LimitCycle:
       laws.
     - ``queue_mean``: packets that wait.
     - ``losses``: [n_flows] in one period: in ``rounds`` the number of lost packets, in ``fluid``
-      the number of times that a loss cuts the window.
+      the number of times that a loss cuts the window.  0 at a fixed point; NaN if neither a period
+      nor a fixed point was found.
     - ``multipliers``: Floquet multipliers, complex numbers, the largest modulus first: the factors
       by which small disturbances of the windows change in one period, which begins and ends just
       after an overflow of the buffer.  (At a fixed point: in one round trip of the flow with the

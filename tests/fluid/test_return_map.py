@@ -175,6 +175,14 @@ def test_no_answer_is_said():
     assert "time" in short.status
 
 
+def test_without_a_period_there_are_no_losses_per_period(monkeypatch):
+    """It gave the losses of a run over many overflows. No motion returns to within less than 0."""
+    monkeypatch.setattr(return_map, "CLOSE", -1.0)
+    answer = limit_cycle(scenario([vegas(), reno()]))
+    assert (answer.kind, answer.status) == ("neither found", "done")
+    assert np.all(np.isnan(answer.losses))
+
+
 def test_misuse():
     with pytest.raises(ValueError, match="random loss"):
         limit_cycle(scenario([vegas()], loss=0.1), losers="growing")

@@ -63,6 +63,7 @@ def test_vegas_alone_rests() -> None:
     )
     found = steady(Scenario((Link(500.0),), vegas))
     assert (found.kind, found.period) == ("fixed point", 0.0)
+    assert list(found.losses) == [0.0, 0.0, 0.0]
     assert found.throughput.sum() == pytest.approx(500.0, rel=2e-3)
 
 

@@ -407,7 +407,7 @@ def _answer(
         overflows=overflows,
         spread=np.zeros(motion.n) if spread is None else spread,
         base_rtt=np.where(flows.keeps_backlog, flows.rtt + state.over_estimate, np.nan),
-        losses=tally.losses.astype(np.float64),
+        losses=np.where(math.isnan(period), math.nan, tally.losses),
         multipliers=multipliers,
         residual=residual,
         status=Status.DONE.reason,

@@ -230,7 +230,8 @@ def _means(totals: Totals, kind: str, period: float, residual: float) -> LimitCy
         rtt = (totals.per_flow[part, :, 2] * packets).sum(axis=0) / packets.sum(axis=0)
     span = float(times[-1] - totals.link["mark_now"])
     window, queue = totals.per_flow[part, :, 0], _waiting(totals, totals.routes.links, span)
+    losses = np.full_like(rates, math.nan if kind == "neither found" else 0.0)
     return LimitCycle(
         kind, period, 0, rates, spread, window.mean(axis=0), rtt, totals.base, queue,
-        np.full_like(rates, math.nan), np.empty(0), residual, "done",
+        losses, np.empty(0), residual, "done",
     )  # fmt: skip
