@@ -435,11 +435,47 @@ def test_a_share_of_several_groups(whom: str) -> None:
     assert [each.value for each in found.solutions] == pytest.approx([one.value], rel=1e-5)
 
 
+def test_a_ratio_of_several_groups() -> None:
+    """It divides the mean throughput of a flow on one side by that on the other."""
+    base = mixed(FAR).replace({"flow.far.count": 3, "flow.far.rtt": "90 ms"})
+    p = vm.predict(base.replace({"link.buffer": 25}), "fluid")
+    rates = np.asarray(p.throughput)  # vegas, reno, three of far
+    wanted = {
+        "law:vegas/law:reno": rates[[0, 2, 3, 4]].mean() / rates[1],
+        "vegas+far/reno": rates[[0, 2, 3, 4]].mean() / rates[1],
+        "far/vegas+reno": rates[2:].mean() / rates[:2].mean(),
+    }
+    field = fields.find(base, "link.buffer")
+    figures = models.answers(points.Points(base, (field,), (np.array([25.0]),)), "fluid")
+    counts = points.Points(base, (fields.find(base, "flow.far.count"),), (np.array([1, 3]),))
+    several = models.answers(counts, "fluid")
+    alone = np.asarray(vm.predict(base.replace({"flow.far.count": 1}), "fluid").throughput)
+    for whom, value in wanted.items():
+        aim = targets.read(f"ratio:{whom}={float(value)!r}", base)
+        assert aim.of(figures, base)[0] == pytest.approx(value, rel=1e-9)
+        assert not aim.notes(base)
+    aim = targets.read("ratio:law:vegas/reno=1", base)
+    assert aim.of(several, base)[0] == pytest.approx(alone[[0, 2]].mean() / alone[1], rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("whom", "said"),
+    [
+        ("law:vegas/vegas", "different groups on the two sides; vegas would be on both"),
+        ("law:vega/reno", "laws of this scenario: reno, vegas; did you mean 'vegas'"),
+        ("vegas/ren", "ratio:a/b=VALUE with one of the groups .* did you mean 'reno'"),
+    ],
+)
+def test_a_ratio_of_wrong_groups(whom: str, said: str) -> None:
+    with pytest.raises(FieldError, match=said):
+        targets.read(f"ratio:{whom}=1", mixed(FAR))
+
+
 def test_a_group_that_has_the_name_of_a_law_is_noted() -> None:
     """The flow ``far`` is a Vegas flow, too: the user may have meant both."""
     for text, said in (
         ("share:vegas=0.2", "share:law:vegas has all"),
-        ("ratio:vegas/reno=1", "far"),
+        ("ratio:vegas/reno=1", "; law:vegas has all"),
     ):
         found = vm.design(mixed(FAR), "link.buffer", text, "minicycle", verify=())
         (note,) = [each for each in found.notes if "not counted: far" in each]

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     "--for",
     required=True,
     help="ratio:a/b=1, share:GROUP=0.3, jain=0.95, delay=20ms or utilization=0.95. "
-    "Of several groups, or of all flows of a law: share:A+B=0.3, share:law:LAW=0.3. "
+    "Of several groups, or of all flows of a law: share:A+B=0.3, share:law:LAW=0.3, "
+    "ratio:A+B/law:LAW=1. "
     "Of another link than the first: delay:LINK=20ms, utilization:LINK=0.95.",
 )
 @inputs.model

@@ -43,8 +43,9 @@ def design(
     - ``solve``: a field, such as ``link.buffer``, ``flow.NAME.alpha`` or ``link.queue.k``.
     - ``target``: ``share:GROUP=0.3``, ``ratio:a/b=1``, ``jain=0.95``, ``delay=20ms`` or
       ``utilization=0.95``.  ``share:A+B`` is the share of two groups together, and
-      ``share:law:LAW`` that of all flows of a law.  A delay and a utilization are of the first
-      link, or of the link that is named, as in ``delay:LINK=20ms``.
+      ``share:law:LAW`` that of all flows of a law; ``ratio:A+B/law:LAW`` divides the mean
+      throughput of a flow of the one by that of the other.  A delay and a utilization are of the
+      first link, or of the link that is named, as in ``delay:LINK=20ms``.
     - ``model``: a model of ``predict``, or the packet-level simulator ``ns2`` or ``ns3``.
     - ``between``: the ends of the range that is searched, in seconds, packets or packets per second
       (default: the usual range of the field).

@@ -47,6 +47,7 @@ PER_FLOW = (
     "loss_rate",
 )
 PER_LINK = ("queue_mean", "queueing_delay", "utilization")
+PER_GROUP = ("group_mean", "group_known", "group_share")
 DERIVED = (
     "throughput_bps",
     "share",
@@ -129,6 +130,7 @@ class Figures:
     base_rtt: Floats
     loss_rate: Floats
     group_mean: Floats  # [point, group] mean throughput of a flow
+    group_known: Floats  # [point, group] how many flows of the group have a throughput
     group_share: Floats  # [point, group] share of all bytes delivered by the group's flows together
     jain: Floats  # [point]
     uncertainty: Floats  # [point] of the least certain throughput (``relative_uncertainty``)
@@ -139,11 +141,18 @@ class Figures:
     reasons: tuple[str, ...]  # [point] why the status is not OK; else empty
     broken: tuple[str, ...]  # [point] assumptions that do not hold, as ``not_held`` writes them
 
+    def mean_of(self, groups: Sequence[int]) -> Floats:
+        """The mean throughput of all flows of these groups together, pkt/s, [point]."""
+        known = self.group_known[:, groups]
+        total = np.where(known > 0, self.group_mean[:, groups] * known, 0.0).sum(axis=1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(total / known.sum(axis=1))
+
 
 def _blank(points: Points, n: int) -> dict[str, Any]:
     flows, groups, links = len(points.flows), len(points.scenario.flows), len(points.scenario.links)
     blank: dict[str, Any] = {name: np.full((n, flows), np.nan) for name in PER_FLOW}
-    blank |= {name: np.full((n, groups), np.nan) for name in ("group_mean", "group_share")}
+    blank |= {name: np.full((n, groups), np.nan) for name in PER_GROUP}
     blank |= {name: np.full((n, links), np.nan) for name in PER_LINK}
     blank |= {name: np.full(n, np.nan) for name in ("jain", "uncertainty")}
     return {**blank, "status": np.zeros(n, np.int8)}
@@ -169,6 +178,7 @@ def collected(points: Points, found: Sequence[Prediction | tuple[int, str]]) -> 
             if value is not None:
                 table[name][i] = np.bincount(groups, value) / count if points.by_group else value
         table["group_mean"][i] = [answer.groups[group.name] for group in answer.scenario.flows]
+        table["group_known"][i] = np.bincount(groups, np.isfinite(np.asarray(answer.throughput)))
         table["group_share"][i] = np.bincount(groups, share)
         table["share"][i] = table["group_share"][i] if points.by_group else share
         table["share_se"][i] = _share_error(answer, groups if points.by_group else None)
@@ -270,10 +280,11 @@ def of_arrays(
     groups = np.array([member.group for member in scenario.members])
     for g in range(len(scenario.flows)):
         table["group_mean"][:, g] = known_mean(rates[:, groups == g].T)
+        table["group_known"][:, g] = np.isfinite(rates[:, groups == g]).sum(axis=1)
         table["group_share"][:, g] = table["share"][:, groups == g].sum(axis=1)
     table["jain"] = jains(rates)
     table["status"][bad] = np.where(table["status"][bad] == OK, NO_ANSWER, table["status"][bad])
-    for name in (*PER_FLOW, *PER_LINK, "group_mean", "group_share", "jain"):
+    for name in (*PER_FLOW, *PER_LINK, *PER_GROUP, "jain"):
         table[name][bad] = np.nan
     reasons = np.full(n, "", object)
     reasons[bad] = why

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["KINDS", "Target", "read"]
 
 KINDS = {
-    "ratio": "ratio:a/b=1, mean throughput of a flow of group a over one of group b",
+    "ratio": "ratio:a/b=1, mean throughput of a flow of group a over one of group b; several "
+    "groups as in a share: ratio:a+b/law:LAW=1",
     "share": "share:GROUP=0.3, the group's part of all that is delivered; share:A+B=0.3 of several "
     "groups together; share:law:LAW=0.3 of all flows with a law",
     "jain": "jain=0.95, Jain's index over the flows",
@@ -35,7 +36,8 @@ class Target:
     """A quantity, such as the share of a group, and the ``value`` that it should have.
 
     ``of`` computes the quantity from a model's results.  ``groups`` are names of groups of flows
-    (entries ``[[flow]]``): a ratio is of the two, a share of all together.  A delay and a
+    (entries ``[[flow]]``), whose flows count together.  A ratio divides their mean throughput by
+    that of the groups ``over``.  A delay and a
     utilization are of the link with the index ``link``.  ``of_whom`` names the groups or the link
     as the user does; it is empty for a link if the scenario has only one.
     """
@@ -45,6 +47,7 @@ class Target:
     value: float
     link: int = 0
     of_whom: str = ""
+    over: tuple[str, ...] = ()  # the groups whose mean throughput divides a ratio
 
     @property
     def name(self) -> str:
@@ -60,15 +63,21 @@ class Target:
         """A value of the target's quantity, such as a delay, as text with its unit."""
         return f"{value:.{digits}g} {self.unit}".strip()
 
+    @property
+    def everyone(self) -> tuple[str, ...]:
+        """All groups that the quantity is about."""
+        return (*self.groups, *self.over)
+
     def of(self, figures: Figures, scenario: Scenario) -> Floats:
         """The model's value of the quantity at each point of a study: an array [point].
 
         A point is a copy of the scenario in which some fields have other values.  ``figures`` holds
         the model's results at all points.  The quantity is NaN where the model does not give it.
         """
-        index = [[group.name for group in scenario.flows].index(name) for name in self.groups]
+        names = [group.name for group in scenario.flows]
+        index, divisor = ([names.index(each) for each in some] for some in (self.groups, self.over))
         if self.kind == "ratio":
-            a, b = (figures.group_mean[:, i] for i in index)
+            a, b = figures.mean_of(index), figures.mean_of(divisor)
             with np.errstate(divide="ignore", invalid="ignore"):
                 return np.where(b > 0, a / b, np.nan)
         if self.kind == "share":
@@ -87,14 +96,15 @@ class Target:
         other groups have this law, too.
         """
         found = []
-        for name in dict.fromkeys(self.groups):
-            others = [g.name for g in scenario.flows if g.law == name and g.name not in self.groups]
+        for name in dict.fromkeys(self.everyone):
+            others = [g.name for g in scenario.flows if g.law == name]
+            others = [other for other in others if other not in self.everyone]
             if not others:
                 continue
             asked = f"{self.name} takes {name!r} as the name of a group; other flows with the law "
             asked += f"{name} are not counted: {', '.join(others)}"
-            whole = f"; {self.kind}:{OF_A_LAW}{name} has all flows of this law"
-            found.append(asked + (whole if self.kind == "share" else ""))
+            whole = f"{OF_A_LAW}{name}" if self.kind == "ratio" else f"{self.kind}:{OF_A_LAW}{name}"
+            found.append(f"{asked}; {whole} has all flows of this law")
         return found
 
 
@@ -113,17 +123,22 @@ def read(text: str, scenario: Scenario) -> Target:
         allowed = f"one of {'; '.join(KINDS.values())}{rules.nearest(kind, tuple(KINDS))}"
         raise FieldError("target", text, allowed)
     groups: tuple[str, ...] = ()
+    over: tuple[str, ...] = ()
     link = 0
     if kind in OF_A_LINK:
         link, of_whom = _link(of_whom if colon else None, scenario, text)
-    else:
-        groups = _groups(kind, of_whom, bool(colon), scenario, text)
+    elif kind == "ratio":
+        groups, over = _ratio(of_whom, scenario, text)
+    elif kind == "share":
+        groups = _several(of_whom, scenario, text)
+    elif colon:
+        raise FieldError("target", text, KINDS[kind])
     if kind == "delay":
         value = parse(tail, "time", field="target", low_open=True)
     else:
         high = math.inf if kind == "ratio" else 1.0
         value = parse(tail, "fraction", field="target", low_open=True, high=high)
-    return Target(kind, groups, value, link, of_whom)
+    return Target(kind, groups, value, link, of_whom, over)
 
 
 def _link(asked: str | None, scenario: Scenario, text: str) -> tuple[int, str]:
@@ -141,35 +156,45 @@ def _link(asked: str | None, scenario: Scenario, text: str) -> tuple[int, str]:
     return number, names[number] if len(names) > 1 else ""
 
 
-def _groups(kind: str, of_whom: str, given: bool, scenario: Scenario, text: str) -> tuple[str, ...]:
+def _ratio(of_whom: str, scenario: Scenario, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The groups on either side of a ratio such as ``a/b`` or ``a+b/law:reno``."""
     names = [group.name for group in scenario.flows]
-    if kind == "ratio":
-        for a in names:
-            for b in names:
-                if of_whom == f"{a}/{b}" and a != b:
-                    return (a, b)
-        listed = ", ".join(names[:8])
-        allowed = f"ratio:a/b=VALUE with two groups of this scenario: {listed}"
+    for a in names:  # a name may hold a /
+        for b in names:
+            if of_whom == f"{a}/{b}" and a != b:
+                return (a,), (b,)
+    first, slash, second = of_whom.partition("/")
+    if not slash:
+        allowed = f"ratio:a/b=VALUE with two groups of this scenario: {', '.join(names[:8])}"
         raise FieldError("target", text, allowed)
-    if kind == "share":
-        parts = [of_whom] if of_whom in names else of_whom.split("+")  # a name may hold a +
-        return tuple(dict.fromkeys(name for part in parts for name in _named(part, scenario, text)))
-    if given:
-        raise FieldError("target", text, KINDS[kind])
-    return ()
+    sides = _several(first, scenario, text), _several(second, scenario, text)
+    if both := [name for name in sides[0] if name in sides[1]]:
+        allowed = f"different groups on the two sides; {', '.join(both)} would be on both"
+        raise FieldError("target", text, allowed)
+    return sides
+
+
+def _several(whom: str, scenario: Scenario, text: str) -> tuple[str, ...]:
+    """The names of the groups that ``whom`` means, such as ``a``, ``a+b`` or ``law:reno``."""
+    names = [group.name for group in scenario.flows]
+    parts = [whom] if whom in names else whom.split("+")  # a name may hold a +
+    return tuple(dict.fromkeys(name for part in parts for name in _named(part, scenario, text)))
 
 
 def _named(part: str, scenario: Scenario, text: str) -> list[str]:
-    """The names of the groups that ``part`` of a share's target means: a group, or ``law:LAW``."""
+    """The names of the groups that ``part`` of a target means: a group, or ``law:LAW``."""
     names = [group.name for group in scenario.flows]
+    ratio = text.startswith("ratio")
     if part in names:
         return [part]
     if not part.startswith(OF_A_LAW):
-        allowed = "share:GROUP=VALUE with one of the groups of this scenario: "
+        allowed = "ratio:a/b=VALUE" if ratio else "share:GROUP=VALUE"
+        allowed += " with one of the groups of this scenario: "
         allowed += f"{', '.join(names[:8])}{rules.nearest(part, names)}"
         raise FieldError("target", text, allowed)
     law, laws = part.removeprefix(OF_A_LAW), sorted({group.law for group in scenario.flows})
     if law not in laws:
-        allowed = "share:law:LAW=VALUE with one of the laws of this scenario: "
+        allowed = "law:LAW in a ratio" if ratio else "share:law:LAW=VALUE"
+        allowed += " with one of the laws of this scenario: "
         raise FieldError("target", text, f"{allowed}{', '.join(laws)}{rules.nearest(law, laws)}")
     return [group.name for group in scenario.flows if group.law == law]
