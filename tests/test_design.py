@@ -148,6 +148,19 @@ def test_a_model_without_an_answer_says_why() -> None:
     assert "do not have the law reno" in str(found.reason)
 
 
+def test_values_without_an_answer_are_told_beside_a_solution() -> None:
+    """Above its beta no alpha is allowed; solutions there cannot be found."""
+    apart = vm.Scenario.from_toml(MIXED.replace("beta = 3", "beta = 5"))
+    found = vm.design(apart, "flow.vegas.alpha", "share:vegas=0.386", "minicycle", verify=())
+    assert all(each.value <= 5 for each in found.solutions)
+    assert found.solutions
+    (note,) = [each for each in found.notes if "has no answer at" in each]
+    assert re.search(r"no answer at \d+ of \d+ values: .*beta", note)
+    whole = vm.design(mixed(), "flow.vegas.alpha", "share:vegas=0.386", "minicycle", verify=())
+    assert whole.solutions
+    assert not [each for each in whole.notes if "has no answer at" in each]
+
+
 def test_one_threshold_stays_one() -> None:
     """If alpha = beta, a change of alpha changes beta; if they differ, it does not."""
     found = vm.design(mixed(), "flow.vegas.alpha", "share:vegas=0.5", "minicycle", verify=())

@@ -107,7 +107,7 @@ def design(
     if solutions:
         found = [each.value for each in solutions]
         vegas = same_case.other_vegas(scenario, (model, *others))
-        notes = [*notes, *search.hidden(found), *_broken(search, verified), *vegas]
+        notes = [*notes, *search.gaps(), *search.hidden(found), *_broken(search, verified), *vegas]
     said = (*aim.notes(scenario), *(notes if solutions else ()))
     tried = search.x.size
     return Design(solve, aim.name, aim.value, model, ends, verified, reason, said, tried)

@@ -487,10 +487,14 @@ class Search:
             said = f"{tried}: {self.aim.name} goes from {low} to {high}; {self._almost()}"
         if jumps:
             said += f"; {'; '.join(jumps)}"
+        return "; ".join([said, *self.gaps()])
+
+    def gaps(self) -> list[str]:
+        """A text on the values at which the model has no answer, with a reason; none if it has."""
         missing = int(np.isnan(self.y).sum())
-        if missing:
-            said += f"; {self.model} has no answer at {missing} of {self.y.size} values: {first}"
-        return said
+        why = next(iter(self.reasons), "it does not give this figure")
+        said = f"{self.model} has no answer at {missing} of {self.y.size} values: {why}"
+        return [said] if missing else []
 
 
 def counted(scenario: Scenario, where: Field, model: str) -> bool:
