@@ -50,9 +50,9 @@ _PAPERS = (
     Setting(_NEWRENO, "partial_window_deflation_", "0", "no deflation on a partial ACK (2002)"),
 )
 
-# wait_ is a parameter of RED in ns-2, and true by default. Then RED drops no packet until about 1/p
-# packets have arrived after the last drop, where p is the drop probability. If wait_ is false, RED
-# may drop two packets in a row, as in the RED that Floyd and Jacobson published in 1993.
+# wait_ is a parameter of RED in ns-2, true by default. If it is true, RED drops no packet until 1/p
+# packets or so have arrived after the last drop, where p is the drop probability. If wait_ is
+# false, RED may drop two packets in a row, as in the RED that Floyd and Jacobson published in 1993.
 # ``UNSPACED`` sets wait_ to false. The sets of parameters in ``SETS`` leave wait_ true.
 UNSPACED = Setting(
     "Queue/RED", "wait_", "false", "drops by p/(1 - count p) from the first packet on"
