@@ -3,9 +3,9 @@
 Many functions here take ``name``, the name of the checked argument. The error message shows it.
 
 Two functions, ``secular.solve`` and ``arrivals.arrive``, compute the steady states of many links at
-once. If an argument is out of range for one of these links, they raise no error; the result of
-this link is NaN, with a status that says so. But if ``arrivals.arrive`` is called with
-the argument ``beta``, an alpha or a beta out of range raises an error.
+once. If an argument is out of range for one of these links, they raise no error; the result of this
+link is NaN, with a status that says so. But if ``arrivals.arrive`` is called with the argument
+``beta``, an alpha or a beta out of range raises an error.
 """
 
 from __future__ import annotations

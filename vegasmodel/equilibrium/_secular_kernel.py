@@ -437,11 +437,12 @@ def first_gap(
     if linux:
         g = max(least, reach - top)
     else:
-        # The gap g solves pole/g + R(g) = c. ``pole`` is the sum of the thresholds alpha of the
-        # flows with the largest over-estimate, ``top``. R(g) is the sum of alpha/(g + top - x) over
-        # the other flows, where x is a flow's over-estimate. Let ``others`` be the sum of their
-        # alphas, and ``mean`` the mean of top - x, weighted by alpha. By Jensen's inequality
-        # R(g) >= others/(g + mean). So the root of pole/g + others/(g + mean) = c is at most g.
+        # The gap G solves pole/G + R(G) = c, where c is the capacity. ``pole`` is the sum of alpha
+        # over the flows with the largest over-estimate, ``top``. R(G) is the sum of
+        # alpha/(G + top - x) over the other flows, where x is a flow's over-estimate. Let
+        # ``others`` be the sum of their alphas, and ``mean`` the mean of top - x, weighted by
+        # alpha. By Jensen's inequality R(G) >= others/(G + mean). So G is at least the root g of
+        # pole/g + others/(g + mean) = c. The iteration starts at this root.
         least, others = pole / c, total - pole
         g = least
         if others > 0.0:

@@ -63,9 +63,11 @@ def cycle_of(
 ) -> Cycle:
     """The result of ``solve``, with values per flow; the numbers are NaN for unsolved cases.
 
-    ``sums`` is the cycle that ``solve`` has chosen. If a whole range of Vegas windows is steady,
-    ``ends`` holds the cycles with the least and with the greatest of them; otherwise it holds
-    ``sums`` twice. ``loses`` says for each case whether Vegas loses a packet in a cycle.
+    ``sums`` has the sums over one cycle of the steady state. If Vegas can stay at any window in a
+    whole range, there are many such cycles. Then ``sums`` is from the cycle that ``solve`` has
+    chosen, and ``ends`` has the sums for the least and for the greatest Vegas window. Otherwise
+    both entries of ``ends`` are ``sums``. ``loses`` says for each case whether Vegas loses a packet
+    in a cycle.
     """
     n_V, n_R = path.n_vegas, path.n_reno
 

@@ -19,8 +19,8 @@ def drift(_: Source) -> float:
 def acks_to_change(f: Window) -> float:
     """The number of ACKs after which the window W reaches the next whole number of packets.
 
-    Each ACK adds 1/W to the window. Linux (``whole_window``) instead counts ACKs, and adds one
-    packet after W of them.
+    Each ACK adds 1/W to the window. Linux (``whole_window``) instead counts the acknowledged
+    packets, and adds one packet to the window after W of them.
     """
     target = cwnd_packets(f) + 1.0
     square = f.cwnd * f.cwnd

@@ -54,22 +54,23 @@ class Agreement:
 
 
 def agreement(one: Basins, other: Basins, tolerance: float | None = None) -> Agreement:
-    """Test whether two models' shares of random starts per outcome differ by more than chance.
+    """Test whether two models lead to the same outcomes equally often.
 
-    ``one`` and ``other`` are what ``basins`` returned for two models of one scenario.  A start is a
-    choice of start times, first windows and a seed.  An outcome is a set of starts that lead to
-    similar throughputs.
+    Both models were run from random starts.  A start is a choice of start times, first windows and
+    a seed.  An outcome is a set of starts that lead to similar throughputs.  The question is
+    whether the number of starts with each outcome differs between the models by more than chance
+    explains.  ``one`` and ``other`` are what ``basins`` returned for two models of one scenario.
 
     First, the outcomes of the starts of both models are determined together.  Two starts have the
     same outcome if no flow's throughput differs by more than ``tolerance``, or if a chain of such
-    starts links them.  ``tolerance`` is a fraction of the mean throughput; by default it is that of
-    ``one``.
+    starts links them.  ``tolerance`` is a fraction of the mean throughput; its default is
+    ``one.tolerance``.
 
-    Then the outcomes are adapted to the test:
+    Then the outcomes are changed in two ways:
 
-    - An outcome is wide if the throughputs of a flow differ in it by more than twice the tolerance.
-      Wide outcomes are divided into up to four parts.
-    - For the test only, outcomes with too few starts are merged.
+    - Wide outcomes are divided into up to four parts, also in the result.  An outcome is wide if
+      the throughputs of a flow differ in it by more than twice the tolerance.
+    - Outcomes with too few starts are merged for the test; the result lists them separately.
 
     The test is Pearson's chi-squared test for two samples, which assumes independent starts.  With
     the same ``seed`` in ``basins``, both models have the same starts.  Chance alone then leads to a
