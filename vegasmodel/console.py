@@ -184,6 +184,10 @@ def output_path(path: Path, field: str, suffixes: Sequence[str]) -> Path:
 
 
 def left_out(number: int, where: str, what: str = "flow") -> list[str]:
-    """A sentence on the number of flows or groups that a table leaves out; ``where`` has them."""
+    """The line below a table that says how many flows or groups (``what``) are not in it.
+
+    ``where`` is the end of this line, and says where the user finds them.  If the table has all,
+    the list is empty.
+    """
     are = f"{what} is" if number == 1 else f"{what}s are"
     return [f"{number} more {are} not in the table; {where}."] if number else []

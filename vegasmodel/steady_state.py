@@ -1,4 +1,4 @@
-"""The steady state that a simulator found, which ``limit_cycle`` returns."""
+"""The class of the results of ``limit_cycle``: steady states that a simulator found."""
 
 from __future__ import annotations
 

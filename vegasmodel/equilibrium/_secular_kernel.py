@@ -376,12 +376,13 @@ def newton(c: float, rest: float, slope: float, f: float) -> float:
 
 
 def one_pole(c: float, g: float, pole: float, rest: float, slope: float, f: float) -> float:
-    """The next step of the gap g for Vegas as in the papers, with quadratic convergence.
+    """The next step of the iteration for the gap g, for Vegas as in the papers.
 
-    The gap is the queueing delay minus the largest over-estimate of baseRTT. The flows with this
-    over-estimate have the rates p = A_0/g in all (``pole``), where A_0 is the sum of their
-    thresholds. R is the sum of the other rates (``rest``), and ``slope`` is |R'|. f is the excess
-    of all rates over the capacity c.
+    The iteration converges quadratically to the g at which the rates of all flows add up to the
+    capacity c. The gap is the queueing delay minus the largest over-estimate of baseRTT. The flows
+    with this over-estimate together have the rate p = A_0/g (``pole``), where A_0 is the sum of
+    their thresholds. R (``rest``) is the sum of the other rates, R' its derivative with respect to
+    g, and ``slope`` is |R'|. f = p + R - c is the excess of all rates over the capacity.
 
     A step by delta changes p to A_0/(g + delta). R becomes approximately
 
@@ -394,9 +395,10 @@ def one_pole(c: float, g: float, pole: float, rest: float, slope: float, f: floa
 
     This is a quadratic equation; the function returns its larger root delta.
 
-    If g is below the solution, the step does not pass the solution. Proof: 1/R is concave in g,
-    because it is a harmonic mean of linear functions, up to a factor. So the approximation is never
-    larger than R itself.
+    If g is below the solution, the step does not pass the solution. Proof: up to a factor, 1/R is a
+    harmonic mean of linear functions of g, and therefore concave. So it lies below its tangent. The
+    approximation of R is the reciprocal of this tangent, so it is never larger than R. So the
+    approximate rates fall to c at a smaller g than the true ones, or at the same g.
     """
     u = rest / slope if slope > 0.0 else g
     return root(c, pole * u + rest * g - f * (g + u), f * g * u)

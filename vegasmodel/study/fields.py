@@ -75,7 +75,7 @@ class Field:
 
     @property
     def yes_no(self) -> bool:
-        """Whether the field's values are true and false."""
+        """Whether the field can only be true or false."""
         return isinstance(self.plain, Boolean)
 
     @property

@@ -284,7 +284,10 @@ def _one(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict[st
 
 
 def random_starts(scenario: Scenario, k: int) -> tuple[np.random.Generator, Floats]:
-    """The random numbers of run number ``k``, and the seconds by which each flow starts later."""
+    """The random generator of run number ``k``, and each flow's random delay of its start, in s.
+
+    The delays are at most ``start_jitter``; they are to be added to the scenario's start times.
+    """
     rng = np.random.default_rng([scenario.run.seed, k])
     rng.integers(1, 2**31 - 1)  # as the packet engines draw
     return rng, rng.uniform(0.0, 1.0, len(scenario.members)) * scenario.run.start_jitter

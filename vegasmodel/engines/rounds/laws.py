@@ -233,7 +233,10 @@ def _factor(f: Sender) -> float:
 
 @rare
 def _decreased(f: Sender, factor: float) -> float:
-    """The window times ``factor``, rounded down to whole packets if not ``fractional_cut``."""
+    """The window, at most ``max_window``, times ``factor``.
+
+    Without ``fractional_cut`` the window and the product are rounded down to whole packets.
+    """
     if f.fractional_cut:
         return factor * min(f.cwnd, f.max_window)
     return np.floor(factor * min(cwnd_packets(f), np.floor(f.max_window)))
