@@ -467,10 +467,11 @@ class _Whole(_Simplified):
         passes.run(self._final_module, builder)
 
     def _ask_for_inlining(self, function: Any) -> None:
-        """Tell LLVM whether to inline a function in its callers.
+        """Tell LLVM whether to inline a function into its callers.
 
-        A function with the mark ``rare`` (it seldom runs) or ``apart`` is never inlined. Any other
-        function of at most ``SMALL`` instructions is always inlined. For the rest, LLVM decides.
+        A function is never inlined if it has the mark ``rare`` (it seldom runs; LLVM is told this,
+        too) or ``apart`` (the program is smaller if it is not inlined). Any other function of at
+        most ``SMALL`` instructions is always inlined. For the rest, LLVM decides.
         """
         marks = self._parts[function.name].marks
         if marks.rare:
