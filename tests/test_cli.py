@@ -457,14 +457,14 @@ def test_a_hint_names_the_models_that_can_answer(
     alone = ["ratio", "--capacity", "1000pkt/s", "--buffer", "20pkt", "vegas", "cubic"]
     assert run(alone) == 0
     out = capsys.readouterr().out
-    assert "No model asked has an answer here. Others can: --model fluid, --model rounds." in out
+    assert "None of these models can answer. Others can: --model fluid, --model rounds." in out
     assert "network have no answer: no closed form has the law cubic" in out
     assert out.count("fluid") == out.count("rounds") == 1
     path = tmp_path / "two.toml"  # two links, which fluid does not have
     links = "".join(f'[[link]]\nname = "{x}"\ncapacity = "9 pkt/s"\n' for x in "ab")
     path.write_text(f'{links}[[flow]]\nlaw = "reno"\nrtt = "3 s"\n')
     assert run(["predict", str(path), "--model", "fluid"]) == 0
-    assert "an answer here. Others can: --model rounds." in capsys.readouterr().out
+    assert "can answer. Others can: --model rounds." in capsys.readouterr().out
     path.write_text(f'{links}[[flow]]\nlaw = "cubic"\nrtt = "3 s"\n')
     assert run(["predict", str(path)]) == 0
     out = capsys.readouterr().out
@@ -473,7 +473,7 @@ def test_a_hint_names_the_models_that_can_answer(
     ended = '[[flow]]\nlaw = "reno"\nrtt = "3 s"\nstop = "5 s"\n[run]\nwarmup = "9 s"\n'
     path.write_text(f'[[link]]\ncapacity = "9 pkt/s"\n{ended}')  # no simulator has an answer
     assert run(["predict", str(path)]) == 0
-    assert "No model asked has an answer here.\n" in capsys.readouterr().out
+    assert "None of these models can answer.\n" in capsys.readouterr().out
 
 
 def test_only_ratios_that_are_left_out_are_said_to_be_in_the_json(

@@ -303,7 +303,7 @@ def test_a_place_where_chance_may_hide_a_solution_is_named(
     line = ["design", str(tmp_path / "s.toml"), "--solve", "link.buffer", "--verify", "none"]
     assert run([*line, "--for", "share:vegas=0.3"]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "asked at 7 values of link.buffer from 1 pkt to" in out
+    assert "evaluated at 7 values of link.buffer from 1 pkt to" in out
     assert "--between LOW:HIGH searches a narrower range" in out
 
 
@@ -586,7 +586,7 @@ def test_without_a_solution_the_reason_has_the_nearest_value_and_its_noise() -> 
     found = vm.design(vm.Scenario.from_toml(noisy), "link.buffer", "share:vegas=0.3", within=1e-4)
     assert found.reason is not None
     assert found.status == "none"
-    assert re.search(r"asked at \d+ values of link.buffer from 1 pkt to \d+ pkt", found.reason)
+    assert re.search(r"evaluated at \d+ values of link.buffer from 1 pkt to \d+ pkt", found.reason)
     assert "chance may hide a solution" in found.reason
     near = re.search(r"nearest is (0\.\d+) ± (0\.\d+) at (\d+) pkt", found.reason)
     assert near is not None

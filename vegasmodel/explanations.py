@@ -85,7 +85,7 @@ class Explanation:
             "",
             *(f"  {equation}" for equation in self.equations),
             "",
-            "Hypotheses, by the names that an answer gives them:",
+            "Hypotheses, under the names that predictions use for them:",
             *(f"  {name}: {said}." for name, said in self.hypotheses.items()),
             "",
             f"Source: {self.source}.",

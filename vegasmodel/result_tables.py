@@ -65,7 +65,7 @@ def print_results(
     n = len(scenario.flows)
     left_out = False
     if not any(result.applicable for result in results):
-        out.print(Text(f"No model asked has an answer here. {hint}".strip()))
+        out.print(Text(f"None of these models can answer. {hint}".strip()))
     else:
         grids = [results_table(scenario, results, out.width)]
         shares = shares_table(scenario, results)

@@ -85,7 +85,7 @@ def show() -> None:
         )
     errors = np.abs([row[5] for row in rows])
     print(f"mean |ln ratio error| {errors.mean():.3f}, largest {errors.max():.3f}")
-    for drawn, what in ((False, "runs with known starts"), (True, "drawn runs")):
+    for drawn, what in ((False, "runs with fixed start times"), (True, "drawn runs")):
         one = np.array(
             [
                 abs(row[4] - row[2])

@@ -99,8 +99,9 @@ def design(
     if found.solutions:
         low, high = (f"{end:.6g} {found.solutions[0].unit}".strip() for end in found.scanned)
         said.append(
-            f"{model} was asked at {found.tried} values of {solve} from {low} to {high}.  Between "
-            "them the search may miss solutions; --between LOW:HIGH searches a narrower range."
+            f"{model} was evaluated at {found.tried} values of {solve} from {low} to {high}.  "
+            "Between them the search may miss solutions; --between LOW:HIGH searches a narrower "
+            "range."
         )
     console.paragraphs(said)
 

@@ -171,7 +171,9 @@ def _verified(search: Search, solution: Solution, others: Sequence[str]) -> Solu
         value = solution.value
         if counted(search.scenario, search.field, name) and not value.is_integer():
             value = max(float(round(value)), 1.0)
-            notes.append(f"{name} was asked at {search.text(value)}, a whole number")
+            notes.append(
+                f"{name} was evaluated at {search.text(value)}, because it takes only whole numbers"
+            )
         scenario = search.scenario
         if name in measurement.ENGINES:
             scenario = _often(scenario, runs)

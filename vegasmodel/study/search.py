@@ -392,7 +392,7 @@ class Search:
         ]
 
     def _nearest(self, near: int, steps: list[str]) -> Solution:
-        what = "no whole number meets it exactly" if self.whole else "the answer moves in steps"
+        what = "no whole number meets it exactly" if self.whole else "the result changes in steps"
         if self._half(near) > 0 and not self.whole:
             what = "the runs scatter"
         note = f"{what}: {self.aim.name} goes {' and '.join(steps)}"
@@ -478,9 +478,9 @@ class Search:
         if not known.size:
             return f"{self.model} has no answer at any value of {span}: {first}"
         low, high = (self.aim.text(float(end)) for end in (known.min(), known.max()))
-        tried = f"{self.model} was asked at {self.y.size} values of {span}"
+        tried = f"{self.model} was evaluated at {self.y.size} values of {span}"
         if known.size == 1:
-            said = f"{tried} and answers at one, with {self.aim.name} {low}"
+            said = f"{tried} and has a result at one, with {self.aim.name} {low}"
         elif np.ptp(known) <= EXACT * abs(known.max()):
             said = f"{tried}: {self.aim.name} is {low} and does not depend on it"
         else:
