@@ -554,3 +554,14 @@ def test_explain_lists_the_names_of_assumptions(capsys: pytest.CaptureFixture[st
     said = capsys.readouterr().out.replace("\n  ", "")
     assert "phase-effects" in said
     assert "own-law-repairs" in said
+
+
+def test_an_error_about_an_option_calls_a_number_a_number(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The message has no word that only programmers use, such as float."""
+    assert run(["rd", "--rate", "abc", "--delay", "3", "--capacity", "9pkt/s"]) == 2
+    said = capsys.readouterr().err
+    assert said == (
+        "vegasmodel: Invalid value for '--rate-flows' / '--rate': 'abc' is not a valid number.\n"
+    )

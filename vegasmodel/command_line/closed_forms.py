@@ -209,16 +209,19 @@ def arrivals(
 
 @click.command()
 @click.option(
-    "rate", "--rate-flows", "--rate", type=float, required=True,
+    "rate", "--rate-flows", "--rate", type=inputs.NUMBER, required=True,
     help="Number of flows of class R (loss-based).",
 )  # fmt: skip
 @click.option(
-    "delay", "--delay-flows", "--delay", type=float, required=True,
+    "delay", "--delay-flows", "--delay", type=inputs.NUMBER, required=True,
     help="Number of flows of class D (Vegas).",
 )  # fmt: skip
 @inputs.capacity
 @click.option(
-    "--k", type=float, default=1.0, help="Wanted ratio: rate of an R flow / rate of a D flow."
+    "--k",
+    type=inputs.NUMBER,
+    default=1.0,
+    help="Wanted ratio: rate of an R flow / rate of a D flow.",
 )
 @click.option("--buffer", default="inf", help="Packets that both queues together can hold.")
 @click.option("--delay-buffer", default="10 %", help="The D queue's part of the buffer.")

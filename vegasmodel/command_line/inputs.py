@@ -12,12 +12,21 @@ if TYPE_CHECKING:
     from vegasmodel.scenario import Scenario
 
 __all__ = [
-    "FILE", "alpha", "as_json", "capacity", "check_picture", "engine", "engines", "fields",
-    "laws", "load", "model", "models", "of_models", "offer", "packet_size", "per_flow", "plot",
-    "register", "runs", "scenario", "timeout", "trace_format", "uncertain", "variant",
+    "FILE", "NUMBER", "alpha", "as_json", "capacity", "check_picture", "engine", "engines",
+    "fields", "laws", "load", "model", "models", "of_models", "offer", "packet_size", "per_flow",
+    "plot", "register", "runs", "scenario", "timeout", "trace_format", "uncertain", "variant",
 ]  # fmt: skip
 
 FILE = click.Path(path_type=Path)
+
+
+class Number(click.types.FloatParamType):
+    """An option's number. Click's own type calls it a float, in errors and in the help."""
+
+    name = "number"
+
+
+NUMBER = Number()
 
 
 def offer(words: Callable[[click.Context], Iterable[str]]) -> Any:

@@ -173,7 +173,7 @@ def measure(
 )
 @click.option(
     "--max-error",
-    type=float,
+    type=inputs.NUMBER,
     help="Exit with 1 if the best model's throughput NRMSE is larger (0.05: 5 %).",
 )
 @inputs.engine_runs
