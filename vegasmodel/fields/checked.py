@@ -20,38 +20,44 @@ T = TypeVar("T")
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """The rule for a field that is a TOML table in a scenario file and a dataclass in Python."""
+    """Reads, checks and writes a field that is a TOML table in a file and a dataclass in Python.
+
+    ``cls`` is the dataclass.
+    """
 
     cls: type[Any]
 
     def read(self, value: object, where: str, packet_size: float | None) -> Any:
-        """Make the dataclass from a TOML table; each key is read by the rule of its field."""
+        """Make an object of the dataclass from a TOML table; each field's rule reads its key."""
         return read(self.cls, value, where, packet_size)
 
     def check(self, value: Any, where: str) -> None:
-        """Raise ``FieldError`` unless the value is an object of the class ``cls``.
+        """Raise ``FieldError`` unless the value is an object of the dataclass ``cls``.
 
-        The object's fields were checked when it was made.
+        Such an object checked its own fields when it was made, so they are not checked again.
         """
         if not isinstance(value, self.cls):
             raise FieldError(where, value, f"a {self.cls.__name__}")
 
     def write(self, value: Any) -> Any:
-        """Convert the dataclass to a TOML table; fields that hold their default are left out."""
+        """Convert the object to a TOML table; fields that hold their default are left out."""
         return write_table(value)
 
 
 @dataclasses.dataclass(frozen=True)
 class Tables:
-    """The rule for a list of TOML tables, which becomes a tuple of dataclasses in Python."""
+    """Reads, checks and writes a list of TOML tables, such as all ``[[flow]]`` of a scenario file.
+
+    In Python the list is a tuple of objects of the dataclass ``cls``.
+    """
 
     cls: type[Any]
 
     def read(self, value: object, where: str, packet_size: float | None) -> tuple[Any, ...]:
-        """Read a list of tables as a tuple of dataclasses.
+        """Make a tuple of objects of the dataclass from a list of tables.
 
-        An entry that is such a dataclass already stays as it is.  An error names a table by its
-        index from 0, as in ``flow[1]``.
+        An entry that is such an object already stays as it is.  An error names an entry by its
+        index, counted from 0: ``flow[1]`` is the second flow.
         """
         if not isinstance(value, Sequence) or isinstance(value, str):
             hint = f": write [[{where}]], not [{where}]" if isinstance(value, Mapping) else ""
@@ -62,25 +68,26 @@ class Tables:
         )
 
     def check(self, value: Any, where: str) -> None:
-        """Raise ``FieldError`` unless the value is a tuple of objects of the class ``cls``."""
+        """Raise ``FieldError`` unless the value is a tuple of objects of the dataclass ``cls``."""
         if not isinstance(value, tuple) or not all(isinstance(row, self.cls) for row in value):
             raise FieldError(where, value, f"a list of {self.cls.__name__}")
 
     def write(self, value: Any) -> list[Any]:
-        """Convert the dataclasses to a list of TOML tables."""
+        """Convert the tuple of objects to a list of TOML tables."""
         return [write_table(row) for row in value]
 
 
 @dataclasses.dataclass(frozen=True)
 class OneOf:
-    """The rule for a field whose value may be a number, a word or a table.
+    """Reads, checks and writes a field whose value may be a number, a word or a TOML table.
 
     - ``plain``: the rule for a number.
     - ``word``: the only word that is allowed.
     - ``table``: the rule for a table.
     - ``tagged``: for tables with a single key, such as ``{ pareto = {...} }``. It maps each allowed
       key to the rule for the key's value.
-    - ``for_list``: what is allowed in place of a list, which never is; the error says it.
+    - ``for_list``: a text for the error if the value is a list. A list is never allowed; the text
+      says what is.
     """
 
     plain: Rule | None = None
@@ -90,7 +97,7 @@ class OneOf:
     for_list: str = ""
 
     def read(self, value: object, where: str, packet_size: float | None) -> Any:
-        """Read the value by the rule for its form: a number, a word or a table."""
+        """Read the value by the rule for a number, a word or a table, whichever the value is."""
         if isinstance(value, Mapping):
             if self.table is not None:
                 return self.table.read(value, where, packet_size)
@@ -106,7 +113,7 @@ class OneOf:
         raise FieldError(where, value, self._allowed())
 
     def check(self, value: Any, where: str) -> None:
-        """Raise ``FieldError`` unless the value has an allowed form and fits the rule for it."""
+        """Raise ``FieldError`` unless one of the rules (number, word, table) allows the value."""
         if self._is_word(value):
             return
         if isinstance(value, Real) and self.plain is not None:
@@ -121,7 +128,7 @@ class OneOf:
         raise FieldError(where, value, self._allowed())
 
     def write(self, value: Any) -> Any:
-        """Convert the value for a scenario file, by the rule for its form: number, word, table."""
+        """Convert the value to a number, text or a TOML table for a scenario file."""
         if self.plain is not None and isinstance(value, (int, float, Unresolved)):
             return self.plain.write(value)
         if self.table is not None and isinstance(value, self.table.cls):
@@ -162,13 +169,13 @@ def of(cls: type[Any], field: str) -> Any:
 
 
 def check(instance: Any) -> None:
-    """Check every field of the dataclass against its rule.
+    """Convert every field of the dataclass object ``instance``, and check it against its rule.
 
     NumPy's numbers and arrays are first replaced by Python's numbers and lists. Text, lists and
-    tables are converted like those of a scenario file: ``"80 ms"`` becomes 0.08. Text that needs a
-    packet size or an RTT stays text (``Unresolved``) and is not checked. In a field for a quantity,
-    a whole number becomes a float. A field whose default is ``None`` is not checked if it was not
-    given.
+    tables are converted like those of a scenario file: ``"80 ms"`` becomes 0.08. Text that cannot
+    be converted without a packet size or an RTT stays text (``Unresolved``) and is not checked. In
+    a field for a quantity, a whole number becomes a float. A field is skipped if its default is
+    ``None`` and it was not given.
     """
     for field in dataclasses.fields(instance):
         value = getattr(instance, field.name)
@@ -205,11 +212,12 @@ def _plain(value: Any) -> Any:
 
 
 def resolve(part: T, where: str, sizes: Mapping[str, float], size: float) -> T:
-    """A copy of the dataclass ``part`` in which text that needs a packet size becomes a number.
+    """Copy the dataclass object ``part``, converting text that needs a packet size to numbers.
 
     For example, the buffer ``"20 kB"`` becomes 20 packets if the packet size is 1000 bytes. Text
-    that also needs an RTT stays text. ``sizes`` maps fields to their packet size in bytes. All
-    other fields have the packet size ``size``.
+    that also needs an RTT stays text. For the fields named in ``sizes``, the packet size is the
+    value there, in bytes; for all others it is ``size``. ``where`` is the place of ``part`` in the
+    scenario, such as ``flow[1]``, for error messages.
     """
     changes: dict[str, Any] = {}
     for field in dataclasses.fields(cast("Any", part)):
@@ -226,10 +234,11 @@ def resolve(part: T, where: str, sizes: Mapping[str, float], size: float) -> T:
 
 
 def evolve(part: T, changes: Mapping[str, Any], where: str = "") -> T:
-    """A copy of the dataclass ``part`` in which the fields named in ``changes`` have new values.
+    """Copy the dataclass object ``part``, giving the fields named in ``changes`` new values.
 
-    If ``part`` computed the default of a field, the copy computes this default again. An error
-    names the field by its place in the scenario; ``where`` is the place of ``part``.
+    If ``part`` computed the default of a field, the copy computes this default again. ``where`` is
+    the place of ``part`` in the scenario, such as ``flow[1]``. An error then names a field with its
+    place, such as ``flow[1].rtt``.
     """
     unset = dict.fromkeys(getattr(part, "_filled", ()))
     try:
@@ -239,7 +248,7 @@ def evolve(part: T, changes: Mapping[str, Any], where: str = "") -> T:
 
 
 def write_table(instance: Any) -> dict[str, Any]:
-    """The dataclass as a TOML table; ``read`` turns the table back into the dataclass.
+    """Convert a dataclass object to a TOML table, from which ``read`` makes an equal object.
 
     Fields that hold their default are left out.
     """
@@ -254,7 +263,7 @@ def write_table(instance: Any) -> dict[str, Any]:
 
 
 def read(cls: type[T], table: object, where: str, packet_size: float | None, **given: Any) -> T:
-    """Make a dataclass from a TOML table.
+    """Make an object of the dataclass ``cls`` from a TOML table.
 
     ``where`` is the place of the table for error messages.  ``given`` holds the values of fields
     that the caller has already read.  Raises ``FieldError`` for a key that is unknown, missing or

@@ -30,7 +30,7 @@ T = TypeVar("T", bound=Callable[..., Any])
 
 
 class Kind(NamedTuple):
-    """A kind of argument, such as a whole number: its description, and a test for values."""
+    """A kind of argument, such as a whole number, against which a value can be tested."""
 
     words: str  # for the error
     has: Callable[[Any], bool]  # whether a value is of this kind
@@ -42,8 +42,8 @@ def checked(function: T) -> T:
     """Make ``function`` check the kind of each argument before it runs.
 
     For a class, the arguments of its constructor are checked. NumPy's numbers are accepted where
-    Python's are. If the annotation is an array of floats, a list or a number becomes such an array.
-    An argument with the annotation ``Any`` is not checked.
+    Python's are. A list or a number is converted to an array if the annotation is an array of
+    floats. An argument with the annotation ``Any`` is not checked.
     """
     if isinstance(function, type):
         made: Any = function
@@ -75,8 +75,8 @@ def _take(kind: Kind | None, name: str, value: Any) -> Any:
 def _kinds(function: Callable[..., Any]) -> dict[str, Kind | None]:
     """The allowed kind of each argument of ``function``, by the argument's name.
 
-    The annotations are read at the first call of ``function``. They may name classes of modules
-    that are loaded only after the function is defined.
+    The annotations are read when ``function`` is first called, not when it is defined, because they
+    may name classes of modules that are loaded later.
     """
     hints = typing.get_type_hints(function, vars(sys.modules[function.__module__]))
     return {name: _kind(hints.get(name, Any)) for name in inspect.signature(function).parameters}
@@ -115,7 +115,10 @@ def _kind(hint: Any) -> Kind | None:
 
 
 def _either(inner: tuple[Any, ...]) -> Kind | None:
-    """The kind of an argument that may be of any of several kinds, given their annotations."""
+    """The kind of an argument that may be of several kinds, such as a number or text.
+
+    ``inner`` has the annotation of each kind.
+    """
     arrays = typing.get_args(ArrayLike)  # ArrayLike is a union, which becomes a part of others
     if set(arrays) <= set(inner):
         inner = (ArrayLike, *(part for part in inner if part not in arrays))
@@ -128,9 +131,9 @@ def _either(inner: tuple[Any, ...]) -> Kind | None:
 
 
 def _fixed(parts: list[Kind | None]) -> Kind:
-    """The kind of an argument that is a fixed number of values, such as a pair.
+    """The kind of an argument that is a tuple of a fixed number of values, such as a pair.
 
-    ``parts`` are the kinds of the values.
+    ``parts`` has the kind of each value.
     """
 
     def has(value: Any) -> bool:
@@ -158,10 +161,11 @@ def _list(entry: Kind | None) -> Kind:
 
 
 def _is_number(value: Any, kind: type, dtypes: str) -> bool:
-    """Whether the value is a single number of the class ``kind``. True and False are no numbers.
+    """Whether the value is a single number of the class ``kind``, such as ``numbers.Real``.
 
-    A NumPy number, or an array of no dimension, counts if its dtype's kind is one of ``dtypes``. A
-    number that is too large for a float counts only as a whole number.
+    True and False are no numbers. A NumPy number, or an array of dimension 0, counts if the code of
+    its dtype's kind, such as ``f`` for floats, is in ``dtypes``. A whole number that is too large
+    for a float counts only if ``kind`` is ``numbers.Integral``.
     """
     if isinstance(value, kind):
         large = kind is not numbers.Integral and isinstance(value, int) and abs(value) > LARGEST
@@ -172,7 +176,7 @@ def _is_number(value: Any, kind: type, dtypes: str) -> bool:
 def holds_bool(value: Any) -> bool:
     """Whether the value is True or False, or a list or an array with such an entry.
 
-    NumPy would take them for 1 and 0.
+    NumPy would silently use True as 1 and False as 0.
     """
     if isinstance(value, list | tuple):
         return not {*map(type, value)} <= {float, int} and any(map(holds_bool, value))

@@ -28,8 +28,8 @@ MAX_RUNS = 10_000
 class OrText(Generic[T]):
     """The type annotation of a field that is given as a ``T`` or as text with a unit.
 
-    For example, a field with the annotation ``OrText[float]`` accepts 0.08 and ``"80 ms"``. A type
-    checker takes the field's value to be a ``T``, because the text is converted.
+    For example, a field with the annotation ``OrText[float]`` accepts 0.08 and ``"80 ms"``. Text is
+    converted when the object is made, so a type checker takes the field's value to be a ``T``.
     """
 
     if TYPE_CHECKING:
@@ -39,17 +39,17 @@ class OrText(Generic[T]):
 
 
 class Unresolved(str):
-    """Text with a unit that becomes a number only when other values of the scenario are known.
+    """Text with a unit, such as ``"20 kB"`` or ``"1 BDP"``, that is not converted to a number yet.
 
-    These are a packet size, a capacity or RTTs. The text stays text until it is part of a scenario,
-    which has all of them.
+    The conversion needs a packet size, a capacity or RTTs. The text is therefore converted when the
+    link or flow that has it becomes part of a scenario, where these values are known.
     """
 
     __slots__ = ()
 
 
 def known(*values: object) -> bool:
-    """Whether none of the values is text (``Unresolved``) that is still to become a number."""
+    """Whether all values are known; text that is still to be converted (``Unresolved``) is not."""
     return not any(isinstance(value, Unresolved) for value in values)
 
 
@@ -91,7 +91,12 @@ class Rule(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Quantity:
-    """The rule for a number with a unit, such as a time, that must lie within a range."""
+    """The rule for a number with a unit, such as a time, that must lie within a range.
+
+    ``kind`` is a key of ``units.KINDS``, such as ``"time"``. The number must lie in
+    ``low <= value <= high``. With ``low_open`` it must not be ``low`` itself. Infinity is allowed
+    only with ``infinite``.
+    """
 
     kind: str
     low: float = 0.0
@@ -119,10 +124,7 @@ class Quantity:
         )
 
     def check(self, value: Any, where: str) -> None:
-        """Raise ``FieldError`` unless the value, in s, packets or pkt/s, lies within the range.
-
-        An infinite value is allowed only with ``infinite``.
-        """
+        """Raise ``FieldError`` unless the value, in s, packets or pkt/s, lies within the range."""
         number = real(value)
         finite = math.isfinite(number) or (self.infinite and number == math.inf)
         if (
@@ -146,10 +148,10 @@ class Quantity:
 
 
 class BufferRule(Quantity):
-    """The rule for packets in a buffer: packets, bytes, a time, or bandwidth-delay products (BDP).
+    """The rule for the size of a buffer: packets, bytes, a time, or bandwidth-delay products (BDP).
 
-    Bytes become packets only when the packet size is known, and a time or a number of BDP only when
-    the capacity and the RTTs are known.
+    All are converted to packets: bytes as soon as the packet size is known, a time or a number of
+    BDP as soon as the capacity and the RTTs are known.
     """
 
     def read(self, value: object, where: str, packet_size: float | None) -> float:
@@ -189,7 +191,7 @@ class BufferRule(Quantity):
 
 
 class AsItIs(abc.ABC):
-    """The base class of rules without conversion: a file holds the same value as Python."""
+    """The base class of rules for values that are the same in a scenario file and in Python."""
 
     def read(self, value: object, where: str, packet_size: float | None) -> Any:
         """The value, unchanged. Raises ``FieldError`` if it is not allowed."""
@@ -259,9 +261,9 @@ class Text(AsItIs):
     longest: int = 120
 
     def check(self, value: Any, where: str) -> None:
-        """Raise ``FieldError`` unless the value is text of printable characters on one line.
+        """Raise ``FieldError`` unless the value is text of 1 to ``longest`` printable characters.
 
-        Control characters would break tables and log lines.
+        A line break or another control character would break tables and log lines.
         """
         if (
             not isinstance(value, str)
@@ -296,8 +298,8 @@ class Texts:
 def listed(value: object, where: str, what: str) -> list[Any]:
     """The entries of ``value``, for example of a tuple, as a list.
 
-    Raises ``FieldError`` if ``value`` is a text or is not iterable. The message names the field,
-    ``where``, and says that it must be a list of ``what``.
+    Raises ``FieldError`` if ``value`` is text or is not iterable. The message names the field,
+    ``where``, and says that the field must be a list of ``what``.
     """
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise FieldError(where, value, f"a list of {what}")
@@ -307,8 +309,8 @@ def listed(value: object, where: str, what: str) -> list[Any]:
 def nearest(word: object, known: Sequence[str]) -> str:
     """A hint for an error message, such as ``; did you mean 'vegas'?``, or an empty text.
 
-    The hint gives the entry of ``known`` that is most similar to ``word``; capitals do not count.
-    The text is empty if no entry is similar.
+    The hint gives the entry of ``known`` that is most similar to ``word``, whether in capitals or
+    not. The text is empty if no entry is similar.
     """
     small = {entry.lower(): entry for entry in known}
     match = difflib.get_close_matches(str(word)[:60].lower(), list(small), n=1)

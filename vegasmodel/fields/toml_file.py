@@ -22,9 +22,9 @@ MAX_FILE = 4_000_000  # bytes
 def parse(text: str, where: str, value: str) -> dict[str, Any]:
     """Convert TOML text to a dictionary.
 
-    Raises ``FieldError`` if the text is not TOML, or has a number of thousands of digits, which
-    Python does not read. The message begins with ``where`` and ``value``,
-    which tell the user what text is meant. For a file they are its path and its name.
+    Raises ``FieldError`` if the text is not TOML, or if it has a whole number of more than 4300
+    digits, which Python does not read. The message begins with ``where`` and ``value``, to tell the
+    user which text is wrong. For a file they are the file's path and name.
     """
     try:
         return tomllib.loads(text)
@@ -38,7 +38,10 @@ def parse(text: str, where: str, value: str) -> dict[str, Any]:
 
 
 def _single_brackets(text: str) -> str:
-    """A hint if TOML text that cannot be read has ``[flow]`` or ``[link]`` with single brackets."""
+    """A hint for an error message if TOML text has ``[flow]`` or ``[link]`` with single brackets.
+
+    In a scenario file these headings need double brackets. Otherwise the hint is empty.
+    """
     found = re.search(r"^\s*\[\s*(flow|link)\s*\]", text, re.MULTILINE)
     if not found:
         return ""
@@ -79,10 +82,10 @@ def read(path: str | Path) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def keys_of(path: str | Path, keys: Collection[str] = ()) -> Iterator[None]:
-    """Make a ``FieldError`` of the ``with`` block say that its field is a key of the file ``path``.
+    """Add the file's path to the message of each ``FieldError`` raised in the ``with`` block.
 
-    With ``keys``, this is done only if the field is one of these keys, or is inside one of them.
-    For example, ``flow[1].rtt`` is inside ``flow``.
+    With ``keys``, the path is added only if the error's field is one of these keys, or is inside
+    one of them. For example, ``flow[1].rtt`` is inside ``flow``.
     """
     try:
         yield
@@ -93,7 +96,7 @@ def keys_of(path: str | Path, keys: Collection[str] = ()) -> Iterator[None]:
 
 
 def _shown(path: str | Path) -> str:
-    """The path as an error message shows it: printable."""
+    """The path for an error message, with control characters escaped."""
     return printable(str(path))
 
 

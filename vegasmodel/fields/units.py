@@ -41,11 +41,11 @@ MAX_TEXT = 200  # characters; pint's parser gets no longer text
 
 
 class FieldError(ValueError):
-    """Raised for wrong input. The message is one line.
+    """Raised for wrong input, with a message of one line.
 
-    It names the field, the wrong value and what is allowed. If the field is a key of a file, the
-    message begins with ``file``, the name of that file. If ``wrong`` is ``MISSING``, there is no
-    value to show.
+    The message names the field, the wrong value and what is allowed. ``wrong`` says what is wrong
+    with the value. If it is ``MISSING``, the field was not given, and the message shows no value.
+    If the field is a key of a file, the message begins with ``file``, the name of that file.
     """
 
     def __init__(
@@ -68,12 +68,12 @@ class FieldError(ValueError):
         return FieldError(field, self.value, self.allowed, wrong=self.wrong, file=self.file)
 
     def in_file(self, file: str) -> FieldError:
-        """The same error, whose field is a key of ``file``."""
+        """A copy of the error whose message also says that the field is a key of ``file``."""
         return FieldError(self.field, self.value, self.allowed, wrong=self.wrong, file=file)
 
 
 def show(value: object) -> str:
-    """A value as an error message shows it: quoted, printable, of one line and 80 characters."""
+    """A value as an error message shows it: its ``repr`` on one line, cut to 80 characters."""
     try:
         text = repr(value)
     except ValueError:  # Python writes no whole number of more than 4300 digits
@@ -137,7 +137,8 @@ _DEFINITIONS = (
 )
 
 
-# a part of a bit or byte: "75 mB" is 75 thousandths of a byte, and always a slip for "75 MB"
+# Finds units smaller than a bit or byte, in order to refuse them. "75 mB" would be 75 thousandths
+# of a byte; whoever writes this means "75 MB".
 _LESS_THAN_A_BIT = re.compile(
     r"(?<![^\W\d_])(milli|micro|nano|[mnu\u00b5\u03bc])(bit|byte|bps|[bB])s?(?![^\W\d_])"
 )
@@ -149,10 +150,11 @@ _SECOND_NUMBER = re.compile(r"(?!1\s*/)[0-9.;_]")  # at the begin of a unit; "1/
 
 @functools.cache
 def _common() -> dict[str, tuple[float, str]]:
-    """A table of the common units, such as ``"ms"`` or ``"Mbit/s"``, by name.
+    """A table of the common units by name, such as ``"ms"`` or ``"Mbit/s"``.
 
     Each entry gives the unit as a multiple of another unit. For example, the entry of ``"ms"`` is
-    ``(0.001, "s")``, because 1 ms is 0.001 s.
+    ``(0.001, "s")``, because 1 ms is 0.001 s. Units that are not in the table are converted by the
+    library pint, which takes long to import.
     """
     scales = {"": 1.0, "T": 1e12, "G": 1e9, "M": 1e6, "k": 1e3, "K": 1e3, "Ki": 1024.0}
     scales["Mi"] = 1048576.0
@@ -220,10 +222,13 @@ def parse(
 
 
 def _meant(text: object, kind: str) -> str:
-    """A hint such as ``; did you mean '1 BDP'?`` if the text only has a unit with wrong capitals.
+    """A hint for an error message, such as ``; did you mean '1 BDP'?``, or an empty text.
 
-    If an amount of data stands in place of a rate, the hint is the amount per second, such as
-    ``'20 Mbit/s'``.  In all other cases the hint is empty.
+    There is a hint in two cases:
+
+    - The text has a unit with wrong capitals, such as ``1 bdp``.
+    - The text is an amount of data, such as ``20 Mbit``, in place of a rate. The hint is then the
+      amount per second: ``'20 Mbit/s'``.
     """
     if kind == "rate" and isinstance(text, str) and text.strip()[-1:].isalpha():
         with contextlib.suppress(FieldError):
@@ -366,8 +371,8 @@ def _by_pint(text: str, kind: str, field: str, allowed: str, packet_size: float 
 def format_number(value: float, digits: int = 4) -> str:
     """A number as text for a table, with ``digits`` significant digits.
 
-    A number from 10^``digits`` to ``PLAIN`` is rounded to a whole number, such as ``71183``, and
-    not written with an exponent.
+    A number of more digits, but below ``PLAIN``, is rounded to a whole number, such as ``71183``,
+    and not written with an exponent.
     """
     text = f"{value:.{digits}g}"
     return f"{value:.0f}" if "e+" in text and abs(value) < PLAIN else text
