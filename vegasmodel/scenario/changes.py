@@ -22,7 +22,11 @@ Place = tuple[str | int, ...]  # ("flows", 0, "alpha"): attributes, and indices 
 
 
 class _Change(NamedTuple):
-    """A new value, and the key that the user gave it; ``own`` if the key names a link or group."""
+    """A new value of an attribute, and the key (``name``) for which the user gave it.
+
+    ``own`` is false if the key changes all links or all groups, as ``flow.rtt`` does. It is true
+    otherwise, for example for ``flow.NAME.rtt``.
+    """
 
     name: str
     value: Any
@@ -30,14 +34,14 @@ class _Change(NamedTuple):
 
 
 class _Tree(dict[Any, Any]):
-    """The changes to an object of a scenario: new values by the names of its attributes.
+    """The changes to an object, such as a scenario: new values by the names of its attributes.
 
-    If only a part of an attribute changes, such as one link or one key, the value is a tree, too.
+    If only a part of an attribute changes, such as one of the links, the value is another tree.
     """
 
 
 def replaced(scenario: T, given: Parts, changes: Mapping[str, Any], fields: Mapping[str, Any]) -> T:
-    """The implementation of ``Scenario.replace``; see there for ``changes`` and ``fields``.
+    """Copy a scenario with changes; ``Scenario.replace`` explains ``changes`` and ``fields``.
 
     ``given`` holds the links and the groups of flows as the user gave them, before text with units
     such as "1 BDP" was converted to numbers.
@@ -79,19 +83,21 @@ def replaced(scenario: T, given: Parts, changes: Mapping[str, Any], fields: Mapp
 
 
 def with_thresholds(groups: Sequence[Any]) -> tuple[int, ...]:
-    """The indices of the groups to which ``flow.alpha``, ``flow.beta`` and ``flow.gamma`` belong.
+    """The indices of the groups whose alpha changes if a user changes the key ``flow.alpha``.
 
-    These are the groups with a delay-based law, or all groups if none has such a law.
+    These are the groups with a delay-based law, such as Vegas, or all groups if none has such a
+    law. The same holds for ``flow.beta`` and ``flow.gamma``.
     """
     found = tuple(i for i, group in enumerate(groups) if laws.find(group.law).delay_based)
     return found or tuple(range(len(groups)))
 
 
 def _put(wanted: dict[Place, _Change], path: Place, change: _Change) -> None:
-    """Add a change of the attribute at ``path`` to ``wanted``.
+    """Add a change of the attribute at ``path`` to ``wanted``, the changes so far.
 
-    A key of one link or group overrides the same key of all of them, in whatever order the two are
-    given.  Raises ``FieldError`` if any other two keys set the same attribute.
+    A key of one link or group, such as ``flow.NAME.rtt``, overrides the key of all of them, such as
+    ``flow.rtt``, in whatever order the two are given.  Raises ``FieldError`` if any other two keys
+    set the same attribute.
     """
     other = wanted.get(path)
     if other is not None and other.own == change.own:
@@ -101,7 +107,10 @@ def _put(wanted: dict[Place, _Change], path: Place, change: _Change) -> None:
 
 
 def _keep_one_threshold(wanted: dict[Place, _Change], groups: Sequence[Any]) -> None:
-    """Add a change of beta for each group that has alpha = beta, if only its alpha changes."""
+    """Give beta the new value of alpha in each group with alpha = beta of which only alpha changes.
+
+    A user who sets alpha = beta means a single threshold, and so both have to change together.
+    """
     for i, group in enumerate(groups):
         alpha = wanted.get(("flows", i, "alpha"))
         if alpha is not None and group.alpha == group.beta:
@@ -111,7 +120,8 @@ def _keep_one_threshold(wanted: dict[Place, _Change], groups: Sequence[Any]) -> 
 def _tree(wanted: Mapping[Place, _Change]) -> _Tree:
     """Collect all changes in one tree, from the whole scenario down to single attributes.
 
-    Raises ``FieldError`` if one of them sets a part of what another sets as a whole.
+    Raises ``FieldError`` if one change sets a part of what another sets as a whole, as ``run.seed``
+    does beside ``run``.
     """
     tree = _Tree()
     for path, change in wanted.items():
@@ -127,14 +137,14 @@ def _tree(wanted: Mapping[Place, _Change]) -> _Tree:
 
 
 def _addressed(parts: Sequence[Any], rest: str, name: str) -> tuple[Sequence[int], str, bool]:
-    """Find out which links or groups to change, and which of their keys.
+    """Find out which links or groups a user wants to change, and which of their keys.
 
     ``parts`` are all links or all groups.  ``rest`` says what to change: ``buffer`` stands for the
     buffers of all links, and ``uplink.buffer`` for that of the link named ``uplink``.  Returns the
     indices of the links or groups, the key, and whether ``rest`` names one link or group.
 
-    Raises ``FieldError`` if there is no such key, link or group. The error names the key as the
-    user gave it (``name``), and shows the first part of ``rest``, which is the unknown one.
+    Raises ``FieldError`` if there is no such key, link or group. The error shows ``name``, which is
+    the key as the user gave it, and the unknown word in ``rest``.
     """
     keys = [field.metadata["key"] or field.name for field in dataclasses.fields(parts[0])]
     if rest in THRESHOLDS and rest in keys:
@@ -152,9 +162,10 @@ def _addressed(parts: Sequence[Any], rest: str, name: str) -> tuple[Sequence[int
 
 
 def _attributes(part: Any, key: str, name: str, value: Any) -> tuple[str, ...]:
-    """The attributes on the way to ``key``: ``("queue", "weight")`` for a link's queue.weight.
+    """The names of the attributes that lead from ``part`` to the value of ``key``.
 
-    ``name`` is the key as the user gave it, for error messages, and ``value`` its new value.
+    For the key ``queue.weight`` of a link they are ``("queue", "weight")``. Error messages show
+    ``name``, the key as the user gave it, and ``value``, its new value.
     """
     key, _, inner = key.partition(".")
     attribute = _attribute(part, key, name)
@@ -167,9 +178,9 @@ def _attributes(part: Any, key: str, name: str, value: Any) -> tuple[str, ...]:
 
 
 def _grown(part: Any, tree: _Tree, where: str) -> Any:
-    """A copy of the dataclass ``part`` with the changes of ``tree``.
+    """A copy of the dataclass object ``part`` with the changes of ``tree``.
 
-    ``where`` is the place of ``part`` for error messages.
+    ``where`` is the place of ``part`` in the scenario, such as ``link.queue``, for error messages.
     """
     changes = {
         key: _grown(getattr(part, key), value, f"{where}.{key}".lstrip("."))
@@ -199,10 +210,10 @@ def _attribute(part: Any, key: str, name: str) -> str:
 
 
 def _keys(part: Any) -> dict[str, str]:
-    """A dictionary from the keys of ``part`` in a scenario file to its attributes' names.
+    """A dictionary from the keys of ``part`` in a scenario file to the names of its attributes.
 
-    It also maps the name of each attribute to itself.  For example, the attribute ``service`` of a
-    flow is found by its key ``class`` and by ``service``.
+    It also maps the name of each attribute to itself.  For example, the keys ``class`` and
+    ``service`` of a flow both give the attribute ``service``.
     """
     return {
         key: field.name
@@ -212,7 +223,7 @@ def _keys(part: Any) -> dict[str, str]:
 
 
 def _places(name: str, parts: Mapping[str, Any]) -> str:
-    """The full names of the keys called ``name``, as text: for example "link.buffer".
+    """Where a scenario has a key called ``name``, for a hint: for example "link.buffer".
 
     The text is empty if no part of the scenario has such a key.
     """

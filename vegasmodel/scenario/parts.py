@@ -49,9 +49,9 @@ __all__ = [
 ]
 
 LAWS = tuple(law.name for law in laws.BUILT_IN)
-"""The names of the package's own laws."""
+"""The names of the package's own congestion controls ("laws")."""
 VARIANTS = tuple(STACKS)
-"""The names that a flow's ``variant`` may have, each of a TCP implementation."""
+"""The allowed values of a flow's ``variant``; each names a TCP implementation."""
 MAX_FLOWS = 100_000
 
 LONGEST = 1e7  # seconds
@@ -81,16 +81,16 @@ class Link(Shown):
 
     - ``capacity``: pkt/s, or text such as ``"10 Mbit/s"``.
     - ``name``: the link's name.
-    - ``buffer``: how many packets can wait; the packet in transmission does not count. (It counts
-      if links behave as in ns-2, for example if a Vegas flow has the variant ``ns2``; but never at
-      a queue with RED.) The buffer may also be a time or a number of bandwidth-delay products:
-      ``"100 ms"`` stands for the packets that the link sends in 100 ms, ``"1 BDP"`` for the
-      capacity times the mean RTT of the flows on the link.
-    - ``delay``: one way, s; a part of the ``rtt`` of each flow that crosses the link. The default
-      is 1 ms, or less where that is too much.
+    - ``buffer``: how many packets can wait, not counting the packet in transmission. The buffer may
+      also be a time or a number of bandwidth-delay products: ``"100 ms"`` stands for the packets
+      that the link sends in 100 ms, ``"1 BDP"`` for the capacity times the mean RTT of the flows on
+      the link. (ns-2 counts the packet in transmission, except with RED; ``docs/scenario.md`` says
+      which models do as ns-2.)
+    - ``delay``: one-way propagation delay, s. It is a part of the ``rtt`` of each flow that crosses
+      the link. The default is 1 ms, or less if the RTT of a flow is too short for 1 ms.
     - ``queue``: ``DropTail()``, ``Red(...)`` or ``RateDelay(...)``.
     - ``loss``: probability that a data packet is lost at random.
-    - ``drops``: packets that ns-2 drops on purpose, each entry a ``Drop``; ns-3 refuses this field.
+    - ``drops``: packets that ns-2 drops on purpose, as a tuple of ``Drop``. ns-3 cannot do this.
 
     ``docs/scenario.md`` has more about each field.
     """
@@ -112,14 +112,17 @@ class Link(Shown):
 
     @property
     def lossless(self) -> bool:
-        """Whether the link never loses a packet, except those that ``drops`` names."""
+        """Whether the link never loses a packet, other than the packets named in ``drops``."""
         endless = min(self.queue.limits(self.buffer)) == math.inf
         return endless and not isinstance(self.queue, Red) and self.loss == 0.0
 
 
 @dataclass(frozen=True)
 class Uniform(Checked):
-    """Random RTTs of a group's flows: each is drawn once, uniformly in ``[low, high]`` seconds."""
+    """Random RTTs of a group's flows.
+
+    One RTT is drawn for each flow, uniformly in ``[low, high]`` seconds.
+    """
 
     low: OrText[float] = field(_POSITIVE_TIME)
     high: OrText[float] = field(_POSITIVE_TIME)
@@ -147,7 +150,10 @@ class _UniformRule(Table):
 
 @dataclass(frozen=True)
 class Staggered(Checked):
-    """Start times of a group's flows: flow i (from 0) starts at ``first + i * every`` seconds."""
+    """Start times of a group's flows, at equal distances.
+
+    Flow i, counted from 0, starts at ``first + i * every`` seconds.
+    """
 
     first: OrText[float] = field(_TIME, 0.0)
     every: OrText[float] = field(_TIME, 0.0)
@@ -155,9 +161,9 @@ class Staggered(Checked):
 
 @dataclass(frozen=True)
 class Pareto(Checked):
-    """Random sizes of flows with a Pareto distribution.
+    """Random sizes of flows, drawn from a Pareto distribution.
 
-    ``mean`` is in packets, and ``shape`` is the distribution's shape (> 1).
+    ``mean`` is the mean size in packets, and ``shape`` the distribution's shape (> 1).
     """
 
     mean: OrText[float] = field(Quantity("packets", low_open=True))
@@ -166,7 +172,7 @@ class Pareto(Checked):
 
 @dataclass(frozen=True)
 class Poisson(Checked):
-    """Random arrivals of flows as a Poisson process; ``rate`` is in flows per second."""
+    """Flows arrive at random, as a Poisson process with ``rate`` flows per second."""
 
     rate: OrText[float] = field(Quantity("frequency", low_open=True))
 
@@ -183,7 +189,7 @@ class _PoissonRule(Table):
 
 @dataclass(frozen=True)
 class ParetoArrivals(Checked):
-    """Random arrivals of flows: the times between them have a Pareto distribution.
+    """Flows arrive at random; the times between arrivals have a Pareto distribution.
 
     ``rate`` is in flows per second, and ``shape`` is the distribution's shape (> 1).
     """
@@ -215,32 +221,36 @@ class Flow(Shown):
     RTT of 40 s.
 
     - ``law``: the congestion control, such as ``"vegas"`` or ``"reno"``.
-    - ``rtt``: round-trip time while every queue is empty, s; or a ``Uniform``.
+    - ``rtt``: round-trip time while every queue is empty, s; or a ``Uniform`` if RTTs are random.
     - ``name``: the group's name; the default is the law.
     - ``count``: the number of flows.
-    - ``start``: s; or a ``Staggered``.
-    - ``stop``: s; the default is the end of the run.
-    - ``size``: packets to send; or a ``Pareto``.
+    - ``start``: start time, s; or a ``Staggered`` if the flows start one after another.
+    - ``stop``: time at which the flows stop, s; the default is the end of the run.
+    - ``size``: packets that each flow sends; or a ``Pareto`` if sizes are random.
     - ``arrivals``: ``"once"`` if each flow of the group starts once. A ``Poisson`` or
       ``ParetoArrivals`` makes new short flows arrive at random during the whole run.
     - ``alpha``, ``beta``, ``gamma``: thresholds of Vegas, packets. Vegas keeps alpha to beta of its
       packets queued, and ends slow start when more than gamma are queued. The defaults are those of
       the ``variant``.
-    - ``decrease``: factor on the window at a loss; the default is that of ``law`` and ``variant``.
-    - ``variant``: the TCP implementation: ``"paper"``, ``"ns2"`` or ``"linux"``.
+    - ``decrease``: factor by which a loss multiplies the window, such as 0.5. The default is that
+      of ``law`` and ``variant``.
+    - ``variant``: the TCP implementation: ``"paper"`` (Vegas as published), ``"ns2"`` or
+      ``"linux"``.
     - ``over_estimate``: by how much the sender's baseRTT exceeds ``rtt``, s; or ``"measured"`` if
       the sender measures its baseRTT.
     - ``max_window``: the receiver's window, packets.
-    - ``initial_window``: packets; the default is that of the TCP implementation.
+    - ``initial_window``: first congestion window, packets; the default is that of the TCP
+      implementation.
     - ``delayed_ack``: whether the receiver delays ACKs, so that one ACK usually acknowledges two
       packets.
-    - ``packet_size``: bytes; the default is the scenario's.
+    - ``packet_size``: size of a data packet, bytes; the default is the scenario's.
     - ``direction``: ``"forward"``, or ``"reverse"`` against the direction of the links.
-    - ``service``: class of Rate-Delay services, ``"rate"`` or ``"delay"`` (``class`` in a file).
-    - ``path``: names of the links that it crosses; the default is all links.
-    - ``access``: rate of the flow's own access links, pkt/s.
-    - ``send_jitter``: a sender waits at random up to this time before it sends, s; the default is a
-      packet's transmission time.
+    - ``service``: at a link with a ``RateDelay`` queue, whether the flow gets a high ``"rate"`` or
+      a low ``"delay"``. In a scenario file, the key is ``class``.
+    - ``path``: names of the links that the flows cross; the default is all links.
+    - ``access``: rate of each flow's own access links, pkt/s.
+    - ``send_jitter``: longest random time that a sender waits before it sends a packet, s. The
+      default is a packet's transmission time on the slowest link.
     - ``delay_noise``: standard deviation of the propagation delay, s.
     - ``match``: which flows of a measured trace are those of this group: a flow's name in the
       trace, an address, a port, or ``address:port``.
@@ -309,7 +319,11 @@ class Flow(Shown):
 
     @property
     def grows_until_loss(self) -> bool:
-        """Whether nothing but a loss ends the growth of the window."""
+        """Whether the windows of the flows grow until a packet is lost.
+
+        They do not if the law also ends slow start at a backlog of gamma, as Vegas does, or if the
+        receiver's window or the size of the flows is finite.
+        """
         until_loss = laws.find(self.law).slow_start == "until loss"
         return until_loss and self.max_window == self.size == math.inf
 
@@ -318,15 +332,16 @@ class Flow(Shown):
 class Run(Shown):
     """How long a run lasts, when measuring begins, and how many runs there are.
 
-    - ``duration``: s.
+    - ``duration``: length of a run, s.
     - ``warmup``: averages begin at this time, s; the default is a third of the duration, at most
       200 s.
-    - ``seed``: of all random numbers.
-    - ``runs``: results are means over this many runs. If it is not given, ns-2 and ns-3 run once;
-      ``fluid`` and ``rounds`` run once if the results do not depend on chance, and otherwise up to
-      five times.
-    - ``start_jitter``: each start is moved by a uniform draw up to this time, s.
-    - ``ns2_defaults``: ``"papers"`` for the ns-2 of the papers' years, or ``"2.35"``.
+    - ``seed``: seed of all random numbers.
+    - ``runs``: results are means over this many runs. By default ns-2 and ns-3 run once. The
+      simulators ``fluid`` and ``rounds`` run once if the results do not depend on chance, and
+      otherwise up to five times.
+    - ``start_jitter``: each flow starts later by a random time up to this one, s.
+    - ``ns2_defaults``: default values of ns-2's parameters: ``"papers"`` for those of the years in
+      which the papers were written, or ``"2.35"`` for those of ns-2 2.35.
     """
 
     duration: OrText[float] = field(_POSITIVE_TIME, 600.0)
@@ -356,9 +371,9 @@ class Run(Shown):
 
 @dataclass(frozen=True)
 class Member:
-    """One flow of a group, with its own name, RTT, start and stop.
+    """One flow of a group, with its own name, and its own RTT, start and stop in s.
 
-    ``flow`` is the group itself, and ``group`` is its index in ``Scenario.flows``.
+    ``flow`` is the ``Flow`` object of the group, and ``group`` is its index in ``Scenario.flows``.
     """
 
     name: str

@@ -39,8 +39,8 @@ DEFAULT_DELAY = 1e-3  # one way, seconds
 class Scenario(Checked):
     """The input of every model: links, groups of flows, and how long a run lasts (``run``).
 
-    Making a scenario raises ``FieldError`` if a value is not allowed, or if values do not fit
-    together.
+    ``packet_size`` and ``ack_size`` are in bytes.  Making a scenario raises ``FieldError`` if a
+    value is not allowed, or if values do not fit together.
     """
 
     links: tuple[Link, ...] = field(Tables(Link), key="link")
@@ -52,7 +52,7 @@ class Scenario(Checked):
     estimated_from: str | None = field(Text(), None)  # the trace that gave the values of the file
     guesses: tuple[str, ...] | None = field(Texts(), None)  # the keys whose values are guesses
 
-    # of an instance: links and flows as the user gave them, with text and missing fields
+    # links and flows as the user gave them, before text became numbers and defaults were filled in
     _given: ClassVar[tuple[tuple[Link, ...], tuple[Flow, ...]]] = ((), ())
 
     def __post_init__(self) -> None:
@@ -79,7 +79,7 @@ class Scenario(Checked):
         return checked.read(cls, table, "", None)
 
     def __repr__(self) -> str:
-        """One line: the scenario's name, its first three links and its first six groups."""
+        """One line with the scenario's name, its first three links and its first six groups."""
         links = [
             f"{format_rate(link.capacity, self.packet_size)}, buffer {link.buffer:.4g} pkt"
             for link in self.links[:3]
@@ -195,14 +195,12 @@ class Scenario(Checked):
     def by_chance(self) -> bool:
         """Whether runs of the scenario differ by chance so much that a mean needs several runs.
 
-        This is so in two cases:
+        They do if start times are random (``run.start_jitter``).  They also do if packets wait a
+        random time (``jitter``), if a flow has ``delay_noise``, or if a link on a flow's path has
+        RED or random loss.
 
-        - Start times are random (``run.start_jitter``).
-        - Packets wait a random time (``jitter``), a flow has ``delay_noise``, or a link on a flow's
-          path has RED or random loss.
-
-        If short flows arrive at random, the second case does not count, because one run already
-        averages over many flows.
+        There is one exception: if short flows arrive at random, only random start times count,
+        because one run already averages over many flows.
         """
         if self.run.start_jitter > 0:
             return True
@@ -213,11 +211,11 @@ class Scenario(Checked):
 
     @property
     def random_arrivals(self) -> bool:
-        """Whether flows of a group arrive at random times, so that each run has different flows."""
+        """Whether short flows of any group arrive at random; each run then has different flows."""
         return any(group.arrivals != "once" for group in self.flows)
 
     def transmission(self, group: Flow) -> float:
-        """The transmission times in s that a data packet and its ACK add to a round trip.
+        """The sum of all transmission times of a data packet and its ACK in a round trip, s.
 
         Both the packet and the ACK cross two access links and every link of the group's path.
         """
@@ -236,13 +234,13 @@ class Scenario(Checked):
         - ``fields`` are attributes of ``Scenario`` itself, such as ``name``.
         - A value is a number in the package's units, or text.
 
-        The order of the keys does not matter: ``flow.NAME.KEY`` overrides ``flow.KEY``, and the
-        same for links.  If any group has a delay-based law, such as Vegas, ``flow.alpha``,
-        ``flow.beta`` and ``flow.gamma`` change only the groups with such a law.  If a group has
-        alpha = beta, a change of its alpha alone also changes its beta, as in ``sweep``.
+        The order of the keys does not matter: ``flow.NAME.KEY`` overrides ``flow.KEY``, and
+        ``link.NAME.KEY`` overrides ``link.KEY``.  If any group has a delay-based law, such as
+        Vegas, ``flow.alpha``, ``flow.beta`` and ``flow.gamma`` change only the groups with such a
+        law.  If a group has alpha = beta, a change of its alpha alone also changes its beta.
 
-        Defaults are computed again for the new scenario.  Text such as ``"1 BDP"`` is converted to
-        numbers again, too.  ``dataclasses.replace`` would keep the old numbers.
+        Defaults are computed again for the new scenario, and text such as ``"1 BDP"`` is converted
+        to numbers again.  ``dataclasses.replace`` would keep the old numbers.
 
         Raises ``FieldError`` if there is no such key, if two keys set the same value, or if values
         contradict one another.
@@ -250,7 +248,7 @@ class Scenario(Checked):
         return replaced(self, self._given, {} if changes is None else changes, fields)
 
     def to_toml(self) -> str:
-        """The text of a scenario file for this scenario; ``from_toml`` makes an equal one from it.
+        """The text of a scenario file, from which ``from_toml`` makes an equal scenario.
 
         Keys with default values are left out, except ``name`` and ``packet_size``.
         """
@@ -259,8 +257,8 @@ class Scenario(Checked):
     def to_dict(self) -> dict[str, Any]:
         """A dictionary with the keys of a scenario file; ``from_dict`` makes an equal scenario.
 
-        Its values are those of the file, such as ``"80 ms"``.  Keys with default values are left
-        out, except ``name`` and ``packet_size``.
+        Its values are as in such a file, for example ``"80 ms"``.  Keys with default values are
+        left out, except ``name`` and ``packet_size``.
         """
         links, flows = self._given
         own = {"name": self.name, "packet_size": write(self.packet_size, "bytes")}
@@ -270,13 +268,13 @@ class Scenario(Checked):
         return table
 
     def fingerprint(self) -> str:
-        """A hash of the scenario without its name; stored runs are found by this hash.
+        """A hash of the scenario, by which its stored runs are found.
 
-        ``match``, ``estimated_from`` and ``guesses`` do not enter the hash, because they do not
-        affect a run.  A missing ``runs`` enters it as 1, and a missing ``send_jitter`` as its
-        default. ``initial_window`` enters it only if it is given, and ``send_jitter`` only if it is
-        not 0. The reason is that the first runs were stored before these two keys existed, and
-        their hashes must not change.
+        The hash does not depend on ``name``, ``match``, ``estimated_from`` and ``guesses``, because
+        they do not affect a run.  A missing ``runs`` counts as 1, and a missing ``send_jitter`` as
+        its default.  If ``initial_window`` is not given, it is left out of the hash, and so is
+        ``send_jitter`` if it is 0.  Some runs were stored before these two keys existed, and their
+        hashes must not change.
         """
         return self._key
 
@@ -299,7 +297,7 @@ class Scenario(Checked):
 def expect(value: object, allowed: str = "a Scenario") -> None:
     """Raise ``FieldError`` unless ``value`` is a ``Scenario``.
 
-    The message says how to read a file, because many users pass a file's name by mistake.
+    Many users pass the name of a file by mistake.  So the message says how to read a file.
     """
     if not isinstance(value, Scenario):
         raise FieldError("scenario", value, f"{allowed}; vegasmodel.load(FILE) reads a file")
@@ -318,7 +316,7 @@ def load(path: str | Path) -> Scenario:
 
 
 def _settle(scenario: Scenario) -> None:
-    """Check that links, groups and run fit together, and fill in what depends on several of them.
+    """Complete the fields of a new scenario, and check that they fit together.
 
     Values given as text, such as buffers in bandwidth-delay products, become numbers. Links without
     a delay get their default delay. Raises ``FieldError`` if values contradict one another.
@@ -387,9 +385,9 @@ def _buffers(scenario: Scenario) -> None:
     """Convert buffers given as times, or in bandwidth-delay products, to packets.
 
     A buffer given as a time holds the packets that the link transmits in this time. A
-    bandwidth-delay product is the link's capacity times the mean RTT of the flows that cross it.
-    RED's thresholds are converted in the same way.  Raises ``FieldError`` if there is such a value
-    and no flow crosses the link.
+    bandwidth-delay product is the link's capacity times the mean RTT of the flows that cross the
+    link. RED's thresholds are converted in the same way.  Raises ``FieldError`` if a link has such
+    a value and no flow crosses the link.
     """
     links = list(scenario.links)
     for i, link in enumerate(links):
@@ -403,10 +401,10 @@ def _buffers(scenario: Scenario) -> None:
 
 
 def _in_packets(scenario: Scenario, link: Link, part: Any, where: str) -> dict[str, Any]:
-    """Convert to packets those fields of ``part`` that were given as a time or in BDP.
+    """Convert those fields of ``part`` to packets that were given as a time or in BDP.
 
-    ``part`` is the link or its queue discipline. ``where`` names ``part`` in error messages. The
-    result maps the names of these fields to packets.
+    ``part`` is the link or its queue discipline, and ``where`` is its name in error messages.
+    Returns the numbers of packets by the names of the fields.
     """
     found: dict[str, Any] = {}
     for key, rule in ((f.name, f.metadata.get("rule")) for f in dataclasses.fields(part)):
@@ -449,9 +447,9 @@ def _drops(scenario: Scenario) -> None:
 def _delays(scenario: Scenario) -> None:
     """Give links without a delay their default: 1 ms, or less if a flow's RTT is too short for it.
 
-    A flow's RTT contains the delay of each link twice, there and back, and the transmission times
-    of a packet and its ACK. Raises ``FieldError`` if an RTT is too short for the given delays and
-    the transmission times.
+    A flow's RTT contains the delay of each link on its path twice, there and back, and the
+    transmission times of a packet and its ACK. Raises ``FieldError`` if an RTT is too short for the
+    given delays and the transmission times.
     """
     left: dict[
         str, float

@@ -32,14 +32,14 @@ class PacketNumbers:
             Integer(0, 2**31 - 1).check(number, where)
 
     def write(self, value: tuple[int, ...]) -> list[int]:
-        """The packet numbers as a list for a scenario file."""
+        """The sequence numbers as a list for a scenario file."""
         return list(value)
 
 
 class LawRule(AsItIs):
-    """Reads, checks and writes the name of a congestion control law, such as ``vegas``.
+    """Reads, checks and writes the name of a congestion control ("law"), such as ``vegas``.
 
-    The law may be one of this package, one that the user registered, or one of an installed
+    The law may be one of vegasmodel, one that the user registered, or one of another installed
     package.
     """
 
