@@ -19,17 +19,16 @@ FIRST_WINDOW = 10  # packets, of today's TCP (RFC 6928)
 
 
 def idle_flows(trace: Trace) -> dict[str, str]:
-    """The flows that have little to send, such as iperf3's control connection or a remote shell.
+    """Find the flows that have little to send, such as iperf3's control connection.
 
-    The result maps the name of each such flow to a text that says why it counts as one,
-    such as "delivers 2 packets in all: it has little to send". These
-    conditions must hold:
+    The result maps the name of each such flow to a reason, such as "delivers 2 packets in all: it
+    has little to send". A flow is found if it meets all of these conditions:
 
     - The flow delivers less than 1 % of the bytes of the flow that delivers most.
     - It loses at most 5 % of its packets. A flow that loses more may have much to send, but wait
       for its retransmission timer.
     - From its first packet to the end of the trace it delivers less than half a window per RTT. If
-      its window or RTT is unknown, it must deliver fewer than 10 packets instead.
+      its window or RTT is unknown, it delivers fewer than 10 packets in all.
 
     The result is empty if the trace has no throughputs.
     """
@@ -53,11 +52,12 @@ def idle_flows(trace: Trace) -> dict[str, str]:
 
 
 def windows_a_round_trip(trace: Trace, *, to_end: bool = False) -> Floats:
-    """The number of windows that each flow delivers per RTT, on average over its life: [flow].
+    """The number of windows that each flow delivers per RTT: [flow].
 
-    If ``to_end`` is true, the average extends to the end of the trace. The result is the mean
-    throughput divided by the mean of window / RTT. By Little's law it is about 1 for a flow that
-    always has data to send. It is NaN if the throughput, the RTT or the window is unknown or 0.
+    It is the flow's mean throughput divided by its mean of window / RTT. By Little's law it is
+    about 1 for a flow that always has data to send. It is NaN if the throughput, the RTT or the
+    window is unknown or 0. The mean throughput is taken from the flow's first to its last packet,
+    or to the end of the trace if ``to_end`` is true.
     """
     packets, rtt, window = _packets(trace), trace.known("rtt"), trace.known("window")
     if packets is None or rtt is None or window is None:
@@ -74,7 +74,7 @@ def windows_a_round_trip(trace: Trace, *, to_end: bool = False) -> Floats:
 
 
 def _packets(trace: Trace) -> Floats | None:
-    """The packets that each flow delivers in all, [flow]; ``None`` without throughputs."""
+    """How many packets each flow delivers in all, [flow]; ``None`` without throughputs."""
     delivered = trace.known("throughput")
     if delivered is None:
         return None
@@ -83,7 +83,7 @@ def _packets(trace: Trace) -> Floats | None:
 
 
 def _times(trace: Trace, name: str, other: float) -> Floats:
-    """The times, s, in the trace's variable ``name``, such as ``first``: one for each flow, [flow].
+    """The values of a trace's variable with one time per flow, such as ``first``, in s: [flow].
 
     A flow whose time is unknown gets the time ``other``.
     """

@@ -20,10 +20,10 @@ Integers = NDArray[np.int64]
 
 
 def sizes(group: Flow, n: int, rng: np.random.Generator) -> Integers:
-    """The sizes of ``n`` flows in packets; -1 for a flow that never ends.
+    """Draw the sizes of ``n`` flows in packets; -1 stands for a flow that never ends.
 
-    ``group`` is the entry of the scenario that describes these flows.  Its ``size`` is a number,
-    which all flows get, or a Pareto distribution.  Sizes are rounded up to whole packets.
+    ``group`` is the entry of the scenario that describes these flows.  Its ``size`` is one size for
+    all of them, or a Pareto distribution.  Sizes are rounded up to whole packets.
     """
     if isinstance(group.size, Pareto):
         shape = group.size.shape
@@ -34,10 +34,10 @@ def sizes(group: Flow, n: int, rng: np.random.Generator) -> Integers:
 
 
 def times(group: Flow, begin: float, stop: float, rng: np.random.Generator) -> Floats:
-    """The random times, s, in ``[begin, stop)`` at which short flows start.
+    """Draw the times, s, in ``[begin, stop)`` at which short flows start.
 
-    ``group`` is the entry of the scenario that describes these flows; its ``arrivals`` gives their
-    rate and the distribution of the gaps between them.  Raises ``FieldError`` for more than
+    ``group`` is the entry of the scenario that describes these flows. Its ``arrivals`` has the rate
+    of starts, and the distribution of the times between them.  Raises ``FieldError`` for more than
     ``MAX_ARRIVALS`` flows, and ``TypeError`` if the flows do not arrive at random.
     """
     law = group.arrivals

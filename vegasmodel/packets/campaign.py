@@ -77,11 +77,14 @@ def run(
 
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Lock ``folder`` for one campaign, and remove the temporary files that a killed campaign left.
+    """Lock ``folder``, so that only one campaign (a call of ``run``) at a time writes to it.
+
+    Temporary files that a killed campaign left in the folder are removed.  The kernel releases the
+    lock when this process ends, even if it is killed.  Some network file systems have no locks; on
+    these the folder is not locked.
 
     Raises ``FieldError`` if another campaign has locked the folder, or if the folder cannot be
-    used.  The kernel releases the lock when this process ends, even if it is killed.  Some network
-    file systems have no locks.  On these the folder is not locked.
+    used.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

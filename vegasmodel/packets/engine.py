@@ -45,8 +45,8 @@ class EngineFailed(RuntimeError):  # noqa: N818 - the name says it
 def default_interval(scenario: Scenario) -> float:
     """The time between two samples of windows and queues, s, if the user gives none.
 
-    It is a 240th of the run's duration.  With more than 100 flows it is longer, at most a 24th of
-    the duration, because the simulator needs time to sample each flow.
+    It is a 240th of the run's duration.  With more than 100 flows it is longer, up to a 24th of the
+    duration, because sampling every flow takes time.
     """
     samples = min(240, max(24, 24_000 // len(scenario.members)))
     return scenario.run.duration / samples
@@ -67,9 +67,8 @@ def sampling_interval(scenario: Scenario, interval: float | None) -> float:
 def check_queue(link: Link, where: str, known: Collection[str], engine: str) -> None:
     """Raise ``FieldError`` if a simulator does not have the link's queue discipline.
 
-    ``known`` has the names of the disciplines that the simulator has.  The other two arguments are
-    for the error: ``engine`` is the simulator's name, and ``where`` the link's place in the
-    scenario.
+    ``known`` has the names of the disciplines that the simulator has.  The error also names the
+    simulator, ``engine``, and the link's place in the scenario, ``where``.
     """
     name = link.queue.discipline
     if name not in known:
@@ -77,7 +76,7 @@ def check_queue(link: Link, where: str, known: Collection[str], engine: str) -> 
 
 
 def queue_limits(link: Link) -> tuple[int, ...]:
-    """How many packets each queue of a link holds at most (``Discipline.limits``).
+    """How many packets each queue of a link can hold (``Discipline.limits``).
 
     A Rate-Delay link has two queues: the first is for flows that want a high rate, the second for
     flows that want a low delay.  Any other link has one.  An infinite buffer counts as
@@ -88,20 +87,19 @@ def queue_limits(link: Link) -> tuple[int, ...]:
 
 @kinds.checked
 def patience(scenario: Scenario) -> float:
-    """The default limit of the real time that a simulator may take for one run, s.
+    """The wall-clock time, s, after which a run is stopped if the user sets no ``timeout``.
 
-    The limit is 120 s, and more for each packet that the links can carry and for each flow.  In
+    It is 120 s, plus 0.1 ms for each packet that the links can carry, plus 50 ms for each flow.  In
     long runs it is about twenty times the time that a simulator usually takes.
     """
     return 120.0 + 1e-4 * _packets(scenario) + 0.05 * len(scenario.members)
 
 
 def time_limit(scenario: Scenario, timeout: float | None) -> float:
-    """The limit of the real time that a simulator may take for one run, s.
+    """The wall-clock time, s, after which a run is stopped.
 
-    The limit is ``timeout`` if that is given, else ``patience(scenario)``.
-
-    Raises ``FieldError`` unless ``timeout`` is positive.
+    It is ``timeout`` if that is given, else ``patience(scenario)``.  Raises ``FieldError`` if
+    ``timeout`` is not positive.
     """
     if timeout is None:
         return patience(scenario)
@@ -110,18 +108,18 @@ def time_limit(scenario: Scenario, timeout: float | None) -> float:
 
 
 def few_packets(scenario: Scenario) -> bool:
-    """Whether a run of the scenario records round-trip times if the user does not decide it.
+    """Whether a run is so short that round-trip times are recorded by default.
 
-    It does if the links can carry at most ``MAX_RECORDED`` data packets during the run.  The bound
-    ``_packets`` is used as the number that they can carry.
+    This is so if the links can carry at most ``MAX_RECORDED`` data packets during the run.
     """
     return _packets(scenario) <= MAX_RECORDED
 
 
 def _packets(scenario: Scenario) -> float:
-    """An upper bound on the number of data packets that all links carry in one direction in a run.
+    """An upper bound on the number of data packets that all links together carry in one direction.
 
-    All links are taken to be as fast as the fastest one, and all packets as small as the smallest.
+    It would be reached if, during the whole run, every link were as fast as the fastest one and
+    carried the smallest packets.
     """
     fastest = max(link.capacity for link in scenario.links) * len(scenario.links)
     smallest = min(scenario.size_of(group) for group in scenario.flows) / scenario.packet_size
@@ -129,11 +127,11 @@ def _packets(scenario: Scenario) -> float:
 
 
 def window_limit(scenario: Scenario, f: int) -> int:
-    """The greatest number of packets that flow number f may have in flight.
+    """The receiver's window, in packets, that the simulator gets for flow number f.
 
-    The simulators need such a limit.  If the scenario sets none, the result is four times the
-    number of packets that fit on the flow's path: the bandwidth-delay product of its slowest link
-    plus all finite buffers on it.  But it is at least 20,000 and at most 1,000,000 packets.
+    The simulators need one.  If the scenario sets none (``max_window``), the result is four times
+    the number of packets that fit on the flow's path: the bandwidth-delay product of the slowest
+    link plus all finite buffers.  But it is at least 20,000 and at most 1,000,000 packets.
     """
     member = scenario.members[f]
     group = member.flow
@@ -154,11 +152,11 @@ def run(
     assumptions: tuple[Assumption, ...],
     processes: int,
 ) -> Prediction:
-    """Simulate all runs of a scenario; return the means over the runs as a prediction.
+    """Simulate all runs of a scenario in ns-2 or ns-3; return means over the runs.
 
     ``one(number=n)`` simulates run number n and returns its output.  At most ``processes`` runs go
-    on at the same time.  ``model`` names the simulator and ``version`` its version.  ``ns2.run``
-    explains the prediction and its ``extra``.
+    on at the same time.  ``model`` is the name of the simulator and ``version`` its version.
+    ``assumptions`` are added to the result.  ``ns2.run`` explains the result and its ``extra``.
     """
     Integer(1, MAX_RUNS).check(processes, "processes")
     begun = time.perf_counter()
@@ -235,16 +233,16 @@ def execute(
 
 
 def one_line(text: str) -> str:
-    """The error message ``text`` in one line, cut after 200 characters."""
+    """An error message, ``text``, on one line and cut after 200 characters."""
     words = " ".join(text.split())
     return (words[:200] + " ...") if len(words) > 200 else (words or "no message")
 
 
 def _measure(scenario: Scenario, output: Output) -> dict[str, Floats]:
-    """The throughputs, loss rates, RTTs and other results of one run, computed from its output.
+    """Compute throughputs, loss rates, RTTs and other results of one run from its output.
 
-    Most have one value per flow; ``queue_mean``, ``utilization`` and ``drops_links`` have one per
-    link.
+    Most results have one value per flow.  Only ``queue_mean``, ``utilization`` and ``drops_links``
+    have one value per link.
     """
     (t0, t1), (c0, c1) = output.flows.time, output.flows.value
     acks, retransmits, sent = (c1 - c0).T
@@ -270,10 +268,10 @@ def _measure(scenario: Scenario, output: Output) -> dict[str, Floats]:
 
 
 def _drops(scenario: Scenario, output: Output) -> tuple[Floats, Floats]:
-    """The numbers of dropped data packets: per flow [n_flows] and per link [n_links].
+    """Count the dropped data packets of each flow [n_flows] and at each link [n_links].
 
-    A flow's number covers the time in which the flow is measured.  A link's number covers the time
-    from the warm-up to the end, and only the link's forward direction.
+    For a flow, drops are counted while the flow is measured.  For a link, they are counted from the
+    end of the warm-up to the end of the run, in the link's forward direction only.
     """
     (t0, t1), drops = output.flows.time, output.drops
     inside = (drops.time >= t0[drops.flow]) & (drops.time <= t1[drops.flow])
@@ -288,8 +286,8 @@ def _rtts(scenario: Scenario, output: Output) -> tuple[Floats, Floats]:
     """The baseRTT of each Vegas flow and the mean RTT of each flow, s: both [n_flows].
 
     The mean RTT is over the time in which the flow is measured.  The baseRTT is the flow's smallest
-    RTT until the end of that time.  Values are NaN if the run did not record RTTs.  The baseRTT of
-    a flow that is not Vegas is NaN.
+    RTT until the end of that time; it is NaN for flows that are not Vegas.  Both are NaN if the run
+    did not record RTTs.
     """
     base, mean = np.full((2, len(scenario.members)), np.nan)
     for f, trips in enumerate(output.round_trips or ()):

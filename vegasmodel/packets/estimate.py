@@ -27,10 +27,11 @@ NEAR = 2  # packets by which the queues that two flows meet may differ
 
 @dataclass(frozen=True)
 class Estimate:
-    """An estimated value with its unit, and a text on how it was found (``how``).
+    """An estimated value with its unit, and a text on how it was estimated (``how``).
 
-    ``low`` to ``high`` is a range of plausible values.  It often holds the middle half of the
-    values in the trace.  If the value of a buffer is only a lower bound, ``high`` is infinite.
+    ``low`` to ``high`` is a range of plausible values, often from the lower to the upper quartile
+    of the values in the trace.  If a buffer's ``value`` is only a lower bound, ``high`` is
+    infinite.
     """
 
     value: float
@@ -44,9 +45,9 @@ class Estimate:
 class Estimates:
     """Estimates from a trace, for the bottleneck and for each flow.
 
-    ``capacity`` and ``buffer`` belong to the bottleneck; ``None`` means unknown.  ``rtt``,
-    ``base_rtt`` and ``alpha`` have one estimate per flow name; a flow whose value is unknown is
-    absent.  The function ``estimate`` explains these three.
+    ``capacity`` and ``buffer`` are those of the bottleneck, or ``None`` if unknown.  ``rtt``,
+    ``base_rtt`` and ``alpha`` map names of flows to estimates, and leave out the flows whose value
+    is unknown.  The function ``estimate`` explains these three.
     """
 
     capacity: Estimate | None
@@ -77,12 +78,12 @@ def estimate(trace: Trace, over_base: Collection[str] | None = None) -> Estimate
     The text ``how`` of each estimate says how it was found.  The estimates have these limits:
 
     - If the bottleneck was never busy, the estimated capacity is too low.
-    - If the trace shows no lost packet, the true buffer may be larger, and ``high`` is infinite.
-      The same holds if the trace has no queue lengths, because the buffer is then computed from
-      RTTs.
+    - If the trace shows no lost packet, the true buffer may be larger than estimated, and the
+      buffer's ``high`` is infinite.  The same holds if the trace has no queue lengths, because the
+      buffer is then computed from RTTs, whose largest value the trace may not have.
     - If the queue never emptied, the estimated ``rtt`` is too long.
 
-    RTTs of flows that have little to send (``activity.idle_flows``) are used only for their own
+    If a flow has little to send (``activity.idle_flows``), its RTTs are used only for its own
     ``rtt`` and ``base_rtt``.
     """
     bases = {name: base for name, base in zip(trace.flows, _bases(trace), strict=True) if base}
@@ -100,9 +101,9 @@ def estimate(trace: Trace, over_base: Collection[str] | None = None) -> Estimate
 
 
 def _bottleneck(trace: Trace) -> int | None:
-    """The index of the link with the longest mean queue, which is taken for the bottleneck.
+    """The index of the bottleneck, which is taken to be the link with the longest mean queue.
 
-    The result is ``None`` if no link has a known queue above 0.
+    The result is ``None`` if the trace shows no packet waiting at any link.
     """
     queue = trace.known("queue")
     if queue is None or not np.nanmax(queue, initial=0.0) > 0:
@@ -143,11 +144,12 @@ def _capacity(trace: Trace) -> Estimate | None:
 
 
 def _runs(busy: NDArray[np.bool_], packets: Floats, lengths: Floats) -> tuple[Floats, Floats]:
-    """The packets sent and the duration, s, of each uninterrupted busy period of a link.
+    """Find the busy periods of a link: how many packets it sends in each, and the duration, s.
 
-    The arguments have one value per interval of the trace: whether the link is busy, the packets
-    that it sends, and the length of the interval in s.  Busy periods with fewer than ``RUN``
-    packets are left out, because the count of a busy period is uncertain by one packet.
+    A busy period consists of successive intervals of the trace.  The arguments have one value per
+    interval: whether the link is busy, how many packets it sends, and the interval's length, s.
+    Periods with fewer than ``RUN`` packets are left out, because an error of one packet at their
+    ends would matter too much.
     """
     edges = np.flatnonzero(np.diff(busy, prepend=False, append=False))
     sums = [np.concatenate([[0.0], np.cumsum(values)]) for values in (packets, lengths)]
@@ -159,8 +161,8 @@ def _runs(busy: NDArray[np.bool_], packets: Floats, lengths: Floats) -> tuple[Fl
 def _blocks(rates: Floats, lengths: Floats, finest: int = BLOCKS[1]) -> Floats:
     """Divide the trace into blocks of equal duration; return the mean rate in each, in pkt/s.
 
-    ``rates`` (pkt/s) and ``lengths`` (s) have one value per interval of the trace.  A block has
-    about ``BLOCK`` packets on average.  However, there are at least 5 blocks and at most
+    ``rates`` (pkt/s) and ``lengths`` (s) have one value per interval of the trace.  The number of
+    blocks is such that a block has about ``BLOCK`` packets on average, but at least 5 and at most
     ``finest``.
     """
     packets = np.concatenate([[0.0], np.cumsum(rates * lengths)])
@@ -174,10 +176,10 @@ def _blocks(rates: Floats, lengths: Floats, finest: int = BLOCKS[1]) -> Floats:
 def _bases(trace: Trace) -> list[Estimate | None]:
     """Each flow's smallest RTT; ``None`` if the trace has no RTT of the flow.
 
-    It is the least of the source's own baseRTTs (``base_rtt``) and of the smallest RTTs of the
-    intervals (``rtt_min``).  Only if the trace has neither for this flow, it is the least of the
-    mean RTTs of the intervals (``rtt``).  The reason: in a kernel's trace, ``rtt`` is the smoothed
-    RTT.  Its first value is the RTT of the SYN, which is too short for a data packet.
+    It is the smallest value of the variables ``base_rtt`` (the source's own baseRTT) and
+    ``rtt_min`` (the smallest RTT in an interval).  Only if the trace has neither for this flow, it
+    is the smallest value of ``rtt``, the mean RTT in an interval.  In a kernel's trace, ``rtt`` is
+    the smoothed RTT, which may be too small: its first value is the RTT of the short SYN.
     """
     result: list[Estimate | None] = []
     for i in range(len(trace.flows)):
@@ -201,19 +203,19 @@ def _samples(trace: Trace, flow: int, names: tuple[str, ...]) -> Floats:
 
 
 def _rtts(trace: Trace, bases: Mapping[str, Estimate], near: float) -> dict[str, Estimate]:
-    """Each flow's RTT with an empty queue, for flows that share one queue.
+    """Estimate each flow's RTT with an empty queue, for flows that share one queue.
 
     The RTT of flow i at time t is d_i + q(t).  Here d_i is its RTT with an empty queue, and q(t) is
-    the queueing delay.  So the RTTs of two flows at the same time differ by the difference of their
-    d_i.
+    the queueing delay, which is the same for all flows.  So the difference between the RTTs of two
+    flows at the same time is the difference between their d_i.
 
     If a flow never meets an empty queue, its smallest RTT (``bases``) is longer than d_i.  For the
-    flow that met the shortest queue, the smallest RTT is taken as d_i.  The d_i of the other flows
-    follow from the differences.
+    flow that met the shortest queue, the smallest RTT is taken as d_i.  The d_i of another flow is
+    this d_i plus the median difference between the RTTs of the two flows.
 
-    Such a d_i replaces the flow's smallest RTT only if it is clearly shorter: by more than ``near``
-    seconds, and by more than half the distance between the quartiles of the differences.  A smaller
-    gap means little, because two flows in one burst may meet queues that differ by a packet or two.
+    Such a d_i replaces the flow's smallest RTT only if it is shorter by more than ``near`` seconds,
+    and by more than half the distance between the quartiles of the differences.  A smaller gap
+    means little, because two flows in one burst may meet queues that differ by a packet or two.
     """
     least_rtt = trace.known("rtt_min")
     rtt = trace.known("rtt") if least_rtt is None else least_rtt
@@ -240,9 +242,10 @@ def _rtts(trace: Trace, bases: Mapping[str, Estimate], near: float) -> dict[str,
 
 
 def _difference(one: Floats, other: Floats) -> Floats | None:
-    """Quartiles of the difference between two flows' RTTs at equal times, ``one - other``, s.
+    """Lower quartile, median and upper quartile of the difference between two flows' RTTs, s.
 
-    The result is ``None`` if the RTTs of both are never known at the same time.
+    ``one`` and ``other`` have the RTTs of the two flows at the same times.  The result is ``None``
+    if there is no time at which both are known.
     """
     more = (one - other)[np.isfinite(one - other)]
     return np.quantile(more, [0.25, 0.5, 0.75]) if more.size else None
@@ -252,11 +255,10 @@ def _difference(one: Floats, other: Floats) -> Floats | None:
 def first_windows(trace: Trace) -> dict[str, float]:
     """The first congestion window, packets, of each flow for which the trace shows it.
 
-    As long as the source has not measured an RTT, no ACK has changed its window.  So the result is
-    the flow's first window of at least one packet in the trace, rounded down.  It must be in an
-    interval before the first one with an RTT of the flow.  A flow without such a window, or without
-    any RTT, is left out.  If the trace has packets in flight in place of windows, the result is
-    empty.
+    Before a source has measured an RTT, no ACK has changed its window.  So a flow's first window is
+    searched in the intervals before its first RTT.  It is the first window there of at least one
+    packet, rounded down.  A flow without such a window, or without any RTT, is left out.  If the
+    trace has packets in flight in place of windows, the result is empty.
     """
     window, rtt = trace.known("window"), trace.known("rtt")
     if window is None or rtt is None or "in flight" in trace.provenance.get("window", ""):
@@ -271,9 +273,9 @@ def first_windows(trace: Trace) -> dict[str, float]:
 
 @kinds.checked
 def lost_packets(trace: Trace) -> bool | None:
-    """Whether the trace shows a lost or retransmitted packet; ``None`` if the answer is unknown.
+    """Whether a packet was lost or retransmitted; ``None`` if the trace does not tell.
 
-    The answer is unknown if the trace shows no such packet, but has no record of losses or
+    The trace does not tell if it shows no such packet, but records neither losses nor
     retransmissions for some flow.
     """
     found = [trace.known(name) for name in ("loss", "retransmits")]
@@ -323,14 +325,14 @@ def _buffer(
 def _alphas(
     trace: Trace, bases: Mapping[str, Estimate], over_base: Collection[str]
 ) -> dict[str, Estimate]:
-    """The backlog, packets, that each flow keeps in the bottleneck in the second half of its life.
+    """Estimate the median backlog, packets, of each flow in the second half of its life.
 
     The backlog of a flow with window W is W (RTT - baseRTT) / RTT.  Vegas keeps it between its
     parameters alpha and beta (equation (1) of Boutremans and Le Boudec).  For the flows that
     ``over_base`` names, the divisor is baseRTT, as in the Vegas of Linux.
 
-    The baseRTT is the source's own value if the trace has it.  Otherwise it is the flow's smallest
-    RTT, which ``bases`` has.
+    The baseRTT is the source's own value if the trace has one.  Otherwise it is the flow's smallest
+    RTT, from ``bases``.
     """
     window, rtt, own = trace.known("window"), trace.known("rtt"), trace.known("base_rtt")
     if window is None or rtt is None:

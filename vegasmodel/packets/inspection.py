@@ -27,7 +27,7 @@ LESS = "it has little to send, or the window, the RTT or the time has another un
 
 
 def inspect(path: str | Path, format: str = "auto") -> dict[str, Any]:  # noqa: A002 - an option
-    """A summary of the trace file at ``path``, as plain data; ``None`` stands for an unknown value.
+    """Summarise the trace file at ``path`` as a dictionary; unknown values are ``None``.
 
     The arguments and the errors are those of ``reading.read``.
     """
@@ -51,10 +51,10 @@ def inspect(path: str | Path, format: str = "auto") -> dict[str, Any]:  # noqa: 
 
 
 def doubts(trace: Trace) -> dict[str, str]:
-    """What is uncertain about a trace: the names of assumptions, each with a text.
+    """The assumptions about a trace that are in doubt: each name, and a text that says why.
 
-    Some were noted when the file was read (``Trace.doubts``). Two are tested here, because they
-    depend on the values: ``usual-units`` and ``no-idle-flows``.
+    Some doubts arose when the file was read (``Trace.doubts``). Two assumptions are tested here,
+    because they depend on the values: ``usual-units`` and ``no-idle-flows``.
     """
     idle = idle_flows(trace)
     found = {**trace.doubts, **unlikely_units(trace, idle)}
@@ -65,12 +65,17 @@ def doubts(trace: Trace) -> dict[str, str]:
 
 
 def unlikely_units(trace: Trace, idle: Collection[str]) -> dict[str, str]:
-    """A warning if a flow's values look as if the trace had another unit than assumed.
+    """Warn if a flow's values look as if the trace had other units than assumed.
 
-    The warning is about the first flow with unlikely values: an RTT above 100 s, a throughput above
-    1 Tbit/s, or more than 4 or less than 0.02 windows delivered per RTT, on average over the flow's
-    life.  Flows that have little to send (``idle``) are left out.  The result maps the name
-    ``usual-units`` to the text of the warning.  It is empty if there is no such flow.
+    The values of a flow are unlikely in three cases:
+
+    - Its median RTT is above 100 s.
+    - Its throughput is above 1 Tbit/s in some interval.
+    - It delivers more than 4 or less than 0.02 windows per RTT, on average over its life.
+
+    Flows that have little to send (``idle``) are left out.  The result maps the name
+    ``usual-units`` to a text about the first flow with unlikely values.  It is empty if there is no
+    such flow.
     """
     parts, sizes = windows_a_round_trip(trace), packet_sizes(trace)
     for i, name in enumerate(trace.flows):

@@ -31,11 +31,12 @@ SAME_START = 1.0  # s: start times closer than this count as the same
 def to_prediction(
     trace: Trace, scenario: Scenario, flows: Mapping[str, str] | None = None
 ) -> Prediction:
-    """The trace's averages for each flow over ``warmup .. duration`` of the scenario.
+    """Average a trace over ``warmup .. duration`` of the scenario, to compare it with models.
 
     A flow is measured in the part of this time in which it is active and which the trace covers.
     It is active from its start to its stop, or to its last packet if its size is finite.  Counts of
-    packets are first converted to packets of the scenario's size (``sizes.in_packets_of``).
+    packets are first converted to packets of the scenario's size (``sizes.in_packets_of``).  The
+    result has
 
     - ``throughput``: the number of packets delivered for the first time, divided by the measured
       time, pkt/s.  It is NaN if the flow is not active between ``warmup`` and ``duration``.
@@ -47,11 +48,11 @@ def to_prediction(
     - ``queue_mean``: the mean number of waiting packets at each link from ``warmup`` to
       ``duration``.
 
-    If the trace covers only a part of this time, all averages are over this part
-    (``delivered_time``).
+    If the trace covers only a part of ``warmup .. duration``, all averages are over this part, and
+    ``delivered_time`` is its length, s.
 
-    ``flows`` maps flow names of the scenario to flow names of the trace; ``pairing.pair`` describes
-    the default.  The name of the returned prediction is ``trace``.  Its ``assumptions`` list what
+    ``flows`` maps names of flows in the scenario to names of flows in the trace; ``pairing.pair``
+    describes the default.  The result's model is called ``trace``.  Its ``assumptions`` list what
     is uncertain about the trace or about the pairing of flows.
 
     Raises ``FieldError`` if flows cannot be paired, if the trace has no throughputs, or if it does
@@ -102,14 +103,14 @@ def to_prediction(
 
 
 def _starts(pairing: Pairing) -> tuple[Assumption, ...]:
-    """A warning if flows of the trace start at other times than the scenario says.
+    """Warn if flows of the trace start at other times than the scenario says.
 
     The warning is the assumption ``same-starts``, marked as not holding.  Without a reason to warn,
     the result is empty.
 
-    Each flow's start in the trace is compared with its start in the scenario.  It may be up to
-    ``SAME_START`` s early, and up to ``start_jitter`` + ``SAME_START`` s late.  ``start_jitter`` is
-    the longest random delay of a start, s.  Short flows that arrive at random are not compared.
+    A flow may start up to ``SAME_START`` s earlier in the trace than in the scenario, and up to
+    ``start_jitter`` + ``SAME_START`` s later.  Here ``start_jitter`` is the longest random delay of
+    a start in the scenario, s.  Short flows that arrive at random are not compared.
     """
     firsts, scenario = pairing.trace.get("first"), pairing.scenario
     if firsts is None:
@@ -126,15 +127,14 @@ def _starts(pairing: Pairing) -> tuple[Assumption, ...]:
 
 
 def _coarse(trace: Trace, scenario: Scenario) -> tuple[Assumption, ...]:
-    """A warning if an interval of the trace is too long to leave the warm-up out of the averages.
+    """Warn if an interval of the trace is too long to leave the warm-up out of the averages.
 
     The warning is the assumption ``warm-up-left-out``, marked as not holding.  Without a reason to
     warn, the result is empty.
 
-    The end of the warm-up may lie within an interval of the trace.  The averages then contain
-    packets of the warm-up.  This is a reason to warn in one case: more than 10 % (``COARSE``) of
-    the interval lies in the warm-up, and the rest of the interval is more than 10 % of the measured
-    time.
+    If the warm-up ends within an interval of the trace, the averages contain packets of the
+    warm-up.  The function warns if this matters: if more than 10 % (``COARSE``) of the interval
+    lies in the warm-up, and the rest of the interval is more than 10 % of the measured time.
     """
     edges, warmup = trace.edges, scenario.run.warmup
     k = int(np.searchsorted(edges, warmup))
@@ -152,11 +152,12 @@ def _coarse(trace: Trace, scenario: Scenario) -> tuple[Assumption, ...]:
 
 
 def _covered(trace: Trace, scenario: Scenario) -> tuple[float, float]:
-    """The begin and the end, in s, of the measured time for which the trace has data.
+    """The begin and the end, s, of the part of ``warmup .. duration`` that the trace covers.
 
-    The measured time lasts from ``warmup`` to ``duration``. The time before the first flow's start
-    is included, because nothing is delivered in it. The time after the trace's end is included if
-    by then all flows of infinite size have stopped and all others have started.
+    A trace need not record times at which nothing is delivered. So it also covers the time before
+    its first interval if no flow starts before that interval. It also covers the time after its end
+    if by then all flows of infinite size have stopped and all others have started: these are taken
+    to have finished.
     """
     run, members = scenario.run, scenario.members
     begin, end = float(trace.edges[0]), float(trace.edges[-1])
@@ -168,13 +169,10 @@ def _covered(trace: Trace, scenario: Scenario) -> tuple[float, float]:
 
 
 def _whole(trace: Trace, scenario: Scenario) -> tuple[Assumption, ...]:
-    """A warning if the trace covers less than 90 % of the time over which the models average.
+    """Warn if the trace covers less than 90 % of the time over which the models average.
 
-    The models average from ``run.warmup`` to ``run.duration``. At most 10 % (``COARSE``) of this
-    time may be missing.
-
-    The warning is the assumption ``whole-run``, marked as not holding.  Without a reason to warn,
-    the result is empty.
+    The models average from ``run.warmup`` to ``run.duration``.  The warning is the assumption
+    ``whole-run``, marked as not holding.  Without a reason to warn, the result is empty.
     """
     run, (begin, end) = scenario.run, _covered(trace, scenario)
     if end - begin >= (1.0 - COARSE) * (run.duration - run.warmup):
@@ -188,7 +186,11 @@ def _whole(trace: Trace, scenario: Scenario) -> tuple[Assumption, ...]:
 
 
 def _doubts(trace: Trace) -> tuple[Assumption, ...]:
-    """The reader's doubts about the trace, and ``usual-units`` if values look implausible."""
+    """The assumptions about the trace that are in doubt; whether they hold is marked as unknown.
+
+    Some doubts arose when the file was read (``Trace.doubts``).  ``usual-units`` is added if values
+    look implausible.
+    """
     found = {**trace.doubts, **unlikely_units(trace, idle_flows(trace))}
     return tuple(Assumption(name, None, detail) for name, detail in found.items())
 
@@ -197,9 +199,9 @@ def _spans(trace: Trace, scenario: Scenario, order: list[int]) -> Floats:
     """The begin and end, s, of the time in which each flow is measured: [flow, 2].
 
     A flow is measured in the part of ``warmup .. duration`` in which it is active and which the
-    trace covers.  If it is not active between ``warmup`` and ``duration``, begin and end are equal.
-    Raises ``FieldError`` if the trace does not cover an active flow.  For each flow of the
-    scenario, ``order`` has its index in the trace.
+    trace covers.  For a flow that is not active in ``warmup .. duration``, begin and end are equal.
+    For each flow of the scenario, ``order`` has its index in the trace.  Raises ``FieldError`` if
+    the trace does not cover an active flow.
     """
     run, edges = scenario.run, trace.edges
     last = trace.get("last")
@@ -225,12 +227,12 @@ def _spans(trace: Trace, scenario: Scenario, order: list[int]) -> Floats:
 
 
 def _weights(trace: Trace, spans: Floats, order: list[int]) -> Floats:
-    """The fraction of each flow's packets in each interval that counts as measured: [time, flow].
+    """Which fraction of each flow's packets counts as measured, for each interval: [time, flow].
 
-    A flow's measured time, from ``_spans``, may begin or end within an interval.  The flow's
-    packets are therefore assumed to be evenly spread over the interval.  If the flow begins or ends
-    in the interval, they are spread over the part of it that lies within the flow's life.  For each
-    flow of the scenario, ``order`` has its index in the trace.
+    The time in which a flow is measured (``spans``) may begin or end within an interval.  The
+    flow's packets are therefore assumed to be evenly spread over the interval, or, if the flow
+    begins or ends in the interval, over the part in which it is active.  For each flow of the
+    scenario, ``order`` has its index in the trace.
     """
     first, last = trace.get("first"), trace.get("last")
     low, high = trace.edges[:-1, None], trace.edges[1:, None]
@@ -259,11 +261,11 @@ def _mean(
 ) -> Floats | None:
     """The mean of a variable over the time in which each flow is measured: [flow].
 
-    ``values`` has one value of the variable per interval and flow.  The weight of an interval is
-    ``weights`` (from ``_weights``) times ``delivered``, the packets that the flow delivered in the
-    interval.  If the flow delivered nothing in any interval with a known value, the weights are
-    ``weights`` alone.  The mean is NaN if no value is known in the time measured.  For each flow of
-    the scenario, ``order`` has its index in the trace.
+    ``values`` has the variable, such as the RTT, per interval and flow.  An interval has the weight
+    ``delivered``, the number of packets that the flow delivered in it, times the fraction of these
+    packets that counts as measured (``weights``).  If the flow delivered nothing in any interval
+    with a known value, the weights are ``weights`` alone.  The mean is NaN if no value is known in
+    the time measured.  For each flow of the scenario, ``order`` has its index in the trace.
     """
     if values is None:
         return None
@@ -278,12 +280,13 @@ def _mean(
 
 
 def _base_rtt(trace: Trace, scenario: Scenario, order: list[int], weights: Floats) -> Floats | None:
-    """The baseRTT of each Vegas source at the end of its flow's measured time, s: [flow].
+    """The baseRTT of each Vegas source at the end of the time in which it is measured, s: [flow].
 
-    If the trace has the variable ``base_rtt``, the source's own values, the result is the flow's
-    last value in its measured time; it is NaN if there is none.  Otherwise the result is the flow's
-    smallest RTT until that time.  It is NaN for flows that are not Vegas.  For each flow of the
-    scenario, ``order`` has its index in the trace.  ``weights`` are those of ``_weights``.
+    If the trace has the variable ``base_rtt``, the source's own baseRTT, the result is its last
+    value in that time, or NaN if there is none.  If the trace lacks the variable, the result is the
+    flow's smallest RTT until the end of that time.  It is NaN for flows that are not Vegas.  For
+    each flow of the scenario, ``order`` has its index in the trace.  ``weights`` are those of
+    ``_weights``.
     """
     own, smallest = trace.known("base_rtt"), trace.known("rtt_min")
     if own is None and smallest is None:
@@ -318,13 +321,14 @@ def _loss(
 
 
 def _queue(trace: Trace, scenario: Scenario) -> Floats | None:
-    """The mean number of packets waiting at each link of the scenario: [link].
+    """The mean number of packets waiting at each link of the scenario, in the trace: [link].
 
-    The mean is over the time from ``warmup`` to ``duration`` of the scenario.
+    The mean is over ``warmup .. duration`` of the scenario.  The result is ``None`` if the trace
+    has no queues or covers no part of this time.
 
-    Links are matched by name; NaN stands for a link that the trace does not have.  If the scenario
-    has one link and the trace none of that name, the link with the longest mean queue in the trace
-    is used.  The result is ``None`` if the trace has no queues or covers no part of this time.
+    A link of the scenario is the link of the trace with the same name; if there is none, the mean
+    is NaN.  But if the scenario has a single link, and the trace none of that name, the link with
+    the longest mean queue in the trace is used.
     """
     queue = trace.known("queue")
     if queue is None:

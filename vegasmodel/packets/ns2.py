@@ -77,8 +77,9 @@ def run(
     - ``rtt_mean``: the mean RTT, s, if RTTs are recorded;
     - ``base_rtt``, for Vegas: the flow's smallest RTT until the end, s, if RTTs are recorded.
 
-    For each link the result has the mean number of waiting packets, and the utilization by all
-    bytes that left it: also by retransmitted packets and by the ACKs of reverse flows.
+    For each link the result has the mean number of waiting packets, and the utilization.  All bytes
+    that left the link count as used capacity, also those of retransmitted packets and of the ACKs
+    of reverse flows.
 
     ``extra`` has
 
@@ -93,16 +94,17 @@ def run(
 
     - ``processes``: the number of runs that go on at the same time.
     - ``interval``: the time between two samples, s (default: ``default_interval``).
-    - ``rtts``: whether RTTs are recorded.  By default they are recorded only if a run can have at
-      most ``engine.MAX_RECORDED`` packets.  Short flows that arrive at random have no RTTs.
+    - ``rtts``: whether RTTs are recorded.  By default they are recorded only if the links can carry
+      at most ``engine.MAX_RECORDED`` packets in a run.  RTTs of short flows that arrive at random
+      are never recorded.
     - ``timeout``: the time, s, after which a run is stopped (default: ``engine.patience``).
     - ``scratch``: the folder in which each run makes its temporary folder (default: the system's).
     - ``spaced``: whether RED lets about 1/p packets pass after a drop, where p is the drop
       probability.  This is the default of ns-2 (its parameter ``wait_``).  With ``False``, RED may
       drop two packets in a row, as in the RED that Floyd and Jacobson published in 1993.
-    - ``stock``: names of ns-2 parameters that keep their default values of ns-2 2.35.  All others
-      get the values of the set that the scenario's ``run.ns2_defaults`` names in
-      ``ns2_defaults.SETS``, if this set has them.
+    - ``stock``: names of ns-2 parameters that keep their default values of ns-2 2.35.  The other
+      parameters get the values that ``ns2_defaults.SETS`` lists for the scenario's
+      ``run.ns2_defaults``.
 
     A run may use 16 GiB of memory and write files of at most 16 GiB.
 
@@ -168,9 +170,9 @@ def _binary() -> str:
 
 
 def _ns(arguments: list[str], place: Workplace, timeout: float, given: str = "") -> str:
-    """Run the command ``ns`` in the temporary folder ``place.folder``; return what it prints.
+    """Run ns-2's command ``ns`` in the temporary folder ``place.folder``; return what it prints.
 
-    ``arguments`` are those of ``ns``; they may name a script.  ``given`` is the text on its
-    standard input.  ``timeout`` is the longest time that it may take, s.
+    ``arguments`` are the command's arguments, such as the name of a script.  ``given`` is the text
+    on its standard input, and ``timeout`` the longest time that it may take, s.
     """
     return engine.execute("ns-2", [_binary(), *arguments], place, timeout, given)

@@ -14,16 +14,18 @@ Settings = dict[str, float | int | str]
 
 
 class Agent(NamedTuple):
-    """A sender of ns-2, and what it needs.
+    """A TCP sender of ns-2, and how a flow of a scenario sets its variables.
 
-    ``name`` is its class. With ``sack`` the receiver reports in SACK blocks which packets arrived.
-    ``decrease`` is the factor by which a loss multiplies the window, such as 0.5; it is ``None`` if
-    one of the settings gives this factor. ``settings`` is a function. It takes an entry
-    ``[[flow]]`` of the scenario, and returns the sender's variables and their values.
+    - ``name``: the sender's class in ns-2.
+    - ``sack``: whether the receiver reports in SACK blocks which packets arrived.
+    - ``decrease``: the factor by which a loss multiplies the window, such as 0.5; ``None`` if one
+      of the settings is this factor.
+    - ``settings``: a function that takes an entry ``[[flow]]`` of the scenario, and returns the
+      sender's variables and their values.
 
-    ``Agent/TCP/Linux`` runs the code of Linux 2.6. Its setting ``module`` is the name of the
-    congestion control there, such as "cubic". A setting such as ``cubic_beta`` is the parameter
-    ``beta`` of this module.
+    The sender ``Agent/TCP/Linux`` runs the code of Linux 2.6. Its setting ``module`` is the name of
+    Linux's congestion control, such as "cubic". Its setting ``cubic_beta`` is the parameter
+    ``beta`` of the module ``cubic``.
     """
 
     name: str

@@ -19,7 +19,7 @@ __all__ = ["SETS", "UNSPACED", "Setting"]
 
 
 class Setting(NamedTuple):
-    """The value that we give to one parameter of an ns-2 class, and why."""
+    """The value that one parameter (``variable``) of an ns-2 class gets, and why."""
 
     cls: str
     variable: str
@@ -50,17 +50,16 @@ _PAPERS = (
     Setting(_NEWRENO, "partial_window_deflation_", "0", "no deflation on a partial ACK (2002)"),
 )
 
-# wait_ is a parameter of RED in ns-2, true by default. If it is true, RED drops no packet until 1/p
-# packets or so have arrived after the last drop, where p is the drop probability. If wait_ is
-# false, RED may drop two packets in a row, as in the RED that Floyd and Jacobson published in 1993.
-# ``UNSPACED`` sets wait_ to false. The sets of parameters in ``SETS`` leave wait_ true.
+# ``UNSPACED`` sets wait_, a parameter of RED in ns-2, to false. Its default is true, in both sets
+# of ``SETS``: after a drop, RED then lets about 1/p packets pass before the next drop, where p is
+# the drop probability. If wait_ is false, RED may drop two packets in a row, as in the RED that
+# Floyd and Jacobson published in 1993.
 UNSPACED = Setting(
     "Queue/RED", "wait_", "false", "drops by p/(1 - count p) from the first packet on"
 )
 
-# Each set in ``SETS`` lists the parameters of ns-2 whose default values we change. The set "2.35"
+# Each set in ``SETS`` lists the parameters of ns-2 whose default values are changed. The set "2.35"
 # is empty: all parameters keep the default values of ns-2 2.35. With these values, a data packet of
-# a loss-based flow has packetSize_ plus 40 bytes, the 40 bytes being headers, and its connection
-# begins with a SYN. A data packet of ns-2's Vegas has only packetSize_ bytes, and its connection
-# has no SYN.
+# a loss-based flow has packetSize_ bytes plus 40 bytes of headers, and its connection begins with a
+# SYN. A data packet of ns-2's Vegas has only packetSize_ bytes, and its connection has no SYN.
 SETS: Mapping[str, tuple[Setting, ...]] = MappingProxyType({"papers": _PAPERS, "2.35": ()})

@@ -108,9 +108,10 @@ def _words(settings: dict[str, float | int | str]) -> str:
 def _link(scenario: Scenario, i: int, link: Link) -> list[str]:
     """The script's lines for both directions of a link: queues, random losses and forced drops.
 
-    The scenario names the packets of forced drops by their flows and sequence numbers.  If only
-    ACKs cross the reverse direction, its queue is unlimited and loses nothing.  If data cross it,
-    it has the same queue and random losses as the forward direction.
+    Forced drops are packets that the scenario tells ns-2 to drop.  The scenario names them by flow
+    and sequence number.  If data cross the link in the reverse direction, this direction has the
+    same queue and random losses as the forward one.  If only ACKs cross it, its queue is unlimited,
+    and no packet is lost.
     """
     bits = link.capacity * scenario.packet_size * 8
     crossing = {group.direction for group in scenario.flows if link in scenario.path(group)}
@@ -139,8 +140,8 @@ def _queue(scenario: Scenario, link: Link) -> dict[str, float | int | str]:
     """The variables of ns-2's queue object for a link, by name.
 
     The scenario's ``buffer`` becomes ns-2's ``limit_``, because this limit is what the papers call
-    the buffer.  In ns-2, the limit of a DropTail queue counts the packet in transmission; that of a
-    RED queue does not.
+    the buffer.  In a DropTail queue of ns-2, the packet in transmission counts towards the limit.
+    In a RED queue it does not.
     """
     (limit,) = queue_limits(link)
     if not isinstance(link.queue, Red):
@@ -179,9 +180,10 @@ def _classes(scenario: Scenario, i: int, link: Link, way: str) -> list[str]:
 
 
 def _shares(scenario: Scenario, origin: float) -> list[str]:
-    """The script's lines that set the service shares of the classes of Rate-Delay links.
+    """The script's lines that divide the capacity of Rate-Delay links between the two classes.
 
-    ``origin`` is the time on ns-2's clock at which the scenario begins, s.
+    The shares change when flows start or stop (``class_shares``).  ``origin`` is the time on ns-2's
+    clock at which the scenario begins, s.
     """
     lines = []
     for i, link in enumerate(scenario.links):
@@ -225,7 +227,7 @@ def _stations(scenario: Scenario, f: int, member: Member, *, rtts: bool) -> list
 
 
 def _settings(scenario: Scenario, f: int, member: Member) -> Settings:
-    """The variables of a flow's sender, and their values."""
+    """The variables of ns-2's object for a flow's sender, and their values."""
     group = member.flow
     settings: Settings = {"window_": window_limit(scenario, f)}
     settings |= AGENTS[group.law].settings(group)
@@ -239,11 +241,11 @@ def _settings(scenario: Scenario, f: int, member: Member) -> Settings:
 
 
 def _probes(scenario: Scenario) -> tuple[list[str], float]:
-    """The script's lines for probes before the scenario, and the time, s, at which they end.
+    """The script's lines for probes before the scenario, and the time, s, at which the last ends.
 
-    A flow that must know its exact baseRTT (``over_estimate`` 0) first sends ``PROBE_PACKETS``
-    packets alone through the empty network.  These packets are the probe.  If several flows need a
-    probe, they send theirs one after another.
+    If a flow has to know its exact baseRTT (``over_estimate`` 0), it first measures it with a
+    probe: it sends ``PROBE_PACKETS`` packets alone through the empty network.  The probes of
+    several flows follow one another.
     """
     lines, time = [], 0.0
     for f, member in enumerate(scenario.members):
@@ -258,7 +260,7 @@ def _life(
 ) -> list[str]:
     """The script's lines that start and stop a flow, and that read its packet counters.
 
-    ``origin`` is the time on ns-2's clock at which the scenario begins, s. ``rng`` gives the random
+    ``origin`` is the time on ns-2's clock at which the scenario begins, s. ``rng`` draws random
     start times and sizes.
     """
     run, group = scenario.run, member.flow

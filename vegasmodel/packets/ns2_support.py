@@ -43,9 +43,9 @@ def check(scenario: Scenario) -> None:
 
 
 def remarks(scenario: Scenario) -> tuple[Assumption, ...]:
-    """The details in which a run of ns-2 deviates from what the scenario's keys mean elsewhere.
+    """In which details ns-2 takes the scenario's keys otherwise than the rest of the package does.
 
-    They are printed with the result.
+    These remarks are printed with the result of a run.
     """
     found = []
     finite = [link for link in scenario.links if not link.never_full]

@@ -47,7 +47,11 @@ def record(
 
 @kinds.checked
 def to_trace(scenario: Scenario, output: Output, *, engine: str, source: str) -> Trace:
-    """The trace of one run of ns-2 or ns-3; an interval lies between any two successive samples."""
+    """Convert the output of one run of ns-2 or ns-3 to a trace.
+
+    Each interval of the trace lies between two successive samples of the run.  ``engine`` is
+    ``ns2`` or ``ns3``, and ``source`` a note on how the trace was made.
+    """
     samples = output.samples
     edges = samples.time
     step = np.diff(edges)[:, None]

@@ -50,8 +50,8 @@ def run(
 ) -> Prediction:
     """Simulate ``scenario`` ``run.times`` times in ns-3 and return means over the runs.
 
-    The result and the arguments are those of ``ns2.run``; but ``spaced`` and ``stock`` do not exist
-    here.  Random start times and seeds are drawn as for ns-2.
+    ``ns2.run`` explains the result and the arguments; ``spaced`` and ``stock`` are for ns-2 only.
+    Flows get the same random start times as in ns-2.
 
     Raises ``FieldError`` if ns-3 cannot simulate the scenario, ``EngineMissing`` if ns-3 or the
     compiler is missing, and ``EngineFailed`` if compiling or a run fails.
@@ -88,7 +88,10 @@ def run_trace(
     timeout: float | None = None,
     scratch: Path | None = None,
 ) -> Output:
-    """Simulate the scenario once, with the seed of run ``number``; see ``ns2.run_trace``."""
+    """Simulate the scenario once, with the seed of run ``number``, and return what ns-3 recorded.
+
+    ``ns2.run_trace`` explains the result, the arguments and the errors.
+    """
     Integer(0, 2**31 - 1).check(number, "number")
     interval = engine.sampling_interval(scenario, interval)
     text = ns3_script.script(scenario, number, interval=interval, rtts=rtts)

@@ -27,7 +27,7 @@ INSTALL = "apt-get install libns3-dev g++, or pip install 'vegasmodel[ns3]' (wit
 
 @dataclass(frozen=True)
 class Installation:
-    """The version of an installed ns-3, such as ``3.37``, and the compiler options for using it."""
+    """An installed ns-3: its version, such as ``3.37``, and the compiler options for using it."""
 
     version: str
     before: tuple[str, ...]  # options that stand before the name of the source file
@@ -36,7 +36,7 @@ class Installation:
 
 @functools.cache
 def find() -> Installation | None:
-    """The installed ns-3: that of the Python package ``ns3``, else the system's, else ``None``.
+    """Find an installed ns-3: that of the Python package ``ns3``, else the system's, else ``None``.
 
     The Python package is not imported; only its headers and libraries are used.
     """
@@ -67,10 +67,11 @@ def find() -> Installation | None:
 
 
 def program() -> Path:
-    """The path of our compiled ns-3 program.  The function compiles it if that was not done before.
+    """Compile our ns-3 program if needed; return its path.
 
-    It is compiled again if its source or the installed ns-3 has changed.  Raises ``EngineMissing``
-    if ns-3 or the compiler is missing, and ``EngineFailed`` if compiling fails.
+    It is compiled when it is first used, and again when its source or the installed ns-3 has
+    changed.  Raises ``EngineMissing`` if ns-3 or the compiler is missing, and ``EngineFailed`` if
+    compiling fails.
     """
     ns3 = find()
     if ns3 is None:

@@ -53,8 +53,8 @@ def _link(scenario: Scenario, link: Link, reverse: int, *, shaped: bool) -> str:
     """The line of the ns-3 program's input that describes one direction of a link.
 
     ``reverse`` is 1 for the reverse direction, else 0.  ``shaped`` is false if only ACKs cross the
-    link in this direction.  The queue is then unlimited and loses nothing, as it is in the
-    package's runs of ns-2.
+    link in this direction.  The queue is then unlimited and no packet is lost, as in our runs of
+    ns-2.
     """
     bits = link.capacity * scenario.packet_size * 8
     limits = queue_limits(link)
@@ -88,16 +88,17 @@ def _flow(scenario: Scenario, f: int, rng: np.random.Generator) -> tuple[str, li
     The flow's line has its congestion control, the routers where it enters and leaves, its access
     links and its times.
 
-    In the scenario, flow number f may stand for short flows that arrive at random.  All of them run
-    between the same two hosts.  Each short flow then has a line of its own, with its start and
-    size.
+    In the scenario, flow number f may stand for short flows that arrive at random.  Each short flow
+    then has a line of its own, with its start and size.  All of them run between the same two
+    hosts.
     """
     member, run = scenario.members[f], scenario.run
     group = member.flow
     path = scenario.path(group)
     size = round(scenario.size_of(group))
     segment = size - ns3_support.HEADERS
-    # The propagation delay left for the four access legs (ns-3's ACKs have a fixed size).
+    # What is left of the RTT is the delay of the access links: a packet and its ACK cross four of
+    # them.  The transmission times are those with ns-3's ACKs, which have a fixed size.
     parts = (size + ns3_support.ACK) / (scenario.size_of(group) + scenario.ack_size)
     rest = member.rtt - parts * scenario.transmission(group) - 2 * sum(x.delay for x in path)
     begin = member.start

@@ -34,11 +34,11 @@ MAX_BYTES = 2**30  # bytes of a window that TCP's window scaling allows
 
 
 def stretch(scenario: Scenario, group: Flow) -> tuple[int, int]:
-    """The first and the last router that the data of a flow cross.
+    """The numbers of the first and the last router that the data of a flow cross in ns-3.
 
-    ``group`` is the flow's entry in the scenario.  Link i of the scenario lies between router i and
-    the next one.  Raises ``FieldError`` if the flow's links do not follow one another in the
-    scenario's file.
+    The routers are in a row: link i of the scenario lies between router i and router i + 1.
+    ``group`` is the flow's entry in the scenario.  Raises ``FieldError`` if the flow's links do not
+    follow one another in the scenario's file.
     """
     numbers = [scenario.links.index(link) for link in scenario.path(group)]
     step = 1 if group.direction == "forward" else -1
@@ -64,9 +64,9 @@ def check(scenario: Scenario) -> None:
 
 
 def remarks(scenario: Scenario) -> tuple[Assumption, ...]:
-    """The details in which a run of ns-3 deviates from what the scenario's keys mean elsewhere.
+    """In which details ns-3 takes the scenario's keys otherwise than the rest of the package does.
 
-    They are printed with the result.
+    These remarks are printed with the result of a run.
     """
     detail = f"a connection begins with a SYN; ACKs have {ACK} B, more where SACK names gaps"
     found = [Assumption("ns3-packets", False, detail)]

@@ -31,10 +31,10 @@ RENO = ("reno", "newreno", "sack", "tahoe")  # the kernel calls them all reno
 
 @dataclass(frozen=True)
 class Pairing:
-    """The pairs of a scenario's flows and a trace's flows, and the rule that found each pair.
+    """Which flow of a trace belongs to each flow of a scenario, and by which rule it was found.
 
-    ``order`` has, for each flow of the scenario, the index of its partner in the trace.  ``by`` has
-    the rule.
+    For each flow of the scenario, ``order`` has the index of its partner in the trace, and ``by``
+    has the rule.
     """
 
     trace: Trace
@@ -43,7 +43,10 @@ class Pairing:
     by: tuple[str, ...]
 
     def to_json(self) -> list[dict[str, str]]:
-        """Each flow of the scenario: its name, the name of its flow in the trace, and the rule."""
+        """Each flow of the scenario: its name, the name of its partner in the trace, and the rule.
+
+        The result consists of plain Python types, which can be written as JSON.
+        """
         return [
             {"flow": member.name, "trace": self.trace.flows[i], "by": by}
             for member, i, by in zip(self.scenario.members, self.order, self.by, strict=True)
@@ -52,10 +55,13 @@ class Pairing:
     def assumptions(self) -> tuple[Assumption, ...]:
         """The assumptions about the pairing that are doubtful or wrong.
 
-        They concern flows paired by their order alone, flows that ran another congestion control
-        than the scenario says, flows that have less to send than the scenario says, and flows of
-        the trace that the scenario does not have. The latter count if they deliver at least 0.1 %
-        of the packets.
+        There is one for each of these cases:
+
+        - Flows were paired by their order alone.
+        - A flow ran another congestion control than the scenario says.
+        - A flow has little to send, but an infinite size in the scenario.
+        - The trace has flows that the scenario does not have, and they deliver at least 0.1 % of
+          the packets.
         """
         found = []
         names, members = self.trace.flows, self.scenario.members
@@ -92,18 +98,21 @@ class Pairing:
 
 
 def pair(trace: Trace, scenario: Scenario, flows: Mapping[str, str] | None = None) -> Pairing:
-    """Find the partner in the trace of each flow of the scenario.
+    """Find, for each flow of the scenario, its partner in the trace.
 
-    If ``flows`` is given, it alone decides: it maps the scenario's flow names to the trace's.
-    Otherwise these rules apply one after another, each to the flows that have no partner yet:
+    If ``flows`` is given, it alone decides: it maps names of flows in the scenario to names in the
+    trace.  Otherwise these rules apply one after another, each to the flows that have no partner
+    yet:
 
     - The field ``match`` in the scenario gives the name, address or port of the flow in the trace.
-    - The flows have the same name.
-    - If the trace was made from this very scenario, its flows have the scenario's order.
+    - Flows with the same name are paired.
+    - If the trace was made by simulating this scenario, its flows have the scenario's order.
     - If the scenario and the trace have equally many flows with the same congestion control, these
-      are paired in the order of their starts. From here on, flows that have little to send are left
-      out (``activity.idle_flows``), unless too few others remain.
+      are paired in the order of their starts.
     - The remaining flows are paired in the order of their starts.
+
+    The last two rules leave out flows of the trace that have little to send
+    (``activity.idle_flows``), unless too few others remain.
 
     Raises ``FieldError`` if flows cannot be paired, or if the last rule would pair flows of
     different congestion controls.
@@ -148,11 +157,12 @@ def _given(trace: Trace, members: tuple[Member, ...], flows: Mapping[str, str]) 
 
 
 def _matched(trace: Trace, scenario: Scenario) -> dict[int, tuple[int, str]]:
-    """The pairs that the field ``match`` of the scenario decides.
+    """Pair the flows for which the scenario has the field ``match``.
 
     The result maps the index of a flow in the scenario to the index of its partner in the trace and
     the rule's name.  If an entry of the scenario describes n flows, its ``match`` must fit exactly
-    n flows of the trace.  They are paired in the order of their starts.
+    n flows of the trace.  These are paired in the order of their starts.  Otherwise ``FieldError``
+    is raised.
     """
     found: dict[int, tuple[int, str]] = {}
     taken: dict[int, str] = {}
@@ -178,10 +188,10 @@ def _matched(trace: Trace, scenario: Scenario) -> dict[int, tuple[int, str]]:
 
 
 def _fits(text: str, name: str) -> bool:
-    """Whether ``text`` is the address or the port of one end of the trace's flow ``name``.
+    """Whether ``text`` is the address or the port of the sender or receiver of a trace's flow.
 
-    ``name`` has two ends, such as ``10.0.0.1:5001>10.0.0.2:80``.  ``text`` is an address, a port,
-    ``address:port`` or an end exactly as it is written in ``name``.
+    The flow's ``name`` has both, as in ``10.0.0.1:5001>10.0.0.2:80``.  ``text`` may be an address,
+    a port, ``address:port``, or the sender or receiver exactly as it is written in ``name``.
     """
     wanted = _end(text)
     for end in name.partition(" #")[0].split(">"):
@@ -218,12 +228,14 @@ def _by_control(
 ) -> None:
     """Pair flows of the scenario with flows of the trace that have the same congestion control.
 
-    ``found`` has the pairs so far, and ``free`` the trace's flows that have no partner yet.  Only
-    flows without a partner are considered.  If the scenario and the trace have equally many flows
-    of one congestion control, these are paired in the order of their starts.  Reno, NewReno, SACK
-    and Tahoe count as one.  The function adds the new pairs to ``found`` and removes their flows
-    from ``free``.  The rule of a pair is ``CONTROL`` if it does not matter which of the scenario's
-    flows is which, because they are alike; otherwise it is ``ORDER``.
+    Only flows without a partner are considered.  If the scenario and the trace have equally many of
+    them with one congestion control, these are paired in the order of their starts.  Reno, NewReno,
+    SACK and Tahoe count as one congestion control, because Linux calls them all reno.
+
+    ``found`` has the pairs so far, and ``free`` the trace's flows that have no partner yet.  The
+    function adds the new pairs to ``found`` and removes their flows from ``free``.  The rule of a
+    pair is ``CONTROL`` if the flows of the scenario are alike, so that any pairing of them is
+    right.  Otherwise it is ``ORDER``.
     """
     left: dict[str, list[int]] = {}
     for k, member in enumerate(scenario.members):

@@ -37,9 +37,11 @@ def read(path: str | Path, format: str = "auto") -> Trace:  # noqa: A002 - the o
     """Read a trace from a Parquet file of ``Trace.write`` or from a file in one of ``FORMATS``.
 
     ``format`` is ``parquet``, one of ``FORMATS``, or ``auto``, which recognises the format from the
-    content. The memory used is bounded, however long the file is. Raises ``TraceError``, a
-    ``FieldError``, if the file cannot be read. The message names the file, the place in it if
-    known, and what was expected there. Raises ``FieldError`` for a wrong argument.
+    content. The function uses a bounded amount of memory, however long the file is.
+
+    Raises ``FieldError`` for a wrong argument, and ``TraceError``, a kind of ``FieldError``, if the
+    file cannot be read. The message names the file, the place in it if known, and what was expected
+    there.
     """
     if not isinstance(path, (str, os.PathLike)):
         raise FieldError(
@@ -58,7 +60,7 @@ def read(path: str | Path, format: str = "auto") -> Trace:  # noqa: A002 - the o
 
 @kinds.checked
 def format_of(path: str | Path) -> str:
-    """The format of a trace file: ``parquet`` or one of ``FORMATS``.
+    """Recognise the format of a trace file from its content: ``parquet`` or one of ``FORMATS``.
 
     Raises ``TraceError`` if the format is not known or the file cannot be read.
     """

@@ -44,7 +44,7 @@ __all__ = ["DamagedError", "check", "lookup", "make", "stored"]
 
 
 class DamagedError(ValueError):
-    """The file of a stored run is not valid: its checksum, format version or scenario is wrong."""
+    """Raised if the file of a stored run has a wrong checksum, format version or scenario."""
 
 
 FOLDER = Path(__file__).parent / "reference"
@@ -64,12 +64,12 @@ _FIGURES = (
 
 @kinds.checked
 def lookup(scenario: Scenario, folder: Path = FOLDER) -> Prediction | None:
-    """The stored run of exactly this scenario; ``None`` if there is none.
+    """Find the stored run of exactly this scenario; ``None`` if there is none.
 
     The scenario's name does not matter. ``folder`` has the stored runs of ns-2; those of the Linux
-    kernel are in its subfolder ``linux``. ``extra["stored"]`` of the result is the name of the
-    run's file. Raises ``DamagedError`` if that file is damaged.
-    If the file has means over several runs, the result's scenario has their number (``run.runs``).
+    kernel are in its subfolder ``linux``. In the result, ``extra["stored"]`` is the name of the
+    run's file. If the file has means over several runs, ``run.runs`` of the result's scenario is
+    the number of runs. Raises ``DamagedError`` if the file is damaged.
     """
     begun = time.perf_counter()
     name = f"{scenario.fingerprint()}.json"
@@ -99,11 +99,10 @@ def lookup(scenario: Scenario, folder: Path = FOLDER) -> Prediction | None:
 def traces(
     scenario: Scenario, folder: Path = FOLDER / "linux"
 ) -> tuple[list[tuple[str, Trace]], list[str]]:
-    """The stored traces of the Linux kernel for exactly this scenario.
+    """Find the stored traces of the Linux kernel for exactly this scenario.
 
     Returns two lists. The first has a pair for each trace: the file's name and the trace. The
-    second has the names of files that cannot be read. Some of them may hold a trace of this
-    scenario.
+    second has the names of files that cannot be read; these, too, may hold a trace of the scenario.
     """
     wanted, found, damaged = scenario.fingerprint(), [], []
     for path in sorted(folder.glob("*.parquet")):
@@ -126,10 +125,10 @@ def make(
 ) -> Path:
     """Run ns-2 on a scenario and store the result in a file of ``folder``; return the file's path.
 
-    ``table`` is the content of the scenario's TOML file. ``runs`` is the number of runs of a
-    scenario that gives none; by default there is one. ``processes`` and ``scratch`` are passed on
-    to ``ns2.run``. An interrupted call leaves no incomplete file. The same scenario and the same
-    version of ns-2 always give the same file.
+    ``table`` is the content of the scenario's TOML file. ``runs`` is the number of runs, 1 by
+    default; it must be ``None`` if the scenario states a number of runs itself. ``processes`` and
+    ``scratch`` are passed on to ``ns2.run``. An interrupted call leaves no incomplete file. The
+    same scenario and the same version of ns-2 always give the same file.
     """
     from vegasmodel.packets import ns2
 
@@ -147,8 +146,8 @@ def store(
 ) -> Path:
     """Write the results of a run to a file in ``folder``; return the file's path.
 
-    ``table`` is the content of the scenario's TOML file. ``engine`` and ``version`` say what ran
-    it, such as ns2 and its version. ``measured`` has the results.
+    ``table`` is the content of the scenario's TOML file. ``engine`` is what ran the scenario, such
+    as ``ns2``, and ``version`` is its version. ``measured`` has the results.
     """
     scenario, runs = Scenario.from_dict(table), measured.scenario.run.runs
     record = {
@@ -175,9 +174,10 @@ def stored(folder: Path = FOLDER) -> list[Scenario]:
 
 @kinds.checked
 def check(scenario: Scenario, folder: Path = FOLDER) -> float:
-    """Run ns-2 again on a scenario and compare with its stored run.
+    """Run ns-2 again on a scenario, and compare the throughputs with those of the stored run.
 
-    Returns the largest change of any flow's throughput, divided by the largest stored throughput.
+    Returns the largest change of a flow's throughput, divided by the largest stored throughput.
+    Raises ``FieldError`` if there is no stored run of the scenario.
     """
     from vegasmodel.packets import ns2
 
@@ -208,9 +208,9 @@ def _digest(record: dict[str, Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Convert a value to JSON data, which has neither NaN nor infinity.
+    """Convert a value to JSON data, in which NaN and infinity cannot be written.
 
-    In an array both become null. A scenario's infinite number becomes the text ``inf``.
+    In an array of results, both become null. An infinite number of a scenario becomes ``"inf"``.
     """
     if isinstance(value, np.ndarray):
         return [float(x) if math.isfinite(x) else None for x in value]
@@ -222,21 +222,21 @@ def _plain(value: Any) -> Any:
 
 
 def _write(record: dict[str, Any]) -> str:
-    """The content of a stored run's file: JSON with one top-level key per line.
+    """The text of a stored run's file: JSON with one top-level key per line.
 
-    One line per key makes the difference between two versions of the file readable.
+    So a tool such as ``diff`` shows which keys differ between two versions of the file.
     """
     lines = [f'  "{key}": {json.dumps(record[key], allow_nan=False)}' for key in record]
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def variants(table: dict[str, Any], each: str | None) -> Iterator[dict[str, Any]]:
-    """Copies of a scenario, each with another value of one key.
+    """Yield copies of a scenario, each with another value of one key.
 
-    ``table`` is the content of the scenario's TOML file. ``each`` states the key and its values:
-    for ``link.0.buffer=5 pkt,10 pkt`` there are two copies, in which the buffer of the first link
-    is 5 and 10 packets. A value of digits alone is set as a whole number, any other value as text.
-    If ``each`` is None, ``table`` itself is the only result.
+    ``table`` is the content of the scenario's TOML file. ``each`` states the key and its values.
+    For example, ``link.0.buffer=5 pkt,10 pkt`` gives two copies, with a buffer of 5 and of 10
+    packets at the first link. A value of digits alone becomes a whole number, any other value stays
+    text. If ``each`` is None, ``table`` itself is the only result.
 
     Raises ``FieldError`` if ``table`` lacks the part that holds the key, such as the first link.
     """
@@ -258,12 +258,11 @@ def variants(table: dict[str, Any], each: str | None) -> Iterator[dict[str, Any]
 
 
 def tables(files: Sequence[Path], each: str | None) -> list[dict[str, Any]]:
-    """The contents of all scenario files.
+    """Read scenario files; return their contents as dictionaries.
 
-    If ``each`` is given, such as ``link.0.buffer=5 pkt,10 pkt``, the function ``variants`` makes
-    one copy of each content for each of these values.
-
-    Raises ``FieldError`` for a file that is not a valid scenario.
+    With ``each``, such as ``link.0.buffer=5 pkt,10 pkt``, there is one dictionary for each file and
+    each of these values (see ``variants``).  Raises ``FieldError`` for a file that is not a valid
+    scenario.
     """
     found = []
     for file in files:

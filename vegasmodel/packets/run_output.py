@@ -19,7 +19,8 @@ Integers = NDArray[np.int64]
 class Counts:
     """Counters of n flows or n links, read at the beginning and at the end of a measurement.
 
-    Each flow or link has k counters. ``time`` says when the counters of each were read.
+    ``value`` has k counters for each flow or link, such as packets sent. ``time`` has the times at
+    which they were read.
     """
 
     time: Floats  # [2, n] seconds
@@ -28,7 +29,10 @@ class Counts:
 
 @dataclass(frozen=True)
 class Drops:
-    """The data packets that a run dropped, in order of time; each array has one entry per drop."""
+    """The data packets that were dropped in a run, in order of time.
+
+    Each array has one entry per dropped packet.
+    """
 
     time: Floats
     link: Integers
@@ -39,9 +43,9 @@ class Drops:
 
 @dataclass(frozen=True)
 class RoundTrips:
-    """The round-trip times of one flow, in s.
+    """The measured round-trip times of one flow, s.
 
-    Each round-trip time is that of a packet which was sent exactly once and acknowledged.
+    Each is that of a packet which was sent exactly once and acknowledged.
     """
 
     time: Floats  # when the ACK came
@@ -71,8 +75,8 @@ class Output:
     their baseRTT; the times of these packets are negative.
 
     ``flows`` has three counters per flow: the packets acknowledged, retransmitted and sent.
-    ``links`` has three counters of each link's forward direction: the number of waiting packets
-    integrated over time, the packets that left, and the bytes that left.
+    ``links`` has three counters of each link's forward direction: the integral of the number of
+    waiting packets over time (packets times s), the packets that left, and the bytes that left.
     """
 
     flows: Counts
@@ -137,9 +141,10 @@ def _samples(rows: list[list[float]], n_flows: int, n_links: int, origin: float)
 def _drops(path: Path, origin: float) -> Drops:
     """Parse a simulator's file of dropped packets, leaving out dropped ACKs.
 
-    Its lines have the form ``d time link direction type size flags flow src dst seq id``. In this
-    form, ``direction`` is 0 for the link's forward and 1 for its reverse direction, and ``seq`` is
-    the packet's sequence number. The scenario begins at the simulator's time ``origin``, s.
+    Its lines have the form ``d time link direction type size flags flow src dst seq id``. Here
+    ``direction`` is 0 for the link's forward and 1 for its reverse direction, and ``seq`` is the
+    packet's sequence number. ``origin`` is the time, s, on the simulator's clock at which the
+    scenario begins.
     """
     rows = [line.split() for line in path.read_text(encoding="ascii").splitlines()]
     rows = [row for row in rows if row[4] != "ack"]
@@ -153,10 +158,12 @@ def _drops(path: Path, origin: float) -> Drops:
 
 
 def _round_trips(path: Path, n_flows: int, origin: float) -> tuple[RoundTrips, ...]:
-    """The round-trip times of each flow, computed from a file of the packets at its sender.
+    """Compute the round-trip times of each flow from a file of the packets at the senders.
 
-    Its lines have the form ``+ time flow 0 type ... seq id``. A line begins with ``+`` for a data
-    packet that the sender sends, and with ``r`` for an ACK that it receives.
+    Each line of the file stands for a packet and has the form ``+ time flow 0 type ... seq id``.  A
+    line begins with ``+`` for a data packet that the sender sends, and with ``r`` for an ACK that
+    the sender receives.  ``origin`` is the time, s, on the simulator's clock at which the scenario
+    begins.
     """
     from pyarrow import csv
 
@@ -179,13 +186,14 @@ def _round_trips(path: Path, n_flows: int, origin: float) -> tuple[RoundTrips, .
 
 
 def _match(is_data: NDArray[np.bool_], time: Floats, seq: Integers) -> RoundTrips:
-    """The round-trip times of one flow, by the rule of ns-2's Vegas.
+    """Compute the round-trip times of one flow, by the rule of ns-2's Vegas.
 
     An ACK carries the sequence number of the last packet that the receiver has got in order. If
     this number is higher than in all ACKs before, the ACK gives an RTT: the time since the packet
     with this number was sent. If the packet was sent more than once, the ACK gives no RTT.
 
-    ``seq`` has the sequence numbers of packets and ACKs. ``is_data`` is true for the packets.
+    ``time`` (s) and ``seq`` have the times and the sequence numbers of data packets and ACKs.
+    ``is_data`` is true for data packets.
     """
     sent, sent_at = seq[is_data], time[is_data]
     acked, acked_at = seq[~is_data], time[~is_data]

@@ -24,18 +24,18 @@ PER_LINK = ("queue", "queue_max", "served")
 
 
 def in_packets_of(pairing: Pairing) -> tuple[Trace, tuple[Assumption, ...]]:
-    """The trace with its counts converted to packets of the size that the scenario states.
+    """Convert a trace's numbers of packets to packets of the size that the scenario states.
 
-    The conversion keeps the number of bytes. A flow's sizes in the trace and in the scenario count
-    as equal if they differ by at most ``SAME`` bytes (the length of headers) and by at most 20 %
-    (``LEAST``) of the scenario's size. Counts of packets in queues are converted only if the same
-    factor holds for all flows of the trace.
+    The numbers of bytes stay the same.  The numbers of a flow are not converted if its packet sizes
+    in the trace and in the scenario differ by at most ``SAME`` bytes (the length of headers), and
+    by at most 20 % (``LEAST``) of the scenario's size.  Numbers of packets in queues are converted
+    only if all flows of the trace are converted by the same factor.
 
-    If the sizes of some flows differ, the second result has one assumption, ``packet-size``: the
-    packets have the size that the scenario states. Its text names up to three of these flows. The
-    assumption does not hold if the trace states the sizes of all these flows. If one of these sizes
-    is only inferred, it is not known whether the assumption holds. If no sizes differ, the second
-    result is empty.
+    Returns the trace and a warning.  The warning is empty if no flow is converted.  Otherwise it is
+    the assumption ``packet-size``, which says that packets have the scenario's size, with a text
+    that names up to three of the converted flows.  The assumption is marked as not holding if the
+    trace states the packet sizes of all these flows.  If the reader only inferred one of them, it
+    is marked as unknown.
     """
     trace, scenario = pairing.trace, pairing.scenario
     sizes = packet_sizes(trace)

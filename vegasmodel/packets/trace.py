@@ -46,7 +46,7 @@ LARGEST = 1e12  # packets, packets per second or seconds
 KEY = b"vegasmodel.trace"
 # ``LIMITS`` bounds the memory that pyarrow allocates for the metadata of a Parquet file. A
 # malicious file of a few bytes can claim that its metadata has a list of a million entries. Without
-# limits, pyarrow would allocate memory for all of them before it noticed that the file is too
+# limits, pyarrow would allocate memory for all entries, and only then notice that the file is too
 # short.
 LIMITS = {"thrift_container_size_limit": 10_000, "thrift_string_size_limit": 4 * MAX_METADATA}
 
@@ -54,7 +54,7 @@ Floats = NDArray[np.float64]
 
 
 class TraceError(FieldError):
-    """A trace cannot be read.
+    """Raised if a trace file cannot be read.
 
     The message names the file, the place in it, the value found there and what is expected.
     """
@@ -67,10 +67,10 @@ class TraceError(FieldError):
 
 
 class Variable(NamedTuple):
-    """A variable of a trace: whether it is per flow or per link, its unit and its meaning.
+    """Describes a variable of a trace, such as the RTT: its unit and its meaning.
 
-    A variable has one value per flow or link and per interval of time.  If it is ``static``, it has
-    one value per flow for the whole trace.
+    A variable has one value per interval and per flow or link; ``over`` is ``"flow"`` or
+    ``"link"``.  If it is ``static``, it has one value per flow for the whole trace.
     """
 
     over: str
@@ -112,7 +112,8 @@ class Trace:
     - ``scenario``: the fingerprint (hash) of the scenario that was run, if known.
     - ``provenance``: notes such as the source, its version and how a variable was obtained.
     - ``controls``: congestion control (``vegas``, ``reno``) by flow name, where known.
-    - ``doubts``: texts on what is uncertain about the values, by the name of an assumption.
+    - ``doubts``: the names of assumptions about the values that may not hold, each with a text that
+      says why.
     """
 
     data: xr.Dataset
@@ -233,9 +234,9 @@ def make(
     """Make a trace from plain arrays.
 
     ``times`` [n] are the ends of the intervals, s. ``flows`` and ``links`` are names. ``variables``
-    has arrays by name, in the shapes and units of ``VARIABLES``. A variable that is NaN everywhere
-    is left out. The trace may share the memory of the arrays. ``Trace`` explains the other
-    arguments.
+    maps names of variables to arrays [n, flow], [n, link] or [flow], in the units of ``VARIABLES``.
+    A variable that is NaN everywhere is left out. The trace may share the memory of the arrays.
+    ``Trace`` explains the other arguments.
 
     Raises ``FieldError``, a ``ValueError``, for an unknown variable, a wrong shape, values that are
     negative or above ``LARGEST``, times that do not increase, and names of flows or links that are
@@ -271,8 +272,8 @@ def assemble(
 ) -> Trace:
     """Make a trace from arrays read from a file, without checking their values.
 
-    A file may contain impossible values, such as negative ones; the trace keeps them.  Otherwise
-    the function does the same as ``make``, and raises the same errors.
+    A file may contain impossible values, such as negative ones; the trace keeps them.  Apart from
+    this check, the function does the same as ``make``, and raises the same errors.
     """
     import xarray as xr
 
@@ -364,7 +365,7 @@ def read_parquet(path: str | Path) -> Trace:
 
 @kinds.checked
 def scenario_of(path: str | Path) -> str | None:
-    """The fingerprint (hash) of the scenario that gave a trace file; ``None`` if not stored.
+    """The fingerprint (hash) of the scenario from which a trace file was made; ``None`` if unknown.
 
     Only the file's metadata is read.  Raises ``TraceError`` if the file is not a trace.
     """
@@ -381,9 +382,9 @@ def scenario_of(path: str | Path) -> str | None:
 
 
 def _about(path: str | Path, metadata: Mapping[bytes, bytes] | None, rows: int) -> dict[str, Any]:
-    """Parse the JSON metadata ``metadata`` of a trace file, and check the types of its values.
+    """Parse the JSON in the Parquet metadata of a trace file, and check the types of its values.
 
-    ``rows`` is the file's number of rows.  It is checked, too.  Raises ``TraceError``.
+    ``rows``, the file's number of rows, is checked, too.  Raises ``TraceError``.
     """
     raw = (metadata or {}).get(KEY)
     if raw is None or len(raw) > MAX_METADATA:
@@ -455,8 +456,10 @@ def _values(path: str | Path, file: Any, columns: Mapping[str, int]) -> dict[str
     """Read the columns of a trace file in batches of rows; return their values by column name.
 
     The values of a column are an array [row, entry].  ``columns`` has the number of entries in each
-    row of a column.  A file may hold more rows than its metadata says.  Reading in batches bounds
-    the memory that such a file takes before ``TraceError`` is raised.
+    row of a column.
+
+    A malicious file may hold more rows than its metadata says.  Because rows are read in batches,
+    little memory has been used when this is noticed and ``TraceError`` is raised.
     """
     rows, got, widths = file.metadata.num_rows, 0, {"time": 1, **columns}
     groups = (file.metadata.row_group(i) for i in range(file.metadata.num_row_groups))
