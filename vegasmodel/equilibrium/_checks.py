@@ -3,9 +3,9 @@
 Many functions here take ``name``, the name of the checked argument. The error message shows it.
 
 Two functions, ``secular.solve`` and ``arrivals.arrive``, compute the steady states of many links at
-once. If an argument is out of range for one of these links, they raise no error; the result of this
-link is NaN, with a status that says so. But if ``arrivals.arrive`` is called with the argument
-``beta``, an alpha or a beta out of range raises an error.
+once. If one link has a value out of range, they raise no error, so that all other links get their
+results. The results of this one link are NaN, and its status says why. (``arrivals.arrive`` has an
+exception, which its docstring names.)
 """
 
 from __future__ import annotations
@@ -66,8 +66,9 @@ def numbers(
 def sender(flow: Any, *, cut: bool) -> None:
     """Raise ``FieldError`` if a field of the sender ``flow`` is out of range.
 
-    The fields checked are those that all models with losses read. With ``cut``, the factor
-    ``decrease`` must be below 1, so that a loss reduces the window.
+    ``flow`` is a ``random_loss.Sender`` or a ``red.Flows``. The fields checked are those that both
+    classes have. With ``cut``, the factor ``decrease`` must be below 1, so that a loss reduces the
+    window.
     """
     positive("rtt", flow.rtt)
     numbers("alpha", flow.alpha)
@@ -107,11 +108,11 @@ def count(name: str, value: Any, low: int = 1, high: int = MOST) -> int:
 
 
 def fit(each: Mapping[str, Any], whole: Mapping[str, Any] | None = None) -> None:
-    """Raise ``FieldError``, which names the arrays and their shapes, unless they broadcast.
+    """Raise ``FieldError`` unless the arrays broadcast; it names the arrays and their shapes.
 
-    Each array of ``each`` has an entry per flow along its last axis, [..., n].  The arrays of
-    ``whole`` do not have this axis, [...].  If ``whole`` is not given, the arrays of ``each`` may
-    have any shapes that broadcast.  An array that is ``None`` was not given.
+    Each array in ``each`` has one entry per flow along its last axis, [..., n]. The arrays in
+    ``whole`` have no axis for the flows, [...]. Without ``whole``, the arrays in ``each`` may have
+    any shapes that broadcast. ``None`` stands for an argument that was not given; it is ignored.
     """
     own = {name: _shape(value) for name, value in each.items() if value is not None}
     other = {name: _shape(value) for name, value in (whole or {}).items()}
@@ -127,10 +128,10 @@ def fit(each: Mapping[str, Any], whole: Mapping[str, Any] | None = None) -> None
 
 
 def same_size(**arrays: Any) -> None:
-    """Raise ``FieldError``, which names the arrays and their shapes, unless all have the shape [n].
+    """Raise ``FieldError`` unless all arrays have the shape [n]; it names them and their shapes.
 
-    They have one entry for each of the n flows, and n is at least 1.  An array that is ``None`` was
-    not given.
+    The arrays have one entry for each of the n flows, and n is at least 1. ``None`` stands for an
+    argument that was not given; it is ignored.
     """
     shapes = {name: _shape(value) for name, value in arrays.items() if value is not None}
     sizes = {*shapes.values()}

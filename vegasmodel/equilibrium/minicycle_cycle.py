@@ -61,13 +61,14 @@ def cycle_of(
     solved: NDArray[np.bool_],
     loses: NDArray[np.bool_],
 ) -> Cycle:
-    """The result of ``solve``, with values per flow; the numbers are NaN for unsolved cases.
+    """Make the result of ``minicycle.solve`` from the sums over one steady cycle.
 
-    ``sums`` has the sums over one cycle of the steady state. If Vegas can stay at any window in a
-    whole range, there are many such cycles. Then ``sums`` is from the cycle that ``solve`` has
-    chosen, and ``ends`` has the sums for the least and for the greatest Vegas window. Otherwise
-    both entries of ``ends`` are ``sums``. ``loses`` says for each case whether Vegas loses a packet
-    in a cycle.
+    ``sums`` has these sums over all flows; the result has values per flow. If Vegas can stay at any
+    window in a whole range, there are many steady cycles. Then ``sums`` is from the cycle that
+    ``solve`` has chosen, and ``ends`` has the sums for the least and for the greatest Vegas window.
+    Otherwise both entries of ``ends`` are ``sums``. ``C`` is the capacity in pkt/s. ``loses`` says
+    whether Vegas loses a packet in a cycle. Where ``solved`` is false, the numbers of the result
+    are NaN.
     """
     n_V, n_R = path.n_vegas, path.n_reno
 
