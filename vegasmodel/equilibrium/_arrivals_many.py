@@ -6,15 +6,16 @@ over-estimates baseRTT by x_i. The queueing delay Delta_i after its arrival solv
     sum_{j <= i} alpha_j/(Delta_i - x_j) = c,   where x_j = Delta_{j-1} and Delta_0 = 0.
 
 As a function of Delta_i, term j has a pole at x_j. If all terms are added one by one, n arrivals
-cost O(n^2). Here they cost O(n log n), because the terms of poles far from Delta_i are added in
-another way (Greengard and Rokhlin 1987):
+cost O(n^2). Here they cost O(n log n), because terms with poles far from Delta_i are added many at
+a time (Greengard and Rokhlin 1987). This takes two steps:
 
 * A cluster is a group of flows that arrived one after another. Their poles lie in an interval. If
-  Delta_i is far from this interval, the terms of the cluster are replaced by ``NODES`` terms. Their
-  poles are the interval's Chebyshev points, and their sum is the same up to rounding.
-* Flows are processed in blocks. During a block Delta_i usually changes little. So the sum of the
-  terms of all far poles is computed as a power series in this change. All arrivals of the block use
-  the same coefficients. But if Delta_i changes too much, new coefficients are computed.
+  Delta_i is far from this interval, ``NODES`` other terms replace the terms of the cluster. The new
+  terms have the same sum up to rounding. Their poles are the interval's Chebyshev points.
+* Flows are processed in blocks. During a block Delta_i usually changes little. So the sum of all
+  terms with far poles is written as a power series in the change of Delta_i since the start of the
+  block. All arrivals of the block use this series. If Delta_i changes too much, a new series is
+  computed.
 """
 
 from __future__ import annotations
@@ -170,8 +171,9 @@ def _series(
     The coefficients, T_m = sum_j alpha_j R^m/(ref - x_j)^(m+1), go into ``series``. Each x_j is
     more than R below ``ref``, so the terms of the series fall as 4^-m for d <= R/4.
 
-    To save time, whole clusters of flows are added. The farther a cluster is from ``ref``, the more
-    flows it may have. Flows too near to ``ref`` for a cluster are added one by one.
+    To save time, the flows of a cluster are added together: by ``NODES`` terms, which ``_gather``
+    has computed. The farther a cluster is from ``ref``, the more flows it may have. Flows too near
+    to ``ref`` for a cluster are added one by one.
     """
     series[:] = 0.0
     end = near

@@ -79,9 +79,10 @@ def _compile(
 ) -> dict[str, Any]:
     """Compile the functions ``names`` of ``scope``; returns a copy of ``scope`` that contains them.
 
-    The compiled functions call one another. With ``threads``, several threads share a loop over
-    ``prange``. A function that is compiled more than once needs another ``suffix`` each time, so
-    that its files on disk have different names.
+    ``scope`` holds the names that the functions use, each with its function or value. So compiled
+    functions in ``scope`` are called by those that are compiled later. With ``threads``, several
+    threads share a loop over ``prange``. ``suffix`` is added to the names of a function's files on
+    disk. A function that is compiled twice needs two suffixes, so that its files differ in name.
     """
     options: dict[str, Any] = {"parallel": threads, "inline": inline}
     options |= {"error_model": "numpy", "nogil": True}

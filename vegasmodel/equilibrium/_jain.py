@@ -217,7 +217,7 @@ def _most_squares(boxes: _Boxes) -> float:
 def _upper(factor: Floats, most: Floats, least: Floats) -> Floats:
     """An upper bound of the product f h, for f at most ``factor`` and h in [least, most].
 
-    ``least`` is not negative; ``factor`` may be.
+    ``least`` is at least 0. ``factor`` may be negative.
     """
     return factor * np.where(factor > 0, most, least)
 
@@ -225,13 +225,13 @@ def _upper(factor: Floats, most: Floats, least: Floats) -> Floats:
 def _lower(factor: Floats, most: Floats, least: Floats) -> Floats:
     """A lower bound of the product f h, for f at least ``factor`` and h in [least, most].
 
-    ``least`` is not negative; ``factor`` may be.
+    ``least`` is at least 0. ``factor`` may be negative.
     """
     return factor * np.where(factor > 0, least, most)
 
 
 def _paths(boxes: _Boxes) -> tuple[Bools, NDArray[np.intp]]:
-    """The m families of rates among which the greatest sum of squared rates is searched.
+    """The m families of rates among which ``_most_squares`` searches the greatest sum of squares.
 
     A Vegas flow keeps its window if its backlog lies between a lower and an upper limit, the edges.
     Flow i has the rate l_i at the lower edge, and u_i at the upper edge. Its rate r_i lies between
@@ -239,14 +239,15 @@ def _paths(boxes: _Boxes) -> tuple[Bools, NDArray[np.intp]]:
     a mask [m, n] of the flows at the upper edge, and the index [m] of the flow whose backlog may
     vary. The other flows are at the lower edge.
 
-    If one order of the flows sorts both l_i and u_i from large to small, at every queueing delay,
-    the flows at the upper edge are the first ones of this order. So m = n. Proof: let flow i come
-    before flow k, with r_i < u_i and r_k > l_k. If r_i >= r_k, moving some rate from k to i raises
-    the sum of squares. If r_i < r_k, the two flows can first swap their rates.
+    Suppose that one order of the flows sorts both l_i and u_i from large to small, at every
+    queueing delay. Then n families are enough: at the greatest sum of squares, the flows at the
+    upper edge are the first ones of this order. Proof: let flow i come before flow k, with
+    r_i < u_i and r_k > l_k. If r_i >= r_k, moving some rate from k to i raises the sum of squares.
+    If r_i < r_k, the two flows can first swap their rates.
 
-    Without such an order every set of flows at the upper edge is tried. Then more than
-    ``MAX_FLOWS`` flows raise ``ValueError``. The problem is hard: if all intervals [l_i, u_i] have
-    the same centre, it is the partition problem.
+    Without such an order every set of flows at the upper edge is tried. Since there are 2^n sets,
+    more than ``MAX_FLOWS`` flows then raise ``ValueError``. The problem is NP-hard: if all
+    intervals [l_i, u_i] have the same centre, it is the partition problem.
     """
     n = boxes.x.size
     base = boxes.rtt + boxes.x if boxes.linux else boxes.x
@@ -277,14 +278,14 @@ def _candidates(
     left: Floats,
     right: Floats,
 ) -> Floats:
-    """Sums of squared rates; the least or the greatest sum over all gaps is among them.
+    """Sums of squared rates at many gaps; the extremum over all gaps is among them.
 
-    The gap is the queueing delay less the largest over-estimate of baseRTT. The first intervals of
-    the gap go from ``left`` to ``right``. ``path`` has an index for each interval: at each gap in
-    it, ``value`` and ``unsettled`` use this index to choose the flows' rates (``_paths``).
-    ``value`` returns the sums at given gaps. ``unsettled`` says in which intervals the derivative
-    of the sum may change its sign. These are halved, at most ``_HALVINGS`` times. The result
-    contains the sums at the ends of all intervals.
+    The gap is the queueing delay less the largest over-estimate of baseRTT. The search begins with
+    the intervals of the gap from ``left`` to ``right``. Each interval has an index in ``path``, by
+    which ``value`` and ``unsettled`` choose the flows' rates (``_paths``). ``value`` returns the
+    sums at given gaps. ``unsettled`` says in which intervals the derivative of the sum may change
+    its sign. Only these intervals are halved, at most ``_HALVINGS`` times. In all others the
+    extremum is at an end. The result contains the sums at the ends of all intervals.
 
     Raises ``RuntimeError`` if more than ``_OPEN`` intervals must be halved at once.
     """

@@ -35,9 +35,9 @@ def need_float64() -> None:
 def same_kind(function: _Function) -> _Function:
     """Make a function that computes with NumPy return JAX arrays if it gets a JAX array.
 
-    The numbers are those that NumPy computes. JAX cannot trace through the function, so it cannot
-    be used inside ``jit``, ``vmap`` or ``grad``. There it raises ``ValueError``. It also raises
-    ``ValueError`` for a JAX array if JAX computes with 32-bit floats.
+    The numbers are those that NumPy computes. JAX cannot trace the function. So inside ``jit``,
+    ``vmap`` or ``grad`` the function raises ``ValueError``. It also raises ``ValueError`` for a JAX
+    array if JAX computes with 32-bit floats.
     """
 
     @functools.wraps(function)
@@ -59,10 +59,10 @@ def same_kind(function: _Function) -> _Function:
 
 
 def _as_jax(result: Any) -> Any:
-    """The result with its arrays of numbers and of truth values as JAX arrays.
+    """Convert the NumPy arrays in ``result`` to JAX arrays.
 
-    Floats and NumPy scalars become JAX arrays, too, also inside tuples and dataclasses. Texts and
-    other objects stay as they are.
+    Floats and NumPy scalars become JAX arrays, too. Tuples and dataclasses are searched for such
+    values. Arrays of texts, and all other objects, stay as they are.
     """
     if isinstance(result, np.ndarray | np.generic | float):
         numeric = np.asarray(result).dtype.kind in "fib"

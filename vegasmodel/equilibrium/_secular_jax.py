@@ -3,8 +3,8 @@
 The solver finds the queueing delay at which the rates of the flows add up to the capacity. It
 solves the same equation as ``_secular_kernel.py``, but for many links at once, as arrays. The first
 steps of the iteration add the rates in float64. The last steps also compute the rounding errors of
-all quotients and sums, and add them. In a valid result the relative error of the sum of the rates
-is at most 1e-11.
+all quotients and sums, and correct the sum by them. In a valid result the relative error of the sum
+of the rates is at most 1e-11.
 
 The derivatives of the result come from the implicit function theorem (``custom_jvp``). They are
 available in forward and in reverse mode.
@@ -76,21 +76,22 @@ _linux: Any = jax.custom_jvp(lambda *case: _state(True, *case))
 
 
 def _delay(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any) -> Any:
-    """Solve for the queueing delay Delta, [...].
+    """Solve for the queueing delay Delta of each link.
 
-    Returns Delta, Delta - x_i for each flow, [..., n], and three results for each case: the gap,
-    the number of passes over the flows, and the status. x_i is flow i's over-estimate of baseRTT,
-    and the gap is Delta less the largest x_i of the flows that are present (alpha > 0).
+    Returns five arrays: Delta [...], Delta - x_i for each flow i [..., n], the gap [...], the
+    number of passes over the flows [...], and the status [...]. x_i is flow i's over-estimate of
+    baseRTT. The gap is Delta less the largest x_i of the flows that are present (alpha > 0).
     """
     return (_linux if linux else _paper)(alpha, x, rtt, c)
 
 
 def _present(y: Any, rtt: Any, x: Any) -> tuple[Any, Any, Any]:
-    """``y`` and baseRTT, with 1 where ``y`` is infinite, and a mask: whether ``y`` is finite.
+    """Prepare ``y`` for divisions: replace infinite entries by 1, and say where they are.
 
-    ``y`` is the queueing delay less the flow's over-estimate of baseRTT. ``_state`` makes it
-    infinite for an absent flow (alpha = 0) if the over-estimate is at least the queueing delay or
-    out of range. The rate of an absent flow is 0.
+    ``y`` is the queueing delay less the flow's over-estimate ``x`` of baseRTT. An absent flow has
+    alpha = 0 and the rate 0. ``_state`` makes its ``y`` infinite if ``x`` is at least the queueing
+    delay or out of range. Returns ``y`` and baseRTT (``rtt + x``), both with 1 where ``y`` is
+    infinite, and a mask that is true where ``y`` is finite.
     """
     there = jnp.isfinite(y)
     return jnp.where(there, y, 1.0), jnp.where(there, rtt + x, 1.0), there
@@ -248,12 +249,13 @@ def _iterate(
     linux: bool, evaluate: Any, enough: float, limit: int, g: Any, used: Any, c: Any, pole: Any,
     ceiling: Any,
 ) -> Any:  # fmt: skip
-    """Repeat the solver's step for all cases at once until each has converged, or ``limit`` times.
+    """Repeat the solver's step for all links at once until each has converged, or ``limit`` times.
 
-    A case is one link with its flows. Its unknown is the gap: the queueing delay less the largest
-    over-estimate of baseRTT. A step changes the gap (``_step``). A case has converged if its step
-    is at most the fraction ``enough`` of the gap. Returns each case's gap, its number of steps so
-    far, and whether it has converged. ``used`` are the numbers of earlier steps.
+    The unknown of each link is its gap: the queueing delay less the largest over-estimate of
+    baseRTT. ``g`` holds the first gaps. ``evaluate`` returns the sums of the rates at given gaps,
+    and ``_step`` the change of the gaps that follows. A link has converged if this change is at
+    most the fraction ``enough`` of its gap. Returns for each link the gap, the number of steps so
+    far, and whether it has converged. ``used`` holds the numbers of steps before this call.
     """
 
     def unfinished(state: Any) -> Any:
@@ -276,7 +278,7 @@ def _iterate(
 
 
 def _step(linux: bool, c: Any, g: Any, head: Any, rest: Any, slope: Any, f: Any) -> Any:
-    """By how much one iteration of the solver changes the gap ``g``, for all cases at once.
+    """By how much one iteration of the solver changes the gap ``g``, for all links at once.
 
     The gap is the queueing delay less the largest over-estimate of baseRTT. ``f`` is the sum of the
     rates minus the capacity ``c``. ``head`` is the rate of the flows with the largest

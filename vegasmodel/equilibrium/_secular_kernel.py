@@ -356,14 +356,14 @@ def root(a: float, b: float, k: float) -> float:
 
 
 def newton(c: float, rest: float, slope: float, f: float) -> float:
-    """The next step of the gap g for Linux, by Newton's method on S^(-1/2).
+    """The next change of the gap g for Vegas of Linux: one step of Newton's method.
 
-    S is the sum of the rates (``rest``), ``slope`` its derivative times -1, and f = S - c its
-    excess over the capacity c. The gap is the queueing delay minus the largest over-estimate of
-    baseRTT.
+    The gap is the queueing delay minus the largest over-estimate of baseRTT. Let S be the sum of
+    the rates (``rest``), c the capacity, and f = S - c. ``slope`` is the derivative of S with
+    respect to g, times -1. Newton's method is applied to the equation S^(-1/2) = c^(-1/2).
 
-    Newton's method converges quadratically. If it starts below the root, it never passes the root,
-    because S^(-1/2) is concave in g.
+    It converges quadratically. If it starts below the root, it never passes the root, because
+    S^(-1/2) is concave in g.
 
     Proof: Let y be the queueing delay minus a flow's over-estimate, base its baseRTT and alpha its
     threshold. Its rate r satisfies r^(-1/2) = ((y + y^2/base)/alpha)^(1/2), which is concave in y.
@@ -376,7 +376,7 @@ def newton(c: float, rest: float, slope: float, f: float) -> float:
 
 
 def one_pole(c: float, g: float, pole: float, rest: float, slope: float, f: float) -> float:
-    """The next step of the iteration for the gap g, for Vegas as in the papers.
+    """The next change of the gap g in the iteration for Vegas as in the papers.
 
     The iteration converges quadratically to the g at which the rates of all flows add up to the
     capacity c. The gap is the queueing delay minus the largest over-estimate of baseRTT. The flows
@@ -405,12 +405,12 @@ def one_pole(c: float, g: float, pole: float, rest: float, slope: float, f: floa
 
 
 def two_poles(g: float, pole: float, slope: float, bend: float, f: float) -> float:
-    """The next step of the gap g for Vegas as in the papers, with cubic convergence.
+    """The next change of the gap g for Vegas as in the papers, with cubic convergence.
 
-    The gap is the queueing delay minus the largest over-estimate of baseRTT. R is the sum of the
-    rates of all flows but those with the largest over-estimate. ``pole`` is the sum of the rates of
-    those, ``slope`` is |R'|, and ``bend`` is R''/2. ``f`` is the excess of all rates over the
-    capacity. When the gap changes by delta, R becomes approximately
+    The gap is the queueing delay minus the largest over-estimate of baseRTT. ``pole`` is the sum of
+    the rates of the flows with this over-estimate, and R the sum of all other rates. ``slope`` is
+    |R'|, and ``bend`` is R''/2, where R' and R'' are derivatives with respect to g. ``f`` is the
+    excess of all rates over the capacity. When the gap changes by delta, R becomes approximately
 
         k + q w/(w + delta)   with w = 2 |R'|/R'',  q = |R'| w,  k = R - q.
 
@@ -507,8 +507,8 @@ def find_gap(
 ) -> tuple[float, float, int, int]:
     """Find the gap for one link: the queueing delay less the largest over-estimate of baseRTT.
 
-    Returns that over-estimate and the gap, both in s, the number of passes over the flows, and the
-    status.
+    Returns four values: the largest over-estimate in s, the gap in s, the number of passes over the
+    flows, and the status.
     """
     top, pole, least, alphas, moment, reach = survey_all(alpha, x, rtt, linux, c, first, n, work)
     if not alphas > 0.0 or math.isnan(top):

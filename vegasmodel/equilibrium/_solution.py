@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 
 class Equilibrium(NamedTuple):
-    """The steady state of each case of a batch: NumPy arrays, or JAX arrays for JAX input.
+    """The steady states of many links: NumPy arrays, or JAX arrays for JAX input.
 
-    A case is one link with n flows. Flow i over-estimates its propagation delay by x_i. The gap is
+    Each link has n flows. Flow i over-estimates its propagation delay by x_i. The gap is
     Delta - max x: the queueing delay Delta less the largest x_i. The residual is the relative error
     of the sum of the rates, which should be the capacity c.
 
-    If a case's status is not 0 (``Status.DONE``), its delay, rates, gap and residual are NaN. The
+    If a link's status is not 0 (``Status.DONE``), its delay, rates, gap and residual are NaN. The
     other values of the status are:
 
     - 1: the iteration has not converged.

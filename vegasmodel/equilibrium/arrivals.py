@@ -99,10 +99,12 @@ def arrive(
     The model assumes that after an arrival the queueing delay rises to its new steady value, and
     never exceeds that value on the way.
 
-    ``rtt`` is needed if a ``beta`` is above its alpha, in the variant ``linux``, and in the variant
-    ``ns2`` with ``beta``. If it is missing then, ``ValueError`` is raised. If a threshold or the
-    capacity of a case is out of range, the case's rates are NaN, and its status says why. But if
-    ``beta`` is given, a threshold out of range or a beta below its alpha raises ``FieldError``.
+    ``rtt`` must be given in the variant ``linux``, in the variant ``ns2`` with ``beta``, and if a
+    beta is above its alpha. If it is missing then, ``ValueError`` is raised.
+
+    A threshold or a capacity out of range makes the rates of its link NaN, and the status of this
+    link says why. But if ``beta`` is given, a threshold out of range or a beta below its alpha
+    raises ``FieldError``.
 
     ``each(x, windows, delay)`` is called after each arrival, with the over-estimates and windows of
     the flows that have arrived. Without ``rtt`` these windows leave out the propagation delay.
@@ -150,9 +152,9 @@ def _one_by_one(
 ) -> Arrivals:
     """The equilibria of ``arrive``, each computed from the one before it.
 
-    ``lower`` and ``upper`` [..., n] are the edges between which a flow holds its window, packets,
-    and ``d`` [..., n] the propagation delays. ``x`` [..., n] are the over-estimates; without them
-    they are the queueing delays that the flows find.
+    A flow holds its window while its backlog is between ``lower`` and ``upper`` [..., n], both in
+    packets. ``d`` [..., n] are the propagation delays in s, and ``x`` [..., n] the over-estimates
+    of them. If ``x`` is None, each flow's over-estimate is the queueing delay that it finds.
     """
     shape, n = lower.shape[:-1], lower.shape[-1]
     x_all, delays = np.empty(lower.shape) if x is None else np.array(x), np.empty(lower.shape)

@@ -17,7 +17,7 @@ flow, and x the over-estimate of T:
   alpha and beta + 1.
 
 So with ``ns2`` and ``linux`` there are many equilibria even if alpha = beta. In these two variants
-the window does not rest at the upper edge itself, but as near to it as one likes.
+the window rests at any backlog below the upper edge, but not at the upper edge itself.
 
 The functions of this module return the least and the greatest value that a quantity has in the set
 of equilibria. The quantities are the queueing delay, the rates, the ratio of two rates and the Jain
@@ -69,7 +69,7 @@ def equilibria(
     ``over_estimate`` of baseRTT in s, and the propagation delay ``rtt`` in s. Each of these four is
     an array [n], or one number for all flows. ``capacity`` is that of the link, in pkt/s. ``rtt``
     may be left out, except in the variant ``linux`` and for the method ``windows`` of the result.
-    Raises ``ValueError`` on impossible input.
+    Raises ``ValueError`` for arguments out of range.
     """
     word("variant", variant, VARIANTS)
     fit({"alpha": alpha, "beta": beta, "over_estimate": over_estimate, "rtt": rtt})
@@ -315,10 +315,10 @@ class Band:
         return low <= high + slack if find(self.variant).upper_edge_rests else low < high + slack
 
     def _wait(self, backlog_over_rate: Floats) -> Floats:
-        """The queueing delay minus a flow's over-estimate of baseRTT: y, in s.
+        """y, the queueing delay minus a flow's over-estimate of baseRTT, in s.
 
-        It follows from the flow's backlog over its rate: y (1 + y/base) = backlog/rate. In the
-        variant ``linux`` base is the flow's baseRTT; in the other variants it counts as infinite.
+        y follows from the flow's backlog divided by its rate: y (1 + y/base) = backlog/rate. In the
+        variant ``linux`` base is the flow's baseRTT. In the other variants base is infinite.
         """
         if not find(self.variant).backlog_over_base:
             return backlog_over_rate

@@ -43,10 +43,9 @@ SHORTEST = 1e-10  # shortest step, as a fraction of the longest
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """A fold: the point of a branch of solutions at which its parameter is greatest or least.
+    """A fold: a point at which a branch of solutions turns back.
 
-    There the branch of solutions turns back: beyond the fold the parameter changes in the other
-    direction.
+    On one side of the fold the parameter rises along the branch, on the other side it falls.
     """
 
     x: Floats  # [n] the solution there

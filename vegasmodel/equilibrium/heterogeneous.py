@@ -10,8 +10,8 @@ flows that cross it satisfy
 
 where c_l is the capacity. The formulas below are for one flow and leave out the index i. T is the
 round trip without queues, and R = T + q is the round trip. Vegas's baseRTT exceeds T by x_0. So
-Vegas takes q - x_0 for its queueing delay, and estimates its backlog from it. It keeps this
-estimate at e packets. The rates are
+Vegas computes its backlog as if the queueing delay were q - x_0. It keeps this computed backlog at
+e packets. The rates are
 
     Vegas   x = e/(q - x_0), in Linux e (T + x_0)/((q - x_0) R); at most square_root(p, R)
     Reno    x = square_root(p, R), the square-root law for random losses (``random_loss``)
@@ -198,12 +198,14 @@ def equilibria(
 
     A combination says which links are full, and on which piece of its curve each full link
     operates. A search tries all combinations. The first search is followed by a second one from as
-    many other points.
+    many other points. Then three conditions are checked:
 
-    The indices of all equilibria (see ``Equilibrium``) add up to 1. If those of the equilibria
-    found do not, if one of them is 0, or if the second search finds more equilibria, a third search
-    starts from four times as many points. If it also finds more, or if the indices are still not as
-    they should be, ``complete`` is False.
+    - The last search has found no further equilibrium.
+    - The indices of the equilibria (see ``Equilibrium``) add up to 1.
+    - No index is 0.
+
+    If one of them does not hold, a third search starts from four times as many points. If one of
+    them does not hold after the third search either, ``complete`` is False.
 
     Raises ``FieldError`` or ``ValueError`` for values out of range and for networks too large.
     """

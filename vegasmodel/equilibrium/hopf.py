@@ -5,10 +5,10 @@ characteristic roots, i w and -i w, crosses the imaginary axis. Then F(i w; x, y
 the characteristic function (``stability.py``). Its real and its imaginary part give two equations
 for ln x, ln y and ln w. They define a curve, which ``continuation.py`` follows.
 
-Stability may also change without a root on the axis. Either the backlog's thresholds or losses
-limit a Vegas window. Where one limit takes the place of the other, the linearised equation of the
-window changes abruptly, and the stability may change, too. The class ``Jump`` describes such a
-change.
+Stability may also change without a root on the axis. A Vegas window is limited either by the
+threshold of its backlog or by losses. Where the limit changes from one to the other, the linearised
+equation of the window changes abruptly, and the stability may change, too. The class ``Jump``
+describes such a change.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class Crossing:
 class Jump:
     """A change of stability without a Hopf bifurcation: at ``y``, between x = ``low`` and ``high``.
 
-    x and y are the two parameters that are varied. No characteristic root was found on the
-    imaginary axis between the two values of x. Or there is no equilibrium at some x between them.
+    x and y are the two parameters that are varied. Between the two values of x, no characteristic
+    root was found on the imaginary axis, or there is no equilibrium at some x.
     """
 
     low: float
@@ -125,10 +125,10 @@ def trace(
 ) -> list[Crossing]:
     """The boundary of stability through the point ``begin``, followed in both directions.
 
-    ``make(x, y)`` returns the numbers of the equilibrium that decide its stability (``Loop``), or
-    None if there is no equilibrium. In each direction the boundary ends at a limit of ``x_range``
-    or ``y_range``, where no next point is found, or after ``most`` points. Raises ``ValueError`` if
-    no point of it is found near ``begin``.
+    ``make(x, y)`` returns the equations linearised about the equilibrium (``Loop``), or None if
+    there is no equilibrium. In each direction the boundary ends at a limit of ``x_range`` or
+    ``y_range``, where no next point is found, or after ``most`` points. Raises ``ValueError`` if no
+    point of the boundary is found near ``begin``.
     """
     for name, pair in (("x_range", x_range), ("y_range", y_range)):
         if not 0.0 < pair[0] < pair[1] < math.inf:
@@ -151,8 +151,8 @@ def trace(
 def _growth(make: Make, x: float, y: float) -> float | None:
     """The largest real part, in 1/s, of the characteristic roots at the parameters ``x`` and ``y``.
 
-    It is None if there is no equilibrium, or if it is not known whether it is stable. It is minus
-    infinity if no root was found at a stable equilibrium, and infinity at an unstable one.
+    The result is None if there is no equilibrium, or if its stability is not known. If no root was
+    found, the result is minus infinity for a stable equilibrium, and infinity for an unstable one.
     """
     loop = make(x, y)
     if loop is None:

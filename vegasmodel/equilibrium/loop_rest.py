@@ -162,11 +162,11 @@ def about_red(
 ) -> Loop:
     """The equations linearised about ``root``, an equilibrium that the model ``red.py`` has found.
 
-    ``weight`` is the weight of a packet in RED's average queue. Each window is the flow's sending
-    rate at ``root`` times the RTT. If losses limit a window, it grows between losses. In Vegas it
-    grows by 1 packet per round trip, in all other laws by 1/``ack_every`` packets. This growth is
-    assumed to balance the cuts at the loss probability of ``root``. Timeouts have no terms of their
-    own. Raises ``FieldError`` for a weight out of range.
+    ``weight`` is the weight of the newest queue length in RED's average. Each window is the flow's
+    sending rate at ``root`` times the RTT. If losses limit a window, it grows between losses: in
+    Vegas by 1 packet per round trip, in all other laws by 1/``ack_every`` packets. This growth is
+    assumed to balance the cuts at the loss probability of ``root``. The equations leave timeouts
+    out. Raises ``FieldError`` for a weight out of range.
     """
     positive("capacity", capacity)
     numbers("weight", weight, high=1.0, above=True)
@@ -191,7 +191,8 @@ def about_red(
 def _end(buffer: float, curve: Curve | None) -> tuple[float, str]:
     """The longest queue in packets at which there can be an equilibrium, and a message.
 
-    The message explains why there is no equilibrium if the flows would need a longer queue.
+    At a longer queue the buffer overflows, or RED drops every packet. The message explains why
+    there is no equilibrium if the flows would need such a queue.
     """
     if curve is None:
         said = "the flows overflow the buffer, so their windows move in a cycle without equilibrium"

@@ -1,4 +1,4 @@
-"""Whether random losses keep the windows of flows so small that the buffer never overflows.
+"""Tells whether random losses keep the flows' windows so small that the buffer seldom overflows.
 
 Every packet is lost with probability p, independently. ``random_loss`` computes the flows' mean
 rates, but a buffer overflows at the peaks of the windows. There are three kinds of peaks:
@@ -42,7 +42,7 @@ def load(flows: Sequence[Sender], p: float, capacity: float, buffer: float) -> f
 
     The variance of one window follows from its balance. A window grows by 1/b packets in a round
     trip, where b is the number of packets per ACK. In the same time p W packets are lost, and each
-    loss takes (1 - d) W from the window, where d is the flow's ``decrease``. So in the mean
+    loss takes (1 - d) W from the window, where d is the flow's ``decrease``. So on average
 
         p (1 - d) E[W^2] = 1/b.
 
@@ -52,11 +52,11 @@ def load(flows: Sequence[Sender], p: float, capacity: float, buffer: float) -> f
         v^2 = E[W^2]/E[W]^2 - 1 = 2 (1 - d) m(d)^2 - 1.
 
     For d = 1/2, v is 0.41. A window cannot exceed the flow's ``max_window`` or, for Vegas,
-    ``random_loss.hold_window``. So in a flow's part of the peak, the ``DEVIATIONS`` standard
-    deviations count for at most the difference between its rate at this limit and its mean rate.
+    ``random_loss.hold_window``. So ``DEVIATIONS`` standard deviations of a flow's rate count only
+    as far as they lift the rate from its mean to its value at this limit.
 
-    Raises ``FieldError`` if ``flows`` is empty, or unless 0 < p <= 1 and all numbers are positive.
-    The buffer may be infinite; the result is then 0.
+    Raises ``FieldError`` if ``flows`` is empty, or unless 0 < p <= 1, the capacity is positive and
+    the buffer is at least 0. The buffer may be infinite; the result is then 0.
     """
     _check(flows, p, capacity)
     full = float(numbers("buffer", buffer, infinite=True)) / capacity
@@ -113,7 +113,7 @@ def slow_start_queue(flows: Sequence[Sender], p: float, capacity: float) -> floa
 
 @kinds.checked
 def recovery_burst(flows: Sequence[Sender], p: float, capacity: float) -> float:
-    """The longest burst, in packets, that a recovery of a Vegas flow is likely to end with.
+    """The longest burst, in packets, that a Vegas flow is likely to send at the end of a recovery.
 
     If two packets of a window W are lost, Vegas deflates its window to d W at the ACK of the first
     retransmission (d is the flow's ``decrease``). This ACK acknowledges only the packets before the
@@ -121,9 +121,8 @@ def recovery_burst(flows: Sequence[Sender], p: float, capacity: float) -> float:
     ACK of the second retransmission acknowledges all of them at once. Then no packet is in flight,
     and the whole window of d W packets leaves in one burst.
 
-    W is the window at a loss that ``slow_start_queue`` uses, too. A loss finds a larger window only
-    with the probability ``SELDOM``. The result is 0 without Vegas flows. Raises the errors of
-    ``slow_start_queue``.
+    The result is d W for a large window W: at a loss the window exceeds W only with the probability
+    ``SELDOM``. The result is 0 without Vegas flows. Raises the errors of ``slow_start_queue``.
     """
     _check(flows, p, capacity)
     bursts = (
@@ -136,7 +135,7 @@ def recovery_burst(flows: Sequence[Sender], p: float, capacity: float) -> float:
 
 
 def _window_at_loss(flow: Sender, p: float, capacity: float) -> float:
-    """The window at a loss that is exceeded with the probability ``SELDOM``, in packets."""
+    """The window, in packets, that the window at a loss exceeds with the probability ``SELDOM``."""
     product = math.prod(1.0 / (1.0 - 4.0**-k) for k in range(1, 30))
     v = math.log(product / SELDOM)
     return min(math.sqrt(2.0 * v / (flow.ack_every * p)), _limit(flow, 0.0, capacity))

@@ -241,8 +241,9 @@ class _Chain:
         If a window does not fill the link, its packets arrive as a train, and a pause follows. Let
         the receiver send one ACK for b packets. The last packets of the train may be fewer than b.
         The receiver then acknowledges them with the next train, a round trip later, but after
-        ``ACK_PAUSE`` at the latest. On average (b - 1)/2 packets wait in this way. If the window
-        stays constant, the number is the remainder when the window is divided by b.
+        ``ACK_PAUSE`` at the latest. Meanwhile the sender cannot replace them, so its rate is lower.
+        On average (b - 1)/2 packets wait in this way. If the window stays constant, the number of
+        waiting packets is the remainder when the window is divided by b.
         """
         waiting = np.full_like(self.w, max(self.ack_every - 1.0, 0.0) / 2.0)
         if not self.overflows and self.w[-1] == source.hold and source.hold % 1.0 == 0.0:
@@ -342,10 +343,12 @@ class _Chain:
         return lost + alive[:, None] * to, sent + alive * packets
 
     def _start(self, phase: tuple[Floats, ...], window: Floats, least: float) -> tuple[Floats, ...]:
-        """Results known at the windows of the chain's grid, interpolated linearly to ``window``.
+        """Results at the window at which growth starts, interpolated from the chain's grid.
 
-        ``phase`` has these results; the first index of each array is a window of the grid. A window
-        below ``least`` is replaced by ``least``, and a window above the grid by the largest one.
+        ``window`` holds the windows at which growth starts, which may lie between two windows of
+        the grid. ``phase`` has results for the windows of the grid, which are the first index of
+        each array. The interpolation is linear. A window below ``least`` is replaced by ``least``,
+        and a window above the grid by the grid's largest.
         """
         window = np.clip(window, least, self.w[-1])
         low = np.clip(np.searchsorted(self.w, window) - 1, 0, self.w.size - 2)

@@ -225,7 +225,7 @@ def _inputs(
     n_reno: npt.ArrayLike = 1,
     response: npt.ArrayLike = 0.0,
 ) -> list[Floats]:
-    """These arguments of ``solve``, checked, in this order, as float64 arrays of one shape."""
+    """Check these arguments of ``solve``; returns them in this order, as arrays of one shape."""
     beta = alpha if beta is None else beta
     arrays = np.broadcast_arrays(
         positive("capacity", capacity),
@@ -379,9 +379,9 @@ def hypotheses(
     We add the hypothesis "one-cycle": if Vegas grows and loses packets at every overflow, there is
     no second cycle in which Vegas loses nothing. Suppose that one overflow does not cut Vegas's
     window. The window then grows on, and the backlog may reach alpha before the next overflow. From
-    then on Vegas loses no packet. This is possible if Vegas can stop growing in time: if, with
-    B + 1 packets in the queue, the Vegas windows with a backlog of alpha add up to less than
-    mu T + B + 1, the sum of all windows at an overflow.
+    then on Vegas loses no packet. But alpha may be too large for this. An overflow comes when all
+    windows add up to mu T + B + 1. So the backlog can reach alpha in time only if, at a queue of
+    B + 1 packets, the Vegas windows with a backlog of alpha add up to less than this sum.
 
     All hypotheses are tested for one set of arguments. ``max_window`` is in packets; the other
     arguments are those of `solve`.

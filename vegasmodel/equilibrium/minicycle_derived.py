@@ -48,9 +48,9 @@ PHASES = ("fill", "grow", "hold", "lag", "follow", "overflow")
 class Edge:
     """The sum V of the Vegas windows as a function of the queue q, at a given backlog per flow.
 
-    It is V = ``shift`` + ``pull``/q with two constants, by equation (7) of De Vendictis and
-    Baiocchi. Vegas keeps its window while its backlog is between a lower and an upper limit. There
-    is one ``Edge`` for each of the two limits.
+    By equation (7) of De Vendictis and Baiocchi, V = ``shift`` + ``pull``/q with two constants.
+    Vegas keeps its window while its backlog is between a lower and an upper limit. There is one
+    ``Edge`` for each of the two limits.
     """
 
     shift: Floats
@@ -78,8 +78,9 @@ class Edge:
 class Path:
     """What determines a cycle of Vegas and Reno windows from one loss to the next.
 
-    It is the link, the sources, and the two limits of Vegas's backlog. All fields are arrays of one
-    shape. Windows, queues and the buffer are in packets. V is the sum of the Vegas windows.
+    The fields describe the link, the sources, and the two limits of Vegas's backlog. They are
+    arrays of one shape. Windows, queues and the buffer are in packets. V is the sum of the Vegas
+    windows.
     """
 
     M: Floats  # bandwidth-delay product mu T
@@ -160,11 +161,11 @@ def still_grows(
 ) -> npt.NDArray[np.bool_]:
     """Whether Vegas's backlog is still below its lower limit when the buffer overflows.
 
-    Then its window is that of appendix A of De Vendictis and Baiocchi (``loss_limited_window``,
-    which explains M, B, ``cut``, n_V and n_R). Vegas sees the queue as it was ``response`` round
-    trips ago. Since then the queue has grown by n_V + n_R packets per round trip, one for each
-    source. ``lower`` is the sum of the Vegas windows at the lower limit, as a function of the
-    queue.
+    If it is, Vegas's window at the overflow is that of appendix A of De Vendictis and Baiocchi.
+    ``loss_limited_window`` computes this window, and explains M, B, ``cut``, n_V and n_R. So the
+    question is whether this window is below ``lower``, the sum of the Vegas windows at the lower
+    limit, which is a function of the queue. Vegas sees the queue as it was ``response`` round trips
+    ago. Since then the queue has grown by n_V + n_R packets per round trip, one for each source.
     """
     seen = np.clip(B + 1 - response * (n_V + n_R), 0.0, B)
     return loss_limited_window(M, B, cut, n_V, n_R) <= lower.window(seen)
@@ -350,10 +351,10 @@ def _lagging_window(path: Path, least: Floats) -> Floats:
 def _filling(M: Floats, B: Floats, course: Course) -> tuple[Floats, Floats, Floats]:
     """Length and two integrals of each phase in which the queue is empty or grows linearly.
 
-    The length is in mini-cycles (round trips). The first integral is that of mu T + q over the
-    mini-cycles, the second that of (mu T + q) min(q, B). mu T is the bandwidth-delay product and B
-    the buffer. q is the sum of all windows less mu T, at least 0. Of these q packets, min(q, B)
-    wait in the buffer.
+    The length is in mini-cycles (round trips). The first integral, of mu T + q over the
+    mini-cycles, is mu times the phase's duration. The second, of (mu T + q) min(q, B), is mu times
+    the time integral of the queue. mu T is the bandwidth-delay product and B the buffer. q is the
+    sum of all windows less mu T, at least 0. Of these q packets, min(q, B) wait in the buffer.
     """
     q, p = course.queue[..., :-1], course.queue[..., 1:]
     M, B = M[..., None], B[..., None]

@@ -74,7 +74,11 @@ class Cycles:
 
 @dataclass(frozen=True)
 class _Equation:
-    """The equation ln(V(p)/E) + z - p = 0 for z at the buffer B; p is z limited to 0 to 1."""
+    """The equation ln(V(p)/E) + z - p = 0 for the unknown z, at the buffer B in packets.
+
+    p is z limited to the range from 0 to 1. It is the fraction of the overflows that cut Vegas's
+    window. V(p) and E are sums of Vegas windows, in packets (``window``, ``edge_window``).
+    """
 
     M: float  # bandwidth-delay product, packets
     lam: float  # lambda, the factor on Vegas's window at a cut
@@ -84,28 +88,35 @@ class _Equation:
     behind: float  # the queue that Vegas sees is B + behind, but at most B
 
     def seen(self, B: float) -> float:
-        """The queue that Vegas sees when the buffer overflows, packets; 0 or less: none."""
+        """The queue that Vegas sees when the buffer overflows, packets; none if 0 or less."""
         return min(B + self.behind, B)
 
     def window(self, B: float, p: float) -> float:
-        """V(p), packets."""
+        """V(p), packets: the sum of the Vegas windows at an overflow, if Vegas always grows."""
         return float(loss_limited_window(
             np.array(self.M), np.array(B), np.array(self.lam**p), np.array(self.n_vegas),
             np.array(self.n_reno),
         ))  # fmt: skip
 
     def edge_window(self, B: float) -> float:
-        """E, packets; Vegas must see a queue."""
+        """E, packets: the sum of the Vegas windows at which each backlog is at the lower threshold.
+
+        Vegas must see a queue (``seen`` above 0).
+        """
         return float(self.edge.window(np.array(self.seen(B))))
 
     def __call__(self, z: Floats, B: float) -> Floats:
-        """The left side; NaN if Vegas sees no queue."""
+        """The left side of the equation, ln(V(p)/E) + z - p; NaN if Vegas sees no queue."""
         p = np.clip(z, 0.0, 1.0)
         ratio = self.window(B, float(p[0])) / self.edge_window(B) if self.seen(B) > 0.0 else 0.0
         return np.asarray((math.log(ratio) if ratio > 0.0 else math.nan) + z - p)
 
     def slopes(self, z: Floats, B: float) -> Floats:
-        """Its derivatives by z (for 0 < z < 1 that of ln V by p) and by B, [1, 2]."""
+        """The derivatives of the equation's left side with respect to z and to B, [1, 2].
+
+        For 0 < z < 1 the first is the derivative of ln V with respect to p; otherwise it is 1. Both
+        are NaN if Vegas sees no queue.
+        """
         p, q, n_R = float(np.clip(z[0], 0.0, 1.0)), self.seen(B), self.n_reno
         c, X = self.lam**p, float(self.edge.pull)
         by_cut = 2.0 * n_R * c * math.log(self.lam) / (self.n_vegas + 2.0 * n_R * (1.0 - c))
@@ -130,7 +141,7 @@ def cycles(
     n_reno: int = 1,
     step: float = 0.02,
 ) -> Cycles:
-    """The steady cycles as the buffer size varies: one curve of solutions from the smallest buffer.
+    """The steady cycles of Vegas and Reno along one curve, which begins at the smallest buffer.
 
     A loss multiplies Vegas's window by lambda = ``decrease``, which is below 1. Only a fraction p
     of the overflows cuts the window, so an overflow multiplies it by lambda^p on average. At the
@@ -139,7 +150,7 @@ def cycles(
 
     ``capacity`` is in pkt/s, ``rtt`` in s, and ``alpha``, the lower threshold, in packets.
     ``buffers`` are the least and the greatest buffer in packets. If Vegas would see an empty queue
-    at the least buffer, the curve begins at a larger one. Its last point may lie outside
+    at the least buffer, the curve begins at a larger one. The curve's last point may lie outside
     ``buffers``. ``variant``, ``response``, ``n_vegas`` and ``n_reno`` are as in `minicycle.solve`.
     ``step`` is the greatest step along the curve. No step is longer than the range of buffers.
 

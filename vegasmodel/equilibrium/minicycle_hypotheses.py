@@ -18,7 +18,7 @@ DUPLICATES = 3  # duplicate ACKs that start a fast retransmit
 
 
 class Setting(NamedTuple):
-    """What the hypotheses are about beside the cycle; the arrays broadcast with its fields."""
+    """The link and the flows of a cycle; the arrays broadcast with the fields of the cycle."""
 
     M: Floats  # the bandwidth-delay product, packets
     B: Floats  # the buffer, packets
@@ -51,9 +51,10 @@ def held(cycle: Cycle, setting: Setting) -> dict[str, NDArray[np.bool_]]:
 
 
 def told(cycle: Cycle, setting: Setting) -> tuple[tuple[str, bool, str], ...]:
-    """Whether each hypothesis holds in one cycle, as ``minicycle.hypotheses`` tells it.
+    """Whether each hypothesis holds in one cycle: the result of ``minicycle.hypotheses``.
 
-    The arrays of the ``setting`` hold a single number each.
+    Each entry is (name, holds, detail). The arrays of ``cycle`` and ``setting`` must describe a
+    single cycle.
     """
     holding = held(cycle, setting)
     M, B, alpha, beta = (float(each) for each in setting[:4])

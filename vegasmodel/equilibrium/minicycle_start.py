@@ -31,7 +31,7 @@ LONGEST = 2000  # mini-cycles; Reno's doubling overflows any buffer within 1024 
 
 
 def edge(backlog: Floats, variant: Variant, n_V: Floats, M: Floats) -> Edge:
-    """The sum of the Vegas windows as a function of the queue, at the same ``backlog`` per flow.
+    """The sum of the Vegas windows as a function of the queue, if each flow has this ``backlog``.
 
     This is equation (7) of De Vendictis and Baiocchi. The backlog is in packets, computed by the
     formula of ``variant``. n_V is the number of Vegas flows and M the bandwidth-delay product in
@@ -46,9 +46,9 @@ def edges(
 ) -> tuple[Edge, Edge]:
     """The sum of the Vegas windows as a function of the queue, at both limits of the backlog.
 
-    Vegas keeps its window while its backlog is between these two limits. They follow from alpha,
-    beta and the rounding of the variant. The first function is for the lower limit, the second for
-    the upper one.
+    Vegas keeps its window while its backlog is between the two limits. The limits follow from
+    alpha, beta and the rounding of the variant. Returns the function for the lower limit, and then
+    that for the upper limit.
     """
     lower, upper = dead_zone(alpha, beta, variant)
     return edge(lower, variant, n_V, M), edge(upper, variant, n_V, M)

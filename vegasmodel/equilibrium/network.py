@@ -12,9 +12,9 @@ exists, because the capacities bound all rates. Its rates are unique, because th
 strictly concave. The queueing delays are unique if the rows of A for the full links are linearly
 independent. Otherwise ``solve`` returns one of the possible sets of queueing delays.
 
-The model has one threshold per flow. A flow with alpha < beta may keep any backlog between the two,
-so solve once with alpha and once with beta. In the model no buffer overflows and no ACK waits in a
-queue. Propagation delays have no effect on the result.
+The model has one threshold per flow. A flow with alpha < beta may keep any backlog between alpha
+and beta. For such flows, solve once with alpha and once with beta. In the model no buffer overflows
+and no ACK waits in a queue. Propagation delays have no effect on the result.
 """
 
 from __future__ import annotations

@@ -248,16 +248,16 @@ def throughput(
     ``p`` is the loss probability, ``capacity`` is in pkt/s, and ``buffer`` in packets. ``queueing``
     is the delay in s that other flows' packets cause. All methods limit the window to the flow's
     ``max_window``, and for Vegas also to the window at which it stops growing (``hold_window``).
-    For p = 1 the rate is 0. If p is so small that a window exceeds the range of floats, it may be
-    NaN. There are three methods:
+    For p = 1 the rate is 0. If p is so small that a window exceeds the range of floats, the rate
+    may be NaN. There are three methods:
 
     - ``rounds``: the goodput by the Markov chain of ``loss_rounds``. A large window fills the
       buffer with the flow's own packets; if the buffer overflows, the window is cut.
     - ``pftk``: the sending rate by the function ``pftk``, at most the capacity.
     - ``square-root``: the sending rate by the function ``square_root``, at most the capacity.
 
-    For Vegas the last two methods follow the approach of Samios and Vernon, derived anew. Raises
-    ``FieldError`` for arguments out of range.
+    For Vegas the last two methods follow the approach of Samios and Vernon, but the formulas are
+    our own. Raises ``FieldError`` for arguments out of range.
     """
     _link(p, capacity, buffer, method)
     numbers("queueing", queueing)

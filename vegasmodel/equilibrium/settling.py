@@ -27,7 +27,7 @@ LEFT = 7.0 / 8.0  # of its window, when slow start of Vegas ends
 def _expect(**arrays: Floats) -> None:
     """Raise ``FieldError`` unless the arrays have one entry per flow, and none is below 0.
 
-    NaN, for a value that is not known, is allowed.
+    An entry may be NaN, if its value is not known.
     """
     same_size(**arrays)
     for name, values in arrays.items():
@@ -57,10 +57,11 @@ def alone(windows: Floats, trips: Floats, backlog: Floats, first: Floats | None 
 def slow_start_ends(gamma: Floats, bandwidth_delay: Floats) -> Floats:
     """The least window, packets, with which a Vegas flow alone on a link can leave slow start.
 
-    This is for a Vegas that decides on the mean RTT of a round trip. In slow start each ACK
-    releases two packets. So a window of W packets arrives at the link twice as fast as the link
-    sends, and the last of its packets finds W/2 packets in the queue. Their mean is W/4. With B,
-    the bandwidth-delay product in packets (``bandwidth_delay``), the backlog that Vegas computes is
+    This is for an implementation of Vegas that decides by the mean RTT of a round trip. In slow
+    start each ACK releases two packets. So a window of W packets arrives at the link twice as fast
+    as the link sends. Its last packet finds W/2 packets in the queue, and its average packet W/4.
+    Let B be the bandwidth-delay product in packets (``bandwidth_delay``). The backlog that Vegas
+    computes is
 
         W (W/4)/(B + W/4).
 
@@ -166,8 +167,8 @@ def lag(
 
     The new flow raises the queueing delay Delta; ``between`` holds its values before and after. An
     earlier flow j has the propagation delay d_j (``rtt``), the over-estimate x_j of baseRTT and the
-    round-trip time T_j. At first it keeps its window, ``held``. When its backlog has grown to
-    ``upper``, its window W_j must fall so that the backlog stays there:
+    round-trip time T_j. At first it keeps its window, ``held`` packets. When its backlog has grown
+    to ``upper`` packets, its window W_j must fall so that the backlog stays there:
 
         -dW_j/dDelta = upper_j (d_j + x_j)/(Delta - x_j)^2.
 
@@ -211,10 +212,10 @@ def overstep(
 
     Slow start doubles the window in steps until the backlog exceeds gamma. Let w be the window with
     the backlog gamma. The last step may begin just below w, so it may end near 2 w. Then Vegas
-    reduces the window by an eighth. The result is 7/8 2 w/W, where W is the steady window. If it
-    exceeds 1, slow start may carry the flow past W. To find w, the function assumes that all
-    earlier flows stay in steady state while the new flow's window grows. The arguments are those of
-    ``lag``.
+    reduces the window by an eighth. The result is (7/8) 2 w/W, where W is the steady window. If the
+    result exceeds 1, slow start may carry the window past W. To find w, the function assumes that
+    all earlier flows stay in steady state while the new flow's window grows. The arguments are
+    those of ``lag``.
     """
     delay, _, _, mine = _growth(upper, held, x, rtt, c, newcomer, between)
     over, d, gamma = newcomer
@@ -256,9 +257,10 @@ def _growth(
 
 
 def _seen(delay: Floats, x: Floats, rtt: Floats) -> Floats:
-    """The queueing delay that each flow measures: ``delay`` less its over-estimate, above 0, s.
+    """The queueing delay in s that each flow measures: ``delay`` less its over-estimate ``x``.
 
-    Instead of 0 or less it is a time so short that the upper edge of the dead zone is never
-    reached, and so long that its square divides any rate without an overflow.
+    If the difference is 0 or less, it is replaced by a tiny time. At so short a time the computed
+    backlog is always below the upper edge of the dead zone. The time is long enough that a division
+    by its square does not overflow.
     """
     return np.maximum(delay - x, 1e-30 * (rtt + delay))

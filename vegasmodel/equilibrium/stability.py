@@ -498,7 +498,8 @@ def _newton(loop: Loop, z: Complex, box: tuple[float, float, float]) -> Complex:
     method goes from it to a point far outside the rectangle ``box``, which is (left, right, top).
 
     A root may be very close to a pole of F, the characteristic function. Newton's method would find
-    it only from nearby. So each step is that for F times (z - p), with the nearest poles p.
+    such a root only from nearby. So each step is computed for the product of F and all factors
+    (z - p), where p are the nearest poles. This product has the same roots, but no pole nearby.
     """
     left, right, top = box
     longest = float(loop.rtt.max())
