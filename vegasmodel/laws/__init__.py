@@ -56,9 +56,9 @@ def known(name: object) -> bool:
 def find(name: str) -> Law:
     """The law with the name ``name``.
 
-    If an installed package offers the law, the package's module is imported first. Raises
-    ``FieldError``, which lists the names of all laws, if there is none. Also raises it if that
-    module fails or does not register the law.
+    If an installed package offers the law, the module that registers it is imported first. Raises
+    ``FieldError`` if that module fails or does not register the law. If no law has this name, the
+    ``FieldError`` lists the names of all laws.
     """
     for law in (*BUILT_IN, *_outside.values()):
         if law.name == name:
@@ -102,17 +102,19 @@ def register_law(name: str, drift: Rule | None = None, **data: Any) -> Callable[
         def drift(f):
             return f.alpha - f.backlog      # packets per round trip
 
-    ``data`` sets other fields of ``Law``, except ``packets``. Two of them are functions that take a
-    ``Source`` at a loss. ``cut`` returns the window after the loss. ``remember`` returns a number,
-    which the law can read until the next loss. Numba compiles all three functions and the Python
-    functions that they call. It knows arithmetic, ``math`` and functions of NumPy.
+    ``data`` sets other fields of ``Law``, except ``packets``. Two of them are functions that are
+    called at a loss with a ``Source``. ``cut`` returns the window after the loss. ``remember``
+    returns a number, which the law can read until the next loss. Numba compiles ``drift``, ``cut``,
+    ``remember`` and the Python functions that they call. Numba knows arithmetic, ``math`` and
+    functions of NumPy.
 
     With ``delay_based=True``, slow start also ends when the backlog exceeds the threshold gamma,
-    unless ``slow_start`` is given. A second law of the same name replaces the first.
+    unless ``slow_start`` is given. If the name is registered twice, the second law replaces the
+    first.
 
     Raises ``FieldError`` for a wrong name or field, and for a function that fails or returns no
-    number. If a function fails only later, during a run, the answer of ``predict`` has
-    ``applicable=False``, and ``simulate`` and ``limit_cycle`` raise ``FieldError``.
+    number. If a function fails only later, during a simulation, ``predict`` returns a prediction
+    with ``applicable=False``, and ``simulate`` and ``limit_cycle`` raise ``FieldError``.
     """
     if callable(name):  # the decorator without its parentheses
         said = getattr(name, "__name__", name)
@@ -141,8 +143,8 @@ def register_law(name: str, drift: Rule | None = None, **data: Any) -> Callable[
 def add(law: Law) -> None:
     """Add a user's law to the known laws.
 
-    Each function of the law is first called once as a test. Raises ``FieldError`` if one of them
-    fails, or does not return a number from -1e9 to 1e9, or from 0 to 1e9 for ``cut``.
+    Each function of the law is first called once as a test. Raises ``FieldError`` if a function
+    fails, or if its result is not a number from -1e9 to 1e9 (for ``cut`` from 0 to 1e9).
     """
     for each in ("drift", "cut", "remember"):
         if getattr(law, each) is not None:
@@ -153,8 +155,8 @@ def add(law: Law) -> None:
 def register_file(path: str | Path) -> None:
     """Run a Python file that registers laws, unless this process has run it before.
 
-    Raises ``FieldError`` if the file cannot be run or registers no law. The same holds if it
-    registers a law that has the name of a law from an earlier file.
+    Raises ``FieldError`` if the file cannot be run, if it registers no law, or if one of its laws
+    has the name of a law from another file that was run before.
     """
     path = Path(path)
     if path.absolute() in _files:
@@ -172,9 +174,10 @@ def register_file(path: str | Path) -> None:
 
 
 def files() -> tuple[Path, ...]:
-    """The Python files with laws that this process has run.
+    """The Python files that register laws and that this process has run.
 
-    If a study uses several processes, each of them runs these files, so that it knows the laws.
+    If a study uses several processes, each new process runs the same files, so that it knows the
+    same laws.
     """
     return tuple(_files)
 

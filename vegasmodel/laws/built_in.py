@@ -13,4 +13,4 @@ BUILT_IN: tuple[Law, ...] = (
     tahoe.LAW,
     cubic.LAW,
 )
-"""The registry: the package's own laws, one line each; the engines number them in this order."""
+"""The package's own laws, one line each; the simulators number them in this order."""

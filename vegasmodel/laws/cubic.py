@@ -20,9 +20,9 @@ def remember(f: Source) -> float:
     """Return W_max, the window towards which CUBIC grows after a loss, or -W_max.
 
     Let W be the window at the loss. If W is at least the previous W_max, then W_max = W. Otherwise
-    W_max = W (1 + beta)/2, where beta = 0.7 is CUBIC's factor at a loss. This rule is called fast
-    convergence (RFC 9438 4.7). If it was used, the result is -W_max. The minus sign tells
-    ``drift``, which computes W from W_max.
+    W_max = W (1 + beta)/2, where beta = 0.7 is CUBIC's factor at a loss. This second rule is called
+    fast convergence (RFC 9438 4.7), and after it the result is -W_max. ``drift`` computes W from
+    W_max, and the sign tells it which of the two rules to invert.
     """
     return f.window if f.window >= abs(f.memory) else -0.5 * (1.0 + BETA) * f.window
 
@@ -42,11 +42,12 @@ def _at_loss(f: Source) -> float:
 
 
 def _growth(f: Source, reno: float) -> float:
-    """Growth in packets per round trip, if the window of a Reno flow will be ``reno`` by then.
+    """Growth in packets per round trip.
 
     The result is the target window less the present window, and at least 0. The target is the
-    larger of ``reno`` and the value of the cubic function one round trip ahead, and at most 1.5
-    times the present window. Until the first loss the growth is 1.
+    larger of two windows one round trip ahead: the value of the cubic function, and ``reno``, the
+    window that a Reno flow would have then. The target is at most 1.5 times the present window.
+    Until the first loss the growth is 1.
     """
     if f.memory == 0.0:  # slow start has ended without a loss
         return 1.0
@@ -61,12 +62,12 @@ def _growth(f: Source, reno: float) -> float:
 def drift(f: Source) -> float:
     """Growth in packets per round trip, by RFC 9438: towards the larger of two windows.
 
-    They are the value of the cubic function and the window that Reno would have, both one round
-    trip ahead (``_growth``).
+    The two windows are the value of the cubic function and the window that Reno would have, both
+    one round trip ahead (``_growth``).
 
-    Both windows are functions of the time since the end of the recovery, which is assumed to last
-    one round trip. For the cubic function this time is in seconds, for Reno's window in round
-    trips. These are counted, because a round trip becomes shorter when another flow leaves the
+    Both are functions of the time since the end of the recovery, which is assumed to last one round
+    trip. For the cubic function this time is in seconds, for Reno's window in round trips. The
+    number of round trips is counted, not computed as seconds/RTT, because the RTT changes with the
     queue.
     """
     before = _at_loss(f)
@@ -86,10 +87,10 @@ def kernel_drift(reno_windows: float, whole_window: bool) -> Rule:
 
     - Windows and the target are whole numbers. The window after a loss is rounded down, and both
       functions of time begin at the result. Below W_max the target is rounded up, above it down.
-    - It looks ahead by the least RTT instead of the present one.
-    - While the window rests, it is compared with Reno's at most once per 1/32 s. The ACKs of a
-      round trip usually arrive together, within less time. So it is compared at the first of them,
-      half a round trip late on average (``COMPARED_LATE``).
+    - The target is the cubic function one least RTT ahead, instead of one present RTT ahead.
+    - While the window does not change, it is compared with Reno's at most once per 1/32 s. The ACKs
+      of a round trip usually arrive together, within less time. So the windows are compared at the
+      first of these ACKs, half a round trip late on average (``COMPARED_LATE``).
     """
 
     def drift(f: Source) -> float:

@@ -28,7 +28,7 @@ class LawFault(FieldError):  # noqa: N818 - the name says it
 
     @classmethod
     def of_error(cls, error: FieldError) -> LawFault:
-        """The same error as a fault of a law."""
+        """The error as a ``LawFault`` with the same field, value and message."""
         return cls(error.field, error.value, error.allowed, wrong=error.wrong)
 
 

@@ -68,8 +68,8 @@ class Law:
     """One law of congestion control.
 
     ``drift`` returns the change of the window per round trip. A loss multiplies the window by
-    ``decrease``. If the law has a function ``cut``, this function returns the window after the loss
-    instead. ``recovery`` says how a sender repairs its losses:
+    ``decrease``. But if the law has a function ``cut``, this function returns the window after the
+    loss. ``recovery`` says how a sender repairs its losses:
 
     * ``scoreboard``: it knows all missing packets and retransmits them in one round trip.
     * ``hole by hole``: it learns of one missing packet per round trip.
@@ -97,8 +97,8 @@ class Law:
     slow_start: SlowStart = "until loss"  # "gamma": slow start also ends at a backlog of gamma
     recovery: Recovery = "scoreboard"
     is_cubic: bool = False  # if the stack has a CUBIC of its own, ``rounds`` runs that one instead
-    # (``reno_windows``, ``whole_window`` of the stack) -> the ``drift`` of a stack with a CUBIC of
-    # its own (``bictcp``)
+    # Only for CUBIC: a function of ``reno_windows`` and ``whole_window``, two fields of ``Stack``.
+    # It returns the ``drift`` of a stack that has a CUBIC of its own (``bictcp``), such as Linux.
     kernel_drift: Callable[[float, bool], Rule] | None = None
     # (stack's name, flow's ``decrease``) -> a text on what the rules above leave out of the law
     left_out: Callable[[str, float], str] | None = None
@@ -167,10 +167,10 @@ def least_answer(name: str) -> float:
 def ask(law: Law, name: str, source: Source) -> float:
     """Call a law's function once as a test, without compiling it; returns its result.
 
-    ``name`` is the name of the function in ``law``, and ``source`` the state of a sender for which
-    it is called.  A comparison's result is a number, too: 1 for true and 0 for false.  Raises
-    ``FieldError`` if the function fails, or does not return a number from -1e9 to 1e9, or from 0 to
-    1e9 for ``cut``.
+    ``name`` is the name of the function in ``law``, and ``source`` the state of the sender with
+    which it is called. The function may return a number or a truth value, which counts as 1 or 0.
+    Raises ``FieldError`` if the function fails, or if its result is not from -1e9 to 1e9 (for
+    ``cut`` from 0 to 1e9).
     """
     where, rule, least = f"law {law.name}: {name}", getattr(law, name), least_answer(name)
     saw = ", ".join(f"{key} {value:.6g}" for key, value in source._asdict().items())

@@ -57,9 +57,9 @@ class Round(NamedTuple):
 
 
 class PacketRules(NamedTuple):
-    """The functions by which a law moves the window when ACKs arrive (simulator ``rounds``).
+    """The functions by which a law changes the window when ACKs arrive (simulator ``rounds``).
 
-    A loss needs no such function: it multiplies the window by the factor ``decrease``.
+    There is no function for a loss: a loss multiplies the window by a factor (``Law.decrease``).
     """
 
     acks_to_change: Callable[[Any], float]  # ACKs until the window is at its next whole number
@@ -81,7 +81,7 @@ def cwnd_packets(f: Window) -> float:
 def keeps_up(f: Window, acks: float) -> bool:
     """Whether the ``acks`` ACKs that have just arrived may change the window.
 
-    For ns-2's Vegas they may do so only if the packets in flight nearly fill the window. The same
-    holds for Vegas with the variant ``paper``. For all other senders the result is True.
+    For Vegas with the variants ``ns2`` and ``paper``, ACKs change the window only if the packets in
+    flight nearly fill it. For all other senders the result is True.
     """
     return not f.overdue_checks or f.cwnd - (f.next - f.acked) <= 2.0 + acks

@@ -44,11 +44,11 @@ def upon_acks(f: Window, acks: float) -> None:
 
 
 def upon_round(f: Window, over: Round) -> None:
-    """Do nothing at the end of a round trip: Reno's window moves when ACKs arrive."""
+    """Do nothing at the end of a round trip: Reno's window changes when ACKs arrive."""
 
 
 def upon_each(f: Window, exact: bool) -> None:
-    """Do nothing more at each ACK: ``upon_acks`` has already moved the window."""
+    """Do nothing more at each ACK: ``upon_acks`` has already changed the window."""
 
 
 ONE_A_WINDOW = PacketRules(acks_to_change, upon_acks, upon_round, upon_each)

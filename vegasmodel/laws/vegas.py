@@ -47,8 +47,9 @@ def acks_to_change(f: Window) -> float:
 def upon_acks(f: Window, acks: float) -> None:
     """Change the window by ``f.growth`` packets per ACK when ``acks`` ACKs arrive.
 
-    The window does not change if the packets in flight do not nearly fill it (``keeps_up``), or in
-    the rest of a round trip in which slow start has ended. It never shrinks below two packets.
+    The window changes only if the packets in flight nearly fill it (``keeps_up``). It does not
+    change in the rest of a round trip in which slow start has ended. It never shrinks below two
+    packets.
     """
     if f.growth == 1.0 and f.ssthresh < 1e9:
         f.growth = 0.0  # slow start has ended within this round trip
@@ -107,8 +108,8 @@ def decide(f: Window, diff: float, delta: float) -> None:
     the window by one packet at once.
 
     In slow start the window doubles in every other round trip. Before each doubling ``delta`` is
-    compared with gamma. If it is larger, slow start ends and the window is cut to 7/8 at once.
-    These reductions stop at two packets.
+    compared with gamma. If ``delta`` is larger, slow start ends and the window is cut to 7/8 at
+    once. No reduction makes the window smaller than two packets.
     """
     if f.cwnd < f.ssthresh:  # slow start: doubles every other round
         f.grow_next = 1 - f.grow_next
@@ -130,12 +131,13 @@ def decide(f: Window, diff: float, delta: float) -> None:
 
 
 def count_acked(f: Window, packets: float, acked: float) -> None:
-    """Add ``acked`` packets to Linux's count of acknowledged packets.
+    """Add ``acked`` packets to Linux's count of acknowledged packets, and let the window grow.
 
-    Whenever the count reaches the window, ``packets``, the window grows by one packet and the count
-    is reduced by ``packets``. So the window grows as in Reno, by one packet per round trip. If the
-    count has reached ``packets`` already, because the window was larger before, the window grows by
-    one packet and the count begins at 0.
+    ``packets`` is the window. Whenever the count reaches ``packets``, the window grows by one
+    packet and the count is reduced by ``packets``. So the window grows as in Reno, by one packet
+    per round trip. If the window has shrunk since the last call, the count may already have
+    reached ``packets``. Then the window grows by one packet, and the count is set to 0 before
+    ``acked`` is added.
     """
     if f.cwnd_cnt >= packets:  # from a larger window
         f.cwnd_cnt = 0.0
@@ -186,9 +188,9 @@ def decide_whole(f: Window, acked: float) -> None:
 def upon_each(f: Window, exact: bool) -> None:
     """Decide at every ACK, by the last RTT, how much each further ACK changes the window.
 
-    ns-2's Vegas decides only once per round trip. Runs with this function instead show how much
-    that matters. With ``exact`` the backlog is not rounded. In slow start, and while there is no
-    baseRTT, the function does nothing.
+    ns-2's Vegas decides only once per round trip (``upon_round``). An experiment calls this
+    function instead, to show how much that matters. With ``exact`` the backlog is not rounded. In
+    slow start, and while no baseRTT is known, the function does nothing.
     """
     if f.cwnd < f.ssthresh or f.base > 1e9:
         return

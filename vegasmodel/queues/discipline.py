@@ -1,6 +1,7 @@
-"""What every queue discipline tells a simulator: its queues, and how many packets can wait there.
+"""The base class of all queue disciplines: it names their queues and gives the queues' limits.
 
-A discipline is a frozen dataclass of its parameters, derived from ``Discipline``.
+The simulators ask a discipline how many packets can wait in each of its queues. A discipline is a
+frozen dataclass of its parameters, derived from ``Discipline``.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ Floats = NDArray[np.float64]
 class Discipline(Checked):
     """The properties that most disciplines share; a discipline that differs overrides them.
 
-    ``services`` names the queues that share a link; a single queue has the name "". With
-    ``limit_counts``, the limit of a queue also counts the packet in transmission if the links
-    behave as in ns-2 (``Stack.limit_counts``). ``random`` is true if random numbers decide which
-    packets are dropped or marked.
+    - ``services``: the names of the queues that share a link. A single queue has the name "".
+    - ``limit_counts``: True if the limit of a queue also counts the packet in transmission, when
+      links behave as in ns-2 (``Stack.limit_counts``).
+    - ``random``: True if random numbers decide which packets are dropped or marked.
     """
 
     services: ClassVar[tuple[str, ...]] = ("",)
@@ -42,7 +43,8 @@ class Discipline(Checked):
     def room(self, buffer: float, stack: Stack, service: str = "") -> float:
         """How many packets can wait in the queue ``service``, without the one in transmission.
 
-        ``buffer`` is the link's, in packets. ``stack`` says how the links behave (``waiting``).
+        ``buffer`` is the link's buffer in packets. ``stack`` says whether the links behave as in
+        ns-2, which matters as ``waiting`` describes.
         """
         return float(self.waiting(self.limits(buffer)[self.services.index(service)], stack))
 

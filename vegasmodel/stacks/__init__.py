@@ -51,8 +51,9 @@ def dead_zone(alpha: ArrayLike, beta: ArrayLike, variant: str) -> tuple[Floats, 
 def find(variant: str, ns2_defaults: str = "papers") -> Stack:
     """The TCP implementation with the name ``variant``.
 
-    For ns-2, ``ns2_defaults`` selects its default values: those of the papers, or "2.35". Raises
-    ``ValueError``, which lists all names, if there is no such implementation.
+    For ns-2, ``ns2_defaults`` selects its default values: those of the time of the papers
+    ("papers"), or those of release 2.35 ("2.35"). If there is no implementation of this name,
+    ``ValueError`` lists all names.
     """
     if variant not in STACKS:
         raise ValueError(f"variant {variant!r}: one of {', '.join(STACKS)}")
@@ -60,12 +61,12 @@ def find(variant: str, ns2_defaults: str = "papers") -> Stack:
 
 
 def running(law: str, variant: str, beside: Iterable[str]) -> str:
-    """The name of the TCP implementation whose code a source with this law and variant runs.
+    """The name of the TCP implementation that a source with this law and variant runs.
 
-    Usually it is ``variant`` itself.  But ``paper`` has code for Vegas only.  With another law, a
-    source of this variant runs ns-2's code, as in the papers.  It runs Linux's code instead if
-    other sources have the variant ``linux`` and none has ``ns2``.  ``beside`` holds the variants of
-    all sources of the scenario.
+    Usually it is ``variant`` itself. But ``paper`` implements Vegas only. A source with another law
+    and the variant ``paper`` runs ns-2's implementation, as in the papers. It runs Linux's instead
+    if other sources have the variant ``linux`` and none has ``ns2``. ``beside`` holds the variants
+    of all sources of the scenario.
     """
     if STACKS[variant].implements(law):
         return variant
@@ -76,12 +77,12 @@ def running(law: str, variant: str, beside: Iterable[str]) -> str:
 def of_links(laws: Iterable[str], variants: Iterable[str], running: Iterable[str]) -> Stack:
     """The TCP implementation that decides how the links of a scenario behave: ns-2 or ``paper``.
 
-    The arguments have one entry per group of flows: its law, its variant, and the implementation
-    whose code it runs (see the function ``running``).
+    A scenario has one or more groups of equal flows. The arguments have one entry per group: its
+    law, its variant, and the implementation that it runs (see the function ``running``).
 
-    If the scenario has Vegas flows, the links behave as in ns-2 if a group has the variant ``ns2``.
-    If it has no Vegas flows, they behave as in ns-2 if a group runs the code of ns-2.  In all other
-    cases they behave as in ``paper``.
+    In a scenario with Vegas flows, the links behave as in ns-2 if a group has the variant ``ns2``.
+    In a scenario without Vegas flows, they do so if a group runs ns-2's implementation. In all
+    other cases the links behave as in ``paper``.
     """
     own = any(law in (PAPER.laws or ()) for law in laws)
     return NS2 if NS2.name in (variants if own else running) else PAPER

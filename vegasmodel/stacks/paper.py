@@ -1,7 +1,7 @@
 """The TCP of the papers: Vegas with a backlog that is not rounded.
 
-The papers leave timers and loss recovery open. Here these work as in ns-2. Where ns-2
-contradicts the papers, this stack follows the papers.
+The papers do not describe timers and loss recovery. Here both work as in ns-2. Where ns-2
+contradicts the papers, this implementation follows the papers.
 """
 
 from dataclasses import replace

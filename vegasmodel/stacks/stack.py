@@ -138,11 +138,11 @@ class Stack(Mechanisms):
         return max(alpha - self.below_alpha, 0.0), beta + self.above_beta
 
     def recovery_of(self, recovery: str) -> str:
-        """How a law recovers from losses in this implementation.
+        """How a law recovers from losses in this implementation: a value of ``Law.recovery``.
 
-        ``recovery`` is the law's own way.  In an implementation that always uses SACK, it is
-        replaced by "scoreboard".  The exception is "slow start", the way of laws such as Tahoe,
-        which begin with slow start again after a loss.
+        ``recovery`` is the law's own value. An implementation that always uses SACK, such as Linux,
+        replaces it by "scoreboard". Only "slow start" is never replaced: laws such as Tahoe begin
+        slow start again after each loss.
         """
         known = self.always_sack and recovery != "slow start"
         return "scoreboard" if known else recovery

@@ -93,13 +93,13 @@ def sensitivities(flows: int = 3) -> tuple[Derivation, Derivation, Derivation]:
 
     r_1 is the rate of flow 1. All flows have the same alpha. The derivatives are
 
-    - by x_1, the flow's own over-estimate;
-    - by x_2, the over-estimate of flow 2;
-    - by the queueing delay Delta, with x_1 fixed.
+    - with respect to x_1, the over-estimate of flow 1;
+    - with respect to x_2, the over-estimate of flow 2;
+    - with respect to the queueing delay Delta, with x_1 fixed.
 
     In the first two, a change of the over-estimate changes Delta, too: by equation (6) the rates
-    must still add up to the capacity.  There are 2 to ``MOST`` flows; SymPy needs two minutes for
-    five.
+    must still add up to the capacity. ``flows`` is the number of flows, 2 to ``MOST``. SymPy needs
+    two minutes for five flows.
     """
     Integer(2, MOST).check(flows, "flows")
     over = sp.symbols(f"x1:{flows + 1}", positive=True)
@@ -129,8 +129,9 @@ def sensitivities(flows: int = 3) -> tuple[Derivation, Derivation, Derivation]:
 def cross_corrected(flows: int = 3) -> Any:
     """Equation (8) of Boutremans and Le Boudec with its printed numerator corrected.
 
-    It is the derivative of ln r_1 by the over-estimate of flow 2, where r_1 is the rate of flow 1.
-    With the correction it equals the second result of ``sensitivities``.
+    The equation gives the derivative of ln r_1 with respect to the over-estimate of flow 2, where
+    r_1 is the rate of flow 1. As corrected it equals the second result of ``sensitivities``.
+    ``flows`` is the number of flows.
     """
     Integer(2, MOST).check(flows, "flows")
     y = [Delta - v for v in sp.symbols(f"x1:{flows + 1}", positive=True)]

@@ -436,9 +436,9 @@ def catching_up() -> Completion:
 def following() -> tuple[Completion, ...]:
     """Four integrals over phase 3, in which Reno fills the queue and Vegas is in equilibrium.
 
-    They stand for sums over the mini-cycles (round trips), and are antiderivatives in the queue q.
-    V is the sum of the Vegas windows. W = mu T + q is the sum of all windows, with the
-    bandwidth-delay product mu T. Per mini-cycle, the terms are
+    The integrals replace sums over the mini-cycles (round trips) of the phase. They are returned as
+    antiderivatives with respect to the queue q. V is the sum of the Vegas windows. W = mu T + q is
+    the sum of all windows, with the bandwidth-delay product mu T. The integrands are
 
     - 1, which gives the number of mini-cycles;
     - W, which gives the packets of all flows;
@@ -455,10 +455,10 @@ def following() -> tuple[Completion, ...]:
 
 
 def trapezoids() -> Expr:
-    """The error of the trapezoidal rule for a linear f: it is zero.
+    """The error of the trapezoidal rule for a linear function f, which is zero.
 
-    The rule says that the sum of f(i) over i = a .. b is the integral of f from a to b, plus
-    (f(a) + f(b))/2.  The result is the sum minus this value.
+    The rule replaces the sum of f(i) over i = a .. b by the integral of f from a to b, plus
+    (f(a) + f(b))/2. The result of this function is the sum minus this replacement.
     """
     c, d = sp.symbols("c d")
     f = c + d * i

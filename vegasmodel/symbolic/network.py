@@ -18,8 +18,9 @@ links, long, cross = sp.symbols("l n_long n_cross", positive=True)
 def stationarity() -> Derivation:
     """The rate r = alpha/(q - x) of a Vegas flow maximises alpha ln r + x r - q r.
 
-    q is the queueing delay of the flow's path, and x the flow's over-estimate of baseRTT.  The
-    second derivative by r is negative.
+    q is the queueing delay of the flow's path, and x the flow's over-estimate of baseRTT. The
+    derivative with respect to r is 0 at this rate. The second derivative is negative everywhere, so
+    this is a maximum.
     """
     lagrangian = alpha * sp.log(r) + x * r - q * r
     condition = sp.Eq(sp.diff(lagrangian, r), 0)

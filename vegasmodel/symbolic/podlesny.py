@@ -56,9 +56,10 @@ def service_rates() -> tuple[Derivation, Derivation]:
 def scheduler() -> Derivation:
     """The scheduler's test ``k n_R L_D > n_D L_R``: has class D sent more than its share?
 
-    It stands in figure 2 of Podlesny and Williamson. L_D and L_R are the volumes that classes D and
-    R have sent. n_D and n_R are the numbers of their flows. A flow of R should send k times as much
-    as a flow of D. So D has sent more than its share if L_D/n_D > L_R/(k n_R).
+    The test is from figure 2 of Podlesny and Williamson. L_D and L_R are the volumes of data that
+    the classes D and R have sent. n_D and n_R are the numbers of their flows. A flow of R should
+    send k times as much as a flow of D. So D has sent more than its share if
+    L_D/n_D > L_R/(k n_R).
     """
     rate_backlog = L_D - volume_ratio().derived * L_R
     derived = sp.expand(rate_backlog * k * n_rate)
@@ -105,11 +106,11 @@ def delay_buffer() -> Derivation:
 
 
 def vegas_difference() -> Derivation:
-    """Equation (2) of Podlesny and Williamson: Vegas's ``diff``.
+    """Equation (2) of Podlesny and Williamson: ``diff``, the backlog that Vegas computes.
 
-    The paper defines it by the expected and the actual rate, equations (3) and (4). It is derived
-    here as the number of the flow's packets in the queue: the flow's rate times its queueing delay.
-    This holds if BaseRTT is the propagation time.
+    The paper defines ``diff`` by the expected and the actual rate, equations (3) and (4). Here
+    ``diff`` is derived as the number of the flow's packets in the queue: the flow's rate times its
+    queueing delay. The two agree if BaseRTT is the propagation time.
     """
     expected, actual = cwnd / base, cwnd / RTT
     two = (expected - actual) * base
@@ -140,9 +141,9 @@ def rate_utilization() -> Derivation:
 def delay_loss() -> Derivation:
     """The product p W^2 for Vegas flows whose buffer is too small for alpha packets of each.
 
-    p is the loss probability and W the mean window.  The window of such a flow grows by one packet
-    per round trip until a loss multiplies it by b: a sawtooth from b W_max to W_max.  There is one
-    loss per tooth, so p is 1 over the packets of a tooth.
+    p is the loss probability and W the mean window. The window of such a flow grows by one packet
+    per round trip until a loss multiplies it by b. So it is a sawtooth from b W_max to W_max. There
+    is one loss per tooth, so p is 1 divided by the number of packets sent in a tooth.
     """
     packets = sp.integrate(W, (W, b * W_max, W_max))
     mean = (1 + b) / 2 * W_max

@@ -38,9 +38,10 @@ def square_root_periodic() -> Derivation:
 def moment_step() -> Derivation:
     """The ratio E U^s / E U^(s-1) of two moments of U = b p w^2 / 2, where w is the window.
 
-    The window grows by one packet in b round trips. Losses are random, and each multiplies the
-    window by d. Time is counted in packets sent: its unit is 1/p packets, the mean distance of two
-    losses. Then U grows at rate 1. Losses also come at rate 1, and each multiplies U by d^2.
+    The window grows by one packet in b round trips. Each packet is lost with probability p, and a
+    loss multiplies the window by d. Let the unit of time be the time in which 1/p packets are sent,
+    the mean number from loss to loss. In this unit U grows at rate 1. Losses also come at rate 1,
+    and each multiplies U by d^2.
 
     Per unit of time, growth adds s E U^(s-1) to E U^s, and losses take away (1 - d^(2s)) E U^s. In
     the steady state the two are equal.
@@ -56,7 +57,7 @@ def moment_product(terms: int = 6) -> tuple[Expr, Expr]:
     """The moment M(s) = E U^s, approximated by a product, and the ratio M(s)/M(s - 1).
 
     U is b p w^2 / 2, where w is the window at a loss, p the loss probability and b the number of
-    packets per ACK.  A loss multiplies w by d.  The product is
+    packets per ACK. A loss multiplies w by d. The product has ``terms`` factors:
 
         M(s) = Gamma(1 + s) prod_k (1 - d^(2 (s + k))) / (1 - d^(2 k)),  k = 1 .. terms.
 

@@ -1,6 +1,7 @@
-"""Derives RED's drop probability in SymPy, and derivatives of flows' rates by queue and loss.
+"""Derives RED's drop probability in SymPy, and how flows' rates depend on queue and loss.
 
-From the signs of the derivatives it follows that a RED queue has at most one equilibrium.
+The rates fall as the queue or the loss grows. It follows that a RED queue has at most one
+equilibrium.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def spacing_uniform() -> Derivation:
 
 
 def falling() -> tuple[Expr, ...]:
-    """Four derivatives; their signs prove that rates fall as the queue q or the loss rate p grows.
+    """Four derivatives, whose signs prove that rates fall as the queue q or the loss p grows.
 
     The short formula of PFTK (Padhye et al. 1998) gives a loss-based flow's rate r:
 
@@ -57,10 +58,10 @@ def falling() -> tuple[Expr, ...]:
     R_0 is the RTT and T_0 the timeout without a queue, c the capacity, b the number of packets per
     ACK, and K the constant of the square-root law. The derivatives are
 
-    - of 1/r by q, if the minimum is less than 1: positive;
-    - of 1/r by p, if the minimum is less than 1: positive;
-    - of 1/r by p, if the minimum is 1: positive;
-    - of a Vegas flow's rate by q: negative.
+    - d(1/r)/dq, if the minimum is less than 1: positive;
+    - d(1/r)/dp, if the minimum is less than 1: positive;
+    - d(1/r)/dp, if the minimum is 1: positive;
+    - the derivative of a Vegas flow's rate with respect to q: negative.
     """
     smooth = (R_0 + q / c) * sp.sqrt(b * p) / K
     stalls = p * (1 + 32 * p**2)
