@@ -14,9 +14,9 @@ import numpy as np
 
 from vegasmodel.packets.trace import Floats, Trace, assemble
 
-# rows of ``Bins.flow``, ``[row, flow, bin]``; the last is a minimum, the others are sums
+# first index of ``Bins.flow``, [quantity, flow, bin]; the last is a minimum, the others are sums
 DELIVERED, SENT, AGAIN, LOST, ACKS, RTT_SUM, RTT_N, WINDOW_SUM, WINDOW_N, RTT_MIN = range(10)
-# rows of ``Bins.link``, ``[row, link, bin]``; the last is a maximum
+# first index of ``Bins.link``, [quantity, link, bin]; the last is a maximum, the others are sums
 WAITED, SERVED, QUEUE_MAX = range(3)
 
 MAX_BINS = 4096
@@ -25,15 +25,16 @@ FIRST_WIDTH = 1e-4  # seconds
 
 
 class Bins:
-    """What the reader of a trace file adds up in each interval of time (a bin), such as packets.
+    """The sums, such as packets delivered, that the reader of a trace file makes per interval.
 
-    The array ``flow`` has the indices [quantity, flow, bin], and ``link`` has [quantity, link,
-    bin].  The first index is a constant such as ``DELIVERED``.  All quantities are sums, except
-    ``RTT_MIN``, a minimum, and ``QUEUE_MAX``, a maximum.  Bin i begins at ``begin + i width``, in
-    s.  ``trace`` returns the bins as a ``Trace``.
+    The intervals of time are called bins.  Bin i begins at ``begin + i width``, in s.  The array
+    ``flow`` has the indices [quantity, flow, bin], and ``link`` has [quantity, link, bin].  The
+    index of a quantity is a constant such as ``DELIVERED``.  All quantities are sums, except
+    ``RTT_MIN``, a minimum, and ``QUEUE_MAX``, a maximum.  The method ``trace`` makes a ``Trace`` of
+    the sums.
 
-    ``cells`` is a ``memoryview`` of the same numbers as the array ``flow``.  A single number is
-    changed through ``cells`` in half the time that a change through ``flow`` takes.
+    ``cells`` is a ``memoryview`` of the array ``flow``.  Changing a number through ``cells`` takes
+    half the time.
     """
 
     def __init__(self, begin: float = 0.0) -> None:
@@ -46,15 +47,15 @@ class Bins:
     def reach(self, time: float) -> int:
         """Return the index of the bin that contains ``time``, s.
 
-        If no bin reaches that far, neighbouring bins are first merged in pairs, so that all bins
-        become wider, until one does.
+        If ``time`` is after the last bin, neighbouring bins are first merged in pairs, as often as
+        needed.  Each time the bins become twice as long.
         """
         while time >= self.begin + self.count * self.width:
             self._merge(self.count)
         return self.index(time)
 
     def grow_flows(self) -> None:
-        """Make room for twice as many flows.  If this takes too much memory, merge bins first."""
+        """Make room for twice as many flows; merge bins first if this takes too much memory."""
         self._shrink(2 * self.flow.shape[1])
         flows = self.flow.shape[1]
         more = _empty(10, 2 * flows, self.count)  # uses no memory until it is written to
@@ -63,7 +64,7 @@ class Bins:
         self.flow, self.cells = more, more.data
 
     def grow_links(self) -> None:
-        """Make room for twice as many links.  If this takes too much memory, merge bins first."""
+        """Make room for twice as many links; merge bins first if this takes too much memory."""
         self._shrink(2 * self.link.shape[1])
         links = self.link.shape[1]
         more = _empty(3, 2 * links, self.count)
@@ -76,7 +77,7 @@ class Bins:
             self._merge(self.count // 2)
 
     def _merge(self, count: int) -> None:
-        """Merge neighbouring bins in pairs.  Then append empty bins up to a total of ``count``."""
+        """Merge neighbouring bins in pairs, then append empty bins until there are ``count``."""
         half = self.count // 2
         flow, link = _empty(10, self.flow.shape[1], count), _empty(3, self.link.shape[1], count)
         flow[RTT_MIN] = np.inf
@@ -96,7 +97,7 @@ class Bins:
     def index(self, time: float) -> int:
         """The index of the bin that contains ``time``, s.
 
-        ``reach`` must have been called with this time or a later one.
+        The caller must have called ``reach`` with this time or a later one.
         """
         i = int((time - self.begin) / self.width)
         return i if i < self.count else self.count - 1
@@ -114,12 +115,13 @@ class Bins:
         known: tuple[str, ...] = (),
         doubts: Mapping[str, str] | None = None,
     ) -> Trace:
-        """The trace of some flows from ``begin`` to the time ``last``, in s.
+        """Make a trace of some flows from ``begin`` to the time ``last``, in s.
 
-        ``chosen`` holds the numbers of these flows and ``flows`` their names, in the same order.
-        ``links`` holds the names of all links.  A file may show four counters: sent, retransmits,
-        loss and acks.  ``known`` names those that it shows; the trace leaves out the others.
-        ``variables`` holds more variables of the trace, which do not come from the bins.
+        - ``flows``, ``chosen``: the names of these flows, and their indices in ``Bins.flow``.
+        - ``links``: the names of all links.
+        - ``known``: which of the variables sent, retransmits, loss and acks the file shows.  The
+          trace leaves out the others.
+        - ``variables``: more variables of the trace, which do not come from the bins.
 
         ``packets.trace.Trace`` explains ``engine``, ``provenance`` and ``doubts``.
         """

@@ -36,10 +36,11 @@ def matches(head: bytes) -> bool:
 
 
 def frames(source: Source) -> Iterator[Frame]:
-    """The frames of the file: time (s), link type, captured bytes, and length on the wire in bytes.
+    """Yield the frames of a pcap or pcapng file.
 
-    If the file ends within a frame, that frame is left out and ``source.cut_short`` is set.  Raises
-    ``TraceError`` if the file is malformed.
+    A frame has the time (s), the link type, the captured bytes, and the length on the wire in
+    bytes.  If the file ends within a frame, that frame is left out and ``source.cut_short`` is set.
+    Raises ``TraceError`` if the file is malformed.
     """
     if not matches(source.head):
         source.fail("byte 0", source.head[:4], "the magic number of pcap or pcapng")
@@ -50,7 +51,7 @@ def frames(source: Source) -> Iterator[Frame]:
 
 
 def _records(source: Source) -> Iterator[Frame]:
-    """The frames of a pcap file.
+    """Yield the frames of a pcap file.
 
     The file begins with a header of 24 bytes.  A header of 16 bytes stands before each frame.
     """
@@ -75,10 +76,10 @@ def _records(source: Source) -> Iterator[Frame]:
 
 
 def _blocks(source: Source) -> Iterator[Frame]:
-    """The frames of a pcapng file.
+    """Yield the frames of a pcapng file.
 
     The file consists of blocks.  A block states its length twice, at its beginning and at its end.
-    The reader uses the first of these numbers and ignores the second.
+    The length at the end is ignored.
     """
     read, at = source.file.read, 0
     order, interfaces = "<", list[tuple[int, float, int]]()

@@ -54,12 +54,16 @@ MINOR = 0.01  # a direction with a smaller part of the other's bytes is not a fl
 
 @dataclass
 class Handshake:
-    """The handshake of a connection.
+    """What a capture shows of a connection's handshake.
 
-    ``number`` is 1 for the first connection between the same two ends, 2 for the next, and so on.
-    ``syns`` holds, for each end, the sequence number, MSS option and time of its SYN.  ``far`` is
-    the time in s from the first SYN to the second SYN, and ``near`` the time from the second SYN to
-    the ACK that completes the handshake.  Both are infinite as long as they are unknown.
+    - ``number``: 1 for the first connection between the same two ends, 2 for the next, and so on.
+    - ``syns``: for each end, the sequence number, MSS option and time of its SYN.
+    - ``far``: the time, s, from the first SYN to the second.  It is the round trip from the place
+      of the capture to the end that answers, and back.
+    - ``near``: the time, s, from the second SYN to the ACK that completes the handshake.  It is the
+      round trip from the place of the capture to the end that opens the connection, and back.
+
+    ``far`` and ``near`` are infinite as long as they are unknown.
     """
 
     number: int
@@ -72,11 +76,12 @@ class Handshake:
 
 
 class Connections:
-    """All TCP flows of a capture.
+    """Follows all TCP flows of a capture, and makes a trace of them.
 
     The caller goes through the packets of the file in order.  For each packet it first calls
-    ``clock`` with the packet's time.  It then calls those of ``syn``, ``data``, ``lost``, ``fin``
-    and ``ack`` that apply: a packet with data and an ACK needs both ``data`` and ``ack``.
+    ``clock`` with the packet's time.  It then calls all of ``syn``, ``data``, ``lost``, ``fin`` and
+    ``ack`` that apply: for a packet with data and an ACK, both ``data`` and ``ack``.  At the end it
+    calls ``trace``.
     """
 
     def __init__(self, source: Source, *, steady: bool = False) -> None:
@@ -93,15 +98,14 @@ class Connections:
     def clock(self, time: float, place: str) -> None:
         """Set ``self.time``, the time of the next packet in seconds since the first packet.
 
-        ``time`` is what the capture states for this packet, s.
-
-        If it is earlier than the latest time so far by at most ``STEP``, the packets are out of
-        order, and the time is used as it is.  If it is earlier by more, the capture's clock was set
-        back.  The times from there on are shifted, so that they go on from the latest one.
+        ``time`` is the packet's time in the capture, s.  If it is earlier than the latest time so
+        far by at most ``STEP`` seconds, the packets are out of order, and the time is used as it
+        is.  If it is earlier by more, the capture's clock was set back.  This packet then gets the
+        latest time so far, and all later times are shifted by as much.
 
         Raises ``TraceError`` if the time is more than ``MAX_SPAN`` seconds from that of the first
-        packet.  With ``steady``, also raises it if the time is earlier than the latest one.  The
-        error names the packet by ``place``.
+        packet, or, with ``steady``, if it is earlier than the latest time.  The error names the
+        packet by ``place``.
         """
         if self.origin is None:
             self.origin = time
@@ -123,10 +127,8 @@ class Connections:
         """Process a SYN with the sequence number ``seq``.
 
         The SYN may repeat an earlier one, answer the first SYN of a handshake, or begin a new
-        connection.
-
-        ``key`` is the pair (sender, receiver) of the SYN.  ``second`` is true if it is a SYN-ACK.
-        ``mss`` is the value of its MSS option in bytes; it is 0 if the SYN has no such option.
+        connection.  ``key`` is its pair (sender, receiver).  ``second`` is true for a SYN-ACK.
+        ``mss`` is the value of the MSS option in bytes, or 0 if the SYN has no such option.
         """
         ends = frozenset(key)
         known = self.handshakes.get(ends)
@@ -139,7 +141,7 @@ class Connections:
         known.syns[mine] = (seq, mss, self.time)
 
     def _open(self, key: Key, ends: frozenset[object]) -> Handshake:
-        """Begin a new connection.  An earlier one with the same addresses and ports ends."""
+        """Begin a new connection, and end an earlier one with the same addresses and ports."""
         for each in (key, reverse(key)):
             self.unseen.pop(each, None)
             flow = self.flows.pop(each, None)
@@ -167,13 +169,16 @@ class Connections:
     ) -> Flow | None:
         """Process a segment with ``size > 0`` bytes of data; return its flow.
 
-        ``key`` is the pair (sender, receiver) of the segment, ``seq`` its sequence number, and
-        ``headers`` the length of its IP and TCP headers in bytes.  ``stamp`` is its TCP timestamp,
-        ``echo`` the timestamp that it echoes, and ``ident`` its IPv4 identifier.  Each of these
-        three is -1 if the segment does not have it.  ``place`` names the packet in an error.
+        The result is ``None`` if the segment is a keep-alive or belongs to another connection.  A
+        packet that the capture has twice is counted once.
 
-        A segment that the capture has twice is counted once.  The result is ``None`` if the segment
-        is a keep-alive or belongs to another connection.
+        - ``key``: the segment's pair (sender, receiver).
+        - ``seq``: the sequence number.
+        - ``headers``: the length of the IP and TCP headers in bytes.
+        - ``stamp``, ``echo``: the TCP timestamp, and the timestamp that the segment echoes; -1 if
+          there is none.
+        - ``ident``: the IPv4 identifier; -1 if there is none.
+        - ``place``: the packet's place in the file, for an error.
         """
         time, flow = self.time, self.flows.get(key)
         if flow is None:
@@ -216,11 +221,11 @@ class Connections:
         return flow
 
     def _before(self, flow: Flow, start: int) -> None:
-        """Move ``flow.begin``, the first byte of the flow, back to ``start``.
+        """Move ``flow.begin``, the first known byte of the flow, back to ``start``.
 
-        This is needed if a segment that begins at ``start`` is captured after later bytes.  It is
-        not done if the capture has the flow's SYN or an ACK of later bytes, or if the flow has
-        ``MAX_HOLES`` holes already.
+        This is needed if a segment that begins at ``start`` is captured after later bytes of the
+        flow.  Nothing is done if the capture has the flow's SYN or an ACK of later bytes, or if the
+        flow has ``MAX_HOLES`` holes already.
         """
         if flow.opened or flow.acked > flow.begin:
             return
@@ -233,7 +238,7 @@ class Connections:
 
         The segment holds the bytes ``[start, end)``. ``ident`` is its IPv4 identifier, and
         ``stamp`` its TCP timestamp; -1 means that it has none. The result says why the segment
-        comes so late:
+        begins so low:
 
         - ``None``: the capture has the same packet twice.
         - ``False``: the segment was captured out of order.
@@ -261,9 +266,10 @@ class Connections:
         return True
 
     def _remember(self, flow: Flow) -> None:
-        """Make room for a segment in ``flow.recent``, the flow's recent segments.
+        """Make room for a segment in ``flow.recent``, in which copies are looked up.
 
-        The oldest of them is dropped if there are too many of this flow or of all flows.
+        If the flow has too many recent segments, or all flows together have, the flow's oldest one
+        is dropped.
         """
         recent = flow.recent
         if len(recent) >= MAX_RECENT or (self.recents >= MAX_RECENTS and recent):
@@ -291,7 +297,8 @@ class Connections:
     def fin(self, key: Key, seq: int) -> None:
         """Store the sequence number of a flow's FIN.
 
-        A FIN raises the ACK number by 1, like a byte of data.  ``ack`` does not count it as data.
+        A FIN raises the ACK number by 1, like a byte of data.  ``ack`` needs the number so as not
+        to count the FIN as data.
         """
         flow = self.flows.get(key)
         if flow is not None:
@@ -300,15 +307,14 @@ class Connections:
     def ack(self, key: Key, number: int, *, stamp: int = -1, ident: int = -1) -> None:
         """Process an ACK with the acknowledgement number ``number``.
 
-        The ACK is counted.  If it acknowledges new data, it also adds to the delivered bytes and
-        gives the bytes in flight, and it may give an RTT.  Two kinds of ACK are not counted: an ACK
-        with the same IPv4 identifier, number and timestamp as the last one counted, which is a copy
-        of it; and an ACK of bytes that lie before the flow's first captured byte or after its last
-        one.
+        An ACK of new data adds to the delivered bytes and gives the bytes in flight, and it may
+        give an RTT.  Two kinds of ACK are ignored:
 
-        ``key`` is the pair (sender, receiver) of the data that it acknowledges.  ``stamp`` is the
-        ACK's TCP timestamp and ``ident`` its IPv4 identifier.  Each is -1 if the ACK does not have
-        it.
+        - A copy: it has the same IPv4 identifier, number and timestamp as the last ACK.
+        - An ACK of bytes before the flow's first captured byte or after its last one.
+
+        ``key`` is the pair (sender, receiver) of the acknowledged data.  ``stamp`` is the ACK's TCP
+        timestamp and ``ident`` its IPv4 identifier; -1 means that it has none.
         """
         if self.handshakes:
             self._third(key)
@@ -354,10 +360,11 @@ class Connections:
             self._rtt(flow, time - sent, k)
 
     def _third(self, key: Key) -> None:
-        """Process an ACK, which may be the third packet of a handshake.
+        """Check whether an ACK is the third packet of a handshake.
 
-        If it is, store the two round-trip times that the handshake shows: from the place of the
-        capture to either end and back.  They are not stored if a SYN was sent more than once.
+        If so, store the two round-trip times that the handshake shows: from the place of the
+        capture to either end and back.  They are not stored if a SYN was sent more than once,
+        because it is then unknown which of the two was answered.
         """
         shake = self.handshakes.get(frozenset(key))
         if shake is None or shake.over or len(shake.syns) < 2:
@@ -382,13 +389,13 @@ class Connections:
             table[RTT_MIN, i, k] = rtt
 
     def _point(self, flow: Flow) -> None:
-        """Decide whether the time from a segment to its ACK is the whole RTT of the flow.
+        """Decide whether the time from a segment to its ACK is taken as the whole RTT of the flow.
 
-        If the capture was taken at the sender, it is.  Otherwise the RTT also contains the round
-        trip from the place of the capture to the sender and back.  As soon as this round trip has
-        been measured, its latest value is added to each RTT.  Until then, the time from the segment
-        to its ACK stands for the whole RTT.  If the decision changes, the RTTs measured so far are
-        discarded.
+        If the capture was made at the sender, this time is the whole RTT.  Otherwise the RTT also
+        contains the round trip from the place of the capture to the sender and back.  As soon as
+        this round trip has been measured, its latest value is added.  Until then, the time from a
+        segment to its ACK stands for the RTT.  If the decision changes, the RTTs measured so far
+        are discarded.
         """
         alone = flow.captured_at_sender or math.isinf(flow.least_up)
         if alone is not flow.alone:
@@ -442,11 +449,11 @@ class Connections:
         links: list[str] | None = None,
         doubts: Mapping[str, str] | None = None,
     ) -> Trace:
-        """The trace of the flows.
+        """Make a trace of all flows.
 
-        Each direction of a connection that carries data is a flow.  The trace leaves out a
-        direction with less than a hundredth of the other's data, such as the requests for a
-        download.  ``name`` makes a flow's name from its pair (sender, receiver).  ``Bins.trace``
+        Each direction of a connection that carries data is a flow.  However, the trace leaves out a
+        direction with less than a hundredth of the other direction's data, such as the requests for
+        a download.  ``name`` makes a flow's name from its pair (sender, receiver).  ``Bins.trace``
         explains ``links`` and ``known``.  Raises ``TraceError`` if there is no flow.
         """
         totals = {(flow.key, flow.number): flow.total for flow in self.all}
@@ -506,7 +513,7 @@ class Connections:
                 table[ACKS, flow.index] = math.nan
 
     def _doubts(self, flows: list[Flow], names: Mapping[int, str]) -> dict[str, str]:
-        """The assumptions that the capture does not confirm, each with a text that says why.
+        """The assumptions about the capture that are in doubt, each with a text that says why.
 
         Most texts begin with the names of the flows concerned.
         """
@@ -556,7 +563,7 @@ class Connections:
 
 
 def reverse(key: Key) -> Key:
-    """The key of the connection's other direction; a key is the pair (sender, receiver)."""
+    """Swap sender and receiver: the key of the other direction of a connection."""
     return key[::-1]
 
 

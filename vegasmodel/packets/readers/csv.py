@@ -68,26 +68,29 @@ MAX_CONTROL = 16  # the kernel's own limit
 
 
 def matches(head: bytes) -> bool:
-    """Whether the first line that is no comment names all required columns."""
+    """Whether the file's first line, leaving out comments, names all required columns."""
     first = header(head)[1].strip().split(",")
     return all(name in first for name in NEEDED)
 
 
 def header(head: bytes) -> tuple[int, str]:
-    """The number and the text of a file's first line that is no comment; ``head`` has it."""
+    """The number and the text of the first line that is not a comment.
+
+    ``head`` is the beginning of the file.
+    """
     lines = enumerate(head.split(b"\n"), start=1)
     number, first = next(((n, line) for n, line in lines if line[:1] != COMMENT), (1, b""))
     return number, first.decode("ascii", "replace")
 
 
 def check_header(source: Source, *, sure: bool = True) -> list[str]:
-    """The column names of a table: those in its header, the first line that is no comment.
+    """Return the column names in the header of a CSV table, and check them.
 
-    Raises ``TraceError`` if the header lacks required columns, or if the columns are not separated
-    by commas alone.
+    The header is the first line that is not a comment.  Raises ``TraceError`` if it lacks required
+    columns, or if the columns are not separated by commas alone.
 
-    If ``sure`` is false, the file may have another format.  Then missing columns are an error only
-    if two of the required columns are present.
+    ``sure`` is false if the file may have another format than CSV.  Missing columns are then an
+    error only if at least two of the required columns are present.
     """
     number, first = header(source.head)
     place = f"line {number}"
@@ -153,7 +156,11 @@ def read(source: Source) -> Trace:
 
 
 def _unknown_columns(names: Sequence[str]) -> dict[str, str]:
-    """A text on the columns that no trace has; for each the known column that is most like it."""
+    """Warn about columns that are not known, with the most similar known column as a hint.
+
+    The result maps the name of the assumption ``known-columns`` to the text of the warning.  It is
+    empty if all columns are known.
+    """
     found = []
     for name in names:
         if name in (*NEEDED, *OPTIONAL) or name in UNREAD:
@@ -166,11 +173,12 @@ def _unknown_columns(names: Sequence[str]) -> dict[str, str]:
 
 
 def _doubts(snapshots: Snapshots, began: dict[str, tuple[float, float]]) -> dict[str, str]:
-    """A warning if bytes_acked seems to count each interval by itself, not from the flow's start.
+    """Warn if bytes_acked seems to count each interval by itself, not from the flow's start.
 
-    This is likely if a flow's bytes_acked is always the same number, and at least one segment.
-    ``began`` has each flow's first time and bytes_acked. The result maps the name ``usual-units``
-    to the text of the warning, which names the first such flow. It is empty if there is none.
+    This is likely if bytes_acked of a flow is the same number in its first and its last sample, and
+    at least one segment. ``began`` has each flow's first time, s, and first bytes_acked. The result
+    maps the name ``usual-units`` to the text of the warning, which names the first such flow. It is
+    empty if there is no such flow.
     """
     for name, (time, acked) in began.items():
         still = acked == snapshots.counts[name]["bytes"] and time < snapshots.latest[name]
@@ -181,7 +189,7 @@ def _doubts(snapshots: Snapshots, began: dict[str, tuple[float, float]]) -> dict
 
 
 def _fail_for_a_fall(source: Source, line: int, sample: Sample, before: Sample) -> NoReturn:
-    """Raise ``TraceError`` about the counter of ``sample`` that is lower than in ``before``."""
+    """Raise ``TraceError`` because a counter in ``sample`` is lower than in ``before``."""
     fell = next(key for key in COUNTS if sample.get(key, 0.0) < before.get(key, 0.0))
     found = f"{COUNTS[fell]} {sample[fell]:.15g} after {before[fell]:.15g}"
     source.fail(f"line {line}", found, NEVER_FALLS)

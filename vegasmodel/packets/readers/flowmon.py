@@ -102,10 +102,10 @@ def read(source: Source) -> Trace:
 
 
 class _Document:
-    """Parses the XML of FlowMonitor with expat, piece by piece.
+    """Parses the XML of ns-3's FlowMonitor with expat, piece by piece to save memory.
 
-    ``flows`` holds the statistics of each flow and ``addresses`` its addresses and ports.  Both are
-    dictionaries with the flow's id as the key.
+    The dictionaries ``flows`` and ``addresses`` hold the statistics of each flow, and its addresses
+    and ports, by the flow's id.
     """
 
     def __init__(self, source: Source) -> None:
@@ -222,7 +222,10 @@ def _size(stats: Stats) -> float:
 
 
 def _data_size(stats: Stats, address: Address | None) -> float:
-    """The size of a flow's data packets in bytes, including the IP header; NaN if it sent none."""
+    """The size of a flow's data packets in bytes, including the IP header; NaN if it sent none.
+
+    For TCP, the SYN and the FIN, which carry no data, are left out.
+    """
     packets = stats["txPackets"] - 2.0
     if address is None or address[4] != TCP or packets < 1.0:
         return _size(stats)

@@ -105,7 +105,7 @@ def read(source: Source) -> Trace:
 
 
 class _Document:
-    """The parsed JSON of iperf3; each method checks the values that it takes from it."""
+    """The parsed JSON output of iperf3; each method checks the values that it reads there."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -131,8 +131,8 @@ class _Document:
     def _joined(self, text: bytes) -> dict[str, Any]:
         """Convert the output of ``iperf3 --json-stream`` to that of ``iperf3 --json``.
 
-        The former has one line of JSON for each event, the latter is a single JSON document. If
-        the last line has no line break and is incomplete, it is left out.
+        The output of ``--json-stream`` has one line of JSON for each event; that of ``--json`` is a
+        single JSON document. If the last line is incomplete, it is left out.
         """
         root: dict[str, Any] = {"intervals": []}
         for number, line in enumerate(io.BytesIO(text), start=1):
@@ -192,10 +192,10 @@ class _Document:
     def names(self, start: Table) -> dict[tuple[int, bool], str]:
         """The names ``sender>receiver`` of the streams.
 
-        For each stream, the file's list of connections states the address of this host and that of
-        the other host.  It does not state which of them sends.  So each stream gets two names, one
-        for each direction.  The result is a dictionary whose keys are pairs: the stream's socket
-        number, and whether this host sends.
+        For each stream, the file's list of connections states the addresses of this host (which
+        wrote the file) and of the other host.  It does not state which of them sends.  So each
+        stream gets two names, one for each direction.  The result is a dictionary of names.  Its
+        keys are pairs: the stream's socket number, and whether this host sends.
         """
         found = {}
         for entry in self.tables("start.connected", start.get("connected", [])):
@@ -212,7 +212,7 @@ class _Document:
         return found
 
     def segment_size(self, start: Table) -> float:
-        """Bytes of data in a full packet, as the file states them; 0 if it does not."""
+        """Bytes of data in a full packet, as the file states; 0 if the file does not state them."""
         for key in ("tcp_mss", "tcp_mss_default"):
             if start.get(key):
                 return self.number("start", start, key)
@@ -256,10 +256,11 @@ class _Document:
     def doubts(
         self, end: Table, names: Mapping[int, str], sending: Mapping[int, float]
     ) -> dict[str, str]:
-        """A warning if the host that wrote the file sends any stream; empty if it only receives.
+        """Warn if the file has the sender's counts of bytes, which may not all have arrived.
 
-        The sender counts the bytes that iperf3 passed to the kernel.  Some of them may not have
-        arrived.  If the file also has the receiver's count, the warning gives both totals.
+        This is so if the host that wrote the file sends any stream: iperf3 at the sender counts the
+        bytes that it passed to the kernel.  If the file also has the receiver's counts, the warning
+        gives both totals.  The result is empty if this host only receives.
 
         ``end`` is the object ``end`` of the file.  ``names`` and ``sending`` have, for each socket
         number, the stream's name and whether this host sends.

@@ -76,9 +76,9 @@ MAX_TIME = 1e10
 class Tables(NamedTuple):
     """What the function ``scan`` remembers from one block of an ns-2 trace to the next.
 
-    ``flow`` has one row per flow and ``link`` one row per link.  The hash table ``flow_slots``
-    contains the row numbers of ``flow``, and ``link_slots`` those of ``link``.  A slot with -1 is
-    empty.
+    ``flow`` has one row per flow and ``link`` one row per link.  Rows are found by hash tables:
+    each slot of ``flow_slots`` contains the number of a row of ``flow``, and each slot of
+    ``link_slots`` that of a row of ``link``.  A slot with -1 is empty.
     """
 
     counts: NDArray[np.int64]
@@ -99,11 +99,14 @@ class Tables(NamedTuple):
 
 @jit
 def _slot(slots, table, columns, a, b, c, d):
-    """Find the slot of a flow or link in the hash table ``slots``; return its index.
+    """Find a flow or link in the hash table ``slots``; return the index of its slot.
 
-    The slot contains a row number of ``table``.  The row of a flow has the values a, b, c and d in
-    four successive columns, the first of which is ``columns``.  The row of a link has only a and b.
-    If there is no such row, the result is the index of the empty slot for its number.
+    The slot contains the number of the flow's or link's row in ``table``.  If the flow or link has
+    no row yet, the returned slot is empty, and its row number belongs there.
+
+    A flow is given by its source node a, source port b, destination node c and destination port d.
+    A link is given by its two nodes a and b.  In ``table``, these values are in successive columns
+    from the column ``columns`` on, which is 0 for a link.
     """
     mask = np.uint64(slots.size - 1)
     h = np.uint64(a) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(b) * np.uint64(0xC2B2AE3D27D4EB4F)
@@ -140,8 +143,8 @@ def _new_flow(s, place, fid, src, sport, dst, dport, t):
 def _first_time(s, f, seq):
     """Whether packet ``seq`` of flow number f is received for the first time.
 
-    The function also marks the packet as received.  No record is kept of packets more than about
-    16,000 packets (64 ``WORDS``) below the highest one received.  They are taken as received
+    The function also marks the packet as received.  Marks are kept for the last 16,000 packets or
+    so (64 ``WORDS``) below the highest one received.  A packet below these counts as received
     before.
     """
     high = s.flow[f, HIGH]
@@ -161,8 +164,8 @@ def _first_time(s, f, seq):
 def _remember(s, f, seq, t):
     """Store the time t, s, at which packet ``seq`` of flow number f was sent.
 
-    The caller passes NaN for a packet that must give no RTT, such as a retransmission.  The table
-    of times has a fixed size, so a new time may overwrite that of another packet.
+    For a packet that must give no RTT, such as a retransmission, t is NaN.  The table of times has
+    a fixed size, so a new time may overwrite that of another packet.
     """
     place = (f * 7919 + seq) & (s.sent_time.size - 1)
     s.sent_key[place, 0], s.sent_key[place, 1], s.sent_time[place] = f, seq, t
@@ -185,7 +188,7 @@ def _add_rtt(flow, f, k, rtt):
 
 @jit
 def _data(s, flow, f, k, kind, t, at, to, tcp, size, seq, uid):
-    """Add an event of a data packet of flow number f to the sums of time interval k.
+    """Add an event of a data packet of flow number f to the sums of interval k.
 
     Transmissions (``+``) are counted at the flow's source, deliveries (``r``) at its sink, and
     drops (``d``) at any node.  The source is the first node in the trace that sends the flow's
@@ -213,10 +216,9 @@ def _data(s, flow, f, k, kind, t, at, to, tcp, size, seq, uid):
         if s.flow[f, FIRST_UID] < 0:
             s.flow[f, FIRST_UID] = uid
         # A packet is delivered when it arrives at the flow's sink. The sink is the node with the
-        # flow's destination address. If no packet of the flow arrives at this node in the trace,
-        # the sink is the last node at which the flow's first packet arrives. If the
-        # sink changes while the trace is read, the deliveries counted at the former sink are
-        # forgotten.
+        # flow's destination address. As long as the trace has shown no packet of the flow at this
+        # node, the sink is the last node that the flow's first packet has reached. When the sink
+        # changes, the deliveries counted at the former sink are discarded.
         moved = (
             uid == s.flow[f, FIRST_UID]
             and s.flow[f, SINK] != s.flow[f, DST]
@@ -234,11 +236,11 @@ def _data(s, flow, f, k, kind, t, at, to, tcp, size, seq, uid):
 
 @jit
 def _ack(s, flow, f, k, t, seq):
-    """Add an ACK that has reached the source of flow number f to the sums of time interval k.
+    """Add an ACK that has reached the source of flow number f to the sums of interval k.
 
-    ``seq`` is the packet that the ACK acknowledges.  An ACK of new data also gives the number of
-    packets in flight.  This number is not needed if the trace has the flow's window, ``cwnd_``.
-    Such an ACK also gives an RTT, if the time at which packet ``seq`` was sent is known.
+    ``seq`` is the packet that the ACK acknowledges.  An ACK of new data gives an RTT, if the time
+    at which packet ``seq`` was sent is known.  It also gives the number of packets in flight, which
+    is used only if the trace does not have the flow's window, ``cwnd_``.
     """
     flow[ACKS, f, k] += 1
     if seq <= s.flow[f, ACKED]:
@@ -257,9 +259,9 @@ def _queue(s, link, begin, width, e, kind, t, uid):
     """Update the queue of link number e, and the sums of this link, with one event of the trace.
 
     At ``+`` a packet joins the queue.  At ``-`` it leaves the queue to be transmitted.  At ``d`` it
-    is dropped.  A full queue writes a ``+`` before the ``d``, so the ``d`` takes the packet off the
-    queue again.  An error model drops a packet before the queue and writes only the ``d``, which
-    leaves the queue as it is.
+    is dropped.  If the queue is full, ns-2 writes ``+`` before ``d``, so the packet is taken off
+    the queue again.  An error model drops a packet before the queue, and ns-2 writes only ``d``.
+    The queue then stays as it is.
     """
     last, waiting = s.link_times[e], s.link[e, WAITING]
     count = link.shape[2]
@@ -287,19 +289,20 @@ def _home(s, f, node):
     """Whether ``node`` is the source of flow number f.
 
     The source is the first node in the trace that sends the flow's data.  It must also be the node
-    in the flow's source address.  A hierarchical address contains no node number, so it is not
-    compared.
+    in the flow's source address.  A hierarchical address is not compared, because it contains no
+    node number.
     """
     return node == s.flow[f, SOURCE] and (s.flow[f, SRC] < 0 or node == s.flow[f, SRC])
 
 
 @jit
 def _time(s, bins_end, t):
-    """The time of a line in s, and a status: ``DONE`` if the time can be used, else why not.
+    """Check the time ``t`` of a line; return the time in s, and a status.
 
-    The time ``t`` cannot be used if it is out of range, if it is not before ``bins_end`` (the end
-    of the last interval of time), or if it is less than the time of the line before.  But if it is
-    less only by a rounding error, the time of the line before replaces it.
+    The status is ``DONE`` if the time can be used.  Otherwise it says why not: the time is out of
+    range, not before ``bins_end`` (the end of the last interval), or earlier than the time of the
+    line before.  If it is earlier only by a rounding error, the time of the line before is returned
+    in its place.
     """
     if not 0.0 <= t <= MAX_TIME:
         return 0.0, BAD_TIME
@@ -359,14 +362,15 @@ def _event(s, flow, link, begin, width, e, time):
 
 @jit
 def _variable(s, flow, begin, width, buf, w):
-    """Add what a line says of a traced TCP variable to the flow's sums in its time interval.
+    """Add the value of a traced TCP variable to the flow's sums.
 
-    The line is ``time node port node port name value``.  The first node and port are the flow's
-    source, the second its destination.  ``w`` holds the start and end of each word in ``buf``.
-    Values of ``cwnd_`` and ``rtt_`` are added.  Of the counts of packets (``ack_``,
-    ``nrexmitpack_``, ``ndatapack_``) the increase is added.  Variables other than ``cwnd_`` are not
-    used once the trace has shown an event of the flow's packets.  Returns ``DONE``, or the reason
-    why the line cannot be counted.
+    The line of the trace is ``time node port node port name value``.  The first node and port are
+    the flow's source, the second its destination.  ``w`` holds the start and end of each word in
+    ``buf``.  Returns ``DONE``, or the reason why the line cannot be counted.
+
+    Values of ``cwnd_`` and ``rtt_`` are added up for a mean.  Of the counters ``ack_``,
+    ``nrexmitpack_`` and ``ndatapack_``, the increase is added.  Once the trace has shown an event
+    of the flow's packets, only ``cwnd_`` is used, because the events tell the rest.
     """
     time, good = decimal(buf, w[0], w[1])
     src, good1 = integer(buf, w[2], w[3])
@@ -415,12 +419,10 @@ def _variable(s, flow, begin, width, buf, w):
 
 @jit
 def _line(s, flow, link, begin, width, buf, i, end):
-    """Process one line of the trace; return ``DONE``, or the reason why it cannot be counted.
+    """Process the line ``buf[i:end]``; return ``DONE``, or the reason why it cannot be counted.
 
     A line records an event of a packet or the value of a traced variable.  Empty lines, comments,
     and some lines that ns-2 writes for other purposes are skipped.  Any other line is an error.
-
-    The line is ``buf[i:end]``.
     """
     w = s.words
     words = split(buf, i, end, w)
@@ -443,11 +445,11 @@ def scan(buf, start, stop, final, s, flow, link, begin, width):
     """Add the lines ``buf[start:stop]`` of an ns-2 trace to the sums ``flow`` and ``link``.
 
     The sums are arrays of ``Bins``, whose intervals of ``width`` seconds start at ``begin``.  ``s``
-    has the ``Tables``.  ``final`` says that the trace ends at ``stop``.  Then the last line is
+    is a ``Tables`` object.  ``final`` is true if the trace ends at ``stop``; the last line is then
     complete even without a line break.
 
-    Returns the position in ``buf`` after the last line counted.  If every complete line is counted,
-    ``s.counts[STATUS]`` is ``DONE``.  If not, it is the reason why the next line cannot be counted.
+    Returns the position in ``buf`` after the last counted line.  ``s.counts[STATUS]`` is ``DONE``
+    if every complete line was counted; otherwise it says why the next line cannot be counted.
     ``s.counts[LINES]`` is the number of lines counted so far.
     """
     s.counts[STATUS] = DONE

@@ -94,11 +94,11 @@ def _tables() -> Any:
 
 
 def _act(source: Source, kernel: Any, tables: Any, bins: Bins, status: int, rest: Any) -> Any:
-    """Make room for the line at which ``scan`` stopped; return the tables.
+    """Make room for the line at which ``scan`` stopped; return the tables for the next call.
 
-    ``status`` is the reason why it stopped.  If the line's time is after the last interval, the
+    ``status`` says why ``scan`` stopped.  If the line's time is after the last interval, the
     intervals are made longer.  If the table of flows or of links is full, it is enlarged.  If the
-    line is wrong, or the trace has too many flows or links, a ``TraceError`` is raised.
+    line is wrong, or the trace has too many flows or links, ``TraceError`` is raised.
     """
     line = int(tables.counts[kernel.LINES]) + 1
     text = bytes(rest[:200]).split(b"\n")[0]
@@ -164,9 +164,9 @@ def _finish(source: Source, kernel: Any, tables: Any, bins: Bins) -> Trace:
 def _names(kernel: Any, rows: NDArray[Any]) -> tuple[list[str], list[int]]:
     """The names of the flows, and for each name the index of the flow's row in ``rows``.
 
-    If the trace has an id for every flow and all ids differ, they are the names, in increasing
-    order.  Otherwise a name is ``source>sink``, with both addresses and ports, and the names are in
-    the order of ``rows``.
+    If the trace has a flow id for every flow and all ids differ, the ids are the names, in
+    increasing order.  Otherwise a name is ``source>sink``, with both addresses and ports, and the
+    names are in the order of ``rows``.
     """
     ids = rows[:, kernel.FID].tolist()
     if len(set(ids)) == len(ids) and min(ids) >= 0:

@@ -16,12 +16,13 @@ from vegasmodel.support.machine_code import compiled
 MAX_LINE = 4096
 POWERS = 10.0 ** np.arange(23)
 TENS = 10 ** np.arange(19)
-# an event's numbers; the middle ones stand in the order of the line
+# indices of an event's numbers; those from LABEL to PACKET have the order of the line
 KIND, TYPE, AT, GOAL, BYTES, LABEL, NODE1, PORT1, NODE2, PORT2, NUMBER, PACKET = range(12)
 AFTER = np.array([0, 0, 0, 0, 0, 32, 46, 32, 46, 32, 32, 10])  # the byte after each, from LABEL on
 # the type of the event's packet
 TCP, OTHER, ACK, ROUTING = range(4)
-# Numba's reference counts took half of the time.  Without them, nothing may be allocated.
+# Without Numba's reference counts (_nrt), these functions take half the time.  But they may then
+# allocate no array.
 jit = functools.partial(compiled, whole_program=True, nogil=True, error_model="numpy", _nrt=False)
 
 
@@ -194,8 +195,8 @@ def usual(buf, i, e, clock):
     type is tcp or ack.  The event's numbers are stored in ``e`` and its time in ``clock[0]``.
     Returns the position of the next line, or -1 if the line has another form.
 
-    The function does not check where ``buf`` ends.  So at least ``MAX_LINE`` bytes must follow
-    position i.
+    At least ``MAX_LINE`` bytes must follow position i, because the function does not check where
+    ``buf`` ends.
     """
     kind = buf[i]
     if not (kind == 43 or kind == 45 or kind == 114 or kind == 100) or buf[i + 1] != 32:

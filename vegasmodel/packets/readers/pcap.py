@@ -16,9 +16,9 @@ from vegasmodel.packets.trace import Trace
 
 matches = capture.matches
 
-# Offsets in a frame, in bytes; the keys are link types (numbers of pcap's LINKTYPE). Some link
-# types have an EtherType: it is at ``_ETHERTYPE``, and the IP header at ``_AFTER``. The others have
-# none: their IP header is at ``_BARE``.
+# Where headers are in a frame: offsets in bytes, by link type (the numbers of pcap's LINKTYPE). In
+# frames with an EtherType, ``_ETHERTYPE`` is its offset, and ``_AFTER`` that of the IP header. In
+# frames without one, ``_BARE`` is the offset of the IP header.
 _ETHERTYPE = {1: 12, 113: 14, 276: 0}
 _BARE = {12: 0, 14: 0, 101: 0, 228: 0, 229: 0, 0: 4, 108: 4}
 _AFTER = {1: 14, 113: 16, 276: 20}
@@ -34,7 +34,7 @@ _STAMPS = struct.Struct(">II").unpack_from
 def read(source: Source) -> Trace:
     """Read the whole capture.
 
-    A ``TraceError`` names the position of a malformed record of the file, or the number of the
+    If the file is malformed, ``TraceError`` names the byte in the file, or the number of the
     packet, counted from 1.  A malformed TCP packet is skipped.
     """
     connections, cut = Connections(source), 0

@@ -38,8 +38,8 @@ COPY, AGAIN, UNSURE = range(3)
 class Flow:
     """What is known so far about one direction of a captured TCP connection.
 
-    TCP's sequence numbers start again at 0 after 2**32 bytes.  The ones stored here do not: they
-    keep growing.
+    TCP's sequence numbers start again at 0 after 2**32 bytes.  The sequence numbers stored here
+    keep growing instead.
     """
 
     __slots__ = (
@@ -104,11 +104,11 @@ class Flow:
 
     @property
     def captured_at_sender(self) -> bool:
-        """Whether it is certain that the capture was taken at the sender.
+        """Whether it is certain that the capture was made at the sender.
 
-        It is certain if the reader has set ``at_sender``.  It is also certain if the sender is much
-        nearer than the receiver: the smallest RTT from the place of the capture to the sender is
-        less than a tenth of the smallest RTT from there to the receiver.
+        It is certain if the reader has set ``at_sender``.  It also counts as certain if the sender
+        is much nearer than the receiver: the smallest round-trip time from the place of the capture
+        to the sender is less than a tenth of that to the receiver.
         """
         return self.at_sender or self.least_up < NEAR_SENDER * self.least_down
 
@@ -116,7 +116,7 @@ class Flow:
     def limit(self) -> int:
         """The most bytes of data that a packet may hold, according to the MSS options of the SYNs.
 
-        The MSS includes the TCP options of a data segment, so their length is subtracted.  The
+        A data segment's TCP options count towards the MSS, so their length is subtracted.  The
         result is 0 if the capture has no SYN with an MSS option.
         """
         return max(self.mss - self.options, 1) if self.mss else 0
@@ -125,9 +125,10 @@ class Flow:
     def payload(self) -> int:
         """Bytes of data in a full packet of this flow.
 
-        This is the size of the largest segment captured.  But if that segment is likely to be
-        several packets, which the network card splits or has joined (offloading), the result is
-        smaller: the limit that the SYNs state, or else what fits into a packet of 1500 bytes.
+        Usually it is the size of the largest captured segment.  But that segment may consist of
+        several packets that the network card has joined or is going to split (offloading).  If this
+        is likely, the result is what the MSS options of the SYNs allow.  If they are unknown, it is
+        what fits into a packet of 1500 bytes.
         """
         if self.limit:
             return max(min(self.largest, self.limit), 1)
@@ -153,9 +154,9 @@ class Flow:
         return self.largest + self.headers > ETHERNET
 
     def strange(self, start: int, end: int) -> bool:
-        """Whether a segment with the bytes ``[start, end)`` does not belong to the flow's data.
+        """Whether a segment with the bytes ``[start, end)`` is not part of the flow's data.
 
-        Such a segment is a keep-alive, or it is part of another connection between the same ports.
+        Such a segment is a keep-alive, or it belongs to another connection between the same ports.
         """
         beyond = start > self.high + MAX_WINDOW or end > self.acked + 2 * MAX_WINDOW
         alive = end == start + 1 == self.high and start < self.acked
@@ -164,9 +165,10 @@ class Flow:
     def later(self, ident: int, stamp: int) -> bool | None:
         """Whether a segment was sent after all segments captured before it; ``None`` if unknown.
 
-        The segment's TCP timestamp ``stamp`` is compared with the latest timestamp captured. If
-        they are equal, or if one is missing, the IPv4 identifier ``ident`` is compared with the
-        latest one. It is not used if the sender does not increase it from segment to segment.
+        The segment's TCP timestamp ``stamp`` is compared with the latest timestamp captured. If the
+        two are equal, or if one is missing, the IPv4 identifier ``ident`` is compared with the
+        latest identifier. But identifiers are not compared if the sender does not increase them
+        from segment to segment.
         """
         if stamp >= 0 and self.last_stamp >= 0 and stamp != self.last_stamp:
             return (stamp - self.last_stamp) & 0xFFFFFFFF < 0x80000000
@@ -213,7 +215,7 @@ class Flow:
     def fill(self, start: int, end: int) -> int:
         """Record that the bytes ``[start, end)`` are captured; return how many were in holes.
 
-        A hole is a range of bytes that was not captured before, although later bytes were.
+        A hole is a range of bytes that was not captured so far, although later bytes were.
         """
         holes, filled = self.holes, 0
         if not holes or start >= holes[-1][1] or end <= holes[0][0]:
@@ -232,10 +234,10 @@ class Flow:
         return filled
 
     def hole(self, low: int, high: int) -> None:
-        """Record that the bytes ``[low, high)``, beyond all bytes seen so far, are not captured.
+        """Record a hole: the bytes ``[low, high)`` are missing in the capture so far.
 
-        If there are ``MAX_HOLES`` holes already, the first is forgotten.  The flow's number of
-        retransmissions is then unknown.
+        They lie beyond all bytes captured before.  If there are ``MAX_HOLES`` holes already, the
+        first is forgotten, and the flow's number of retransmissions is then unknown.
         """
         if len(self.holes) == MAX_HOLES:
             self.holes.pop(0)
@@ -243,9 +245,9 @@ class Flow:
         self.holes.append((low, high))
 
     def pass_holes(self, acked: int) -> None:
-        """Add to ``missed`` the bytes below ``acked`` that are not in the capture.
+        """Count the bytes below ``acked`` that are not in the capture, in ``missed``.
 
-        They were acknowledged, so the sender must have sent them.
+        Because they were acknowledged, the sender has sent them, and the capture has lost them.
         """
         while self.holes and self.holes[0][0] < acked:
             low, high = self.holes[0]

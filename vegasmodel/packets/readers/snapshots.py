@@ -28,11 +28,14 @@ Sample = dict[str, float]
 class Snapshots:
     """Collects samples of the flows' state; ``trace`` makes a trace of them.
 
-    If ``width`` is above 0, time is divided into steps of ``width`` seconds, and only the last
-    sample of each flow in a step is kept. ``width`` is 0 at first, unless a reader sets it. It
-    grows when more than ``MAX_CELLS`` samples are kept.
+    Samples of several flows at about the same time form a snapshot.
 
-    A sample at time 0 is never replaced by a later one, because counters grow from its values.
+    To save memory, time may be divided into steps of ``width`` seconds. Only the last sample of
+    each flow in a step is then kept. ``width`` is 0 at first, unless a reader sets it, and all
+    samples are kept. It grows when there are more than ``MAX_CELLS`` samples.
+
+    A sample at time 0 is never replaced by a later one, because its counters are the values from
+    which later growth is computed.
     """
 
     def __init__(self, source: Source) -> None:
@@ -50,9 +53,9 @@ class Snapshots:
         self.from_zero = False  # counters are 0 at the file's start: the first row is growth
 
     def begin(self) -> None:
-        """Add a snapshot at time 0 that has no flow yet.
+        """Add a snapshot at time 0, without any flow so far.
 
-        The counters of a flow that is first seen later then grow from 0.
+        A flow that is first seen later was then not open at time 0, so its counters grow from 0.
         """
         self.rows[0.0] = (0.0, {})
 
@@ -61,8 +64,8 @@ class Snapshots:
     ) -> None:
         """Add a sample of one flow's state at ``time``, s; the times of a flow must not decrease.
 
-        ``mss`` is the number of bytes of data in a full packet, and ``control`` the flow's
-        congestion control; it is empty if unknown.  ``line`` is the sample's line in the file.
+        ``mss`` is the number of bytes of data in a full packet.  ``control`` is the flow's
+        congestion control, or empty if unknown.  ``line`` is the number of the line in the file.
         """
         if time < self.times.get(flow, -math.inf):
             self.source.fail(f"line {line}", time, "a time that does not decrease")
@@ -83,10 +86,11 @@ class Snapshots:
             self._thin()
 
     def _connection(self, flow: str, sample: Sample) -> str:
-        """The name under which a sample of the flow ``flow`` is kept.
+        """The name under which a sample of the flow ``flow`` is stored.
 
         If a counter is lower than in the flow's previous sample, a new connection between the same
-        ports has begun. Its name is that of the flow with a number, such as ``#2``.
+        ports has begun. The new connection is a flow of its own: its name gets a number, such as
+        ``#2``.
         """
         number = self.connections.get(flow, 1)
         name = f"{flow} #{number}" if number > 1 else flow
@@ -112,11 +116,10 @@ class Snapshots:
             self._put(time, samples)
 
     def _joined(self) -> list[tuple[float, dict[str, Sample]]]:
-        """The snapshots in order of time: for each its time, s, and the flows' samples by name.
+        """The snapshots in order of time: for each its time, s, and the samples by flow name.
 
-        If different flows were sampled at nearly the same time, their samples are in one snapshot.
-        Nearly means: closer than a quarter (``NEAR``) of the usual time between two samples of one
-        flow.
+        Samples of different flows are in one snapshot if they were taken at nearly the same time:
+        closer than a quarter (``NEAR``) of the usual time between two samples of one flow.
         """
         rows = sorted(self.rows.values(), key=lambda row: row[0])
         own: dict[str, list[float]] = {}
@@ -147,10 +150,11 @@ class Snapshots:
         *,
         origin: float = 0.0,
     ) -> Trace:
-        """The trace of all samples; its intervals end at the times of the samples.
+        """Make a trace of all samples, with intervals that end at the times of the snapshots.
 
-        Times in the trace count from ``origin``, s. The trace has the growth of each counter per
-        interval. Raises ``TraceError`` if there are samples at fewer than two times.
+        For each counter, the trace has its growth per interval. Times in the trace count from
+        ``origin``, s. ``Trace`` explains the other arguments. Raises ``TraceError`` if there are
+        fewer than two snapshots.
         """
         rows, names = self._joined(), list(self.latest)
         if len(rows) < 2:
@@ -224,9 +228,9 @@ def _variables(
 
 
 def _held(grid: Floats) -> Floats:
-    """A cumulative counter, [time, flow], with earlier values in place of NaN.
+    """Replace unknown values (NaN) of a cumulative counter, [time, flow].
 
-    Each NaN becomes the flow's latest value before it, or 0 if there is none.
+    Each NaN becomes the flow's latest known value before it, or 0 if there is none.
     """
     known = ~np.isnan(grid)
     last = np.maximum.accumulate(np.where(known, np.arange(len(grid))[:, None], -1), axis=0)

@@ -18,11 +18,11 @@ class Source:
     """An open trace file.
 
     - ``head``: its first bytes, by which the readers recognise its format.
-    - ``start``: where they begin: at byte 0, or after the mark ``BOM``.
+    - ``start``: the byte at which the content begins: 0, or 3 if the file has the mark ``BOM``.
     - ``file``: the binary stream.
     - ``lines()``: the content as text lines.
     - ``cut_short``: true if the file ends in the middle of a packet or a row.
-    - ``unended``: true once ``lines()`` has given a last line that no line break ends.
+    - ``unended``: true if the line that ``lines()`` gave last has no line break at its end.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -57,14 +57,14 @@ class Source:
         self.file.close()
 
     def fail(self, place: str, value: object, expected: str) -> NoReturn:
-        """Raise ``TraceError`` about the value found at ``place`` and the value ``expected`` there.
+        """Raise ``TraceError``: the file has ``value`` at ``place``, but should have ``expected``.
 
         ``place`` is a place in the file, such as "line 12" or "byte 4096".
         """
         raise TraceError(self.path, place, value, expected)
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """The lines of the file as text without line breaks, each with its number, counted from 1.
+        """Yield the lines of the file without line breaks, each with its number, counted from 1.
 
         Raises ``TraceError`` for a line of more than ``MAX_LINE`` bytes.
         """
@@ -78,9 +78,9 @@ class Source:
             yield number, raw.rstrip(b"\r\n").decode("utf-8", "backslashreplace")
 
     def number(self, text: str, line: int, what: str, low: float, high: float) -> float:
-        """The number in ``text``; raises ``TraceError`` unless it lies in ``[low, high]``.
+        """Convert ``text`` to a number; raise ``TraceError`` unless it lies in ``[low, high]``.
 
-        The error message states the number's name, ``what``, and its line in the file, ``line``.
+        The error states what number it is (``what``) and its line in the file (``line``).
         """
         try:
             value = float(text)

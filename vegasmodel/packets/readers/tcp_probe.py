@@ -101,7 +101,7 @@ def read(source: Source) -> Trace:
 
 
 def _sequence(source: Source, line: int, text: str) -> int:
-    """Read a sequence number as the kernel prints it: hexadecimal, usually with ``0x`` in front."""
+    """Convert a sequence number from the kernel's form: hexadecimal, usually after ``0x``."""
     if not re.fullmatch(r"(0x)?[0-9a-f]{1,8}", text):
         source.fail(f"line {line}", text[:60], "a sequence number such as 0x1a2b")
     return int(text, 16)
@@ -111,9 +111,9 @@ def _follow(sockets: dict[str, _Socket], name: str, cookie: str, una: int, high:
     """Find the connection to which an event belongs, and update it.
 
     ``una`` and ``high`` are the event's ``snd_una`` and ``snd_nxt``; ``cookie`` is the socket's
-    number in the kernel. A new connection has begun if the cookie has changed or ``snd_una`` has
-    decreased. Without a cookie, it has also begun if ``snd_una`` is above the last event's
-    ``snd_nxt``.
+    number in the kernel, or empty. A new connection has begun if the cookie has changed or
+    ``snd_una`` has decreased. If the file has no cookies, a new connection has also begun if
+    ``snd_una`` is above ``snd_nxt`` of the last event.
     """
     known = sockets.get(name)
     if known is not None:
@@ -134,8 +134,9 @@ def _payload(divisor: int) -> float:
     """The bytes of data in a full packet, inferred from the steps by which ``snd_una`` has grown.
 
     ``divisor`` is the greatest common divisor of these steps. The result is the largest factor of
-    ``divisor`` from ``LEAST`` to ``ETHERNET`` bytes. It is ``USUAL``, the most common size, if
-    there is no such factor, or if ``divisor`` is 2**20 or more and thus not searched.
+    ``divisor`` from ``LEAST`` to ``ETHERNET`` bytes. If there is no such factor, the result is
+    ``USUAL``, the most common size. The same holds if ``divisor`` is 2**20 or more, because the
+    search for factors would then take too long.
     """
     for parts in range(1, 1 + divisor // LEAST if divisor < 1 << 20 else 1):
         if divisor % parts == 0 and divisor // parts <= ETHERNET:
