@@ -28,7 +28,7 @@ class Table:
     cls: type[Any]
 
     def read(self, value: object, where: str, packet_size: float | None) -> Any:
-        """Make an object of the dataclass from a TOML table; each field's rule reads its key."""
+        """Make an object of the dataclass from a TOML table, by the rules of its fields."""
         return read(self.cls, value, where, packet_size)
 
     def check(self, value: Any, where: str) -> None:
@@ -155,8 +155,8 @@ class OneOf:
 def declare(rule: Rule, default: Any = dataclasses.MISSING, *, key: str | None = None) -> Any:
     """Declare a field of a dataclass, with the rule for its values.
 
-    ``key`` is the field's name in a scenario file, if that name differs. A field without a default
-    is required: ``check`` refuses an object in which it was not given.
+    ``key`` is the field's name in a scenario file, if it differs from the name in Python. A field
+    without a default is required: ``check`` refuses an object in which it was not given.
     """
     required = default is dataclasses.MISSING
     about = {"rule": rule, "key": key, "required": required}
@@ -236,9 +236,9 @@ def resolve(part: T, where: str, sizes: Mapping[str, float], size: float) -> T:
 def evolve(part: T, changes: Mapping[str, Any], where: str = "") -> T:
     """Copy the dataclass object ``part``, giving the fields named in ``changes`` new values.
 
-    If ``part`` computed the default of a field, the copy computes this default again. ``where`` is
-    the place of ``part`` in the scenario, such as ``flow[1]``. An error then names a field with its
-    place, such as ``flow[1].rtt``.
+    If ``part`` computed the default of a field, the copy computes this default again, because it
+    may depend on the changed fields. ``where`` is the place of ``part`` in the scenario, such as
+    ``flow[1]``. An error then names a field with its place, such as ``flow[1].rtt``.
     """
     unset = dict.fromkeys(getattr(part, "_filled", ()))
     try:

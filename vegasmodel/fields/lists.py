@@ -8,9 +8,9 @@ __all__ = ["few"]
 
 
 def few(texts: Sequence[str], most: int = 3, *, clauses: bool = False) -> str:
-    """The first ``most`` texts as one, such as ``a, b, c and 2 more``.
+    """Join the first ``most`` texts for a message, as in ``a, b, c and 2 more``.
 
-    With ``clauses`` the texts are longer, and semicolons separate them: ``a; b; c; and 2 more``.
+    With ``clauses``, for longer texts, they are separated by semicolons: ``a; b; c; and 2 more``.
     """
     shown = ("; " if clauses else ", ").join(texts[:most])
     left = len(texts) - most

@@ -49,7 +49,7 @@ class Unresolved(str):
 
 
 def known(*values: object) -> bool:
-    """Whether all values are known; text that is still to be converted (``Unresolved``) is not."""
+    """Whether all values are known: none is text that is still to be converted."""
     return not any(isinstance(value, Unresolved) for value in values)
 
 

@@ -137,8 +137,7 @@ _DEFINITIONS = (
 )
 
 
-# Finds units smaller than a bit or byte, in order to refuse them. "75 mB" would be 75 thousandths
-# of a byte; whoever writes this means "75 MB".
+# finds units below a bit or byte, which are refused: "75 mB" (millibytes) is a slip for "75 MB"
 _LESS_THAN_A_BIT = re.compile(
     r"(?<![^\W\d_])(milli|micro|nano|[mnu\u00b5\u03bc])(bit|byte|bps|[bB])s?(?![^\W\d_])"
 )

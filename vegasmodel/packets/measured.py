@@ -154,10 +154,10 @@ def _coarse(trace: Trace, scenario: Scenario) -> tuple[Assumption, ...]:
 def _covered(trace: Trace, scenario: Scenario) -> tuple[float, float]:
     """The begin and the end, s, of the part of ``warmup .. duration`` that the trace covers.
 
-    A trace need not record times at which nothing is delivered. So it also covers the time before
-    its first interval if no flow starts before that interval. It also covers the time after its end
-    if by then all flows of infinite size have stopped and all others have started: these are taken
-    to have finished.
+    A trace need not record times at which nothing is delivered. So the time before the trace counts
+    as covered if no flow starts before it. The time after the trace counts as covered if by then
+    all flows of infinite size have stopped and all others have started. These others are taken to
+    have finished.
     """
     run, members = scenario.run, scenario.members
     begin, end = float(trace.edges[0]), float(trace.edges[-1])

@@ -50,16 +50,17 @@ _PAPERS = (
     Setting(_NEWRENO, "partial_window_deflation_", "0", "no deflation on a partial ACK (2002)"),
 )
 
-# ``UNSPACED`` sets wait_, a parameter of RED in ns-2, to false. Its default is true, in both sets
-# of ``SETS``: after a drop, RED then lets about 1/p packets pass before the next drop, where p is
-# the drop probability. If wait_ is false, RED may drop two packets in a row, as in the RED that
-# Floyd and Jacobson published in 1993.
+# RED in ns-2 has the parameter wait_, which is true by default. If it is true, RED lets about 1/p
+# packets pass after each drop, where p is the drop probability. If it is false, RED may drop two
+# packets in a row, as in the RED that Floyd and Jacobson published in 1993. ``UNSPACED`` makes
+# wait_ false.
 UNSPACED = Setting(
     "Queue/RED", "wait_", "false", "drops by p/(1 - count p) from the first packet on"
 )
 
-# Each set in ``SETS`` lists the parameters of ns-2 whose default values are changed. The set "2.35"
-# is empty: all parameters keep the default values of ns-2 2.35. With these values, a data packet of
-# a loss-based flow has packetSize_ bytes plus 40 bytes of headers, and its connection begins with a
-# SYN. A data packet of ns-2's Vegas has only packetSize_ bytes, and its connection has no SYN.
+# Each set in ``SETS`` lists parameters of ns-2 that get other values than ns-2's defaults. The set
+# "2.35" is empty: all parameters keep the defaults of ns-2 2.35. With these defaults, a data packet
+# of a loss-based flow has packetSize_ bytes plus 40 bytes of headers, and its connection begins
+# with a SYN. A data packet of ns-2's Vegas has only packetSize_ bytes, and its connection has no
+# SYN.
 SETS: Mapping[str, tuple[Setting, ...]] = MappingProxyType({"papers": _PAPERS, "2.35": ()})

@@ -43,7 +43,7 @@ def check(scenario: Scenario) -> None:
 
 
 def remarks(scenario: Scenario) -> tuple[Assumption, ...]:
-    """In which details ns-2 takes the scenario's keys otherwise than the rest of the package does.
+    """The details in which ns-2 interprets the scenario differently from the rest of the package.
 
     These remarks are printed with the result of a run.
     """

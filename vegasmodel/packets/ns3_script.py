@@ -97,8 +97,7 @@ def _flow(scenario: Scenario, f: int, rng: np.random.Generator) -> tuple[str, li
     path = scenario.path(group)
     size = round(scenario.size_of(group))
     segment = size - ns3_support.HEADERS
-    # What is left of the RTT is the delay of the access links: a packet and its ACK cross four of
-    # them.  The transmission times are those with ns-3's ACKs, which have a fixed size.
+    # the delay left for the access links; in ns-3 the size of ACKs is fixed, not scenario.ack_size
     parts = (size + ns3_support.ACK) / (scenario.size_of(group) + scenario.ack_size)
     rest = member.rtt - parts * scenario.transmission(group) - 2 * sum(x.delay for x in path)
     begin = member.start

@@ -71,8 +71,8 @@ class Samples:
 class Output:
     """What one run of ns-2 or ns-3 wrote.
 
-    Time 0 is the scenario's start. In ns-2, some Vegas flows send packets before it to measure
-    their baseRTT; the times of these packets are negative.
+    Times count from the scenario's start, s. In ns-2, some Vegas flows first send packets to
+    measure their baseRTT; the times of these packets are negative.
 
     ``flows`` has three counters per flow: the packets acknowledged, retransmitted and sent.
     ``links`` has three counters of each link's forward direction: the integral of the number of

@@ -34,8 +34,8 @@ def in_packets_of(pairing: Pairing) -> tuple[Trace, tuple[Assumption, ...]]:
     Returns the trace and a warning.  The warning is empty if no flow is converted.  Otherwise it is
     the assumption ``packet-size``, which says that packets have the scenario's size, with a text
     that names up to three of the converted flows.  The assumption is marked as not holding if the
-    trace states the packet sizes of all these flows.  If the reader only inferred one of them, it
-    is marked as unknown.
+    trace states the packet sizes of all converted flows.  If one of these sizes was only inferred
+    when the file was read, it is marked as unknown.
     """
     trace, scenario = pairing.trace, pairing.scenario
     sizes = packet_sizes(trace)

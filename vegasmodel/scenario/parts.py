@@ -85,7 +85,7 @@ class Link(Shown):
       also be a time or a number of bandwidth-delay products: ``"100 ms"`` stands for the packets
       that the link sends in 100 ms, ``"1 BDP"`` for the capacity times the mean RTT of the flows on
       the link. (ns-2 counts the packet in transmission, except with RED; ``docs/scenario.md`` says
-      which models do as ns-2.)
+      when the models count like ns-2.)
     - ``delay``: one-way propagation delay, s. It is a part of the ``rtt`` of each flow that crosses
       the link. The default is 1 ms, or less if the RTT of a flow is too short for 1 ms.
     - ``queue``: ``DropTail()``, ``Red(...)`` or ``RateDelay(...)``.
@@ -150,7 +150,7 @@ class _UniformRule(Table):
 
 @dataclass(frozen=True)
 class Staggered(Checked):
-    """Start times of a group's flows, at equal distances.
+    """Start times of a group's flows, which start one after another at equal intervals.
 
     Flow i, counted from 0, starts at ``first + i * every`` seconds.
     """

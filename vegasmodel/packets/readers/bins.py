@@ -25,16 +25,15 @@ FIRST_WIDTH = 1e-4  # seconds
 
 
 class Bins:
-    """The sums, such as packets delivered, that the reader of a trace file makes per interval.
+    """Sums per interval of time, such as packets delivered, that a reader makes of a trace file.
 
-    The intervals of time are called bins.  Bin i begins at ``begin + i width``, in s.  The array
-    ``flow`` has the indices [quantity, flow, bin], and ``link`` has [quantity, link, bin].  The
-    index of a quantity is a constant such as ``DELIVERED``.  All quantities are sums, except
-    ``RTT_MIN``, a minimum, and ``QUEUE_MAX``, a maximum.  The method ``trace`` makes a ``Trace`` of
-    the sums.
+    The intervals are called bins.  Bin i begins at ``begin + i width``, in s.  The array ``flow``
+    has the indices [quantity, flow, bin], and ``link`` has [quantity, link, bin].  The index of a
+    quantity is a constant such as ``DELIVERED``.  All quantities are sums, except ``RTT_MIN``, a
+    minimum, and ``QUEUE_MAX``, a maximum.  The method ``trace`` makes a ``Trace`` of the sums.
 
-    ``cells`` is a ``memoryview`` of the array ``flow``.  Changing a number through ``cells`` takes
-    half the time.
+    ``cells`` is a ``memoryview`` of the array ``flow``.  It is there for speed: changing a single
+    number through ``cells`` takes half the time.
     """
 
     def __init__(self, begin: float = 0.0) -> None:

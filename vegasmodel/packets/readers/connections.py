@@ -238,7 +238,7 @@ class Connections:
 
         The segment holds the bytes ``[start, end)``. ``ident`` is its IPv4 identifier, and
         ``stamp`` its TCP timestamp; -1 means that it has none. The result says why the segment
-        begins so low:
+        comes after higher bytes:
 
         - ``None``: the capture has the same packet twice.
         - ``False``: the segment was captured out of order.

@@ -158,8 +158,8 @@ class _Document:
     def table(self, key: str, *, needed: bool = True) -> Table:
         """The JSON object under ``key`` at the top level of the file.
 
-        If the key is absent and ``needed`` is false, the result is an empty object.  If the key is
-        absent and ``needed`` is true, or if its value is no object, a ``TraceError`` is raised.
+        If the key is absent, the result is an empty object, or, with ``needed``, ``TraceError`` is
+        raised.  It is also raised if the value is not an object.
         """
         found = self.root.get(key)
         if isinstance(found, dict):
@@ -256,7 +256,7 @@ class _Document:
     def doubts(
         self, end: Table, names: Mapping[int, str], sending: Mapping[int, float]
     ) -> dict[str, str]:
-        """Warn if the file has the sender's counts of bytes, which may not all have arrived.
+        """Warn if the file counts bytes at the sender, because some of them may not have arrived.
 
         This is so if the host that wrote the file sends any stream: iperf3 at the sender counts the
         bytes that it passed to the kernel.  If the file also has the receiver's counts, the warning

@@ -215,10 +215,10 @@ def _data(s, flow, f, k, kind, t, at, to, tcp, size, seq, uid):
     elif kind == 114:
         if s.flow[f, FIRST_UID] < 0:
             s.flow[f, FIRST_UID] = uid
-        # A packet is delivered when it arrives at the flow's sink. The sink is the node with the
-        # flow's destination address. As long as the trace has shown no packet of the flow at this
-        # node, the sink is the last node that the flow's first packet has reached. When the sink
-        # changes, the deliveries counted at the former sink are discarded.
+        # A packet counts as delivered when it arrives at the flow's sink. If packets of the flow
+        # arrive at the node with the flow's destination address, this node is the sink. Otherwise
+        # the sink is the last node that the flow's first packet reaches. When a later line of the
+        # trace shows that the sink is another node, the deliveries counted so far are discarded.
         moved = (
             uid == s.flow[f, FIRST_UID]
             and s.flow[f, SINK] != s.flow[f, DST]

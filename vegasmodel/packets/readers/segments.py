@@ -245,9 +245,9 @@ class Flow:
         self.holes.append((low, high))
 
     def pass_holes(self, acked: int) -> None:
-        """Count the bytes below ``acked`` that are not in the capture, in ``missed``.
+        """Add to ``missed`` the number of bytes below ``acked`` that are not in the capture.
 
-        Because they were acknowledged, the sender has sent them, and the capture has lost them.
+        These bytes were acknowledged, so the sender sent them, and the capture missed them.
         """
         while self.holes and self.holes[0][0] < acked:
             low, high = self.holes[0]

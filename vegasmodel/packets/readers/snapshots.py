@@ -31,8 +31,8 @@ class Snapshots:
     Samples of several flows at about the same time form a snapshot.
 
     To save memory, time may be divided into steps of ``width`` seconds. Only the last sample of
-    each flow in a step is then kept. ``width`` is 0 at first, unless a reader sets it, and all
-    samples are kept. It grows when there are more than ``MAX_CELLS`` samples.
+    each flow in a step is then kept. As long as ``width`` is 0, all samples are kept. A reader may
+    set ``width``, and it grows when there are more than ``MAX_CELLS`` samples.
 
     A sample at time 0 is never replaced by a later one, because its counters are the values from
     which later growth is computed.
