@@ -215,8 +215,8 @@ def resolve(part: T, where: str, sizes: Mapping[str, float], size: float) -> T:
     """Copy the dataclass object ``part``, converting text that needs a packet size to numbers.
 
     For example, the buffer ``"20 kB"`` becomes 20 packets if the packet size is 1000 bytes. Text
-    that also needs an RTT stays text. For the fields named in ``sizes``, the packet size is the
-    value there, in bytes; for all others it is ``size``. ``where`` is the place of ``part`` in the
+    that also needs an RTT stays text. ``size`` is the packet size in bytes. ``sizes`` has other
+    packet sizes for some fields, by the field's name. ``where`` is the place of ``part`` in the
     scenario, such as ``flow[1]``, for error messages.
     """
     changes: dict[str, Any] = {}

@@ -30,7 +30,7 @@ T = TypeVar("T", bound=Callable[..., Any])
 
 
 class Kind(NamedTuple):
-    """A kind of argument, such as a whole number, against which a value can be tested."""
+    """A kind of argument, such as a whole number: its description, and a test for values."""
 
     words: str  # for the error
     has: Callable[[Any], bool]  # whether a value is of this kind

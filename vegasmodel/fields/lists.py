@@ -10,7 +10,7 @@ __all__ = ["few"]
 def few(texts: Sequence[str], most: int = 3, *, clauses: bool = False) -> str:
     """Join the first ``most`` texts for a message, as in ``a, b, c and 2 more``.
 
-    With ``clauses``, for longer texts, they are separated by semicolons: ``a; b; c; and 2 more``.
+    ``clauses`` is for longer texts. It separates them by semicolons: ``a; b; c; and 2 more``.
     """
     shown = ("; " if clauses else ", ").join(texts[:most])
     left = len(texts) - most

@@ -296,7 +296,7 @@ class Texts:
 
 
 def listed(value: object, where: str, what: str) -> list[Any]:
-    """The entries of ``value``, for example of a tuple, as a list.
+    """Convert ``value``, such as a tuple, to a list.
 
     Raises ``FieldError`` if ``value`` is text or is not iterable. The message names the field,
     ``where``, and says that the field must be a list of ``what``.
@@ -309,8 +309,8 @@ def listed(value: object, where: str, what: str) -> list[Any]:
 def nearest(word: object, known: Sequence[str]) -> str:
     """A hint for an error message, such as ``; did you mean 'vegas'?``, or an empty text.
 
-    The hint gives the entry of ``known`` that is most similar to ``word``, whether in capitals or
-    not. The text is empty if no entry is similar.
+    The hint gives the entry of ``known`` that is most similar to ``word``. Upper and lower case do
+    not matter. The text is empty if no entry is similar.
     """
     small = {entry.lower(): entry for entry in known}
     match = difflib.get_close_matches(str(word)[:60].lower(), list(small), n=1)

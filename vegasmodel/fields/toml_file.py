@@ -40,7 +40,8 @@ def parse(text: str, where: str, value: str) -> dict[str, Any]:
 def _single_brackets(text: str) -> str:
     """A hint for an error message if TOML text has ``[flow]`` or ``[link]`` with single brackets.
 
-    In a scenario file these headings need double brackets. Otherwise the hint is empty.
+    The hint says that these headings need double brackets. It is empty if the text has none of
+    them.
     """
     found = re.search(r"^\s*\[\s*(flow|link)\s*\]", text, re.MULTILINE)
     if not found:

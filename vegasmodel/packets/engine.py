@@ -34,11 +34,11 @@ UNLIMITED = 1_000_000_000  # packets; the simulators keep limits in 32 bits
 
 
 class EngineMissing(RuntimeError):  # noqa: N818 - the name says it
-    """The simulator, ns-2 or ns-3, is not installed."""
+    """Raised if the simulator, ns-2 or ns-3, is not installed."""
 
 
 class EngineFailed(RuntimeError):  # noqa: N818 - the name says it
-    """The simulator, ns-2 or ns-3, stopped with an error or took too long."""
+    """Raised if the simulator, ns-2 or ns-3, stopped with an error or took too long."""
 
 
 @kinds.checked
@@ -129,9 +129,9 @@ def _packets(scenario: Scenario) -> float:
 def window_limit(scenario: Scenario, f: int) -> int:
     """The receiver's window, in packets, that the simulator gets for flow number f.
 
-    The simulators need one.  If the scenario sets none (``max_window``), the result is four times
-    the number of packets that fit on the flow's path: the bandwidth-delay product of the slowest
-    link plus all finite buffers.  But it is at least 20,000 and at most 1,000,000 packets.
+    The simulators need a finite window.  If the scenario sets none (``max_window``), the result is
+    four times the number of packets that fit on the flow's path: the bandwidth-delay product of the
+    slowest link plus all finite buffers.  But it is at least 20,000 and at most 1,000,000 packets.
     """
     member = scenario.members[f]
     group = member.flow
@@ -198,7 +198,7 @@ def run(
 
 
 def read(name: str, folder: Path, scenario: Scenario, origin: float = 0.0, *, rtts: bool) -> Output:
-    """Read the files that the simulator ``name`` wrote into ``folder``.
+    """Read the files that a run of the simulator ``name`` wrote into ``folder``.
 
     ``origin`` is the time, s, on the simulator's clock at which the scenario begins.  ``rtts`` says
     whether the simulator recorded round-trip times.  Raises ``EngineFailed`` if a file is missing
@@ -233,7 +233,7 @@ def execute(
 
 
 def one_line(text: str) -> str:
-    """An error message, ``text``, on one line and cut after 200 characters."""
+    """Put an error message on one line, and cut it after 200 characters."""
     words = " ".join(text.split())
     return (words[:200] + " ...") if len(words) > 200 else (words or "no message")
 

@@ -177,9 +177,10 @@ def _bases(trace: Trace) -> list[Estimate | None]:
     """Each flow's smallest RTT; ``None`` if the trace has no RTT of the flow.
 
     It is the smallest value of the variables ``base_rtt`` (the source's own baseRTT) and
-    ``rtt_min`` (the smallest RTT in an interval).  Only if the trace has neither for this flow, it
-    is the smallest value of ``rtt``, the mean RTT in an interval.  In a kernel's trace, ``rtt`` is
-    the smoothed RTT, which may be too small: its first value is the RTT of the short SYN.
+    ``rtt_min`` (the smallest RTT in an interval).  If the trace has neither for this flow, it is
+    the smallest value of ``rtt``, the mean RTT in an interval.  ``rtt`` is the last choice, because
+    in a kernel's trace it is the smoothed RTT.  Its first value is the RTT of the SYN, which is
+    shorter than that of a data packet.
     """
     result: list[Estimate | None] = []
     for i in range(len(trace.flows)):
@@ -195,7 +196,7 @@ def _bases(trace: Trace) -> list[Estimate | None]:
 
 
 def _samples(trace: Trace, flow: int, names: tuple[str, ...]) -> Floats:
-    """All known values of a flow's variables ``names``."""
+    """All known values of some variables of a flow, such as ``rtt``, in one array."""
     given = [trace.known(name) for name in names]
     found = np.concatenate([v[:, flow] for v in given if v is not None] or [np.zeros(0)])
     finite: Floats = found[np.isfinite(found)]
@@ -255,8 +256,8 @@ def _difference(one: Floats, other: Floats) -> Floats | None:
 def first_windows(trace: Trace) -> dict[str, float]:
     """The first congestion window, packets, of each flow for which the trace shows it.
 
-    Before a source has measured an RTT, no ACK has changed its window.  So a flow's first window is
-    searched in the intervals before its first RTT.  It is the first window there of at least one
+    Before a source has measured an RTT, no ACK has changed its window.  So only the intervals
+    before a flow's first RTT are used.  The result is the first window there of at least one
     packet, rounded down.  A flow without such a window, or without any RTT, is left out.  If the
     trace has packets in flight in place of windows, the result is empty.
     """

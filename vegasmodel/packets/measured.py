@@ -186,7 +186,7 @@ def _whole(trace: Trace, scenario: Scenario) -> tuple[Assumption, ...]:
 
 
 def _doubts(trace: Trace) -> tuple[Assumption, ...]:
-    """The assumptions about the trace that are in doubt; whether they hold is marked as unknown.
+    """List the assumptions about the trace that may not hold, and mark them as uncertain.
 
     Some doubts arose when the file was read (``Trace.doubts``).  ``usual-units`` is added if values
     look implausible.

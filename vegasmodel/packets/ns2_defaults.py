@@ -19,7 +19,7 @@ __all__ = ["SETS", "UNSPACED", "Setting"]
 
 
 class Setting(NamedTuple):
-    """The value that one parameter (``variable``) of an ns-2 class gets, and why."""
+    """The value that vegasmodel gives to the parameter ``variable`` of an ns-2 class, and why."""
 
     cls: str
     variable: str

@@ -43,9 +43,10 @@ class Pairing:
     by: tuple[str, ...]
 
     def to_json(self) -> list[dict[str, str]]:
-        """Each flow of the scenario: its name, the name of its partner in the trace, and the rule.
+        """The pairs as plain Python types, which can be written as JSON.
 
-        The result consists of plain Python types, which can be written as JSON.
+        For each flow of the scenario, there is its name, the name of its partner in the trace, and
+        the rule that paired them.
         """
         return [
             {"flow": member.name, "trace": self.trace.flows[i], "by": by}
@@ -161,8 +162,8 @@ def _matched(trace: Trace, scenario: Scenario) -> dict[int, tuple[int, str]]:
 
     The result maps the index of a flow in the scenario to the index of its partner in the trace and
     the rule's name.  If an entry of the scenario describes n flows, its ``match`` must fit exactly
-    n flows of the trace.  These are paired in the order of their starts.  Otherwise ``FieldError``
-    is raised.
+    n flows of the trace, or ``FieldError`` is raised.  The n flows are paired in the order of their
+    starts.
     """
     found: dict[int, tuple[int, str]] = {}
     taken: dict[int, str] = {}

@@ -88,7 +88,7 @@ class Output:
 
 
 def read(folder: Path, n_flows: int, n_links: int, origin: float, *, rtts: bool) -> Output:
-    """Parse the files that one run wrote into ``folder``.
+    """Parse the files that one run of ns-2 or ns-3 wrote into ``folder``.
 
     ``origin`` is the time on the simulator's clock at which the scenario begins, s.  ``rtts`` says
     whether the run recorded round-trip times.  Raises ``ValueError`` if the run did not reach its

@@ -35,7 +35,7 @@ def in_packets_of(pairing: Pairing) -> tuple[Trace, tuple[Assumption, ...]]:
     the assumption ``packet-size``, which says that packets have the scenario's size, with a text
     that names up to three of the converted flows.  The assumption is marked as not holding if the
     trace states the packet sizes of all converted flows.  If one of these sizes was only inferred
-    when the file was read, it is marked as unknown.
+    when the file was read, the assumption is marked as unknown.
     """
     trace, scenario = pairing.trace, pairing.scenario
     sizes = packet_sizes(trace)
@@ -66,7 +66,7 @@ def in_packets_of(pairing: Pairing) -> tuple[Trace, tuple[Assumption, ...]]:
 def packet_sizes(trace: Trace) -> Floats:
     """The size in bytes of a full packet of each flow, [flow]; NaN if the trace does not show it.
 
-    If the trace shows only the payload, ``HEADERS`` bytes are added.
+    If the trace shows only the payload, 52 bytes of headers (``HEADERS``) are added.
     """
     found = np.full(len(trace.flows), np.nan)
     for name, more in (("payload", HEADERS), ("packet_size", 0)):

@@ -93,11 +93,12 @@ def with_thresholds(groups: Sequence[Any]) -> tuple[int, ...]:
 
 
 def _put(wanted: dict[Place, _Change], path: Place, change: _Change) -> None:
-    """Add a change of the attribute at ``path`` to ``wanted``, the changes so far.
+    """Add a change to ``wanted``, the changes that the user wants.
 
-    A key of one link or group, such as ``flow.NAME.rtt``, overrides the key of all of them, such as
-    ``flow.rtt``, in whatever order the two are given.  Raises ``FieldError`` if any other two keys
-    set the same attribute.
+    ``path`` leads to the attribute that changes: ``("flows", 0, "alpha")`` is the alpha of the
+    first group.  A key of one link or group, such as ``flow.NAME.rtt``, overrides the key of all of
+    them, such as ``flow.rtt``, in whatever order the two are given.  Raises ``FieldError`` if any
+    other two keys set the same attribute.
     """
     other = wanted.get(path)
     if other is not None and other.own == change.own:
@@ -107,9 +108,10 @@ def _put(wanted: dict[Place, _Change], path: Place, change: _Change) -> None:
 
 
 def _keep_one_threshold(wanted: dict[Place, _Change], groups: Sequence[Any]) -> None:
-    """Give beta the new value of alpha in each group with alpha = beta of which only alpha changes.
+    """Let beta change with alpha in each group that has alpha = beta.
 
-    A user who sets alpha = beta means a single threshold, and so both have to change together.
+    A user who sets alpha = beta means a single threshold, so both have to change together.  Nothing
+    is done if the user changes beta, too.
     """
     for i, group in enumerate(groups):
         alpha = wanted.get(("flows", i, "alpha"))
@@ -200,8 +202,8 @@ def _grown(part: Any, tree: _Tree, where: str) -> Any:
 def _attribute(part: Any, key: str, name: str) -> str:
     """The name of the attribute of ``part`` that holds the value of ``key`` in a scenario file.
 
-    ``key`` may also be the attribute's name itself. Raises ``FieldError`` for an unknown key; the
-    error calls the field ``name``.
+    ``key`` may also be the attribute's name itself. Raises ``FieldError`` for an unknown key.
+    ``name`` is the field's name in the error.
     """
     known = _keys(part)
     if key not in known:

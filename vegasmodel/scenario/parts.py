@@ -314,7 +314,7 @@ class Flow(Shown):
 
     @property
     def keeps_backlog(self) -> bool:
-        """Whether the flow's law keeps a backlog between alpha and beta, as Vegas does."""
+        """Whether the congestion control keeps a backlog between alpha and beta, as Vegas does."""
         return laws.find(self.law).per_ack == "thresholds"
 
     @property
@@ -339,7 +339,7 @@ class Run(Shown):
     - ``runs``: results are means over this many runs. By default ns-2 and ns-3 run once. The
       simulators ``fluid`` and ``rounds`` run once if the results do not depend on chance, and
       otherwise up to five times.
-    - ``start_jitter``: each flow starts later by a random time up to this one, s.
+    - ``start_jitter``: the longest random delay of a flow's start, s.
     - ``ns2_defaults``: default values of ns-2's parameters: ``"papers"`` for those of the years in
       which the papers were written, or ``"2.35"`` for those of ns-2 2.35.
     """

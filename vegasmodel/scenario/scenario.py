@@ -401,7 +401,7 @@ def _buffers(scenario: Scenario) -> None:
 
 
 def _in_packets(scenario: Scenario, link: Link, part: Any, where: str) -> dict[str, Any]:
-    """Convert those fields of ``part`` to packets that were given as a time or in BDP.
+    """Convert to packets the fields of ``part`` that were given as a time or in BDP.
 
     ``part`` is the link or its queue discipline, and ``where`` is its name in error messages.
     Returns the numbers of packets by the names of the fields.

@@ -44,7 +44,7 @@ class Bins:
         self.flow[RTT_MIN] = np.inf
 
     def reach(self, time: float) -> int:
-        """Return the index of the bin that contains ``time``, s.
+        """Return the index of the bin (interval of time) that contains ``time``, s.
 
         If ``time`` is after the last bin, neighbouring bins are first merged in pairs, as often as
         needed.  Each time the bins become twice as long.
@@ -54,7 +54,10 @@ class Bins:
         return self.index(time)
 
     def grow_flows(self) -> None:
-        """Make room for twice as many flows; merge bins first if this takes too much memory."""
+        """Make room for twice as many flows.
+
+        If this takes too much memory, merge neighbouring bins (intervals of time) first.
+        """
         self._shrink(2 * self.flow.shape[1])
         flows = self.flow.shape[1]
         more = _empty(10, 2 * flows, self.count)  # uses no memory until it is written to
@@ -63,7 +66,10 @@ class Bins:
         self.flow, self.cells = more, more.data
 
     def grow_links(self) -> None:
-        """Make room for twice as many links; merge bins first if this takes too much memory."""
+        """Make room for twice as many links.
+
+        If this takes too much memory, merge neighbouring bins (intervals of time) first.
+        """
         self._shrink(2 * self.link.shape[1])
         links = self.link.shape[1]
         more = _empty(3, 2 * links, self.count)
@@ -71,12 +77,15 @@ class Bins:
         self.link = more
 
     def _shrink(self, items: int) -> None:
-        """Merge bins until the sums of ``items`` flows (or links) fit into the allowed memory."""
+        """Merge bins (intervals of time) until ``items`` flows or links fit into the memory."""
         while items * self.count > MAX_CELLS:
             self._merge(self.count // 2)
 
     def _merge(self, count: int) -> None:
-        """Merge neighbouring bins in pairs, then append empty bins until there are ``count``."""
+        """Merge neighbouring bins (intervals of time) in pairs.
+
+        Then append empty bins until there are ``count``.
+        """
         half = self.count // 2
         flow, link = _empty(10, self.flow.shape[1], count), _empty(3, self.link.shape[1], count)
         flow[RTT_MIN] = np.inf
@@ -94,7 +103,7 @@ class Bins:
         self.count, self.width = count, 2 * self.width
 
     def index(self, time: float) -> int:
-        """The index of the bin that contains ``time``, s.
+        """The index of the bin (interval of time) that contains ``time``, s.
 
         The caller must have called ``reach`` with this time or a later one.
         """

@@ -224,8 +224,8 @@ class Connections:
         """Move ``flow.begin``, the first known byte of the flow, back to ``start``.
 
         This is needed if a segment that begins at ``start`` is captured after later bytes of the
-        flow.  Nothing is done if the capture has the flow's SYN or an ACK of later bytes, or if the
-        flow has ``MAX_HOLES`` holes already.
+        flow.  Nothing is done if the capture has the flow's SYN or an ACK of later bytes, or if
+        bytes are missing in ``MAX_HOLES`` places of the flow already.
         """
         if flow.opened or flow.acked > flow.begin:
             return
@@ -453,8 +453,8 @@ class Connections:
 
         Each direction of a connection that carries data is a flow.  However, the trace leaves out a
         direction with less than a hundredth of the other direction's data, such as the requests for
-        a download.  ``name`` makes a flow's name from its pair (sender, receiver).  ``Bins.trace``
-        explains ``links`` and ``known``.  Raises ``TraceError`` if there is no flow.
+        a download.  The function ``name`` makes a flow's name from its pair (sender, receiver).
+        ``Bins.trace`` explains ``links`` and ``known``.  Raises ``TraceError`` if there is no flow.
         """
         totals = {(flow.key, flow.number): flow.total for flow in self.all}
         flows = [

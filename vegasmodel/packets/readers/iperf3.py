@@ -158,8 +158,8 @@ class _Document:
     def table(self, key: str, *, needed: bool = True) -> Table:
         """The JSON object under ``key`` at the top level of the file.
 
-        If the key is absent, the result is an empty object, or, with ``needed``, ``TraceError`` is
-        raised.  It is also raised if the value is not an object.
+        Raises ``TraceError`` if the value is not an object, or if the key is absent.  If ``needed``
+        is false, an absent key gives an empty object instead.
         """
         found = self.root.get(key)
         if isinstance(found, dict):

@@ -188,7 +188,7 @@ def _add_rtt(flow, f, k, rtt):
 
 @jit
 def _data(s, flow, f, k, kind, t, at, to, tcp, size, seq, uid):
-    """Add an event of a data packet of flow number f to the sums of interval k.
+    """Count an event of a data packet of flow number f, at time t, in the trace's interval k.
 
     Transmissions (``+``) are counted at the flow's source, deliveries (``r``) at its sink, and
     drops (``d``) at any node.  The source is the first node in the trace that sends the flow's
@@ -236,7 +236,7 @@ def _data(s, flow, f, k, kind, t, at, to, tcp, size, seq, uid):
 
 @jit
 def _ack(s, flow, f, k, t, seq):
-    """Add an ACK that has reached the source of flow number f to the sums of interval k.
+    """Count an ACK that reached the source of flow number f at time t, in the trace's interval k.
 
     ``seq`` is the packet that the ACK acknowledges.  An ACK of new data gives an RTT, if the time
     at which packet ``seq`` was sent is known.  It also gives the number of packets in flight, which
@@ -256,7 +256,7 @@ def _ack(s, flow, f, k, t, seq):
 
 @jit
 def _queue(s, link, begin, width, e, kind, t, uid):
-    """Update the queue of link number e, and the sums of this link, with one event of the trace.
+    """Count an event of an ns-2 trace at link number e, and update the length of its queue.
 
     At ``+`` a packet joins the queue.  At ``-`` it leaves the queue to be transmitted.  At ``d`` it
     is dropped.  If the queue is full, ns-2 writes ``+`` before ``d``, so the packet is taken off
@@ -315,11 +315,11 @@ def _time(s, bins_end, t):
 
 @jit
 def _event(s, flow, link, begin, width, e, time):
-    """Add one event of a packet to the sums, and update the queue of its link.
+    """Count an event of an ns-2 trace, such as a packet that arrives at a node.
 
-    A line ``kind time from to type size flags fid source sink seq uid`` of the trace records the
-    event.  ``e`` holds the numbers of this line.  Returns ``DONE``, or the reason why the event
-    cannot be counted.
+    The event is a line ``kind time from to type size flags fid source sink seq uid`` of the trace.
+    ``e`` holds the numbers of this line.  The event is counted for its flow and for its link.
+    Returns ``DONE``, or the reason why the event cannot be counted.
     """
     t, status = _time(s, begin + width * flow.shape[2], time)
     if status != DONE:
@@ -362,15 +362,15 @@ def _event(s, flow, link, begin, width, e, time):
 
 @jit
 def _variable(s, flow, begin, width, buf, w):
-    """Add the value of a traced TCP variable to the flow's sums.
+    """Process a line of an ns-2 trace that has the value of a traced TCP variable.
 
-    The line of the trace is ``time node port node port name value``.  The first node and port are
-    the flow's source, the second its destination.  ``w`` holds the start and end of each word in
-    ``buf``.  Returns ``DONE``, or the reason why the line cannot be counted.
+    The line is ``time node port node port name value``.  The first node and port are the flow's
+    source, the second its destination.  ``w`` holds the start and end of each word in ``buf``.
+    Returns ``DONE``, or the reason why the line cannot be counted.
 
     Values of ``cwnd_`` and ``rtt_`` are added up for a mean.  Of the counters ``ack_``,
-    ``nrexmitpack_`` and ``ndatapack_``, the increase is added.  Once the trace has shown an event
-    of the flow's packets, only ``cwnd_`` is used, because the events tell the rest.
+    ``nrexmitpack_`` and ``ndatapack_``, the increase is added up.  Once the trace has shown an
+    event of the flow's packets, only ``cwnd_`` is used, because the events tell the rest.
     """
     time, good = decimal(buf, w[0], w[1])
     src, good1 = integer(buf, w[2], w[3])
@@ -419,10 +419,11 @@ def _variable(s, flow, begin, width, buf, w):
 
 @jit
 def _line(s, flow, link, begin, width, buf, i, end):
-    """Process the line ``buf[i:end]``; return ``DONE``, or the reason why it cannot be counted.
+    """Process the line ``buf[i:end]`` of an ns-2 trace.
 
     A line records an event of a packet or the value of a traced variable.  Empty lines, comments,
     and some lines that ns-2 writes for other purposes are skipped.  Any other line is an error.
+    Returns ``DONE``, or the reason why the line cannot be counted.
     """
     w = s.words
     words = split(buf, i, end, w)
@@ -442,11 +443,12 @@ def _line(s, flow, link, begin, width, buf, i, end):
 
 @jit
 def scan(buf, start, stop, final, s, flow, link, begin, width):
-    """Add the lines ``buf[start:stop]`` of an ns-2 trace to the sums ``flow`` and ``link``.
+    """Count what the lines ``buf[start:stop]`` of an ns-2 trace report, such as deliveries.
 
-    The sums are arrays of ``Bins``, whose intervals of ``width`` seconds start at ``begin``.  ``s``
-    is a ``Tables`` object.  ``final`` is true if the trace ends at ``stop``; the last line is then
-    complete even without a line break.
+    The counts per interval of time are added to ``flow`` and ``link``, the arrays of ``Bins``.  The
+    intervals last ``width`` seconds and start at ``begin``.  ``s`` is a ``Tables`` object.
+    ``final`` is true if the trace ends at ``stop``; the last line is then complete even without a
+    line break.
 
     Returns the position in ``buf`` after the last counted line.  ``s.counts[STATUS]`` is ``DONE``
     if every complete line was counted; otherwise it says why the next line cannot be counted.

@@ -94,11 +94,12 @@ def _tables() -> Any:
 
 
 def _act(source: Source, kernel: Any, tables: Any, bins: Bins, status: int, rest: Any) -> Any:
-    """Make room for the line at which ``scan`` stopped; return the tables for the next call.
+    """Make room for the line at which ``scan``, which reads an ns-2 trace, has stopped.
 
     ``status`` says why ``scan`` stopped.  If the line's time is after the last interval, the
-    intervals are made longer.  If the table of flows or of links is full, it is enlarged.  If the
-    line is wrong, or the trace has too many flows or links, ``TraceError`` is raised.
+    intervals are made longer.  If the table of flows or of links is full, it is enlarged.  Returns
+    the tables for the next call of ``scan``.  Raises ``TraceError`` if the line is wrong, or if the
+    trace has too many flows or links.
     """
     line = int(tables.counts[kernel.LINES]) + 1
     text = bytes(rest[:200]).split(b"\n")[0]

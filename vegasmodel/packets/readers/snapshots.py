@@ -53,7 +53,7 @@ class Snapshots:
         self.from_zero = False  # counters are 0 at the file's start: the first row is growth
 
     def begin(self) -> None:
-        """Add a snapshot at time 0, without any flow so far.
+        """Add a snapshot (samples of several flows at one time) at time 0, without flows so far.
 
         A flow that is first seen later was then not open at time 0, so its counters grow from 0.
         """
