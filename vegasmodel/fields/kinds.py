@@ -131,7 +131,7 @@ def _either(inner: tuple[Any, ...]) -> Kind | None:
 
 
 def _fixed(parts: list[Kind | None]) -> Kind:
-    """The kind of an argument that is a tuple of a fixed number of values, such as a pair.
+    """The kind of an argument that consists of a fixed number of values, such as a pair.
 
     ``parts`` has the kind of each value.
     """

@@ -224,7 +224,7 @@ def _size(stats: Stats) -> float:
 def _data_size(stats: Stats, address: Address | None) -> float:
     """The size of a flow's data packets in bytes, including the IP header; NaN if it sent none.
 
-    For TCP, the SYN and the FIN, which carry no data, are left out.
+    For TCP, the SYN and the ACK that follows are left out, because they have no data.
     """
     packets = stats["txPackets"] - 2.0
     if address is None or address[4] != TCP or packets < 1.0:

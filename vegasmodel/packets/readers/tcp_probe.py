@@ -135,8 +135,8 @@ def _payload(divisor: int) -> float:
 
     ``divisor`` is the greatest common divisor of these steps. The result is the largest factor of
     ``divisor`` from ``LEAST`` to ``ETHERNET`` bytes. If there is no such factor, the result is
-    ``USUAL``, the most common size. The same holds if ``divisor`` is 2**20 or more, because the
-    search for factors would then take too long.
+    ``USUAL``, the most common size. The same holds if ``divisor`` is 2**20 or more: the factors of
+    so large a number are not searched.
     """
     for parts in range(1, 1 + divisor // LEAST if divisor < 1 << 20 else 1):
         if divisor % parts == 0 and divisor // parts <= ETHERNET:
