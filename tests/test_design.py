@@ -170,7 +170,9 @@ def test_one_threshold_stays_one() -> None:
     apart = vm.Scenario.from_toml(MIXED.replace("beta = 3", "beta = 5"))
     changed = fields.put(apart, {fields.find(apart, "flow.alpha"): 2.0})
     assert (changed.flows[0].alpha, changed.flows[0].beta) == (2.0, 5.0)
-    with pytest.raises(FieldError, match="with beta = alpha in the scenario both move"):
+    with pytest.raises(
+        FieldError, match="if beta = alpha in the scenario, a change of alpha changes both"
+    ):
         fields.put(apart, {fields.find(apart, "flow.alpha"): 6.0})
 
 

@@ -144,7 +144,7 @@ class OneOf:
     def _allowed(self) -> str:
         forms = [f'"{self.word}"'] if self.word else []
         if self.plain is not None:
-            forms.append("a plain value")
+            forms.append("a single value")
         if self.table is not None:
             keys = ", ".join(f"{f.name} = ..." for f in dataclasses.fields(self.table.cls))
             forms.append(f"{{ {keys} }}")

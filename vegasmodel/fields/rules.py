@@ -184,7 +184,9 @@ class BufferRule(Quantity):
             except FieldError:
                 continue
             if math.isnan(one):
-                raise FieldError(where, text, "no BDP: there is no RTT here")
+                raise FieldError(
+                    where, text, "a number of packets or a time; no RTT is known for a BDP"
+                )
             self.check(number * one, where)
             return number * one
         return super().read(text, where, packet_size)

@@ -78,7 +78,9 @@ def program() -> Path:
         raise EngineMissing(f"ns-3 is not installed: {INSTALL}")
     compiler = shutil.which("g++")
     if compiler is None:
-        raise EngineMissing("ns-3's part is compiled on first use: apt-get install g++")
+        raise EngineMissing(
+            "the C++ program that runs ns-3 is compiled on first use: apt-get install g++"
+        )
     folder = Path(str(resources.files("vegasmodel.packets")))
     digest = hashlib.sha256(repr(ns3).encode())
     for name in SOURCES:
@@ -103,9 +105,15 @@ def _compile(command: list[str], libraries: tuple[str, ...], path: Path) -> None
             if done.status != 0:
                 lines = done.err.splitlines()
                 first = next((line for line in lines if "error" in line), "".join(lines[:1]))
-                raise EngineFailed(f"ns-3's part does not compile: {one_line(first)}")
+                raise EngineFailed(
+                    f"the C++ program that runs ns-3 does not compile: {one_line(first)}"
+                )
     except subprocess.TimeoutExpired:
-        raise EngineFailed(f"compiling ns-3's part took more than {PATIENCE:g} s") from None
+        raise EngineFailed(
+            f"compiling the C++ program that runs ns-3 took more than {PATIENCE:g} s"
+        ) from None
     except OSError as error:
         reason = f"{error.strerror or error}; XDG_CACHE_HOME names another folder"
-        raise EngineFailed(f"ns-3's part cannot be kept in {path.parent}: {reason}") from None
+        raise EngineFailed(
+            f"the C++ program that runs ns-3 cannot be kept in {path.parent}: {reason}"
+        ) from None

@@ -68,8 +68,11 @@ class Pairing:
         names, members = self.trace.flows, self.scenario.members
         if ORDER in self.by:
             guessed = [m.name for m, by in zip(members, self.by, strict=True) if by == ORDER]
-            detail = f"{few(guessed, 6)}: only the order of appearance says which flow of the trace"
-            found.append(Assumption("flow-pairing", None, f"{detail} it is; say match = ..."))
+            detail = (
+                f"{few(guessed, 6)}: only the order of appearance says which flow of the trace it "
+                "is; match = ... in the scenario can say it"
+            )
+            found.append(Assumption("flow-pairing", None, detail))
         ran = self.trace.controls
         strange = [
             f"{member.name} is {member.flow.law}, and {names[i]} ran {ran[names[i]]}"
@@ -269,7 +272,7 @@ def _by_order(
             "trace",
             f"{len(names)} flows: {few(names, 6)}",
             f"the scenario's {len(members)}, among them {few(wanted, 6)}; name them alike, "
-            "or say match = ...",
+            "or write match = ... for each in the scenario",
         )
     by = ONLY if len(members) == len(trace.flows) == 1 else ORDER
     theirs = _as_they_appear(trace, list(free.values()))

@@ -135,7 +135,9 @@ def make(
     scenario = Scenario.from_dict(table)
     if runs is not None:
         if scenario.run.runs is not None:
-            raise FieldError("--runs", runs, f"nothing: the file has runs = {scenario.run.runs}")
+            raise FieldError(
+                "--runs", runs, f"no --runs, because the file has runs = {scenario.run.runs}"
+            )
         scenario = scenario.replace({"run.runs": runs})
     measured = ns2.run(scenario, processes=processes, scratch=scratch)
     return store(table, "ns2", measured.extra["version"], measured, folder)

@@ -410,7 +410,12 @@ def _about(path: str | Path, metadata: Mapping[bytes, bytes] | None, rows: int) 
     }
     for key, kind in types.items():
         if not isinstance(about.get(key), kind):
-            raise TraceError(path, f"metadata {key}", about.get(key), "the type that write gives")
+            raise TraceError(
+                path,
+                f"metadata {key}",
+                about.get(key),
+                "a value of the type that vegasmodel writes there",
+            )
     names: list[Any] = [*about["flows"], *about["links"]]
     for key in ("provenance", "controls", "doubts"):
         names += about[key].values()

@@ -195,7 +195,7 @@ def _grown(part: Any, tree: _Tree, where: str) -> Any:
     except FieldError as error:
         if error.field != "flow.beta" or "beta" in tree or "alpha" not in tree:
             raise
-        remedy = f"{error.allowed}; with beta = alpha in the scenario both move"
+        remedy = f"{error.allowed}; if beta = alpha in the scenario, a change of alpha changes both"
         raise FieldError(error.field, error.value, remedy, wrong=error.wrong) from None
 
 

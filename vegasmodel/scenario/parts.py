@@ -130,7 +130,9 @@ class Uniform(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.high < self.low:
-            raise FieldError("rtt.uniform", [self.low, self.high], "the lower end first")
+            raise FieldError(
+                "rtt.uniform", [self.low, self.high], "two times, the shorter one first"
+            )
 
 
 class _UniformRule(Table):
@@ -141,7 +143,7 @@ class _UniformRule(Table):
             raise FieldError(where, value, "a list of two times")
         low, high = (_POSITIVE_TIME.read(time, where, packet_size) for time in value)
         if high < low:
-            raise FieldError(where, value, "the lower end first")
+            raise FieldError(where, value, "two times, the shorter one first")
         return Uniform(low, high)
 
     def write(self, value: Any) -> list[str]:
