@@ -97,10 +97,9 @@ def _compile(
 
 @functools.cache
 def batch(threads: bool) -> Callable[..., None]:
-    """Return the compiled ``solve_batch``, which finds the steady states of many cases.
+    """Return the compiled ``solve_batch``, which finds the steady states of many links.
 
-    A case is one link with its Vegas flows. With ``threads`` several threads share the cases.
-    Starting the threads takes milliseconds.
+    With ``threads`` several threads share the links. Starting the threads takes milliseconds.
     """
     scope = _compile(_source(), _SCALAR)
     # inline: a call takes time, because it counts the references to its arrays atomically
@@ -112,7 +111,7 @@ def batch(threads: bool) -> Callable[..., None]:
 
 @functools.cache
 def case() -> Callable[..., tuple[float, float, float, int, int]]:
-    """Return the compiled ``solve_case``, which solves one case: a link with its Vegas flows.
+    """Return the compiled ``solve_case``, which finds the steady state of one link.
 
     Several threads share the flows if there are more than ``kernel.CHUNK``.
     """

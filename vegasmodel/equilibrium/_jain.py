@@ -143,8 +143,10 @@ def _least_squares(boxes: _Boxes) -> float:
 def _level(low: Floats, high: Floats, c: float) -> Floats:
     """The common rate ``level`` for which the rates clip(level, low_i, high_i) add up to c.
 
-    clip takes the number nearest to ``level`` between low_i and high_i. ``low`` and ``high`` have
-    the shape [m, n]: n flows in each of m rows. The result has the shape [m].
+    low_i and high_i are the bounds of flow i's rate, and c is the capacity. clip takes the number
+    nearest to ``level`` between the bounds. So no rates within the bounds are more equal
+    (``_least_squares``). ``low`` and ``high`` have the shape [m, n]: n flows in each of m rows. The
+    result has the shape [m].
     """
     out = np.empty(len(low))
     for k, (lows, highs) in enumerate(zip(low, high, strict=True)):

@@ -137,7 +137,7 @@ def _state(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any) -> Any:
     present = alpha > 0
     top = jnp.where(present, x, -jnp.inf).max(-1)
     good = _in_range(linux, alpha, x, rtt, c)
-    # a harmless case stands in for one out of range, so that the loop ends
+    # harmless values stand in for those out of range, so that the loop ends
     alpha = jnp.where(good[..., None], alpha, 1.0)
     x, c = jnp.where(good[..., None], x, 0.0), jnp.where(good, c, 1.0)
     rtt, top = jnp.where(good[..., None], rtt, 1.0), jnp.where(good, top, 0.0)

@@ -533,7 +533,7 @@ def find_gap(
 def solve_case(
     alpha: Row, x: Row, rtt: Row, linux: bool, c: float, first: int, n: int, rates: Any, work: Any
 ) -> tuple[float, float, float, int, int]:
-    """Solve one case, a link with its n flows, and write the flows' rates into ``rates``.
+    """Find the steady state of one link, and write the rates of its n flows into ``rates``.
 
     Returns five values:
 

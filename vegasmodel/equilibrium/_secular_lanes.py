@@ -1,20 +1,20 @@
 """The solver of Vegas's steady state for many links with few flows, solved at once.
 
-A case is one link with its flows. The innermost loops run over the cases, so that the compiler can
-use vector instructions. The place of a case in these loops is called its lane. For each case the
-solver adds the same terms in the same order as ``_secular_kernel.find_gap``, so the result is the
-same to the last bit. This module is only run as compiled code (``_compiled.py``).
+The innermost loops run over the links, so that the compiler can use vector instructions. The place
+of a link in these loops is called its lane. For each link the solver adds the same terms in the
+same order as ``_secular_kernel.find_gap``, so the result is the same to the last bit. This module
+is only run as compiled code (``_compiled.py``).
 
-Some cases are solved alone, by ``_secular_kernel.solve_case``: those for which no valid result is
-found here, those with Linux flows or with more than ``CHUNK`` flows, and the last cases if fewer
+Some links are solved alone, by ``_secular_kernel.solve_case``: those for which no valid result is
+found here, those with Linux flows or with more than ``CHUNK`` flows, and the last links if fewer
 than ``FEWEST`` are left.
 
-Many functions have the same arguments. ``width`` is the number of cases that are solved together,
-and ``n`` the number of flows of each. ``first`` is the number of the first of these cases. ``a``
-and ``v`` hold the flows' thresholds and over-estimates of baseRTT, [flow, case]. ``c`` holds the
-capacities of all cases. The tables ``t`` (floats) and ``count`` (integers) hold the state of the
-iteration, such as the gap (queueing delay minus largest over-estimate) and the number of steps.
-They have one column per case.
+Many functions have the same arguments. ``width`` is the number of links that are solved together,
+and ``n`` the number of flows of each link. ``first`` is the number of the first of these links.
+``a`` and ``v`` hold the flows' thresholds and over-estimates of baseRTT, [flow, link]. ``c`` holds
+the capacities of all links. The tables ``t`` (floats) and ``count`` (integers) hold the state of
+the iteration, such as the gap (queueing delay minus largest over-estimate) and the number of steps.
+They have one column per link.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ from vegasmodel.equilibrium._secular_kernel import (
 )
 
 LANES = 64
-FEWEST = 8  # fewer cases fill no vector
-ROUNDS = 12  # most passes of a precision; the few cases that need more are solved alone
+FEWEST = 8  # fewer links fill no vector
+ROUNDS = 12  # most passes of a precision; the few links that need more are solved alone
 # rows of the table ``t`` of floats
 TOP, POLE, TOTAL, MOMENT, FLOOR, CEILING, LOWER, UPPER, G, SLOPE, BEND, HIGH, LOW = range(13)
 ROWS = 13
@@ -52,12 +52,11 @@ EXACT, PASSES, STATUS = range(3)  # rows of the table ``count`` of integers
 
 
 def gather(alpha: Any, x: Any, first: int, n: int, width: int, a: Any, v: Any) -> None:
-    """Copy the flows of ``width`` cases into the arrays ``a`` and ``v``, [flow, case].
+    """Copy the flows of ``width`` links into the arrays ``a`` and ``v``, [flow, link].
 
-    A case is one link with its n flows, and ``first`` is the number of the first case. ``a``
-    receives the flows' thresholds, and ``v`` their over-estimates of baseRTT. A flow with the
-    threshold 0 is absent. Its over-estimate is replaced by a very low number, so that it is never
-    the largest.
+    Each link has n flows, and ``first`` is the number of the first link. ``a`` receives the flows'
+    thresholds, and ``v`` their over-estimates of baseRTT. A flow with the threshold 0 is absent.
+    Its over-estimate is replaced by a very low number, so that it is never the largest.
     """
     for k in range(width):
         start = (first + k) * n
@@ -68,17 +67,17 @@ def gather(alpha: Any, x: Any, first: int, n: int, width: int, a: Any, v: Any) -
 
 
 def survey_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
-    """Write four numbers for each case into the table ``t``, which has one column per case.
+    """Write four numbers for each link into the table ``t``, which has one column per link.
 
-    A case is one link with its flows. Each flow has a threshold and an over-estimate of baseRTT.
-    The four numbers are:
+    The iteration for the link's queueing delay needs these numbers to begin. Each flow of the link
+    has a threshold and an over-estimate of baseRTT. The four numbers are:
 
     - the largest over-estimate, or NaN if an input is out of range;
     - the sum of the thresholds of the flows with this over-estimate;
     - the sum of all thresholds;
     - the sum of threshold times over-estimate over all flows.
 
-    ``_secular_kernel.survey`` does this for one case.
+    ``_secular_kernel.survey`` does this for one link.
     """
     for k in range(width):
         t[TOP, k], t[POLE, k], t[TOTAL, k], t[MOMENT, k] = -math.inf, 0.0, 0.0, 0.0
@@ -95,12 +94,11 @@ def survey_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
 
 
 def rough_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
-    """Compute a sum R of rates for each case, -R' and R''/2, with one float per number.
+    """Compute a sum R of rates for each link, -R' and R''/2, with one float per number.
 
-    A case is one link with its flows. R leaves out the flows with the largest over-estimate of
-    baseRTT. The derivatives R' and R'' are with respect to the gap, the queueing delay minus that
-    over-estimate. The results go to the table ``t``, which has one column per case.
-    ``_secular_kernel.rough`` does this for one case.
+    R leaves out the flows with the largest over-estimate of baseRTT. The derivatives R' and R'' are
+    with respect to the gap, the queueing delay minus that over-estimate. The results go to the
+    table ``t``, which has one column per link. ``_secular_kernel.rough`` does this for one link.
     """
     for k in range(width):
         t[TOTAL, k], t[SLOPE, k], t[BEND, k] = 0.0, 0.0, 0.0
@@ -116,13 +114,12 @@ def rough_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
 
 
 def precise_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
-    """Compute the sum of all rates for each case, as two floats.
+    """Compute the sum of all rates for each link, as two floats.
 
-    A case is one link with its flows. The two floats are the rounded sum and its error; together
-    they have about twice the digits of one float. The function also computes what ``rough_lanes``
-    does: the sum without the flows with the largest over-estimate, and its derivatives, with one
-    float each. All results go to the table ``t``, which has one column per case.
-    ``_secular_kernel.precise`` does this for one case.
+    The two floats are the rounded sum and its error; together they have about twice the digits of
+    one float. The function also computes what ``rough_lanes`` does: the sum without the flows with
+    the largest over-estimate, and its derivatives, with one float each. All results go to the table
+    ``t``, which has one column per link. ``_secular_kernel.precise`` does this for one link.
     """
     for k in range(width):
         t[TOTAL, k], t[SLOPE, k], t[BEND, k] = 0.0, 0.0, 0.0
@@ -141,13 +138,13 @@ def precise_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
 
 
 def spread_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
-    """Compute the rates of ``n`` flows and their sum, for ``width`` cases at once.
+    """Compute the rates of ``n`` flows and their sum, for ``width`` links at once.
 
-    A case is one link with its flows. Flow i of case k has Vegas's threshold alpha in ``a[i, k]``,
-    and its over-estimate of baseRTT in ``v[i, k]``. The rate is written to ``a[i, k]``. The table
-    ``t`` has one column per case. In it the function reads the gap, and writes the sum of the rates
-    as two floats, ``HIGH`` and ``LOW``; the second one is the rounding error of the first.
-    ``_secular_kernel.spread`` does this for one case.
+    ``a[i, k]`` holds Vegas's threshold alpha of flow i on link k, and ``v[i, k]`` its over-estimate
+    of baseRTT. The rate of the flow replaces alpha in ``a[i, k]``. The table ``t`` has one column
+    per link. In it the function reads the gap, and writes the sum of the rates as two floats:
+    ``HIGH`` is the rounded sum, and ``LOW`` its rounding error. ``_secular_kernel.spread`` does
+    this for one link.
     """
     for k in range(width):
         t[HIGH, k], t[LOW, k] = 0.0, 0.0
@@ -160,12 +157,12 @@ def spread_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
 
 
 def begin(c: Any, first: int, width: int, t: Any, count: Any) -> None:
-    """Write into the table ``t`` the gap with which the iteration starts in each case.
+    """Write into the table ``t`` the gap with which the iteration starts for each link.
 
-    A case is one link with its flows. Its gap is the queueing delay minus the largest over-estimate
-    of baseRTT of its flows. The table also receives the two ends of an interval that contains the
-    gap at the steady state. It has one column per case. The table ``count`` receives the status of
-    each case: PENDING, or INVALID if a number is out of range.
+    The table has one column per link. A link's gap is the queueing delay minus the largest
+    over-estimate of baseRTT of its flows. ``t`` also receives the two ends of an interval that
+    contains the gap at the steady state. The table ``count`` receives the status of each link:
+    PENDING, or INVALID if a number is out of range.
     """
     for k in range(width):
         t[FLOOR, k], t[CEILING, k], t[G, k] = first_gap(
@@ -178,12 +175,12 @@ def begin(c: Any, first: int, width: int, t: Any, count: Any) -> None:
 
 
 def step_lanes(c: Any, first: int, n: int, width: int, exact: bool, t: Any, count: Any) -> int:
-    """Take the solver's next step in each selected case, as ``advance`` does in one case.
+    """Take the solver's next step for each selected link, as ``advance`` does for one link.
 
-    A case is one link with its flows. The solver searches for its queueing delay step by step. Each
-    case takes its first steps with one float per number, and its last steps with two. If ``exact``
-    is true, this call selects the cases that now use two floats, else those that use one. Returns
-    how many of the selected cases need another step of this precision.
+    The solver searches for the queueing delay of each link step by step. It takes the first steps
+    with one float per number, and the last steps with two. If ``exact`` is true, this call selects
+    the links for which the next step uses two floats, else those for which it uses one. Returns how
+    many of the selected links need another step of this precision.
     """
     more = 0
     for k in range(width):
@@ -210,14 +207,14 @@ def solve_lanes(
     alpha: Any, x: Any, c: Any, first: int, n: int, width: int, rates: Any, floats: Any,
     integers: Any, a: Any, v: Any, t: Any, count: Any,
 ) -> None:  # fmt: skip
-    """Solve ``width`` cases together, from case number ``first`` on.
+    """Find the steady states of ``width`` links together, from link number ``first`` on.
 
-    A case is one link with its n Vegas flows, which compute their backlog as in the papers. Each
-    pass over the flows serves all cases. ``rates``, ``floats`` and ``integers`` receive the results
-    that ``solve_batch`` describes. ``a``, ``v``, ``t`` and ``count`` are scratch space.
+    Each link has n Vegas flows, which compute their backlog as in the papers. Each pass over the
+    flows serves all links. ``rates``, ``floats`` and ``integers`` receive the results that
+    ``solve_batch`` describes. ``a``, ``v``, ``t`` and ``count`` are scratch space.
 
-    If a case has a number out of range or needs too many passes, its status is not DONE. The caller
-    solves such a case again, alone.
+    If a link has a number out of range or needs too many passes, its status is not DONE. The caller
+    solves such a link again, alone.
     """
     gather(alpha, x, first, n, width, a, v)
     survey_lanes(n, width, a, v, t)
@@ -245,10 +242,10 @@ def solve_batch(
     alpha: Any, x: Any, rtt: Any, linux: bool, c: Any, n: int, rates: Any, floats: Any,
     integers: Any,
 ) -> None:  # fmt: skip
-    """Solve all cases. A case is one link with n flows.
+    """Find the steady states of all links, each with n Vegas flows.
 
-    The inputs hold the cases one after the other; ``c`` has one capacity for each case. The
-    function writes the flows' rates into ``rates``. For each case it writes the queueing delay, the
+    The inputs hold the links one after the other; ``c`` has one capacity for each link. The
+    function writes the flows' rates into ``rates``. For each link it writes the queueing delay, the
     gap and the relative error of the sum of the rates into a row of ``floats``. It writes the
     number of passes over the flows and the status into a row of ``integers``. The gap is the
     queueing delay minus the largest over-estimate of baseRTT.

@@ -265,8 +265,8 @@ class Band:
     def _by_axis(self, base: Floats) -> tuple[list[Floats], list[Floats], list[Floats]]:
         """Over-estimates of baseRTT, propagation delays, and their sums, as columns and as rows.
 
-        Arithmetic with a column [n, 1] and a row [1, n] gives an array [n, n] of pairs of flows.
-        Its first axis is flow i, its second axis is flow j.
+        ``_turns`` combines a column [n, 1] with a row [1, n] to an array [n, n] of pairs of flows.
+        The first axis of this array is flow i, the second axis is flow j.
         """
         x, d, z = ([v[:, None], v[None, :]] for v in (self.x, self.rtt, base))
         return x, d, z
@@ -277,8 +277,8 @@ class Band:
 
         With more than ``_jain.MAX_FLOWS`` flows, the least index can only be computed if one order
         of the flows sorts the thresholds, the over-estimates of baseRTT and, for ``linux``,
-        baseRTT. Raises ``ValueError`` if it cannot be computed, and if a lower edge is 0 packets.
-        Raises ``RuntimeError`` if the search takes too many steps.
+        baseRTT. Raises ``ValueError`` if the least index cannot be computed, and if a lower edge is
+        0 packets. Raises ``RuntimeError`` if the search takes too many steps.
         """
         return jain_range(self.lower, self.upper, self.x, self.c, self.rtt, self.variant)
 

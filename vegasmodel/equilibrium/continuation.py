@@ -87,15 +87,16 @@ def follow(
 
     ``equations(x, p)`` returns n values for n unknowns x and the parameter p. At a solution all
     values are 0. They should be of order 1, and NaN where they are not defined. ``slopes(x, p)``
-    returns their derivatives, [n, n + 1]: by x, then by p. Without it the derivatives are finite
-    differences.
+    returns their derivatives, [n, n + 1]: with respect to x, then with respect to p. Without
+    ``slopes`` the derivatives are finite differences.
 
-    ``rising`` says whether the parameter rises at the beginning of the branch. The branch ends
+    ``rising`` says whether the parameter rises at the beginning of the branch. The branch ends in
+    one of three ways:
 
-    - with the first new point at which the parameter is outside the interval ``ends``, or at which
-      ``within(x)`` is false,
-    - when it has ``most`` points, or
-    - when no next point is found.
+    - At a new point the parameter is outside the interval ``ends``, or ``within(x)`` is false. This
+      point is the last one.
+    - The branch has ``most`` points.
+    - No next point is found.
 
     ``step`` is the greatest length of a step. ``scale`` [n + 1] holds the units in which lengths
     are measured: one for each unknown, and the last for the parameter. If ``scale`` is one number,
@@ -156,7 +157,7 @@ def follow(
 def _expect_shapes(
     equations: Equations, slopes: Slopes | None, x: Floats, parameter: float
 ) -> None:
-    """Raise ``FieldError`` unless the functions return n values, and n rows of n + 1 values."""
+    """Raise ``FieldError`` unless ``equations`` returns n values, and ``slopes`` [n, n + 1]."""
     n = x.size
     shape = floats("equations", equations(x, parameter)).shape
     if shape != (n,) and (n > 1 or shape != ()):
@@ -185,7 +186,7 @@ class _Curve:
         return float(np.abs(self.value(u)).max())
 
     def slopes(self, u: Floats) -> Floats:
-        """The Jacobian dF/du of the n equations by the n + 1 scaled variables, [n, n + 1]."""
+        """The Jacobian dF/du, [n, n + 1]: n equations F, n + 1 scaled variables u."""
         if self.given is not None:
             v = u * self.unit
             return np.asarray(self.given(v[:-1], float(v[-1])), dtype=np.float64) * self.unit

@@ -233,8 +233,8 @@ class _Network:
     """The equations of a network, for Newton's method.
 
     Each link has a price: a number that says where on its curve of loss over queue the link
-    operates. The curve consists of straight pieces. The price is the number of the piece, from 0,
-    plus ``part``, the fraction of this piece that lies before the link's operating point.
+    operates. The curve consists of straight pieces, numbered from 0. The price is the number of a
+    piece plus ``part``, the fraction of this piece that lies before the link's operating point.
     """
 
     def __init__(
@@ -379,8 +379,9 @@ class _Network:
         piece. Its price is the number of the piece plus ``part``, the fraction of the piece before
         this point. The price of a link without a queue is 0.
 
-        For each full link the unknown is u = ln part, and the equation is ln(load/capacity) = 0.
-        Results with a part above 1 are left out, and so are points at which the method fails.
+        For each full link the unknown is u = ln part, and the equation is ln(load/capacity) = 0. A
+        result is left out if a part is above 1, because the point is then not on its piece. Starts
+        from which the method fails are left out, too.
         """
         links = full.size
         piece = np.tile(np.maximum(pieces, 0), (size, 1))

@@ -289,13 +289,13 @@ class _Chain:
     def _growth(self) -> tuple[Floats, Floats]:
         """Linear growth until the next loss: the window at this loss, and the packets sent.
 
-        Returns a matrix and a vector. Entry (i, j) of the matrix is the probability that growth
-        from window i of the grid ends with a loss at window j. Entry i of the vector is the mean
-        number of packets sent from window i to the loss.
+        The chain's possible windows form a grid. Returns a matrix and a vector. Entry (i, j) of the
+        matrix is the probability that growth from window i of the grid ends with a loss at window
+        j. Entry i of the vector is the mean number of packets sent from window i to the loss.
 
-        Also sets what ``seconds`` needs: ``middle``, the mean window in each step of the grid,
-        ``sent``, the mean number of packets sent in it, and ``alive``. Entry (i, j) of ``alive`` is
-        the probability of no loss from window i to window j.
+        The method also sets three arrays that ``seconds`` needs. ``middle`` is the mean window in
+        each step of the grid, and ``sent`` the mean number of packets sent in this step. Entry
+        (i, j) of ``alive`` is the probability of no loss from window i to window j.
         """
         w = self.w
         width = np.append(np.diff(w), 1.0)
@@ -321,9 +321,9 @@ class _Chain:
         the mean number of packets sent until then. ``growth`` has the same two results for linear
         growth alone (``_growth``).
 
-        Also sets what ``seconds`` needs: the windows of slow start (``slow_windows``), the mean
-        number of round trips at each (``slow_rounds``), and the probability that slow start ends
-        without a loss (``survive``).
+        The method also sets three arrays that ``seconds`` needs: ``slow_windows`` are the windows
+        of slow start, ``slow_rounds`` is the mean number of round trips at each of them, and
+        ``survive`` is the probability that slow start ends without a loss.
         """
         w = self.w
         factor = 1.0 + 1.0 / self.ack_every  # each ACK adds a packet

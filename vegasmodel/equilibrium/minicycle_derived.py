@@ -262,7 +262,7 @@ def cycle(path: Path, V_N: Floats) -> Sums:
 
 
 def _course(path: Path, V_N: Floats) -> Course:
-    """The phases of a cycle from one loss to the next.
+    """Follow the windows and the queue through the phases of a cycle, from one loss to the next.
 
     ``V_N`` is the sum of the Vegas windows in packets just before the loss with which the cycle
     begins.

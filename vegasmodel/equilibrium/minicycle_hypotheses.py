@@ -31,7 +31,10 @@ class Setting(NamedTuple):
 
 
 def held(cycle: Cycle, setting: Setting) -> dict[str, NDArray[np.bool_]]:
-    """Whether each hypothesis holds, by its name; ``minicycle.hypotheses`` says what they mean."""
+    """Whether each hypothesis of the mini-cycle model holds, as a map from names to truth values.
+
+    ``minicycle.hypotheses`` explains the hypotheses. The arrays have one entry for each cycle.
+    """
     M, B, alpha, beta, n_V, n_R, variant, max_window = setting
     peak = np.maximum(cycle.window_vegas.max(axis=-1), cycle.window_reno.max(axis=-1))
     both, growing = cycle.loss_rate_vegas > 0, cycle.regime == "loss-limited"

@@ -82,8 +82,9 @@ def square_root(
 def random_factor(decrease: ArrayLike) -> Floats:
     """The mean window at a loss, times sqrt(b p / 2), if losses are independent.
 
-    p is the loss probability, and one ACK acknowledges b packets. A loss multiplies the window by d
-    = ``decrease``. The result is
+    The square-root law for random losses needs this factor (``square_root``). p is the loss
+    probability, and one ACK acknowledges b packets. A loss multiplies the window by d =
+    ``decrease``. The result is
 
         m(d) = sqrt(pi)/2 prod_{k>=1} (1 - d^(2k+1)) / (1 - d^(2k)).
 

@@ -49,10 +49,10 @@ EPS = float(np.finfo(np.float64).eps)
 class Curve:
     """RED's curve: the drop probability as a function of the mean queue, in packets.
 
-    The fields ``min_threshold`` to ``ecn`` are those of a ``queue`` table in a scenario file.
-    ``buffer`` is the size of the buffer in packets. ``spacing`` selects how RED spreads its drops
-    (see ``effective``). With ``ecn`` RED marks packets instead of dropping them, and the model has
-    no timeouts.
+    The fields ``min_threshold`` to ``ecn`` are RED's parameters. They have the names and the
+    meaning of the keys of a ``queue`` table in a scenario file. With ``ecn`` RED marks packets
+    instead of dropping them, and the model has no timeouts. ``buffer`` is the size of the buffer in
+    packets. ``spacing`` selects how RED spreads its drops (see ``effective``).
     """
 
     min_threshold: float

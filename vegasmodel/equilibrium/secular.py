@@ -31,7 +31,7 @@ from vegasmodel.equilibrium._solution import Equilibrium as Equilibrium
 from vegasmodel.stacks import find
 
 _INTERPRETED = 30_000  # flows in all: below, interpreting takes less time than importing Numba
-_THREADED = 300_000  # flows, in all or in one case: from there on threads share the work
+_THREADED = 300_000  # flows, in all or on one link: from there on threads share the work
 
 
 def queueing_delay(

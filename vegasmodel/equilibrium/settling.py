@@ -1,4 +1,4 @@
-"""How long windows take to reach their steady state, and how long the queue may become meanwhile.
+"""Estimates how long windows take to reach their steady state, and the longest queue meanwhile.
 
 Outside slow start a Vegas window moves by at most one packet per round trip. So a change of n
 packets takes at least n round trips. In slow start the window grows faster: it doubles in one round
@@ -39,10 +39,11 @@ def _expect(**arrays: Floats) -> None:
 def alone(windows: Floats, trips: Floats, backlog: Floats, first: Floats | None = None) -> float:
     """Time in s until the window of a flow that is alone on the link no longer changes.
 
-    Slow start ends at the window ``first``, or when it has filled the link if ``first`` is missing
-    or larger. Then the window grows by one packet per round trip, until the flow has ``backlog``
-    packets in the queue. ``windows`` are the steady windows in packets, and ``trips`` the RTTs in
-    s. For several flows, the result is the longest of the times that each would need alone.
+    Slow start ends at the window ``first`` (packets), or earlier if it has filled the link. Without
+    ``first`` it ends when it has filled the link. Then the window grows by one packet per round
+    trip, until the flow has ``backlog`` packets in the queue. ``windows`` are the steady windows in
+    packets, and ``trips`` the RTTs in s. For several flows, the result is the longest of the times
+    that each would need alone.
     """
     _expect(windows=windows, trips=trips, backlog=backlog)
     doublings = SLOW_START * np.log2(np.maximum(windows, 2.0))

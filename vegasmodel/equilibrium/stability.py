@@ -15,7 +15,7 @@ The equilibrium is stable if all roots have negative real parts. The symbols are
 - Lambda: the number of packets that all flows together send per second.
 - mu_i: the fraction of these packets that flow i sends.
 - g_i: how flow i's window reacts to the queueing delay that its ACKs report (a transfer function).
-- p': the derivative of RED's drop or mark probability by the average queue.
+- p': the derivative of RED's drop or mark probability with respect to the average queue.
 - K: the speed, in 1/s, at which this average follows the queue.
 
 If RED marks packets instead of dropping them, F lacks the first term. Without RED, p' is 0 and each
@@ -159,7 +159,8 @@ class Stability:
     def root(self) -> complex:
         """The characteristic root with the largest real part, in 1/s.
 
-        It is NaN if no root was found, or if none of those found agrees with ``stable``.
+        The result is NaN if no root was found. It is also NaN if the found root does not agree with
+        ``stable``, because then the search may have missed the rightmost root.
         """
         fits = self.roots.size and self.stable == bool(self.roots[0].real < 0.0)
         return complex(self.roots[0]) if fits else complex(math.nan, math.nan)
@@ -255,8 +256,8 @@ def _answer(
 
         g = -(m/W) (p'/p) c / ((1 + z/K) (z + 2 m lambda/W^2)).
 
-    Here p' is the derivative of the loss p by RED's average queue, and c the capacity. The other
-    symbols are those of ``Loop``. ``kind`` is (gamma, m/W, m lambda/W^2), and ``lag`` is 1 + z/K.
+    Here p' is dp/dv with RED's average queue v, and c is the capacity. The other symbols are those
+    of ``Loop``. ``kind`` is (gamma, m/W, m lambda/W^2), and ``lag`` is 1 + z/K.
     """
     gamma, per_window, decay = kind
     if per_window == 0.0 or loop.steep == 0.0 or loop.loss == 0.0:
