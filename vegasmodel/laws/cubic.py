@@ -1,6 +1,6 @@
 """TCP CUBIC (RFC 9438): the window is a cubic function of the time since the last loss.
 
-If a Reno flow would have a larger window, CUBIC follows Reno's.
+If a Reno flow would have a larger window at this time, CUBIC uses Reno's window.
 """
 
 import functools
@@ -34,7 +34,7 @@ def remember(f: Source) -> float:
 # is W_max.
 # The second function estimates the window of a Reno flow (section 4.3). It also begins at W_epoch.
 # In RFC 9438 it grows by ALPHA = 0.53 packets per RTT up to the window at the loss, then by 1. In
-# Linux and ns-2 (tcp_cubic.c, ``bictcp_update``) its growth does not change there.
+# Linux and ns-2 (tcp_cubic.c, ``bictcp_update``) it always grows at the same rate.
 def _at_loss(f: Source) -> float:
     """The window at the last loss, before the cut."""
     highest = abs(f.memory)
@@ -86,7 +86,8 @@ def kernel_drift(reno_windows: float, whole_window: bool) -> Rule:
     also differs in three other points (``bictcp_update``):
 
     - Windows and the target are whole numbers. The window after a loss is rounded down, and both
-      functions of time begin at the result. Below W_max the target is rounded up, above it down.
+      functions of time begin at the rounded window. The target is rounded up below W_max, and down
+      above W_max.
     - The target is the cubic function one least RTT ahead, instead of one present RTT ahead.
     - While the window does not change, it is compared with Reno's at most once per 1/32 s. The ACKs
       of a round trip usually arrive together, within less time. So the windows are compared at the

@@ -160,7 +160,10 @@ def _takes_one(rule: Any, where: str) -> None:
 
 
 def least_answer(name: str) -> float:
-    """The least number that a law's function ``name`` may return; ``cut`` returns a window."""
+    """The least number that a law's function ``name`` may return.
+
+    It is 0 for ``cut``, which returns a window, and -``LARGEST_ANSWER`` for the other functions.
+    """
     return 0.0 if name == "cut" else -LARGEST_ANSWER
 
 

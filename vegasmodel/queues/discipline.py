@@ -44,7 +44,7 @@ class Discipline(Checked):
         """How many packets can wait in the queue ``service``, without the one in transmission.
 
         ``buffer`` is the link's buffer in packets. ``stack`` says whether the links behave as in
-        ns-2, which matters as ``waiting`` describes.
+        ns-2, where one packet fewer may wait (``waiting``).
         """
         return float(self.waiting(self.limits(buffer)[self.services.index(service)], stack))
 

@@ -94,7 +94,11 @@ class Mechanisms:
 
 @dataclass(frozen=True, kw_only=True)
 class Stack(Mechanisms):
-    """What one TCP implementation adds to the laws: mechanisms, timers and default values."""
+    """What one TCP implementation adds to the congestion control laws.
+
+    These are mechanisms (``Mechanisms``), the thresholds and default values of Vegas, the way in
+    which a flow begins, and the behaviour of links.
+    """
 
     name: str
     laws: tuple[str, ...] | None = None  # the laws that it implements; None: every law

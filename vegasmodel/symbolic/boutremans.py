@@ -41,7 +41,7 @@ def window() -> Derivation:
 def rate() -> Derivation:
     """Equation (5) of Boutremans and Le Boudec: Vegas's rate at rest.
 
-    It is its window, equation (4), divided by the round-trip time.
+    The rate is Vegas's window, equation (4), divided by the round-trip time.
     """
     derived = sp.simplify(window().derived / (d + Delta))
     return Derivation(
@@ -168,7 +168,7 @@ def two_arrivals() -> Derivation:
 def arrivals_bonald(flows: int) -> tuple[Any, ...]:
     """Bonald's rates of n flows that arrived one by one, as Boutremans and Le Boudec print them.
 
-    They stand in section 3.1.2 of the paper. In units of the capacity, flow i has the rate
+    They are in section 3.1.2 of the paper. In units of the capacity, flow i has the rate
     1/(n S_n - (i-1) S_{i-1}), where S_i is the harmonic sum 1 + 1/2 + ... + 1/i.
     """
     Integer(1, MOST).check(flows, "flows")

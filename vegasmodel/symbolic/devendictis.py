@@ -322,9 +322,9 @@ def appendix_a() -> tuple[Formula, ...]:
 def buffer_threshold() -> Formula:
     """B_th, the smallest buffer B at which Vegas reaches its equilibrium window before a loss.
 
-    At this buffer, Vegas's window at the loss in appendix A equals its equilibrium window, equation
-    (7), with the queue q = B. The paper prints the limit of B_th for a large bandwidth-delay
-    product mu T.
+    At this buffer size, Vegas's window at the loss in appendix A equals its equilibrium window,
+    which is equation (7) with the queue q = B. The paper prints the limit of B_th for a large
+    bandwidth-delay product mu T.
     """
     equal = sp.Eq(_small_buffer()[W_VN], equilibrium_window().derived.subs(q, B))
     D, k = sp.symbols("D k", positive=True)  # mu T, alpha (3 - 2 lambda)
@@ -365,9 +365,9 @@ X = A * M  # (7) for all Vegas sources together: V = h + X/q
 
 @dataclass(frozen=True)
 class Completion:
-    """A formula that our numeric model needs, with its premises.
+    """A formula with its premises that our numeric model needs, but that the paper lacks.
 
-    The paper of De Vendictis and Baiocchi does not have it.
+    The paper is that of De Vendictis and Baiocchi.
     """
 
     symbol: str
@@ -376,7 +376,7 @@ class Completion:
 
 
 def loss_limited() -> Completion:
-    """V, the sum of all Vegas windows at a loss, if no Vegas source stops growing before it.
+    """V, the sum of all Vegas windows at a loss, if every Vegas source grows until the loss.
 
     This is appendix A of De Vendictis and Baiocchi, for n_vegas Vegas and n_reno Reno sources.
     """
@@ -390,7 +390,7 @@ def loss_limited() -> Completion:
 
 
 def held() -> Completion:
-    """A quadratic whose root is V - h; V is the sum of all Vegas windows at a loss.
+    """A quadratic for V, the sum of all Vegas windows at a loss; its unknown is V - h.
 
     It holds if Vegas stops growing before the loss. Vegas stops when its backlog reaches the lower
     threshold. At that moment V = h + A mu T/q, by equation (7). A is the sum of the sources'

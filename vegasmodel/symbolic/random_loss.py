@@ -111,7 +111,8 @@ def pftk_window() -> Derivation:
 def pftk_limited_rounds() -> Derivation:
     """PFTK II-C: mean number of round trips from loss to loss, if the window is at most W_m.
 
-    The window grows to W_m and then stays there for V round trips.
+    The window grows to W_m and then stays there for V round trips. From loss to loss, the windows
+    of all round trips add up to the mean number of packets sent, (1 - p)/p + W_m. This gives V.
     """
     V = sp.Symbol("V")
     growth = b * (1 - d) * W_m
@@ -144,7 +145,8 @@ def pftk_timeout_probability() -> Derivation:
 def pftk_silence() -> Derivation:
     """PFTK (27): the mean duration of a sequence of timeouts, divided by the first timeout T_0.
 
-    The timer doubles at each timeout, up to 64 T_0.
+    The timer doubles at each timeout, up to 64 T_0. Another timeout follows if the retransmission
+    is lost, with probability p.
     """
     k = sp.Symbol("k", integer=True, positive=True)
     q = sp.Symbol("q", positive=True)

@@ -61,7 +61,8 @@ def falling() -> tuple[Expr, ...]:
     - d(1/r)/dq, if the minimum is less than 1: positive;
     - d(1/r)/dp, if the minimum is less than 1: positive;
     - d(1/r)/dp, if the minimum is 1: positive;
-    - the derivative of a Vegas flow's rate with respect to q: negative.
+    - the derivative with respect to q of a Vegas flow's rate alpha/(q/c - x), where x is its
+      over-estimate of baseRTT: negative.
     """
     smooth = (R_0 + q / c) * sp.sqrt(b * p) / K
     stalls = p * (1 + 32 * p**2)
