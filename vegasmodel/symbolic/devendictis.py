@@ -1,6 +1,9 @@
 """Derives the formulas of De Vendictis and Baiocchi, from equation (7) to appendix A, in SymPy.
 
-Their paper models one Vegas source beside one Reno source. A cycle lasts from one loss to the next.
+Tests compare the results with the package's numeric code. ``vegasmodel paper --html FILE`` shows
+the printed formulas, and the derived ones where they differ.
+
+The paper models one Vegas source beside one Reno source. A cycle lasts from one loss to the next.
 It consists of N mini-cycles of one round trip each.
 
 A ``Formula`` contains the premises, the formula derived from them, and the formula as the paper

@@ -1,6 +1,9 @@
 """Derives the formulas of Podlesny and Williamson on Rate-Delay services, in SymPy.
 
-The derivations cover equations (2) to (7) of their paper, the scheduler, the relative fairness and
+Tests compare the results with the package's numeric code. ``vegasmodel paper --html FILE`` shows
+the printed formulas, and the derived ones where they differ.
+
+The derivations cover equations (2) to (7) of the paper, the scheduler, the relative fairness and
 the buffer of the delay class. Two more formulas are not in the paper: ``rate_utilization`` and
 ``delay_loss``. ``derivations()`` lists all derivations. Rates are in packets per second, buffers in
 packets.

@@ -1,7 +1,7 @@
 """Derives RED's drop probability in SymPy, and how flows' rates depend on queue and loss.
 
 The rates fall as the queue or the loss grows. It follows that a RED queue has at most one
-equilibrium.
+equilibrium. Tests compare the drop probability with ``equilibrium.red.effective``.
 """
 
 from __future__ import annotations
