@@ -1,5 +1,7 @@
 """Computes the queueing delay after each of up to a million arrivals of Vegas flows, fast.
 
+``arrivals.arrive`` uses this module for more than ``arrivals.FAR_FIELD`` flows.
+
 Flows arrive one after another at a link of capacity c. Flow i has the threshold alpha_i, and
 over-estimates baseRTT by x_i. The queueing delay Delta_i after its arrival solves
 
@@ -7,10 +9,10 @@ over-estimates baseRTT by x_i. The queueing delay Delta_i after its arrival solv
 
 As a function of Delta_i, term j has a pole at x_j. If all terms are added one by one, n arrivals
 cost O(n^2). Here they cost O(n log n), because terms with poles far from Delta_i are added many at
-a time (Greengard and Rokhlin 1987). This takes two steps:
+a time (Greengard and Rokhlin 1987), in two ways:
 
-* A cluster is a group of flows that arrived one after another. Their poles lie in an interval. If
-  Delta_i is far from this interval, ``NODES`` other terms replace the terms of the cluster. The new
+* A cluster is a group of flows that arrived one after another. The poles of their terms lie in an
+  interval. If Delta_i is far from this interval, ``NODES`` other terms replace these terms. The new
   terms have the same sum up to rounding. Their poles are the interval's Chebyshev points.
 * Flows are processed in blocks. During a block Delta_i usually changes little. So the sum of all
   terms with far poles is written as a power series in the change of Delta_i since the start of the

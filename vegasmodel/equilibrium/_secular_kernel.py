@@ -113,11 +113,12 @@ def survey(
 
     - the largest x, or NaN if an input is out of range;
     - the sum of alpha over the flows whose x is the largest;
-    - only for Linux: the greatest Delta - x at which one of the flows whose x is the largest fills
-      the link alone;
+    - only for Linux: for each flow with the largest x, the Delta - x at which this flow alone would
+      fill the link; the greatest of these values;
     - the sum of alpha over all flows;
     - the sum of alpha x over all flows;
-    - only for Linux: the greatest Delta at which one flow fills the link alone.
+    - only for Linux: for each flow, the Delta at which this flow alone would fill the link; the
+      greatest of these values.
     """
     top, pole, least, total, moment, reach = -math.inf, 0.0, 0.0, 0.0, 0.0, -math.inf
     good = True

@@ -1,5 +1,7 @@
 """Finds the equilibrium of flows with feedback delay, and linearises the equations about it.
 
+``stability.py`` then tells whether the equilibrium is stable.
+
 Long flows share one link of capacity c. T is a flow's round trip without queues, s the queueing
 delay, and p the loss probability. The flow's baseRTT is T + x; x is its over-estimate of T. The
 flow's window W grows by m packets per round trip until its backlog reaches the threshold e. A loss

@@ -1,4 +1,4 @@
-"""The steady cycle of the mini-cycle model, which ``minicycle.solve`` returns."""
+"""The class ``Cycle``: a steady cycle of the mini-cycle model, the result of ``minicycle.solve``."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""One cycle of Vegas and Reno from loss to loss, phase by phase, derived from the paper's premises.
+"""Computes one cycle of Vegas and Reno from loss to loss, by equations that we derived ourselves.
 
-`minicycle` describes the model. The symbols are those of its paper, De Vendictis and Baiocchi
-(2002). mu is the capacity in packets per second, T the RTT without queueing, B the buffer in
-packets, and M = mu T. V is the sum of the windows of n_V Vegas sources, R that of n_R Reno sources.
-A mini-cycle is one RTT.
+`minicycle` describes the model. We derived the equations from the premises of its paper, De
+Vendictis and Baiocchi (2002). The symbols are those of the paper. mu is the capacity in packets per
+second, T the RTT without queueing, B the buffer in packets, and M = mu T. V is the sum of the
+windows of n_V Vegas sources, R that of n_R Reno sources. A mini-cycle is one RTT.
 
 Vegas compares its backlog, the number of its own packets in the queue, with two thresholds, alpha
 and beta. Let q packets be in the queue. The backlog of every Vegas source equals a threshold if

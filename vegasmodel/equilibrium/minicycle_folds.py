@@ -1,4 +1,4 @@
-"""Which steady cycles Vegas and Reno have at each buffer size, and at which sizes cycles vanish.
+"""Finds the steady cycles of Vegas and Reno at each buffer size, and the sizes where they vanish.
 
 Vegas and Reno share a drop-tail link with a buffer of B packets (the model of De Vendictis and
 Baiocchi 2002). A cycle lasts from one overflow of the buffer to the next. At an overflow each

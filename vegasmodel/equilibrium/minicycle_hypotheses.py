@@ -1,4 +1,4 @@
-"""Which hypotheses of the mini-cycle model hold in a cycle that ``minicycle.solve`` has found."""
+"""Tests which hypotheses of the mini-cycle model hold in a cycle that ``minicycle.solve`` found."""
 
 from __future__ import annotations
 

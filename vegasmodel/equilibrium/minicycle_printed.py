@@ -4,10 +4,11 @@ The paper models a Vegas source beside a Reno source (`minicycle` describes the 
 equations are wrong. Comments mark them, and `docs/errata.md` has the derivations.
 
 The mini-cycles (round trips) of a cycle have the numbers 1 to N. A cycle has three phases: from 1
-to a, from a to b, and from b to N. The packets sent in a phase are a sum over its mini-cycles. In
-general a, b and N are not whole numbers. The paper's closed forms of the sums are evaluated with a,
-b and N as they are. Only the last sum of Vegas's windows (17) has no closed form. The formula of
-Euler and Maclaurin replaces it. If b and N are whole numbers, its error is at most 1e-4 packets.
+to a, from a to b, and from b to N. The packets sent in a phase are a sum over its mini-cycles. The
+paper has closed forms of these sums, and we use them although a, b and N are in general not whole
+numbers. Only the sum of Vegas's windows over the last phase, equation (17), has no closed form. We
+compute it by the formula of Euler and Maclaurin. If b and N are whole numbers, the error of this
+formula is at most 1e-4 packets.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Vegas flows over several links: the equilibrium as the maximum of a sum of utilities.
+"""Computes the equilibrium of Vegas flows over several links, as the maximum of a sum of utilities.
 
 Flow i has the rate r_i, the threshold alpha_i, and the over-estimate x_i of its propagation delay.
 q_i is the queueing delay of its path, the sum over the links. In equilibrium the backlog that the

@@ -1,4 +1,6 @@
-"""Two Vegas flows on one link: the windows at which each flow grows, holds or shrinks its window.
+"""Tells at which windows of two Vegas flows on one link each flow's window grows, rests or shrinks.
+
+``plots/regions.py`` draws these regions in the plane of the two windows.
 
 Flow i has the window W_i, the propagation delay d_i and the over-estimate x_i of this delay. The
 link has the capacity c. The queueing delay Delta solves sum_i W_i/(d_i + Delta) = c; it is 0 if the

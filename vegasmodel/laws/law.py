@@ -67,14 +67,14 @@ PerAck = Literal["drift", "one a window", "thresholds"]
 class Law:
     """One law of congestion control.
 
-    ``drift`` returns the change of the window per round trip. A loss multiplies the window by
-    ``decrease``. But if the law has a function ``cut``, this function returns the window after the
-    loss. ``recovery`` says how a sender repairs its losses:
+    ``drift`` returns the change of the window in packets per round trip. A loss multiplies the
+    window by ``decrease``. But if the law has a function ``cut``, this function returns the window
+    after the loss. ``recovery`` says how the sender repairs its losses:
 
-    * ``scoreboard``: it knows all missing packets and retransmits them in one round trip.
-    * ``hole by hole``: it learns of one missing packet per round trip.
-    * ``one hole``: it retransmits one packet. If more are missing, it waits for its timer.
-    * ``slow start``: it begins slow start with a window of one packet.
+    * ``scoreboard``: the sender knows all missing packets, and retransmits them in one round trip.
+    * ``hole by hole``: the sender learns of one missing packet per round trip.
+    * ``one hole``: the sender retransmits one packet. If more are missing, it waits for its timer.
+    * ``slow start``: the sender begins slow start with a window of one packet.
 
     Raises ``FieldError`` for a field of the wrong kind or out of range.
     """
