@@ -2,8 +2,9 @@
 
 ``arrivals.arrive`` uses this module for more than ``arrivals.FAR_FIELD`` flows.
 
-Flows arrive one after another at a link of capacity c. Flow i has the threshold alpha_i, and
-over-estimates baseRTT by x_i. The queueing delay Delta_i after its arrival solves
+Flows arrive one after another at a link of capacity c. Flow i keeps its backlog at alpha_i packets,
+its threshold, and over-estimates baseRTT by x_i. The queueing delay Delta_i after its arrival
+solves
 
     sum_{j <= i} alpha_j/(Delta_i - x_j) = c,   where x_j = Delta_{j-1} and Delta_0 = 0.
 
@@ -222,10 +223,10 @@ def _march(
 ) -> tuple[int, float]:
     """Find the queueing delay after each arrival of a flow, from flow i on.
 
-    ``alpha`` are the flows' thresholds in packets, and ``c`` is the capacity. The queueing delays
-    go into ``found``, and the relative errors of the sums of the rates into ``residual``. Newton's
-    method begins with ``gap``: the queueing delay less the arriving flow's over-estimate of
-    baseRTT. ``clusters`` is the table that ``_gather`` fills.
+    ``alpha`` are the backlogs in packets that the flows keep, and ``c`` is the capacity. The
+    queueing delays go into ``found``, and the relative errors of the sums of the rates into
+    ``residual``. Newton's method begins with ``gap``: the queueing delay less the arriving flow's
+    over-estimate of baseRTT. ``clusters`` is the table that ``_gather`` fills.
 
     The search stops at an arrival if Newton's method does not converge there, because too many
     digits cancel. Returns the index of this arrival, or the number of flows if there is none. The

@@ -172,7 +172,7 @@ def word(name: str, value: str, words: tuple[str, ...]) -> None:
 def ordered(alpha: Floats, beta: Floats) -> tuple[Floats, Floats]:
     """Return alpha and beta unchanged, or raise ``FieldError`` if beta is below alpha.
 
-    With beta below alpha, no window of Vegas would ever come to rest.
+    With beta below alpha, a Vegas window would grow or shrink at every backlog.
     """
     low, high = np.broadcast_arrays(alpha, beta)
     bad = high < low

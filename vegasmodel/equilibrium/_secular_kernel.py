@@ -1,7 +1,7 @@
 """Computes the queueing delay at which the rates of the Vegas flows of a link fill its capacity.
 
-Flow i has the threshold alpha_i, and over-estimates its propagation delay by x_i. The capacity is
-c, the queueing delay is Delta. The rates of the flows add up to c:
+Flow i keeps its backlog at alpha_i packets, its threshold. It over-estimates its propagation delay
+by x_i. The capacity is c, the queueing delay is Delta. The rates of the flows add up to c:
 
     sum_i alpha_i / (Delta - x_i) = c.
 

@@ -1,4 +1,4 @@
-"""The set of equilibria of Vegas flows on one link, if a window may rest at several backlogs.
+"""The set of equilibria of Vegas flows on one link, if each flow may keep one of many backlogs.
 
 Flow i keeps its window if the backlog that it computes lies between two edges, a_i and b_i. Its
 rate r_i is the backlog times a factor phi_i. So an equilibrium with the queueing delay Delta
@@ -17,7 +17,7 @@ flow, and x the over-estimate of T:
   alpha and beta + 1.
 
 So with ``ns2`` and ``linux`` there are many equilibria even if alpha = beta. In these two variants
-the window rests at any backlog below the upper edge, but not at the upper edge itself.
+a flow keeps its window at any backlog below the upper edge, but not at the upper edge itself.
 
 The functions of this module return the least and the greatest value that a quantity has in the set
 of equilibria. The quantities are the queueing delay, the rates, the ratio of two rates and the Jain
@@ -136,11 +136,11 @@ def _one_against(
 
 @dataclass(frozen=True)
 class Band:
-    """The set of equilibria of Vegas flows whose backlogs may rest anywhere between two edges.
+    """The set of equilibria of Vegas flows that keep their backlogs anywhere between two edges.
 
-    ``lower`` and ``upper`` are these edges, in packets, [n]. In ns-2 and Linux a backlog cannot
-    rest at its upper edge. So in these variants, an end of a range such as ``delay_range`` may be
-    a limit that no equilibrium reaches.
+    ``lower`` and ``upper`` are these edges, in packets, [n]. In ns-2 and Linux a flow cannot keep
+    its backlog at the upper edge itself. So in these variants, an end of a range such as
+    ``delay_range`` may be a limit that no equilibrium reaches.
     """
 
     lower: Floats

@@ -5,7 +5,8 @@
 Long flows share one link of capacity c. T is a flow's round trip without queues, s the queueing
 delay, and p the loss probability. The flow's baseRTT is T + x; x is its over-estimate of T. The
 flow's window W grows by m packets per round trip until its backlog reaches the threshold e. A loss
-multiplies W by ``decrease``; let kappa = 1 - decrease. At rest W is the smaller of two windows:
+multiplies W by ``decrease``; let kappa = 1 - decrease. In equilibrium W is the smaller of two
+windows:
 
     W = (m/(kappa p))^(1/2)     growth and losses balance (Misra, Gong and Towsley, for m = 1)
     W = e (T + s)/(s - x)       the backlog is e (Boutremans and Le Boudec 2000, (4))
@@ -21,9 +22,9 @@ The flows fill the link, which determines the queueing delay s:
 The left side falls as s grows, so there is at most one equilibrium. At a RED link, p includes RED's
 drop probability at an average queue of c s packets.
 
-A Vegas flow with alpha < beta may rest at any backlog between these thresholds. If packets are
-lost, the losses pull its window down to the lower threshold, so e is the lower threshold. If none
-is lost, there are many equilibria, and ``adapters/stability.py`` linearises none of them.
+A Vegas flow with alpha < beta may keep any backlog between these thresholds. If packets are lost,
+the losses pull its window down to the lower threshold, so e is the lower threshold. If none is
+lost, there are many equilibria, and ``adapters/stability.py`` linearises none of them.
 """
 
 from __future__ import annotations

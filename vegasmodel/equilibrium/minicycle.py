@@ -163,9 +163,9 @@ def solve(
     grows when the loss comes.
 
     ``start`` is the window of one Vegas source after the first overflow, in packets (default:
-    `first_window`). It matters only if Vegas is never cut and stops growing. Then there is a range
-    of steady windows, and the result is the cycle whose window is nearest to ``start``. The fields
-    ``vegas_range`` and ``reno_range`` give the throughputs over the whole range.
+    `first_window`). It matters only if Vegas's window is never cut and stops growing. Then there is
+    a range of steady windows, and the result is the cycle whose window is nearest to ``start``. The
+    fields ``vegas_range`` and ``reno_range`` give the throughputs over the whole range.
 
     The result's field ``regime`` tells where Vegas's backlog is at the loss.
 

@@ -1,4 +1,4 @@
-"""The class ``Cycle``: a steady cycle of the mini-cycle model, the result of ``minicycle.solve``."""
+"""The class ``Cycle``: what ``minicycle.solve`` returns, a steady cycle of the mini-cycle model."""
 
 from __future__ import annotations
 

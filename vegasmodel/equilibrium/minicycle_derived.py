@@ -203,7 +203,7 @@ def final_windows(path: Path) -> tuple[Floats, Floats]:
       is the least window of Vegas if that is larger.
     - Vegas's backlog stays between its two limits. V is then the window that Vegas holds.
 
-    If Vegas is never cut (lambda = 1) and stops growing, a whole range of V is possible. At the
+    If no loss cuts Vegas's window (lambda = 1) and it stops growing, many V are possible. At the
     least V, Vegas's backlog is at its lower limit when the queue is shortest. At the greatest V,
     its backlog is at its upper limit when the queue is longest.
     """

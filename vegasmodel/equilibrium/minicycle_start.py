@@ -8,7 +8,7 @@ window after the first overflow decides which of these cycles follows.
 All sources start together in an empty network, in slow start. Reno's window doubles each RTT.
 Vegas's window doubles every second RTT (in Linux each RTT), until its backlog exceeds gamma. After
 that Vegas grows or shrinks by one packet per RTT, or holds its window, as its backlog demands. At
-the overflow every source that still grows is cut.
+the overflow every source whose window still grows loses a packet, which cuts its window.
 """
 
 from __future__ import annotations

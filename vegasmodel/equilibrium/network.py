@@ -2,7 +2,8 @@
 
 Flow i has the rate r_i, the threshold alpha_i, and the over-estimate x_i of its propagation delay.
 q_i is the queueing delay of its path, the sum over the links. In equilibrium the backlog that the
-flow computes is alpha_i: r_i (q_i - x_i) = alpha_i. This is the optimality condition of the problem
+flow computes is at the threshold: r_i (q_i - x_i) = alpha_i. This is the optimality condition of
+the problem
 
     maximise  sum_i (alpha_i ln r_i + x_i r_i)    subject to  A r <= c.
 

@@ -1,4 +1,4 @@
-"""Tells at which windows of two Vegas flows on one link each flow's window grows, rests or shrinks.
+"""Tells at which windows of two Vegas flows on one link each of them grows, stays or shrinks.
 
 ``plots/regions.py`` draws these regions in the plane of the two windows.
 
@@ -72,7 +72,7 @@ def drift(
     rtt: ArrayLike,
     variant: str = "paper",
 ) -> NDArray[np.int64]:
-    """Whether Vegas makes each window grow (1), hold (0) or shrink (-1).
+    """Whether Vegas increases each window (1), keeps it (0) or reduces it (-1).
 
     A window grows if its flow's backlog is below ``lower`` packets, and shrinks if it is above
     ``upper`` packets (equation (1) of Boutremans and Le Boudec). ``stacks.dead_zone`` computes

@@ -42,19 +42,19 @@ _files: dict[Path, tuple[str, ...]] = {}  # files that were run, and the laws of
 
 
 def names() -> tuple[str, ...]:
-    """The names of all laws that a scenario may use at present."""
+    """The names of all laws of congestion control that a scenario may use at present."""
     ours = (*(law.name for law in BUILT_IN), *_outside)
     return (*ours, *sorted(set(discovery.installed()) - set(ours)))
 
 
 def known(name: object) -> bool:
-    """Whether there is a law of that name."""
+    """Whether there is a law of congestion control with this name."""
     registered_here = any(law.name == name for law in BUILT_IN) or name in _outside
     return registered_here or name in discovery.installed()
 
 
 def find(name: str) -> Law:
-    """The law with the name ``name``.
+    """The law of congestion control with the name ``name``.
 
     If an installed package offers the law, the module that registers it is imported first. Raises
     ``FieldError`` if that module fails or does not register the law. If no law has this name, the
@@ -73,7 +73,7 @@ def find(name: str) -> Law:
 
 
 def registered(laws: Iterable[str]) -> list[Law]:
-    """The laws among ``laws``, a list of names, that are not laws of this package.
+    """The laws of congestion control named in ``laws`` that are not laws of this package.
 
     A user or another package has registered them. Each is returned once, sorted by name.
     """
@@ -141,7 +141,7 @@ def register_law(name: str, drift: Rule | None = None, **data: Any) -> Callable[
 
 
 def add(law: Law) -> None:
-    """Add a user's law to the known laws.
+    """Add a user's law of congestion control to the known laws.
 
     Each function of the law is first called once as a test. Raises ``FieldError`` if a function
     fails, or if its result is not a number from -1e9 to 1e9 (for ``cut`` from 0 to 1e9).
@@ -153,7 +153,7 @@ def add(law: Law) -> None:
 
 
 def register_file(path: str | Path) -> None:
-    """Run a Python file that registers laws, unless this process has run it before.
+    """Run a Python file that registers congestion controls, unless it was run before.
 
     Raises ``FieldError`` if the file cannot be run, if it registers no law, or if one of its laws
     has the name of a law from another file that was run before.

@@ -33,11 +33,12 @@ _EDITIONS = MappingProxyType({(NS2.name, "2.35"): NS2_2_35})
 
 
 def dead_zone(alpha: ArrayLike, beta: ArrayLike, variant: str) -> tuple[Floats, Floats]:
-    """The dead zone of Vegas: the backlogs (low, high), packets, between which its window rests.
+    """The dead zone of Vegas: the backlogs (low, high), packets, between which it keeps its window.
 
     The window grows at a backlog below ``low`` and shrinks at one above ``high``. At the backlog
-    ``low`` itself it rests. At the backlog ``high`` itself it rests only in the variant ``paper``.
-    ``low`` is at least 0. Raises ``ValueError`` for an unknown variant and for beta below alpha.
+    ``low`` itself Vegas keeps its window. At the backlog ``high`` itself it does so only in the
+    variant ``paper``. ``low`` is at least 0. Raises ``ValueError`` for an unknown variant and for
+    beta below alpha.
     """
     stack = find(variant)
     a, b = np.asarray(alpha, dtype=np.float64), np.asarray(beta, dtype=np.float64)
@@ -63,10 +64,11 @@ def find(variant: str, ns2_defaults: str = "papers") -> Stack:
 def running(law: str, variant: str, beside: Iterable[str]) -> str:
     """The name of the TCP implementation that a source with this law and variant runs.
 
-    Usually it is ``variant`` itself. But ``paper`` implements Vegas only. A source with another law
-    and the variant ``paper`` runs ns-2's implementation, as in the papers. It runs Linux's instead
-    if other sources have the variant ``linux`` and none has ``ns2``. ``beside`` holds the variants
-    of all sources of the scenario.
+    ``law`` names the source's congestion control. The result is usually ``variant`` itself. But
+    ``paper`` implements Vegas only. With another law and the variant ``paper``, a source runs
+    ns-2's implementation, as in the papers. It runs Linux's instead if other sources have the
+    variant ``linux`` and none has ``ns2``. ``beside`` holds the variants of all sources of the
+    scenario.
     """
     if STACKS[variant].implements(law):
         return variant
@@ -78,7 +80,7 @@ def of_links(laws: Iterable[str], variants: Iterable[str], running: Iterable[str
     """The TCP implementation that decides how the links of a scenario behave: ns-2 or ``paper``.
 
     A scenario has one or more groups of equal flows. The arguments have one entry per group: its
-    law, its variant, and the implementation that it runs (see the function ``running``).
+    congestion control, its variant, and the implementation that it runs (see ``running``).
 
     In a scenario with Vegas flows, the links behave as in ns-2 if a group has the variant ``ns2``.
     In a scenario without Vegas flows, they do so if a group runs ns-2's implementation. In all

@@ -138,19 +138,19 @@ class Stack(Mechanisms):
     scheduled_ties: bool = False  # events of one instant happen in the order of their scheduling
 
     def dead_zone(self, alpha: float, beta: float) -> tuple[float, float]:
-        """The backlogs (low, high), packets, between which the window of one Vegas source rests."""
+        """The backlogs (low, high), packets, between which a Vegas source keeps its window."""
         return max(alpha - self.below_alpha, 0.0), beta + self.above_beta
 
     def recovery_of(self, recovery: str) -> str:
-        """How a law recovers from losses in this implementation: a value of ``Law.recovery``.
+        """How a congestion control recovers from losses here: a value of ``Law.recovery``.
 
-        ``recovery`` is the law's own value. An implementation that always uses SACK, such as Linux,
-        replaces it by "scoreboard". Only "slow start" is never replaced: laws such as Tahoe begin
-        slow start again after each loss.
+        ``recovery`` is the value that the congestion control itself has. An implementation that
+        always uses SACK, such as Linux, replaces it by "scoreboard". Only "slow start" is never
+        replaced: Tahoe begins slow start after each loss.
         """
         known = self.always_sack and recovery != "slow start"
         return "scoreboard" if known else recovery
 
     def implements(self, law: str) -> bool:
-        """Whether this TCP implementation has code for sources of that law."""
+        """Whether this TCP implementation includes the congestion control ``law``."""
         return self.laws is None or law in self.laws

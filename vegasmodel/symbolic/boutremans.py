@@ -24,12 +24,12 @@ s, L, C = sp.symbols("s L_n C", positive=True)  # L_n stands for ln n
 
 
 def window() -> Derivation:
-    """Equation (4) of Boutremans and Le Boudec: Vegas's window W at rest.
+    """Equation (4) of Boutremans and Le Boudec: Vegas's window W in the steady state.
 
     The flow's backlog is Diff = (W/baseRTT - W/RTT) baseRTT by equation (1). Its baseRTT is the
     propagation delay d plus an over-estimate x, equation (2). Its RTT is d plus the queueing delay
-    Delta. At rest Diff = alpha; solved for W, this is equation (4). Equation (3) is a step on the
-    way.
+    Delta. In the steady state Diff = alpha. This is equation (3). Solved for W, it gives equation
+    (4).
     """
     base, rtt = d + x, d + Delta
     diff = (W / base - W / rtt) * base  # (Expected - Actual) baseRTT
@@ -42,7 +42,7 @@ def window() -> Derivation:
 
 
 def rate() -> Derivation:
-    """Equation (5) of Boutremans and Le Boudec: Vegas's rate at rest.
+    """Equation (5) of Boutremans and Le Boudec: Vegas's rate in the steady state.
 
     The rate is Vegas's window, equation (4), divided by the round-trip time.
     """
@@ -53,10 +53,10 @@ def rate() -> Derivation:
 
 
 def rate_linux() -> Derivation:
-    """The rate at rest of Linux's Vegas, in place of equation (5) of Boutremans and Le Boudec.
+    """The steady rate of Linux's Vegas, in place of equation (5) of Boutremans and Le Boudec.
 
-    At rest Linux's window W satisfies W (RTT - baseRTT)/baseRTT = alpha. The last step of the
-    derivation shows that the rate W/RTT is that of equation (5) minus alpha/RTT.
+    In the steady state Linux's window W satisfies W (RTT - baseRTT)/baseRTT = alpha. The last step
+    of the derivation shows that the rate W/RTT is that of equation (5) minus alpha/RTT.
     """
     base, rtt = d + x, d + Delta
     rest = sp.Eq(W * (rtt - base) / base, alpha)
@@ -66,7 +66,7 @@ def rate_linux() -> Derivation:
 
 
 def band() -> tuple[Derivation, Derivation]:
-    """Vegas's window and rate at rest if its backlog is beta: equations (10) and (11).
+    """Vegas's steady window and rate if its backlog is beta: equations (10) and (11).
 
     They are equations (4) and (5) with beta in place of alpha. The equation numbers are those of
     Boutremans and Le Boudec.

@@ -1,7 +1,8 @@
 """Derives the rates of Vegas flows on several links in SymPy.
 
-A Vegas flow at rest has the rate r that maximises U(r) - q r. Here U is the flow's utility, and q
-is the queueing delay of its path. Tests compare the rates with those of ``equilibrium.network``.
+In the steady state a Vegas flow has the rate r that maximises U(r) - q r. Here U is the flow's
+utility, and q is the queueing delay of its path. Tests compare the rates with those of
+``equilibrium.network``.
 """
 
 from __future__ import annotations

@@ -161,7 +161,7 @@ def pftk_silence() -> Derivation:
 
 
 def hold_windows() -> tuple[Derivation, Derivation]:
-    """Vegas's window W at rest, from W (RTT - baseRTT)/RTT = alpha, in two cases.
+    """Vegas's steady window W, from W (RTT - baseRTT)/RTT = alpha, in two cases.
 
     In the first case the RTT is given. In the second the flow is alone on a link of rate c, so that
     RTT = W/c.
