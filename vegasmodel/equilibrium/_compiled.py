@@ -56,7 +56,7 @@ def _fused(_context: Any, a: Any, b: Any, c: Any) -> Any:
 
 @numba.njit  # type: ignore[untyped-decorator]  # Numba
 def _remainder(a: float, q: float, s: float) -> float:
-    """``a - q s``, exact like ``kernel.remainder``, but by a fused multiply-add."""
+    """The exact remainder ``a - q s``, as ``kernel.remainder``, but by a fused multiply-add."""
     return _fused(-q, s, a)  # type: ignore[no-any-return]  # Numba
 
 

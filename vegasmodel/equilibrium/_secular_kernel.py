@@ -72,7 +72,10 @@ def split(a: float) -> tuple[float, float]:
 
 
 def remainder(a: float, q: float, s: float) -> float:
-    """``a - q s``, exact if q differs from a/s by at most a few units in the last place."""
+    """The remainder ``a - q s`` of the division of a by s, where q is the rounded quotient.
+
+    The result is exact if q differs from a/s by at most a few units in the last place.
+    """
     qh, ql = split(q)
     sh, sl = split(s)
     return (((a - qh * sh) - qh * sl) - ql * sh) - ql * sl
@@ -467,7 +470,8 @@ def advance(
     ``slope`` is -R', ``bend`` is R''/2, and ``f`` is the excess of all rates over the capacity c.
     ``exact`` says whether the pass computed with two floats per number. ``passes`` is the number of
     passes so far. The solution lies between ``lower`` and ``upper``. They begin as ``floor`` and
-    ``ceiling``, and return to these before the first pass with two floats per number.
+    ``ceiling``, and return to these before the first pass with two floats per number, because one
+    float may give ``f`` the wrong sign near the solution.
 
     Returns five values:
 

@@ -282,10 +282,11 @@ BEND = math.pi**2 / 6.0 - 1.0  # sum over k of 1/(k^2 (k+1))
 
 @kinds.checked
 def asymptotes(n: int, alpha: float, capacity: float, form: str = "exact") -> Asymptotes:
-    """Approximates ``arrive`` (``form="exact"``) or ``bonald`` for many flows with one alpha.
+    """Approximates the results of ``arrive`` or ``bonald`` for many flows with the same alpha.
 
-    The n flows arrive one after another, and compute their backlogs as in the papers. Let the
-    queueing delay after the n-th arrival be
+    With ``form="exact"`` the function approximates ``arrive``, with ``form="bonald"`` it
+    approximates ``bonald``. The n flows arrive one after another, and compute their backlogs as in
+    the papers. Let the queueing delay after the n-th arrival be
 
         Delta_n = (alpha/c) n (ln n + C)
 

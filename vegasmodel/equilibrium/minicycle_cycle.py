@@ -23,10 +23,11 @@ class Cycle:
     The arguments of ``solve`` may be arrays, which are broadcast as in NumPy. Each field has one
     entry for each combination of arguments.
 
-    Numbers in brackets, such as (11), are equations of De Vendictis and Baiocchi. ``residual`` is
-    the larger of two relative errors. The first is the difference between the sums of the Vegas
-    windows at the two losses, which should be equal. The second is the difference between the sum
-    of the phases' lengths and N - 1.
+    In the comments on the fields, numbers such as (11) are equations of De Vendictis and Baiocchi.
+
+    ``residual`` is the larger of two relative errors. The first is the difference between the sums
+    of the Vegas windows at the two losses, which should be equal. The second is the difference
+    between the sum of the phases' lengths and N - 1.
     """
 
     vegas: Floats  # throughput of one Vegas flow, pkt/s

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 class Mechanisms:
     """The mechanisms of one TCP implementation that act while a flow runs.
 
-    Each field switches a mechanism on or off, or sets one of its numbers.
+    Each field switches a mechanism on or off, or sets one of its numbers. ``Stack`` adds the fields
+    for all other details.
     """
 
     # Vegas: how it decides

@@ -192,11 +192,12 @@ def bend_integrand() -> Any:
 
 
 def asymptotic() -> tuple[Derivation, Derivation]:
-    """Many flows arrive one by one: the queueing delay, and the sum of the rates by Bonald.
+    """Many flows arrive one by one: their queueing delay, and the sum of Bonald's rates.
 
     Each flow mistakes the queueing delay that it finds for propagation delay. With n flows, the
-    delay is about Delta_n = n (ln n + C), in units of alpha/c. A flow that found j flows has the
-    rate 1/(Delta_n - Delta_j), in units of the capacity. For large n the sum of the rates is about
+    delay is about Delta_n = n (ln n + C), in units of alpha/c, with a number C. A flow that found j
+    flows has the rate 1/(Delta_n - Delta_j), in units of the capacity. For large n the sum of the
+    rates is about
 
         (ln n + gamma)/(ln n + C + 1) + g/(ln n + C)^2.
 
