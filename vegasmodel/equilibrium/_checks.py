@@ -108,7 +108,7 @@ def count(name: str, value: Any, low: int = 1, high: int = MOST) -> int:
 
 
 def fit(each: Mapping[str, Any], whole: Mapping[str, Any] | None = None) -> None:
-    """Raise ``FieldError`` unless the arrays broadcast; it names the arrays and their shapes.
+    """Raise ``FieldError``, with the arrays' names and shapes, unless the arrays broadcast.
 
     Each array in ``each`` has one entry per flow along its last axis, [..., n]. The arrays in
     ``whole`` have no axis for the flows, [...]. Without ``whole``, the arrays in ``each`` may have
@@ -128,7 +128,7 @@ def fit(each: Mapping[str, Any], whole: Mapping[str, Any] | None = None) -> None
 
 
 def same_size(**arrays: Any) -> None:
-    """Raise ``FieldError`` unless all arrays have the shape [n]; it names them and their shapes.
+    """Raise ``FieldError``, with the arrays' names and shapes, unless all have the shape [n].
 
     The arrays have one entry for each of the n flows, and n is at least 1. ``None`` stands for an
     argument that was not given; it is ignored.

@@ -1,15 +1,15 @@
-"""The solver of Vegas's steady state for many links with few flows, solved at once.
+"""The solver of Vegas's steady state for many links with few flows, which treats links together.
 
 The innermost loops run over the links, so that the compiler can use vector instructions. The place
 of a link in these loops is called its lane. For each link the solver adds the same terms in the
 same order as ``_secular_kernel.find_gap``, so the result is the same to the last bit. This module
 is only run as compiled code (``_compiled.py``).
 
-Some links are solved alone, by ``_secular_kernel.solve_case``: those for which no valid result is
-found here, those with Linux flows or with more than ``CHUNK`` flows, and the last links if fewer
+Some links are left to ``_secular_kernel.solve_case``, one by one: those for which no valid result
+is found here, those with Linux flows or with more than ``CHUNK`` flows, and the last links if fewer
 than ``FEWEST`` are left.
 
-Many functions have the same arguments. ``width`` is the number of links that are solved together,
+Many functions have the same arguments. ``width`` is the number of links that are treated together,
 and ``n`` the number of flows of each link. ``first`` is the number of the first of these links.
 ``a`` and ``v`` hold the flows' thresholds and over-estimates of baseRTT, [flow, link]. ``c`` holds
 the capacities of all links. The tables ``t`` (floats) and ``count`` (integers) hold the state of
@@ -44,7 +44,7 @@ from vegasmodel.equilibrium._secular_kernel import (
 
 LANES = 64
 FEWEST = 8  # fewer links fill no vector
-ROUNDS = 12  # most passes of a precision; the few links that need more are solved alone
+ROUNDS = 12  # most passes of a precision; links that need more are left to ``solve_case``
 # rows of the table ``t`` of floats
 TOP, POLE, TOTAL, MOMENT, FLOOR, CEILING, LOWER, UPPER, G, SLOPE, BEND, HIGH, LOW = range(13)
 ROWS = 13
@@ -214,7 +214,7 @@ def solve_lanes(
     ``solve_batch`` describes. ``a``, ``v``, ``t`` and ``count`` are scratch space.
 
     If a link has a number out of range or needs too many passes, its status is not DONE. The caller
-    solves such a link again, alone.
+    treats such a link again, alone.
     """
     gather(alpha, x, first, n, width, a, v)
     survey_lanes(n, width, a, v, t)

@@ -135,7 +135,10 @@ def recovery_burst(flows: Sequence[Sender], p: float, capacity: float) -> float:
 
 
 def _window_at_loss(flow: Sender, p: float, capacity: float) -> float:
-    """The window, in packets, that the window at a loss exceeds with the probability ``SELDOM``."""
+    """A window, in packets, so large that a loss seldom finds a larger one.
+
+    The window at a loss exceeds the result with the probability ``SELDOM``.
+    """
     product = math.prod(1.0 / (1.0 - 4.0**-k) for k in range(1, 30))
     v = math.log(product / SELDOM)
     return min(math.sqrt(2.0 * v / (flow.ack_every * p)), _limit(flow, 0.0, capacity))

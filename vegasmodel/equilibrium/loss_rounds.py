@@ -241,9 +241,9 @@ class _Chain:
         If a window does not fill the link, its packets arrive as a train, and a pause follows. Let
         the receiver send one ACK for b packets. The last packets of the train may be fewer than b.
         The receiver then acknowledges them with the next train, a round trip later, but after
-        ``ACK_PAUSE`` at the latest. Meanwhile the sender cannot replace them, so its rate is lower.
-        On average (b - 1)/2 packets wait in this way. If the window stays constant, the number of
-        waiting packets is the remainder when the window is divided by b.
+        ``ACK_PAUSE`` at the latest. Until then the sender sends no new packets in their place, so
+        its rate is lower. On average (b - 1)/2 packets wait in this way. If the window stays
+        constant, the number of waiting packets is the remainder when the window is divided by b.
         """
         waiting = np.full_like(self.w, max(self.ack_every - 1.0, 0.0) / 2.0)
         if not self.overflows and self.w[-1] == source.hold and source.hold % 1.0 == 0.0:
