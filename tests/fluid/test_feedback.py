@@ -291,6 +291,28 @@ def test_reno_under_random_loss_rests_at_the_square_root_of_two_over_p():
     assert run.window[-1, 0] == pytest.approx(math.sqrt(2 / 1e-3), rel=1e-3)
 
 
+def test_reds_average_falls_while_the_link_is_idle():
+    # Floyd and Jacobson 1993: as if the link had sent c packets per second, none of which waited
+    c, w = 100.0, 1e-3
+    queue = Red(min_threshold=5, max_threshold=50, max_probability=0.1, weight=w)
+    flow = reno(stop=10.0)
+
+    def average(end):
+        return feedback.run(scenario([flow], c, 100.0, end, 0.0, queue=queue), 2).past.mean[-1]
+
+    assert average(20.0) > 1.0
+    assert average(25.0) / average(20.0) == pytest.approx((1 - w) ** (5.0 * c), rel=1e-9)
+
+
+def test_red_that_dropped_all_packets_lets_some_pass_again():
+    # slow start brings RED's average above the threshold at which RED drops every packet; at the
+    # small windows that are left, arrivals alone would bring it down only after the end of the run
+    queue = Red(3.4618, 11.1317, 0.2849, weight=0.0016882)
+    flow = reno(0.28829, variant="ns2")
+    run = feedback.run(scenario([flow], 1083.0, 263.0, 40.0, 10.0, queue=queue), 2)
+    assert run.throughput[0] == pytest.approx(284.0, rel=0.25)  # ns-2 2.35: 284 +- 24
+
+
 def test_trajectories_with_delay():
     case = scenario([vegas(), reno()], duration=60.0, warmup=20.0)
     data = simulate(case, "delayed", samples=601)

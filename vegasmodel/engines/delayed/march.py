@@ -144,7 +144,8 @@ def averaged(chance: Chance, mean: float, came: float, queue: float) -> float:
     """RED's average queue, in packets, after ``came`` more packets have arrived.
 
     ``mean`` is the average before they arrive.  Each packet moves the average towards the present
-    queue (``queue``), by the fraction ``weight`` of the difference between the two.
+    queue (``queue``), by the fraction ``weight`` of the difference between the two.  ``came`` also
+    counts the packets that the link could have sent while the queue was empty.
     """
     if chance.weight >= 1.0:
         return queue
@@ -479,8 +480,10 @@ def march(
         past.time[new], past.delay[new], past.exit[new] = now, s1, now + s1
         past.came[new] = came
         arrived = came.sum() - past.came[last].sum()
+        # packets that the link could have sent in addition while the queue was empty
+        idle = max(c * (h + s1 - past.delay[last]) - (1.0 - loss) * arrived, 0.0)
         halfway = 0.5 * c * (past.delay[last] + s1)
-        past.mean[new] = averaged(chance, past.mean[last], arrived, halfway)
+        past.mean[new] = averaged(chance, past.mean[last], arrived + idle, halfway)
         for i in range(n):
             tossed = loss * (came[i] - past.came[last, i])
             past.lost[new, i] = past.lost[last, i] + tossed
