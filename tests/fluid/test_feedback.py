@@ -154,6 +154,19 @@ def test_two_sources_agree_with_a_naive_integration():
     assert found[-1] > 100
 
 
+def test_random_starts_are_those_of_the_other_simulators():
+    case = scenario([vegas(), reno()], duration=5.0, warmup=1.0).replace({"run.start_jitter": 3.0})
+
+    def begun(model):
+        window = simulate(case, model, samples=5001)["window"].values
+        return (window > 0).argmax(axis=0) * 1e-3
+
+    found = begun("delayed")
+    np.testing.assert_allclose(found, begun("fluid"), atol=2e-3)
+    assert found.min() > 0.1
+    assert np.ptp(found) > 0.1
+
+
 @pytest.mark.parametrize("kind", ["vegas and reno", "two reno"])
 def test_it_tends_to_the_plain_fluid_as_a_round_trip_moves_windows_less(kind):
     # With k times the capacity, buffer and threshold, windows are k times as large.  They still

@@ -71,6 +71,7 @@ from vegasmodel.engines.delayed.march import Chance, Past, Senders, Totals, drop
 from vegasmodel.engines.fluid import continuous
 from vegasmodel.engines.fluid.pauses import running
 from vegasmodel.engines.fluid.records import Flows
+from vegasmodel.engines.fluid.run import random_starts
 from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import MAX_SAMPLES, Choice, Integer, Quantity
 from vegasmodel.metrics import Floats
@@ -149,6 +150,8 @@ def run(
     - ``begin`` is an equilibrium of all flows in which the run begins; the flows' start times then
       do not count.  Without it the network is empty at first.
 
+    If start times are random (``start_jitter``), they are those of the first run of ``fluid``.
+
     The propagation delay from a sender to the queue, and that from the queue back to the sender,
     are made at least one step long.  The sum of the two, the flow's propagation RTT, stays the
     same.
@@ -174,6 +177,7 @@ def run(
     way = np.array([to_first_link(scenario, member) for member in scenario.members])
     way, chance = np.clip(way, longest, flows.rtt - longest), chances(scenario)
     if begin is None:
+        flows = flows._replace(start=flows.start + random_starts(scenario, 0)[1])
         y, past = at_rest(flows, way)
     else:
         flows = flows._replace(start=np.full(n, -np.inf))
