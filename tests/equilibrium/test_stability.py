@@ -362,6 +362,10 @@ def test_only_a_base_rtt_measured_after_other_flows_began_is_not_known():
     assert not found.applicable
     assert found.reason.startswith("b starts after other flows and measures its baseRTT")
     assert found.reason.endswith("give the over_estimate of b")
+    drawn = scenario(first, 500.0, red).replace({"run.start_jitter": 1.0})
+    assert (stability(drawn).reason or "").startswith("a starts at a random time (start_jitter)")
+    alone = scenario(first[:1], 500.0, red)
+    assert stability(alone.replace({"run.start_jitter": 1.0})).stable == stability(alone).stable
 
 
 @pytest.mark.parametrize(("rtt", "holds"), [(0.08, True), (0.12, False)])

@@ -202,11 +202,13 @@ def _unsupported(scenario: Scenario) -> str | None:
     vegas = (g for g in scenario.flows if g.keeps_backlog)
     if any(continuous.thresholds(group)[0] <= 0.0 for group in vegas):
         return "Vegas keeps its window though no packet of it waits, so no queue stands"
-    measure = rests.measures(scenario) & (rests.starts(scenario) > rests.starts(scenario).min())
-    for member, measures in zip(scenario.members, measure, strict=True):
-        if member.flow.keeps_backlog and measures:
+    starts, by_chance = rests.starts(scenario), scenario.run.start_jitter > 0.0
+    late = (starts > starts.min()) | (by_chance and starts.size > 1)
+    when = "at a random time (start_jitter)" if by_chance else "after other flows"
+    for member, unknown in zip(scenario.members, rests.measures(scenario) & late, strict=True):
+        if member.flow.keeps_backlog and unknown:
             return (
-                f"{member.name} starts after other flows and measures its baseRTT, which is not "
-                f"known: give the over_estimate of {member.flow.name}"
+                f"{member.name} starts {when} and measures its baseRTT, which is not known: give "
+                f"the over_estimate of {member.flow.name}"
             )
     return None
