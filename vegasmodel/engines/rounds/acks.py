@@ -29,9 +29,9 @@ from vegasmodel.metrics import Floats
 def usable_window(f: Sender, now: float) -> float:
     """How many packets the sender may send now: the window less the packets in flight, at least 0.
 
-    ns-2's CUBIC (``halves_rate``) may also send one packet while fewer packets than
-    ``flight_limit`` are in flight, even if they exceed the window. ``limit_flight`` explains this
-    limit, which is 0 outside a recovery. The result is 0 after the flow's stop time.
+    After a cut of its window, ns-2's CUBIC (``halves_rate``) may send a packet even if the window
+    is full. It may do so while fewer packets than ``flight_limit`` are in flight. ``limit_flight``
+    explains this limit. The result is 0 from the flow's stop time on.
     """
     if now >= f.stop:
         return 0.0
@@ -41,13 +41,13 @@ def usable_window(f: Sender, now: float) -> float:
 
 @jit
 def limit_flight(f: Sender) -> None:
-    """At an ACK, lower the limit of packets in flight that ns-2's CUBIC has after a cut.
+    """At an ACK, lower the limit on packets in flight that ns-2's CUBIC has after a cut.
 
-    There is such a limit from a cut of the window to the end of the recovery. It begins at the
-    window before the cut, and never rises. At an ACK it falls to one packet more than are in flight
-    now. When a packet is sent, it falls to the number of packets that were in flight before
-    (``note_flight``). So a packet is sent for every second ACK, until the packets in flight fit
-    into the window. In tcp-linux.cc the limit is ``next_pkts_in_flight_`` (send_much).
+    The limit holds from a cut of the window to the end of the recovery. It begins at the window
+    before the cut. At an ACK it falls to one packet more than are in flight at that time. When a
+    packet is sent, it falls to the number of packets that were in flight before (``note_flight``).
+    So the sender sends a packet at every second ACK, until the packets in flight fit into the
+    window. In tcp-linux.cc the limit is ``next_pkts_in_flight_`` (send_much).
     """
     if f.phase == OPEN and not in_cwr(f):
         f.flight_limit = 0.0
@@ -57,10 +57,10 @@ def limit_flight(f: Sender) -> None:
 
 @jit
 def note_flight(f: Sender, before: float) -> None:
-    """After ns-2's CUBIC has sent packets, lower its limit of packets in flight (``flight_limit``).
+    """After ns-2's CUBIC has sent packets, lower its limit on packets in flight (``flight_limit``).
 
-    The limit falls to ``before``, the packets in flight before it sent them, but not below 1. So
-    after a cut of the window it sends a packet only for every second ACK (``limit_flight``).
+    The limit falls to ``before``, the number of packets that were in flight before they were sent,
+    but not below 1. ``limit_flight`` explains the limit.
     """
     if outstanding(f) > before:
         f.flight_limit = min(f.flight_limit, max(before, 1.0))
@@ -70,10 +70,10 @@ def note_flight(f: Sender, before: float) -> None:
 def sendable(f: Sender, packets: float) -> float:
     """How many of ``packets`` new packets the flow may send.
 
-    The flow may send no more packets than are left of its data, and none beyond the receiver's
-    window, which begins with the first packet that is not acknowledged (RFC 9293 3.8.6). ns-2's
-    CUBIC compares only the number of packets in flight with this window (send_much in
-    tcp-linux.cc), so the second limit does not hold for it.
+    There are two limits. The flow's data may end, and the packets must lie in the receiver's
+    window, which begins with the first unacknowledged packet (RFC 9293 3.8.6). The second limit
+    does not hold for ns-2's CUBIC, which compares only the number of packets in flight with the
+    receiver's window (send_much in tcp-linux.cc).
     """
     left = f.size - f.next
     if not f.counts_places:
@@ -87,12 +87,11 @@ def add_hole(
 ) -> None:
     """Record in ``holes`` that the receiver misses ``count`` packets, from number ``first`` on.
 
-    ``sent_at`` is the time at which they were sent, in seconds.
-    Packets that are recorded already are not recorded again. If ``holes`` is full, its last hole is
-    extended instead; what has arrived in between then counts as missing. A hole is a range of
-    consecutive missing packets. For ns-2's Vegas each missing packet is a hole of its own, because
-    this sender stores the time at which each packet was sent. A hole's row in ``holes`` has six
-    numbers:
+    ``sent_at`` is the time at which they were sent, in seconds. Packets that are recorded already
+    are not recorded again. A hole is a range of consecutive missing packets. For ns-2's Vegas each
+    missing packet is a hole of its own, because this sender stores the time at which each packet
+    was sent. If ``holes`` has no free row, the last hole is extended to the new packets. Packets
+    between them that have arrived then count as missing. The row of a hole has six numbers:
 
     - the number of its first packet;
     - the number of the first packet after it;
@@ -125,7 +124,10 @@ def add_hole(
 
 @rare
 def move_to_front(f: Sender | Receiver, holes: Floats) -> int:
-    """Move the holes to the first rows of ``holes``; returns by how many rows they have moved."""
+    """Move the holes to the first rows of ``holes``; returns by how many rows they have moved.
+
+    A hole is a range of packets that the receiver misses. The move makes room for further holes.
+    """
     free = f.first_hole
     for k in range(free, f.holes):
         for column in range(COLUMNS):
@@ -136,10 +138,10 @@ def move_to_front(f: Sender | Receiver, holes: Floats) -> int:
 
 @jit
 def _first_behind(f: Sender | Receiver, holes: Floats, first: float) -> int:
-    """The index of the first hole with packets from number ``first`` on; ``f.holes`` if none has.
+    """The row of the first hole with a packet of number ``first`` or higher.
 
-    A hole is a range of packets that the receiver misses. The holes are in the order of their
-    packets, so the function uses binary search.
+    A hole is a range of packets that the receiver misses. The holes are sorted by packet number, so
+    the function uses binary search. If there is no such hole, the result is ``f.holes``.
     """
     low, high = f.first_hole, f.holes
     while low < high:
@@ -157,9 +159,9 @@ def fill_holes(
 ) -> float:
     """Record that ``count`` packets have arrived, from number ``first`` on.
 
-    ``sent_at`` is the time at which the last of them was sent. Returns how many of them are new.
-    They may fill holes, which are ranges of packets that the receiver misses. ``f.acked`` then
-    becomes the number of the first packet that is still missing.
+    ``sent_at`` is the time at which the last of them was sent. Returns how many of the packets had
+    not arrived before. They may fill holes, which are ranges of packets that the receiver misses.
+    ``f.acked`` becomes the number of the first packet that is still missing.
     """
     end = first + count
     new = max(end - max(f.received, first), 0.0)
@@ -168,7 +170,7 @@ def fill_holes(
     f.received = max(f.received, end)
     kept = _first_behind(f, holes, first)
     if kept < f.holes and holes[kept, 0] < first:
-        # packets from inside a hole: what the hole has behind them counts as received, too
+        # the packets begin inside a hole: the rest of this hole counts as received, too
         new += min(holes[kept, 1], end) - first
         f.missing -= holes[kept, 1] - first
         holes[kept, 1] = first
@@ -197,7 +199,7 @@ def fill_holes(
 
 @jit
 def received_beyond(f: Sender | Receiver) -> float:
-    """How many packets the receiver has beyond the first missing one."""
+    """How many packets have arrived whose numbers are above that of the first missing packet."""
     return max(f.received - f.acked - f.missing, 0.0)
 
 
@@ -212,10 +214,10 @@ def blocks(f: Sender | Receiver, holes: Floats) -> int:
 
 @jit
 def send(f: Sender, packets: float, spread: float) -> None:
-    """Send ``packets`` new packets, or fewer if the flow has less left to send.
+    """Send ``packets`` new packets, or fewer if the flow may send fewer (``sendable``).
 
-    The simulator divides time into intervals. If ``spread`` is above 1, that number of the packets
-    leaves evenly spaced over the present interval. The others leave together at its end.
+    The simulator divides time into intervals. If ``spread`` is above 1, the first ``spread``
+    packets leave evenly spaced over the present interval. The others leave together at its end.
     """
     packets, before = sendable(f, packets), outstanding(f)
     f.first = f.next
@@ -231,7 +233,7 @@ def waits_first(f: Sender, acks: float) -> bool:
     """Whether the sender waits a random time before it sends the packets that ``acks`` ACKs allow.
 
     Only a sender with random waits (``wait.py``) does so, and only if ``acks`` is at most 1. If the
-    simulator handles several ACKs as one group, the packets leave evenly, without a wait.
+    simulator processes several ACKs together, the packets leave evenly, without a wait.
     """
     return f.jitter > 0.0 and acks <= 1.0
 
@@ -249,18 +251,18 @@ def send_or_wait(f: Sender, packets: float, spread: float) -> None:
 
 @jit
 def for_each(total: float, packets: float) -> float:
-    """``total`` divided by ``packets``; for a single packet no time is lost with a division."""
+    """``total`` divided by ``packets``; a division by 1 is left out to save time."""
     return total if packets == 1.0 else total / packets
 
 
 @jit
 def acknowledge(f: Sender, p: Parcel, packets: float, now: float, samples: float) -> float:
-    """Process the ACKs of the next ``packets`` packets of the group ``p``.
+    """Process the ACKs of the next ``packets`` packets of ``p``, a group that travels together.
 
-    The packets of a group travel together. This function removes them from the group, and updates
-    the RTT samples and the totals; the caller changes ``f.acked`` and the window. ``samples`` is
-    the number of RTT samples that these ACKs give. It is 0 for example if the packets were sent
-    more than once. Returns the time at which the last of the ACKs arrives.
+    This function removes these packets from the group, and updates the RTT samples and the totals.
+    The caller changes ``f.acked`` and the window. ``samples`` is the number of RTT samples that
+    the ACKs give. It is 0 for example if the packets were sent more than once. Returns the time at
+    which the last of the ACKs arrives.
     """
     part = 1.0 if packets == p.count else packets / p.count
     end = now + max(p.back - now, 0.0) * part
@@ -296,9 +298,9 @@ def acknowledge(f: Sender, p: Parcel, packets: float, now: float, samples: float
 def portion(p: Parcel, now: float, step: float) -> float:
     """How many packets of ``p``, a group that travels together, the simulator processes at once.
 
-    They are the first packets of the group. Their ACKs arrive within about ``step`` seconds from
-    ``now`` on. If all ACKs of the group arrive within 1.5 ``step`` seconds, the result is the whole
-    group.
+    It processes the first packets of the group, whose ACKs arrive within about ``step`` seconds
+    from ``now`` on. If the ACKs of all its packets arrive within 1.5 ``step`` seconds, it processes
+    the whole group.
     """
     span = p.back - now
     if p.count <= 1.0 or span <= 1.5 * step:

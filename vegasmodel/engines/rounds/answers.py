@@ -26,7 +26,7 @@ from vegasmodel.support.progress import series
 
 __all__ = ["answer", "obstacle"]
 
-BELOW_RTT = 0.99  # a baseRTT below this part of the RTT is no measurement
+BELOW_RTT = 0.99  # a baseRTT below this part of the empty path's RTT counts as too low
 NAMES_SHOWN = 3
 Enough = Callable[[Sequence[Prediction]], bool]
 
@@ -49,10 +49,11 @@ def obstacle(scenario: Scenario) -> str | None:
 
 
 def left_out(scenario: Scenario) -> tuple[Assumption, ...]:
-    """Assumptions about features that this simulator lacks.
+    """The assumptions that this simulator makes because it lacks some features.
 
-    An assumption holds if the scenario does not need the feature. The features are some rules of
-    laws, access links that are not much faster than the bottleneck, and forced drops.
+    An assumption holds if the scenario does not need the feature. The features are some details of
+    congestion controls, access links that are not much faster than the bottleneck, and packets that
+    a link drops on purpose (``Link.drops``).
     """
     groups = scenario.flows
     crossed = [link for group in groups for link in scenario.path(group)]
@@ -72,9 +73,10 @@ def left_out(scenario: Scenario) -> tuple[Assumption, ...]:
 
 
 def _passes_packets(scenario: Scenario) -> tuple[Assumption, ...]:
-    """The assumption that ns-2 lets packets through every link, if it does not hold.
+    """The assumption that ns-2 lets packets through every link; nothing if it holds.
 
-    In this simulator an idle link takes a packet whatever its buffer.
+    ns-2 drops every packet at a link whose buffer is too small (``shut_links``). In this simulator
+    an idle link transmits a packet, however small the buffer is.
     """
     shut = shut_links(scenario)
     said = (
@@ -87,7 +89,7 @@ def _passes_packets(scenario: Scenario) -> tuple[Assumption, ...]:
 def _assumptions(
     scenario: Scenario, rates: Floats, acks_lost: float, *, chance: bool
 ) -> tuple[Assumption, ...]:
-    """The assumptions to print with an answer; each says whether it holds.
+    """The assumptions to print with a prediction; each says whether it holds.
 
     ``rates`` are the throughputs in packets/s, [runs, flows]. ``acks_lost`` is the number of ACKs
     lost for each packet sent. ``chance`` is True if another run could give other throughputs.
@@ -105,11 +107,11 @@ def _assumptions(
 
 
 def _base_lost(scenario: Scenario, outcomes: Sequence[Totals]) -> tuple[Assumption, ...]:
-    """The assumption that baseRTT is at least the RTT of the empty path, if a run has violated it.
+    """The assumption that baseRTT is at least the RTT of the empty path; nothing if it holds.
 
-    Otherwise the result is empty. In ns-2, Vegas's baseRTT can fall below the RTT of the empty path
-    after a timeout (``docs/ns2.md``). Flows with noise in their delay are not examined, because
-    some of their packets can be faster than the RTT of the empty path.
+    It does not hold if a flow's baseRTT was lower at the end of a run. In ns-2, Vegas's baseRTT can
+    fall so low after a timeout (``docs/ns2.md``). Flows with random delays (``delay_noise``) are
+    not examined: some of their packets can be faster than the RTT of the empty path.
     """
     rtt = np.array([m.rtt if m.flow.delay_noise == 0.0 else 0.0 for m in scenario.members])
     base = np.array([one.base for one in outcomes])  # NaN if not Vegas
@@ -127,24 +129,26 @@ def _base_lost(scenario: Scenario, outcomes: Sequence[Totals]) -> tuple[Assumpti
 
 
 def starts_of(scenario: Scenario, k: int) -> Floats:
-    """The flows' start times in run number ``k``, in seconds, with the scenario's random jitter.
+    """The start times in run number ``k`` of the scenario's flows, in seconds.
 
-    The run of ns-2 with the same number has the same start times, because it has the same seed.
+    A random part (``start_jitter``) is added to the times in the scenario. The run of ns-2 with the
+    same number has the same start times, because it has the same seed.
     """
     starts = np.array([member.start for member in scenario.members])
     if scenario.run.start_jitter == 0.0:
         return starts
     rng = np.random.default_rng([scenario.run.seed, k])
-    rng.integers(1, 2**31 - 1)  # there, the seed of ns-2's own generator
+    rng.integers(1, 2**31 - 1)  # for ns-2, this number is the seed of its own generator
     return starts + rng.uniform(0.0, 1.0, starts.size) * scenario.run.start_jitter
 
 
 def _random_ticks_count(scenario: Scenario, totals: Totals) -> bool:
-    """Whether the random phase of the ticks of a host's clock could have affected the run.
+    """Whether the clocks' random start times could have affected the run.
 
-    The phase affects timers that count in ticks: ns-2's coarse retransmission timer, and the timers
-    of Linux. It also affects Linux's CUBIC, which measures time in ticks. The result is False if
-    short flows arrive at random, because one run then averages over the phases of many flows.
+    A clock ticks at a regular interval. Its start time decides at which instants it ticks. This
+    matters for ns-2's coarse retransmission timer and the timers of Linux, which count ticks, and
+    for Linux's CUBIC, which measures time in ticks. The result is False if short flows arrive at
+    random, because one run then averages over the clocks of many flows.
     """
     flows = totals.flows
     expired = (flows["timeouts"] > 0) & ~(flows["timestamps"] & ~flows["timer_wheel"])
@@ -154,7 +158,7 @@ def _random_ticks_count(scenario: Scenario, totals: Totals) -> bool:
 
 
 def throughput(totals: Totals) -> Floats:
-    """Each flow's throughput in packets/s, for the time after warm-up in which the flow is active.
+    """Each flow's throughput in packets/s, over the time after warm-up in which it is active.
 
     The result is NaN for a flow that is not active after warm-up.
     """
@@ -193,7 +197,7 @@ def halved(scenario: Scenario) -> Scenario:
 
 
 def pieces(scenario: Scenario) -> Floats:
-    """The instants, in seconds, that divide the time after warm-up into equal pieces."""
+    """The instants, in seconds, that divide the time after warm-up into pieces of equal length."""
     return np.linspace(scenario.run.warmup, scenario.run.duration, scatter.PIECES + 1)
 
 
@@ -207,27 +211,29 @@ def answer(
     without: Collection[str] = (),
     enough: Enough | None = None,
 ) -> Prediction:
-    """The throughputs by simulation: packets delivered per second after warm-up, [n_flows] pkt/s.
+    """Predict a scenario's throughputs with the simulator ``rounds``.
 
-    The outcome of a run may be random: starts or sending times are jittered, RED or random loss
-    drops packets, or the random phase of a host's clock affects the run (``_random_ticks_count``).
-    The answer is then the mean over several runs, with its standard error. Otherwise there is one
+    A flow's throughput is the number of packets delivered per second after warm-up, [n_flows]. The
+    outcome of a run may be random: start or sending times are random, RED or random loss drops
+    packets, or the random start of a host's clock affects the run (``_random_ticks_count``). Then
+    the prediction is the mean over several runs, with its standard error. Otherwise there is one
     run, unless ``runs`` asks for more. If short flows arrive at random, the scenario can also ask
     for more.
 
-    If the outcome is random, ``runs`` is the number of runs. Without it the scenario gives the
-    number. If neither does, there are 3 to 5. After 3 runs, another run is made only if both
-    conditions hold:
+    If the outcome is random, ``runs`` is the number of runs. If it is not given, the scenario gives
+    the number (``run.runs``). If neither is given, there are 3 to 5. After 3 runs, another run is
+    made only if both conditions hold:
 
     - The mean throughput of some flow is not precise enough: half its 95 % interval (Student's t)
       is above 10 % of the mean.
     - All means would be precise enough after 5 runs, if all runs scatter like the present ones.
 
-    With 3 to 5 runs, the runs after the first may be shorter: they then measure for half the time
-    after warm-up. This requires that all flows send from warm-up to the end. The first half of the
-    first run must also have given the throughputs of the whole run (``scatter.half_suffices``).
-    ``extra["durations"]`` has the length of each run, in seconds. ``extra["overflowed"]`` is True
-    if a packet has found a buffer full in one of the runs, be it before the end of warm-up.
+    If there are 3 to 5 runs, those after the first may be shorter: they then measure for half of
+    the time after warm-up. This requires that all flows send from the end of warm-up to the end of
+    the run. The first half of the first run must also have given the throughputs of the whole run
+    (``scatter.half_suffices``). ``extra["durations"]`` has the length of each run, in seconds.
+    ``extra["overflowed"]`` is True if a packet has found a buffer full in one of the runs. Packets
+    during warm-up count, too.
 
     ``enough`` can end the runs earlier. It is a function of a list with one prediction for each run
     so far. Once there are two runs and it returns True, no further run is made.
@@ -268,7 +274,7 @@ def answer(
 
 
 def _prediction(scenario: Scenario, outcomes: list[Totals], seconds: float = 0.0) -> Prediction:
-    """The prediction from the outcomes of one or more runs: their means and standard errors.
+    """Make the prediction from the outcomes of one or more runs: means and standard errors.
 
     ``seconds`` is the computing time.
     """
@@ -307,7 +313,7 @@ def _wanted(
     runs: int | None,
     enough: Enough | None,
 ) -> int:
-    """How many runs there should be in all, to judge by the outcomes of the runs made so far.
+    """How many runs should be made in all, judged by the outcomes of the runs made so far.
 
     ``chance`` is True if the outcomes of runs differ by chance; ``answer`` explains ``runs`` and
     ``enough``. If the result equals the number of runs made, no further run is needed.
@@ -354,11 +360,11 @@ def _queues(scenario: Scenario, outcomes: list[Totals]) -> Floats:
 def _means(scenario: Scenario, outcomes: list[Totals]) -> dict[str, Any]:
 
     def column(name: str) -> Floats:
-        """A field of the flows' records, [run, flow]."""
+        """The field ``name`` of the flows' records at the end of each run, [run, flow]."""
         return np.array([o.flows[name] for o in outcomes])
 
     def since_warmup(what: str) -> Floats:
-        """The flows' counts of ``what`` after warm-up, [run, flow]."""
+        """The increase of the field ``what`` since the end of warm-up, [run, flow]."""
         return column(what) - column(f"mark_{what}")
 
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -369,9 +375,9 @@ def _means(scenario: Scenario, outcomes: list[Totals]) -> dict[str, Any]:
     names = [link.name for link in scenario.links]
 
     def counted(what: str) -> Floats:
-        """The flows' mean count of ``what`` after warm-up, over the runs, [flow].
+        """The increase of the field ``what`` since the end of warm-up, mean over the runs, [flow].
 
-        The counts of a run that was shorter than the others are scaled to the full time.
+        The increase in a shorter run is scaled to the full time.
         """
         mean: Floats = (since_warmup(what) * (span / spans)[:, None]).mean(axis=0)
         return mean

@@ -23,13 +23,14 @@ def run(
     runs: int | None = None,
     threads: int | None = None,
 ) -> tuple[Prediction, ...]:
-    """The answers to several scenarios, in their order, computed by ``answers.answer`` on threads.
+    """Simulate several scenarios on several threads; returns their predictions in the same order.
 
-    The numbers do not depend on the number of ``threads`` (default: one per core), because each run
-    has its own random numbers and shares no data. ``parts`` and ``runs`` are those of ``answer``.
-    If the simulator cannot simulate a scenario, or if a run of it fails, the answer to this
-    scenario is ``Prediction.not_applicable`` with the reason. The other answers are not affected.
-    Raises ``ValueError`` for ``parts``, ``runs`` or ``threads`` below 1.
+    ``answers.answer`` makes each prediction, with the arguments ``parts`` and ``runs``. The results
+    do not depend on the number of ``threads`` (default: one per core), because each run has its own
+    random numbers and shares no data. If the simulator cannot simulate a scenario, or if a run of
+    it fails, its prediction is ``Prediction.not_applicable`` with the reason. The predictions for
+    the other scenarios are not affected. Raises ``ValueError`` for ``parts``, ``runs`` or
+    ``threads`` below 1.
     """
     for name, value, most in (
         ("parts", parts, MAX_PARTS),

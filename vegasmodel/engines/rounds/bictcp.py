@@ -36,7 +36,7 @@ ROOTS = (
     200, 202, 204, 206, 209, 211, 213, 215, 217, 219, 221, 222, 224, 225, 227, 229,
     231, 232, 234, 236, 237, 239, 240, 242, 244, 245, 246, 248, 250, 251, 252, 254,
 )  # fmt: skip
-SAME_WINDOW = 1.0 / 32.0  # seconds, HZ/32: so long an unchanged window keeps its count
+SAME_WINDOW = 1.0 / 32.0  # seconds, HZ/32: for this time ``cnt`` stays if the window does
 CNT_BEFORE_LOSS = 20.0  # ACKs per packet, at most, while no loss is known
 WINDOWS_AT_TARGET = 100.0  # windows of ACKs per packet, at or above the target
 HYSTART_MIN_SAMPLES = 8.0  # ACKs
@@ -44,7 +44,7 @@ HYSTART_LOW_WINDOW = 16.0  # packets
 HYSTART_ACK_DELTA = 0.002  # seconds
 HYSTART_ACK_DELAY = 0.001  # seconds, at most
 HYSTART_DELAY_MIN, HYSTART_DELAY_MAX = 0.004, 0.016  # seconds
-AFTER_LOSS = 1.0  # seconds, HZ: after a loss the least RTT is not asked
+AFTER_LOSS = 1.0  # seconds, HZ: after a recovery, RTT samples are ignored for this time
 
 
 @rare
@@ -69,9 +69,9 @@ def sample(f: Sender, rtt: float, now: float, acked: float, samples: float) -> N
     """Process ``samples`` RTT samples of ``rtt`` seconds, as the kernel's cubictcp_acked does.
 
     ``acked`` is the number of the first packet that is not yet acknowledged. The samples update the
-    least RTT, and HyStart may end slow start because of them. In the first second after a recovery,
-    samples are ignored. During a recovery they count: they come from packets that SACK reports, and
-    the queue is short then.
+    least RTT, and HyStart may end slow start because of them. In the first second after a recovery
+    the samples are ignored. During a recovery they count. There they come from the packets that
+    SACK reports.
     """
     if now - f.epoch_start < AFTER_LOSS and f.epoch_start < NEVER:
         return
@@ -125,10 +125,10 @@ def cubic_root(a: int) -> int:
 def _target(f: Sender, now: float) -> float:
     """CUBIC's target window C (t - K)^3 + W_max, in whole packets (RFC 9438, equation 1).
 
-    C is CUBIC's constant. The kernel counts time in 1024ths of a second. An epoch starts with the
-    first ACK in congestion avoidance after a cut. The time t is the time since this start plus the
-    least RTT. The target reaches W_max, which was set at the last loss, at t = K. If the window is
-    already above W_max when the epoch starts, this window takes the place of W_max.
+    C is 410/1024 packets/s^3. An epoch starts with the first ACK in congestion avoidance after a
+    cut. The time t is the time since this start plus the least RTT. It is computed in 1024ths of a
+    second, as in the kernel. At t = K the target reaches W_max, which was set at the last loss. If
+    the window is already above W_max when the epoch starts, this window takes the place of W_max.
     """
     min_rtt = np.ceil(f.delay_min / f.cubic_tick) if f.delay_min < NEVER else 0.0
     ticks = _ticks_at(f, now) - _ticks_at(f, f.epoch_start) + min_rtt
@@ -141,7 +141,7 @@ def _target(f: Sender, now: float) -> float:
 def _update(f: Sender, acks: float, now: float) -> None:
     """Compute ``cnt``, the number of ACKs after which the window grows by a packet.
 
-    The kernel does so in bictcp_update.
+    The function follows bictcp_update in the kernel. ``acks`` ACKs have arrived until ``now``.
     """
     window = np.floor(f.cwnd)
     ticks = _ticks_at(f, now) - _ticks_at(f, f.counted)
@@ -177,7 +177,7 @@ def cong_avoid(f: Sender, acks: float, now: float) -> None:
     In the kernel, cubictcp_cong_avoid and tcp_cong_avoid_ai do this.
     """
     if f.passes_ssthresh and f.cwnd <= f.ssthresh:
-        f.cwnd += 1.0  # ``acks_to_packet`` makes this ACK a group of its own
+        f.cwnd += 1.0  # ``acks_to_packet`` lets only one ACK come here at a time
         return
     _update(f, acks, now)
     if f.acks_before_growth:
@@ -196,10 +196,11 @@ def cong_avoid(f: Sender, acks: float, now: float) -> None:
 
 @rare
 def recalc_ssthresh(f: Sender, window: float) -> None:
-    """Record a loss as the kernel's cubictcp_recalc_ssthresh does: CUBIC's epoch ends.
+    """At a loss, end CUBIC's epoch and set W_max, as the kernel's cubictcp_recalc_ssthresh does.
 
-    W_max, the window at which CUBIC's curve is flat, becomes ``window``, the window at the loss. If
-    this is smaller than the last W_max, the new W_max is smaller still (fast convergence).
+    W_max is the window at which CUBIC's curve is flat. It becomes ``window``, the window at the
+    loss. If ``window`` is smaller than the last W_max, W_max becomes (1 + beta)/2 times ``window``
+    instead (fast convergence). Here beta is the factor on the window at a loss (``decrease``).
     """
     f.epoch_start = NEVER
     f.last_max = window if window >= f.last_max else np.floor(0.5 * (1.0 + f.decrease) * window)
@@ -207,9 +208,9 @@ def recalc_ssthresh(f: Sender, window: float) -> None:
 
 @jit
 def acks_to_packet(f: Sender) -> float:
-    """Number of ACKs after which the window next grows by a packet, if ``cnt`` does not change.
+    """Number of further ACKs after which CUBIC's window grows by a packet, if ``cnt`` stays.
 
-    ``cnt`` is the number of ACKs for each packet of growth. Some of them may have arrived already.
+    The window grows by a packet for every ``cnt`` ACKs. Some of them may have arrived already.
     """
     if f.passes_ssthresh and f.cwnd <= f.ssthresh:
         return 1.0

@@ -17,19 +17,20 @@ from vegasmodel.scenario import Link, Scenario
 
 Key = tuple[str, str, str]  # of a queue: its link, direction and class
 _GAIN = 0.9375**8  # ns-queue.tcl: automaxidle_gain_, to the power of 8 times the class's priority
-IDLE_LIMIT, IDLE_LIMIT_OF_ALL = (1.0 - _GAIN) / _GAIN, 1.0 - 0.9375  # turns
+IDLE_LIMIT, IDLE_LIMIT_OF_ALL = (1.0 - _GAIN) / _GAIN, 1.0 - 0.9375  # in durations of a turn
 
 
 def class_record(
     scenario: Scenario, link: Link, key: Key, k: float, record: NDArray[np.void]
 ) -> None:
-    """Fill in what the schedulers of a link with Rate-Delay services need (``turns.py``).
+    """Fill in the record of one class of a Rate-Delay link, for the scheduler in ``turns.py``.
 
-    Such a link has a class with a high rate and a class with a low delay. In ns-2's class-based
-    queueing, a class that was idle may later send more than its share of the capacity. The idle
-    time that counts for this has a limit. ns-queue.tcl computes the limit (automaxidle) when the
-    class is made: for each class with half of the capacity (``IDLE_LIMIT``), and for both classes
-    together with all of it (``IDLE_LIMIT_OF_ALL``).
+    Such a link has two classes of flows, one with a high rate and one with a low delay. ``key``
+    names the class, and ``k`` is the rate of a flow of the first class over that of a flow of the
+    second. In ns-2's class-based queueing, a class that was idle may later send more than its share
+    of the capacity. The idle time that counts for this is limited. ns-queue.tcl computes the limit
+    (automaxidle) when it makes the class. At that time each class has half of the capacity
+    (``IDLE_LIMIT``), and both classes together have all of it (``IDLE_LIMIT_OF_ALL``).
     """
     record["class_weight"] = k if key[2] == "rate" else 1.0
     record["share"], record["shares_sum"], record["turn"] = 0.5, 1.0, 1
@@ -43,11 +44,12 @@ def class_record(
 
 
 def class_stores(links: NDArray[np.void], hops: NDArray[np.void]) -> NDArray[np.void]:
-    """The hops that hold the waiting packets of Rate-Delay links, one for each class.
+    """Make the records that hold the waiting packets of Rate-Delay links, one for each class.
 
-    Packets may arrive at the very instant at which a transmission ends. ns-2 then first handles the
-    arrivals that ``Hop.precedes`` marks, then the end of the transmission, and then the other
-    arrivals. ``Hop.lead`` gives this order.
+    They have the type ``state.HOP``. The function also sets ``lead`` of the ``hops`` at these
+    links, because packets may arrive at the very instant at which a transmission ends. ns-2 then
+    first handles the arrivals that ``Hop.precedes`` marks, then the end of the transmission, and
+    then the other arrivals. Of the events of one instant, the greatest ``lead`` comes first.
     """
     classes = np.flatnonzero(links["partner"] >= 0)
     links["store"][classes] = np.arange(len(classes))
@@ -61,8 +63,10 @@ def class_stores(links: NDArray[np.void], hops: NDArray[np.void]) -> NDArray[np.
 def share_changes(scenario: Scenario, queues: dict[Key, int], links: NDArray[np.void]) -> Floats:
     """The times at which ns-2's script changes how the classes of a link share its capacity.
 
-    A link with Rate-Delay services has two classes: one with a high rate, and one with a low delay.
-    The result is ``state.Net.shares``. It is empty if the links do not behave as in ns-2.
+    A link with Rate-Delay services has two classes of flows: one with a high rate, and one with a
+    low delay. The result, [change, 3], becomes ``state.Net.shares``. A row has the index of the
+    delay class's queue, the time in seconds, and the new share of the rate class. There are no rows
+    if the links do not behave as in ns-2.
     """
     rows: list[tuple[float, ...]] = []
     by_name = {link.name: link for link in scenario.links}

@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from vegasmodel.engines.rounds.snapshot import Observer, Snapshot
 
 FIRST = 1280  # round trips of the first try; the next, if any, are twice as long
-SETTLED = 0.25  # of a try is transient
-SAMPLES = 4  # a shortest round trip
+SETTLED = 0.25  # part of a try that is left out as transient
+SAMPLES = 4  # per shortest RTT
 STATE_TOLERANCE = 1e-6  # packets: states nearer than this are one
 LONGEST_TIMEOUTS = 640.0  # seconds: ten of the longest timeouts
-STATES_PER_KEY = 8  # states that agree in whole numbers, of which as many are remembered
+STATES_PER_KEY = 8  # remembered states that have the same whole numbers, at most
 MAX_STORED = 2**24  # numbers in all states that are remembered
-LEAST_TRIPS = 2500  # round trips before an average may do
-BLOCKS = (16, 8, 4)  # of an average; the largest error counts, as short blocks are correlated
+LEAST_TRIPS = 2500  # round trips that a long average needs, at least
+BLOCKS = (16, 8, 4)  # numbers of blocks; the largest standard error counts: short blocks correlate
 ENOUGH_PRECISION = 0.005  # standard error over mean, at which a long average is long enough
 
 
@@ -44,9 +44,9 @@ ENOUGH_PRECISION = 0.005  # standard error over mean, at which a long average is
 def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
     """Find the steady state of a scenario by simulation.
 
-    If a state returns periodically, the answer is the mean over two periods. If not, it is the mean
-    over the last three quarters of a long run. The search begins once all flows have started and
-    the flows that stop before the end of the run have stopped.
+    If the state of the simulator returns periodically, the result has means over two periods. If
+    not, it has means over the last three quarters of a long run. The search begins when all flows
+    have started, and when those flows have stopped that stop before the end of the scenario's run.
 
     The search makes one or more tries. The first try simulates ``FIRST`` round trips, and each
     further try twice as many as the one before. Round trips are counted by the longest RTT. The
@@ -57,12 +57,13 @@ def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
       (``ENOUGH_PRECISION``).
     - The try has ``longest`` round trips, the greatest number allowed.
 
-    If ``longest`` is not given, the first try decides. If a retransmission timer expires in it, the
-    further tries last at most ``LONGEST_TIMEOUTS`` seconds. If not, there is no further try.
+    If ``longest`` is not given, the first try decides about further ones. If a retransmission timer
+    expires in it, further tries may last up to ``LONGEST_TIMEOUTS`` seconds. Otherwise there are no
+    further tries.
 
     If start times are random (``start_jitter``), they are those of the first run of ``answer``.
 
-    If a run fails, ``status`` says why, and all numbers of the answer are NaN. The answer has no
+    If a run fails, ``status`` says why, and all numbers of the result are NaN. The result has no
     Floquet multipliers.
     """
     from vegasmodel.engines.rounds.answers import starts_of
@@ -109,16 +110,16 @@ def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
 
 
 def _repeats(simulation: Simulation, started: float) -> tuple[int, LimitCycle | None]:
-    """Run until the whole state has returned twice, or until the run ends.
+    """Simulate until a state has returned twice, or until the run ends; finds periodic motions.
 
-    The function also stops when it has stored ``MAX_STORED`` numbers. The state is looked at each
-    time a window falls. As many falls must lie between its first and second occurrence as between
-    its second and third. Returns the status of the run and the periodic answer, or None in place of
-    the answer if no state has returned twice.
+    The function looks at the state each time a flow's window falls. The motion counts as periodic
+    if the same state occurs three times, with as many falls between the first and the second time
+    as between the second and the third. The function also stops when it has stored ``MAX_STORED``
+    numbers. Returns the status of the run, and the steady state, or None if it found no period.
 
-    Comparing whole states takes time. So a state is stored and compared only if its first numbers
-    have occurred before. These are a few whole numbers for each flow, for example its window in
-    whole packets.
+    It takes long to compare whole states. So a state is stored and compared only if its first
+    numbers have occurred before. These are a few whole numbers for each flow, for example its
+    window in whole packets.
     """
     from vegasmodel.engines.rounds.snapshot import Observer
 
@@ -148,7 +149,7 @@ def _repeats(simulation: Simulation, started: float) -> tuple[int, LimitCycle | 
 
 
 def _settled(totals: Totals) -> int:
-    """Index of the first sample after the warm-up, where the averages begin."""
+    """Index of the first sample after the end of warm-up, at which the averages begin."""
     begin = float(totals.link["mark_now"])
     return int(np.searchsorted(totals.times, begin))
 
@@ -166,11 +167,11 @@ def _periodic(
     falls: int,
     residual: float,
 ) -> LimitCycle:
-    """The answer for a periodic motion: means over two periods.
+    """The steady state if the motion is periodic: means over two periods.
 
-    The states ``before`` and ``after`` are equal, and two periods apart. ``falls`` is the number of
-    window falls in one period. ``residual`` is the largest difference between the two states, in
-    packets.
+    The states ``before`` and ``after`` are equal, and two periods apart. ``falls`` says how often a
+    flow's window falls in one period. ``residual`` is the largest difference between the two
+    states, in packets.
     """
     from vegasmodel.engines.rounds.flows import sum_by_member
     from vegasmodel.engines.rounds.state import array
@@ -197,8 +198,8 @@ def _periodic(
 def _waiting(totals: Totals, links: NDArray[np.void], span: float) -> float:
     """Mean number of packets that wait at the first link, over ``span`` seconds.
 
-    ``links`` are the queues' records; they contain the totals at the beginning and at the end of
-    these seconds.
+    ``links`` are the queues' records. They contain the totals at the beginning of these seconds and
+    at their end.
     """
     from vegasmodel.engines.rounds.answers import waiting
 
@@ -207,11 +208,11 @@ def _waiting(totals: Totals, links: NDArray[np.void], span: float) -> float:
 
 
 def _means(totals: Totals, kind: str, period: float, residual: float) -> LimitCycle:
-    """The answer if no state returns: averages from the end of warm-up to the end of the run.
+    """The steady state if no state returns: means from the end of warm-up to the end of the run.
 
-    In the answer, ``spread`` is the standard error of the throughputs; it is 0 if the windows are
-    constant, and NaN if the run is too short to tell. ``kind``, ``period`` and ``residual`` are
-    fields of the answer.
+    In the result, ``spread`` is the standard error of the throughputs. It is 0 if the windows are
+    constant, and NaN if the run has too few samples. ``kind``, ``period`` and ``residual`` are
+    fields of the result.
     """
     times, delivered = totals.times, totals.per_flow[:, :, 3]
     first, last = _settled(totals), len(times) - 1

@@ -57,7 +57,8 @@ SETTLES = 8.0  # packets at equal gaps after which ato hardly changes
 def packets_per_ack(f: Sender) -> float:
     """How many packets the next ACK of new data acknowledges: two if ACKs are delayed, else one.
 
-    The result is also one if the ACK of a duplicate is being delayed (``delay_duplicate``).
+    If the ACK of a packet that had arrived before is being delayed, the result is also one
+    (``delay_duplicate``).
     """
     waits = f.delayed_ack and f.quick_acks_left <= 0.0 and not f.duplicate_held
     return 2.0 if waits else 1.0
@@ -65,7 +66,7 @@ def packets_per_ack(f: Sender) -> float:
 
 @jit
 def delack_expiry(f: Sender) -> float:
-    """The time at which a delayed ACK is sent unless a second packet arrives before.
+    """The time at which the delayed ACK is sent if no second packet arrives before.
 
     The result is ``NEVER`` if no ACK is being delayed.
     """
@@ -76,18 +77,19 @@ def delack_expiry(f: Sender) -> float:
 def _receiver_rto(f: Sender) -> float:
     """The receiver's own retransmission timeout, in ticks of Linux's clock.
 
-    It follows from a single RTT sample, that of the handshake, because the receiver sends no data.
+    The receiver sends no data. So it has only one RTT sample, that of the handshake.
     """
     return np.ceil(rto_of(f.receiver_rtt, 0.5 * f.receiver_rtt) / JIFFY)
 
 
 @jit
 def hear(f: Sender, packets: float, begin: float, end: float) -> None:
-    """Adapt ato, Linux's timeout of delayed ACKs, to packets that arrive in order.
+    """Adapt ato, Linux's timeout for delayed ACKs, to packets that arrive in order.
 
     The kernel does so in tcp_event_data_recv. The first of the ``packets`` packets arrives at
-    ``begin``, the last at ``end``, and the others at equal intervals between. After a silence
-    longer than the receiver's own retransmission timeout, its next ACKs are sent without delay.
+    ``begin``, the last at ``end``, and the others at equal intervals between. If the receiver has
+    heard nothing for longer than its own retransmission timeout, it sends its next ACKs without
+    delay.
     """
     if not f.delayed_ack or not f.adapts_ack_pause or packets <= 0.0:
         return
@@ -112,9 +114,8 @@ def hear(f: Sender, packets: float, begin: float, end: float) -> None:
 def use_quick_acks(f: Sender, acks: float) -> None:
     """Record that the receiver has sent ``acks`` ACKs (in Linux tcp_event_ack_sent).
 
-    At the start of a flow and after a silence, Linux's receiver sends a certain number of ACKs
-    without delay. After the last of them it delays ACKs, and their timeout (ato) begins at 40 ms
-    again.
+    At the start of a flow and after a long silence, Linux's receiver sends a certain number of ACKs
+    without delay. After the last of them it delays ACKs. Their timeout (ato) then begins at 40 ms.
     """
     if not f.delayed_ack:
         return
@@ -125,14 +126,14 @@ def use_quick_acks(f: Sender, acks: float) -> None:
 
 @rare
 def pause_ended(f: Sender) -> None:
-    """Double ato, Linux's timeout of delayed ACKs, because no second packet came before it."""
+    """Double ato, Linux's timeout for delayed ACKs: it has expired without a second packet."""
     if f.adapts_ack_pause:
         f.ack_ticks = min(2.0 * f.ack_ticks, _receiver_rto(f))
 
 
 @jit
 def _pause(f: Sender) -> float:
-    """The longest time in seconds for which the receiver delays an ACK now."""
+    """The seconds for which the receiver delays an ACK if no second packet arrives."""
     if not f.adapts_ack_pause:
         return f.ack_pause
     return min(f.ack_ticks * JIFFY, max(f.receiver_rtt, f.ack_pause), LONGEST_PAUSE)
@@ -152,14 +153,15 @@ def _set_delack_timer(f: Sender, now: float) -> None:
 
 @jit
 def silent_packets(f: Sender, r: Receiver, first: float, packets: float, at: float) -> float:
-    """How many of ``packets`` packets the receiver does not answer at once.
+    """How many of ``packets`` arriving packets the receiver does not answer with an ACK at once.
 
-    They arrive at time ``at``, and the first of them has the number ``first``. The receiver waits
-    for a second packet if it misses none with a lower number, has none with a higher number, and is
-    not waiting already (``DelAckSink::recv`` in tcp-sink.cc). It answers any other packet at once.
+    They arrive at time ``at``, and the first of them has the number ``first``. The receiver answers
+    a packet at once if it misses a packet with a lower number, if it has a packet with a higher
+    number, or if the ACK of a packet is being delayed. Otherwise it delays the ACK and waits for a
+    second packet (``DelAckSink::recv`` in tcp-sink.cc).
 
-    ``r`` is what the receiver knows before these packets arrive. Linux adapts the longest delay of
-    an ACK to the flow; this delay follows from the sender's record ``f``.
+    ``r`` is what the receiver knows before these packets arrive. ``f`` is the sender's record, from
+    which the longest delay of an ACK follows. (Linux adapts it to the flow.)
     """
     if f.adapts_ack_pause and at - r.heard_at > _receiver_rto(f) * JIFFY:
         r.quick_acks_left = max(r.quick_acks_left, f.quick_acks)
@@ -197,10 +199,11 @@ def delay_ack(f: Sender, p: Parcel, now: float) -> float:
 
 @jit
 def delay_filled(f: Sender, p: Parcel, now: float) -> float:
-    """Delay the ACK of a packet that was missing, if the receiver has no packet after it.
+    """Delay the ACK of a packet that was missing and has now arrived.
 
-    Returns the time at which the ACK would reach the sender without the delay. The packet stays in
-    the list of missing packets until the ACK is sent; then ``losses.fill`` removes it.
+    The caller has checked that the receiver has no packet with a higher number. Returns the time at
+    which the ACK would reach the sender without the delay. The packet stays in the list of missing
+    packets until the ACK is sent. Then ``losses.fill`` removes it.
     """
     end = acknowledge(f, p, 1.0, now, 0.0)
     f.delack_packets = 1.0
@@ -210,12 +213,12 @@ def delay_filled(f: Sender, p: Parcel, now: float) -> float:
 
 @rare
 def delay_duplicate(f: Sender, p: Parcel, now: float) -> float:
-    """Let ns-2's receiver delay the ACK of a packet that it has already.
+    """Delay the ACK of a packet that ns-2's receiver has already.
 
-    The receiver does so if it has no packet with a higher number. It then takes the packet for the
-    first of two packets in order (``DelAckSink::recv`` in tcp-sink.cc). When the next packet
-    arrives, one ACK for both leaves without further delay. Returns the time at which the ACK would
-    reach the sender without the delay.
+    The receiver does so if it has no packet with a higher number. It treats the packet as the first
+    of two packets in order (``DelAckSink::recv`` in tcp-sink.cc). When the next packet arrives, the
+    receiver sends one ACK for both at once. Returns the time at which the ACK would reach the
+    sender without the delay.
     """
     end = acknowledge(f, p, 1.0, now, 0.0)
     f.duplicate_held = True
@@ -225,12 +228,12 @@ def delay_duplicate(f: Sender, p: Parcel, now: float) -> float:
 
 @jit
 def hold_duplicate(f: Sender, acks: float) -> float:
-    """Seconds for which Linux's receiver holds back ``acks`` duplicate ACKs, to send fewer of them.
+    """Seconds for which Linux's receiver delays ``acks`` duplicate ACKs, to send fewer of them.
 
     For each missing packet the receiver sends the first three duplicate ACKs without delay (the
-    kernel's __tcp_ack_snd_check). It holds back later ones for ``late_duplicates`` seconds (1 ms),
-    or for a twentieth of the RTT if this is less. While it sends the ACKs of new data without delay
-    (``use_quick_acks``), it holds no duplicate ACK back either.
+    kernel's __tcp_ack_snd_check). It delays later ones for ``late_duplicates`` seconds (1 ms), or
+    for a twentieth of the RTT if this is less. While the receiver sends the ACKs of new data
+    without delay (``use_quick_acks``), it also sends duplicate ACKs without delay.
     """
     if not f.delayed_ack or f.quick_acks_left > 0.0 or f.late_duplicates == 0.0:
         return 0.0
@@ -244,9 +247,9 @@ def hold_duplicate(f: Sender, acks: float) -> float:
 
 @rare
 def sample_single(f: Sender, delay: float) -> None:
-    """Take an RTT sample from a delayed ACK that acknowledges only one packet.
+    """Take the RTT sample of a delayed ACK that acknowledges only one packet.
 
-    The sample includes the delay of the ACK, ``delay`` seconds.
+    The receiver has delayed the ACK by ``delay`` seconds. The sample includes this delay.
     """
     f.rtt_area += delay
     f.rtt_sum += f.rtt_last + delay

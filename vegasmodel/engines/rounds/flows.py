@@ -32,15 +32,15 @@ from vegasmodel.scenario import Flow, Member, Pareto, ParetoArrivals, Poisson, S
 from vegasmodel.stacks import Stack
 
 MAX_ARRIVALS = 200_000  # short flows of one group, expected
-_BYTES = np.dtype((np.void, FLOW.itemsize))  # a record in one piece; else its fields are copied
+_BYTES = np.dtype((np.void, FLOW.itemsize))  # a record as one block, which is copied faster
 _BLOCK = 8.0  # bytes of a SACK block in an ACK
-_LARGEST = 2.0**53  # packets; a Pareto tail has no end
+_LARGEST = 2.0**53  # packets; the largest size of a flow, as Pareto sizes have no limit
 _RECOVERIES: tuple[str, ...] = get_args(Recovery)
-_IN_LINE = ("one hole", "hole by hole", "scoreboard", "slow start")  # behind Vegas, at one instant
+_IN_LINE = ("one hole", "hole by hole", "scoreboard", "slow start")  # behind Vegas (``_place``)
 _COUNTS = ("sent", "lost", "retransmits", "acks", "arrived", "delivered", "acks_lost")
 _EXPIRIES = ("timeouts", "early_timers")
 _MARKS = ("mark_delivered", "mark_sent", "mark_lost", "mark_retransmits", "mark_acks")
-_NOT_YET = (  # times and least values of which there are none at first
+_NOT_YET = (  # times that have not come yet, and minima without a sample
     "rtt_min", "min_rtt", "epoch_start", "delay_min", "train_rtt", "deadline", "wait_ends",
     "delack_expires",
 )  # fmt: skip
@@ -48,10 +48,11 @@ _SUMS = (*_COUNTS, *_EXPIRIES, *_MARKS, "rtt_area", "rtt_samples")
 
 
 def mechanisms(law: Law, stack: Stack, record: Any) -> None:
-    """Set the fields of a flow's record that depend on its law and its TCP implementation.
+    """Set the fields of a flow's record that depend on its congestion control and implementation.
 
-    ``stack`` is the TCP implementation. Mechanisms of this implementation that the law does not use
-    are switched off.
+    ``law`` is the congestion control law, such as Vegas. ``stack`` describes the implementation of
+    TCP, such as that of Linux. Mechanisms of the implementation that do not apply to this law are
+    switched off.
     """
     for name in MECHANISMS:
         record[name] = getattr(stack, name)
@@ -61,7 +62,7 @@ def mechanisms(law: Law, stack: Stack, record: Any) -> None:
     record["overdue_checks"] = stack.overdue_checks and law.overdue_checks
     record["restarts_rounds"] = stack.restarts_rounds and thresholds
     record["sack_exit_rests"] = stack.sack_exit_rests and law.recovery == "scoreboard"
-    own = law.overdue_checks or law.is_cubic  # they cut the window by code of their own
+    own = law.overdue_checks or law.is_cubic  # their window is cut by other code
     record["halves_in_slow_start"] = stack.halves_in_slow_start and not own
     record["partial_deflates"] = stack.partial_deflates and law.recovery == "hole by hole"
     swells = law.recovery in ("one hole", "hole by hole")
@@ -106,7 +107,7 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     record["ssthresh"], record["grow_next"] = 1e9, 1
     if runs.receiver_ssthresh:
         record["ssthresh"] = math.floor(min(group.max_window, 1e9))
-    if own and runs.probes_base and not measured:  # it starts with 2, without slow start
+    if own and runs.probes_base and not measured:  # it starts with 2 packets, without slow start
         record["first_window"], record["ssthresh"] = 2.0, 2.0
         record["rtt_sum"], record["rtt_count"] = member.rtt, 1.0
     if law.per_ack == "drift" and law.slow_start == "none":
@@ -122,7 +123,7 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
         record["block"] = _BLOCK / scenario.packet_size / scenario.path(group)[0].capacity
     record["recover"], record["retransmit"], record["timed_at"] = -1.0, -1.0, -1.0
     record["overdue_factor"] = 1.0
-    # the others put in what is given at the end of a round
+    # ns-2 and the papers take over a given baseRTT at the end of a round trip (``laws.vegas``)
     given = runs.whole_window and not measured
     record["base"] = record["known_base"] if given else NEVER
     record["rtt_last"] = record["rtt"]
@@ -142,27 +143,27 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
 
 
 def _to_first_queue(scenario: Scenario, member: Member) -> float:
-    """The time in s that a data packet takes from the sender to the first queue.
+    """The time in seconds that a data packet takes from the sender to the flow's first queue.
 
-    It is 0 if the delay has noise, because the path then has a hop of its own for the access link
-    (``route.py``).
+    It is 0 if the flow has random delays (``delay_noise``). In this case the access link has a
+    queue of its own, which is then the first (``route.py``).
     """
     return 0.0 if member.flow.delay_noise > 0.0 else to_first_link(scenario, member)
 
 
 def _syn_in_window(law: Law, runs: Stack) -> bool:
-    """Whether the first window contains the SYN, and data leave before the SYN is acknowledged.
+    """Whether the SYN is part of the first window, so that data leave before it is acknowledged.
 
-    With the defaults of ns-2 2.35, ns-2's CUBIC begins so, because its agent has a window of its
-    own (``linux_.snd_cwnd`` in tcp-linux.cc). The window of other agents is 1 until the SYN is
-    acknowledged (``delay_growth_`` in tcp.cc). The simulator takes the SYN of ns-2's CUBIC for a
+    This is so for ns-2's CUBIC with the defaults of ns-2 2.35, because its agent has a window of
+    its own (``linux_.snd_cwnd`` in tcp-linux.cc). The window of other agents is 1 until the SYN is
+    acknowledged (``delay_growth_`` in tcp.cc). The simulator treats the SYN of ns-2's CUBIC as a
     packet of the usual size that does not count as delivered.
     """
     return runs.handshake and law.is_cubic and len(runs.cubic_agent) > 0
 
 
 def _sizes(group: Flow, n: int, rng: np.random.Generator) -> Floats:
-    """The sizes, in packets, of ``n`` flows of a group: random (``Pareto``) or all the same."""
+    """The sizes of ``n`` flows of a group, in packets: random (``Pareto``) or all equal."""
     if isinstance(group.size, Pareto):
         shape = group.size.shape
         least = group.size.mean * (shape - 1.0) / shape
@@ -200,13 +201,13 @@ Alike = dict[tuple[int, float], NDArray[Any]]  # by a flow's group and RTT, a re
 def records(
     scenario: Scenario, starts: Floats | None, seed: int, alike: Alike | None = None
 ) -> NDArray[Any]:
-    """Make the records of all flows (``state.Sender``).
+    """Make the records (``state.Sender``) of all flows of a scenario, for one run.
 
-    Each short flow that arrives at random has a record of its own. A group in which none arrives
-    has one record, which never starts. ``starts`` [n_flows] replaces the scenario's start times, in
-    seconds. All random values depend on ``seed`` and on the scenario's own seed. ``alike`` stores
-    the values that flows of one group and RTT have in common. If it is given again in a call with
-    the same links and flows, these values are not computed again.
+    Each short flow that arrives at random has a record of its own. If no flow of a group arrives,
+    the group has one record of a flow that never starts. ``starts`` [n_flows] replaces the
+    scenario's start times, in seconds. All random values depend on ``seed`` and on the scenario's
+    own seed. ``alike`` stores the values that flows with the same group and RTT have in common. A
+    later call with the same links and flows can use it again to save time.
     """
     found, places = [], []
     first: Alike = {} if alike is None else alike
@@ -226,16 +227,16 @@ def records(
         found.append(some)
         places += [_place(find(member.flow.law))] * len(some)
     flows = np.concatenate([some.view(_BYTES) for some in found]).view(FLOW)
-    # If packets of two flows reach a queue at the same instant, ns-2 handles first the packet that
-    # entered its access link first. On the same path, this is the packet of the flow with the
-    # longer RTT, whose access link has the longer delay. This simulator handles such packets in the
-    # order of the array `flows`. So the array begins with the longest RTT. Flows with the same RTT
-    # are sorted by other properties, so that their order in the scenario file does not matter. (The
-    # order in the file matters only for random arrivals and sizes: it decides which random numbers
-    # each group gets.)
+    # Packets of two flows may reach a queue at the same instant. ns-2 then handles first the packet
+    # that entered its access link first. If the flows have the same path, this packet belongs to
+    # the flow with the longer RTT, whose access link has the longer delay. This simulator handles
+    # such packets in the order of the array `flows`. So the array begins with the longest RTT.
+    # Flows with the same RTT are sorted by other properties, so that their order in the scenario
+    # file does not matter. (It matters only if arrivals or sizes are random: it decides which
+    # random numbers each group gets.)
     keys = (*(flows[key] for key in ("stop", "beta", "alpha")), np.array(places), flows["start"])
     flows = flows.view(_BYTES)[np.lexsort((*keys, -flows["rtt"]))].view(FLOW)
-    # every ns-2 agent's clock began at a time of its own (boot_time_), every host's, too
+    # the clock of each ns-2 agent (boot_time_) and of each host began at a random time of its own
     ticks = np.random.default_rng([scenario.run.seed, seed, len(flows), 0])
     period = np.where(flows["timer_wheel"], GRAINS * JIFFY, flows["tick"])
     random = ticks.uniform(0.0, 1.0, len(flows)) * period
@@ -244,11 +245,12 @@ def records(
 
 
 def receivers(scenario: Scenario, flows: NDArray[Any], way: Routes) -> NDArray[Any]:
-    """The records of the flows' receivers (``state.Receiver``) before any packet has arrived.
+    """Make the records (``state.Receiver``) of the flows' receivers, before any packet has arrived.
 
-    There are none if no queue holds ACKs. In these records a receiver delays its ACKs only if the
-    ACKs cross a queue that data packets also cross, or some link is slow for ACKs. Elsewhere only
-    ACKs cross the queue and it is never full, so their number hardly matters.
+    They are needed only if ACKs cross a queue; otherwise the result is empty. The field
+    ``delayed_ack`` decides whether the ACKs that a receiver does not send are missing from the
+    queue. It is set if the ACKs cross a queue that data packets also cross, or if some link is slow
+    for ACKs. Any other queue of ACKs is never full, so the number of ACKs in it hardly matters.
     """
     hops = way.hops[way.first[0] :]
     mixed = np.isin(hops["link"], hops["link"][hops["data"] == 1])
@@ -264,21 +266,21 @@ def receivers(scenario: Scenario, flows: NDArray[Any], way: Routes) -> NDArray[A
 
 
 def _place(law: Law) -> int:
-    """The place of a law in the order of flows with equal RTT and start time.
+    """The place of a congestion control law in the order of flows with equal RTT and start time.
 
     If packets of such flows reach a queue at the same instant, they enter it in this order. Vegas
-    has place 0 and comes first. The places of other laws depend on how they recover from losses
+    has place 0 and comes first. The place of any other law depends on how it recovers from losses
     (``_IN_LINE``).
     """
     return 0 if law.per_ack == "thresholds" else 1 + _IN_LINE.index(law.recovery)
 
 
 def sum_by_member(flows: NDArray[Any], n: int) -> NDArray[Any]:
-    """The records of the flows at the end of a run, one record for each flow of the scenario.
+    """The records at the end of a run, one record for each of the ``n`` flows of the scenario.
 
-    A group of short flows is one flow of the scenario. The counts in its record are the sums over
-    its short flows, and its baseRTT is the least of theirs. All other fields are those of one of
-    them.
+    A group of short flows counts as one flow of the scenario. The counts in its record are sums
+    over its short flows. Its baseRTT is the least of theirs. All other fields are those of one of
+    the short flows.
     """
     if len(flows) == n:
         return flows.view(_BYTES)[np.argsort(flows["member"])].view(FLOW)

@@ -47,16 +47,17 @@ from vegasmodel.status import Status
 
 DONE, FALL = int(Status.DONE), int(Status.FALL)  # plain integers for Numba
 FULL_RING, PAUSED = int(Status.FULL_RING), int(Status.PAUSED)
-BURST_PARTS = 256.0  # stretches of a burst, at most
+BURST_PARTS = 256.0  # parts of a burst that are simulated one by one, at most
 
 
 @jit
 def _foresee(links: Table[Queue], k: int, time: float) -> None:
-    """Record that a packet of a burst arrives at queue ``k`` at time ``time``.
+    """Record in ``foreseen`` that a packet of a burst arrives at queue ``k`` at time ``time``.
 
     A burst is simulated in one event, although its packets arrive one after another. So the queue
-    may be simulated beyond the time of the event. ``foreseen`` is the latest arrival recorded here.
-    On a link with Rate-Delay services both queues have the same ``foreseen``.
+    may be simulated beyond the time of the event. ``foreseen`` is the latest time recorded here.
+    ``travel._note_lateness`` uses it. The two queues of a Rate-Delay link have the same
+    ``foreseen``.
     """
     link = links[k]
     link.foreseen = max(link.foreseen, time)
@@ -112,9 +113,9 @@ def send_burst(net: Net, f: Sender, at: float) -> bool:
     The packets follow one another at the rate of the access link. If another flow has an event
     before the next packet, the rest of the burst is sent after that event.
 
-    A burst of a Linux sender is not interrupted by other flows: without an access link, Linux puts
-    all its packets into the queue together (tcp_write_xmit). This does not hold if each packet
-    waits a random time below TCP (``queue_wait``).
+    Other flows do not interrupt a burst of a Linux sender: without an access link, Linux puts all
+    packets of the burst into the queue together (tcp_write_xmit). But they do interrupt it if each
+    packet waits a random time below TCP (``queue_wait``), or on a link with Rate-Delay services.
     """
     h = net.hops[f.hop]
     f.event = DATA
@@ -128,20 +129,20 @@ def send_burst(net: Net, f: Sender, at: float) -> bool:
         packets = min(f.burst, f.burst_part)
         _foresee(net.links, h.link, at)
         advance(net.links, h.link, at)
-        # A packet's RTT counts from its timestamp, ``sent_at``. In ns-2 every packet of a burst has
-        # the time at which the burst begins as its timestamp. The packets leave one by one, at the
+        # A packet's RTT counts from its timestamp, ``sent_at``. In ns-2 all packets of a burst
+        # have the time at which the burst begins as timestamp. They leave one by one, at the
         # rate of the access link. So the RTT of a later packet includes its wait for the earlier
-        # ones. In Linux the timestamps of a burst are equal, too (tcp_transmit_skb). The Linux
-        # machines that we measured have no access links (``docs/linux.md``), so the whole burst
-        # enters the queue at its timestamp. Hence the timestamp of a Linux packet is here the time
-        # at which the packet enters the queue.
+        # ones. In Linux, too, the packets of a burst have equal timestamps (tcp_transmit_skb). But
+        # the Linux machines that we measured have no access links (``docs/linux.md``). There the
+        # whole burst enters the queue at the time of its timestamp. So the timestamp of a Linux
+        # packet is here the time at which it enters the queue.
         sent_at = at if f.stamps_departure else f.left_at
         took = f.rtt + (at - sent_at)
         fits = arrive_at_once(net, f.hop, at, f.first, packets, 0.0, took, took, 0, sent_at)
         f.first += packets
         f.burst -= packets
         at += packets * f.gap
-        if f.queue_wait > 0.0:  # the first has waited ``late``; none overtakes
+        if f.queue_wait > 0.0:  # the first has waited ``late`` s; none overtakes
             at = max(at, f.left_at - f.late + f.queue_wait * np.random.random())
     return fits
 
@@ -152,8 +153,8 @@ def _share_loss(flows: Table[Sender], who: int, before: float) -> None:
 
     This is hypothesis 5 of De Vendictis and Baiocchi: losses are synchronised. Each of the other
     flows loses its packet when it sends next. Flows in recovery do not lose a packet. A loss that
-    this function has caused does not cause further losses.
-    ``before`` is the number of packets that flow ``who`` had lost before this event.
+    this function has caused does not cause further losses. ``before`` is the number of packets that
+    flow ``who`` had lost before this event.
     """
     if flows[who].lost == before:
         return
@@ -219,14 +220,14 @@ def _flow_event(
     """Handle the flow's next event at the first queue of its path; returns False if the run fails.
 
     There are five types of events: an interval of sending ends, the rest of a burst is due, a timer
-    expires, the flow starts, and the flow's TCP handshake ends. ``who`` and ``synchronised`` are
-    those of ``_send_interval``.
+    expires, the flow starts, or the flow's TCP handshake ends. The arguments ``who`` and
+    ``synchronised`` mean the same as in ``_send_interval``.
     """
     h = net.hops[f.hop]
     link = net.links[h.link]
     advance(net.links, h.link, now)
     if f.event == DATA and f.spread == 0.0 and f.burst == 0.0 and f.retransmit < 0.0:
-        now = f.time = max(now, link.now)  # it slept: nothing came until now
+        now = f.time = max(now, link.now)  # the sender was idle until now
     f.awaits_parcels = 0
     if f.event == DATA or f.event == REST:
         if not _send_interval(net, f, who, now, synchronised):
@@ -238,7 +239,7 @@ def _flow_event(
     else:
         start_or_restart(net, f, holes, now)
     f.since_queue = link.queue
-    # an interval that long holds only one ACK, and what one ACK allows leaves at once
+    # in so long an interval only one ACK arrives, and the packets that it allows leave at once
     slow = f.time - now > 1.5001 * f.longest_stretch
     f.rate = 0.0 if slow else begin_arrivals(link, f.spread, h.work, now, f.time)
     if f.rate == 0.0:
@@ -267,8 +268,8 @@ def _set_rounding(net: Net, row: Floats) -> None:
     """Set the capacity and the delays to values that have rounding errors like those of ns-2.
 
     ns-2 rounds times, and its rounding errors grow as the simulated time grows
-    (``rounding.roundings``). ``row`` contains the values for the present time. It is a row of
-    ``march``'s argument ``grid``.
+    (``rounding.roundings``). ``row`` contains the values for the present time: one row of the
+    table ``grid``, an argument of ``march``.
     """
     n = net.links.shape[0]
     m = (row.shape[0] - 2 * n) // 2
@@ -288,7 +289,7 @@ def _set_rounding(net: Net, row: Floats) -> None:
 
 @rare
 def _stop_queue(net: Net, k: int, now: float) -> None:
-    """Advance queue ``k`` to the time ``now``, at which the run stops."""
+    """Simulate queue ``k`` until the time ``now``, at which the run stops."""
     advance(net.links, k, now)
 
 
@@ -309,21 +310,22 @@ def march(
 ) -> tuple[int, int, float]:
     """Run the simulation up to time ``end`` and take samples at the instants ``times``.
 
-    ``out_flow`` and ``out_queue`` receive the samples (``samples.py``). At ``warmup`` the totals
-    are stored. ``holes`` [flow, hole, column] are the packets that receivers miss
+    ``out_flow`` and ``out_queue`` receive the samples (``samples.py``). At the time ``warmup`` the
+    totals so far are stored. ``holes`` [flow, hole, column] are the packets that receivers miss
     (``acks.add_hole``). If ``synchronised`` is True, a packet that one flow loses makes every other
     flow lose a packet, too (``_share_loss``).
 
-    Returns the status, the number of events, and the simulated time in seconds.
+    Returns the status (``Status``), the number of events, and the simulated time in seconds.
 
-    From the time ``falls`` on, the run also stops at each event that reduces a flow's window. The
-    status is then ``FALL``. Only whole packets of the window count. All queues are simulated up to
-    this event, and the next call continues the run.
+    From the time ``falls`` on, the run also stops at each event that reduces the number of whole
+    packets in a flow's window. The status is then ``FALL``. All queues are simulated up to this
+    event, and the next call continues the run.
 
     After ``most`` events the run stops, too, with the status ``PAUSED``. The next call continues it
-    as if it had not stopped. ``kept`` has three numbers that calls hand on to the next one: when
-    samples are due, how many rows of ``grid`` have been used, and the seed of the random numbers,
-    which the first call replaces by -1. The first two are 0 at first.
+    as if it had not stopped. ``kept`` has three numbers that one call hands on to the next: the
+    time at which samples are due, the number of rows of ``grid`` that have been used, and the seed
+    of the random numbers. Before the first call the first two are 0. The first call replaces the
+    seed by -1.
 
     ``grid`` contains capacities and delays with rounding errors like those of ns-2
     (``rounding.roundings``).

@@ -35,7 +35,7 @@ from vegasmodel.laws import packets
 from vegasmodel.laws.law import Source
 from vegasmodel.laws.packets import NEVER, SLACK, Round
 
-CALLS_PER_WINDOW = 8.0  # times in a window's ACKs that a law called by address is asked, at least
+CALLS_PER_WINDOW = 8.0  # calls of a user's law per window of ACKs, at least
 cwnd_packets = rule(packets.cwnd_packets)
 keeps_up = rule(packets.keeps_up)
 
@@ -48,19 +48,19 @@ def in_flight(f: Sender) -> float:
 
 @jit
 def has_pipe(f: Sender) -> bool:
-    """Whether the sender counts the packets that it thinks to be in the network (``pipe``).
+    """Whether the sender now counts the packets that it thinks to be in the network (``pipe``).
 
-    A sender with SACK does so in a recovery. ns-2's CUBIC does so whenever a packet is missing.
+    A sender with SACK does so during a recovery. ns-2's CUBIC does so whenever a packet is missing.
     """
     return f.scoreboard and (f.phase == RECOVERY or (f.counts_places and f.holes > 0))
 
 
 @jit
 def outstanding(f: Sender) -> float:
-    """The packets that count against the window.
+    """The number of packets that count against the window.
 
-    They are those that the sender thinks to be in the network, if it counts these (``has_pipe``).
-    Otherwise they are all packets that were sent and are not yet acknowledged.
+    If the sender counts the packets that it thinks to be in the network (``has_pipe``), it is this
+    count. Otherwise it is the number of packets that were sent and are not yet acknowledged.
     """
     return f.pipe if has_pipe(f) else in_flight(f)
 
@@ -76,10 +76,10 @@ def window(f: Sender) -> float:
 
 @jit
 def in_slow_start(f: Sender) -> bool:
-    """Whether the flow is in slow start and each ACK of new data enlarges its window by one packet.
+    """Whether the flow is in slow start, so that each ACK of new data adds a packet to its window.
 
-    ns-2's Vegas enlarges its window only in every second round trip of slow start. In the others
-    the result is False.
+    ns-2's Vegas enlarges its window only in every second round trip of slow start. In the other
+    round trips the result is False.
     """
     if f.overdue_checks:
         return f.growth == 1.0 and f.cwnd < f.ssthresh
@@ -88,16 +88,16 @@ def in_slow_start(f: Sender) -> bool:
 
 @jit
 def _round_trips(f: Sender, rtt: float) -> float:
-    """The number of round trips since the flow's last loss; ``rtt`` is the present one, seconds."""
+    """The number of round trips since the flow's last loss; ``rtt`` is the present RTT, seconds."""
     return f.trips + max(f.time - f.trips_at, 0.0) / rtt
 
 
 @jit
 def _source(f: Sender, rtt: float) -> Source:
-    """The flow's state as a law's functions (``drift``, ``cut``, ``remember``) read it.
+    """The state of a flow, in the form that the functions of a user's congestion control read.
 
-    ``rtt`` is the RTT in seconds that they read. At the end of a round trip it is the mean RTT of
-    that round trip, otherwise the last RTT.
+    These functions are ``drift``, ``cut`` and ``remember``. ``rtt`` is the RTT in seconds that they
+    read. At the end of a round trip it is the mean RTT of that round trip, otherwise the last RTT.
     """
     base = min(f.min_rtt, rtt) if math.isnan(f.known_base) else f.known_base
     backlog = cwnd_packets(f) * (rtt - base) / (base if f.backlog_over_base else rtt)
@@ -107,10 +107,11 @@ def _source(f: Sender, rtt: float) -> Source:
 
 @jit
 def _per_ack(f: Sender) -> float:
-    """The packets by which one ACK changes the window of a flow whose law is given by ``drift``.
+    """The packets by which one ACK changes the window of a flow with a user's congestion control.
 
-    ``drift`` returns the change per round trip. One ACK makes 1/W of this change, where W is the
-    window. If ``drift`` is called at each ACK, Linux uses W in whole packets (tcp_cong_avoid_ai).
+    The user's function ``drift`` returns the change of the window W per round trip. One ACK makes
+    1/W of this change. Some laws decide at each ACK, not once per round trip. For these, W is in
+    whole packets if the flow runs on Linux (tcp_cong_avoid_ai).
     """
     if f.once:
         return f.growth
@@ -120,12 +121,12 @@ def _per_ack(f: Sender) -> float:
 
 @jit
 def _acks_to_change(f: Sender) -> float:
-    """How many ACKs, at least 1, can be processed together if the law is given by ``drift``.
+    """How many ACKs the simulator processes together, at least 1, with a user's congestion control.
 
-    A group of ACKs ends at the latest when the window grows to its next whole number of packets, or
-    falls below its present one. Some laws decide at each ACK, not once per round trip. For them
-    ``drift`` is called only once per group. So their groups are shorter: a group has at most
-    1/``CALLS_PER_WINDOW`` of the ACKs of a window, but at least one ACK.
+    A group of such ACKs ends at the latest when the window grows to its next whole number of
+    packets, or falls below its present one. Some laws decide at each ACK, not once per round trip.
+    The simulator calls their function ``drift`` only once per group. So their groups are shorter: a
+    group has at most 1/``CALLS_PER_WINDOW`` of the ACKs of a window, but at least one ACK.
     """
     step = _per_ack(f)
     left = cwnd_packets(f) + 1.0 - f.cwnd if step > 0.0 else f.cwnd - cwnd_packets(f) + SLACK
@@ -137,16 +138,16 @@ def _acks_to_change(f: Sender) -> float:
 def _upon_acks(f: Sender, acks: float) -> None:
     f.cwnd = min(max(f.cwnd + acks * _per_ack(f), 1.0), f.max_window)
     f.trips, f.trips_at = _round_trips(f, f.rtt_last), f.time
-    f.ssthresh = min(f.ssthresh, f.cwnd)  # who goes down is not in slow start (tcp_vegas)
+    f.ssthresh = min(f.ssthresh, f.cwnd)  # slow start ends if the window falls (tcp_vegas)
 
 
 @jit
 def _upon_round(f: Sender, over: Round) -> None:
-    """At the end of a round trip, call the law's function ``drift``.
+    """At the end of a round trip, ask a user's congestion control how the window is to change.
 
-    ``over`` describes the round trip that is over. ``drift`` returns the packets by which the
-    window is to change in the next one. Some laws end slow start as Vegas does, when the backlog
-    exceeds the threshold gamma. This function checks that condition.
+    Its function ``drift`` returns the packets by which the window is to change in the next round
+    trip. ``over`` describes the round trip that is over. Some laws end slow start as Vegas does,
+    when the backlog exceeds the threshold gamma. This function checks that condition, too.
     """
     seen = _source(f, over.rtt)
     if f.probes and f.cwnd < f.ssthresh and seen.backlog > f.gamma:
@@ -157,7 +158,7 @@ def _upon_round(f: Sender, over: Round) -> None:
 
 @jit
 def _upon_each(f: Sender, exact: bool) -> None:
-    """Do nothing: a law that is given by ``drift`` has no other rule for single ACKs."""
+    """Do nothing: a user's congestion control has no function for ``decide_per_ack``."""
 
 
 _laws_acks_to_change = choice("acks_to_change", _acks_to_change)
@@ -168,11 +169,12 @@ _laws_each = choice("upon_each", _upon_each)
 
 @jit
 def acks_to_change(f: Sender) -> float:
-    """How many ACKs of new data can be processed together, at least 1.
+    """How many ACKs of new data the simulator may process together, at least 1.
 
-    In slow start the group ends at the latest with the ACK that ends slow start. Otherwise it ends
-    at the latest with the ACK at which the window grows to its next whole number of packets. With a
-    user's law it also ends when the window falls below its present whole number.
+    In slow start the last of them is at the latest the ACK that ends slow start. Otherwise it is at
+    the latest the ACK at which the window grows to its next whole number of packets. With a user's
+    congestion control it may also be the ACK at which the window falls below its present whole
+    number.
     """
     if in_slow_start(f):
         return max(1.0, np.ceil(f.ssthresh - f.cwnd - SLACK))
@@ -185,8 +187,8 @@ def acks_to_change(f: Sender) -> float:
 def grow(f: Sender, acks: float, now: float) -> None:
     """Change the window when ``acks`` ACKs of new data arrive, the last of them at ``now``.
 
-    In slow start the window follows the rule of slow start, otherwise the flow's law. If an ECN
-    mark has cut the window, the window does not change until a packet sent after the cut is
+    In slow start each ACK adds a packet. Otherwise the flow's congestion control law decides. If an
+    ECN mark has cut the window, the window does not change until a packet sent after the cut is
     acknowledged.
     """
     if in_cwr(f):
@@ -201,17 +203,18 @@ def grow(f: Sender, acks: float, now: float) -> None:
 
 @jit
 def decide_per_ack(f: Sender) -> None:
-    """Let a law that usually decides once per round trip decide at this ACK.
+    """Let Vegas, which usually decides once per round trip, decide at this ACK.
 
-    It is called only if the mechanism ``"rounds"`` is switched off (``without`` in ``run.run``). A
-    comparison with the usual runs shows how much it matters that the law decides so seldom.
+    This is for experiments: the function is called only if the argument ``without`` of ``run.run``
+    has the entry ``"rounds"``. A comparison with a usual run shows how much it matters that Vegas
+    decides only once per round trip.
     """
     _laws_each(f, (f.without & WITHOUT_ROUNDING) != 0)
 
 
 @rare
 def end_round(f: Sender, now: float, outstanding: float, acked: float) -> None:
-    """End a round trip: the law decides how the window changes in the next one.
+    """End a round trip: the congestion control law decides how the window changes in the next one.
 
     ``outstanding`` is the number of packets in flight. ``acked`` is the number of packets that the
     last ACK of the round trip acknowledges.
@@ -226,16 +229,16 @@ def end_round(f: Sender, now: float, outstanding: float, acked: float) -> None:
 
 @jit
 def _factor(f: Sender) -> float:
-    """The factor on the window at a loss; in slow start ns-2 at least halves the window."""
+    """The factor by which a loss multiplies the window; in slow start ns-2 uses at most 1/2."""
     halves = f.halves_in_slow_start and f.cwnd < f.ssthresh
     return min(f.decrease, 0.5) if halves else f.decrease
 
 
 @rare
 def _decreased(f: Sender, factor: float) -> float:
-    """The window, at most ``max_window``, times ``factor``.
+    """The window after a cut: the window before it, at most ``max_window``, times ``factor``.
 
-    Without ``fractional_cut`` the window and the product are rounded down to whole packets.
+    Both windows are rounded down to whole packets, except for senders with ``fractional_cut``.
     """
     if f.fractional_cut:
         return factor * min(f.cwnd, f.max_window)
@@ -244,7 +247,7 @@ def _decreased(f: Sender, factor: float) -> float:
 
 @rare
 def _window_after_loss(f: Sender) -> float:
-    """The window after a loss or an ECN mark; the caller makes sure that it is not too small."""
+    """The window after a loss or an ECN mark; the caller raises it if it is below the minimum."""
     if f.bictcp:
         recalc_ssthresh(f, cwnd_packets(f))
     if f.rules != BY_ADDRESS or f.bictcp:
@@ -271,11 +274,16 @@ def dupack_threshold(f: Sender, later: float) -> float:
 def cut(f: Sender) -> bool:
     """Cut the window because of a loss and begin a recovery, but only once per window of data.
 
-    Returns True if the caller is to retransmit the first missing packet. The result is False if the
-    window has been cut in this window of data already. (With ``swells_uncut`` the window then still
-    grows by three packets, for the three duplicate ACKs.) The result is False for Tahoe, too,
-    because Tahoe's slow start begins with this packet. If an ECN mark has cut the window, it is not
-    cut again, but a recovery begins, and the result is True.
+    Returns True if the caller is to retransmit the first missing packet. There are three cases:
+
+    - The window has been cut because of a loss in this window of data already. The result is False.
+      With ``swells_uncut`` the window grows by three packets, for the three duplicate ACKs.
+    - An ECN mark has cut the window in this window of data. It is not cut again, but a recovery
+      begins, and the result is True.
+    - Otherwise the window is cut, a recovery begins, and the result is True.
+
+    Tahoe begins slow start instead of a recovery. Slow start sends the missing packet, so the
+    result is False for Tahoe.
     """
     # with SACK, Linux does not wait for a packet beyond the last recovery (tcp_try_undo_recovery)
     again = f.acked < f.recover or (f.acked == f.recover and f.must_pass_recover)
@@ -292,7 +300,7 @@ def cut(f: Sender) -> bool:
     f.timed_out, f.echoed, f.partial = 0, 0, 0
     if f.recovery == SLOW_START:
         f.cwnd, f.next = 1.0, f.acked
-        return False  # go back: the window itself sends the hole
+        return False  # slow start sends the missing packet
     f.phase = RECOVERY
     f.inflated = 0.0 if f.scoreboard else 3.0
     f.pipe = f.high - f.acked - f.dupacks
@@ -306,13 +314,13 @@ def cut(f: Sender) -> bool:
 def cut_overdue(f: Sender, sent_at: float, now: float) -> bool:
     """Cut the window of ns-2's Vegas before it retransmits its first missing packet.
 
-    That packet was sent at time ``sent_at``. If the window has been cut since then, it is not cut
-    again. A cut multiplies the window by ``decrease``, usually 3/4. If the packet counts as sent
-    twice, ns-2 halves the window instead. The window stays at least 2. Then one packet is added for
-    each duplicate ACK.
+    This packet was sent at the time ``sent_at``. If the window has been cut since then, it is not
+    cut again. A cut multiplies the window by ``decrease``, usually 3/4. If the packet counts as
+    sent twice, ns-2 halves the window instead. The window does not fall below 2 packets. After the
+    cut one packet is added for each duplicate ACK that has arrived.
 
-    Returns True if the caller is to retransmit the packet. The result is False if the packet was
-    sent before a timeout.
+    Returns True if the caller is to retransmit the packet. If the packet was sent before a timeout,
+    the function does nothing and returns False.
     """
     if f.timed_out and f.acked <= f.recover:
         return False
@@ -342,8 +350,8 @@ def cut_overdue(f: Sender, sent_at: float, now: float) -> bool:
 def deflate(f: Sender) -> None:
     """At an ACK of new data, undo what duplicate ACKs have added to the window of ns-2's Vegas.
 
-    This is done if there were more than three duplicate ACKs; ssthresh then becomes 2. The count of
-    duplicate ACKs returns to 0 in any case.
+    The window changes only if there were more than three duplicate ACKs. In this case ssthresh
+    becomes 2 packets. The count of duplicate ACKs returns to 0 in any case.
     """
     if f.dupacks > 3.0 and f.cwnd > f.deflated:
         f.cwnd, f.ssthresh = f.deflated, 2.0
@@ -352,10 +360,10 @@ def deflate(f: Sender) -> None:
 
 @rare
 def restart_when_idle(f: Sender) -> None:
-    """Begin a new round trip when Linux's Vegas sends although nothing is in flight.
+    """Begin a new round trip of Linux's Vegas when it sends while nothing is in flight.
 
-    The sender discards its RTT samples and the baseRTT that it has measured. The kernel does so at
-    its event CA_EVENT_TX_START.
+    Vegas discards the RTT samples of this round trip and the baseRTT that it has measured. The
+    kernel does so at its event CA_EVENT_TX_START. Other senders do nothing.
     """
     if f.restarts_rounds:
         f.round_end, f.rtt_count, f.rtt_min = f.high, 0.0, NEVER
@@ -368,9 +376,9 @@ def prr_allowance(f: Sender, acks: float, advanced: float) -> float:
     """How many packets Linux may send in recovery when ``acks`` ACKs arrive (PRR, RFC 6937).
 
     Let W be the window after the cut and F the window before it. While more than W packets are in
-    flight, Linux sends W/F packets for each packet delivered. After that it sends one packet for
-    each packet delivered, and one more at a partial ACK (``advanced`` is 1). It then never has more
-    than W packets in flight.
+    flight, Linux sends W/F packets for each packet delivered. Afterwards it sends one packet for
+    each packet delivered, and one more at a partial ACK (``advanced`` is 1), but only until W
+    packets are in flight.
     """
     f.prr_delivered += acks
     if f.pipe > f.cwnd:
@@ -401,12 +409,12 @@ def in_cwr(f: Sender) -> bool:
 def retransmission_timeout(f: Sender, now: float) -> None:
     """Handle a retransmission timeout: begin slow start at the first unacknowledged packet.
 
-    Without ``keeps_scoreboard``, the sender will send all packets again from that packet on. With
-    it (ns-2's CUBIC), the sender begins a recovery, in which it sends again only packets that SACK
-    has not reported.
+    The sender will then send all packets again from that packet on. ns-2's CUBIC
+    (``keeps_scoreboard``) begins a recovery instead, in which it sends again only the packets that
+    SACK has not reported.
 
-    The timeout is doubled, up to a limit. This function sends no packets. The caller sends what the
-    new window allows.
+    The retransmission timeout is doubled, up to a limit. This function sends no packets. The caller
+    sends what the new window allows.
     """
     # Linux has cut already if the timeout comes within a recovery or is the second in a row
     if not f.one_cut_in_loss or not (f.phase == RECOVERY or (f.timed_out and f.backoff > 1.0)):

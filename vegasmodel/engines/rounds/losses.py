@@ -78,12 +78,12 @@ from vegasmodel.metrics import Floats
 
 @jit
 def _receive(f: Sender, holes: Floats, first: float, packets: float, sent_at: float) -> float:
-    """Record that ``packets`` packets, from number ``first`` on, have arrived behind a missing one.
+    """Record that ``packets`` packets have arrived while earlier ones are missing.
 
-    The last of them was sent at ``sent_at``. Returns how many of them the receiver did not have
-    before. ns-2's CUBIC may have forgotten that other packets have arrived. In its recovery, the
-    ACK of these packets reports again those that directly precede or follow them
-    (``scoreboard.recall``).
+    The first of them has the number ``first``, and the last was sent at the time ``sent_at``.
+    Returns how many of them the receiver did not have before. At the end of a recovery, ns-2's
+    CUBIC forgets which packets have arrived. The SACK block with the new packets tells it again
+    about their neighbours (``scoreboard.recall``).
     """
     if f.clears_scoreboard and f.phase == RECOVERY:
         recall(f, holes, first, packets)
@@ -100,8 +100,8 @@ def _sack_seconds(f: Sender, holes: Floats) -> float:
 def fast_retransmit(f: Sender, end: float) -> None:
     """Retransmit the first missing packet at time ``end`` and restart the retransmission timer.
 
-    The RTT measurement in progress is cancelled, because the ACK of a packet that was sent twice
-    gives no clear RTT. Senders with ``every_ack_restarts`` do not cancel it.
+    The RTT measurement in progress is cancelled, because the RTT of a packet that was sent twice is
+    ambiguous. Only ns-2's CUBIC does not cancel it (``every_ack_restarts``).
     """
     f.retransmit = f.acked
     arm(f, end)
@@ -113,14 +113,14 @@ def fast_retransmit(f: Sender, end: float) -> None:
 def _count_places(f: Sender, holes: Floats, now: float, end: float) -> None:
     """Process a duplicate ACK for ns-2's CUBIC: it may begin a recovery, and packets may leave.
 
-    A recovery begins if the first missing packet counts as lost (``scoreboard.known_lost``). The
-    first retransmission of the recovery waits, like any other packet, if the sender waits a random
-    time before it sends (send_much in tcp-linux.cc).
+    A recovery begins if the first missing packet counts as lost (``scoreboard.known_lost``). If the
+    sender waits a random time before it sends, this wait also delays the first retransmission of
+    the recovery (send_much in tcp-linux.cc).
 
     At the end of each recovery the sender forgets which packets have arrived. If more than
     ``dup_thresh`` packets have arrived beyond the first missing one, some of them arrived before
-    the last recovery ended, and the sender has forgotten them. Of all these packets, it then knows
-    only those that the SACK blocks of this ACK contain (``scoreboard.forget``).
+    the last recovery ended. Then the sender knows only of those packets that the SACK blocks of
+    this ACK contain (``scoreboard.forget``).
     """
     if f.phase == OPEN and f.holes > 0 and known_lost(f, holes, f.first_hole) > f.acked and cut(f):
         for k in range(f.first_hole, f.holes):
@@ -137,12 +137,12 @@ def _count_places(f: Sender, holes: Floats, now: float, end: float) -> None:
 
 @jit
 def duplicates_alike(f: Sender, p: Parcel) -> float:
-    """How many duplicates at the head of the group ``p`` the receiver answers in the same way.
+    """How many of the first packets of ``p`` are duplicates that the receiver answers alike.
 
-    A duplicate is a packet that the receiver has already: its number is below ``f.acked``. ns-2's
-    receiver may delay the ACK of the duplicate with the number ``f.acked`` - 1
-    (``duplicate_waits``). If this receiver delays ACKs, the result leaves that duplicate out,
-    unless it is the only one.
+    ``p`` is a group of packets that travel together. A duplicate is a packet that the receiver has
+    already: its number is below ``f.acked``. If ns-2's receiver delays ACKs, it may also delay the
+    ACK of the duplicate with the number ``f.acked`` - 1 (``duplicate_waits``). So the result does
+    not count this duplicate, unless it is the only one.
     """
     left = f.acked - p.first
     return left - 1.0 if f.delays_duplicates and f.delayed_ack and left > 1.0 else left
@@ -150,10 +150,11 @@ def duplicates_alike(f: Sender, p: Parcel) -> float:
 
 @jit
 def duplicate_waits(f: Sender, p: Parcel) -> bool:
-    """Whether ns-2's receiver delays the ACK of the first packet of ``p``, which it has already.
+    """Whether ns-2's receiver delays the ACK of a packet that it has already.
 
-    It does so only if it delays ACKs, if it has no packet with a higher number, and if it is not
-    delaying another ACK.
+    The packet is the first of ``p``, a group of packets that travel together. The receiver delays
+    the ACK only if it delays ACKs at all, if it has no packet with a higher number, and if it is
+    not delaying another ACK.
     """
     last = f.delays_duplicates and p.first == f.acked - 1.0
     waits = last and packets_per_ack(f) > 1.0 and f.delack_packets == 0.0
@@ -162,16 +163,16 @@ def duplicate_waits(f: Sender, p: Parcel) -> bool:
 
 @jit
 def _acks_alike(f: Sender, p: Parcel, acks: float, enough: float) -> float:
-    """How many of the next ``acks`` duplicate ACKs can be processed together, as one group.
+    """How many of the next ``acks`` duplicate ACKs the simulator processes together.
 
-    ns-2's CUBIC processes each ACK separately. For other senders there are three cases:
+    For ns-2's CUBIC it processes each ACK separately. For other senders there are three cases:
 
-    - Before a loss is signalled, the group ends at the latest with the duplicate ACK number
-      ``enough``, which signals the loss. Senders that can act on an earlier ACK (ns-2's Vegas,
-      limited transmit) process the ACKs one by one.
-    - After that, the first ACKs may release no packet, because too many packets are in flight.
-      These ACKs form a group. It ends just before the first ACK that releases one.
-    - In a recovery with Linux's PRR, all ACKs form one group.
+    - No loss has been signalled yet. The last of the ACKs is at the latest the duplicate ACK number
+      ``enough``, which signals the loss. If the sender can act on an earlier ACK (ns-2's Vegas,
+      limited transmit), the ACKs are processed one by one.
+    - A loss has been signalled. The first ACKs may release no packet, because too many packets are
+      in flight. These ACKs are processed together, without the first ACK that releases a packet.
+    - The sender is in a recovery with Linux's PRR. All ACKs are processed together.
     """
     if f.counts_places:
         return 1.0
@@ -195,13 +196,13 @@ def _restart_at_duplicate(f: Sender, end: float) -> None:
 
 @jit
 def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> float:
-    """Process duplicate ACKs for packets of the group ``p``; returns when the last one arrives.
+    """Process the next duplicate ACKs; returns the time at which the last of them arrives.
 
     The receiver sends a duplicate ACK for each packet that arrives while an earlier one is missing,
-    and for each packet that it already has. This function processes those that arrive within about
-    ``step`` seconds from ``now`` on, or fewer (``_acks_alike``). If a timer of the sender expires
-    before the last of them arrives, none of them is processed, and the result is the time at which
-    the timer expires.
+    and for each packet that it already has. ``p`` is the group of packets that travel together and
+    cause these ACKs. This function processes the ACKs that arrive within about ``step`` seconds
+    from ``now`` on, or fewer (``_acks_alike``). If a timer of the sender expires before the last of
+    them arrives, none of them is processed, and the result is the time at which the timer expires.
     """
     acks = _acks_alike(f, p, portion(p, now, step), f.dup_thresh)
     end = now + max(p.back - now, 0.0) * acks / p.count
@@ -254,11 +255,11 @@ def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
 
 @jit
 def _limited_transmit(f: Sender, now: float, end: float, acks: float, later: float) -> None:
-    """Send new packets at duplicate ACKs that do not yet signal a loss (RFC 3042).
+    """Limited transmit (RFC 3042): send new packets at duplicate ACKs that signal no loss yet.
 
-    ``acks`` is the number of these ACKs, and the last arrives at ``end``. For ``later`` see
-    ``laws.dupack_threshold``. In ns-2 the option ``singledup_`` does this. A Linux sender also sets
-    its reordering timer: when the timer expires, it takes the first missing packet for lost.
+    ``acks`` is the number of these ACKs, and the last arrives at ``end``. Linux does this, and ns-2
+    with the option ``singledup_``. A Linux sender also sets its reordering timer: if it expires,
+    the first missing packet counts as lost. For ``later`` see ``laws.dupack_threshold``.
     """
     if f.rack:
         send(f, min(usable_window(f, now) + f.dupacks, acks), acks)
@@ -270,28 +271,28 @@ def _limited_transmit(f: Sender, now: float, end: float, acks: float, later: flo
 
 @jit
 def _send_new_data(f: Sender, now: float, acks: float) -> None:
-    """Send new packets that the window allows at ``acks`` duplicate ACKs (RFC 5681 3.2).
+    """Send the new packets that the window allows at ``acks`` duplicate ACKs (RFC 5681 3.2).
 
-    It is called at the duplicate ACK that signals a loss, and at each later one. These ACKs enlarge
-    the window, so that it may allow new packets. NewReno of ns-2 sends at most two new packets at
-    each of these ACKs. For ns-2's CUBIC the function is called at each duplicate ACK that begins no
-    recovery.
+    The function is called at the duplicate ACK that signals a loss, and at each later one. These
+    ACKs enlarge the window, so that it may allow new packets. NewReno of ns-2 sends at most two new
+    packets at each of these ACKs. For ns-2's CUBIC the function is called at duplicate ACKs outside
+    a recovery.
     """
     free = usable_window(f, now)
     if f.recovery == HOLE_BY_HOLE and not f.overdue_checks:
-        free = min(free, 2.0 * acks)  # ns-2's: at most two packets upon a duplicate
+        free = min(free, 2.0 * acks)  # ns-2 sends at most two packets at a duplicate ACK
     send_or_wait(f, free, acks)
 
 
 @rare
 def early_timer_expired(f: Sender, holes: Floats, now: float) -> bool:
-    """Handle the expiry of a timer; returns False if it was the retransmission timer.
+    """Handle the expiry of one of Linux's timers that expire before the retransmission timer.
 
-    Linux has two timers that expire before the retransmission timer. When the reordering timer
-    expires, the first missing packet counts as lost and is retransmitted. If the window has been
-    cut already in this window of data, nothing is retransmitted. When the timer of the tail probe
-    expires, the sender sends one new packet or, if it has none, its last packet again. If the
-    result is False, the caller handles the timeout.
+    There are two. When the reordering timer expires, the first missing packet counts as lost and is
+    retransmitted, unless the window has been cut already in this window of data. When the timer of
+    the tail probe expires, the sender sends one new packet or, if it has none, its last packet
+    again. If the retransmission timer has expired, the function returns False, and the caller
+    handles the timeout. Otherwise it returns True.
     """
     f.first, f.spread, f.burst, f.retransmit = f.next, 0.0, 0.0, -1.0
     if f.timer_kind == RETRANSMIT:
@@ -300,7 +301,7 @@ def early_timer_expired(f: Sender, holes: Floats, now: float) -> bool:
     if f.timer_kind == REORDERING and cut(f):
         retransmit_first(f, holes)
         fast_retransmit(f, now)
-    elif f.timer_kind == TAIL_PROBE:  # beyond the window; else the last packet again
+    elif f.timer_kind == TAIL_PROBE:  # a new packet, even beyond the window
         f.deadline, f.timer_kind = expiry(f, now, f.rto), RETRANSMIT
         if f.next < f.size:
             f.burst = 1.0
@@ -318,8 +319,9 @@ def acks_fill_hole(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
     """Process ACKs of packets that fill the first hole; returns when the last of them arrives.
 
     A hole is a range of consecutive packets that the receiver misses. When the hole is filled, the
-    receiver also acknowledges the packets behind it, up to the next hole. The function processes
-    ACKs that arrive within about ``step`` seconds from ``now`` on.
+    receiver also acknowledges the packets behind it, up to the next hole. ``p`` is the group of
+    packets that travel together and fill the hole. The function processes the ACKs that arrive
+    within about ``step`` seconds from ``now`` on.
 
     If the receiver has no packet behind the hole, it does not know that there is a hole. So it
     delays the ACK like any other (RFC 5681 4.2; in ns-2 ``DelAckSink::recv`` of tcp-sink.cc).
@@ -344,9 +346,9 @@ def fill(
 ) -> float:
     """Process ``acks`` ACKs of ``packets`` packets that fill the first hole or follow it.
 
-    A hole is a range of missing packets. The last of the ``packets`` was sent at ``sent_at``.
-    Returns the time at which the last ACK arrives: ``end``, or later if SACK blocks lengthen the
-    ACK.
+    A hole is a range of missing packets. The last of the packets was sent at the time ``sent_at``.
+    Returns the time at which the last ACK arrives. This is ``end``, or later if SACK blocks make
+    the ACK longer.
     """
     alone = in_flight(f) <= packets
     again, before = min(f.resent, f.next), f.acked
@@ -380,10 +382,10 @@ def _leave_recovery(
 ) -> None:
     """Process ACKs of new data that end a recovery, or that arrive outside a recovery.
 
-    The window grows, and the sender sends what the window allows. With ``sack_exit_rests`` the
-    window does not grow at the end of a recovery, unless a timeout began the recovery. Linux may
-    begin another recovery instead (``more_known_lost``). If enough packets have arrived beyond a
-    hole, ns-2's CUBIC begins another recovery at the next duplicate ACK.
+    The window grows, and the sender sends what the window allows. In ns-2 the window of a sender
+    with SACK does not grow at the end of a recovery, unless a timeout began it
+    (``sack_exit_rests``). If further packets are lost, Linux begins another recovery at once
+    (``more_known_lost``), and ns-2's CUBIC at the next duplicate ACK.
 
     ``alone`` is True if these ``acks`` ACKs acknowledge all packets that were in flight. Linux's
     Vegas then begins a new round trip with its next packets (``restart_when_idle``).
@@ -391,7 +393,7 @@ def _leave_recovery(
     grows, worse = True, False
     if f.phase == RECOVERY:
         if f.restarts_rounds:
-            f.round_end, f.round_start = f.next, end  # begins a new cycle after the loss
+            f.round_end, f.round_start = f.next, end  # Vegas begins a new round trip after the loss
             f.rtt_count, f.rtt_min = 0.0, NEVER
         if f.sack_exit_rests:
             f.recover, grows = -1.0, f.timed_out == 1
@@ -416,16 +418,17 @@ def _leave_recovery(
 def _partial(
     f: Sender, holes: Floats, now: float, end: float, acks: float, advanced: float
 ) -> None:
-    """Process a partial ACK: an ACK of new data in recovery that leaves other packets missing.
+    """Process partial ACKs: ACKs of new data in recovery that leave other packets missing.
 
     ``advanced`` is the number of packets that the ``acks`` ACKs acknowledge. A sender with SACK
-    sends as many packets as ``allowed`` returns; ns-2's CUBIC sends what its window allows. A
-    NewReno sender retransmits the next missing packet, and sends at most two new packets if the
+    sends as many packets as ``allowed`` returns. ns-2's CUBIC sends what its window allows. A
+    NewReno sender retransmits the next missing packet. It also sends up to two new packets if the
     window allows them.
 
     NewReno of ns-2 2.35 follows RFC 2582. Only the first partial ACK of a recovery restarts the
-    timer (``newreno_changes1_``). A partial ACK of n packets reduces the window, with the packets
-    that duplicate ACKs have added to it, by n - 1 packets (``partial_window_deflation_``).
+    retransmission timer (``newreno_changes1_``). A partial ACK of n packets reduces the window by
+    n - 1 packets (``partial_window_deflation_``). Here the window includes the packets that
+    duplicate ACKs have added to it.
     """
     impatient = f.partial_deflates
     if not (impatient and f.partial):

@@ -32,10 +32,10 @@ TIE = 1e-10  # seconds; far below the time of an instruction
 def due(net: Net, e: int, time: float) -> float:
     """The time at which the simulator handles an event that happens at ``time`` at hop ``e``.
 
-    A hop is one queue on one flow's path. If the queue's clock is ``Queue.shift`` seconds behind
-    the simulation's clock, the event is handled later by this time. If several packets arrive at
+    A hop is one queue on one flow's path. The clock of the queue is ``Queue.shift`` seconds behind
+    the simulation's clock, so the event is handled later by this time. If several packets arrive at
     the same instant, ns-2 handles them in a certain order (``route._leads``). To reproduce this
-    order, an event is handled earlier by the tiny time ``Hop.early``.
+    order, the event is handled earlier by the tiny time ``Hop.early``.
     """
     h = net.hops[e]
     return time + net.links[h.link].shift - h.early
@@ -46,8 +46,8 @@ def schedule(net: Net, e: int, time: float) -> None:
     """Set the time of the next event of hop ``e`` to ``time``.
 
     A hop is one queue on one flow's path. ACKs of several flows can arrive at the same instant. In
-    Linux a few instructions of the kernel then decide which one is handled first. For Linux the
-    simulator therefore draws the order of such events at random.
+    Linux it is then unpredictable which of them is handled first. So for Linux flows the order of
+    such events is drawn at random.
     """
     net.keys[e] = due(net, e, time)
     if net.flows[net.hops[e].flow].random_ties:
@@ -56,7 +56,7 @@ def schedule(net: Net, e: int, time: float) -> None:
     node = (e + n) // 2
     while node >= 1:
         a, b = tree[2 * node], tree[2 * node + 1]
-        first = min(a, b) if net.keys[a] == net.keys[b] else a  # ties: the first in line
+        first = min(a, b) if net.keys[a] == net.keys[b] else a  # a tie: the lower index
         tree[node] = b if net.keys[b] < net.keys[a] else first
         node //= 2
 
@@ -78,8 +78,8 @@ def next_other_event(net: Net, e: int) -> float:
 def enlarge(net: Net, h: Hop, head: int, count: int) -> int:
     """Double the ring buffer of hop ``h``, unless it has its largest size or no memory is left.
 
-    A hop is one queue on a flow's path, and its ring buffer holds ``count`` groups of packets, the
-    first of them at the index ``head``. Returns the index of the first group afterwards. Ring
+    A hop is one queue on a flow's path. Its ring buffer holds ``count`` groups of packets, the
+    first of them at the index ``head``. Returns the index of the first group after the change. Ring
     buffers begin small, because small ones stay in the processor's cache.
     """
     room, place = min(2 * h.room, h.most), net.free[0]
@@ -109,14 +109,14 @@ def push(
     """Add a group of packets (``Parcel``) to a ring buffer.
 
     ``holder`` is the record that counts the groups in this ring buffer. The arguments from ``back``
-    on are the fields of the new group. A group may be empty; it then stands for a pause in which no
-    packet arrives. Two pauses in a row are merged into one. Returns 1 if a group was added, 0 if a
-    pause was merged, and -1 if the ring buffer is full.
+    on are the fields of the new group. A group without packets stands for a pause in which no
+    packet arrives. If the last group is a pause, too, the two are merged. Returns 1 if a group was
+    added, 0 if a pause was merged, and -1 if the ring buffer is full.
     """
     if holder.count > 0:
         last = ring[around(holder.head + holder.count - 1, ring)]
         if count == 0.0 and lost == 0.0 and last.count == 0.0 and last.lost == 0.0:
-            last.back = back  # one silence after another
+            last.back = back  # one pause after another
             return 0
     if holder.count == ring.shape[0]:
         return -1
@@ -142,13 +142,13 @@ def _lengthen(
 ) -> bool:
     """Merge a group of packets into the last group that is on its way to the same queue.
 
-    A group may be split at a queue. Merging limits the number of groups in a round trip. The
-    merged group arrives within at most ``step`` seconds. ``back`` is the time at which its last
-    packet arrives. The other arguments are fields of the new group (``Parcel``).
+    The simulator may split a group at a queue. Merging limits the number of groups in a round trip.
+    The packets of the merged group arrive within at most ``step`` seconds; the last arrives at the
+    time ``back``. The other arguments are fields of the new group (``Parcel``).
 
-    Returns False if the two groups are not merged. This is so if the merged group would take longer
-    to arrive, if a packet between the two is lost, if the last group has an ECN mark, or if fewer
-    than two groups are on their way.
+    Returns False if the two groups are not merged. There are four reasons for this: they would
+    arrive over more than ``step`` seconds, a packet between them is lost, the last group has an ECN
+    mark, or fewer than two groups are on their way.
     """
     if h.count < 2 or count == 0.0:
         return False
@@ -166,20 +166,20 @@ def _lengthen(
 
 @jit
 def _noise(f: Sender, h: Hop, back: float, sent_at: float) -> float:
-    """Draw the random delay, in s, of a packet or ACK that would otherwise arrive at time ``back``.
+    """Draw the random delay, in seconds, of a packet or an ACK.
 
-    In ns-2 the access link in front of the first link has the random delay (noise). So the packet
-    arrives early or late at the first link's queue. No packet overtakes the one before it. If its
-    random delay would let it do so, it arrives one transmission time of the access link after that
-    packet (``avoidReordering_`` in delay.cc).
+    Without this delay it would arrive at the time ``back``. For ns-2, the access link in front of
+    the flow's first link has the random delay, which may also be negative. No packet overtakes the
+    one before it. If the delay would let it do so, the packet arrives one transmission time of the
+    access link after the one before it (``avoidReordering_`` in delay.cc).
 
-    A packet enters the access link when the packets before it have left it. It gets the delay that
-    was drawn last (``delay_`` in delay.cc). So in a burst, which leaves at ``sent_at``, all packets
-    but the first have the same random delay.
+    In a burst, which leaves at ``sent_at``, all packets but the first have the same delay. ns-2
+    draws a delay when a packet reaches the access link. But each packet gets the delay that was
+    drawn last before its transmission begins (``delay_`` in delay.cc).
 
     In Linux each packet may wait a random time in the host, below TCP (``queue_wait``). The
-    simulator instead delays the packet's ACK by this time; the round trip takes as long. No ACK
-    overtakes the one before it.
+    simulator delays the packet's ACK by this time instead, so that the round trip takes as long. No
+    ACK overtakes the one before it.
     """
     if h.last:
         arrival = max(h.latest, back + f.queue_wait * np.random.random())
@@ -200,10 +200,11 @@ def _noise(f: Sender, h: Hop, back: float, sent_at: float) -> float:
 def _silence(f: Sender, h: Hop, back: float) -> float:
     """Seconds by which random delays move the end of a pause; negative if the pause ends earlier.
 
-    In the pause no packet arrives. Without random delays (``_noise``) the pause would end at time
+    In a pause no packet arrives. Without random delays (``_noise``) the pause would end at the time
     ``back``, and the next packet would arrive then or later. A random delay can make this packet
-    early by at most ``f.slack`` seconds. So the pause ends earlier by this time, but not before the
-    arrival of the packet before it (``h.latest``). The random delays of ACKs are never negative.
+    early by at most ``f.slack`` seconds. So the pause ends earlier by ``f.slack``, but not before
+    the last packet has arrived (``h.latest``). ACKs are never early, because their random delays
+    are not negative.
     """
     return max(h.latest - back, 0.0 if h.last else -f.slack)
 
@@ -223,9 +224,9 @@ def forward(
 ) -> bool:
     """Send a group of packets on from hop ``e`` to the next queue, or back to the sender.
 
-    A hop is one queue on the path of a flow. The group's last packet arrives at time ``back``. The
-    other arguments are fields of ``Parcel``. Returns False if the ring buffer of the groups on
-    their way to the next queue, or to the sender, is full.
+    A hop is one queue on the path of a flow. The group's last packet arrives at the time ``back``.
+    The other arguments are fields of ``Parcel``. Groups on their way are kept in a ring buffer.
+    Returns False if this ring buffer is full.
     """
     h = net.hops[e]
     f = net.flows[h.flow]
@@ -277,9 +278,9 @@ def forward_apart(
     marked: int,
     sent_at: float,
 ) -> bool:
-    """Do the same as ``forward``, but as a function of its own in the compiled program.
+    """Do the same as ``forward``, but as a separate function in the compiled program.
 
-    The compiler copies ``forward`` into each function that calls it. ``arrive_at_once`` needs it
-    twice. It calls ``forward_apart`` the second time, so it contains the code only once.
+    The compiler copies the code of ``forward`` to each place that calls it. Some places call
+    ``forward_apart`` instead, so that the compiled program is smaller.
     """
     return forward(net, e, back, first, count, lost, rtt_sum, rtt_min, marked, sent_at)

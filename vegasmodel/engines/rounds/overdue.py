@@ -20,11 +20,11 @@ from vegasmodel.metrics import Floats
 def check_at_duplicate(f: Sender, holes: Floats, acks: float, end: float) -> None:
     """Process duplicate ACKs for ns-2's Vegas: it retransmits a packet or enlarges its window.
 
-    There are ``acks`` of them, and the last arrives at ``end``. Vegas retransmits the first missing
-    packet at the third duplicate ACK. At any other duplicate ACK it retransmits the packet only if
-    it is overdue, that is, older than Vegas's fine timeout. If the packet is not overdue, each
-    duplicate ACK after the third enlarges the window by one packet. A packet that was sent before a
-    timeout is not retransmitted here (``cut_overdue``).
+    There are ``acks`` duplicate ACKs, and the last arrives at ``end``. Vegas retransmits the first
+    missing packet at the third duplicate ACK. At any other duplicate ACK it retransmits this packet
+    only if it is overdue, that is, older than Vegas's fine timeout. If the packet is not overdue,
+    each duplicate ACK after the third enlarges the window by one packet. A packet that was sent
+    before a timeout is not retransmitted here (``cut_overdue``).
     """
     sent_at = holes[f.first_hole, 2] if f.holes > 0 else end - f.rtt_last
     if (f.holes > 0 and overdue(f, end - sent_at)) or f.dupacks == 3.0:
@@ -41,13 +41,13 @@ def leave_stale(f: Sender, before: float) -> None:
 
     ns-2's Vegas stores when and how often each packet was sent. It does so in an array of
     ``max_window`` entries, which packets use in turn. An ACK should clear the entries of all
-    packets that it acknowledges, here those from number ``before`` on. But it clears none if these
-    entries continue from the end of the array to its beginning: the condition ``k <= seqno %
-    v_maxwnd_`` of the loop in tcp-vegas.cc is then false at once.
+    packets that it acknowledges, from number ``before`` on. But it clears none if these entries
+    continue from the end of the array at its beginning: the condition ``k <= seqno % v_maxwnd_`` of
+    the loop in tcp-vegas.cc is then false at once.
 
-    The entries of these packets are next used by the packets whose numbers are higher by
-    ``max_window``. Those packets then count as sent twice. So they give no RTT sample, and the loss
-    of one of them halves the window.
+    These entries are used again by later packets, whose numbers are higher by ``max_window``. The
+    later packets then count as sent twice. So they give no RTT sample, and the loss of one of them
+    halves the window.
     """
     if f.places < NEVER and before % f.places > (f.acked - 1.0) % f.places:
         f.stale, f.stale_end = before + f.places, f.acked + f.places
@@ -57,14 +57,15 @@ def leave_stale(f: Sender, before: float) -> None:
 def check_at_filled(f: Sender, holes: Floats, end: float, again: float) -> None:
     """For ns-2's Vegas, process an ACK of a packet that was missing.
 
-    The sender takes an RTT sample from the last packet that the ACK acknowledges. It takes none if
-    that packet's number is below ``again``, because the packet may have been sent twice, or if the
+    The sender takes an RTT sample from the last packet that the ACK acknowledges. There are two
+    exceptions: this packet's number is below ``again``, so that it may have been sent twice, or the
     packet wrongly counts as sent twice (``leave_stale``).
 
     At the first and the second ACK of new data after a retransmission, the sender checks the next
-    missing packet, and retransmits it if it is overdue. If no packet is in flight, ns-2 takes the
-    next packet for overdue although it was never sent. If no packet is overdue at the first ACK,
-    there is no check at the second. Last, the sender sends what the window allows.
+    missing packet. If the packet is overdue (older than Vegas's fine timeout), it is retransmitted.
+    If no packet is in flight, ns-2 treats the next packet as overdue although it was never sent. If
+    no packet is overdue at the first ACK, there is no check at the second. At the end the sender
+    sends what the window allows.
     """
     deflate(f)
     restart_timer(f, end)
@@ -72,7 +73,7 @@ def check_at_filled(f: Sender, holes: Floats, end: float, again: float) -> None:
         end_round(f, end, f.next - f.acked + 1.0, 1.0)
     grow(f, 1.0, end)
     stale = f.stale < f.acked <= f.stale_end
-    if f.acked > again and not stale:  # the ACK speaks for a packet that was sent once: a sample
+    if f.acked > again and not stale:  # the last packet acknowledged was sent once
         sample = end - (holes[f.first_hole, 3] if f.holes > 0 else f.received_at)
         f.rtt_sum += sample
         f.rtt_count += 1.0

@@ -22,24 +22,26 @@ from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import DropTail, RateDelay, Scenario
 from vegasmodel.status import Status
 
-DIFFERENT = 0.1  # of the mean throughput: by so much two answers differ
+DIFFERENT = 0.1  # of the mean throughput: two throughputs differ if they differ by more
 ROUNDING = 1e-9  # of degrees of freedom
 GROUPS_SHOWN = 6  # groups whose throughputs are written out
 
 
 def possible(scenario: Scenario, found: Prediction | None = None) -> bool:
-    """Whether phase effects are possible, so that the same flow may always be the one that loses.
+    """Whether phase effects are possible: the same flow may then lose packets again and again.
 
-    Four conditions must hold. A flow crosses a drop-tail queue that can overflow; the two queues of
-    a Rate-Delay router are drop-tail, too. No short flows arrive at random. There are at least two
-    loss-based flows, or there is one loss-based flow and the flows have different RTTs. In a run of
-    ``found``, the prediction for the scenario, a packet has found a buffer full; otherwise no loss
-    depends on the order in which packets reach a queue. Without ``found`` this condition is left
-    out.
+    ``found`` is the prediction for the scenario. Four conditions must hold:
 
-    If all flows are delay-based, like Vegas, and there is no random loss, the flows that have lost
-    packets after the warm-up count as loss-based. ``found`` says which flows they are. They lose
-    packets if the buffer is too small for all the packets that they want to keep there.
+    - A flow crosses a drop-tail queue that can overflow. (The queues of a Rate-Delay router are
+      drop-tail, too.)
+    - No short flows arrive at random.
+    - There are at least two loss-based flows, or one loss-based flow and flows with other RTTs.
+    - In a run of ``found`` a packet has found a buffer full. Otherwise no loss depends on the order
+      in which packets reach a queue. If ``found`` is None, this condition is left out.
+
+    If all flows are delay-based, like Vegas, the buffer may be too small for all the packets that
+    they want to keep there. Then they lose packets, too. So flows that have lost packets after
+    warm-up in ``found`` count as loss-based, unless links lose packets at random.
     """
     crossed = [link for group in scenario.flows for link in scenario.path(group)]
     tails = DropTail | RateDelay
@@ -56,10 +58,11 @@ def possible(scenario: Scenario, found: Prediction | None = None) -> bool:
 
 
 def otherwise(scenario: Scenario) -> Scenario:
-    """The scenario to compare with: it has random waits of the senders if the given one has none.
+    """The scenario to compare with: the same, but with or without random waits of the senders.
 
-    If any sender waits before it sends in the given scenario, none waits in the result. If none
-    waits, all wait in the result, for up to ``Scenario.usual_jitter`` seconds.
+    If a sender of the given scenario waits a random time before it sends, no sender of the result
+    waits. If none waits, all senders of the result wait, for up to ``Scenario.usual_jitter``
+    seconds.
     """
     waits = any(scenario.jitter(group) > 0 for group in scenario.flows)
     flows = tuple(
@@ -72,8 +75,8 @@ def otherwise(scenario: Scenario) -> Scenario:
 def _error(one: Prediction) -> Floats | float:
     """The standard error of a prediction's throughputs, [n_flows], in packets/s.
 
-    A single run does not show how much throughputs scatter. Its error is infinite if the scenario
-    is random, otherwise 0.
+    A single run does not show how much throughputs scatter. So after a single run the result is
+    infinite if the outcome is random, and otherwise 0.
     """
     if one.throughput_se is not None:
         return one.throughput_se
@@ -85,9 +88,9 @@ def _differ(found: Prediction, changed: Floats, error: Floats, runs: int) -> boo
     """Whether the throughputs ``changed`` [n_flows] differ from those of the prediction ``found``.
 
     A flow's two throughputs are far apart if their difference exceeds the fraction ``DIFFERENT`` of
-    the mean throughput. If this is so for no flow, the result is False. It is True if, for one such
-    flow, 0 also lies outside the 95 % interval of the difference. Otherwise it is None: chance may
-    be the reason.
+    the mean throughput of all flows. There are three results. False: the throughputs of no flow are
+    far apart. True: those of some flow are, and its difference exceeds half the width of the 95 %
+    interval of the difference. None: otherwise, because the difference may be due to chance.
 
     ``changed`` are means over ``runs`` runs, and ``error`` [n_flows] are their standard errors.
     Flows that send only during warm-up have no throughput and are left out.
@@ -109,8 +112,8 @@ def _reach(one: float, other: float, n: int, m: int) -> float:
     """Half the width of the 95 % interval of the difference of two means, by Welch's t.
 
     ``one`` and ``other`` are the standard errors of the means, over ``n`` and ``m`` runs. The
-    degrees of freedom are rounded down. A mean that is not random has the error 0. The result is
-    infinite or NaN if an error is.
+    error of a mean that is not random is 0. The degrees of freedom are rounded down. If an error is
+    infinite or NaN, the result is so, too.
     """
     error = math.hypot(one, other)
     if error == 0.0 or not math.isfinite(error):
@@ -124,15 +127,15 @@ def effects(scenario: Scenario, found: Prediction) -> Assumption:
 
     ``found`` is the prediction for the scenario. If phase effects are not possible (``possible``),
     or if ``found`` has no throughputs, the assumption holds. Otherwise a second scenario is
-    simulated (``otherwise``). If senders wait at random before they send, they do not wait in the
-    second scenario, and the other way round. The assumption holds if the throughputs of the two
-    scenarios do not differ (``_differ``). It is unknown whether it holds if the second scenario has
-    no answer, or if chance may be the reason for a difference.
+    simulated (``otherwise``). Its senders wait a random time before they send if those of the first
+    scenario do not, and the other way round. The assumption holds if the throughputs of the two
+    scenarios do not differ (``_differ``). It is unknown whether it holds if the second scenario
+    cannot be simulated, or if a difference may be due to chance.
 
-    If ``found`` contains runs that measured for only half the time after warm-up, the second
-    scenario is also measured for half the time. If the second scenario is not random, it is run
-    once. A random one is run at least twice. Further runs are made only while chance may be the
-    reason for a difference.
+    If ``found`` contains runs that measured for only half of the time after warm-up, the second
+    scenario is also measured for half of that time. It is run once if its outcome is not random,
+    and otherwise at least twice. Further runs are made only while a difference may be due to
+    chance.
     """
     if not possible(scenario, found) or found.throughput is None:
         return Assumption("phase-effects", True)

@@ -30,16 +30,17 @@ from vegasmodel.engines.rounds.stock import (
     transmit,
 )
 
-TOLERANCE = 1e-6  # packets: what a sum of arrivals may miss
-EMPTY = 1e-9  # packets: a queue of less holds nothing
+TOLERANCE = 1e-6  # packets: rounding error that a sum of arrivals may have
+EMPTY = 1e-9  # packets: a shorter queue counts as empty
 NEAR = 4.0  # packets of room in a buffer that may soon be full
 
 
 @jit
 def advance(links: Table[Queue], k: int, now: float) -> None:
-    """Advance queue ``k`` to the time ``now``: packets have arrived and left since its last event.
+    """Simulate queue ``k`` from its last event to the time ``now``: packets arrive and leave.
 
-    A link with Rate-Delay services has two queues, one for each class of flows. Both are advanced.
+    A link with Rate-Delay services has two queues, one for each class of flows. Both are simulated
+    until ``now``.
     """
     link = links[k]
     if link.partner < 0:
@@ -56,17 +57,17 @@ def _full(link: Queue) -> float:
     The packet in transmission is included.
     """
     most = link.buffer + 1.0
-    # a division by 1 takes as long as any other
+    # the test saves time: a division by 1 takes as long as any other
     return most if link.packets_per_work == 1.0 else most / link.packets_per_work
 
 
 @inlined
 def _serve(link: Queue, now: float, capacity: float) -> None:
-    """Advance one queue to the time ``now``.
+    """Simulate one queue from its last event to the time ``now``, as a fluid.
 
-    The queue changes at the rate ``link.rate`` - ``capacity``, but does not fall below 0. What
-    arrives at a full buffer is added to ``link.excess``. ``overflow`` later decides how many
-    packets are lost.
+    The queue grows at the rate ``link.rate`` - ``capacity``, in packets/s. If this is negative, the
+    queue shrinks until it is empty. What arrives at a full buffer is added to ``link.excess``.
+    ``overflow`` later decides how many packets are lost.
     """
     span = now - link.now
     if span <= 0.0:
@@ -115,11 +116,11 @@ def _serve(link: Queue, now: float, capacity: float) -> None:
 
 @apart
 def _serve_sizes(link: Queue, work: float, span: float, busy: float, capacity: float) -> float:
-    """Advance a queue of packets of several sizes: add the arrivals, remove the packets sent.
+    """Add arrivals to a queue with packets of several sizes, and remove the packets sent.
 
-    ``span`` is the length of the time step in seconds, and ``busy`` is the part of it in which the
+    ``_serve`` calls this for a time step of ``span`` seconds. During ``busy`` of these seconds the
     queue is not empty. ``work`` is the sum of the sizes of the packets sent, in packets of the
-    scenario's packet size.
+    scenario's packet size. ``capacity`` is in such packets per second.
 
     Returns the number of packets at the link, integrated over the time step (packets times
     seconds). Each packet counts as one, whatever its size. Of the packet in transmission only the
@@ -138,13 +139,13 @@ def _serve_sizes(link: Queue, work: float, span: float, busy: float, capacity: f
 def _waiting(link: Queue, area: float, busy: float) -> float:
     """The number of waiting packets, integrated over a time step (packets times seconds).
 
-    ``area`` is the same integral for all packets at the link, with the unsent part of the packet in
-    transmission. This packet does not wait, and its unsent part is half a packet on average. So
-    half a packet is subtracted while the queue is not empty (for ``busy`` seconds).
+    ``area`` is the same integral for all packets at the link. It includes the unsent part of the
+    packet in transmission, although this packet does not wait. On average, half of it is unsent. So
+    half a packet is subtracted for the ``busy`` seconds in which the queue is not empty.
 
-    Packets that arrive evenly over time are added to ``area`` like a fluid, bit by bit. But a real
-    packet joins the queue as a whole. So ``area`` contains half a packet too much for each flow
-    whose packets arrive evenly (``link.even`` flows). This half is also subtracted.
+    Packets that arrive evenly over time are added to the queue like a fluid, bit by bit. But a real
+    packet joins the queue as a whole. So the queue is half a packet too long for each flow whose
+    packets arrive evenly (``link.even`` flows). This half is also subtracted.
     """
     return area - 0.5 * (1.0 + link.even) * busy
 
@@ -166,7 +167,10 @@ def waiting_now(link: Queue) -> float:
 
 @jit
 def _send_on(link: Queue, now: float) -> None:
-    """Advance one class of a Rate-Delay link: its packet in transmission, if any, is sent on."""
+    """Simulate one class of a Rate-Delay link until ``now``, while a packet of it may be sent.
+
+    If a packet of the class is in transmission, more of it is sent. Other packets only wait.
+    """
     span = now - link.now
     if span <= 0.0:
         return
@@ -180,7 +184,10 @@ def _send_on(link: Queue, now: float) -> None:
 
 @rare
 def share_capacity(rate: Queue, delay: Queue, part: float) -> None:
-    """Give class R of a Rate-Delay link the share ``part`` of its capacity, class D the rest."""
+    """Give class R of a Rate-Delay link the share ``part`` of the capacity, and class D the rest.
+
+    ``rate`` and ``delay`` are the queues of the classes R and D.
+    """
     rate.shares_sum += part - rate.share
     rate.shares_sum += (1.0 - part) - delay.share
     rate.share, delay.share = part, 1.0 - part
@@ -193,8 +200,8 @@ def share_by_flows(links: Table[Queue], k: int) -> None:
 
     This is equation (5) of Podlesny and Williamson. S_R and S_D are the shares of the capacity that
     are guaranteed to the classes R and D. The classes have n_R and n_D active flows. An R flow is
-    to get k times the rate of a D flow. If a class has no active flow, the shares stay as they are;
-    the other class may then use the whole capacity.
+    to get k times the rate of a D flow. If a class has no active flow, the other class may use the
+    whole capacity. So the shares then stay as they are.
     """
     one, two = links[k], links[links[k].partner]
     rate, delay = (one, two) if one.store < two.store else (two, one)
@@ -207,10 +214,10 @@ def share_by_flows(links: Table[Queue], k: int) -> None:
 def _departure_due(link: Queue, found: float, tolerance: float) -> bool:
     """Whether the link ends the transmission of a packet at this very instant.
 
-    ``found`` is the number of packets at the link. Only the unsent part of the packet in
-    transmission counts. So a transmission ends when ``found`` is a whole number and at least 1. The
-    error ``tolerance`` is allowed. If packets differ in size, the function tests another number:
-    how many packets of one size are at the front of the queue.
+    ``found`` is the number of packets at the link. Of the packet in transmission it counts only the
+    unsent part. So a transmission ends when ``found`` is a whole number and at least 1. An error of
+    at most ``tolerance`` packets is allowed. If packets differ in size, not ``found`` but the
+    number of packets of equal size at the front of the queue must be a whole number.
     """
     if link.mixed:
         left = front_packets(link)
@@ -256,8 +263,8 @@ def _update_red_average(link: Queue, packets: float, seen: float) -> None:
     """Update RED's average queue when ``packets`` packets arrive at a queue of ``seen`` packets.
 
     The average is an exponential moving average with one step for each arriving packet. If the link
-    has been idle since the last arrival, the average first falls. It falls as if one packet per
-    transmission time had arrived at an empty queue while the link was idle.
+    has been idle since the last arrival, the average first falls. It falls as if packets had
+    arrived at an empty queue during the idle time, one per transmission time.
     """
     missed = np.floor(link.capacity * link.idle)
     link.idle = 0.0
@@ -270,13 +277,13 @@ def _update_red_average(link: Queue, packets: float, seen: float) -> None:
 
 @jit
 def _red_picks(link: Queue, packets: float, p: float) -> float:
-    """How many of ``packets`` arrivals RED drops or marks, if its drop probability is ``p``.
+    """How many of ``packets`` arriving packets RED drops or marks, at its drop probability ``p``.
 
     The rule is that of ns-2 with the option ``wait_``. Packets are numbered from 1 after the last
-    drop or mark. RED lets all packets before number n_0 pass; n_0 is 1/p, rounded up. A packet with
-    a number n >= n_0 is dropped or marked with the probability p/(2 - n p). So the packets n_0 .. m
-    all pass with the probability (2 - (m+1) p)/(2 - n_0 p). The function uses this formula to draw
-    the number of the next packet that is dropped or marked.
+    drop or mark. RED lets the packets before number n_0 pass; n_0 is 1/p, rounded up. A packet with
+    a number n >= n_0 is dropped or marked with the probability p/(2 - n p). So the probability that
+    the packets n_0 .. m all pass is (2 - (m+1) p)/(2 - n_0 p). The function uses this formula to
+    draw the number of the next packet that is dropped or marked.
     """
     picked, left = 0.0, packets
     while left > 0.0:
@@ -296,16 +303,16 @@ def _red_picks(link: Queue, packets: float, p: float) -> float:
 
 @apart
 def _red(link: Queue, packets: float, before: float, precedes: int) -> tuple[float, float]:
-    """Returns how many of ``packets`` arrivals RED drops or marks, and RED's drop probability.
+    """How many of ``packets`` arriving packets RED drops or marks, and RED's drop probability.
 
-    While at most one packet waits behind the one in transmission, the probability is 0. The first
+    The probability is 0 while at most one packet waits behind the one in transmission. The first
     packet that finds a probability above 0 passes, as in ns-2.
 
     ``before`` is the queue that the first arrival finds, the packet in transmission included: the
-    sum of the packets' sizes. Its unit is a packet of the scenario's ``packet_size``. ``precedes``
-    is 1 if ns-2 handles these arrivals before a departure at the same instant.
+    sum of the packets' sizes, in packets of the scenario's packet size. ``precedes`` is 1 if ns-2
+    handles these arrivals before a departure at the same instant.
     """
-    # it looks at the packets that wait, without the one in transmission
+    # RED looks at the packets that wait, without the one in transmission
     found = before * link.packets_per_work
     single = np.ceil(found - TOLERANCE) - 1.0
     if precedes and _departure_due(link, found, TOLERANCE):
@@ -326,7 +333,9 @@ def _red(link: Queue, packets: float, before: float, precedes: int) -> tuple[flo
 def random_drops(
     link: Queue, packets: float, before: float, data: int, precedes: int, capable: int
 ) -> tuple[float, float]:
-    """Returns how many of ``packets`` arrivals random loss and RED drop, and how many RED marks.
+    """Returns how many of ``packets`` arriving packets are dropped at random, and how many marked.
+
+    Random loss drops packets; RED drops or marks them.
 
     ``before`` is the queue that the first arrival finds, as in ``_red``. ``data`` is 1 for data
     packets and 0 for ACKs; random loss does not affect ACKs. ``precedes`` is 1 if ns-2 handles
@@ -352,14 +361,14 @@ def random_drops(
 
 @jit
 def waiting(links: Table[Queue], k: int, queue: float, work: float) -> float:
-    """Seconds that the last packet at queue ``k`` waits until all packets before it have left.
+    """The seconds that the last packet at queue ``k`` waits until those before it have left.
 
-    ``queue`` is the sum of the sizes of all packets at the link, including the last one. ``work``
-    is the size of the last one. Both are in packets of the scenario's packet size.
+    ``queue`` is the sum of the sizes of all packets at the link, the last packet included. ``work``
+    is the size of the last packet. Both are in packets of the scenario's packet size.
 
     A link with Rate-Delay services has one queue for each of its two classes of flows. There the
     wait depends on packets that arrive later, so the result is an estimate. If packets of the other
-    class are waiting, it assumes that queue ``k`` gets just its guaranteed share of the capacity.
+    class are waiting, queue ``k`` is assumed to get just its guaranteed share of the capacity.
     """
     link = links[k]
     before = max(queue - work, 0.0)
@@ -388,9 +397,9 @@ def drop(link: Queue, work: float) -> None:
 def overflow(link: Queue, packets: float, work: float) -> float:
     """Drop packets of one flow if the buffer has overflowed; returns how many are dropped.
 
-    ``packets`` packets of the flow have arrived evenly over an interval that ends now. Let n be the
-    number of packets, of any flow, that have found no room in the buffer and are not dropped yet.
-    The function drops n packets of this flow, but at most ``packets``. ``work`` is the size of each
+    ``packets`` packets of this flow have arrived evenly over an interval that ends now. Let n be
+    the number of packets of all flows that have found the buffer full and are not dropped yet. The
+    function drops n packets of this flow, but at most ``packets``. ``work`` is the size of each
     packet, in packets of the scenario's packet size.
     """
     full = _full(link)
@@ -403,7 +412,7 @@ def overflow(link: Queue, packets: float, work: float) -> float:
     link.overflowed = 1
     lost = min(np.ceil(total * link.packets_per_work - TOLERANCE), packets)
     gone = lost * work
-    if gone > link.queue + link.excess:  # big ones among small: the rest had been served
+    if gone > link.queue + link.excess:  # large packets dropped for small ones
         link.served -= gone - (link.queue + link.excess)
         total = gone - full
     left = full + min(total - gone, 0.0)
@@ -422,8 +431,8 @@ def overflow(link: Queue, packets: float, work: float) -> float:
 def room_for(link: Queue, packets: float, precedes: int) -> float:
     """How many of ``packets`` packets find room in the buffer if they all arrive now.
 
-    ``precedes`` is 1 if ns-2 handles these arrivals before a departure at the same instant. If a
-    packet departs at this instant, it then still occupies its place in the buffer.
+    ``precedes`` is 1 if ns-2 handles these arrivals before a departure at the same instant. A
+    packet that departs at this instant then still occupies its place in the buffer.
     """
     if link.partner >= 0:
         room = np.floor(link.buffer - link.waiting)
@@ -448,12 +457,14 @@ def never_full(link: Queue) -> bool:
 
 @jit
 def intervals(link: Queue, packets: float, calm: float, parts: float) -> float:
-    """Into how many intervals a round trip is divided in which a flow sends ``packets`` packets.
+    """The number of intervals into which the simulator divides a flow's round trip.
 
-    The less room the buffer has, the shorter the intervals are: the flow sends at most three times
-    as many packets in an interval as the buffer has room for. But there are at least ``calm``
-    intervals, and as many suffice if more than half the buffer is free. There are at most
-    ``parts``, and as many if the buffer has room for at most ``NEAR`` packets.
+    It simulates the packets that the flow sends in an interval as one event. ``packets`` is the
+    number of packets that the flow sends in the round trip. The less room the buffer has, the
+    shorter the intervals are. In one interval the flow sends at most three times as many packets
+    as the buffer has room for. But the number of intervals stays between ``calm`` and ``parts``. It
+    is ``calm`` if more than half the buffer is free. It is ``parts`` if the buffer has room for at
+    most ``NEAR`` packets.
     """
     room = link.buffer - link.queue * link.packets_per_work
     if room > 0.5 * link.buffer:
@@ -465,8 +476,8 @@ def intervals(link: Queue, packets: float, calm: float, parts: float) -> float:
 def enqueue_handshake(link: Queue, work: float) -> None:
     """Add a packet of a TCP handshake to the queue; ``work`` is its size in data packets.
 
-    The packet is smaller than a data packet. But the buffer counts packets, so it takes the place
-    of a whole packet.
+    This packet is smaller than a data packet. But the buffer counts packets, whatever their sizes.
+    So it takes as much room in the buffer as a data packet.
     """
     link.arrived += work
     if link.mixed:

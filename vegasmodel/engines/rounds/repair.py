@@ -22,13 +22,13 @@ from vegasmodel.metrics import Floats
 
 @apart
 def send_in_recovery(f: Sender, holes: Floats, free: float, acks: float) -> None:
-    """Send up to ``free`` packets in recovery with SACK: first those taken for lost, then new ones.
+    """Send up to ``free`` packets in recovery with SACK: first lost ones, then new ones.
 
-    ``acks`` is the number of ACKs that are processed together. If it is more than one, packets of a
-    range leave evenly over the time in which these ACKs arrive. One call may send fewer than
-    ``free`` packets, because it sends at most one packet alone and after it one range of
-    consecutive packets, lost or new. ns-2's CUBIC also sends packets again that have arrived, if
-    it has forgotten their arrival (``scoreboard.forget``).
+    One call sends at most one packet alone, and after it one range of consecutive packets. So it
+    may send fewer than ``free`` packets. ``acks`` is the number of ACKs that are processed
+    together. If it is more than one, the packets of the range leave evenly over the time in which
+    these ACKs arrive. ns-2's CUBIC also sends packets again that have arrived, if it has forgotten
+    that they have arrived (``scoreboard.forget``).
     """
     free = np.floor(free + 1e-9)
     if free > 0.0 and f.pipe <= 0.0:
@@ -64,24 +64,24 @@ def send_lost_or_wait(f: Sender, holes: Floats, free: float, acks: float, end: f
     If the sender waits, nothing is sent here, and ``sender.plan`` begins the wait. Linux does not
     wait in recovery. ``end`` is the time at which the last of ``acks`` ACKs arrives.
 
-    ``send_in_recovery`` may send fewer than ``free`` packets, if the lost packets lie in several
-    ranges. If there is only one ACK, this function then sets the time at which the rest follows:
-    when the access link has sent the packets of this call.
+    If the lost packets lie in several ranges, ``send_in_recovery`` may send fewer than ``free``
+    packets. At a single ACK, this function then sets the time at which the rest follows: when the
+    access link has sent the packets of this call.
     """
     if f.paced_recovery or not waits_first(f, acks):
         before = f.pipe
         send_in_recovery(f, holes, free, acks)
         sent = f.pipe - before
         if 0.0 < sent < np.floor(free) and acks <= 1.0 and not f.paced_recovery:
-            f.wait_ends = end + sent * f.gap  # the rest of several holes follows at once
+            f.wait_ends = end + sent * f.gap  # then the rest follows
 
 
 @rare
 def _split(f: Sender, holes: Floats, k: int, at: float) -> int:
-    """Divide hole ``k``, a range of missing packets, in two; packet ``at`` begins the second one.
+    """Divide hole ``k``, a range of missing packets; its second part begins with packet ``at``.
 
-    Returns the index of the second hole. If ``at`` is not inside hole ``k``, or if ``holes`` is
-    full, nothing is divided and the result is ``k``.
+    Returns the row of the second part. If ``at`` is not inside hole ``k``, or if ``holes`` has no
+    free row, nothing is divided and the result is ``k``.
     """
     if at <= holes[k, 0] or at >= holes[k, 1] or f.holes == holes.shape[0]:
         return k
@@ -100,8 +100,8 @@ def _split(f: Sender, holes: Floats, k: int, at: float) -> int:
 def retransmission_lost(f: Sender, holes: Floats, first: float, lost: float) -> None:
     """Record that ``lost`` retransmitted packets, from number ``first`` on, are lost again.
 
-    The packets no longer count as in flight and will be retransmitted again. Only senders of Linux
-    and ns-2's CUBIC detect such a loss during a recovery.
+    They no longer count as in flight, and will be retransmitted again. Only Linux and ns-2's CUBIC
+    detect such a loss during a recovery.
     """
     if f.holes + 2 > holes.shape[0]:  # two divisions may follow
         move_to_front(f, holes)
@@ -116,11 +116,11 @@ def retransmission_lost(f: Sender, holes: Floats, first: float, lost: float) -> 
 
 @jit
 def mark_lost(f: Sender, holes: Floats) -> float:
-    """Mark the packets that a Linux sender now knows to be lost; returns how many it has marked.
+    """Mark the packets that a Linux sender now knows to be lost; returns how many are new.
 
-    A missing packet is known to be lost if a packet that was sent after it has arrived. The later
+    A missing packet is known to be lost if a packet that was sent later has arrived. The later
     packet may be a retransmission (tcp_rack_detect_loss). So the sender can detect even the loss of
-    the last packet of a window. The marked packets no longer count as in flight.
+    the last packet of a window. Marked packets no longer count as in flight.
     """
     found = 0.0
     for k in range(f.first_hole, f.holes):
@@ -137,8 +137,8 @@ def allowed(f: Sender, holes: Floats, acks: float, now: float, advanced: float) 
 
     Linux first marks the packets that it now knows to be lost, and then follows PRR
     (``laws.prr_allowance``). Every other sender sends what its window allows. ``advanced`` is 1 for
-    partial ACKs and 0 for duplicate ACKs. If it is 1, PRR may allow one packet more. If Linux has
-    just marked packets, it is taken to be 0.
+    partial ACKs and 0 for duplicate ACKs. At a partial ACK PRR may allow one packet more, unless
+    Linux has just marked packets as lost.
     """
     if not f.paced_recovery or now >= f.stop:
         return usable_window(f, now)
@@ -149,8 +149,8 @@ def allowed(f: Sender, holes: Floats, acks: float, now: float, advanced: float) 
 def retransmit_first(f: Sender, holes: Floats) -> None:
     """Record that the first missing packet is retransmitted at the beginning of a recovery.
 
-    All other missing packets then count as not yet retransmitted. A Linux sender also marks the
-    packets that it now knows to be lost, and counts the retransmitted packet as in flight.
+    All other missing packets then count as not retransmitted. A Linux sender also marks the packets
+    that it now knows to be lost, and counts the retransmitted packet as in flight.
     """
     for k in range(f.first_hole, f.holes):
         holes[k, 4], holes[k, 5] = 0.0, holes[k, 0]
@@ -178,10 +178,10 @@ def more_known_lost(f: Sender, holes: Floats) -> bool:
 def reenter_recovery(f: Sender, holes: Floats, acks: float) -> None:
     """Begin a new recovery at the ACK that ends the old one, and cut the window again.
 
-    A Linux sender does so if it then knows of further lost packets (``more_known_lost``), which it
-    sent during the old recovery. ``holes`` has a row for each run of missing packets. ``acks`` is
-    the number of ACKs that are processed together; the last of them ends the old recovery. As at
-    the beginning of each recovery, at least one packet is sent.
+    A Linux sender does so if packets that it sent during the old recovery are known to be lost
+    (``more_known_lost``). ``holes`` has a row for each range of missing packets. ``acks`` is the
+    number of ACKs that are processed together; the last of them ends the old recovery. As at the
+    beginning of each recovery, at least one packet is sent.
     """
     pipe = f.pipe - acks
     cut(f)

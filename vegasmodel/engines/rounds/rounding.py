@@ -14,32 +14,32 @@ from vegasmodel.metrics import Floats
 from vegasmodel.placement import link_stack
 from vegasmodel.scenario import Member, Scenario
 
-BINADES = 32  # of the clock, up to 2^19 s
-UNIT = 1e-7  # packets: what a unit of the clock between 256 and 512 s is magnified to
-OWN = 8.0  # units of the clock: our own rounding errors are smaller
+BINADES = 32  # periods in which the unit of the clock is the same, up to 2^19 s
+UNIT = 1e-7  # packets: size that a unit of the clock from 256 to 512 s has here
+OWN = 8.0  # units of the clock: the rounding errors of this simulator are smaller
 
 
 def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
-    """A table of the capacity and the delays as ns-2 rounds them, for each period of time.
+    """A table of the capacities and the delays as ns-2 rounds them, for each period of time.
 
-    ns-2 stores times as doubles. So it rounds times to a unit, and the unit doubles when the time
-    passes 1, 2, 4 ... seconds. If an RTT is a whole number of transmission times, packets arrive
-    exactly at the instants of departures. The rounding errors then decide whether the arrival or
-    the departure comes first. This decides whose packet finds the buffer full.
+    ns-2 stores times as floating-point numbers. So it rounds times to a unit, and the unit doubles
+    when the time passes 1, 2, 4 ... seconds. If an RTT is a whole number of transmission times,
+    packets arrive exactly at the instants of departures. The rounding errors then decide whether
+    the arrival or the departure comes first, and so whose packet finds the buffer full.
 
-    Row k is for times between 2^(b-1) and 2^b seconds, where b is k + ``FIRST_BINADE``. It
-    contains, in this order:
+    Row k is for times between 2^(b-1) and 2^b seconds, where b is k + ``FIRST_BINADE``. A hop is
+    one queue on one flow's path. The row contains, in this order:
 
-    - the capacity of each queue;
-    - for each queue ``Queue.instant``: if two moments are less than this apart, they count as one,
-      as in ns-2 (in transmission times);
+    - the capacity of each queue, in packets/s;
+    - ``Queue.instant`` of each queue: two moments between which the link can serve less than this,
+      in packets, count as one instant;
     - the size of a packet at each hop, changed so that its transmission time is rounded as in ns-2;
-    - the delay from each hop to the next queue.
+    - the delay from each hop to the next queue, in seconds.
 
     The rounding errors in the table are those of ns-2, but enlarged, so that they exceed the
-    rounding errors of this simulator itself. They are still smaller than the difference between two
-    RTTs that differ in the fourth digit. The table is empty if the scenario is not for ns-2, or if
-    a flow's delay has noise.
+    rounding errors of this simulator. They are still smaller than the difference between two RTTs
+    that differ in the fourth digit. The table has no rows if the links do not behave as in ns-2, or
+    if a flow has random delays (``delay_noise``).
     """
     links, hops = way.links, way.hops[way.first[0] :]
     if any(member.flow.delay_noise > 0.0 for member in members):
@@ -50,7 +50,7 @@ def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
     scale = UNIT / links["capacity"].max() / 2.0**-44
 
     def rounded(delays: Floats) -> Floats:
-        """The delays, in seconds, with the enlarged rounding errors of ns-2's clock.
+        """The ``delays``, in seconds, with the enlarged rounding errors of ns-2's clock.
 
         Row k of the result is for the same period of time as row k of the table.
         """

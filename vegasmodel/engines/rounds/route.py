@@ -39,8 +39,8 @@ from vegasmodel.placement import (
 from vegasmodel.scenario import Flow, Link, Member, RateDelay, Red, Scenario
 
 BISECTIONS = 40
-FEW_PACKETS = 256  # in a pipe with its buffer, where it matters most which packet comes first
-INSTANT = 1e-8  # packets: what a queue serves in an instant, at most
+FEW_PACKETS = 256  # BDP plus buffer up to which it matters most which packet comes first
+INSTANT = 1e-8  # packets: moments between which a queue serves less count as one instant
 ACCESS = "access"  # in place of a direction: an access link whose delay has noise
 DISCIPLINES = MappingProxyType({"droptail": DROPTAIL, "red": RED, "rd": DROPTAIL})
 
@@ -63,7 +63,7 @@ class Routes:
 
     keys: tuple[Key, ...]  # what each queue is
     links: NDArray[np.void]  # [queue] ``state.LINK``
-    hops: NDArray[np.void]  # ``state.HOP``: stores of Rate-Delay links, then each flow's in a row
+    hops: NDArray[np.void]  # ``state.HOP``: those of Rate-Delay classes, then each flow's in a row
     first: NDArray[np.int64]  # [flow] index of its first hop
     shares: Floats  # ``state.Net.shares``
     longest: float  # seconds that a stretch of arrivals may last
@@ -88,9 +88,9 @@ def _key(link: Link, direction: str, group: Flow) -> Key:
 def _back(link: Link, group: Flow, queues: dict[Key, int]) -> int | None:
     """The index of the queue that a flow's ACKs cross at a link on the way back, if there is one.
 
-    If data packets of other flows cross the link in this direction, the ACKs join their queue: on a
-    link with Rate-Delay services the queue of the flow's class. Otherwise there may be a queue for
-    ACKs alone. It has no classes, and the key of its class is empty.
+    If data packets of other flows cross the link in this direction, the ACKs join their queue. (On
+    a link with Rate-Delay services this is the queue of the flow's class.) Otherwise there may be a
+    queue for ACKs alone. Such a queue has no class, so the third part of its key is empty.
     """
     way = other(group.direction)
     return queues.get(_key(link, way, group), queues.get((link.name, way, "")))
@@ -115,11 +115,11 @@ def _access(group: Flow) -> Key:
 
 
 def _ack_queues(scenario: Scenario, queues: dict[Key, int]) -> list[Key]:
-    """The links on the way back that need a queue for ACKs alone.
+    """The keys of the queues for ACKs alone, at those links that need such a queue.
 
-    A link needs such a queue if ACKs may arrive faster than it sends them
-    (``links_slow_for_acks``). It also needs one if ACKs of two flows often arrive there at the same
-    time (``_meetings``).
+    A link needs one if ACKs may arrive faster than the link sends them (``links_slow_for_acks``).
+    It also needs one if ACKs of two flows often arrive there at the same time (``_meetings``). At
+    other links ACKs are only delayed by a constant time.
     """
     data = {(name, direction) for name, direction, _ in queues}
     slow = [
@@ -131,20 +131,22 @@ def _ack_queues(scenario: Scenario, queues: dict[Key, int]) -> list[Key]:
 
 
 def _meetings(scenario: Scenario, queues: dict[Key, int]) -> list[Key]:
-    """The links on the way back at which ACKs often meet, as in ns-2, so that one has to wait.
+    """The keys of queues for ACKs at links at which the ACKs of two flows often meet, as in ns-2.
 
-    There are none if every sender waits a random time before it sends, or if the links of the
-    scenario do not behave as in ns-2.
+    If two ACKs arrive at a link at the same time, one of them has to wait, so a queue is needed.
+    There are no such links if every sender waits a random time before it sends, or if the links of
+    the scenario do not behave as in ns-2.
 
-    With one queue of data, ``_acks_meet`` decides. In a network of several links the times at which
-    packets leave one link change whenever another link falls idle, so the ACKs of any two flows may
-    arrive together. To save time, a link of such a network gets a queue for ACKs only if its
-    longest round trip and its buffer hold at most ``FEW_PACKETS`` packets together.
+    If data cross only one queue, ``_acks_meet`` decides. In a network of several links, packets
+    leave a link at different times whenever another link has been idle. So the ACKs of any two
+    flows may meet. To save time, a link of such a network gets a queue for ACKs only if its
+    bandwidth-delay product plus its buffer is at most ``FEW_PACKETS`` packets. This product is the
+    capacity times the longest RTT of the flows on the link.
     """
     if not link_stack(scenario).scheduled_ties:
         return []
     if all(scenario.jitter(group) > 0 for group in scenario.flows):
-        return []  # never in step
+        return []  # because of the waits they do not meet often
     if len(queues) == 1:
         ((name, direction, _),) = queues
         meet = direction == "forward" and _acks_meet(scenario, name)
@@ -165,22 +167,21 @@ def _meetings(scenario: Scenario, queues: dict[Key, int]) -> list[Key]:
 def _acks_meet(scenario: Scenario, name: str) -> bool:
     """Whether ACKs of two flows often meet at a link on the way back, so that one has to wait.
 
-    The link ``name`` has the only queue of data. The wait is short, but it decides whose next
-    packet reaches the bottleneck first. Only ACKs of flows with different RTTs are considered. The
-    result is False if packets differ in size. Otherwise it is True in two cases.
+    The link ``name`` has the only queue that data packets cross. The wait is short, but it decides
+    whose next packet reaches the bottleneck first. Only ACKs of flows with different RTTs are
+    considered. The result is False if packets differ in size. Otherwise it is True in two cases:
 
-    First, the halves of two flows' RTTs, modulo the transmission time of a data packet, differ by
-    less than the transmission time of an ACK. While the link is busy, packets leave it one
-    transmission time apart, and their ACKs return to it half an RTT later. So the ACKs of these two
-    flows meet.
-
-    Second, the link is sometimes idle, because its buffer holds less than a round trip's packets.
-    After each idle time, packets leave at other times than before, so the ACKs of any two flows may
-    meet. To save time, this case counts only if a round trip's packets and a full buffer are
-    together at most ``FEW_PACKETS`` packets.
+    - The halves of two flows' RTTs, modulo the transmission time of a data packet, differ by less
+      than the transmission time of an ACK. While the link is busy, packets leave it one
+      transmission time apart, and their ACKs return to it half an RTT later. So the ACKs of these
+      two flows meet.
+    - The buffer is smaller than the bandwidth-delay product (of the longest RTT), so that the link
+      is sometimes idle. After each idle time, packets leave at other times than before, so the ACKs
+      of any two flows may meet. To save time, this case counts only if the bandwidth-delay product
+      plus the buffer is at most ``FEW_PACKETS`` packets.
     """
     if len({work(scenario, group) for group in scenario.flows}) > 1:
-        return False  # never in step for long
+        return False  # ACKs do not meet again and again
     link = next(link for link in scenario.links if link.name == name)
     ack = scenario.ack_size / scenario.packet_size
     halves = np.unique([member.rtt / 2.0 * link.capacity for member in scenario.members])
@@ -223,7 +224,7 @@ def _acks_alone(scenario: Scenario, link: Link, key: Key) -> bool:
 
 
 def _room(scenario: Scenario, link: Link, key: Key) -> float:
-    """How many packets can wait at a queue, without the packet in transmission.
+    """How many packets can wait at a queue; the packet in transmission does not count.
 
     The result is infinite for a queue that only ACKs cross, so no ACK is lost there.
     """
@@ -250,12 +251,12 @@ def _stops(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[t
 
 
 def wires_between(scenario: Scenario, member: Member, live: list[bool]) -> list[Floats]:
-    """The wires between the queues of a flow's path: seconds that a packet takes on each of them.
+    """The seconds that a packet or ACK takes on each wire between the queues of a flow's path.
 
     There is one array for each queue, in the order of ``_stops``. It has the wires from this queue
-    to the next, or from the last queue back to the first. The time on a wire contains the
-    transmission and the propagation, but no waiting. ``live`` says for each link of the way back
-    whether it has a queue for the flow's ACKs.
+    to the next, or from the last queue back to the first. The time on a wire includes transmission
+    and propagation, but no waiting. ``live`` says for each link of the way back whether it has a
+    queue for the flow's ACKs.
     """
     group = member.flow
     path = scenario.path(group)
@@ -321,7 +322,7 @@ def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
     links["instant"] = INSTANT
     if link_stack(scenario).scheduled_ties:
         hops["lead"] = _leads(hops["link"], hops["wire"])
-    else:  # elsewhere nothing happens in step to the last bit
+    else:  # elsewhere events do not fall on exactly the same instant
         hops["wire"] = 0.0
     _sizes(links, hops)
     span, shift = _clocks(links, hops, starts, step)
@@ -382,10 +383,11 @@ def _last_wires(scenario: Scenario, member: Member, live: list[bool]) -> list[fl
 def _leads(links: NDArray[np.int64], wires: Floats) -> Floats:
     """For each hop a number from 0 to 1 that orders packets that reach a queue at the same instant.
 
-    The hop with the greatest number comes first. ns-2 handles first the event that was scheduled
-    first, and it schedules an arrival when the packet enters the last wire before the link. So the
-    packet from the longest wire comes first. ``links`` has the queue of each hop, and ``wires`` the
-    seconds on the last wire before it.
+    A hop is one queue on one flow's path. The packet of the hop with the greatest number comes
+    first. ns-2 handles first the event that was scheduled first, and it schedules an arrival when
+    the packet enters the last wire before the link. So the packet from the longest wire comes
+    first. ``links`` has the index of each hop's queue, and ``wires`` the seconds that a packet
+    takes on the last wire before this queue.
     """
     leads = np.zeros(len(wires))
     for k in set(links):
@@ -406,21 +408,22 @@ def _sizes(links: NDArray[np.void], hops: NDArray[np.void]) -> None:
 def _clocks(
     links: NDArray[np.void], hops: NDArray[np.void], first: NDArray[np.int64], step: float
 ) -> tuple[float, Floats]:
-    """The longest possible interval of arrivals, and the lag of each queue, both in seconds.
+    """The greatest length of an interval of arrivals, and the lag of each queue, both in seconds.
 
     The simulator handles packets that arrive evenly over an interval as one event, at the
     interval's end. Only then does it know which of them are lost. But the first packet may reach
-    the next queue before that. So the simulation of the next queue must be behind. The time by
-    which a queue is behind the simulation's clock is its lag.
+    the next queue before that. So the next queue must be simulated later, with a lag behind the
+    simulation's clock.
 
     Let the interval last S seconds, and let the next queue be d seconds away. Then the lag must
     grow by at least S - d from one queue to the next. The queues of a flow form a cycle, because
     ACKs return to the sender. So lags that meet all these conditions exist only if S is at most the
     mean of d over each cycle of queues.
 
-    The function returns S/1.5 as the longest interval, because an interval may last 1.5 times as
-    long as intended (``acks.portion``), or ``step`` if that is shorter. With a single queue the
-    interval is not limited, and the lag is 0.
+    The function finds the largest such S. It returns S/1.5 as the greatest length, because an
+    interval may last 1.5 times as long as intended (``acks.portion``). If ``step``, the desired
+    length, is shorter, it returns ``step``. With a single queue the length is not limited, and the
+    lag is 0.
     """
     if len(links) == 1:
         return math.inf, np.zeros(1)
@@ -450,12 +453,12 @@ def _clocks(
 def _shifts(
     source: NDArray[np.int64], target: NDArray[np.int64], gaps: Floats, span: float, n: int
 ) -> Floats | None:
-    """The time by which each queue must at least be behind the simulation's clock: its lag, in s.
+    """The least time by which each of ``n`` queues must lag behind the simulation's clock, seconds.
 
-    From each queue in ``source`` to the queue in ``target`` that follows it, the lag must grow by
+    From each queue in ``source`` to the queue that follows it, in ``target``, the lag must grow by
     at least ``span`` - ``gaps``. Here ``span`` is the length of an interval, and ``gaps`` are the
-    delays between the queues (S and d in ``_clocks``, which gives the reason). The method is the
-    Bellman-Ford algorithm. Returns None if no lags meet these conditions.
+    delays between the queues, both in seconds (S and d in ``_clocks``, which gives the reason). The
+    method is the Bellman-Ford algorithm. Returns None if no lags meet these conditions.
     """
     shift = np.zeros(n)
     for _ in range(n + 1):

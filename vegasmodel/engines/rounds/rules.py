@@ -28,10 +28,10 @@ _Function = Callable[..., Any]
 
 
 def place(law: Law) -> int:
-    """The number of a law's set of rules, by which compiled code finds the rules.
+    """The number of the set of rules by which a congestion control law moves the window.
 
-    The number is stored in ``Sender.rules``. It is 0 if the law has no such set, like CUBIC and
-    most laws of users.
+    Compiled code finds the rules by this number, which is stored in ``Sender.rules``. It is 0 if
+    the law has no such set. This is so for CUBIC and for most laws of users.
     """
     return 1 + list(RULES).index(law.per_ack) if law.per_ack in RULES else BY_ADDRESS
 
@@ -52,7 +52,7 @@ def rule(function: _Function) -> Any:
 def _link(k: int, own: Any, rest: Any, arguments: int) -> Any:
     """Compile a function that calls ``own`` for senders whose law has the set of rules ``k``.
 
-    For all other senders it calls ``rest``, which tests for the next number (``choice``). Both
+    For all other senders it calls ``rest``, which tests for another number (``choice``). Both
     functions take the sender's record. If ``arguments`` is 2, they take one more argument.
     """
     if arguments == 1:

@@ -45,30 +45,29 @@ from vegasmodel.support.progress import running
 
 __all__ = ["Simulation", "Totals", "run"]
 
-# events per flow and round trip, at most about ...
-UNCONTENDED = 64  # ... where which packet comes first decides little,
-CONTENDED = 1024  # ... where it decides who loses; far from losses this is enough,
-MOST_SINGLE = 2**16  # ... near losses, if each is a single packet,
-PAIR_CALM = 20, 32  # ... of one or two flows alike far from losses, at least and at most
-SINGLE = 1.5  # intervals for each packet of a round trip, so that none holds two (``acks.portion``)
+UNCONTENDED = 64  # events per flow and round trip if the order of packets decides little
+CONTENDED = 1024  # events per flow and round trip if this order decides which flow loses packets
+MOST_SINGLE = 2**16  # events per flow and round trip near losses, if each is a single packet
+PAIR_CALM = 20, 32  # least and most events of one or two equal flows far from losses
+SINGLE = 1.5  # intervals for each packet of a round trip, so that none has two (``acks.portion``)
 MECHANISMS = {"rounding": WITHOUT_ROUNDING, "rounds": WITHOUT_ROUNDS, "ticks": WITHOUT_TICKS}
-_HOLES = 256  # ranges of lost packets that a flow's record has room for, at least
-_MOST_HOLES, _ALL_HOLES = 2**15, 2**16  # ... at most: of one flow, and of all
-_FIRST_ROOM = 64  # parcels that a flow's ring has room for at first
+_HOLES = 256  # ranges of lost packets for which each flow has room, at least
+_MOST_HOLES, _ALL_HOLES = 2**15, 2**16  # at most: for one flow, and for all
+_FIRST_ROOM = 64  # groups of packets for which a ring buffer has room at first
 MOST_EVENTS = 2_000_000_000  # of a run
 PAUSE = 2**18  # events, about 0.1 s, after which Python can see that the user has pressed Ctrl-C
 MAX_PARTS = 1_000_000  # events of a flow and round trip: more would not change the results
-_RING = 2**16  # parcels of one flow on their way, at most
-_PARCELS = 2**22  # of all flows, where there is a choice
-_PER_PACKET = 4.0  # parcels on their way, at most, per packet that pipe and buffer hold
-SEED_STRIDE = 2654435761  # odd: random seeds are then as many as seeds of scenarios
+_RING = 2**16  # groups of packets of one flow on their way, at most
+_PARCELS = 2**22  # groups of all flows on their way, if this is enough
+_PER_PACKET = 4.0  # groups on their way for each packet that pipe and buffer hold, at most
+SEED_STRIDE = 2654435761  # odd, so that different seeds of scenarios give different seeds of runs
 
 
 @dataclass(frozen=True)
 class Totals:
-    """The result of one run: samples over time, and the records of flows and queues at the end.
+    """The result of one run: samples over time, and the records of flows and queues at its end.
 
-    The records contain totals since the start, and the totals up to the end of warm-up.
+    The records contain totals since the start of the run, and totals up to the end of warm-up.
     """
 
     scenario: Scenario
@@ -118,35 +117,36 @@ class Totals:
 def resolution(scenario: Scenario) -> tuple[int, int]:
     """Two limits on the number of events of a flow at a queue in a round trip.
 
-    The first limit is for the time near losses, the second for the rest of the time. Both are
-    approximate. If a limit exceeds the number of packets in a round trip, each event is a single
-    packet. If not, an event is an interval in which several packets of a flow arrive evenly.
+    The limits bound the computing time. The first holds near losses, the second far from losses.
+    Both are approximate. If a limit exceeds the number of packets in a round trip, each packet is
+    an event of its own. Otherwise an event stands for all packets of a flow that arrive in a
+    certain interval, at equal distances.
 
-    Near losses the limit is ``MOST_SINGLE``, so that each event is a single packet. Single packets
-    decide how many are lost, who loses them, and whether a timeout follows. An interval would
-    smooth out the bursts that a growing window or delayed ACKs cause. If a round trip has too many
-    packets for ``MOST_SINGLE`` events (``is_coarse``), the limit is ``CONTENDED``.
+    Near losses the limit is ``MOST_SINGLE``, so that each packet is an event of its own. The order
+    of single packets decides how many are lost, which flow loses them, and whether a timeout
+    follows. Intervals would smooth out the bursts that a growing window or delayed ACKs cause. If a
+    round trip has too many packets for ``MOST_SINGLE`` events (``is_coarse``), the limit is
+    ``CONTENDED``.
 
     Far from losses there are four cases:
 
     - ACKs are delayed, so that packets leave in pairs. The limit is the same as near losses,
       because longer intervals would smooth out the pairs.
-    - The senders wait at random, the link may be idle for long (``_often_idle``), and a round trip
-      has more than ``UNCONTENDED`` packets a flow. The limit is ``CONTENDED``. At an idle link no
-      queue evens out the gaps that the waits make, and in longer intervals the simulator neglects
-      some of the waits (``wait.py``).
+    - The senders wait a random time before they send, the link may be idle for long
+      (``_often_idle``), and a round trip has more than ``UNCONTENDED`` packets a flow. The limit is
+      ``CONTENDED``. An idle link has no queue that would even out the gaps from the waits, and in
+      longer intervals the simulator would neglect some of the waits (``wait.py``).
     - There are more than two flows, different RTTs, different packet sizes, several links or a RED
       queue, or a buffer is so small that a single interval would fill it. The limit is
       ``CONTENDED``, because the order in which packets arrive decides which flow loses.
-    - Otherwise, one or two flows with equal RTTs and packet sizes share a single link. The longer
-      their intervals are, the earlier they must become shorter before a loss (``queue.intervals``).
-      The limit is the square root of the number of packets that the path and the buffer hold, but
-      within the range ``PAIR_CALM``. More intervals cost time and hardly change the results. The
-      limit is ``UNCONTENDED`` if senders wait at random before they send, or if the path without
-      the buffer holds at most ``UNCONTENDED`` packets.
+    - Otherwise one or two flows with equal RTTs and packet sizes share a single link. The limit is
+      ``UNCONTENDED`` if the senders wait a random time before they send, or if the path holds at
+      most ``UNCONTENDED`` packets. If not, it is the square root of the number of packets that the
+      path and the buffer hold, but within the range ``PAIR_CALM``. More intervals cost time and
+      hardly change the results.
 
-    If all buffers are infinite, both limits are ``CONTENDED`` if ACKs are delayed or the second
-    case applies. Otherwise both are ``UNCONTENDED``.
+    If all buffers are infinite, the two limits are equal. They are ``CONTENDED`` if ACKs are
+    delayed or the second case applies, otherwise ``UNCONTENDED``.
     """
     members = scenario.members
     same = len({(member.rtt, work(scenario, member.flow)) for member in members}) == 1
@@ -172,16 +172,16 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
 
 
 def _often_idle(scenario: Scenario) -> bool:
-    """Whether the link may be idle for long: one flow is alone there, or the law is delay-based."""
+    """Whether the link may be idle for long: there is one flow, or all flows are delay-based."""
     alone = len(scenario.members) == 1
     return alone or all(find(group.law).delay_based for group in scenario.flows)
 
 
 def _held(scenario: Scenario) -> tuple[float, float]:
-    """The packets that the pipe of the fastest link holds, and those that pipe and buffer hold.
+    """The bandwidth-delay product, in packets, and the sum of this product and the buffer.
 
-    The pipe is the link's capacity times the longest RTT. The buffer is the largest finite one, or
-    0 if all are infinite.
+    The product is the capacity of the fastest link times the longest RTT. The buffer is the largest
+    finite buffer, or 0 if all buffers are infinite.
     """
     crossed = [link for group in scenario.flows for link in scenario.path(group)]
     pipe = max(link.capacity for link in crossed) * max(m.rtt for m in scenario.members)
@@ -198,22 +198,23 @@ def is_coarse(scenario: Scenario) -> bool:
 
 
 def _rings(way: Routes, sizes: Floats, parts: int, at_once: float, held: float) -> NDArray[Any]:
-    """Memory for all groups of packets that can be in flight at once (``Net.rings``).
+    """Make the memory for all groups of packets that can be in flight at once (``Net.rings``).
 
-    Each hop has a ring buffer of groups in this memory. The function also sets, for each hop, where
-    its ring buffer begins and how many groups it has room for. ``sizes`` [flow] are the flows'
-    sizes in packets. ``parts`` is the number of intervals in a round trip. ``at_once`` is the
-    number of packets that can be in flight. ``held`` is the number that pipe and buffer hold.
+    A hop is one queue on one flow's path. Each hop has a ring buffer of groups in this memory. The
+    function also sets, for each hop, where its ring buffer begins and how many groups it has room
+    for. ``sizes`` [flow] are the flows' sizes in packets. ``parts`` is the number of intervals in a
+    round trip. ``at_once`` is the number of packets that can be in flight. ``held`` is the
+    bandwidth-delay product plus the buffer, in packets.
 
     There are many groups if a round trip has many intervals. There are also many when a large
     window overflows a buffer for the first time. The queue then alternately drops and accepts
     packets, and each change begins a new group.
 
-    If a ring buffer is full, it is copied to a new place with room for twice as many groups, at
-    most ``most`` (a field of the hop). The old place stays unused. All old places of a ring buffer
-    together have room for less than 2 ``most`` groups. So the memory has room for 3 ``most`` groups
-    per ring buffer. ``numpy.empty`` only reserves this memory; parts that are never used take up no
-    space and no time.
+    A full ring buffer is copied to a new place with room for twice as many groups, at most
+    ``Hop.most`` groups. The old place stays unused. All old places of a ring buffer together have
+    room for less than 2 ``most`` groups. So the memory has room for 3 ``most`` groups per ring
+    buffer. ``numpy.empty`` only reserves this memory: parts that are never used take up no space
+    and no time.
     """
     spare = _PARCELS // len(way.hops) if math.isfinite(way.longest) else 0
     room = int(min(max(16 * parts + 8192, spare, int(at_once)), _RING))
@@ -241,8 +242,10 @@ class Frame:
     ) -> tuple[Routes, Floats]:
         """The results of ``route.routes`` and ``rounding.roundings`` for the flows ``who``.
 
-        The records of queues and hops are a copy, because a run changes them. The network is
-        computed anew only if the flows or their order differ from those of the last call.
+        ``who`` has the flows' indices in ``scenario.members``, and ``step`` is the desired length
+        of an interval in seconds. The results are computed again only if ``who`` or ``step`` differ
+        from those of the last call. The records of queues and hops are copies, because a run
+        changes them.
         """
         key = who.tobytes(), step
         if self._network is None or self._key != key:
@@ -254,7 +257,7 @@ class Frame:
 
 
 def _instants(scenario: Scenario, samples: int | Floats) -> Floats:
-    """The times of the samples, s: ``samples`` of them, evenly over the run, or those given."""
+    """The times of the samples in seconds: those given, or ``samples`` times, evenly spaced."""
     if np.ndim(samples) == 0:
         Integer(0, MAX_SAMPLES).check(samples, "samples")
         return np.linspace(0.0, scenario.run.duration, int(samples))
@@ -274,10 +277,10 @@ def _starts(scenario: Scenario, starts: Floats | None) -> Floats | None:
 def _empty(
     scenario: Scenario, flows: NDArray[Any], way: Routes, coarse: int, near: int, calm: int
 ) -> tuple[Net, Floats]:
-    """The network at time 0, and memory for the ranges of packets that each flow has lost.
+    """Make the network as it is at time 0, and memory for the ranges of packets that flows lose.
 
-    ``near`` and ``calm`` are ``Net.parts`` and ``Net.calm``. ``coarse`` is the number of intervals
-    in a round trip on which the size of the memory depends.
+    ``near`` and ``calm`` become ``Net.parts`` and ``Net.calm``. The size of the memory for packets
+    in flight depends on ``coarse``, a number of intervals in a round trip.
     """
     flows["longest_stretch"], flows["hop"] = way.longest, way.first
     flows["hops"] = np.diff(np.append(way.first, len(way.hops)))
@@ -288,7 +291,7 @@ def _empty(
     tree = np.zeros(2 * len(way.hops), np.int64)
     tree[len(way.hops) :] = np.arange(len(way.hops))
     seen = receivers(scenario, flows, way)
-    # if the record is full, what arrived between two holes counts as lost
+    # if this memory is full, packets that arrived between two holes count as lost
     holes = int(max(_HOLES, min(held, _MOST_HOLES, _ALL_HOLES // len(flows))))
     net = Net(
         flows=flows,
@@ -309,9 +312,10 @@ def _empty(
 
 @kinds.checked
 class Simulation:
-    """A run of the simulator, with the parameters of the function ``run``.
+    """A run of the simulator, which can be stopped and continued.
 
-    ``proceed`` continues the run to its end, or until a flow's window falls.
+    The parameters are those of the function ``run``. The method ``proceed`` continues the run to
+    its end, or until a flow's window falls.
     """
 
     def __init__(
@@ -372,9 +376,9 @@ class Simulation:
         reduces the number of whole packets in a flow's window. The next call continues the run. By
         default it does not stop for such events.
 
-        Compiled code handles no signals. So it returns here after every ``PAUSE`` events, where
-        Python raises ``KeyboardInterrupt`` if the user has pressed Ctrl-C (on other threads than
-        the main one, ``threads.check`` does).
+        Compiled code does not react to Ctrl-C. So it returns here after every ``PAUSE`` events.
+        Python then raises ``KeyboardInterrupt`` if the user has pressed Ctrl-C. (On other threads
+        than the main one, ``threads.check`` does.)
         """
         status, time = int(Status.PAUSED), 0.0
         while status == Status.PAUSED:
@@ -405,7 +409,7 @@ class Simulation:
         return int(status), float(time)
 
     def with_progress(self) -> AbstractContextManager[None]:
-        """A context manager that reports the run's progress, for display on the terminal."""
+        """A context in which the progress of the run is shown on the terminal."""
         from vegasmodel.support.machine_code import compiling  # the kernel has loaded it
 
         return running(self.now, self.duration, compiling)
@@ -415,7 +419,7 @@ class Simulation:
         return min(float(self.routes.links["now"].max()), self.duration)
 
     def totals(self, status: int) -> Totals:
-        """The result of the run so far, with the status ``status``."""
+        """The result of the run so far; ``status`` is the one that ``proceed`` has returned."""
         flows = sum_by_member(array(self.net.flows), self.per_flow.shape[1])
         return Totals(
             self.scenario,
@@ -449,8 +453,8 @@ def run(
     events for each flow and queue in a round trip; by default the function ``resolution`` chooses
     it. ``starts`` [n_flows] are start times in seconds that replace those of the scenario's flows.
     ``without`` names mechanisms of the senders (``MECHANISMS``) that are switched off, to measure
-    their effect. The scenario's seed and ``seed`` together determine all random numbers. ``frame``
-    keeps what further runs of the scenario need again.
+    their effect. The scenario's seed and ``seed`` together determine all random numbers. If several
+    runs of a scenario get the same ``frame``, what they have in common is computed only once.
 
     With ``synchronised``, if one flow loses a packet, each other flow that is not in recovery loses
     one, too. De Vendictis and Baiocchi assume this. Without it, a loss of one flow causes no loss

@@ -21,12 +21,12 @@ from vegasmodel.metrics import Floats
 
 @rare
 def delivered_by(net: Net, f: Sender, now: float) -> float:
-    """How many of the flow's packets of data cumulative ACKs have acknowledged at time ``now``.
+    """How many of the flow's data packets have been acknowledged by cumulative ACKs until ``now``.
 
     The simulator processes the ACKs of a time interval together, when the interval begins. So
-    ``f.delivered`` also counts ACKs that arrive after ``now``. If the buffer is infinite, an
-    interval may be longer than the flow's RTT on an empty path. Then an estimate of these ACKs is
-    subtracted. In all other cases they are few and are not subtracted.
+    ``f.delivered`` also counts packets whose ACKs arrive after ``now``. If the buffer is infinite,
+    an interval may be longer than the flow's RTT on an empty path. Then the number of these packets
+    is estimated and subtracted. In all other cases they are few and are not subtracted.
     """
     link = net.links[net.hops[f.hop].link]
     if not never_full(link) or f.ahead_until - f.ahead_since <= f.rtt or now >= f.ahead_until:
@@ -39,8 +39,8 @@ def delivered_by(net: Net, f: Sender, now: float) -> float:
 def _end_warmup(net: Net, k: int) -> None:
     """At the end of warm-up, store the totals of queue ``k`` and of the flows that begin there.
 
-    At the end of the run the stored totals are subtracted, so that the results do not include
-    warm-up.
+    A flow begins at the first queue on its path. At the end of the run the stored totals are
+    subtracted, so that the results do not include warm-up.
     """
     for i in range(net.flows.shape[0]):
         f = net.flows[i]
@@ -58,8 +58,8 @@ def _take_sample(net: Net, k: int, out_flow: Floats, out_queue: Floats) -> None:
     """Store a sample of queue ``k``, and of the flows whose path begins with this queue.
 
     ``out_queue`` gets the number of waiting packets. ``out_flow`` gets six numbers for each flow:
-    the window, the packets sent, the RTT in seconds with the present queues, the packets delivered,
-    the baseRTT, and the packets lost.
+    the window in packets, the packets sent so far, the RTT in seconds with the present queues, the
+    packets delivered so far, the baseRTT in seconds, and the packets lost so far.
     """
     link = net.links[k]
     row = link.sampled
@@ -96,8 +96,9 @@ def take_due_samples(
     """Take the samples that are due at ``now``; returns when this function must be called again.
 
     The clock of a queue is ``link.shift`` seconds behind the simulation's clock. Each queue is
-    sampled when its own clock reaches one of ``times`` (``_take_sample`` says what goes into
-    ``out_flow`` and ``out_queue``). When its clock reaches ``warmup``, the queue's warm-up ends.
+    sampled when its own clock reaches one of the instants ``times``. ``_take_sample`` says what is
+    stored in ``out_flow`` and ``out_queue``. When the queue's clock reaches ``warmup``, its warm-up
+    ends.
     """
     due = NEVER
     for k in range(net.links.shape[0]):

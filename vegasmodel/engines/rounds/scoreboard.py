@@ -21,8 +21,8 @@ def forgotten(f: Sender, holes: Floats, k: int) -> bool:
     """Whether ns-2's CUBIC has forgotten that the packets behind hole ``k`` have arrived.
 
     A hole is a range of missing packets. The packets behind it are all packets up to the next hole.
-    ns-2's CUBIC sends forgotten packets again. Column 4 of the hole has the number of the first
-    forgotten packet that was not sent again, or 0 if none is forgotten (``forget``).
+    ns-2's CUBIC sends forgotten packets again. Column 4 of the hole's row has the number of the
+    first forgotten packet that was not sent again, or 0 if no packet is forgotten (``forget``).
     """
     return f.clears_scoreboard and k + 1 < f.holes and holes[k, 4] > 0.0
 
@@ -33,10 +33,10 @@ def forget(f: Sender, holes: Floats) -> None:
 
     When a recovery ends, ns-2's CUBIC clears its table of the packets that the receiver has
     (``ClearScoreBoard`` in tcp-linux.cc). If packets beyond the recovery's end are missing, another
-    recovery begins. The ACK with which it begins has at most three SACK blocks, here taken to be
-    the highest ranges. All packets that no block contains then count as lost, also those that
-    earlier blocks have reported (``UpdateScoreBoard`` in scoreboard1.cc). So packets that have
-    arrived are sent again if they lie in more than three ranges.
+    recovery begins. The ACK that begins it has at most three SACK blocks. Here they are assumed to
+    report the highest ranges. All packets in no block then count as lost, even if earlier blocks
+    have reported them (``UpdateScoreBoard`` in scoreboard1.cc). So if the packets that have arrived
+    lie in more than three ranges, some of them are sent again.
     """
     ranges = f.holes if holes[f.holes - 1, 1] < f.received else f.holes - 1
     for k in range(f.first_hole, ranges - SACK_BLOCKS):
@@ -45,10 +45,10 @@ def forget(f: Sender, holes: Floats) -> None:
 
 @rare
 def recall(f: Sender, holes: Floats, first: float, packets: float) -> None:
-    """Let ns-2's CUBIC learn again which packets have arrived, after it had forgotten this.
+    """Let ns-2's CUBIC learn from a SACK block about packets whose arrival it had forgotten.
 
-    The receiver has received ``packets`` packets from number ``first`` on. The first SACK block of
-    its ACK is the range that they belong to. The packets of this range that the sender has sent
+    ``packets`` packets have arrived, from number ``first`` on. The first SACK block of their ACK
+    reports the whole range to which they belong. Packets of this range that the sender has sent
     again no longer count as in flight.
     """
     for k in range(f.first_hole, f.holes - 1):
@@ -62,9 +62,9 @@ def _lost_below(f: Sender, holes: Floats) -> float:
     """The number below which all missing packets count as lost for ns-2's CUBIC.
 
     A missing packet counts as lost if its number is lower by at least ``dup_thresh`` than the
-    highest number that SACK reports. It does not matter how many of the packets between have
-    arrived (``lost_seq_threshold`` in scoreboard1.cc). After a timeout, all missing packets that
-    were sent before it count as lost (``MarkLoss``).
+    highest number that SACK reports. It does not matter how many of the packets between the two
+    have arrived (``lost_seq_threshold`` in scoreboard1.cc). After a timeout, all missing packets
+    that were sent before the timeout count as lost (``MarkLoss``).
     """
     last = f.holes - 1
     beyond = holes[last, 0] if last >= 0 and holes[last, 1] >= f.received else f.received
@@ -75,8 +75,8 @@ def _lost_below(f: Sender, holes: Floats) -> float:
 def count_flight(f: Sender, holes: Floats) -> None:
     """Count the packets that ns-2's CUBIC takes to be in flight, and store them in ``pipe``.
 
-    They are all unacknowledged packets, without those that SACK has reported as arrived, and
-    without lost ones that were not sent again (``packets_in_flight`` in scoreboard1.h). For other
+    These are all unacknowledged packets except two kinds: those that SACK has reported as arrived,
+    and lost packets that were not sent again (``packets_in_flight`` in scoreboard1.h). For other
     senders the function does nothing.
     """
     if not f.counts_places:
@@ -90,7 +90,7 @@ def count_flight(f: Sender, holes: Floats) -> None:
 
 @rare
 def take_all_for_lost(f: Sender, holes: Floats) -> None:
-    """At a timeout, let ns-2's CUBIC take for lost all packets that SACK has not reported.
+    """At a timeout of ns-2's CUBIC, count all packets as lost that SACK has not reported.
 
     The sender then sends only these packets again, not those that SACK has reported as arrived
     (``enter_loss`` in tcp-linux.cc, ``MarkLoss`` in scoreboard1.cc).

@@ -78,12 +78,12 @@ from vegasmodel.metrics import Floats
 
 @jit
 def _before_new_data(f: Sender) -> None:
-    """What a sender does first when an ACK of new data arrives.
+    """Do what a sender does first when an ACK of new data arrives.
 
-    - ns-2's Vegas takes back the packets that duplicate ACKs have added to its window. If it began
-      with a window of one packet (``second_packet_first``), its first window opens at the ACK of
-      packet 0.
-    - If packet 0 was a SYN, it is not counted as delivered.
+    - ns-2's Vegas takes back the packets that duplicate ACKs have added to its window. In ns-2 2.35
+      its window is one packet until its second packet, packet 1, is acknowledged
+      (``second_packet_first``). Then the window becomes ``first_window``.
+    - If packet 0 was a SYN, it does not count as delivered.
     - If the ACK reports a congestion mark (ECN), the sender cuts its window.
     """
     if f.overdue_checks:
@@ -101,12 +101,13 @@ def _before_new_data(f: Sender) -> None:
 
 @jit
 def _acks_at_once(f: Sender, acks: float, each: float, untimed: float, once: bool) -> float:
-    """How many of the next ``acks`` ACKs of new data the simulator processes in one step.
+    """How many of the next ``acks`` ACKs of new data the simulator processes together.
 
-    A step ends at the latest before the ACK that ends the round trip, at the ACK at which the
-    window reaches its next whole number of packets, and before ACKs begin or cease to give RTT
-    samples. Each ACK acknowledges ``each`` packets. ``once`` says whether the first ACK gives an
-    RTT sample. If not, ACKs of packets below number ``untimed`` give none.
+    The last of them is at the latest the ACK at which the window reaches its next whole number of
+    packets, or the ACK before the one that ends the round trip. Either all of them give RTT samples
+    or none does. Each ACK acknowledges ``each`` packets. ``once`` is True if the first ACK gives an
+    RTT sample, because its packet was sent only once. If it is False, ACKs of packets below number
+    ``untimed`` give none.
     """
     alike = acks_to_change(f)
     if each > 1.0 and f.counts_packets:
@@ -127,13 +128,13 @@ def _acks_at_once(f: Sender, acks: float, each: float, untimed: float, once: boo
 
 @jit
 def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> float:
-    """Process the next ACKs of new data: those of the first packets of the group ``p``.
+    """Process the next ACKs of new data: those of the first packets of ``p``.
 
-    No packet before this group is missing. Each ACK acknowledges one packet, or two if ACKs are
-    delayed. ``first`` is the time at which the ACK of the group's first packet arrives at the
-    sender if it is not delayed. The function processes the ACKs that arrive within about ``step``
-    seconds from ``now`` on, or fewer (``_acks_at_once``). Returns the time at which the last of the
-    ACKs arrives, or would arrive if it were not delayed.
+    ``p`` is a group of packets that travel together, and no packet before it is missing. Each ACK
+    acknowledges one packet, or two if ACKs are delayed. ``first`` is the time at which the ACK of
+    the group's first packet arrives at the sender if it is not delayed. The function processes the
+    ACKs that arrive within about ``step`` seconds from ``now`` on, or fewer (``_acks_at_once``).
+    Returns the time at which the last of the ACKs arrives, or would arrive without delay.
     """
     untimed = max(f.resent, f.untimed)
     if f.stale <= f.acked < f.stale_end:
@@ -149,7 +150,7 @@ def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> fl
     decides = f.rounds and f.acked + each - 1.0 >= f.round_end
     if acks != 1.0:
         acks = 1.0 if decides or f.duplicate_held else _acks_at_once(f, acks, each, untimed, once)
-    # the kernel counts the sample of the ACK on which it decides
+    # with ``decides_late`` (Linux) the RTT sample of this ACK still belongs to the old round trip
     if decides and not f.decides_late:
         until = max(p.back - now, 0.0) * (each - f.delack_packets) / p.count
         end_round(f, now + until, in_flight(f) - each + 1.0, each)
@@ -166,9 +167,10 @@ def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> fl
 
 @rare
 def _single_ack(f: Sender, holes: Floats, at: float, delay: float) -> float:
-    """Process the ACK of a single packet; returns the time at which it arrives, ``at`` or later.
+    """Process the ACK of a single packet; returns the time at which this ACK arrives.
 
-    The receiver has delayed the ACK by ``delay`` seconds.
+    The receiver has delayed the ACK by ``delay`` seconds. The result is ``at``, or later if SACK
+    blocks make the ACK longer.
     """
     if f.holes > 0 and holes[f.first_hole, 0] == f.acked:
         return fill(f, holes, 1.0, 1.0, f.latest, at, at)
@@ -190,9 +192,9 @@ def _advance_window(
 ) -> None:
     """Process ``acks`` ACKs of new data: change the window, and send what it then allows.
 
-    Each ACK acknowledges ``each`` packets. The last ACK arrives at the time ``end``. ``decides`` is
-    True if this ACK ends a round trip, so that the law decides. ``alone`` is True if no more
-    packets were in flight than one ACK acknowledges.
+    Each ACK acknowledges ``each`` packets. The last ACK arrives at the time ``end``. If it ends a
+    round trip, so that the congestion control law decides, ``decides`` is True. ``alone`` is True
+    if the first ACK acknowledges all packets that were in flight.
     """
     packets = acks * each
     f.acked += packets
@@ -201,7 +203,7 @@ def _advance_window(
     f.delack_packets = 0.0
     f.next = max(f.next, f.acked)
     f.dupacks = 0.0
-    if not f.scoreboard:  # duplicates of what was sent twice may have swollen the window
+    if not f.scoreboard:  # duplicate ACKs of packets sent twice may have enlarged the window
         f.inflated = 0.0
         if f.recovery != HOLE_BY_HOLE or f.acked >= f.recover:
             f.phase = OPEN
@@ -231,15 +233,16 @@ def _pop(f: Sender, ring: Table[Parcel]) -> None:
 def _merge(f: Sender, ring: Table[Parcel], now: float, step: float) -> None:
     """Join the next groups of packets (``Parcel``) if their ACKs arrive within ``step`` seconds.
 
-    This keeps the number of groups in a round trip bounded. Groups stay apart if the sender must
-    handle their ACKs separately, for example if a packet between them is lost or marked.
+    This saves time, because the ACKs of a group are processed together. Groups stay separate if the
+    sender must process their ACKs separately, for example if a packet between them is lost or
+    marked.
     """
     while f.count > 1:
         p, after = ring[f.head], ring[around(f.head + 1, ring)]
         if after.back - now > step or after.first == f.round_end:
             return
         intact = p.lost == 0.0 and p.marked == 0 and after.first == p.first + p.count
-        # of these ACKs every one counts
+        # the sender processes each of these ACKs by itself
         each = f.holes > 0 and (f.overdue_checks or f.phase == RECOVERY)
         if not intact or each:
             return
@@ -256,8 +259,8 @@ def _armed(f: Sender) -> bool:
     """Whether the retransmission timer runs.
 
     It runs if packets are unacknowledged. It also runs if data are left to send, but the window is
-    below one packet. When the timer expires, the window becomes one or two packets, so that the
-    sender can go on.
+    below one packet. The sender can then send again when the timer expires, because the window
+    becomes one or two packets.
     """
     return f.high > f.acked or (window(f) < 1.0 and f.next < f.size)
 
@@ -272,8 +275,8 @@ def _next_wait_end(f: Sender) -> float:
 def _end_first_wait(f: Sender, holes: Floats, now: float) -> None:
     """End the sender's random wait or the delay of an ACK, whichever ends first.
 
-    After its wait the sender sends packets. After the delay the receiver's ACK arrives at the
-    sender.
+    At the end of its wait the sender sends packets. At the end of an ACK's delay the ACK arrives at
+    the sender.
     """
     if f.duplicate_held and f.delack_expires <= f.wait_ends:
         f.duplicate_held, f.time = False, max(now, f.delack_expires)
@@ -287,18 +290,19 @@ def _end_first_wait(f: Sender, holes: Floats, now: float) -> None:
 
 @rare
 def _no_acks_due(f: Sender, holes: Floats, now: float) -> None:
-    """Decide what the sender does next if no ACK is on its way back from the path's last queue.
+    """Decide what the sender does next if no ACK is on the last wire to the sender.
 
-    It sends what the window allows, or it waits: for packets that are still in other queues, for
-    the end of its random wait or of an ACK's delay, or for the retransmission timer. If it has
-    nothing to wait for, no event is planned (``f.time`` is ``NEVER``).
+    The sender sends what the window allows, or it waits. It may wait for packets that are still on
+    their way through queues, for the end of its random wait or of an ACK's delay, or for the
+    retransmission timer. If it has nothing to wait for, no event is planned (``f.time`` is
+    ``NEVER``).
     """
     due = f.deadline if _armed(f) else NEVER
     soon = _next_wait_end(f)
     if soon < due and (f.transit == 0 or soon <= now):
         _end_first_wait(f, holes, now)
         return
-    if f.transit > 0:  # one will: parcels are on their way through other queues
+    if f.transit > 0:  # ACKs will come: packets are still on their way through queues
         f.awaits_parcels, f.awaits_since = 1, now
         f.event, f.time = (DATA, max(now, soon)) if soon < due else (TIMER, max(now, due))
         return
@@ -314,11 +318,11 @@ def _no_acks_due(f: Sender, holes: Floats, now: float) -> None:
 
 @jit
 def plan(f: Sender, ring: Table[Parcel], holes: Floats, now: float, parts: float) -> None:
-    """Process the flow's next ACKs, and plan which packets it then sends.
+    """Process the flow's next ACKs, and plan which packets the sender then sends.
 
     These packets leave in an interval that ends at ``f.time``. If a timer expires before the next
-    ACK arrives, the expiry is planned instead. ``parts`` is the number of intervals into which a
-    round trip is divided.
+    ACK arrives, the expiry is planned instead. ``parts`` is the number of intervals into which the
+    simulator divides a round trip.
     """
     step = min(f.rtt_last / parts, f.longest_stretch)
     # each packet has its own delay, or several ACKs may arrive while the sender waits once
@@ -331,12 +335,12 @@ def plan(f: Sender, ring: Table[Parcel], holes: Floats, now: float, parts: float
         _next_interval(f, ring, holes, f.time, step)
         if f.jitter > 0.0 and f.event == DATA:
             begin_wait(f, holes, f.time)
-        # nothing leaves while the sender waits, or an ACK: on to what comes next
+        # no packet leaves while the sender waits or an ACK is delayed: go on to what comes next
         idle = f.event == DATA and f.spread == 0.0 and f.burst == 0.0 and f.retransmit < 0.0
         if not idle or _next_wait_end(f) == NEVER or f.awaits_parcels:
             break
     time_one_packet(f)
-    if f.overdue_checks and f.first < f.high:  # Vegas notes when it sends a missing packet again
+    if f.overdue_checks and f.first < f.high:  # Vegas stores when it sends a missing packet again
         for k in range(f.first_hole, f.holes):
             if f.first <= holes[k, 0] < f.first + f.spread + f.burst:
                 holes[k, 2] = f.time
@@ -377,11 +381,11 @@ def _next_interval(f: Sender, ring: Table[Parcel], holes: Floats, now: float, st
 
 @jit
 def _parcel_arrives(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> None:
-    """Process the next packets of the group ``p``, and their ACKs.
+    """Process the next ACKs, which are those of ``p``, or an event that comes before them.
 
-    Three events may come before the first of these ACKs: the sender may send, because its random
-    wait (``send_jitter``) is over; the receiver's timer for delayed ACKs expires; or the
-    retransmission timer expires. The function then handles only that event.
+    ``p`` is a group of packets that travel together. Three events may come before the first of
+    their ACKs: the sender's random wait (``send_jitter``) ends, the receiver's timer for delayed
+    ACKs expires, or the retransmission timer expires. The function then handles only this event.
     """
     first = now + for_each(max(p.back - now, 0.0), p.count)
     if _next_wait_end(f) < min(first, f.deadline):
@@ -399,21 +403,21 @@ def _parcel_arrives(f: Sender, p: Parcel, holes: Floats, now: float, step: float
 def _packets_arrive(
     f: Sender, p: Parcel, holes: Floats, first: float, now: float, step: float
 ) -> None:
-    """Process the next packets of the group ``p``, and their ACKs.
+    """Process the next ACKs, which are those of ``p``, by their kind, such as duplicate ACKs.
 
-    ``_parcel_arrives`` calls this if no wait and no timer ends before the first of these ACKs.
-    ``first`` is the time at which the ACK of the first packet of ``p`` arrives if it is not
-    delayed.
+    ``p`` is a group of packets that travel together. ``_parcel_arrives`` calls this function if no
+    wait and no timer ends before the first of these ACKs arrives. ``first`` is the time of this
+    arrival if the receiver does not delay the ACK.
     """
     if p.first < f.acked and duplicate_waits(f, p):
         f.time = delay_duplicate(f, p, now)
-    elif p.first < f.acked and f.scoreboard:  # it sees that nothing is new
+    elif p.first < f.acked and f.scoreboard:  # SACK shows that no packet is new
         extra = min(p.count, duplicates_alike(f, p))
         f.time = acknowledge(f, p, extra, now, 0.0)
     elif p.first != f.acked + f.delack_packets and f.delack_packets > 0.0:
-        f.time = _single_ack(f, holes, first, 0.0)  # what comes out of order is answered at once,
-        if not f.rack:  # else every packet that SACK reports counts (tcp_rack_reo_wnd)
-            f.dupacks = -1.0  # ... and the first such ACK speaks for what was held
+        f.time = _single_ack(f, holes, first, 0.0)  # a packet out of order ends the delay
+        if not f.rack:  # Linux counts every packet that SACK reports (tcp_rack_reo_wnd)
+            f.dupacks = -1.0  # the first ACK acknowledges the packet whose ACK was delayed
     elif p.first != f.acked + f.delack_packets:
         f.time = duplicate_acks(f, p, holes, now, step)
     elif f.holes > 0:

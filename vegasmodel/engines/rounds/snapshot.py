@@ -40,8 +40,8 @@ from vegasmodel.engines.states import Kinds, Memory, Now, apart, fields, memory,
 from vegasmodel.engines.tables import direct
 from vegasmodel.metrics import Floats
 
-AGO = 16.0  # round trips after which it is of no account when something was
-ROUGH = 5  # whole numbers of a flow
+AGO = 16.0  # round trips after which the exact time of an event is assumed not to matter
+ROUGH = 5  # whole numbers of a flow that are compared first
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -110,7 +110,7 @@ _SENDER, _ROUND, _CUBIC, _ACKS, _TIMER = (
 _PARCEL, _STOP, _QUEUE = fields(PARCEL, WAY), fields(HOP, STOP), fields(LINK, QUEUE)
 _EAR, _TURNS = fields(RECEIVER, EAR), fields(LINK, TURNS)
 
-# of each record what no future hangs on: what was given, is counted only, or says where things lie
+# for each record, the fields that a state leaves out: parameters, totals, and places in memory
 LEFT_OUT = {
     "flow": MECHANISMS
     + _words(
@@ -136,7 +136,7 @@ LEFT_OUT = {
         "all_limit"
     ),
     "parcel": (),
-    # what has arrived follows from what the sender knows and from the packets on their way
+    # which packets have arrived follows from the sender's record and the packets on their way
     "receiver": _words(
         "received received_at acked first_hole holes missing overdue_checks block delayed_ack"
     ),
@@ -144,7 +144,7 @@ LEFT_OUT = {
 
 
 class Snapshot(NamedTuple):
-    """The simulator's state at one moment, to be compared with others, and the totals so far."""
+    """The simulator's state at one moment, to be compared with other states, and the totals."""
 
     time: float
     rough: bytes
@@ -154,7 +154,7 @@ class Snapshot(NamedTuple):
 
 
 class Observer:
-    """Takes snapshots of the simulator's state and compares them.
+    """Takes snapshots of the simulator's state and compares them, to find periodic motions.
 
     Times in a state are multiplied by ``capacity``, in packets/s, and so become numbers of packets.
     """
@@ -171,9 +171,9 @@ class Observer:
     def look(self, now: float) -> tuple[bytes, Floats]:
         """The state at the time ``now``: its first numbers as bytes, and all numbers as an array.
 
-        The first numbers are five whole numbers for each flow, for example the whole packets in its
-        window. Most states already differ in these, so that they need no further comparison. The
-        next call of ``look`` overwrites the array.
+        The first numbers are five whole numbers for each flow, for example the number of whole
+        packets in its window. Most states differ in these already, so that no further comparison is
+        needed. The next call of ``look`` overwrites the array.
         """
         size = self._write(self._row, self._net, self._holes, now, self._capacity)
         if size > self._row.size:
@@ -229,7 +229,7 @@ class Observer:
 
 
 def _ticks(flows: NDArray[np.void], now: float) -> Floats:
-    """For each flow, how much of its clock's present tick is over at time ``now``, from 0 to 1."""
+    """For each flow, the part of its clock's present tick that is over at time ``now``, 0 to 1."""
     phase: Floats = (now + flows["boot_time"]) / flows["tick"] % 1.0
     return phase
 

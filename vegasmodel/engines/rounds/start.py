@@ -39,7 +39,7 @@ from vegasmodel.metrics import Floats
 
 @rare
 def _rtt_of_small(net: Net, f: Sender) -> float:
-    """The RTT in seconds that a small packet of the handshake has with the present queues."""
+    """The RTT in seconds of a packet of the handshake, which is small, with the present queues."""
     rtt = f.rtt
     for e in range(f.hop, f.hop + f.hops):
         h = net.hops[e]
@@ -52,7 +52,7 @@ def _rtt_of_small(net: Net, f: Sender) -> float:
 
 @rare
 def _send_small(net: Net, f: Sender) -> None:
-    """Add a small packet of the handshake to the flow's first queue."""
+    """Add a packet of the handshake, which is small, to the flow's first queue."""
     k = net.hops[f.hop].link
     link = net.links[k]
     if link.partner < 0:
@@ -66,7 +66,7 @@ def _send_small(net: Net, f: Sender) -> None:
 def _handshake(net: Net, f: Sender) -> float:
     """Simulate the TCP handshake; returns the seconds that it takes.
 
-    The SYN, a small packet, joins the flow's first queue.
+    The SYN joins the flow's first queue. All its waits are computed from the present queues.
     """
     rtt = _rtt_of_small(net, f)
     if net.hops[f.hop].data:
@@ -77,7 +77,10 @@ def _handshake(net: Net, f: Sender) -> float:
 
 @rare
 def _send_missing(f: Sender, holes: Floats, now: float) -> None:
-    """After a timeout of ns-2's CUBIC, send the first missing packet, or wait at random first."""
+    """After a timeout of ns-2's CUBIC, begin to send the missing packets again.
+
+    If the sender waits a random time before it sends, this function begins the wait instead.
+    """
     f.event, f.first, f.spread, f.burst, f.retransmit, f.late = DATA, f.next, 0.0, 0.0, -1.0, 0.0
     arm(f, now)
     if f.jitter > 0.0:
@@ -91,9 +94,10 @@ def _restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
     """Send what the window allows, at the flow's start or after a timeout.
 
     Linux has two timers that expire before the retransmission timer: the reordering timer of RACK,
-    and that of the tail loss probe. If one of them has expired, ``early_timer_expired`` decides
-    what is sent instead. A sender with random waits first begins a wait. ns-2's CUBIC begins a
-    recovery after a timeout: it retransmits only the packets that SACK has not reported as arrived.
+    and the timer of the tail loss probe. If one of them has expired, ``early_timer_expired``
+    decides what is sent instead. After a timeout ns-2's CUBIC begins a recovery: it retransmits
+    only the packets that SACK has not reported as arrived. If the sender waits a random time before
+    it sends, this function begins the wait and sends nothing.
     """
     if f.event == TIMER:
         if early_timer_expired(f, holes, now):
@@ -124,8 +128,9 @@ def count_active(net: Net, f: Sender, change: int) -> None:
     """Record that a flow starts (``change`` is 1) or ends (``change`` is -1).
 
     A link with Rate-Delay services divides its capacity between two classes of flows, R and D. The
-    shares depend on the numbers of active flows. So each such link on the flow's path divides its
-    capacity anew. In ns-2 the shares change at given times instead (``turns.begin_shares``).
+    shares depend on the numbers of active flows. So this function updates the shares of each such
+    link on the flow's path. If the links behave as in ns-2, the shares change at given times
+    instead (``turns.begin_shares``).
     """
     f.active += change
     for e in range(f.hop, f.hop + f.hops):
@@ -141,7 +146,7 @@ def start_or_restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
     """Handle the flow's start, the end of its TCP handshake, or the expiry of a timer.
 
     At its start the flow sends a SYN. If the buffer is full, the SYN is lost, and the flow sends
-    another one after a pause. After the handshake the flow sends its first window. A flow without a
+    another SYN after a pause. After the handshake the flow sends its first window. A flow without a
     handshake sends its first window at its start.
     """
     if f.event == START and not f.active:

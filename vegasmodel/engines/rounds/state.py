@@ -27,27 +27,31 @@ from vegasmodel.metrics import Floats
 from vegasmodel.stacks.stack import Mechanisms
 
 jit = functools.partial(any_index, negative_indices=False, quick=False, distinct=True)
-inlined = functools.partial(jit, forceinline=True)  # a step that almost every packet takes
-rare = functools.partial(jit, rare=True)  # a step that few packets take
-apart = functools.partial(jit, apart=True)  # a step of several callers, not copied into each
+inlined = functools.partial(jit, forceinline=True)  # for what happens to almost every packet
+rare = functools.partial(jit, rare=True)  # for what happens to few packets
+apart = functools.partial(jit, apart=True)  # for several callers; not copied into each
 
-# what a third duplicate ACK starts, by the places of ``laws.law.Recovery``
+# the kinds of recovery after a loss, in the order of ``laws.law.Recovery``
 SCOREBOARD, HOLE_BY_HOLE, ONE_HOLE, SLOW_START = range(4)
 DROPTAIL, RED = range(2)
-FIRST_BINADE = -12  # of ns-2's clock: 2^-12 s, before which it rounds all times alike here
+FIRST_BINADE = -12  # until 2^-12 s, ns-2's rounding of times does not change here (``rounding``)
 OPEN, RECOVERY = range(2)
 DATA, TIMER, START, CONNECTED, REST = range(5)  # what a flow's next event is
 RETRANSMIT, TAIL_PROBE, REORDERING = range(3)  # what its timer is set for
 WITHOUT_ROUNDING, WITHOUT_ROUNDS, WITHOUT_TICKS = 1, 2, 4  # bits of ``without``
 
 MECHANISMS = tuple(field.name for field in fields(Mechanisms))
-"""The names of the mechanisms that a flow's record copies from its stack."""
+"""The properties of a TCP implementation that are copied into the record of each of its flows."""
 ROWS = 512  # rows of the table ``Queue.stock``
 COLUMNS = 6  # numbers in a row that describes a range of missing packets (``acks.add_hole``)
 
 
 class Sender(Mechanisms):
-    """The record of a flow: its sender, its receiver, and the packets that it sends next."""
+    """The record of one flow: its parameters and the present state of its sender and receiver.
+
+    It also says which packets the flow sends next, and when. A parcel is a group of packets that
+    travel together (``Parcel``). A hop is one queue on the flow's path (``Hop``).
+    """
 
     # the flow's own parameters
     rtt: float  # round-trip time in the empty network, T
@@ -61,11 +65,11 @@ class Sender(Mechanisms):
     first_window: float
     syn_in_window: bool  # packet 0 is the SYN: it does not count as delivered
     syn: float  # size of a handshake's packets, in data packets; 0: no handshake
-    # the rules that move its window; those of a user's law have addresses (``engines/outside.py``)
-    rules: int  # number of the set of rules (``rules.py``); 0: those at the addresses below
-    drift_at: int  # address of the rule ``drift``; 0: no rule is called by address
-    cut_at: int  # address of the rule ``cut``; 0: the window is cut by the factor ``decrease``
-    remember_at: int  # address of the rule ``remember``; 0: the window at the loss is kept
+    # the functions that move its window; a user's are called by address (``engines/outside.py``)
+    rules: int  # number of the set of functions (``rules.py``); 0: those at the addresses below
+    drift_at: int  # address of ``drift``; 0: no function is called by address
+    cut_at: int  # address of ``cut``; 0: a loss multiplies the window by ``decrease``
+    remember_at: int  # address of ``remember``; 0: the window at the loss is remembered
     recovery: int  # ``SCOREBOARD``, ``HOLE_BY_HOLE``, ``ONE_HOLE`` or ``SLOW_START``
     once: bool  # its law decides once per round trip, not upon every ACK
     rounds: bool  # its law acts at the end of each round trip
@@ -127,8 +131,8 @@ class Sender(Mechanisms):
     changed: float  # when ns-2's Vegas last cut its window
     untimed: float  # packets below this number give no RTT: they were sent at the clock's time 0
     resent: float  # packets below this number may have been sent twice and give no RTT
-    places: float  # for packets in the memory of ns-2's Vegas; inf: each packet has its own
-    stale: float  # first packet whose place in this memory still holds an older packet
+    places: float  # entries of the array in which ns-2's Vegas stores packets; inf: one per packet
+    stale: float  # first packet whose entry in this array still describes an older one
     stale_end: float  # first packet after those
     overdue_factor: float  # factor on the fine timeout; an RTT sample sets it back to 1
     mean_rtt: float  # moving average of the RTT, seconds
@@ -267,9 +271,10 @@ class Parcel:
 class Hop:
     """One queue on the path of one flow, with the flow's packets that are on their way to it.
 
-    Each class of a Rate-Delay link also has a hop that belongs to no flow (``stores``). Its ring
-    buffer holds the packets of the class that wait. The events of the hop of class R are the ends
-    of the link's transmissions, and those of class D are changes of the shares.
+    A link with Rate-Delay services (Podlesny and Williamson) sends packets of two classes, R (rate)
+    and D (delay). For each class there is a hop that belongs to no flow (``stores`` is 1). Its ring
+    buffer holds the waiting packets of the class. The events of R's hop are the ends of the link's
+    transmissions. The events of D's hop are changes of the classes' shares of the capacity.
     """
 
     flow: int
@@ -280,8 +285,8 @@ class Hop:
     work: float  # size of one of its packets here, in packets of the scenario
     precedes: int  # 1: its arrivals come before a departure of the same instant, of equal size
     wire: float  # seconds on the last wire before the queue; 0: nothing happens in step
-    lead: float  # of several events of one instant, that with the greatest comes first
-    early: float  # seconds by which its events are put forward for this reason
+    lead: float  # of several events at one instant, the one with the greatest lead comes first
+    early: float  # seconds by which its events are handled earlier for this reason
     to_next: float  # seconds from here to the next queue, in the empty network
     ring: int  # index of its ring buffer's first place in ``Net.rings``
     room: int  # number of places in this ring buffer
@@ -290,7 +295,7 @@ class Hop:
     burst_at: float  # noise: when the last burst set out, seconds
     burst_noise: float  # noise: random delay that all packets of this burst but the first have
     # The fields below describe the packets that arrive at this queue. They are not used for the
-    # first queue on the flow's path: the packets that enter it are described by the `Sender`.
+    # first queue on the flow's path. `Sender` describes the packets that enter that queue.
     head: int  # index of the first parcel in the ring buffer of parcels on their way here
     count: int  # number of parcels in it
     idle: int  # 1: nothing is on its way here
@@ -310,9 +315,9 @@ class Hop:
 
 
 class Queue:
-    """One queue of a link in one direction.
+    """The record of one queue of a link, in one direction: its parameters and its present state.
 
-    A link with Rate-Delay services has two queues in each direction, one for each class.
+    A link with Rate-Delay services has two queues in each direction, one for each class of flows.
     """
 
     capacity: float  # work that it can serve in a second, in packets of the scenario
@@ -369,7 +374,7 @@ class Queue:
     foreseen: float  # arrival of the last packet of a burst that was simulated in one event
     sampled: int  # number of samples taken
     warm: int  # 1: warm-up is over
-    instant: float  # moments count as one if it serves less than this between them, packets
+    instant: float  # packets: moments between which it serves less count as one instant
     now: float  # time of its clock
     queue: float  # work at the link, that of the packet in transmission included, packets
     handshake_excess: float  # room that a handshake's packet takes in the buffer beyond its work
@@ -416,9 +421,9 @@ class Net(NamedTuple):
 
 @jit
 def around(place: int, ring: Table[Parcel]) -> int:
-    """The index ``place`` modulo the length of a ring buffer: after its end it begins again at 0.
+    """The index ``place`` modulo the length of the ring buffer ``ring``.
 
-    ``place`` must be less than twice the length of the buffer. So one comparison and one
-    subtraction suffice, which are faster than the operator ``%``.
+    ``place`` must be less than twice this length. So a comparison and a subtraction suffice, which
+    are faster than the operator ``%``.
     """
     return place if place < ring.shape[0] else place - ring.shape[0]

@@ -20,7 +20,7 @@ import numpy as np
 from vegasmodel.engines.rounds.state import Queue, apart, jit
 
 NOTHING = 1e-9  # packets
-ALIKE = 1e-9  # of a size: rounding
+ALIKE = 1e-9  # of a size: sizes that differ by less are equal
 WORK, SIZE, DISCRETE, PACKETS = range(4)
 
 
@@ -51,10 +51,11 @@ def _update(link: Queue, row: int, work: float) -> None:
 
 @jit
 def _remove(link: Queue, row: int) -> None:
-    """Update the counts of ``link`` after the first or last row of ``link.stock`` has become empty.
+    """Update the counts of ``link`` after row ``row`` of the table ``link.stock`` has become empty.
 
-    The counts are ``whole``, ``fluid_rows`` and ``rows``. If the row is the first one, the caller
-    also moves ``link.oldest`` to the next row.
+    It is the first or the last row; a row describes neighbouring packets of one size. The counts
+    are ``whole``, ``fluid_rows`` and ``rows``. If it is the first row, the caller also moves
+    ``link.oldest`` to the next row.
     """
     link.whole -= _whole(link, row)
     link.fluid_rows -= int(link.stock[row, DISCRETE] == 0.0)
@@ -93,16 +94,17 @@ def append(link: Queue, work: float, size: float, discrete: int) -> None:
 def transmit(link: Queue, work: float) -> float:
     """Remove the packets that the link has sent from the front of the queue.
 
-    ``work`` is the sum of their sizes. When the link has sent packets with a total size w, it has
-    sent n(w) packets, fractions included. Returns the integral of n(w) from w = 0 to ``work``. The
-    caller needs it for the mean number of packets at the link.
+    ``work`` is the sum of their sizes, in packets of the scenario's packet size. When the link has
+    sent the first part of them, of total size w, it has sent n(w) packets, fractions included.
+    Returns the integral of n(w) from w = 0 to ``work``. The caller needs it for the mean number of
+    packets at the link.
     """
     stock, sent, area = link.stock, 0.0, 0.0
     while work > 0.0 and link.rows > 0:
         part = min(work, stock[link.oldest, WORK])
         packets = part / stock[link.oldest, SIZE]
         area += part * (sent + 0.5 * packets)
-        if packets > link.instant:  # what was sent for less long has only begun
+        if packets > link.instant:  # else its transmission has only begun
             link.leaving = stock[link.oldest, SIZE]
         sent += packets
         _update(link, link.oldest, stock[link.oldest, WORK] - part)
@@ -115,7 +117,10 @@ def transmit(link: Queue, work: float) -> float:
 
 @apart
 def remove_last(link: Queue, work: float) -> None:
-    """Remove dropped packets from the end of the queue; ``work`` is the sum of their sizes."""
+    """Remove dropped packets from the end of the queue.
+
+    ``work`` is the sum of their sizes, in packets of the scenario's packet size.
+    """
     stock = link.stock
     while work > 0.0 and link.rows > 0:
         last = (link.oldest + link.rows - 1) % stock.shape[0]
@@ -128,7 +133,7 @@ def remove_last(link: Queue, work: float) -> None:
 
 @jit
 def front_packets(link: Queue) -> float:
-    """How many packets the front row of ``link.stock`` holds: neighbouring packets of one size.
+    """How many packets of the same size are at the front of the queue, one behind the other.
 
     Of the packet in transmission only the unsent part counts. The result is 0 if the queue is
     empty. It is also 0 if these packets arrive evenly over time, like a fluid, and not one by one.
@@ -139,7 +144,7 @@ def front_packets(link: Queue) -> float:
 
 @apart
 def fluid(link: Queue) -> float:
-    """How many packets the link has still to send.
+    """How many packets the link has still to send, fractions included.
 
     Of the packet in transmission only the unsent part counts.
     """

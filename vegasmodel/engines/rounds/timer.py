@@ -34,7 +34,7 @@ MIN_RTO = 0.2  # seconds: ns-2's shortest timeout, minrto_, and Linux's least va
 TIMEOUT_MIN = 0.002  # seconds; TCP_TIMEOUT_MIN_US
 JIFFY = 0.004  # seconds; Debian's kernel has 250 ticks a second
 LEVELS = 63.0, 504.0  # ticks from which on timers are rounded to 8 and 64 ticks (LVL_START)
-GRAINS = 64.0  # ticks between two looks at the timers of long pauses
+GRAINS = 64.0  # ticks: the longest pauses end only at multiples of this
 # what is left of an old mean and an old deviation of the RTT after 0, 1, 2 ... samples
 MEAN_KEPT, DEVIATION_KEPT = (np.array([kept**k for k in range(65)]) for kept in (0.875, 0.75))
 INITIAL_RTO = 1.0  # seconds; TCP_TIMEOUT_INIT, until a lost SYN is sent again
@@ -53,10 +53,10 @@ def ticks_at(f: Sender, now: float) -> float:
 def expiry(f: Sender, now: float, pause: float) -> float:
     """The time at which a timer of Linux expires if it is set at ``now`` for ``pause`` seconds.
 
-    A timer never expires early, and only at a tick of the clock. For long pauses it is less precise
-    (the kernel's calc_index). If the pause is at least 63 ticks, it expires at every 8th tick only.
-    If the pause is at least 504 ticks, it expires at every 64th tick only. The time at which the
-    clock started is random (``boot_time``).
+    The timer never expires before the pause is over, and only at a tick of the clock. If the pause
+    is at least 63 ticks, the timer expires only at a tick whose number is a multiple of 8. If it is
+    at least 504 ticks, the number is a multiple of 64 (the kernel's calc_index). The clock started
+    at a random time (``boot_time``).
     """
     ticks = np.ceil(pause / JIFFY - 1e-9)
     grain = 1.0 if ticks < LEVELS[0] else (8.0 if ticks < LEVELS[1] else GRAINS)
@@ -74,9 +74,9 @@ def rto_of(rtt: float, deviation: float) -> float:
 def timeout(f: Sender) -> float:
     """The retransmission timeout (RTO) in seconds.
 
-    It is at least ``MIN_RTO`` and at most ``longest_rto``. With ``floor_before_backoff`` this
-    minimum applies to the timeout before the backoff multiplies it, as in RFC 2988 (``rfc2988_``
-    and ``minrto_`` in ns-2). Otherwise it applies to the product.
+    It is at least ``MIN_RTO`` and at most ``longest_rto``. With ``floor_before_backoff`` the
+    minimum applies to the timeout before it is multiplied by the backoff, as in RFC 2988
+    (``rfc2988_`` and ``minrto_`` in ns-2). Otherwise it applies to the product.
     """
     if f.floor_before_backoff:
         return min(f.backoff * max(f.rto, MIN_RTO), f.longest_rto)
@@ -119,13 +119,13 @@ def syn_lost(f: Sender) -> float:
 
 @rare
 def syn_acknowledged(f: Sender, now: float, rtt: float) -> None:
-    """Take the flow's first RTT sample from the handshake.
+    """Take the flow's first RTT sample, which comes from the handshake.
 
     The handshake begins at ``now`` and takes ``rtt`` seconds. If a SYN was lost, only a sender with
     timestamps takes the sample.
     """
     if not f.timestamps:
-        if f.backoff == 1.0:  # what is sent again is not timed
+        if f.backoff == 1.0:  # a SYN that was sent again gives no RTT
             f.timed_at = now
             update_ticks(f, now + rtt)
             stop_timing(f)
@@ -137,18 +137,18 @@ def syn_acknowledged(f: Sender, now: float, rtt: float) -> None:
 
 @jit
 def reordering_window(f: Sender) -> float:
-    """The time in seconds that Linux waits for a reordered packet before it takes it for lost.
+    """The seconds that Linux waits for a reordered packet before the packet counts as lost.
 
-    The result holds while fewer than three duplicate ACKs have arrived (tcp_rack_reo_wnd).
+    This time applies while fewer than three duplicate ACKs have arrived (tcp_rack_reo_wnd).
     """
     return min(0.25 * f.min_rtt, f.mean_rtt)  # srtt_us is eight times the mean
 
 
 @rare
 def arm_reordering_timer(f: Sender, now: float, left: float) -> None:
-    """Set Linux's reordering timer (RACK) to expire in about ``left`` seconds.
+    """Set Linux's reordering timer (RACK) to expire about ``left`` seconds after ``now``.
 
-    When it expires, the sender takes the first missing packet for lost.
+    When it expires, the first missing packet counts as lost.
     """
     f.deadline, f.timer_kind = expiry(f, now, left + TIMEOUT_MIN), REORDERING
 
@@ -158,10 +158,9 @@ def back_off(f: Sender) -> None:
     """Double the retransmission timeout after it has expired.
 
     The function is also called when ns-2's Vegas retransmits a packet before the timeout
-    (``laws.cut_overdue``). The timeout can grow to 64 times its value without backoff. With
-    ``floor_before_backoff`` it can also grow further, until it reaches ``longest_rto`` seconds.
-    When the timeout has grown to 16 times its value without backoff, the sender discards its mean
-    RTT (``srtt``), as in BSD.
+    (``laws.cut_overdue``). The backoff, a factor on the timeout, doubles until it is 64. With
+    ``floor_before_backoff`` it doubles further, until the timeout is ``longest_rto`` seconds. When
+    the backoff is 16 or more, the sender discards its mean RTT (``srtt``), as in BSD.
     """
     if f.backoff < 64.0 or (f.floor_before_backoff and timeout(f) < f.longest_rto):
         f.backoff *= 2.0
@@ -172,15 +171,15 @@ def back_off(f: Sender) -> None:
 
 @jit
 def stop_timing(f: Sender) -> None:
-    """Cancel the RTT measurement: the RTT of a retransmitted packet is ambiguous (Karn)."""
+    """Cancel the RTT measurement in progress: a retransmitted packet has no clear RTT (Karn)."""
     f.timed_at = -1.0
 
 
 @jit
 def time_one_packet(f: Sender) -> None:
-    """Begin to measure the RTT of one packet, if none is being measured.
+    """Begin to measure the RTT of one packet, if no measurement is in progress.
 
-    The packet must be one that is sent for the first time.
+    The packet must be sent for the first time.
     """
     last = f.first + f.spread + f.burst
     if f.timed_at < 0.0 and last > f.high:
@@ -192,10 +191,10 @@ def time_one_packet(f: Sender) -> None:
 def restart_timer(f: Sender, now: float) -> None:
     """Restart the retransmission timer at an ACK of new data, and take the RTT sample of the ACK.
 
-    There is a sample only if the ACK acknowledges the packet that is being timed. The timer is
-    restarted before the sample is taken, as in ns-2 until 2001, so it uses the old RTT estimate.
-    With ``estimates_first`` it is restarted once more after the sample (``timerfix_`` in ns-2). For
-    Linux the function only restarts the timer; ``update_mean`` takes Linux's samples.
+    There is a sample only if the ACK acknowledges the packet that is being timed. As in ns-2 until
+    2001, the timer is restarted before the sample is taken, so it uses the old estimate of the RTT.
+    With ``estimates_first`` the timer is restarted once more after the sample (``timerfix_`` in
+    ns-2). For Linux the function only restarts the timer; ``update_mean`` takes Linux's samples.
     """
     arm(f, now)
     if f.timestamps or f.timed_at < 0.0 or f.acked <= f.timed:
@@ -228,24 +227,28 @@ def update_ticks(f: Sender, now: float) -> None:
 
 @jit
 def _power(base: float, powers: Floats, exponent: float) -> float:
-    """``base`` to the power ``exponent``. If the table ``powers`` has it, this saves time."""
+    """``base`` to the power ``exponent``. To save time, the table ``powers`` has small powers."""
     k = int(exponent)
     return powers[k] if k == exponent and k < powers.shape[0] else base**exponent
 
 
 @jit
 def begin_mean(f: Sender, rtt: float) -> None:
-    """Take ``rtt``, in seconds, for the mean RTT, and a part of it for its mean deviation.
+    """Begin the averages of the RTT: the mean is ``rtt`` seconds, the mean deviation a part of it.
 
-    ns-2's Vegas does so at its first ACK, also if that gives no RTT sample (``v_sa_`` and ``v_sd_``
-    in tcp-vegas.cc).
+    ns-2's Vegas does so at its first ACK, even if this ACK gives no RTT sample (``v_sa_`` and
+    ``v_sd_`` in tcp-vegas.cc).
     """
     f.mean_rtt, f.rtt_deviation = rtt, f.first_deviation * rtt
 
 
 @jit
 def keeps_mean(f: Sender) -> bool:
-    """Whether the sender updates its mean RTT at each RTT sample; BSD's sender times one packet."""
+    """Whether the sender keeps its mean RTT in seconds, and updates it with each RTT sample.
+
+    ns-2's Vegas and Linux do so (``mean_rtt``). A BSD sender measures the RTT of one packet at a
+    time, in clock ticks (``update_ticks``).
+    """
     return f.overdue_checks or f.timestamps or (f.without & WITHOUT_TICKS) != 0
 
 
@@ -253,8 +256,8 @@ def keeps_mean(f: Sender) -> bool:
 def update_mean(f: Sender, rtt: float, samples: float) -> None:
     """Update the mean RTT (gain 1/8) and its mean deviation (gain 1/4) with RTT samples.
 
-    There are ``samples`` samples, and each is ``rtt`` seconds. A Linux sender also updates its RTO
-    and ends its backoff.
+    There are ``samples`` samples of ``rtt`` seconds each. A Linux sender also updates its RTO and
+    ends its backoff.
     """
     if f.mean_rtt == 0.0:
         begin_mean(f, rtt)
@@ -270,11 +273,11 @@ def update_mean(f: Sender, rtt: float, samples: float) -> None:
 
 @jit
 def overdue(f: Sender, elapsed: float) -> bool:
-    """Whether a packet sent ``elapsed`` seconds ago is overdue: ns-2's Vegas takes it for lost.
+    """Whether a packet sent ``elapsed`` seconds ago is overdue, so that ns-2's Vegas resends it.
 
-    It is overdue if ``elapsed`` is at least Vegas's fine timeout. This timeout is 17/16 of the sum
-    of the mean RTT and two mean deviations, times a factor (``overdue_factor``). The factor is 1
-    after an RTT sample, and grows with each fast retransmit.
+    It is overdue if ``elapsed`` is at least Vegas's fine timeout. Let S be the mean RTT plus two
+    mean deviations. The fine timeout is 17/16 S times a factor (``overdue_factor``), which is 1
+    after an RTT sample and grows with each fast retransmit.
     """
     if not f.overdue_checks or f.mean_rtt == 0.0:
         return False

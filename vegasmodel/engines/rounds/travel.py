@@ -44,12 +44,13 @@ INSTANT = 1e-12  # seconds
 
 @jit
 def _note_lateness(link: Queue, time: float) -> None:
-    """Record in ``link.lateness`` the longest time by which a packet came too late.
+    """Record in ``link.lateness`` the longest time by which a packet came too late, in seconds.
 
-    A packet that arrives at ``time`` is too late if its queue has already been simulated beyond
-    ``time``. There is one exception: an event may handle a whole burst, and so simulate the queue
-    up to ``link.foreseen``, when the burst's last packet arrives. A packet that arrives before that
-    is too late only if the queue has been simulated beyond ``link.foreseen``.
+    Tests check that it is 0, apart from rounding errors. A packet that arrives at ``time`` is too
+    late if its queue has already been simulated beyond ``time``. There is one exception. An event
+    may handle a whole burst. It then simulates the queue until the burst's last packet arrives, at
+    ``link.foreseen``. A packet that arrives before ``link.foreseen`` is too late only if the queue
+    has been simulated beyond ``link.foreseen``.
     """
     link.lateness = max(link.lateness, link.now - max(time, link.foreseen))
 
@@ -71,11 +72,12 @@ def arrive_evenly(
     """Handle packets that have arrived at the queue of hop ``e`` evenly over an interval.
 
     A hop is one queue on the path of a flow. Some of the packets may be lost here; the others
-    travel on. The interval ends at ``time``, and the queue was ``found`` packets long when it
-    began. ``spent`` and ``least`` are the mean and the least time in seconds that the packets have
-    travelled so far. Directly behind these packets, ``behind`` packets were lost at earlier queues.
-    ``first``, ``mark`` and ``sent_at`` mean the same as the fields ``first``, ``marked`` and
-    ``sent_at`` of ``Parcel``. Returns False if the run fails.
+    travel on. The interval ends at ``time``. ``found`` is the queue when the interval began: the
+    sum of the packets' sizes, in packets of the scenario's packet size. ``spent`` and ``least`` are
+    the mean and the least time in seconds that the packets have travelled so far. Directly behind
+    these packets, ``behind`` packets were lost at earlier queues. ``first`` is the number of the
+    first packet. ``mark`` is 1 if one of them has an ECN mark. ``sent_at`` is the time at which the
+    last of them was sent. Returns False if the run fails.
     """
     h = net.hops[e]
     f, link = net.flows[h.flow], net.links[h.link]
@@ -126,11 +128,12 @@ def _join_class(
     mark: int,
     sent_at: float,
 ) -> bool:
-    """Add packets to their class of a Rate-Delay link; returns False if the run fails.
+    """Add packets or ACKs to the queue of their class at a Rate-Delay link.
 
-    If the packets are ACKs, ``acks_lost`` more of them are lost here, behind the others. Lost ACKs
-    travel on with the size 0, because the next ACK also acknowledges their packets. The other
-    arguments have the same meaning as in ``arrive_evenly``.
+    ``packets`` of them have room. Behind these, ``acks_lost`` ACKs are lost here because the buffer
+    is full. Lost ACKs travel on with the size 0, because the next ACK also acknowledges their
+    packets. Behind all these, ``lost`` data packets were lost. The other arguments have the same
+    meaning as in ``arrive_evenly``. Returns False if the run fails.
     """
     h, fits = net.hops[e], True
     if packets > 0.0 or acks_lost == 0.0:
@@ -210,14 +213,14 @@ def arrive_at_once(
 def pass_no_packets(
     net: Net, e: int, time: float, first: float, lost: float, sent_at: float
 ) -> bool:
-    """Tell the next queue on the flow's path, or the sender, that no packet arrives until ``time``.
+    """Tell the next queue on the flow's path, or the sender, that no packet came until ``time``.
 
-    Either the flow sent none, or they were all lost at earlier queues. Then ``lost`` is their
-    number, ``first`` is the number of the first one, and the last was sent at ``sent_at``. Returns
-    False if the run fails.
+    If the flow sent no packet, ``lost`` is 0. Otherwise ``lost`` packets were lost at earlier
+    queues: ``first`` is the number of the first of them, and the last was sent at ``sent_at``.
+    Returns False if the run fails.
     """
     h = net.hops[e]
-    if net.links[h.link].partner >= 0:  # a pause needs no place in line
+    if net.links[h.link].partner >= 0:  # nothing joins the queue
         return lost == 0.0 or join(
             net, h.link, e, time, first, 0.0, lost, 0.0, NEVER, 0, sent_at, 0.0, 0.0
         )
@@ -231,12 +234,12 @@ def begin_arrivals(link: Queue, packets: float, work: float, now: float, end: fl
     """Let ``packets`` packets of a flow arrive at a queue evenly until ``end``; returns their rate.
 
     They arrive from ``now`` on, and each has the size ``work``. Their rate, in packets/s, is added
-    to the queue's arrival rate. If there is at most one packet, if the interval is too short, or if
-    the link has Rate-Delay services, nothing is added and the result is 0: the packets then arrive
-    together at ``end``.
+    to the queue's arrival rate. There are three exceptions: there is at most one packet, the
+    interval is too short, or the link has Rate-Delay services. Then nothing is added and the result
+    is 0, because the packets arrive together at ``end``.
     """
     span = end - max(now, link.now)
-    if packets <= 1.0 or span < INSTANT or link.partner >= 0:  # a packet is an instant, not a flow
+    if packets <= 1.0 or span < INSTANT or link.partner >= 0:  # one packet is no fluid
         return 0.0
     _note_lateness(link, now)
     rate = packets / span
@@ -259,11 +262,12 @@ def end_arrivals(link: Queue, rate: float, work: float) -> None:
 
 @apart
 def _silent(net: Net, e: int, p: Parcel, packets: float) -> float:
-    """How many of the next ``packets`` packets of the group ``p`` have no ACK of their own.
+    """How many of the next ``packets`` packets of ``p`` have no ACK of their own.
 
-    The receiver sends none for some packets if it delays ACKs. Hop ``e`` is a queue on the way of
-    the flow's ACKs. The packets reach the receiver, or their ACKs this queue, until ``Hop.time``.
-    The number is computed at the first of these queues. The group carries it to the others.
+    ``p`` is a group of packets that travel together, and then of their ACKs. If the receiver delays
+    ACKs, it sends no ACK for some of the packets. Hop ``e`` is a queue on the way of the flow's
+    ACKs. At the first such queue the number follows from what the receiver knows. ``p.silent``
+    carries it to the others.
     """
     h = net.hops[e]
     if not net.hops[e - 1].data:
@@ -274,7 +278,10 @@ def _silent(net: Net, e: int, p: Parcel, packets: float) -> float:
 
 @apart
 def _mark_silent(net: Net, e: int) -> None:
-    """Record in the group that has just left hop ``e`` how many of its packets no ACK answers."""
+    """Record, in the group that has just left hop ``e``, how many of its packets have no ACK.
+
+    A hop is one queue on the path of a flow. The record is for the next queue on the path.
+    """
     h, after = net.hops[e], net.hops[e + 1]
     if not h.last:
         ring = net.rings[after.ring : after.ring + after.room]
@@ -283,12 +290,12 @@ def _mark_silent(net: Net, e: int) -> None:
 
 @apart
 def _pass_silent(net: Net, e: int, time: float) -> bool:
-    """Pass on the packets that arrive at hop ``e`` now and have no ACK; False if the run fails.
+    """Let packets without an ACK pass the queue of hop ``e`` at ``time``; False if the run fails.
 
-    Hop ``e`` is a queue on the way of the flow's ACKs. The first ``Hop.silent`` of the arriving
-    packets are those that the receiver does not acknowledge at once. They take no room in the
-    queue. But they travel as long as an ACK that joins the queue now: the pause of the delayed ACK
-    is added only when they reach the sender (``delayed_ack.py``).
+    Hop ``e`` is a queue on the way of the flow's ACKs. The receiver does not acknowledge the first
+    ``Hop.silent`` of the arriving packets at once, so no ACK joins the queue for them. They are
+    simulated as if their ACK took no room in the queue, but waited there like an ACK that joins it
+    now. The delay of a delayed ACK is added when the ACK reaches the sender (``delayed_ack.py``).
     """
     h = net.hops[e]
     if net.links[h.link].partner >= 0:
@@ -352,10 +359,10 @@ def _next_interval(net: Net, e: int, now: float) -> None:
 
 @jit
 def _report(net: Net, e: int) -> float:
-    """Tell the receiver which packets have arrived; returns the size of its ACK's SACK blocks.
+    """Tell the receiver which packets have arrived; returns the size of the SACK blocks in its ACK.
 
-    The unit of the size is the scenario's packet size. The packets are those that reach hop ``e``,
-    a queue on the flow's path, in the time interval that ends now. If the packets directly behind
+    The size is in packets of the scenario's packet size. The packets are those whose ACKs reach
+    hop ``e``, a queue on the flow's path, in the interval that ends now. If packets directly behind
     them were lost, the SACK blocks do not show this loss yet. The function does nothing and returns
     0 unless hop ``e`` is the first queue on the way of the ACKs.
     """
@@ -376,9 +383,10 @@ def _report(net: Net, e: int) -> float:
 
 @jit
 def hop(net: Net, e: int) -> bool:
-    """Handle the end of an interval in which packets arrive at hop ``e``; False if the run fails.
+    """Handle the packets that have arrived at hop ``e`` in an interval that ends now.
 
-    A hop is one queue on the path of a flow; this one is not the first.
+    A hop is one queue on the path of a flow; hop ``e`` is not the first one. The function also
+    begins the next interval. Returns False if the run fails.
     """
     h = net.hops[e]
     now, fits = h.time, True

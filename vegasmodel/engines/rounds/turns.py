@@ -19,7 +19,7 @@ from vegasmodel.engines.rounds.queue import advance, share_capacity
 from vegasmodel.engines.rounds.state import Hop, Net, Queue, apart, around, jit
 from vegasmodel.laws.packets import NEVER
 
-NOTHING = 1e-9  # packets: a queue of less holds nothing
+NOTHING = 1e-9  # packets: a shorter queue counts as empty
 MEMORY = 16.0  # packets over which class-based queueing takes a mean (cbq.cc: POWEROFTWO)
 
 
@@ -39,13 +39,15 @@ def join(
     work: float,
     silent: float,
 ) -> bool:
-    """Add a group of packets to queue ``k``, one class of a Rate-Delay link; False: the run fails.
+    """Add packets to queue ``k``, which holds the packets of one class of a Rate-Delay link.
 
-    ``e`` is the hop at which the packets arrive, at ``time``, or -1 for a packet of a handshake,
-    which goes no further. ``work`` is the size of each packet. On the way of the ACKs it is 0 for
-    packets whose ACK takes no room: the ACK is lost here, or the receiver does not send it at once
-    (``silent`` packets, see ``delayed_ack.py``). A group may also have no packets, but only
-    ``lost`` ones. The other arguments have the same meaning as in ``travel.arrive_evenly``.
+    ``e`` is the hop at which the packets arrive at ``time``; a hop is one queue on one flow's path.
+    It is -1 for a packet of a handshake, which is not followed beyond this queue. ``work`` is the
+    size of each packet, in packets of the scenario's packet size. Two kinds of ACKs take no room
+    here, so their ``work`` is 0: ACKs that are lost here, and ACKs that the receiver does not send
+    at once (``silent`` ACKs, see ``delayed_ack.py``). ``lost`` packets were lost directly behind
+    the added ones. The other arguments have the same meaning as in ``travel.arrive_evenly``.
+    Returns False if the run fails.
     """
     link = net.links[k]
     store, server = net.hops[link.store], net.hops[min(link.store, net.links[link.partner].store)]
@@ -69,16 +71,20 @@ def join(
 
 @jit
 def begin_shares(net: Net) -> None:
-    """Schedule the first of the times at which ns-2's script changes the shares of each link."""
+    """For each Rate-Delay link, schedule the first change of its classes' shares by ns-2's script.
+
+    The shares are the parts of the link's capacity that its two classes of flows get.
+    """
     for e in range(net.flows[0].hop):
         _schedule_shares(net, e)
 
 
 @jit
 def _schedule_shares(net: Net, e: int) -> None:
-    """Schedule the next change of the shares of a link.
+    """Schedule the next time at which ns-2's script changes the shares of a Rate-Delay link.
 
-    ``e`` is the hop that holds the waiting packets of the link's class D.
+    The shares are the parts of the capacity that the link's two classes, R and D, get. ``e`` is
+    the index of the record (``state.Hop``) that holds the waiting packets of class D.
     """
     h = net.hops[e]
     row = net.links[h.link].change
@@ -93,9 +99,9 @@ def _schedule_shares(net: Net, e: int) -> None:
 def at_store(net: Net, e: int) -> bool:
     """Handle the next event of a Rate-Delay link; returns False if the run fails.
 
-    There are two kinds of event. If a transmission ends, ``e`` is the hop that stores the waiting
-    packets of class R. If the shares of the classes change, it is the hop that stores those of
-    class D.
+    The link sends packets of two classes, R and D. ``e`` is the index of the record (``state.Hop``)
+    that holds the waiting packets of a class. If it is the record of class R, a transmission ends.
+    If it is that of class D, the classes' shares of the capacity change.
     """
     h = net.hops[e]
     link = net.links[h.link]
@@ -109,9 +115,10 @@ def at_store(net: Net, e: int) -> bool:
 
 @jit
 def _send_next(net: Net, e: int) -> bool:
-    """Send the next packet of a Rate-Delay link, now that the link is free; False: the run fails.
+    """End a transmission of a Rate-Delay link and begin the next one, if a packet is waiting.
 
-    ``e`` is the hop that stores the waiting packets of class R.
+    The link sends packets of two classes, R and D. ``e`` is the index of the record
+    (``state.Hop``) that holds the waiting packets of class R. Returns False if the run fails.
     """
     h = net.hops[e]
     now, rate = h.time, net.links[h.link]
@@ -134,7 +141,10 @@ def _send_next(net: Net, e: int) -> bool:
 
 @jit
 def _end_transmission(link: Queue) -> None:
-    """End the class's transmission: rounding errors may have left a tiny part of the packet."""
+    """End the transmission of a packet from queue ``link``, one class of a Rate-Delay link.
+
+    Rounding errors may have left a tiny part of the packet in the queue. It is removed here.
+    """
     link.queue -= link.unsent
     link.served += link.unsent
     link.unsent = 0.0
@@ -145,8 +155,9 @@ def _end_transmission(link: Queue) -> None:
 
 @jit
 def _pass_weightless(net: Net, link: Queue, now: float) -> bool:
-    """Send on all groups at the head of the queue that need no transmission.
+    """Send on the groups at the head of the queue that need no transmission.
 
+    They consist of ACKs that have no size (``join`` says which these are), or only of lost packets.
     Returns False if the run fails.
     """
     store, fits = net.hops[link.store], True
@@ -160,7 +171,7 @@ def _pass_weightless(net: Net, link: Queue, now: float) -> bool:
 
 @jit
 def _send_first(net: Net, link: Queue, now: float) -> bool:
-    """Begin to transmit the first packet of the queue; returns False if the run fails."""
+    """Begin to transmit the first packet of the queue ``link``; returns False if the run fails."""
     store = net.hops[link.store]
     p = net.rings[store.ring + store.head]
     part = min(p.count, 1.0)
@@ -171,9 +182,10 @@ def _send_first(net: Net, link: Queue, now: float) -> bool:
 
 @jit
 def _go_on(net: Net, store: Hop, packets: float, now: float) -> bool:
-    """Send on the first ``packets`` packets of the first group that waits in ``store``.
+    """Send the next ``packets`` waiting packets of one class of a Rate-Delay link on their way.
 
-    ``store`` is the hop that holds the waiting packets of a class. Returns False if the run fails.
+    ``store`` is the record that holds the waiting packets of this class, in groups. The ``packets``
+    packets belong to the first group. Returns False if the run fails.
     """
     ring = net.rings[store.ring : store.ring + store.room]
     p = ring[store.head]
@@ -210,12 +222,12 @@ def _first_work(net: Net, link: Queue) -> float:
 
 @jit
 def _by_volume(net: Net, rate: Queue, delay: Queue) -> Queue:
-    """The class that sends next by figure 2 of Podlesny and Williamson.
+    """Choose the class of a Rate-Delay link that sends next, as Podlesny and Williamson do.
 
-    While packets of both classes wait, the volumes L_R and L_D that they have sent grow in the
-    ratio of their shares. If class D has sent less than its share when its queue becomes empty, it
-    has a claim to the difference (delta L). ``rate`` and ``delay`` are the queues of classes R and
-    D.
+    ``rate`` and ``delay`` are the queues of the two classes, R and D. The result is one of them.
+    The algorithm is figure 2 of the paper. While packets of both classes wait, the volumes L_R and
+    L_D that the classes have sent grow in the ratio of their shares. If a queue becomes empty when
+    class D has sent less than its share, class D may catch up the difference (delta L) later.
     """
     if rate.waiting > 0.0 and delay.waiting > 0.0:
         first = rate.share * delay.volume > delay.share * rate.volume
@@ -237,12 +249,12 @@ def _by_volume(net: Net, rate: Queue, delay: Queue) -> Queue:
 
 @jit
 def _by_rounds(net: Net, rate: Queue, delay: Queue, now: float) -> Queue:
-    """The class that sends next by ns-2's class-based queueing (``WRR_CBQueue::deque`` in cbq.cc).
+    """Choose the class of a Rate-Delay link that sends next, as ns-2's class-based queueing does.
 
-    In each round the classes have a turn each, in which a class may send a number of bytes in
-    proportion to its share. A class is passed over if it has lately sent more than its share, but
-    the other one has not, and has a packet waiting. ``rate`` and ``delay`` are the queues of
-    classes R and D.
+    ``rate`` and ``delay`` are the queues of the two classes, R and D. The result is one of them.
+    The algorithm is that of ``WRR_CBQueue::deque`` in cbq.cc, a weighted round robin. In each round
+    each class has one turn. In its turn it may send a number of bytes in proportion to its share. A
+    class is passed over if it must not send now (``_permitted``).
     """
     link, other = (rate, delay) if rate.turn else (delay, rate)
     first, found, short = 0, 0, 0  # of the two classes, 1 or 2; 0: none
@@ -280,7 +292,7 @@ def _by_rounds(net: Net, rate: Queue, delay: Queue, now: float) -> Queue:
 
 @jit
 def _under_limit(link: Queue, now: float) -> bool:
-    """Whether the class has not lately sent more than its share."""
+    """Whether the class of queue ``link`` has lately sent at most its share of the capacity."""
     return link.over_until < now - link.instant / link.capacity
 
 
@@ -288,10 +300,10 @@ def _under_limit(link: Queue, now: float) -> bool:
 def _permitted(one: Queue, two: Queue, rate: Queue, now: float) -> bool:
     """Whether class ``one`` may send now (``send_permitted`` in cbq.cc).
 
-    It may if it has not lately sent more than its share. Otherwise it may send if both classes
-    together are not over their limit, unless the other class, ``two``, has a packet waiting and is
-    below its own share. ``rate`` is the queue of class R, which also holds the numbers of both
-    classes together.
+    It may send if it has lately sent no more than its share of the capacity. If it has sent more,
+    two conditions must hold. Both classes together must not be over their limit. The other class,
+    ``two``, must have sent more than its share, too, or have no packet waiting. ``rate`` is the
+    queue of class R; its record also has the numbers for both classes together.
     """
     if _under_limit(one, now):
         one.held_back = 0
@@ -302,7 +314,11 @@ def _permitted(one: Queue, two: Queue, rate: Queue, now: float) -> bool:
 
 @jit
 def _hold_back(link: Queue, now: float) -> None:
-    """Record that a class must not send its packet now (``delayed`` in cbq.cc)."""
+    """Record that a class has a packet waiting but must not send now (``delayed`` in cbq.cc).
+
+    This moves the time until which the class counts as over its limit (``over_until``), but only
+    once while the class is over its limit.
+    """
     if link.over_until > now + link.instant / link.capacity and not link.held_back:
         link.over_until += (MEMORY - 1.0) * link.mean_idle
         link.held_back = 1
@@ -313,12 +329,14 @@ def _note_use(link: Queue, rate: Queue, work: float, now: float) -> None:
     """Record that a class of a Rate-Delay link begins to send a packet (``update`` in cbq.cc).
 
     ``link`` is the queue of this class, and ``work`` the size of the packet. ``rate`` is the queue
-    of class R. It also holds the numbers of both classes together (``all_idle``, ``all_until``).
+    of class R; its record also has the numbers for both classes together (``all_idle``,
+    ``all_until``).
 
     If the class has lately sent more than its share, it counts as over its limit for a while. The
     same holds for both classes together if they have sent more than the link can carry. While they
-    keep the link busy, they send just as much as it can carry, so ns-2's rounding errors decide.
-    The capacity has these errors (``rounding.roundings``), and ``exact_capacity`` has none.
+    keep the link busy, they send just as much as it can carry. So ns-2's rounding errors decide
+    whether they count as over their limit. ``capacity`` has these errors (``rounding.roundings``),
+    and ``exact_capacity`` has none.
     """
     time, exact = work / link.capacity, work / link.exact_capacity
     end = now + time

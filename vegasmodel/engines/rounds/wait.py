@@ -37,9 +37,10 @@ def _free(f: Sender, now: float) -> float:
 
 @jit
 def _may_send(f: Sender, holes: Floats, free: float) -> bool:
-    """Whether the sender has a packet to send for which it waits, if it may send ``free`` packets.
+    """Whether the sender would send a packet at the end of a random wait.
 
-    In a recovery the result is False for Linux, which does not wait then.
+    ``free`` is the number of packets that it may send. ``holes`` are the packets that the receiver
+    misses. The result is False for Linux in a recovery, because Linux does not wait then.
     """
     mends = f.phase == RECOVERY and f.scoreboard
     if free < 1.0 or (mends and f.paced_recovery):
@@ -55,9 +56,9 @@ def _may_send(f: Sender, holes: Floats, free: float) -> bool:
 
 @jit
 def begin_wait(f: Sender, holes: Floats, at: float) -> None:
-    """Begin the sender's random wait at time ``at``.
+    """Begin the sender's random wait at the time ``at``.
 
-    No wait begins if one is in progress already, or if no packet may leave.
+    No wait begins if another one is in progress, or if there is no packet to send.
     """
     if f.wait_ends == NEVER and _may_send(f, holes, _free(f, at)):
         f.wait_ends = at + f.jitter * np.random.random()
@@ -67,7 +68,7 @@ def begin_wait(f: Sender, holes: Floats, at: float) -> None:
 def end_wait(f: Sender, holes: Floats, now: float) -> None:
     """End the sender's random wait and send the packets that the window now allows.
 
-    After a cut of its window, ns-2's CUBIC may have ``flight_limit`` packets in flight
+    After a cut of its window, ns-2's CUBIC may have up to ``flight_limit`` packets in flight
     (``acks.limit_flight``). A wait changes this limit or the window in three steps (save_from_linux
     and load_to_linux in tcp-linux.cc):
 
@@ -77,7 +78,7 @@ def end_wait(f: Sender, holes: Floats, now: float) -> None:
       to the number of packets in flight. Otherwise the window grows to the stored number, if that
       is larger.
 
-    So CUBIC sends a packet for every ACK. Without waits it sends one for every second ACK.
+    So CUBIC sends a packet at every ACK. Without waits it sends one at every second ACK.
     """
     f.time, f.wait_ends = max(now, f.wait_ends), NEVER
     stored = max(f.flight_limit, window(f))
@@ -87,7 +88,7 @@ def end_wait(f: Sender, holes: Floats, now: float) -> None:
         if f.phase == RECOVERY and f.scoreboard:
             before = f.pipe
             send_in_recovery(f, holes, free, 0.0)
-            if _may_send(f, holes, _free(f, f.time)):  # the rest of several holes follows at once
+            if _may_send(f, holes, _free(f, f.time)):  # then the rest follows
                 f.wait_ends = f.time + (f.pipe - before) * f.gap
         else:
             send(f, free, 0.0)
