@@ -260,8 +260,8 @@ def acknowledge(f: Sender, p: Parcel, packets: float, now: float, samples: float
     """Process the ACKs of the next ``packets`` packets of ``p``, a group that travels together.
 
     This function removes these packets from the group, and updates the RTT samples and the totals.
-    The caller changes ``f.acked`` and the window. ``samples`` is the number of RTT samples that
-    the ACKs give. It is 0 for example if the packets were sent more than once. Returns the time at
+    The caller changes ``f.acked`` and the window. ``samples`` is the number of RTT samples that the
+    ACKs give. It is 0 for example if the packets were sent more than once. Returns the time at
     which the last of the ACKs arrives.
     """
     part = 1.0 if packets == p.count else packets / p.count

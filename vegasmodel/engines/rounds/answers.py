@@ -183,7 +183,10 @@ def _finished(totals: Totals) -> Floats:
 
 
 def unchanging(scenario: Scenario) -> bool:
-    """Whether all flows send all the time from the end of warm-up to the end of the run."""
+    """Whether all flows send all the time from the end of warm-up to the end of the run.
+
+    If this is so, some runs of ``answer`` may be shorter.
+    """
     latest = scenario.run.warmup - scenario.run.start_jitter
     lasting = all(g.arrivals == "once" and g.size == math.inf for g in scenario.flows)
     stops = any(g.stop is not None for g in scenario.flows)

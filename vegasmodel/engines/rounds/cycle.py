@@ -63,8 +63,8 @@ def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
 
     If start times are random (``start_jitter``), they are those of the first run of ``answer``.
 
-    If a run fails, ``status`` says why, and all numbers of the result are NaN. The result has no
-    Floquet multipliers.
+    If a run fails, ``status`` says why, and all numbers of the result are NaN. The field for
+    Floquet multipliers is always empty.
     """
     from vegasmodel.engines.rounds.answers import starts_of
     from vegasmodel.engines.rounds.run import Simulation

@@ -203,11 +203,12 @@ def records(
 ) -> NDArray[Any]:
     """Make the records (``state.Sender``) of all flows of a scenario, for one run.
 
-    Each short flow that arrives at random has a record of its own. If no flow of a group arrives,
-    the group has one record of a flow that never starts. ``starts`` [n_flows] replaces the
-    scenario's start times, in seconds. All random values depend on ``seed`` and on the scenario's
-    own seed. ``alike`` stores the values that flows with the same group and RTT have in common. A
-    later call with the same links and flows can use it again to save time.
+    A group is the set of flows that one ``[[flow]]`` of the scenario describes. Each short flow
+    that arrives at random has a record of its own. If no flow of a group arrives, the group has one
+    record, of a flow that never starts. ``starts`` [n_flows] replaces the scenario's start times,
+    in seconds. All random values depend on ``seed`` and on the scenario's own seed. ``alike``
+    stores the values that flows with the same group and RTT have in common. A later call with the
+    same links and flows can use it again to save time.
     """
     found, places = [], []
     first: Alike = {} if alike is None else alike
@@ -247,10 +248,11 @@ def records(
 def receivers(scenario: Scenario, flows: NDArray[Any], way: Routes) -> NDArray[Any]:
     """Make the records (``state.Receiver``) of the flows' receivers, before any packet has arrived.
 
-    They are needed only if ACKs cross a queue; otherwise the result is empty. The field
-    ``delayed_ack`` decides whether the ACKs that a receiver does not send are missing from the
-    queue. It is set if the ACKs cross a queue that data packets also cross, or if some link is slow
-    for ACKs. Any other queue of ACKs is never full, so the number of ACKs in it hardly matters.
+    They are needed only if ACKs cross a queue; otherwise the result is empty. If the field
+    ``delayed_ack`` is set, only the ACKs that the receiver really sends join the queue. Otherwise
+    an ACK joins the queue for each packet. The field is set if the receiver delays ACKs, and these
+    cross a queue that data packets also cross or some link is slow for ACKs. Any other queue of
+    ACKs is never full, so the number of ACKs in it hardly matters.
     """
     hops = way.hops[way.first[0] :]
     mixed = np.isin(hops["link"], hops["link"][hops["data"] == 1])

@@ -78,10 +78,10 @@ def _send_retransmission(net: Net, f: Sender) -> bool:
 def finish_interval(net: Net, f: Sender) -> bool:
     """End the flow's present interval of sending; returns False if the run fails.
 
-    Over an interval of sending, a flow sends packets evenly, or none. At the interval's end it may
-    also send a retransmission and a burst. This function decides which of the evenly sent packets
-    are lost at the flow's first queue, and sends the retransmission. The caller sends the burst
-    (``send_burst``).
+    An interval of sending is a time in which the simulator lets a flow send packets evenly, or no
+    packets. At the interval's end the flow may also send a retransmission and a burst. This
+    function decides which of the evenly sent packets are lost at the flow's first queue, and sends
+    the retransmission. The caller sends the burst (``send_burst``).
     """
     h = net.hops[f.hop]
     link = net.links[h.link]
@@ -268,8 +268,8 @@ def _set_rounding(net: Net, row: Floats) -> None:
     """Set the capacity and the delays to values that have rounding errors like those of ns-2.
 
     ns-2 rounds times, and its rounding errors grow as the simulated time grows
-    (``rounding.roundings``). ``row`` contains the values for the present time: one row of the
-    table ``grid``, an argument of ``march``.
+    (``rounding.roundings``). ``row`` contains the values for the present time: one row of the table
+    ``grid``, an argument of ``march``.
     """
     n = net.links.shape[0]
     m = (row.shape[0] - 2 * n) // 2

@@ -187,9 +187,9 @@ def acks_to_change(f: Sender) -> float:
 def grow(f: Sender, acks: float, now: float) -> None:
     """Change the window when ``acks`` ACKs of new data arrive, the last of them at ``now``.
 
-    In slow start each ACK adds a packet. Otherwise the flow's congestion control law decides. If an
-    ECN mark has cut the window, the window does not change until a packet sent after the cut is
-    acknowledged.
+    In slow start each ACK adds a packet (in ns-2's Vegas only if the window is nearly full).
+    Otherwise the flow's congestion control law decides. If an ECN mark has cut the window, the
+    window does not change until a packet sent after the cut is acknowledged.
     """
     if in_cwr(f):
         return
@@ -276,8 +276,9 @@ def cut(f: Sender) -> bool:
 
     Returns True if the caller is to retransmit the first missing packet. There are three cases:
 
-    - The window has been cut because of a loss in this window of data already. The result is False.
-      With ``swells_uncut`` the window grows by three packets, for the three duplicate ACKs.
+    - In this window of data the window has been cut because of a loss already. The result is False.
+      With ns-2's old defaults (``swells_uncut``) the window then grows by three packets, for the
+      three duplicate ACKs.
     - An ECN mark has cut the window in this window of data. It is not cut again, but a recovery
       begins, and the result is True.
     - Otherwise the window is cut, a recovery begins, and the result is True.

@@ -119,8 +119,8 @@ def _count_places(f: Sender, holes: Floats, now: float, end: float) -> None:
 
     At the end of each recovery the sender forgets which packets have arrived. If more than
     ``dup_thresh`` packets have arrived beyond the first missing one, some of them arrived before
-    the last recovery ended. Then the sender knows only of those packets that the SACK blocks of
-    this ACK contain (``scoreboard.forget``).
+    the last recovery ended. Then the sender knows only the arrivals that the SACK blocks of this
+    ACK report (``scoreboard.forget``).
     """
     if f.phase == OPEN and f.holes > 0 and known_lost(f, holes, f.first_hole) > f.acked and cut(f):
         for k in range(f.first_hole, f.holes):
@@ -189,7 +189,7 @@ def _acks_alike(f: Sender, p: Parcel, acks: float, enough: float) -> float:
 
 @jit
 def _restart_at_duplicate(f: Sender, end: float) -> None:
-    """Restart the retransmission timer at a duplicate ACK, if the sender does so at every ACK."""
+    """Restart the retransmission timer at a duplicate ACK, if the sender is ns-2's CUBIC."""
     if f.every_ack_restarts:
         arm(f, end)
 
@@ -286,13 +286,14 @@ def _send_new_data(f: Sender, now: float, acks: float) -> None:
 
 @rare
 def early_timer_expired(f: Sender, holes: Floats, now: float) -> bool:
-    """Handle the expiry of one of Linux's timers that expire before the retransmission timer.
+    """Handle the expiry of a timer, unless it is the retransmission timer.
 
-    There are two. When the reordering timer expires, the first missing packet counts as lost and is
-    retransmitted, unless the window has been cut already in this window of data. When the timer of
-    the tail probe expires, the sender sends one new packet or, if it has none, its last packet
-    again. If the retransmission timer has expired, the function returns False, and the caller
-    handles the timeout. Otherwise it returns True.
+    Linux has two timers that expire before the retransmission timer. When the reordering timer
+    expires, the first missing packet counts as lost and is retransmitted, unless the window has
+    been cut already in this window of data. When the timer of the tail probe expires, the sender
+    sends one new packet or, if it has none, its last packet again. If the retransmission timer has
+    expired, the function returns False, and the caller handles the timeout. Otherwise it returns
+    True.
     """
     f.first, f.spread, f.burst, f.retransmit = f.next, 0.0, 0.0, -1.0
     if f.timer_kind == RETRANSMIT:
@@ -426,9 +427,9 @@ def _partial(
     window allows them.
 
     NewReno of ns-2 2.35 follows RFC 2582. Only the first partial ACK of a recovery restarts the
-    retransmission timer (``newreno_changes1_``). A partial ACK of n packets reduces the window by
-    n - 1 packets (``partial_window_deflation_``). Here the window includes the packets that
-    duplicate ACKs have added to it.
+    retransmission timer (``newreno_changes1_``). A partial ACK of n packets reduces the window by n
+    - 1 packets (``partial_window_deflation_``). Here the window includes the packets that duplicate
+    ACKs have added to it.
     """
     impatient = f.partial_deflates
     if not (impatient and f.partial):

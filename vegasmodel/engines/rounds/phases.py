@@ -88,9 +88,9 @@ def _differ(found: Prediction, changed: Floats, error: Floats, runs: int) -> boo
     """Whether the throughputs ``changed`` [n_flows] differ from those of the prediction ``found``.
 
     A flow's two throughputs are far apart if their difference exceeds the fraction ``DIFFERENT`` of
-    the mean throughput of all flows. There are three results. False: the throughputs of no flow are
-    far apart. True: those of some flow are, and its difference exceeds half the width of the 95 %
-    interval of the difference. None: otherwise, because the difference may be due to chance.
+    the mean throughput of all flows. The result is False if this is so for no flow. It is True if,
+    for such a flow, the difference is also significant: larger than half the width of its 95 %
+    interval. Otherwise the result is None, because the difference may be due to chance.
 
     ``changed`` are means over ``runs`` runs, and ``error`` [n_flows] are their standard errors.
     Flows that send only during warm-up have no throughput and are left out.
@@ -111,8 +111,8 @@ def _differ(found: Prediction, changed: Floats, error: Floats, runs: int) -> boo
 def _reach(one: float, other: float, n: int, m: int) -> float:
     """Half the width of the 95 % interval of the difference of two means, by Welch's t.
 
-    ``one`` and ``other`` are the standard errors of the means, over ``n`` and ``m`` runs. The
-    error of a mean that is not random is 0. The degrees of freedom are rounded down. If an error is
+    ``one`` and ``other`` are the standard errors of the means, over ``n`` and ``m`` runs. The error
+    of a mean that is not random is 0. The degrees of freedom are rounded down. If an error is
     infinite or NaN, the result is so, too.
     """
     error = math.hypot(one, other)

@@ -461,9 +461,9 @@ def intervals(link: Queue, packets: float, calm: float, parts: float) -> float:
 
     It simulates the packets that the flow sends in an interval as one event. ``packets`` is the
     number of packets that the flow sends in the round trip. The less room the buffer has, the
-    shorter the intervals are. In one interval the flow sends at most three times as many packets
-    as the buffer has room for. But the number of intervals stays between ``calm`` and ``parts``. It
-    is ``calm`` if more than half the buffer is free. It is ``parts`` if the buffer has room for at
+    shorter the intervals are. In one interval the flow sends at most three times as many packets as
+    the buffer has room for. But the number of intervals stays between ``calm`` and ``parts``. It is
+    ``calm`` if more than half the buffer is free. It is ``parts`` if the buffer has room for at
     most ``NEAR`` packets.
     """
     room = link.buffer - link.queue * link.packets_per_work

@@ -59,7 +59,7 @@ def send_in_recovery(f: Sender, holes: Floats, free: float, acks: float) -> None
 
 @jit
 def send_lost_or_wait(f: Sender, holes: Floats, free: float, acks: float, end: float) -> None:
-    """Call ``send_in_recovery``, unless the sender first waits a random time.
+    """Send packets in recovery with SACK (``send_in_recovery``), or begin a random wait first.
 
     If the sender waits, nothing is sent here, and ``sender.plan`` begins the wait. Linux does not
     wait in recovery. ``end`` is the time at which the last of ``acks`` ACKs arrives.

@@ -115,7 +115,7 @@ def _access(group: Flow) -> Key:
 
 
 def _ack_queues(scenario: Scenario, queues: dict[Key, int]) -> list[Key]:
-    """The keys of the queues for ACKs alone, at those links that need such a queue.
+    """The keys (link, direction, class) of the queues for ACKs alone, where links need them.
 
     A link needs one if ACKs may arrive faster than the link sends them (``links_slow_for_acks``).
     It also needs one if ACKs of two flows often arrive there at the same time (``_meetings``). At
@@ -131,14 +131,14 @@ def _ack_queues(scenario: Scenario, queues: dict[Key, int]) -> list[Key]:
 
 
 def _meetings(scenario: Scenario, queues: dict[Key, int]) -> list[Key]:
-    """The keys of queues for ACKs at links at which the ACKs of two flows often meet, as in ns-2.
+    """The keys of the queues for ACKs that links need because ACKs often meet there, as in ns-2.
 
-    If two ACKs arrive at a link at the same time, one of them has to wait, so a queue is needed.
-    There are no such links if every sender waits a random time before it sends, or if the links of
-    the scenario do not behave as in ns-2.
+    ACKs of two flows meet if they arrive at a link at the same time. One of them then has to wait
+    in a queue. The result is empty if every sender waits a random time before it sends, or if the
+    links of the scenario do not behave as in ns-2.
 
-    If data cross only one queue, ``_acks_meet`` decides. In a network of several links, packets
-    leave a link at different times whenever another link has been idle. So the ACKs of any two
+    If data cross only one queue, ``_acks_meet`` decides. In a network of several links, the times
+    at which packets leave a link shift whenever another link has been idle. So the ACKs of any two
     flows may meet. To save time, a link of such a network gets a queue for ACKs only if its
     bandwidth-delay product plus its buffer is at most ``FEW_PACKETS`` packets. This product is the
     capacity times the longest RTT of the flows on the link.

@@ -30,15 +30,16 @@ _Function = Callable[..., Any]
 def place(law: Law) -> int:
     """The number of the set of rules by which a congestion control law moves the window.
 
-    Compiled code finds the rules by this number, which is stored in ``Sender.rules``. It is 0 if
-    the law has no such set. This is so for CUBIC and for most laws of users.
+    A rule is a function that is called, for example, at an ACK. Compiled code finds the set by its
+    number, which is stored in ``Sender.rules``. It is 0 if the law has no such set. This is so for
+    CUBIC and for most laws of users.
     """
     return 1 + list(RULES).index(law.per_ack) if law.per_ack in RULES else BY_ADDRESS
 
 
 @functools.cache
 def rule(function: _Function) -> Any:
-    """Compile a law's plain Python function, together with the functions that it calls."""
+    """Compile a Python function of a congestion control law, and the functions that it calls."""
     around = function.__globals__
     called = {
         name: rule(around[name])
@@ -50,7 +51,7 @@ def rule(function: _Function) -> Any:
 
 
 def _link(k: int, own: Any, rest: Any, arguments: int) -> Any:
-    """Compile a function that calls ``own`` for senders whose law has the set of rules ``k``.
+    """Compile a function that calls ``own`` for senders with the set of rules number ``k``.
 
     For all other senders it calls ``rest``, which tests for another number (``choice``). Both
     functions take the sender's record. If ``arguments`` is 2, they take one more argument.
@@ -63,8 +64,9 @@ def _link(k: int, own: Any, rest: Any, arguments: int) -> Any:
 def choice(name: str, by_address: _Function) -> Any:
     """A compiled function that takes a sender and calls the rule ``name`` of the sender's law.
 
-    It finds the law's set of rules by the number in ``Sender.rules``. If this number is 0, the law
-    has no such set. Then it calls ``by_address``, the function for these laws.
+    A rule is a function that moves the window, for example at an ACK. Each congestion control law
+    has a set of rules, which is found by the number in ``Sender.rules``. If this number is 0, the
+    law has no such set. Then ``by_address`` is called instead.
     """
     asked: Sequence[Any] = [getattr(rules, name) for rules in RULES.values()]
     chain: Any = by_address

@@ -107,7 +107,7 @@ class Totals:
     def base(self) -> Floats:
         """The baseRTT of each flow at the end of the run, in seconds.
 
-        It is NaN if the flow's law uses no baseRTT, or if the flow has not measured one.
+        It is NaN if the flow's congestion control uses no baseRTT, or if none has been measured.
         """
         given = self.flows["known_base"]
         base = np.where(np.isnan(given), self.flows["base"], given)
@@ -117,10 +117,10 @@ class Totals:
 def resolution(scenario: Scenario) -> tuple[int, int]:
     """Two limits on the number of events of a flow at a queue in a round trip.
 
-    The limits bound the computing time. The first holds near losses, the second far from losses.
-    Both are approximate. If a limit exceeds the number of packets in a round trip, each packet is
-    an event of its own. Otherwise an event stands for all packets of a flow that arrive in a
-    certain interval, at equal distances.
+    The simulator handles the packets at a queue in events, and these limits bound its computing
+    time. The first holds near losses, the second far from losses. Both are approximate. If a limit
+    exceeds the number of packets in a round trip, each packet is an event of its own. Otherwise an
+    event stands for all packets of a flow that arrive in a certain interval, at equal distances.
 
     Near losses the limit is ``MOST_SINGLE``, so that each packet is an event of its own. The order
     of single packets decides how many are lost, which flow loses them, and whether a timeout
@@ -227,9 +227,9 @@ def _rings(way: Routes, sizes: Floats, parts: int, at_once: float, held: float) 
 
 
 class Frame:
-    """What all runs of a scenario have in common, so that it is computed only once.
+    """Keeps what all runs of a scenario have in common, so that only the first run computes it.
 
-    The runs may differ in their durations, their starts and their random numbers.
+    The runs may differ in their durations, in the start times of flows and in random numbers.
     """
 
     def __init__(self) -> None:

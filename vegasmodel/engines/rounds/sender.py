@@ -290,7 +290,7 @@ def _end_first_wait(f: Sender, holes: Floats, now: float) -> None:
 
 @rare
 def _no_acks_due(f: Sender, holes: Floats, now: float) -> None:
-    """Decide what the sender does next if no ACK is on the last wire to the sender.
+    """Decide what the sender does next if no ACK is on its way from the last queue to the sender.
 
     The sender sends what the window allows, or it waits. It may wait for packets that are still on
     their way through queues, for the end of its random wait or of an ACK's delay, or for the
@@ -381,7 +381,7 @@ def _next_interval(f: Sender, ring: Table[Parcel], holes: Floats, now: float, st
 
 @jit
 def _parcel_arrives(f: Sender, p: Parcel, holes: Floats, now: float, step: float) -> None:
-    """Process the next ACKs, which are those of ``p``, or an event that comes before them.
+    """Process the next ACKs, those of the packets ``p``, or an event that comes before them.
 
     ``p`` is a group of packets that travel together. Three events may come before the first of
     their ACKs: the sender's random wait (``send_jitter``) ends, the receiver's timer for delayed
@@ -403,7 +403,7 @@ def _parcel_arrives(f: Sender, p: Parcel, holes: Floats, now: float, step: float
 def _packets_arrive(
     f: Sender, p: Parcel, holes: Floats, first: float, now: float, step: float
 ) -> None:
-    """Process the next ACKs, which are those of ``p``, by their kind, such as duplicate ACKs.
+    """Process the next ACKs, those of the packets ``p``: of new data, duplicate ACKs, and others.
 
     ``p`` is a group of packets that travel together. ``_parcel_arrives`` calls this function if no
     wait and no timer ends before the first of these ACKs arrives. ``first`` is the time of this

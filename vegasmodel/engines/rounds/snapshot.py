@@ -144,7 +144,7 @@ LEFT_OUT = {
 
 
 class Snapshot(NamedTuple):
-    """The simulator's state at one moment, to be compared with other states, and the totals."""
+    """The simulator's state at one moment, to be compared with others, and the totals so far."""
 
     time: float
     rough: bytes
@@ -298,7 +298,8 @@ def _write_sender(out: Floats, n: int, f: Sender, flows: Memory, i: int, now: No
 def _write_holes(out: Floats, n: int, f: Sender, holes: Floats, now: Now) -> int:
     """Append the packet ranges that a sender's receiver misses (``holes``) to the state in ``out``.
 
-    The array ``out`` already contains ``n`` numbers; returns how many it contains afterwards.
+    ``write_state`` writes the simulator's state into the array ``out``, which already contains
+    ``n`` numbers. Returns how many it contains afterwards.
     """
     for k in range(f.first_hole, f.holes):
         for column in range(COLUMNS):
@@ -317,7 +318,8 @@ def _write_holes(out: Floats, n: int, f: Sender, holes: Floats, now: Now) -> int
 def _write_way(out: Floats, n: int, net: Net, f: Sender, now: Now) -> int:
     """Append the groups of packets on their way through a flow's queues to the state in ``out``.
 
-    The array ``out`` already contains ``n`` numbers; returns how many it contains afterwards.
+    ``write_state`` writes the simulator's state into the array ``out``, which already contains
+    ``n`` numbers. Returns how many it contains afterwards.
     """
     rings, hops = memory(net.rings), memory(net.hops)
     for e in range(f.hop, f.hop + f.hops):
@@ -336,7 +338,8 @@ def _write_way(out: Floats, n: int, net: Net, f: Sender, now: Now) -> int:
 def _write_waiting(out: Floats, n: int, net: Net, store: Hop, now: Now) -> int:
     """Append the packets that wait in one class of a Rate-Delay link to the state in ``out``.
 
-    The array ``out`` already contains ``n`` numbers; returns how many it contains afterwards.
+    ``write_state`` writes the simulator's state into the array ``out``, which already contains
+    ``n`` numbers. Returns how many it contains afterwards.
     """
     rings = memory(net.rings)
     for k in range(store.count):

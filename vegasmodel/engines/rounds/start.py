@@ -39,7 +39,7 @@ from vegasmodel.metrics import Floats
 
 @rare
 def _rtt_of_small(net: Net, f: Sender) -> float:
-    """The RTT in seconds of a packet of the handshake, which is small, with the present queues."""
+    """The RTT in seconds of a packet of the TCP handshake, with the present queues."""
     rtt = f.rtt
     for e in range(f.hop, f.hop + f.hops):
         h = net.hops[e]
@@ -52,7 +52,7 @@ def _rtt_of_small(net: Net, f: Sender) -> float:
 
 @rare
 def _send_small(net: Net, f: Sender) -> None:
-    """Add a packet of the handshake, which is small, to the flow's first queue."""
+    """Add a packet of the TCP handshake, of size ``Sender.syn``, to the flow's first queue."""
     k = net.hops[f.hop].link
     link = net.links[k]
     if link.partner < 0:

@@ -51,11 +51,11 @@ def _update(link: Queue, row: int, work: float) -> None:
 
 @jit
 def _remove(link: Queue, row: int) -> None:
-    """Update the counts of ``link`` after row ``row`` of the table ``link.stock`` has become empty.
+    """Update the counts of ``link`` after a row of the table ``link.stock`` has become empty.
 
-    It is the first or the last row; a row describes neighbouring packets of one size. The counts
-    are ``whole``, ``fluid_rows`` and ``rows``. If it is the first row, the caller also moves
-    ``link.oldest`` to the next row.
+    A row describes neighbouring packets of one size. The empty one is the first or the last row.
+    The counts are ``whole``, ``fluid_rows`` and ``rows``. If it is the first row, the caller also
+    moves ``link.oldest`` to the next row.
     """
     link.whole -= _whole(link, row)
     link.fluid_rows -= int(link.stock[row, DISCRETE] == 0.0)

@@ -74,8 +74,8 @@ def rto_of(rtt: float, deviation: float) -> float:
 def timeout(f: Sender) -> float:
     """The retransmission timeout (RTO) in seconds.
 
-    It is at least ``MIN_RTO`` and at most ``longest_rto``. With ``floor_before_backoff`` the
-    minimum applies to the timeout before it is multiplied by the backoff, as in RFC 2988
+    It is at least ``MIN_RTO`` (0.2 s) and at most ``longest_rto``. With ``floor_before_backoff``
+    the minimum applies to the timeout before it is multiplied by the backoff, as in RFC 2988
     (``rfc2988_`` and ``minrto_`` in ns-2). Otherwise it applies to the product.
     """
     if f.floor_before_backoff:
@@ -227,7 +227,7 @@ def update_ticks(f: Sender, now: float) -> None:
 
 @jit
 def _power(base: float, powers: Floats, exponent: float) -> float:
-    """``base`` to the power ``exponent``. To save time, the table ``powers`` has small powers."""
+    """``base`` to the power ``exponent``; the table ``powers`` has small powers, to save time."""
     k = int(exponent)
     return powers[k] if k == exponent and k < powers.shape[0] else base**exponent
 

@@ -280,7 +280,8 @@ def _silent(net: Net, e: int, p: Parcel, packets: float) -> float:
 def _mark_silent(net: Net, e: int) -> None:
     """Record, in the group that has just left hop ``e``, how many of its packets have no ACK.
 
-    A hop is one queue on the path of a flow. The record is for the next queue on the path.
+    The receiver sends no ACK for some packets if it delays ACKs. A hop is one queue on the path of
+    a flow. The number is for the next hop.
     """
     h, after = net.hops[e], net.hops[e + 1]
     if not h.last:
@@ -361,8 +362,8 @@ def _next_interval(net: Net, e: int, now: float) -> None:
 def _report(net: Net, e: int) -> float:
     """Tell the receiver which packets have arrived; returns the size of the SACK blocks in its ACK.
 
-    The size is in packets of the scenario's packet size. The packets are those whose ACKs reach
-    hop ``e``, a queue on the flow's path, in the interval that ends now. If packets directly behind
+    The size is in packets of the scenario's packet size. The packets are those whose ACKs reach hop
+    ``e``, a queue on the flow's path, in the interval that ends now. If packets directly behind
     them were lost, the SACK blocks do not show this loss yet. The function does nothing and returns
     0 unless hop ``e`` is the first queue on the way of the ACKs.
     """

@@ -83,8 +83,8 @@ def begin_shares(net: Net) -> None:
 def _schedule_shares(net: Net, e: int) -> None:
     """Schedule the next time at which ns-2's script changes the shares of a Rate-Delay link.
 
-    The shares are the parts of the capacity that the link's two classes, R and D, get. ``e`` is
-    the index of the record (``state.Hop``) that holds the waiting packets of class D.
+    The shares are the parts of the capacity that the link's two classes, R and D, get. ``e`` is the
+    index of the record (``state.Hop``) that holds the waiting packets of class D.
     """
     h = net.hops[e]
     row = net.links[h.link].change
@@ -117,8 +117,8 @@ def at_store(net: Net, e: int) -> bool:
 def _send_next(net: Net, e: int) -> bool:
     """End a transmission of a Rate-Delay link and begin the next one, if a packet is waiting.
 
-    The link sends packets of two classes, R and D. ``e`` is the index of the record
-    (``state.Hop``) that holds the waiting packets of class R. Returns False if the run fails.
+    The link sends packets of two classes, R and D. ``e`` is the index of the record (``state.Hop``)
+    that holds the waiting packets of class R. Returns False if the run fails.
     """
     h = net.hops[e]
     now, rate = h.time, net.links[h.link]
@@ -215,7 +215,7 @@ def _go_on(net: Net, store: Hop, packets: float, now: float) -> bool:
 
 @jit
 def _first_work(net: Net, link: Queue) -> float:
-    """The size of the first packet that waits, in packets of the scenario's packet size."""
+    """The size of the first packet in queue ``link``, in packets of the scenario's packet size."""
     store = net.hops[link.store]
     return net.rings[store.ring + store.head].work
 
