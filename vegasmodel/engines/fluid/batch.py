@@ -91,8 +91,8 @@ def pack(scenarios: Sequence[Scenario], *, packets: bool | None = None) -> Batch
     implementation that changes its window once per round trip.  ``packets`` says whether the
     simulation takes into account that windows are whole packets (``continuous.run``).
 
-    Raises ``ValueError`` if there is no scenario, or if the model cannot simulate one of them; the
-    error then names the scenario.
+    Raises ``ValueError`` if ``scenarios`` is empty, or if a scenario cannot be simulated in this
+    way (``continuous.unsupported``).  The error then gives the index of the scenario.
     """
     if len(scenarios) == 0:
         raise FieldError("scenarios", scenarios, "at least one scenario")

@@ -38,8 +38,8 @@ STEP_ERROR = 1e-14  # relative tolerance of the equation of a step
 REPEATS = 1e-9  # of a window: cycles that differ by less are the same
 TRIP, GAP = 2.0**-6, 2.0**-5  # parts of T + s and of s - x that a step of one trip may change
 ITERATIONS = 6
-CHUNK = 64  # scenarios that share a loop on a CPU,
-PASSES = 256  # ... and its length: then those that are done make room
+CHUNK = 64  # scenarios that share a loop on a CPU
+PASSES = 256  # passes of such a loop, after which new scenarios replace those that have ended
 FOREVER = 2**62
 
 Array = Any
@@ -161,7 +161,7 @@ class _Moving(NamedTuple):
     begun: Array  # the last step ended where the queue begins
     jumped: Array  # the delay is to be solved for the windows as they are
     stuck: Array
-    slowly: Array  # how long a step may be since the delay changes slowly; 0: not known to
+    slowly: Array  # seconds that a step may take while the delay changes slowly; 0: the usual
     totals: _Totals
     mark: _Mark
 
@@ -191,7 +191,7 @@ class _Motion(NamedTuple):
 
     moves: Array  # 1: grows, -1: shrinks
     slides: Array  # bool
-    goal: Array  # the threshold that it slides on, or that is to change its motion,
+    goal: Array  # the window at the threshold that it slides on or is about to reach
     goal_by_s: Array
 
 
@@ -222,10 +222,10 @@ def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Arr
     # A growing Vegas window W stops when its backlog reaches the threshold: alpha, or gamma in slow
     # start. If alpha = beta, W then follows the queueing delay and keeps the backlog at this
     # threshold. If alpha < beta (`stays`), W keeps the value `met` at which it reaches the
-    # threshold. The time at which it does so is found by linear interpolation: L is the window
-    # whose backlog is the threshold, g = W/L - 1, and W reaches the threshold when g = 0. At the
-    # start of the step g = g0 < 0. If W grew throughout the step, g would be g1 > 0 at its end. So
-    # g is 0 after the fraction `part` = -g0/(g1 - g0) of the step.
+    # threshold. Linear interpolation finds the time when W reaches it. Let L be the window whose
+    # backlog is the threshold, and g = W/L - 1. W reaches the threshold when g = 0. At the start of
+    # the step g = g0 < 0. If W grew throughout the step, g would be g1 > 0 at its end. So g is 0
+    # after the fraction `part` = -g0/(g1 - g0) of the step.
     e = jnp.where(y.in_slow_start, p.gamma, p.lower)
     stays = on_low & (p.lower < p.upper)
     g0 = (
@@ -330,9 +330,9 @@ def _lose(losers: int, p: Flows, warmup: Array, due: Array, y: _Moving, grows: A
     """If the step has ended in an overflow, cut windows, and skip cycles that repeat.
 
     ``losers`` says which windows are cut: those that grow (0), all (1), or those of the loss-based
-    flows that grow (2). ``grows`` says which windows grow, ``warmup`` is the end of the warm-up,
-    and ``due`` the time of the next start or stop of a flow, or of the end of the warm-up or of the
-    run; cycles are skipped only up to ``due``.
+    flows that grow (2). ``grows`` says which windows grow. ``warmup`` is the end of the warm-up.
+    Cycles are skipped only up to the time ``due``: the next start or stop of a flow, or the end of
+    the warm-up or of the run.
     """
     hit = jnp.ones_like(grows) if losers == 1 else grows & (losers == 0 or ~p.keeps_backlog)
     spilt = y.full & (y.level > 0)

@@ -55,19 +55,19 @@ class ContinuousRun:
     rate: Floats  # [t, flow] pkt/s
     rtt: Floats  # [t, flow] s
     queue: Floats  # [t, link] packets that wait
-    lost: Floats  # [t, flow] packets; where windows are smooth, one of each loser in an overflow
+    lost: Floats  # [t, flow] packets lost so far; ``continuous.run``: one per flow and overflow
     throughput: Floats  # [flow] pkt/s
     base_rtt: Floats  # [flow] s; NaN if not Vegas
     rtt_mean: Floats  # [flow] s, mean over the packets
     queue_mean: Floats  # [link] packets
-    losses: Floats  # [flow] after warmup: overflows in which it lost (``sampled``: cuts at losses)
+    losses: Floats  # [flow] how often it reacted to a loss after warmup
     status: str  # "done", or why it ended early (throughput, rtt_mean, queue_mean are then NaN)
     delivered: Floats | None = None  # [flow] packets after warmup; None from ``continuous.run``
     throughput_runs: Floats | None = None  # [run, flow] pkt/s, if runs can differ by chance
     queue_runs: Floats | None = None  # [run, link] packets, likewise
     loss_rate: Floats | None = None  # [flow] lost packets, of all; None from ``continuous.run``
     by_chance: bool = False  # whether runs differ by chance
-    timeouts: Floats | None = None  # [flow] waits for the timer after several losses, in all runs
+    timeouts: Floats | None = None  # [flow] timeouts after more than one loss, sum over all runs
 
 
 @kinds.checked
@@ -79,11 +79,11 @@ def unsupported(
     any_law: bool = False,
     name: str = "the continuous fluid",
 ) -> str | None:
-    """The reason why the model cannot simulate the scenario; None if it can.
+    """Why the equations of this module cannot simulate the scenario; None if they can.
 
-    Simulators that can do more than this one use the function as well.  By the flags they say what
-    they can simulate: random loss, RED, or any law of congestion control.  ``name`` is what the
-    reason calls the simulator.
+    Simulators that can do more call this function, too.  The flags say what they can simulate:
+    random loss (``random_loss``), RED (``red``), or any congestion control law (``any_law``).  The
+    returned text calls the simulator ``name``.
     """
     queues = DropTail | Red if red else DropTail
     link, flows = scenario.links[0], scenario.flows
@@ -121,8 +121,8 @@ def thresholds(flow: Flow) -> tuple[float, float]:
 def flows_of(scenario: Scenario, packets: bool = False) -> Flows:
     """The properties of the scenario's flows as arrays, with one entry for each flow.
 
-    With ``packets`` a loss-based flow has a fast recovery: after a loss its window stays constant
-    for one propagation RTT.
+    If ``packets`` is True, a loss-based flow has a fast recovery: after a loss its window stays
+    constant for one propagation RTT.  Otherwise the window grows again at once.
     """
     groups = [_group(group, packets) for group in scenario.flows]
     rows = [(m.rtt, *groups[m.group], m.start, m.stop) for m in scenario.members]
@@ -133,8 +133,8 @@ def flows_of(scenario: Scenario, packets: bool = False) -> Flows:
 def _group(flow: Flow, packets: bool) -> tuple[float, ...]:
     """The properties that all flows of a group share, in the order of the fields of ``Flows``.
 
-    A group is an entry of ``scenario.flows``, which may stand for several flows.  They differ only
-    in ``rtt``, ``start`` and ``stop``, which are therefore left out.
+    A group is an entry of ``scenario.flows``, which may stand for several flows.  The flows of a
+    group differ only in ``rtt``, ``start`` and ``stop``, so these three fields are left out.
     """
     stack = STACKS[flow.variant]
     vegas = flow.keeps_backlog
@@ -173,9 +173,10 @@ def empty_tally(n: int) -> Tally:
 
 
 def averages(tally: Tally) -> dict[str, Any]:
-    """The averages of a simulated time, as fields of ``LimitCycle``.
+    """Compute averages from the time integrals and counts in ``tally``.
 
-    They are the flows' throughputs, mean windows and mean RTTs, and the mean queue.
+    Returns a dictionary with the flows' throughputs, mean windows and mean RTTs, and the mean
+    queue.  Its keys are names of fields of ``LimitCycle``.
     """
     duration = tally.queue[1]
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -196,8 +197,8 @@ def limits(scenario: Scenario, packets: bool) -> tuple[float, float]:
     So the buffer overflows at a queue of B + 1 packets.
 
     With ``packets`` a sender uses only the whole part of its window.  While the window grows, the
-    whole part is half a packet less than the window on average.  The equations contain this
-    average, so in them the buffer overflows at a queue of B + 1/2 packets.
+    whole part is on average half a packet less than the window.  In the equations a window stands
+    for this average, so the buffer overflows at a queue of B + 1/2 packets.
     """
     link = scenario.links[0]
     return link.capacity, (link.buffer + (0.5 if packets else 1.0)) / link.capacity
@@ -206,8 +207,8 @@ def limits(scenario: Scenario, packets: bool) -> tuple[float, float]:
 def in_packets(scenario: Scenario, packets: bool | None) -> bool:
     """Whether the simulation takes into account that windows are whole packets.
 
-    The answer is ``packets`` unless this is None.  With None, the answer is yes if a flow runs the
-    TCP of ns-2 or Linux.
+    Returns ``packets`` if it is True or False.  If it is None, returns True if a flow runs the TCP
+    of ns-2 or Linux.
     """
     if packets is not None:
         return packets

@@ -68,7 +68,7 @@ LONGEST = 8  # overflows in a cycle, at most
 OVERFLOWS = 64  # before Newton's method is first tried, and in each block of an average
 LONGEST_WAIT = 1e4  # round trips until an overflow or rest
 LASTING = 1000  # round trips that a transient may take; overflows can be far more frequent
-INSTANT = 1e-6  # of a round trip: overflows this near to each other are one without end
+INSTANT = 1e-6  # of a round trip: overflows so soon after one another would never end
 
 
 class _Motion:
@@ -130,18 +130,18 @@ def limit_cycle(
     """Find the steady state of a scenario: a fixed point, a cycle, or averages over a long time.
 
     The averages of a cycle are those over one period. If start times are random
-    (``start_jitter``), they are those of the first run of ``run``.
+    (``start_jitter``), the flows start when they do in the first run of the simulator ``fluid``.
 
     There are two methods. The equations of ``continuous.py`` hold for windows that change at every
     instant. They are used if ``losers`` or ``packets`` is given. They are also used if every flow
     has ``variant = "paper"`` and a law of this package other than CUBIC, and the link is drop-tail
     without random loss. In all other cases ``steady.steady`` finds the steady state.
 
-    ``continuous.run`` explains ``losers``, ``packets`` and ``step``. ``longest`` limits the search
-    if the buffer does not overflow. The search then checks at intervals of time whether the windows
-    still change. It fails if they still change after an interval of about ``longest`` round trips
-    (default ``LONGEST_WAIT``). In ``steady.steady``, ``longest`` has another meaning and another
-    default.
+    ``continuous.run`` explains ``losers``, ``packets`` and ``step``. ``longest`` matters if the
+    buffer does not overflow. The function then compares the windows at the beginning and at the end
+    of longer and longer intervals of time. If they still differ for an interval of about
+    ``longest`` round trips (default ``LONGEST_WAIT``), the search fails. In ``steady.steady``,
+    ``longest`` has another meaning and another default.
 
     Raises ``ValueError`` for a wrong argument, or if the model cannot simulate the scenario.
     """

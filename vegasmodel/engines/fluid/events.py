@@ -33,10 +33,10 @@ AIM = -0.005 * SLACK  # of a window: where an event is stepped upon, just before
 
 @jit
 def violation(p: Flows, i: int, y: State, s: float, s1: float, h: float, move: int) -> float:
-    """By how many packets flow i's window would go too far if it moved as ``move`` says for a step.
+    """How many packets flow i's window would go past its limit if one motion lasted for a step.
 
-    ``move`` says that the window grows, shrinks, rests, or slides. A window slides if it changes
-    with the queue so that the backlog stays at a threshold. Each of these motions has a limit. For
+    ``move`` is the motion: the window grows, shrinks, rests, or slides. A window slides if it
+    changes with the queue so that the backlog stays at a threshold. Each motion has a limit. For
     example, Vegas's window grows only until its backlog reaches the lower threshold.
 
     The step has length h, and the queueing delay goes from s to s1. The result is 0 or negative if
@@ -69,15 +69,18 @@ def violation(p: Flows, i: int, y: State, s: float, s1: float, h: float, move: i
 def changed(
     p: Flows, y: State, on: np.ndarray, h: float, s1: float, c: float, last: np.ndarray
 ) -> float:
-    """Test whether a step goes past a change, such as the end of a window's growth; if so, above 0.
+    """Test whether a window or the queue begins to behave in another way within a step.
 
-    ``last`` says how each window moved in the step before (it grew, shrank, rested, or changed with
-    the queue so that the backlog stayed at a threshold), and whether there was a queue. The step
-    has length h and ends at the queueing delay s1.
+    The result is positive if one of them does, for example if a window ceases to grow. ``last``
+    says how each window moved in the step before (it grew, shrank, rested, or changed with the
+    queue so that the backlog stayed at a threshold), and whether there was a queue. The step has
+    length h and ends at the queueing delay s1.
 
-    For a window, take the packets by which it would go too far if it moved on in this way
-    (``violation``), divided by the window. For the queue, take a number that is positive if the
-    queue forms or empties. The result is the largest of these numbers, less a small tolerance.
+    The result is the largest of these numbers, less a small tolerance:
+
+    - For each window, the packets by which it would pass its limit if it moved on as in the step
+      before (``violation``), divided by the window.
+    - For the queue, a number that is positive if the queue forms or empties.
     """
     s, n = y.clock[1], on.size
     worst: float

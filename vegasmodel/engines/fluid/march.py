@@ -160,7 +160,7 @@ def samples_at(times: Floats, y: State, steps: Workspace) -> Samples:
     return samples._replace(record_at=record, replay_at=cycle)
 
 
-_workspace = making(workspace)  # for compiled code; Python makes its arrays without
+_workspace = making(workspace)  # for compiled code; Python code calls ``workspace``
 
 
 @jit
@@ -271,7 +271,7 @@ def march(
             due = start_and_stop(p, y, on)
             set_delay(p, y, on, c)
             jumped = True
-    # if it pauses, this is where it goes on
+    # what the next call needs to go on, if this one has paused
     kept[1], kept[2], kept[3], kept[4] = due, m, stalls, jumped
     kept[5], kept[6], kept[7], kept[8] = trend[0], trend[1], mean, length
     kept[0] = y.clock[0] < end

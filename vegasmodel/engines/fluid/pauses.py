@@ -21,9 +21,10 @@ PAUSED = int(Status.PAUSED)  # a plain integer for Numba
 
 
 def whole(march: Callable[..., int], *arguments: Any) -> int:
-    """Call ``march`` until it has not merely paused; returns the code that says why it ended.
+    """Call ``march`` until the simulation ends; returns the code that says why it ended.
 
-    All calls have the same ``arguments``. Where it paused, ``march`` keeps in them, too.
+    ``march`` returns ``PAUSED`` when it has only paused. It is then called again with the same
+    ``arguments``, which also hold what it needs to go on.
     """
     code = PAUSED
     while code == PAUSED:

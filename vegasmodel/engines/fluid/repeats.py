@@ -80,7 +80,8 @@ def skip_cycles(
 
     A cycle lasts from one overflow to the next. The clock and the integrals move on as if the cycle
     had been repeated as often as it fits before the time ``until``. If ``known`` is false, nothing
-    is skipped: samples are wanted in the cycle, but not all of its steps are stored.
+    is skipped, because the samples in the skipped cycles would be unknown: not all steps of the
+    cycle are stored.
 
     ``mark`` and ``before`` hold the state and the integrals after the previous overflow. The
     function replaces them by the present ones, for its next call. ``earlier`` receives the losses

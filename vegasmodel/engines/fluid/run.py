@@ -67,7 +67,7 @@ def papers_only(scenario: Scenario) -> bool:
 
 @kinds.checked
 def unsupported(scenario: Scenario) -> str | None:
-    """The reason why this model cannot simulate the scenario; None if it can."""
+    """Why the simulator ``fluid`` cannot simulate the scenario; None if it can."""
     queue, name = scenario.links[0].queue, "the fluid"
     if isinstance(queue, Red) and queue.ecn:
         return f"{name} does not simulate RED that marks packets (ecn)"
@@ -100,9 +100,10 @@ def run(
     The result holds one sample of each trajectory every ``sample`` seconds (default: a thousandth
     of the duration). If ``sample`` is infinite, there are none.
 
-    Runs may differ by chance: start times or the senders' waits are random, the link has RED or
-    random loss, or random numbers decide which flow loses a packet at the full buffer. If
-    ``continuous.py`` simulates the scenario (``all_continuous``), only start times can be random.
+    Runs may differ by chance, for one of these reasons: start times are random, senders wait a
+    random time before they send, the link has RED or random loss, or random numbers decide which
+    flow loses a packet at the full buffer. If ``continuous.py`` simulates the scenario
+    (``all_continuous``), only start times can be random.
 
     Averages are means over ``runs`` runs. By default there is one run if runs do not differ by
     chance. If they do, there are as many as the scenario states, or else 3 to 5
@@ -207,9 +208,10 @@ def sound(scenario: Scenario) -> None:
 def advance(
     scenario: Scenario, march: Callable[..., int], flows: np.ndarray, state: np.ndarray, *told: Any
 ) -> int:
-    """Call ``march`` of the package ``sampled`` until it has not merely paused; returns its code.
+    """Call ``march`` of the package ``sampled`` until the simulation ends; returns its last code.
 
-    Raises ``LawFault`` if a flow sends far more packets at once than the link and its buffer hold.
+    ``told`` are the further arguments of ``march``. Raises ``LawFault`` if a flow sends far more
+    packets at once than the link and its buffer hold.
     """
     code = whole(march, flows, state, *told)
     if code == Status.TOO_MANY_EVENTS:
@@ -218,7 +220,7 @@ def advance(
 
 
 def _too_many(scenario: Scenario, flows: np.ndarray, state: np.ndarray) -> LawFault:
-    """The error that says which law has enlarged a window without bound, and by which function."""
+    """The error for a law that has enlarged a window without bound; it names the law's function."""
     from vegasmodel.engines.fluid.sampled.law import source
 
     i = int(flows["extra"].argmax())
@@ -240,10 +242,10 @@ def _too_many(scenario: Scenario, flows: np.ndarray, state: np.ndarray) -> LawFa
 
 
 def by_chance(scenario: Scenario) -> bool:
-    """Whether the scenario makes the runs of this model differ by chance.
+    """Whether runs of the simulator ``fluid`` differ by chance because the scenario says so.
 
     The conditions are those of ``Scenario.by_chance``, with one exception. If all flows run TCP as
-    in the papers, this model ignores the senders' random waits.
+    in the papers, ``fluid`` ignores the random waits of senders (``send_jitter``).
     """
     if papers_only(scenario):
         scenario = scenario.replace({"flow.send_jitter": 0.0})
@@ -294,10 +296,10 @@ def random_starts(scenario: Scenario, k: int) -> tuple[np.random.Generator, Floa
 
 
 def begin(scenario: Scenario, flows: np.ndarray, k: int) -> np.ndarray:
-    """Prepare run number k of a scenario: returns the link's state at time 0.
+    """Prepare run number k of a scenario, and return the link's state at time 0.
 
-    The function also adds a random delay to each flow's start time, and seeds the random numbers of
-    the run.
+    The function also adds a random delay to each start time in ``flows``, and seeds the random
+    numbers of the run.
     """
     from vegasmodel.engines.fluid.sampled import chance, records
 
@@ -310,11 +312,11 @@ def begin(scenario: Scenario, flows: np.ndarray, k: int) -> np.ndarray:
 
 
 def frame(scenario: Scenario, flows: np.ndarray) -> tuple[Any, float, bool]:
-    """The link's constants, the length of a step and the flag ``smooth``, for ``sampled``.
+    """What ``march`` of the package ``sampled`` needs to know beside the flows.
 
-    ``flows`` are the scenario's ``senders``. The unit of the length is the shortest round trip.
-    ``smooth`` is true if all flows run TCP as in the papers: windows are then real numbers that
-    change at every instant.
+    Returns the link's constants, the length of a step divided by the shortest round trip, and the
+    flag ``smooth``. This is true if all flows run TCP as in the papers: windows are then real
+    numbers that change at every instant. ``flows`` are the scenario's ``senders``.
     """
     smooth = papers_only(scenario)
     link = _with_steps(_bottleneck(scenario, smooth), flows, smooth)
@@ -344,10 +346,11 @@ def _bottleneck(scenario: Scenario, smooth: bool) -> Any:
 
 
 def _with_steps(link: Any, flows: np.ndarray, smooth: bool) -> Any:
-    """The link's constants, completed by the addresses of the steps that the scenario needs.
+    """Add the addresses of two compiled functions to the link's constants, if they are needed.
 
-    These steps are compiled only for scenarios that need them (see ``on_demand``): the one in which
-    trains of packets meet, and the one that drops packets at random.
+    ``trains.meet`` drops packets where the flows' trains of packets meet at the queue.
+    ``drops.drop_at_random`` drops packets by random loss and RED. Many scenarios need neither. To
+    save time, each function is compiled only at the first scenario that needs it (``on_demand``).
     """
     from vegasmodel.engines import on_demand
     from vegasmodel.engines.fluid.sampled import drops, records, trains
@@ -362,14 +365,15 @@ def _with_steps(link: Any, flows: np.ndarray, smooth: bool) -> Any:
 
 
 def _runs(scenario: Scenario, group: Flow) -> Stack:
-    """The TCP implementation that a group's senders run in this model."""
+    """The TCP implementation that the flows of ``group`` have in the simulator ``fluid``."""
     return STACKS[group.variant] if papers_only(scenario) else stack(scenario, group)
 
 
 def _law(group: Flow, runs: Stack) -> Law:
-    """The group's law, for senders with the TCP implementation ``runs``.
+    """The congestion control law of ``group``, for senders with the TCP implementation ``runs``.
 
-    If this implementation has a CUBIC of its own, CUBIC's ``drift`` is that of this implementation.
+    If this implementation has a CUBIC of its own, the growth of CUBIC's window (the law's function
+    ``drift``) is that of this implementation.
     """
     law = find(group.law)
     if law.kernel_drift is None or not runs.bictcp:
@@ -378,9 +382,10 @@ def _law(group: Flow, runs: Stack) -> Law:
 
 
 def _grows_by_acks(law: Law, runs: Stack) -> bool:
-    """Whether each ACK adds a part of a packet to the window of a flow with this law and stack.
+    """Whether each ACK adds a part of a packet to the window.
 
-    The result is False in three cases:
+    ``law`` is the flow's congestion control, and ``runs`` its TCP implementation. The result is
+    False in three cases:
 
     - Vegas and some other laws change the window only once per round trip.
     - Linux and ns-2's CUBIC count ACKs, and then let the window grow by a whole packet.
@@ -393,9 +398,9 @@ def _grows_by_acks(law: Law, runs: Stack) -> bool:
 def _most_holes(law: Law, runs: Stack) -> float:
     """How many lost packets a recovery can repair; if there are more, a timeout follows.
 
-    Reno repairs the first lost packet only. ns-2's Vegas repairs three: at each of the ``CHECKS``
-    next ACKs it sends one more packet again if that is overdue (tcp-vegas.cc: ``v_worried_``;
-    Brakmo and Peterson 1995, 3.1).
+    Reno repairs the first lost packet only. ns-2's Vegas repairs three: at each of the next two
+    ACKs (``CHECKS``) it retransmits one more packet if that packet is overdue (tcp-vegas.cc:
+    ``v_worried_``; Brakmo and Peterson 1995, 3.1).
     """
     if runs.recovery_of(law.recovery) == "one hole":
         return 1.0
@@ -452,16 +457,19 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
 def senders(scenario: Scenario) -> np.ndarray:
     """The scenario's flows as records (``sampled.records.Sender``), before any flow has started.
 
-    A packet that waits in its host is in flight, but not in the queue, and Vegas measures its RTT
-    from the end of the wait. So waits shorten the queue of Vegas flows alone, by half a packet at
-    the default ``send_jitter``. Beside other laws, waits decide who loses instead (``loser``).
+    A sender may wait a random time before it sends a packet (``send_jitter``). During the wait the
+    packet counts as in flight, but it is not in the queue. ns-2's Vegas measures its RTT from the
+    end of the wait. So if all flows are Vegas, these waits make the queue shorter, by half a packet
+    at the default ``send_jitter``. To simulate this, ``rtt`` then contains the mean wait
+    (``wait``). If a flow is loss-based, ``wait`` is 0, and the random waits decide which flow loses
+    a packet (``loser``).
     """
     from vegasmodel.engines.fluid.sampled.records import FLOW
 
     flows = np.zeros(len(scenario.members), FLOW)
     smooth = papers_only(scenario)
-    # False if all laws are such as Vegas: then the buffer seldom fills, and steps are too long to
-    # show the queue in a part of a round trip
+    # False if all flows are delay-based, as with Vegas. The buffer then seldom fills, and most
+    # steps are too long to show how the queue varies within a round trip.
     fills = not all(find(group.law).delay_based for group in scenario.flows)
     rows = [_group(scenario, group) for group in scenario.flows]
     for i, member in enumerate(scenario.members):

@@ -54,9 +54,9 @@ def record_samples(
 ) -> None:
     """Store the samples of a step of length h that ends at the time ``later``.
 
-    A sample is taken at each of the ``samples.times`` within the step. Windows and delay are
-    interpolated linearly, to ``new`` and ``s1`` at the end of the step. ``lost`` [flow] are the
-    numbers of losses so far.
+    A sample is taken at each of the ``samples.times`` within the step. Windows and queueing delay
+    are interpolated linearly between their values at the beginning of the step (``y``) and at its
+    end (``new`` and ``s1``). ``lost`` [flow] are the numbers of losses so far.
     """
     t, s, n, k = y.clock[0], y.clock[1], new.size, samples.following[0]
     times, values = samples.times, samples.values
