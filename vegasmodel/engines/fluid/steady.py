@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from vegasmodel.scenario import Scenario
 
 CLOSE = 1e-6  # packets: states nearer than this are one
-LIKE = 8  # states whose windows agree in whole packets, of which as many are remembered
+LIKE = 8  # earlier states that are remembered for the same windows, in whole packets
 FIRST = 1280.0  # round trips of the first average; the next, if any, are twice as long
 LONGEST = 20_480.0  # round trips of the last
 REST = 16.0  # round trips in which no window moves
@@ -122,7 +122,7 @@ class _State(NamedTuple):
 
     time: float
     row: Floats  # as ``sampled.state`` writes it
-    draws: int  # by chance, so far
+    draws: int  # random numbers drawn so far
 
 
 def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:

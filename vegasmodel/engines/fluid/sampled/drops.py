@@ -96,8 +96,8 @@ def drop_all(
 ) -> None:
     """Drop arriving packets until RED's average queue has fallen below its highest threshold.
 
-    ``queue`` is the number of packets that wait. Each drop lowers it by one, and the average queue
-    follows it. The drops end with the packets of this step.
+    ``packets`` arrive in this step; no more than these are dropped. ``queue`` is the number of
+    packets that wait. Each drop lowers it by one, and the average queue follows it.
     """
     for k in range(int(packets)):
         now.red_average += link.weight * (queue - now.red_average)
@@ -108,7 +108,7 @@ def drop_all(
 
 @jit
 def grown_ago(flow: Sender, packets: float) -> float:
-    """How many seconds before the end of the step the window was smaller by ``packets`` packets.
+    """How long before the end of the step the window was ``packets`` smaller than at the end, in s.
 
     The result is ``NEVER`` if the window does not grow in the step.
     """
@@ -183,7 +183,11 @@ def last_to_grow(flows: Table[Sender], now: LinkState) -> int:
 
 @rare
 def drop_last(flows: Table[Sender], now: LinkState, link: Bottleneck) -> None:
-    """Drop the additional packets for which there is no room, beginning with the last one."""
+    """Drop packets if flows send additional packets for which the full buffer has no room.
+
+    A packet is additional if a flow sends more than one packet per ACK. The function begins with
+    the additional packet that was sent last. ``loser`` says which flow loses a packet for it.
+    """
     s_max = link.room / link.capacity
     while True:
         excess = excess_rate(flows, s_max, link.capacity)
@@ -213,10 +217,11 @@ def next_ago(flow: Sender) -> float:
 def drop_in_order(flows: Table[Sender], now: LinkState, link: Bottleneck, over: float) -> None:
     """Drop packets in a step in which Vegas reduces its window, in the order of events.
 
-    When a window falls, the queue gets room for a packet, and the next additional packet takes this
-    room. So it matters whether the window falls before the additional packet is sent. ``over`` is
-    the sum of the flows' rates at a full buffer minus the capacity, in pkt/s. It counts neither the
-    additional packets of this step nor the windows' falls.
+    A packet is additional if a flow sends more than one packet per ACK. When a window falls, the
+    queue gets room for a packet, and the next additional packet takes this room. So it matters
+    whether the window falls before the additional packet is sent. ``over`` is the sum of the flows'
+    rates at a full buffer minus the capacity, in pkt/s. It leaves out the additional packets of
+    this step, and takes windows that fall in this step as they were before.
     """
     s_max = link.room / link.capacity
     while True:

@@ -142,8 +142,9 @@ def after_slow_start(flow: Sender, W: float, g: float, factor: float, per: float
     that follow one another, in round trips.
 
     This slow start has begun because the sender has detected a loss. In it the sender's packets
-    follow one another as a short train, and so do their ACKs. The trains of ACKs arrive whole round
-    trips after the detection. A real window grows only then, but ``flow.cwnd`` grows evenly.
+    follow one another as a short train, and so do their ACKs. A train of ACKs arrives one, two,
+    three ... round trips after the detection. The window of a real sender grows only while ACKs
+    arrive. But here, in slow start, ``flow.cwnd`` grows all the time.
 
     Let N be ssthresh, and let slow start end within the ACKs of one train. If slow start went on,
     the window would be (1 + x) N after the last ACK of this train. So xN ACKs of this train come
@@ -240,8 +241,9 @@ def send(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
     This is equation (S3) of the package ``sampled``. If the window has room, the flow sends
     packets. If more packets are in flight than the window allows, the flow sends nothing, and ACKs
     reduce their number. In a recovery the flow may send less than the window allows. While it waits
-    for its retransmission timer, it sends nothing. Packets of the largest window that the receiver
-    has not acknowledged are not in flight (``held_by_receiver``).
+    for its retransmission timer, it sends nothing. At the largest window (``max_window``), a packet
+    whose ACK the receiver delays takes up room in the window, but is no longer in flight
+    (``held_by_receiver``).
 
     ``smooth`` says whether windows change at every instant, as in the papers.
     """
@@ -263,14 +265,14 @@ def send(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
 
 @jit
 def decide_within(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
-    """Let the law decide within a step if a round trip ends there and all RTTs are equal.
+    """Let the law change the window within a step, at the time when a round trip ends.
 
-    The step is ``h`` seconds long. ns-2's Vegas reduces its window at once. It then has one packet
-    less in the queue, and the flow whose window grows next sends a packet that takes this room. So
-    in each round trip in which Vegas reduces its window, the same other flow can grow although the
-    buffer is full. ``freed_ago`` tells ``drops.overflow`` how many seconds before the end of the
-    step Vegas has decided. If windows change at every instant (``smooth``), the function does
-    nothing.
+    This is for ns-2's Vegas if all RTTs are equal. The step is ``h`` seconds long. Vegas reduces
+    its window at once. It then has one packet less in the queue, and the flow whose window grows
+    next sends a packet that takes this room. As all RTTs are equal, this is the same flow in each
+    round trip. So its window can grow although the buffer is full. ``freed_ago`` tells
+    ``drops.overflow`` how many seconds before the end of the step Vegas has decided. If windows
+    change at every instant (``smooth``), the function does nothing.
     """
     flow.decided, flow.freed, flow.freed_ago = False, 0.0, 0.0
     if not flow.in_train or not flow.once_a_round or flow.whole_window or smooth:

@@ -16,10 +16,11 @@ from vegasmodel.support.machine_code import part
 
 
 def _chain(functions: list[Any]) -> Any:
-    """Combine several functions of a ``Source`` into one compiled function.
+    """Combine several functions into one compiled function, which calls number k of the list.
 
-    Its arguments are k and a ``Source``, and it calls function number k of the list. It finds this
-    function by a chain of comparisons, so that the compiler can inline all functions.
+    Each of the ``functions`` takes a ``Source``, the state of a sender. The compiled function takes
+    k and a ``Source``. It finds number k by a chain of comparisons, so that the compiler can inline
+    all functions.
     """
 
     def link(k: int, function: Any, rest: Any) -> Any:

@@ -111,12 +111,12 @@ def mixing(a: Sender, b: Sender, link: Bottleneck) -> float:
 
 @jit
 def sway(flow: Sender, other: Sender, now: LinkState) -> float:
-    """How much the packets of ``other`` make the queue vary that the packets of ``flow`` meet.
+    """How much the queue varies for the packets of ``flow`` because of the packets of ``other``.
 
     The packets of the two flows depart from the queue in varying order, and cause new arrivals
     after different RTTs. So the number of packets that wait varies. Its variance grows with the
-    rate of ``other``, and with the difference of the two RTTs. The result is the product of these
-    two.
+    rate of ``other``, and with the difference of the two RTTs. The result is the product of this
+    rate and this difference.
     """
     rate = (other.in_flight - other.undetected) / (other.rtt + now.delay)
     return max(rate, 0.0) * abs(other.rtt - flow.rtt)
@@ -157,8 +157,9 @@ def loser(
 ) -> tuple[int, float]:
     """The flow that loses a packet because flow ``grew`` has sent one too many for a full buffer.
 
-    The flow is -1 if there is room after all; ``follower`` explains when. It also explains ``over``
-    and ``ago``. Also returns how many seconds after the arrival of that packet the loss occurs.
+    Returns this flow, and how many seconds after the arrival of the packet too many the loss
+    occurs. The flow is -1 if there is room after all. ``follower`` explains when this is so, and
+    what ``over`` and ``ago`` mean.
 
     Each departure from the queue makes room for one packet. If two packets arrive between two
     departures, the later one is lost (Floyd and Jacobson 1992, on phase effects).
@@ -172,13 +173,13 @@ def loser(
     two cases:
 
     - If there are two different RTTs, and the packets are well mixed (``mixing``), the packets of
-      the two kinds of flows depart from the queue in a nearly regular order. The number of waiting
-      packets varies only with the number of those packets of the flows with the longer RTT that
-      have departed in a time as long as the difference of the RTTs. In a regular order this number
-      is at most one above or below its mean. So the queue takes three lengths, and they are assumed
-      to be equally frequent. If the queue has the longest of them, ``grew`` loses its second
-      packet. Otherwise the queue is longer by one packet from then on. It overflows where it is
-      longest, when two packets meet there.
+      the two kinds of flows depart from the queue in a nearly regular order. Let d be the
+      difference of the RTTs, and K the number of packets with the longer RTT that depart in a time
+      d. The length of the queue varies only with K. In a regular order K is at most one above or
+      below its mean. So the queue takes three lengths, which are assumed to be equally frequent. If
+      the queue has the longest of them, ``grew`` loses its second packet. Otherwise the queue is
+      longer by one packet from then on. The buffer then overflows at a time when the queue has its
+      greatest length and two packets meet.
     - Otherwise the queue takes many lengths. The probabilities of the two cases are in proportion
       to the rates at which windows grow and at which packets of two flows meet.
 

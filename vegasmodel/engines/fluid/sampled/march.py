@@ -190,10 +190,10 @@ def march(
     length of a step is ``fraction`` of the shortest round trip. If ``smooth``, windows are real
     numbers, and the law changes them at every instant.
 
-    Returns ``FELL`` where a window has jumped down, if ``until_fall``, and else ``DONE``. Returns
-    ``TOO_MANY`` if a flow has too many packets to drop (``drops.overflow``). After every ``PAUSE``
-    steps it returns ``PAUSED``; the next call goes on as if there had been no pause
-    (``pauses.py``). A lost packet counts as a step, because it may take as long.
+    Returns ``DONE`` at the time ``end``, or ``FELL`` if it has stopped because a window jumped
+    down. Returns ``TOO_MANY`` if a flow has too many packets to drop (``drops.overflow``). After
+    every ``PAUSE`` steps it returns ``PAUSED``; the next call goes on as if there had been no pause
+    (``pauses.py``). A lost packet counts as a step, because it may take as long to compute.
 
     ``out`` receives the time integrals. The rows of ``record`` receive samples at the times
     ``grid``: the windows, the queueing delay, and the packets lost so far.

@@ -81,10 +81,11 @@ def burst(flow: Sender, now: LinkState, c: float) -> float:
 def train_part(flow: Sender, now: LinkState, c: float) -> float:
     """The fraction of a round trip in which the link sends the flow's packets, as one train.
 
-    If all RTTs are equal, the n packets in flight of a sender stay together as a train. The link
-    needs n/c seconds for them, the fraction n/(c (T + s)) of the round trip, at its beginning. The
-    ACKs arrive in a train that is as long. If the packets are spread over the round trip
-    (``samples_train`` is False), the result is 1.
+    If all RTTs are equal, the n packets that a sender has in flight stay together as a train. The
+    link sends this train at the beginning of the round trip, in n/c seconds. This is the fraction
+    n/(c (T + s)) of the round trip; c is the capacity and T + s the RTT. The train of the ACKs
+    lasts as long. If the packets are spread over the round trip (``samples_train`` is False), the
+    result is 1.
     """
     if not flow.samples_train:
         return 1.0

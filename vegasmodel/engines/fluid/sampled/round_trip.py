@@ -58,11 +58,11 @@ def sample_delay(flows: Table[Sender], now: LinkState, h: float, c: float) -> fl
 def _decide_in_slow_start(flow: Sender, now: LinkState, smooth: bool) -> None:
     """End Vegas's slow start if the backlog exceeds gamma, and then reduce the window.
 
-    If ``smooth``, windows are real numbers, and the window is not reduced. If slow start goes on,
-    the window doubles in the next round trip: in Linux in each round trip, in ns-2 and in the
-    papers in every other one (``round_drift``). In ns-2 and in the papers the backlog is compared
-    with gamma only before a round trip in which the window would double. In Linux the function
-    ``move`` lets the window double at any time.
+    If ``smooth``, windows are real numbers, and the window is not reduced. In slow start the window
+    doubles in Linux in each round trip, in ns-2 and in the papers in every other one. In ns-2 and
+    in the papers the backlog is compared with gamma only before a round trip in which the window
+    would double. If slow start goes on, ``round_drift`` then tells the function ``move`` by how
+    much the window grows. In Linux ``move`` lets it grow without being told.
     """
     f = source(flow, now, False)
     flow.round_drift = 0.0
@@ -85,9 +85,9 @@ def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
     """End a sender's round trip.
 
     Slow start may end, or the law may decide how the window moves next. The function also stores
-    the queueing delay that the sender has measured in this round trip. The ACKs of the next round
-    trip report it. In ns-2 the packets of the first window give no RTT sample (docs/ns2.md), so the
-    first sample is that of the packets which the ACKs of these packets release.
+    the mean queueing delay (in Linux: the least) of the packets that were sent in this round trip.
+    Their ACKs report it in the next round trip. In ns-2 the packets of the first window give no RTT
+    sample (docs/ns2.md), so the first samples come from the packets of the second round trip.
 
     ``smooth`` says whether windows change at every instant, as in the papers. ``c`` is the
     capacity.

@@ -66,8 +66,8 @@ def begins(flow: Sender, now: LinkState, t: float, wait: float, link: Bottleneck
     link needs to send its packets. In slow start, and in a recovery from several losses, it takes
     just this least time.
 
-    A sender may wait a random time of up to J seconds before each packet. Its train then grows by
-    J/2 per round trip on average: the first packet is late by J/2 on average, but the last by
+    A sender may wait a random time of up to J seconds before each packet. Its train then takes J/2
+    seconds longer in each round trip: the first packet is late by J/2 on average, but the last by
     nearly J.
     """
     n = flow.in_flight - flow.undetected
