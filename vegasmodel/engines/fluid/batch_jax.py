@@ -185,8 +185,9 @@ class _Motion(NamedTuple):
     """Whether each flow's window grows or shrinks, and the window at which this ends (``goal``).
 
     ``goal`` is the window with which Vegas's backlog equals one of its thresholds.  It depends on
-    the queueing delay.  Once there, the backlog may stay at the threshold, while the window changes
-    with ``goal``.  The window then slides on the threshold (``slides``).
+    the queueing delay.  When the window has reached ``goal``, the backlog may stay at the
+    threshold, while the window changes with ``goal``.  The window then slides on the threshold
+    (``slides``).
     """
 
     moves: Array  # 1: grows, -1: shrinks

@@ -44,7 +44,7 @@ STEP = 0.5  # over the shortest round trip
 
 @dataclass(frozen=True, eq=False)
 class ContinuousRun:
-    """Result of a run: curves over time, and averages for each flow and for the link.
+    """Result of the simulator ``fluid``: curves over time, and averages for flows and the link.
 
     The averages cover the time after warmup.  A flow's averages leave out the time in which it is
     inactive.
@@ -247,16 +247,17 @@ def run(
     - ``losers`` selects which flows lose packets when the buffer overflows: ``growing``, those
       whose windows grow at that moment; ``all``, every flow (hypothesis 5 of De Vendictis and
       Baiocchi); or ``loss-based``, the loss-based ones among those that grow.
-    - ``packets`` takes into account that windows are whole packets.  The fast recovery of a
-      loss-based flow then takes one propagation RTT, and the buffer overflows at a queue that is
-      half a packet shorter (``limits``).  By default it is on if a flow's variant is ns2 or linux.
+    - ``packets`` says whether the simulation takes into account that windows are whole packets.  If
+      it is True, the fast recovery of a loss-based flow takes one propagation RTT, and the buffer
+      overflows at a queue that is half a packet shorter (``limits``).  By default it is True if a
+      flow's variant is ns2 or linux.
     - ``step`` is the length of an integration step divided by the shortest RTT at that time.  Steps
       are longer where the queue changes slowly.  The error falls with the square of ``step``.
     - ``starts`` [flow] are start times in seconds that replace those of the scenario.
 
     A cycle of the windows lasts from one overflow to the next.  If the windows after two successive
     overflows are equal (relative error 1e-9), the cycle between them is repeated, and no further
-    one is computed until a flow starts or stops.
+    cycle is computed until a flow starts or stops.
 
     Raises ``ValueError`` for a wrong argument, or if the model cannot simulate the scenario
     (``unsupported`` says why).

@@ -170,10 +170,9 @@ def limit_cycle(
 def _rest_or_loss(motion: _Motion, state: State, longest: float) -> int:
     """Simulate until the buffer overflows, or until all windows have come to rest.
 
-    The function compares the windows at the beginning and at the end of an interval of time. If
-    they are equal, they have come to rest. The first interval takes 16 round trips, and each
-    further one is a quarter longer. The search fails when an interval would exceed ``longest``
-    round trips.
+    The windows have come to rest if they are equal at the beginning and at the end of an interval
+    of time. The first interval takes 16 round trips, and each further one is a quarter longer. The
+    search fails when an interval would exceed ``longest`` round trips.
 
     Returns ``OVERFLOW`` after an overflow, ``DONE`` at rest, ``UNSETTLED`` if the search fails, or
     ``STUCK`` if cutting the windows cannot end an overflow.

@@ -33,11 +33,12 @@ AIM = -0.005 * SLACK  # of a window: where an event is stepped upon, just before
 
 @jit
 def violation(p: Flows, i: int, y: State, s: float, s1: float, h: float, move: int) -> float:
-    """How many packets flow i's window would go past its limit if one motion lasted for a step.
+    """By how many packets a window would pass its limit if it moved in one way for a whole step.
 
-    ``move`` is the motion: the window grows, shrinks, rests, or slides. A window slides if it
-    changes with the queue so that the backlog stays at a threshold. Each motion has a limit. For
-    example, Vegas's window grows only until its backlog reaches the lower threshold.
+    The window is that of flow i. ``move`` says whether it grows, shrinks, rests, or slides. A
+    window slides if it changes with the queue so that the backlog stays at a threshold. Each way to
+    move has a limit. For example, Vegas's window grows only until its backlog reaches the lower
+    threshold.
 
     The step has length h, and the queueing delay goes from s to s1. The result is 0 or negative if
     the window does not pass the limit.

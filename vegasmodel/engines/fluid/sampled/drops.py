@@ -147,9 +147,9 @@ def admit_alone(flows: Table[Sender], i: int, now: LinkState, link: Bottleneck) 
     accepted.
 
     The queue of this model is a real number, so there may be room for only a part f of a packet.
-    The packet is then accepted with the probability f. In its place a packet of a flow drawn at
-    random is lost, because the queue then holds a part of a packet too much. If the draw names the
-    same flow, nothing is lost.
+    The packet is then accepted with the probability f. If it is accepted, the queue holds a part of
+    a packet too much. So a packet of a flow drawn at random is lost. If the draw names the same
+    flow, nothing is lost.
 
     If the packet is not accepted, the function ``overflow`` decides which packet is lost.
     """
@@ -206,9 +206,10 @@ def drop_last(flows: Table[Sender], now: LinkState, link: Bottleneck) -> None:
 
 @jit
 def next_ago(flow: Sender) -> float:
-    """Seconds from the flow's first additional packet not yet handled to the end of the step.
+    """The time from the sending of the flow's next additional packet to the end of the step, in s.
 
-    A packet is additional if the flow sends more than one packet per ACK.
+    A packet is additional if the flow sends more than one packet per ACK. The next one is the first
+    that ``drop_in_order`` has not yet handled.
     """
     return grown_ago(flow, flow.cwnd - flow.in_flight + flow.extra_lost + flow.extra - 1.0)
 

@@ -90,12 +90,14 @@ def allowed_in_flight(flow: Sender, smooth: bool) -> float:
 
 @jit
 def cut(flow: Sender, now: LinkState, smooth: bool) -> float:
-    """The window after a loss, by the law's function ``cut``, or else by the factor ``decrease``.
+    """Compute the window to which a loss cuts the present window; the caller then sets it.
 
-    The factor's result is rounded to whole packets unless ``smooth`` is True. The caller sets the
-    window. This function stores the time of the cut (``last_loss``), and ``trips`` begins to count
-    round trips from there. It also stores in the flow's field ``memory`` the result of the law's
-    function ``remember``, or the window before the cut if the law has no such function.
+    A law's function ``cut`` gives this window. If the law has no such function, the window is
+    multiplied by the factor ``decrease``, and rounded to whole packets unless ``smooth`` is True.
+
+    The function stores the time of the cut (``last_loss``), and ``trips`` begins to count round
+    trips from there. It also stores in the flow's field ``memory`` the result of the law's function
+    ``remember``, or the window before the cut if the law has no such function.
     """
     W = allowed_in_flight(flow, smooth)
     if flow.whole_window:  # it counts ACKs, not parts of a packet

@@ -182,11 +182,11 @@ def meet(flows: Table[Sender], now: LinkState, link: Bottleneck, h: float) -> No
     A train is the packets in flight of one flow. Let r_i be the rates at which trains arrive at the
     queue, and c the capacity. The queue q grows at the sum of r_i minus c.
 
-    A train that others have stretched has gaps: in the time in which the link sends a packet, a
-    packet of the train arrives with probability r_i/c. The number of its packets that arrive in a
-    time t then has the variance r_i (1 - r_i/c) t. If several trains arrive and the buffer is
-    nearly full, a normal random number of mean 0 is added to q. Its variance is the sum of the
-    trains' variances.
+    When trains pass the queue at the same time, their packets mix. Each train then takes longer and
+    has gaps: in the time in which the link sends a packet, a packet of the train arrives with
+    probability r_i/c. The number of its packets that arrive in a time t then has the variance
+    r_i (1 - r_i/c) t. If several trains arrive and the buffer is nearly full, a normal random
+    number of mean 0 is added to q. Its variance is the sum of the trains' variances.
 
     If the windows fill the link, equation (S1) of the package ``sampled`` gives the queue. Nothing
     is dropped here then: the module ``drops`` does that.
