@@ -98,7 +98,7 @@ class Rest:
 
 @dataclass(frozen=True, eq=False)
 class DelayedRun:
-    """Result of a run: curves over time, and averages for each flow and for the link.
+    """Result of the simulator ``delayed``: curves over time, and averages for flows and the link.
 
     The averages cover the time after warmup.  A flow's averages leave out the time in which it is
     inactive.
@@ -121,10 +121,10 @@ class DelayedRun:
 
 @kinds.checked
 def unsupported(scenario: Scenario) -> str | None:
-    """The reason why this model cannot simulate the scenario; None if it can.
+    """Why the simulator ``delayed`` cannot simulate the scenario; None if it can.
 
-    Unlike the model without feedback delay (``continuous.py``), this one can simulate random loss
-    and RED, but not RED that marks packets (ECN).
+    It can simulate random loss and RED, which the equations without feedback delay
+    (``continuous.py``) cannot. It cannot simulate RED that marks packets (ECN).
     """
     queue, name = scenario.links[0].queue, "the delayed fluid"
     if isinstance(queue, Red) and queue.ecn:
@@ -260,11 +260,11 @@ def at_rest(flows: Flows, way: Floats) -> tuple[Senders, Past]:
 
 
 def room(y: Senders, past: Past, last: int) -> tuple[Past, int]:
-    """Make room for more entries in the arrays of the history; ``last`` is the index of its last.
+    """Make room for more entries in the arrays of the history (``past``).
 
-    Entries that no flow needs any more are removed.  If the other entries fill more than half of
-    the arrays, the arrays become twice as long.  Returns the new arrays and the index of their last
-    entry.
+    Its latest entry has the index ``last``.  Entries that no flow needs any more are removed.  If
+    the other entries fill more than half of the arrays, the arrays become twice as long.  Returns
+    the new arrays and the index of the latest entry in them.
     """
     oldest = min(last, int(y.outward.min()), int(y.inward.min()))
     kept = last + 1 - oldest

@@ -31,8 +31,8 @@ class Past(NamedTuple):
     time: Floats
     delay: Floats  # s(t)
     exit: Floats  # t + s(t): when what arrives at t leaves the queue; it never falls
-    sent: Floats  # A_i(t) packets, by the sender's clock
-    came: Floats  # A_i(t - f_i), by the queue's clock
+    sent: Floats  # A_i(t): packets sent by time t
+    came: Floats  # A_i(t - f_i): packets that have reached the queue by time t
     lost: Floats  # those of ``came`` that were dropped
     early: Floats  # those of ``lost`` that found room: random loss, RED
     mean: Floats  # v(t), RED's average of the packets that wait
@@ -62,17 +62,17 @@ class Senders(NamedTuple):
 class Chance(NamedTuple):
     """The parameters of random loss and RED, which drop packets although the buffer has room."""
 
-    loss: float  # of every packet
-    red: bool  # RED too, by the average queue
+    loss: float  # probability that a packet is lost at random
+    red: bool  # whether the queue is RED, which drops packets, too
     low: float  # RED's thresholds, packets
     high: float
     top: float  # RED's probability at ``high``
     gentle: bool  # above ``high`` RED's probability rises to 1 gradually; else it jumps to 1
-    weight: float  # RED's weight of a packet in the average
+    weight: float  # weight of one packet in RED's average queue
 
 
 class Totals(NamedTuple):
-    """Sums and time integrals for averages; they start at time 0, and again from 0 at warmup."""
+    """Sums and time integrals for averages; they are set to 0 at the end of the warm-up."""
 
     delivered: Floats  # [flow] packets
     acked: Floats  # [flow] packets, lost ones among them
@@ -211,8 +211,8 @@ def drop(
 
     ``excess`` is the number of these packets, ``came`` [flow] counts all packets that have arrived
     at the queue so far, and ``s_max`` is the queueing delay of a full queue in s.  Each flow's part
-    of the excess is added to ``lost`` [flow].  Until a sender has cut its window, it hears only of
-    its first loss.  If packets that it sent before the cut are also lost, it does not cut again.
+    of the excess is added to ``lost`` [flow].  A loss makes a sender cut its window once.  Further
+    losses of packets that it sent before this cut do not make it cut again.
 
     ``losers`` selects the flows that can lose packets: ``ALL`` flows; those whose windows grew when
     they sent the packets (``GROWING``); or the loss-based flows among these (``LOSS_BASED``).  The
@@ -246,9 +246,10 @@ def drop(
 def reach(W: float, to: float, g0: float, g1: float, e: float) -> float:
     """The fraction of a step after which the backlog reaches the threshold e.
 
-    The backlog is W g.  In the step the window W goes linearly from ``W`` to ``to``, and the factor
-    g goes linearly from ``g0`` to ``g1``.  So W g = e is a quadratic equation for the time, and the
-    function returns its solution within the step.
+    Let g be the ratio of Vegas's backlog to its window.  In the step the window goes linearly from
+    ``W`` to ``to``, and g goes linearly from ``g0`` to ``g1``.  The backlog is the product of the
+    two.  So the time at which it equals e is given by a quadratic equation, and the function
+    returns the solution within the step.
     """
     dW, dg = to - W, g1 - g0
     a, b, f = dW * dg, W * dg + g0 * dW, W * g0 - e
@@ -269,9 +270,9 @@ def avoid(
     """The window after a step of congestion avoidance in which ``acks`` ACKs arrive.
 
     An ACK changes the window W by m/W packets, so W changes by m packets per round trip.  The law
-    chooses m by the backlog W g: m is ``climb`` if the backlog is below ``lower``, -1 if it is
-    above ``upper``, and 0 in between.  In the step the factor g goes from ``g0`` to ``g1``.  The
-    window stays between ``floor`` and ``cap``.
+    chooses m by the backlog: m is ``climb`` if the backlog is below ``lower``, -1 if it is above
+    ``upper``, and 0 in between.  In the step the ratio g of the backlog to W goes from ``g0`` to
+    ``g1``.  The window stays between ``floor`` and ``cap``.
 
     If the backlog reaches a threshold in the step, then for the rest of the step the window keeps
     the backlog between the thresholds, as far as its steepest rise and fall allow.
@@ -416,7 +417,7 @@ def occur(p: Flows, y: Senders, t: float, cuts: np.ndarray) -> float:
 def note(
     y: Senders, past: Past, last: int, before: Floats, k: int, grid: Floats, record: Floats
 ) -> int:
-    """Store the samples of the step that ends at entry ``last`` of the past.
+    """Store the samples of the step that ends at entry ``last`` of the history.
 
     A sample is taken at each time of ``grid`` within the step, by linear interpolation between the
     step's two ends.  ``before`` has the flows' values at the beginning of the step, and ``k`` is
@@ -452,11 +453,10 @@ def march(
     of the history are full, the function returns before ``end``; another call with more room goes
     on from there.  The caller can then handle signals such as Ctrl-C, which compiled code cannot.
 
-    Row k of ``record`` receives
-    the state at the time ``grid[k]``.  For each flow a row contains five numbers: the window, the
-    queueing delay that the latest ACK reports, and the packets sent, delivered and lost so far.
-    The last number of a row is the queueing delay of the link.  The sums and integrals over the
-    steps are added to ``out``.
+    Row k of ``record`` receives the state at the time ``grid[k]``.  For each flow a row contains
+    five numbers: the window, the queueing delay that the latest ACK reports, and the packets sent,
+    delivered and lost so far.  The last number of a row is the queueing delay of the link.  The
+    sums and integrals over the steps are added to ``out``.
 
     ``losers`` says which flows lose packets at an overflow (``drop``).  ``s_max`` is the queueing
     delay of a full queue in s, and ``chance`` has the parameters of random loss and RED.
