@@ -35,8 +35,8 @@ def windows(data: xr.Dataset, *, cycles: int = 5, most: int = 8) -> Figure:
     """Draw the windows of flows over time and, below them, the queues of links.
 
     ``data`` is the result of ``simulate``. At most ``most`` flows are drawn: if there are more, the
-    first, the last and evenly spaced ones between them. The same holds for links. Short peaks of
-    windows in ``rounds`` are fast recoveries, which add a packet for each duplicate ACK.
+    first, the last and evenly spaced ones between them. The same holds for links. If the simulator
+    is ``rounds``, short peaks of a window are fast recoveries: each duplicate ACK adds a packet.
 
     A second column enlarges the last ``cycles`` cycles, each from one loss to the next, with a line
     at each loss. It is drawn only if ``cycles`` is above 0, there are more than ``2 * cycles``

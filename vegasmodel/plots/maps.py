@@ -46,8 +46,9 @@ def heat(
     capacities in Mbit/s.
 
     The cells lie at the coordinates' values. An axis is logarithmic if its values are more evenly
-    spaced on such a scale. Words, infinite values, values in no order, and values so uneven that
-    some cells could hardly be seen are spaced evenly.
+    spaced on such a scale. In four cases the cells are spaced evenly instead: the values are words,
+    some are infinite, they are not in order, or they are so uneven that some cells could hardly be
+    seen.
 
     ``title`` is the title of the figure and ``titles`` those of the panels. ``across`` are the
     labels of the x axes, ``up`` is the label of the y axis, and ``shown`` that of the colour scale.
@@ -123,7 +124,7 @@ def on_axis(data: xr.DataArray, field: str) -> tuple[NDArray[Any], str]:
 
 
 def every_nth(n: int) -> NDArray[np.intp]:
-    """The indices of at most ``TICKS`` of ``n`` values, all with the same step, from 0."""
+    """The indices of every k-th of ``n`` values, beginning with 0; there are at most ``TICKS``."""
     return np.arange(0, n, max(-(-n // TICKS), 1))
 
 
@@ -135,7 +136,7 @@ class _Cells(NamedTuple):
 
 
 def _cells(ax: Axes, which: Literal["x", "y"], panel: xr.DataArray) -> _Cells:
-    """Where the cells lie along an axis; also set the axis's scale and its ticks.
+    """Compute where the cells lie along an axis, and set the axis's scale and its ticks.
 
     There are ticks at up to nine cells, labelled with the coordinate's values.
     """

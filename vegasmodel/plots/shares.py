@@ -53,9 +53,9 @@ __all__ = [
     "throughput_over_buffer",
 ]
 
-PANELS = 4  # groups that get a panel
-WIDE = 4  # a range of more than this factor gets a logarithmic axis
-TICKS = 9  # an axis of as many ratios names each
+PANELS = 4  # flow groups that have a panel, at most
+WIDE = 4  # the axis is logarithmic if its values differ by more than this factor
+TICKS = 9  # at most so many ratios of an axis have each a tick
 HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo", "--")
 
 
@@ -79,10 +79,13 @@ Answers: TypeAlias = Some | Iterable[Some]
 def throughput_bars(scenario: Scenario | Answers, results: Answers | None = None) -> Figure:
     """Draw the mean throughput per flow of each flow group (at most 12), with one bar per model.
 
-    Error bars show the range of throughputs if a model gives one, else two standard errors if these
-    are known.  Models without an answer are left out.  Without a scenario, as in
-    ``throughput_bars(predict_all(s))``, that of the first prediction counts.  Raises ``FieldError``
-    for a prediction of a scenario with other groups, and if no prediction has throughputs.
+    A flow group is an entry of ``scenario.flows``.  Error bars show the range of throughputs if a
+    model gives one, else two standard errors if these are known.  Predictions without throughputs
+    are left out.  The argument ``scenario`` may be left out, as in
+    ``throughput_bars(predict_all(s))``.  The scenario is then that of the first prediction.
+
+    Raises ``FieldError`` if a prediction is for a scenario with other groups, or if no prediction
+    has throughputs.
     """
     case = scenario if isinstance(scenario, Scenario) else None
     if case is None and results is not None:
@@ -179,13 +182,14 @@ def base_rtt_by_arrival(models: Answers, measured: Answers = ()) -> Figure:
 
 
 def throughput_over_buffer(models: Answers, measured: Answers = ()) -> Figure:
-    """Plot each group's throughput, all its flows added up, over the buffer of the first link.
+    """Plot the total throughput of each flow group over the buffer of the first link.
 
-    The throughput is drawn as a fraction of this link's capacity. Each of the first four groups has
-    a panel, with one curve per model. The predictions should be for scenarios that differ only in
-    the buffer; their order does not matter.  Error bars show two standard errors, if the
-    throughputs are means over several runs.  Raises ``FieldError`` if the predictions have
-    different groups, or if none has throughputs.
+    A flow group is an entry of ``scenario.flows``. The throughput is drawn as a fraction of this
+    link's capacity. Each of the first four groups has a panel, with one curve per model. The
+    predictions should be for scenarios that differ only in the buffer; their order does not matter.
+    Error bars show two standard errors, if the throughputs are means over several runs.
+
+    Raises ``FieldError`` if the predictions have different groups, or if none has throughputs.
     """
     drawn = _kinds(models, measured)
     every = _groups(drawn[0][0].scenario)
@@ -282,9 +286,11 @@ def _kinds(models: Answers, measured: Answers) -> list[tuple[Prediction, Look, b
 
 
 def _split(given: object, where: str) -> tuple[list[Prediction], list[Prediction]]:
-    """The predictions as a list, and the measurements of the comparisons among them.
+    """Split an argument of a figure into a list of predictions and a list of measurements.
 
-    Raises ``FieldError``, which names ``where``, for anything else.
+    ``given`` may contain comparisons.  A comparison has predictions and one measurement.  Raises
+    ``FieldError``, which names the argument ``where``, for anything but predictions and
+    comparisons.
     """
     each = [given] if isinstance(given, Prediction | Compared) else given
     predicted, measured = list[Prediction](), list[Prediction]()
@@ -350,10 +356,10 @@ def _draw(
     marks: bool = False,
     hollow: bool = False,
 ) -> None:
-    """Draw a curve with markers and error bars, or, if ``marks`` is True, no curve but the rest.
+    """Draw a curve with markers and error bars; if ``marks`` is True, leave out the curve.
 
-    The error bars reach from y - se to y + se.  There are none if ``se`` is unknown.  With
-    ``hollow`` the markers are white inside.
+    The error bars reach from y - se to y + se.  There are none if ``se`` is None.  With ``hollow``
+    the markers are white inside.
     """
     bars = None if se is None or not np.any(np.nan_to_num(se)) else np.nan_to_num(se)
     face = "white" if hollow else how.color
@@ -394,8 +400,9 @@ def _whisker(result: Prediction, rows: Sequence[int]) -> tuple[float, float] | N
 def _two_errors(result: Prediction, rows: Sequence[int]) -> float:
     """Twice the standard error of the mean throughput of a group's flows, in pkt/s.
 
-    ``rows`` are the indices of these flows.  If the throughputs of the single runs are unknown, it
-    is computed as if the flows' errors were independent.  It is 0 if they are unknown.
+    ``rows`` are the indices of these flows.  If the standard error of the mean is unknown, it is
+    computed from the flows' standard errors as if these errors were independent.  The result is 0
+    if the flows' standard errors are unknown, too.
     """
     name = result.scenario.members[rows[0]].flow.name
     if name in result.groups_se:

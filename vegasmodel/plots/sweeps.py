@@ -42,9 +42,10 @@ def sweep(data: xr.Dataset, group: str | None = None) -> Figure:
     If there is only one flow, its share is always 1.  The plot then shows the utilization of the
     first link instead.  A map also does so if there is only one group.
 
-    Points without an answer of the model are left out; in a map they are grey.  Raises
-    ``FieldError`` for data that it cannot plot, such as a sweep over random points, and for a
-    ``group`` that the sweep does not have or if only one field varies.
+    Points at which the model predicts nothing are left out; in a map they are grey.
+
+    Raises ``FieldError`` for data that cannot be plotted, such as a sweep over random points.  Also
+    raises it if ``group`` is given although only one field varies, or if there is no such group.
     """
     if not {"share", "status"} <= set(getattr(data, "data_vars", ())):
         raise FieldError("data", data, "the dataset that vegasmodel.sweep returns")

@@ -24,7 +24,7 @@ def model_errors(errors: Mapping[str, ArrayLike], *, title: str = "") -> Figure:
 
     ``errors`` maps a model's name to its error in each scenario. The error is the NRMSE (normalised
     root mean square error) of the throughputs, as a fraction: 0.05 is drawn as 5 %. NaN means that
-    the model has no answer. A model without any answer has no row.
+    the model predicts nothing for the scenario. A model with NaN for all scenarios has no row.
 
     Raises ``FieldError`` if ``errors`` is no such mapping.
     """
