@@ -109,7 +109,11 @@ def basins(
 
 
 def _doubts(found: Sequence[Basins]) -> list[str]:
-    """Why there are no answers, and which assumptions do not hold, a sentence for each."""
+    """Sentences on what limits the results of the models.
+
+    They say why a model gives no result from some starts (at most three reasons per model), and
+    which of its assumptions do not hold.
+    """
     lines = [f"No answer: {reason}." for each in found for reason in each.reasons[:3]]
     for one in found:
         lines += not_held.said(one.broken, f"{one.answered} starts with {one.model}")
@@ -117,7 +121,10 @@ def _doubts(found: Sequence[Basins]) -> list[str]:
 
 
 def _said_of_sets(case: Scenario) -> list[str]:
-    """The sets of throughputs that closed forms give, and what of their assumptions fails."""
+    """Sentences with the range of each flow's throughput by the closed forms that give ranges.
+
+    A further sentence names the assumptions of such a closed form that do not hold.
+    """
     from vegasmodel.study.basins import sets
 
     lines = []
@@ -134,7 +141,10 @@ def _said_of_sets(case: Scenario) -> list[str]:
 
 
 def _said_of(found: Sequence[Basins], same: Agreement) -> str:
-    """Whether two models lead to the same outcomes, as a sentence."""
+    """A sentence on how well two models agree on the outcomes of the random starts.
+
+    It has a chi-squared test of the shares of starts that lead to each outcome.
+    """
     if math.isnan(same.p):
         none = " and ".join(each.model for each in found if not each.answered)
         return f"Shares of starts are not compared: no answer by {none}."

@@ -27,7 +27,7 @@ VALUES = "values are not allowed"  # after their number
 
 
 class Unsolved(Exception):  # noqa: N818 - an outcome, not bad input
-    """Raised if a command has run, but its solver found no answer."""
+    """Raised if the solver of a command finds no solution, although the input is right."""
 
 
 @click.command()
@@ -54,8 +54,8 @@ def equilibrium(
     """Vegas flows alone on one link: queueing delay and rates.
 
     These are the values of the steady state.  The equations are (3) to (6) of Boutremans and
-    Le Boudec.  In the variants ns2 and linux there are many such states; the ranges of the rates
-    are given, too.
+    Le Boudec.  With the variants ns2 and linux there are many steady states; the ranges of the
+    rates in them are then printed, too.
 
     Example: vegasmodel equilibrium --capacity 250pkt/s --alpha 3 --over-estimate 0ms,16.2ms
     """
@@ -155,9 +155,9 @@ def arrivals(
     """Rates of Vegas flows that arrive one after another.
 
     Each flow mistakes the queueing delay at its start for propagation delay.  So it over-estimates
-    its base RTT by a time x.  Prints each flow's x and rate by the exact recursion.  If all flows
-    have the same alpha, also prints x and rate by Bonald's closed form, whose rates need not add up
-    to the capacity.
+    its base RTT by a time x.  Prints each flow's x and rate, computed exactly for one arrival after
+    another.  If all flows have the same alpha, also prints x and rate by Bonald's closed form,
+    whose rates need not add up to the capacity.
 
     Example: vegasmodel arrivals --n 20 --capacity 125pkt/s --alpha 3
     """

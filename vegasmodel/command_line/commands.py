@@ -129,7 +129,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 def _two_dashes(error: click.NoSuchOption, given: Sequence[str]) -> click.UsageError:
     """The error about an unknown option, with a hint if a word such as ``-model`` has one dash.
 
-    The word may also be the name of a file.
+    If there is a file of this name, the hint says how to write the name as an argument.
     """
     word = next((each for each in given if re.match("-[A-Za-z]{2}", each)), "")
     if error.option_name.startswith("--") or error.option_name[1:] not in word:

@@ -30,10 +30,11 @@ NUMBER = Number()
 
 
 def offer(words: Callable[[click.Context], Iterable[str]]) -> Any:
-    """What an option or argument needs for completion by the tab key: ``shell_complete``.
+    """Make a function that completes an option or an argument when the user presses the tab key.
 
-    ``words`` gets click's context, and returns all words that the shell may offer. If it fails, for
-    example at a scenario file with a mistake, none is offered.
+    The function is for the parameter ``shell_complete`` of click. ``words`` gets click's context,
+    and returns all words that the shell may offer. If ``words`` fails, for example because a
+    scenario file has a mistake, no word is offered.
     """
 
     def complete(context: click.Context, _: click.Parameter, begun: str) -> list[str]:
@@ -72,7 +73,10 @@ def _formats(_: click.Context) -> Iterable[str]:
 
 
 def fields(context: click.Context) -> list[str]:
-    """The names of the fields that a study can vary, of the scenario file on the command line."""
+    """The names of the fields that ``sweep`` and ``design`` can vary, for completion by tab.
+
+    They are the fields of the scenario file that the command line names.
+    """
     from vegasmodel.study.fields import known
 
     # after an option without its value click leaves the arguments as they are

@@ -75,13 +75,18 @@ def plain(name: str) -> str:
 def from_trace(
     trace: Trace, name: str, source: str = "a trace"
 ) -> tuple[str, tuple[Filled, ...], tuple[str, ...]]:
-    """Write a scenario file that describes a trace: its text, the estimates, and what is guessed.
+    """Write the text of a scenario file that describes a trace.
 
-    ``source`` is the name by which the file mentions the trace.
+    Returns the text, the values estimated from the trace, and the keys whose values are guesses.
+    ``name`` is the name of the scenario, and ``source`` the name by which the file mentions the
+    trace.
+
     The file has one table for each flow of the trace. The tables of flows that have little to send
     (``idle_flows``) are comments, each with its reason. If the trace does not tell a value, the
-    file has a guess or the default, and its comment says so.  Raises ``FieldError`` if the trace
-    has no flow or more than ``MAX_FLOWS``, or if the estimates are not a valid scenario.
+    file has a guess or the default, and its comment says so.
+
+    Raises ``FieldError`` unless 1 to ``MAX_FLOWS`` flows have enough to send, or if the estimates
+    are not a valid scenario.
     """
     idle = idle_flows(trace)
     busy = [i for i, flow in enumerate(trace.flows) if flow not in idle]
@@ -137,7 +142,10 @@ def _guessed(notes: Mapping[tuple[str, int, str], str]) -> tuple[str, ...]:
 
 
 def _doubts(trace: Trace) -> str:
-    """What is doubtful about the trace, as comments; ``_left_out`` tells of idle flows."""
+    """Comments for the scenario file that say what is doubtful about the trace.
+
+    They do not mention flows with little to send; ``_left_out`` writes comments on these.
+    """
     found = {k: said for k, said in doubts(trace).items() if k != "no-idle-flows"}
     return "".join(f"# In doubt, {k}: {printable(said)}.\n" for k, said in found.items())
 
@@ -171,17 +179,17 @@ def _completed(
 
 
 def _unknown(table: dict[str, Any], trace: Trace) -> list[int]:
-    """The flows of ``table`` whose RTTs the trace does not tell."""
+    """The indices of the flows in ``table`` whose RTTs the trace does not tell."""
     rtts = estimate(trace).rtt
     return [i for i, flow in enumerate(table["flow"]) if flow["match"] not in rtts]
 
 
 def _as_short(table: dict[str, Any], trace: Trace, flow: int) -> list[int]:
-    """The flows of ``table`` whose RTTs in the trace are at most twice that of ``flow``.
+    """The indices of the flows in ``table`` whose RTTs in the trace are probably too short.
 
-    The RTT of ``flow`` in the trace is less than the transmission times on its path.  The RTTs of
-    the flows returned are then probably too short, too.  To test one flow after another would take
-    long.
+    The RTT of ``flow`` in the trace is too short: less than the transmission times on its path.
+    RTTs up to twice as long are then taken to be too short as well.  This saves time: to test one
+    flow after another would take long.
     """
     rtts = estimate(trace).rtt
     known = [(i, rtts[f["match"]]) for i, f in enumerate(table["flow"]) if f["match"] in rtts]
@@ -263,7 +271,7 @@ def _written(entry: Filled, packet_size: float) -> tuple[str, str]:
 
     Both texts use the same unit, which is ms for a time below 1 s.  The comment has the range of
     values that agree with the trace.  It has no range if both ends are equal to four digits, or if
-    the estimate is a finite lower bound.  The comment of a default says only that it is one.
+    the estimate is a finite lower bound.  If the value is a default, the comment says only this.
     """
     scale, unit = (1e3, "ms") if entry.unit == "s" and entry.value < 1.0 else (1.0, entry.unit)
     value, low, high = (scale * each for each in (entry.value, entry.low, entry.high))

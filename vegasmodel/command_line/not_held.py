@@ -11,16 +11,17 @@ __all__ = ["letters", "said"]
 
 
 def letters(counts: Mapping[str, int]) -> dict[str, str]:
-    """A letter for each assumption in ``counts``: a, b, ..., z, aa, bb, ..."""
+    """Give each assumption in ``counts`` a letter for a table: a, b, ..., z, aa, bb, ..."""
     return {name: chr(97 + i % 26) * (1 + i // 26) for i, name in enumerate(counts)}
 
 
 def said(counts: Mapping[str, int], of: str, marks: Mapping[str, str] | None = None) -> list[str]:
-    """A sentence for each assumption in ``counts``, and one that says where their meanings are.
+    """Sentences for the user that say in how many cases each assumption does not hold.
 
-    ``counts`` has numbers of cases by the assumptions' names.  ``of`` says how many cases there are
-    in all, such as ``24 points``.  ``marks`` may give each assumption a letter (``letters``), with
-    which its sentence then begins.  If ``counts`` is empty, so is the list.
+    ``counts`` maps an assumption's name to the number of these cases.  ``of`` says how many cases
+    there are in all, such as ``24 points``.  ``marks`` may give each assumption a letter
+    (``letters``), with which its sentence then begins.  A last sentence names the command that
+    explains an assumption.  If ``counts`` is empty, there are no sentences.
     """
     lines = [
         f"{f'{marks[name]}: ' if marks else ''}{name} does not hold at {count} of {of}."

@@ -229,9 +229,9 @@ def compare(
 def _asked(scenario: Scenario, names: Sequence[str]) -> list[Prediction]:
     """The predictions of the models ``names``.
 
-    If a model has no answer, its prediction gives the reason. If a model needs an optional package
-    that is not installed, it has no answer. If this is the only model, ``ExtraMissing`` is raised
-    instead.
+    If a model cannot predict the throughputs, its ``Prediction`` gives the reason instead. One
+    reason is that the model needs an optional package that is not installed. If this is the only
+    model in ``names``, ``ExtraMissing`` is raised instead.
     """
     from vegasmodel.predictor import predict, predict_all
 
@@ -239,12 +239,12 @@ def _asked(scenario: Scenario, names: Sequence[str]) -> list[Prediction]:
 
 
 def _worth_showing(results: list[Prediction], asked: Sequence[str]) -> list[Prediction]:
-    """The predictions that a command prints, out of ``results``.
+    """The predictions out of ``results`` that a command prints.
 
-    If the user asked for models by name, their predictions are printed.  By default and for
-    ``all``, those with an answer are printed. Two kinds of prediction are printed even without an
-    answer, because the user should read the reason: those of simulators, and those of models whose
-    optional package is not installed.  If nothing is left by these rules, all are printed.
+    If the user asked for models by name (``asked``), all are printed.  By default and for ``all``,
+    those with throughputs are printed.  Two kinds are printed even without throughputs, so that the
+    user reads the reason: predictions of simulators, and of models whose optional package is not
+    installed.  If no prediction is left by these rules, all are printed.
     """
     from vegasmodel.predictor import SIMULATED
 
@@ -255,10 +255,11 @@ def _worth_showing(results: list[Prediction], asked: Sequence[str]) -> list[Pred
 
 
 def _hint(scenario: Scenario, results: Sequence[Prediction]) -> str:
-    """A sentence that names options such as ``--model rounds``, for simulators that can answer.
+    """A sentence that names other simulators which can simulate the scenario.
 
-    It names no simulator that is among ``results``.  It is empty if some result has an answer, if
-    there is no other simulator, or if a law of the user's has failed: it fails in the other, too.
+    It names them as options, such as ``--model rounds``.  It is empty if one of ``results`` has
+    throughputs, or if there is no other simulator.  It is also empty if a congestion control law
+    that the user wrote has failed, because this law would fail in every simulator.
     """
     failed = any((result.reason or "").startswith("law ") for result in results)
     if failed or any(result.applicable for result in results):
@@ -325,10 +326,11 @@ def _show(
 
 
 def _errors(uncertain: Sequence[str], models: Sequence[str]) -> dict[str, str]:
-    """The standard deviation of each field, from the texts ``FIELD=ERROR`` of --uncertain.
+    """Read the option --uncertain: the standard deviation of each field, as text.
 
-    This is called before the models run.  Raises ``FieldError`` if a text has another form, or if
-    there is a text but none of ``models`` is a closed form.
+    ``uncertain`` has texts of the form ``FIELD=ERROR``.  The function is called before the models
+    run.  Raises ``FieldError`` if a text has another form, or if there is a text but none of
+    ``models`` is a closed form.
     """
     from vegasmodel.predictor import CLOSED_FORMS
 
@@ -360,12 +362,11 @@ def _expect_errors(scenario: Scenario, errors: Mapping[str, str]) -> None:
 def _doubts(
     scenario: Scenario, results: Sequence[Prediction], errors: Mapping[str, str]
 ) -> list[Uncertainty]:
-    """The standard deviations of the throughput ratios by each closed form that has an answer.
+    """How uncertain the predicted throughput ratios are, if fields of the scenario are uncertain.
 
-    The result has one ``Uncertainty`` per closed form.  ``errors`` has the standard deviations of
-    the fields.
-
-    Raises ``FieldError`` if no closed form has an answer.
+    ``errors`` has the standard deviations of the fields.  The result has one ``Uncertainty``, with
+    the standard deviations of the ratios, for each closed form that predicts throughputs.  Raises
+    ``FieldError`` if there is no such closed form.
     """
     from vegasmodel.predictor import CLOSED_FORMS
     from vegasmodel.study.uncertainty import uncertainty

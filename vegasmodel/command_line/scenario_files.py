@@ -175,7 +175,11 @@ def _flow_table(flows: list[dict[str, Any]]) -> Any:
 
 
 def _explained(context: click.Context) -> list[str]:
-    """The names that ``explain`` knows; a word is enough for those with spaces."""
+    """The names that the tab key offers for the command ``explain``.
+
+    Names of columns that contain spaces are left out: one word of such a name is enough for
+    ``explain``.
+    """
     from vegasmodel.explanations import keys
     from vegasmodel.laws import names
     from vegasmodel.meanings import ASSUMPTIONS, COLUMNS, WORDS
@@ -196,8 +200,8 @@ def explain(
     """A model's equations, assumptions, source and accuracy.
 
     Without MODEL, all names are listed.  MODEL may also be the name of a law (cubic), of a key of a
-    scenario file (delayed_ack), or a name that an answer or a table shows: that of an assumption
-    (phase-effects), of a column (load) or of a verdict (erratum).
+    scenario file (delayed_ack), of an assumption (phase-effects), of a column of a printed table
+    (load) or of a verdict of the command paper (erratum).
 
     Example: vegasmodel explain minicycle
     """

@@ -61,7 +61,11 @@ def stability(
 
 
 def _show(traced: StabilityBoundary) -> None:
-    """Print the curves of the boundary as a table, or that there is none, and the jumps."""
+    """Print the boundary between stable and unstable: its curves as a table, and its jumps.
+
+    If there is no curve, a sentence says so. At a jump the verdict changes although no root of the
+    characteristic equation crosses the imaginary axis.
+    """
     from vegasmodel import console
 
     names = [f"{n} ({u})" if u else n for n, u in zip(traced.fields, traced.units, strict=True)]
@@ -82,7 +86,10 @@ def _show(traced: StabilityBoundary) -> None:
 
 
 def _without_curve(traced: StabilityBoundary) -> str:
-    """A sentence on the verdicts at the scanned points, where no boundary was found."""
+    """A sentence that says at how many of the points tried the equilibrium is stable.
+
+    It is printed if no curve of the boundary was found.
+    """
     counts = {
         "stable": traced.stable,
         "unstable": traced.unstable,

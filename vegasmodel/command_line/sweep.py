@@ -85,9 +85,9 @@ def sweep(
 
     The results are written to a Zarr folder. xarray.open_zarr reads it, with labels and units.  If
     the command is interrupted, the same command continues where it stopped.  The variable status of
-    the results marks points without an answer.  A share is a part of all bytes delivered.  With one
-    field, --plot draws a line for each flow's share.  With two, it draws a map of the share of the
-    first group, or of the group that --map-of names.
+    the results marks points at which the model predicts nothing.  A share is a part of all bytes
+    delivered.  With one field, --plot draws a line for each flow's share.  With two, it draws a map
+    of the share of the first group, or of the group that --map-of names.
 
     Example: vegasmodel sweep mixed.toml --over link.buffer=5:60:5 --over flow.rtt=20ms:200ms:20ms
     --model minicycle --out map.zarr
@@ -133,7 +133,10 @@ def sweep(
 
 
 class _Told:
-    """What the command tells of a sweep: ``there`` points were computed by an earlier one."""
+    """What the command prints about a sweep.
+
+    If the sweep continues an earlier one, the earlier one has computed ``there`` points.
+    """
 
     def __init__(
         self, case: Scenario, model: str, out: Path, data: xr.Dataset, there: int, seconds: float
@@ -198,7 +201,7 @@ class _Told:
 
 
 def _reasons(data: xr.Dataset) -> list[str]:
-    """The most frequent reasons for missing answers in a sweep, a sentence for each."""
+    """Sentences with the most frequent reasons why the model predicts nothing at some points."""
     found = Counter(str(said) for said in data["reason"].values.flat if said)
     lines = [
         f"No answer at {n} {'point' if n == 1 else 'points'}: {said}."
@@ -218,14 +221,16 @@ def _points(
 ) -> tuple[Table, list[str]]:
     """A table with a row for each point of a sweep, and sentences on its columns.
 
-    A row has the values of the fields, and the flows' shares of all bytes delivered. If not all
-    flows fit the table, and some are of one group, the columns are the groups. At most the first
-    ``MAX_FLOWS_SHOWN`` are shown, and only as many as fit the terminal. The shares of a point have
-    a star if too few runs were averaged there: the 95 % interval of some flow's mean throughput is
-    wider than 10 % of the mean (``ENOUGH_PRECISION``) to either side.
+    A row has the values of the fields, and a column for each flow's share of all bytes delivered.
+    If not all flows fit the table, and some flows belong to the same group, there is one column per
+    group instead. At most the first ``MAX_FLOWS_SHOWN`` of these columns are shown, and only as
+    many as fit the terminal. The shares of a point have a star if too few runs were averaged there:
+    the 95 % interval of some flow's mean throughput is wider than 10 % of the mean
+    (``ENOUGH_PRECISION``) to either side.
 
-    ``marks`` has a letter for each assumption that does not hold somewhere.  The column ``broken``
-    has the letters of those that do not hold at a point; without letters there is no such column.
+    ``marks`` has a letter for each assumption that does not hold at some point.  The column
+    ``broken`` has the letters of those that do not hold at the row's point. If ``marks`` is empty,
+    there is no such column.
     """
     from vegasmodel import console
 
@@ -249,9 +254,10 @@ def _shares(
     marks: Mapping[str, str],
     columns: Sequence[tuple[str, list[int]]],
 ) -> tuple[Table, int]:
-    """The table of ``_points`` with these columns, and how many of them it leaves out.
+    """The table of shares that ``_points`` returns, and how many of ``columns`` it leaves out.
 
-    A column has a name and the numbers of the flows whose shares are added up.
+    An entry of ``columns`` has the column's name and the indices of the flows whose shares the
+    column adds up.
     """
     import numpy as np
 

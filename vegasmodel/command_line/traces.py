@@ -102,7 +102,7 @@ def _ended_early(scenario: Scenario, data: xr.Dataset) -> str:
 def _print(data: xr.Dataset, *, json: bool) -> None:
     """Print means over the second half of a simulation, as a table or, with ``json``, as JSON.
 
-    Printed are the mean window, rate and RTT of each flow, and the mean queue of each link. The
+    These are the mean window, rate and RTT of each flow, and the mean queue of each link. The
     attribute ``left_out`` of ``data`` names the simulator's assumptions that do not hold in this
     scenario. They are printed below the table; in JSON they are in ``provenance``.
     """
