@@ -58,12 +58,13 @@ def counting(prediction: Prediction) -> Floats:
 
 
 def _lag(scenario: Scenario, link: Link) -> float:
-    """How much packets differ in the time from transmission to being counted as delivered, in s.
+    """By how many seconds the delay from a packet's transmission to its count can vary.
 
-    The time begins when ``link`` transmits the packet, and ends when its ACK is back at the sender.
-    With one link and data in one direction, these times differ by at most the difference of the
-    RTTs. Otherwise packets and ACKs also wait in other queues. The result is then the longest RTT
-    plus the times that these queues, if full, need to empty.
+    The delay begins when ``link`` transmits the packet. It ends when the ACK is back at the sender,
+    because only then the packet is counted. With one link and data in one direction, these delays
+    differ by at most the difference of the RTTs. Otherwise packets and ACKs also wait in other
+    queues. The result is then the longest RTT plus the times that these queues, if full, need to
+    empty.
     """
     rtts = [m.rtt for m in scenario.members if link in scenario.path(m.flow)]
     one_way = len({group.direction for group in scenario.flows}) == 1
@@ -91,9 +92,9 @@ def _behind_a_hole(scenario: Scenario, link: Link) -> float:
 def check(prediction: Prediction) -> None:
     """Raise ``AssertionError`` unless the prediction satisfies the following statements.
 
-    - Without an answer, it has no throughput but a reason.
-    - With an answer, every flow has a finite throughput of at least 0. Only a flow that may send
-      nothing after the warm-up may have none (NaN).
+    - If the model cannot predict (``applicable`` is False), there are no throughputs, but a reason.
+    - Otherwise every flow has a finite throughput of at least 0. Only a flow that may send nothing
+      after the warm-up may have none (NaN).
     - No link carries more than its capacity, within the error of ``counting``. The model
       ``arrivals-bonald`` is exempt, because its printed formula does not satisfy this.
     - Each baseRTT is positive, and each loss rate lies between 0 and 1.

@@ -93,8 +93,8 @@ def scenarios(
     ``variants``.
 
     The project's tests check two properties of such scenarios ``s``.  A scenario survives a file:
-    ``Scenario.from_toml(s.to_toml()) == s``.  And ``invariants.check`` raises no error for the
-    answer that any model gives for ``s``.
+    ``Scenario.from_toml(s.to_toml()) == s``.  And ``invariants.check`` raises no error for a
+    model's prediction for ``s``.
     """
     variant = draw(st.sampled_from(list(variants)))
     discipline = st.just(DropTail()) if queue is None else queue
