@@ -46,12 +46,11 @@ Array = Any
 
 
 def average(cases: Batch, losers: int, step: float, chunk: int | None) -> tuple[Floats, ...]:
-    """Simulate all scenarios of a batch; returns the arrays of averages for ``BatchRun``.
+    """Simulate all scenarios of a batch; returns the arrays of which ``BatchRun`` consists.
 
-    The arrays are in float64 and have the shape [scenario, flow] or [scenario]. ``losers`` says
-    which flows lose packets at an overflow (``_lose``). ``step`` is the usual length of a step
-    divided by the shortest round trip. ``chunk`` is the number of scenarios that are simulated
-    together.
+    The arrays have the shape [scenario, flow] or [scenario]. ``losers`` says which flows lose
+    packets at an overflow (``_lose``). ``step`` is the usual length of a step divided by the
+    shortest round trip. ``chunk`` is the number of scenarios that are simulated together.
     """
     n = cases.capacity.size
     on_cpu = jax.default_backend() == "cpu"
@@ -483,7 +482,7 @@ def _runs(case: Batch, y: _Moving) -> Array:
 
 
 def _columns(case: Batch, y: _Moving) -> tuple[Floats, ...]:
-    """The arrays of averages for ``BatchRun``, computed from the final states of all scenarios.
+    """The arrays of which ``BatchRun`` consists, computed from the final states of all scenarios.
 
     Their shape is [scenario, flow] or [scenario].
     """

@@ -40,8 +40,8 @@ def violation(p: Flows, i: int, y: State, s: float, s1: float, h: float, move: i
     move has a limit. For example, Vegas's window grows only until its backlog reaches the lower
     threshold.
 
-    The step has length h, and the queueing delay goes from s to s1. The result is 0 or negative if
-    the window does not pass the limit.
+    The step has length h, and the queueing delay goes from s to s1. If the result is positive, the
+    window begins to move in another way within the step.
     """
     W, x, slow = y.window[i], y.over_estimate[i], y.in_slow_start[i]
     if y.clock[0] < y.recovery_until[i]:
@@ -156,7 +156,7 @@ def drift(p: Flows, y: State, on: np.ndarray, moves: np.ndarray) -> float:
 
     If a window grows or shrinks, u_i = dW_i/dt and v_i = 0. If it slides on a threshold of the
     backlog, it changes only with s: u_i = 0 and v_i = dW_i/ds. If it rests, both are 0. Without a
-    queue the result is 0.
+    queue the result is 0. ``horizon`` derives the length of the next step from s'.
     """
     s, push, give = y.clock[1], 0.0, 0.0
     for i in range(on.size):

@@ -30,7 +30,7 @@ def nearest(x: float) -> float:
 def record_instant(trail: Floats, m: int, t: float, window: Floats, s: float) -> int:
     """Store time, windows and queueing delay as entry ``m`` of ``trail``, if there is room for it.
 
-    Returns m + 1 in any case.
+    ``replay`` computes the samples of skipped cycles from these entries. Returns m + 1 in any case.
     """
     if m < trail.shape[0]:
         trail[m, 0], trail[m, 1 + window.size] = t, s

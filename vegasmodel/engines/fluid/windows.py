@@ -198,7 +198,7 @@ def time_to(
 
 @jit
 def extrapolate(s: float, trend: tuple[float, float], h: float) -> float:
-    """A first guess of the queueing delay after h seconds.
+    """A first guess of the queueing delay after h seconds, for the iterations of ``delay_after``.
 
     The delay is now s, and ``trend`` holds its first and second time derivatives.
     """

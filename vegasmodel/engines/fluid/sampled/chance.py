@@ -13,7 +13,7 @@ from vegasmodel.engines.tables import Table, jit, rare
 
 @jit
 def seed(number: int) -> None:
-    """Seed the random numbers of the simulation; other threads have their own."""
+    """Seed the random numbers of this thread's simulation; other threads draw others."""
     np.random.seed(number)
 
 

@@ -271,9 +271,9 @@ def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: boo
 
     If ``smooth``, windows are real numbers. Then every flow whose window grows has one loss.
 
-    Returns false, and drops nothing, if there are too many packets to drop: more than
-    ``MOST_AT_ONCE`` of one flow in this step, and more than the link and its buffer hold. Only a
-    law that enlarges its window without bound has so many.
+    Returns false if there are too many additional packets: more than ``MOST_AT_ONCE`` of one flow
+    in this step, and more than the link and its buffer hold. Only a law that enlarges its window
+    without bound sends so many.
     """
     for i in range(len(flows)):
         flow = flows[i]

@@ -19,7 +19,7 @@ def arrival(flow: Sender, now: LinkState, link: Bottleneck) -> float:
     Both events are at the queue. The time is the flow's propagation delay plus a random wait of the
     sender. It is divided by the transmission time of a packet at the link. Packets depart one
     transmission time apart. So the fractional part is the time from the latest departure to the
-    arrival.
+    arrival. It shows which of two packets arrives later (``later``).
     """
     return (flow.rtt - flow.wait) * link.capacity + link.max_wait * draw(now)
 
@@ -100,7 +100,8 @@ def mixing(a: Sender, b: Sender, link: Bottleneck) -> float:
       per round trip, and there at most d pairs are d transmission times apart.
 
     The result is the second number divided by the first, d / (p_a p_b N), but at most 1. The RTTs
-    are those with a full buffer.
+    are those with a full buffer. ``loser`` takes the result as the probability that the packets
+    meet as in random order.
     """
     c, room = link.capacity, link.room
     trip = 0.5 * (a.rtt + b.rtt) * c + room
@@ -116,7 +117,7 @@ def sway(flow: Sender, other: Sender, now: LinkState) -> float:
     The packets of the two flows depart from the queue in varying order, and cause new arrivals
     after different RTTs. So the number of packets that wait varies. Its variance grows with the
     rate of ``other``, and with the difference of the two RTTs. The result is the product of this
-    rate and this difference.
+    rate and this difference. ``neighbour`` draws a flow with such weights.
     """
     rate = (other.in_flight - other.undetected) / (other.rtt + now.delay)
     return max(rate, 0.0) * abs(other.rtt - flow.rtt)
@@ -188,7 +189,8 @@ def loser(
     packets return d transmission times later than S's. So the end of L's train and the beginning of
     S's train arrive together, and the queue grows by up to d packets. It keeps this length while
     the rest of S's train arrives. Between S's train and L's train there is a gap, in which the
-    queue gets shorter again. The buffer overflows where the queue is longest:
+    queue gets shorter again. So with the probability 1 - ``mixing`` the buffer overflows where the
+    queue is longest:
 
     - If S sends a packet too many, S loses this packet.
     - If L does, the queue is longer from then on. It overflows where its longest part begins. There

@@ -52,8 +52,8 @@ def delay(flows: Table[Sender], now: LinkState, c: float) -> float:
 def excess_rate(flows: Table[Sender], s_max: float, c: float) -> float:
     """The sum of the flows' rates minus the capacity, in pkt/s, if the buffer were full.
 
-    The packets in flight are those at present, and the RTTs are those with the full buffer's
-    queueing delay ``s_max``.
+    If the result is positive, the buffer overflows. The packets in flight are those at present, and
+    the RTTs are those with the full buffer's queueing delay ``s_max``.
     """
     f = -c
     if flows[0].in_train:

@@ -34,9 +34,10 @@ def silent(flow: Sender) -> bool:
 
 @jit
 def too_few(flow: Sender) -> bool:
-    """Whether some packets in flight are not lost, but too few for three duplicate ACKs.
+    """Whether too few packets in flight arrive for the three duplicate ACKs that report a loss.
 
-    Laws with Vegas's slow start (``GAMMA``) need only one duplicate ACK.
+    The result is False if all packets in flight are lost (``silent``). Laws with Vegas's slow start
+    (``GAMMA``) need only one duplicate ACK.
     """
     left = flow.in_flight - flow.undetected
     return 0.0 < left < (1.0 if flow.slow_start == GAMMA else DUPLICATES)
@@ -59,8 +60,8 @@ def on_loss(flow: Sender, now: LinkState, smooth: bool) -> None:
 
     The sender cuts its window. If ``smooth``, windows are real numbers, and nothing else happens.
     Otherwise the sender then also begins a recovery (Tahoe: slow start), or it waits for its
-    retransmission timer. It waits if too few duplicate ACKs can arrive, or if its recovery repairs
-    only one loss (Reno) and there are more. A sender with RACK does not wait.
+    retransmission timer. It waits if too few duplicate ACKs can arrive, or if it has lost more
+    packets than its recovery can repair (Reno: more than one). A sender with RACK does not wait.
     """
     lost, W, left = flow.undetected, allowed_in_flight(flow, smooth), flow.detection_in
     begins = flow.in_slow_start

@@ -43,8 +43,8 @@ SIZE = LOSSES + len(_MOVING) + 2  # numbers of each flow, at most
 def write_state(out: Floats, flows: Table[Sender], state: Table[LinkState]) -> int:
     """Write the state of senders and queue into ``out``, as numbers; returns how many they are.
 
-    First come the numbers of packets that the flows have lost, and then the times in seconds since
-    their last losses.
+    ``steady.py`` compares such arrays to find a state that returns. First come the numbers of
+    packets that the flows have lost, and then the times in seconds since their last losses.
     """
     n, senders, now = 0, memory(flows), Now(state[0].time, 0.0, 1.0)
     for i in range(len(flows)):
