@@ -154,7 +154,7 @@ class _Told:
         self.broken = counted(data["broken"].values.flat)
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON document of the command."""
+        """The document that the command prints with the option ``--json``."""
         return {
             "scenario": self.case.name,
             "model": self.model,
@@ -287,7 +287,7 @@ def _shares(
 
 
 def _value(value: str | float, unit: str) -> str:
-    """The value of a field as text for a table; true and false as in a scenario file."""
+    """The value of a field as text for a table; a boolean is true or false, as in TOML."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):

@@ -65,11 +65,11 @@ class Compared(Protocol):
 
     @property
     def models(self) -> Sequence[Prediction]:
-        """The predictions."""
+        """The predictions of the models."""
 
     @property
     def measured(self) -> Prediction:
-        """The measurement."""
+        """The measurement with which the predictions are compared."""
 
 
 Some: TypeAlias = Prediction | Compared | Iterable[Prediction]
