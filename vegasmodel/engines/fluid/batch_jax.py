@@ -219,13 +219,13 @@ def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Arr
     below = jnp.minimum(low, p.max_window) > W
     grows = below & (up < jnp.minimum(low, p.max_window))
     on_low = below & ~grows & (low <= p.max_window)
-    # A growing Vegas window W stops when its backlog reaches the threshold: alpha, or gamma in slow
-    # start. If alpha = beta, W then follows the queueing delay and keeps the backlog at this
-    # threshold. If alpha < beta (`stays`), W keeps the value `met` at which it reaches the
-    # threshold. Linear interpolation finds the time when W reaches it. Let L be the window whose
-    # backlog is the threshold, and g = W/L - 1. W reaches the threshold when g = 0. At the start of
-    # the step g = g0 < 0. If W grew throughout the step, g would be g1 > 0 at its end. So g is 0
-    # after the fraction `part` = -g0/(g1 - g0) of the step.
+    # A Vegas window W grows until its backlog reaches a threshold: alpha, or gamma in slow start.
+    # If alpha = beta, W then follows the queueing delay so that the backlog stays at the threshold.
+    # If alpha < beta (`stays`), W then keeps its value (`met`). Linear interpolation finds the time
+    # when the backlog reaches the threshold. Let L be the window whose backlog is the threshold,
+    # and g = W/L - 1, which is 0 at this time. At the start of the step g = g0 < 0. If W grew
+    # throughout the step, g would be g1 > 0 at its end. So g is 0 after the fraction
+    # `part` = -g0/(g1 - g0) of the step.
     e = jnp.where(y.in_slow_start, p.gamma, p.lower)
     stays = on_low & (p.lower < p.upper)
     g0 = (

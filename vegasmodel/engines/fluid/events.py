@@ -184,11 +184,11 @@ def horizon(
     quarter of its round trip counts.
 
     If no flow is in slow start, steps may be longer while the queueing delay s changes slowly. The
-    greatest length is that in which s changes by a small part of each flow's RTT, or the usual
-    length if that is longer. The window of a Vegas flow may follow the queue so that its backlog
-    stays at a threshold. For such a flow, a small part of s - x takes the place of the small part
-    of the RTT. Here x is its over-estimate of the propagation delay, so s - x is the queueing delay
-    that it measures.
+    greatest length is that in which s changes by a small part of each flow's RTT, but at least the
+    usual length. The window of a Vegas flow may follow the queue so that its backlog stays at a
+    threshold. For such a flow, a small part of s - x takes the place of the small part of the RTT.
+    Here x is the flow's over-estimate of the propagation delay, so s - x is the queueing delay that
+    it measures.
 
     The step ends at ``until`` at the latest, or earlier if a flow's fast recovery ends earlier.
     """

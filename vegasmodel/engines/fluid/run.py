@@ -468,8 +468,9 @@ def senders(scenario: Scenario) -> np.ndarray:
 
     flows = np.zeros(len(scenario.members), FLOW)
     smooth = papers_only(scenario)
-    # False if all flows are delay-based, as with Vegas. The buffer then seldom fills, and most
-    # steps are too long to show how the queue varies within a round trip.
+    # `fills` says whether the buffer fills again and again. It seldom fills if all flows are
+    # delay-based, as with Vegas. Most steps are then so long that they do not show how the queue
+    # varies within a round trip. So the flows' trains are then not sampled (`samples_train`).
     fills = not all(find(group.law).delay_based for group in scenario.flows)
     rows = [_group(scenario, group) for group in scenario.flows]
     for i, member in enumerate(scenario.members):

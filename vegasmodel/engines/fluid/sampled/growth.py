@@ -67,15 +67,15 @@ def end_recovery(flow: Sender, now: LinkState, after: float, c: float) -> None:
     ``after`` is the part of the new round trip that has passed at the beginning of this step; it is
     negative if the recovery ends later in the step.
 
-    - Laws that decide once per round trip, for example ns-2's Vegas: if the flow's packets travel
+    - Some laws decide once per round trip, for example ns-2's Vegas. If the flow's packets travel
       as a train, the sender has sent its latest train just before the ACK that ends the recovery.
       The ACKs of this train arrive in the last part of the new round trip (``train_part``). The law
       decides at the first of them. If the packets are spread over the round trip, it decides at
       once. In Linux (``restarts_rounds``) it decides only after a whole round trip.
-    - Laws that enlarge the window by a part of a packet at each ACK, for example Reno: the first
-      ACK that counts is the one that ends the recovery. In ns-2 this ACK does not count if the
-      sender has SACK (``sack_exit_rests``). The first round trip then brings one ACK too few, so
-      the window reaches the next whole packet only after two round trips.
+    - Other laws enlarge the window by a part of a packet at each ACK, for example Reno. The first
+      ACK that does so is the one that ends the recovery. In ns-2 this ACK does not enlarge the
+      window if the sender has SACK (``sack_exit_rests``). The first round trip then brings one ACK
+      too few, so the window reaches the next whole packet only after two round trips.
     """
     decides = flow.once_a_round and not flow.restarts_rounds
     flow.round_part = after + (train_part(flow, now, c) if decides else 0.0)
@@ -173,10 +173,9 @@ def grow_by_acks(flow: Sender, m: float, g: float) -> tuple[float, float]:
 
     - RTTs differ. The flow's packets are spread over the round trip, so W grows by N/(N + 1/2)
       packets per round trip.
-    - All RTTs are equal (``in_train``). The flow's packets follow one another as a train. The ACK
-      at which W grows is half a packet farther back in the train each time, and W grows by one
-      packet per round trip. When the end of the train is reached (``spare_acks`` below 1/2), W
-      rests for a round trip.
+    - All RTTs are equal (``in_train``). The flow's packets follow one another as a train. W grows
+      by one packet per round trip, each time half an ACK later in the train. When the end of the
+      train is reached (``spare_acks`` below 1/2), W rests for a round trip.
 
     With another m, W grows m times as fast. In the second case 1/2 is then replaced by 1/(2 m).
 
