@@ -178,9 +178,11 @@ def more_than(n: int) -> int:
 
 
 def sometimes(mean: Floats, error: Floats) -> NDArray[np.bool_]:
-    """Which flows have a throughput in some runs only: they have a mean, but NaN for its error.
+    """Which flows have a throughput in some of the runs only.
 
-    ``mean`` [flows] are the mean throughputs over several runs, ``error`` their standard errors.
+    A flow has no throughput (NaN) in a run in which it is not active after the warm-up. ``mean``
+    [flows] are the mean throughputs over the runs that have one, ``error`` their standard errors. A
+    flow without a throughput in some runs has a mean, but NaN for its standard error.
     """
     return np.isfinite(mean) & np.isnan(error)
 

@@ -297,7 +297,8 @@ def _course(path: Path, V_N: Floats) -> Course:
     # each, so q then grows by n_R - n_V packets. If n_R > n_V, V may fall too slowly and stay above
     # the curve for `lag` round trips. It is on the curve again when
     # (V_b - n_V lag - h) (q_c + (n_R - n_V) lag) = X.
-    # Here V_b and q_c are V and q at the start of the lag.
+    # Here V_b and q_c are V and q at the start of the lag. If V is on the curve at this time,
+    # (V_b - h) q_c = X, and the solution is lag = (V_b - h)/n_V - q_c/(n_R - n_V).
     more = (n_R > n_V) & (q_c < B)
     surplus = np.where(more, n_R - n_V, 1.0)
     lag = np.maximum((V_b - upper.shift) / n_V - q_c / surplus, 0.0)

@@ -235,15 +235,19 @@ def grouped(rates: Floats, tolerance: float) -> NDArray[np.intp]:
 
 
 def linked(features: Floats, tolerance: float, errors: Floats | None = None) -> NDArray[np.intp]:
-    """Find the outcome of each start by its features; return the outcome's index [start].
+    """Group runs from different starts by their results.  Runs in one group have the same outcome.
 
-    ``features`` [start, feature] are the numbers by which starts are compared.  Two starts are
-    linked if they differ by at most ``tolerance`` in every feature.  Starts that are linked,
-    directly or through others, have the same outcome (single linkage).  Outcome 0 has the most
-    starts.  A start with NaN among its features gets -1.
+    Each run begins with its own choice of start times, first windows and seed. Row i of
+    ``features`` has the numbers that describe the result of run i, such as the flows' throughputs.
+    Two runs are linked if they differ by at most ``tolerance`` in every feature. Runs that are
+    linked, directly or through other runs, have the same outcome (single linkage).
 
-    ``errors`` [start, feature] are the standard errors of the features.  If they are given,
-    features may differ by ``tolerance`` plus ``SURE`` standard errors of their difference.
+    Returns the number of each run's outcome in an array. Most runs have outcome 0, the next most
+    outcome 1, and so on. A run with NaN among its features gets -1.
+
+    ``errors`` are the standard errors of the features, in an array of the same shape. If they are
+    given, two runs may differ by more: by ``tolerance`` plus 4 standard errors (``SURE``) of the
+    difference.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components

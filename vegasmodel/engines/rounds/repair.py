@@ -116,7 +116,7 @@ def retransmission_lost(f: Sender, holes: Floats, first: float, lost: float) -> 
 
 @jit
 def mark_lost(f: Sender, holes: Floats) -> float:
-    """Mark the packets that a Linux sender now knows to be lost; returns how many are new.
+    """Mark the packets that a Linux sender now knows to be lost; returns how many it marked.
 
     A missing packet is known to be lost if a packet that was sent later has arrived. The later
     packet may be a retransmission (tcp_rack_detect_loss). So the sender can detect even the loss of
