@@ -177,7 +177,7 @@ def _finished(totals: Totals) -> Floats:
     It is also infinite for a group of short flows, in which there is always more to deliver.
     """
     once = [member.flow.arrivals == "once" for member in totals.scenario.members]
-    # a record counts time at the first queue, which packets reach later than they leave the sender
+    # times in a record are those at the first queue, which packets reach some time after they leave
     finished = totals.flows["finished"] - (totals.flows["start"] - totals.starts)
     return np.where(once, finished, np.inf)
 

@@ -286,7 +286,7 @@ def cut(f: Sender) -> bool:
     Tahoe begins slow start instead of a recovery. Slow start sends the missing packet, so the
     result is False for Tahoe.
     """
-    # with SACK, Linux does not wait for a packet beyond the last recovery (tcp_try_undo_recovery)
+    # ns-2 needs an ACK beyond the last recovery; Linux with SACK does not (tcp_try_undo_recovery)
     again = f.acked < f.recover or (f.acked == f.recover and f.must_pass_recover)
     if again and not f.echoed:
         if f.swells_uncut:

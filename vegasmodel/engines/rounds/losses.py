@@ -436,7 +436,7 @@ def _partial(
         arm(f, end)
     f.partial = 1
     if f.counts_places:
-        if f.timed_out:  # its state is TCP_CA_Loss, and the window grows (tcp-linux.cc)
+        if f.timed_out:  # in the state TCP_CA_Loss the window grows (tcp-linux.cc)
             grow(f, acks, end)
         limit_flight(f)
         send_lost_or_wait(f, holes, usable_window(f, now), acks, end)

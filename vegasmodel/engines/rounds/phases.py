@@ -22,8 +22,8 @@ from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import DropTail, RateDelay, Scenario
 from vegasmodel.status import Status
 
-DIFFERENT = 0.1  # of the mean throughput: two throughputs differ if they differ by more
-ROUNDING = 1e-9  # of degrees of freedom
+DIFFERENT = 0.1  # of the mean throughput: smaller differences of throughputs do not count
+ROUNDING = 1e-9  # error that the degrees of freedom may have
 GROUPS_SHOWN = 6  # groups whose throughputs are written out
 
 

@@ -271,7 +271,7 @@ def _update_red_average(link: Queue, packets: float, seen: float) -> None:
     kept = 1.0 - link.weight
     if missed > 0.0:
         link.average *= kept**missed
-    kept = kept if packets == 1.0 else kept**packets  # a power takes long
+    kept = kept if packets == 1.0 else kept**packets  # a power takes long to compute
     link.average += (1.0 - kept) * (seen - link.average)
 
 

@@ -54,7 +54,7 @@ MECHANISMS = {"rounding": WITHOUT_ROUNDING, "rounds": WITHOUT_ROUNDS, "ticks": W
 _HOLES = 256  # ranges of lost packets for which each flow has room, at least
 _MOST_HOLES, _ALL_HOLES = 2**15, 2**16  # at most: for one flow, and for all
 _FIRST_ROOM = 64  # groups of packets for which a ring buffer has room at first
-MOST_EVENTS = 2_000_000_000  # of a run
+MOST_EVENTS = 2_000_000_000  # of a run, which fails if it has more
 PAUSE = 2**18  # events, about 0.1 s, after which Python can see that the user has pressed Ctrl-C
 MAX_PARTS = 1_000_000  # events of a flow and round trip: more would not change the results
 _RING = 2**16  # groups of packets of one flow on their way, at most
@@ -400,7 +400,7 @@ class Simulation:
             self.events += int(events)
             if status == Status.PAUSED and self.events > MOST_EVENTS:
                 status = Status.TOO_MANY_EVENTS
-        if status == Status.FALL and not self._stopped:  # many calls may follow
+        if status == Status.FALL and not self._stopped:  # calls should be fast, as many may follow
             self._march, self._stopped = direct(self._march), True
         for law in self._outside:
             from vegasmodel.engines.outside import sound

@@ -66,7 +66,7 @@ def _send_small(net: Net, f: Sender) -> None:
 def _handshake(net: Net, f: Sender) -> float:
     """Simulate the TCP handshake; returns the seconds that it takes.
 
-    The SYN joins the flow's first queue. All its waits are computed from the present queues.
+    The SYN joins the flow's first queue. The time is computed from the present queues.
     """
     rtt = _rtt_of_small(net, f)
     if net.hops[f.hop].data:

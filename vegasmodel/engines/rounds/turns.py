@@ -129,7 +129,7 @@ def _send_next(net: Net, e: int) -> bool:
     fits = _pass_weightless(net, rate, now) and _pass_weightless(net, delay, now)
     if rate.waiting < NOTHING and delay.waiting < NOTHING:
         h.idle = 1
-        rate.credit = delay.credit = 0.0  # WRR_CBQueue::deque looks at both classes in vain
+        rate.credit = delay.credit = 0.0  # WRR_CBQueue::deque finds no packet
         schedule(net, e, NEVER)
         return fits
     link = _by_rounds(net, rate, delay, now) if rate.class_based else _by_volume(net, rate, delay)
