@@ -97,8 +97,8 @@ class Points:
         """Whether the number of flows varies from point to point.
 
         If so, ``Figures`` has one entry for each group of flows (entry ``[[flow]]``), where it
-        otherwise has one for each flow. The entry of the share is the share of the whole group. The
-        entries of all other quantities are means over the group's flows.
+        otherwise has one for each flow. The share and its standard error are those of the whole
+        group. All other quantities are means over the group's flows.
         """
         return any(field.key == "count" for field in self.fields)
 
@@ -161,8 +161,8 @@ def _blank(points: Points, n: int) -> dict[str, Any]:
 def collected(points: Points, found: Sequence[Prediction | tuple[int, str]]) -> Figures:
     """Collect the predictions at all points in arrays.
 
-    ``found`` [point] is the result of ``predictions``.  If ``points.by_group``, the results of the
-    flows of a group are replaced by their mean.
+    ``found`` [point] is the result of ``predictions``.  If ``points.by_group``, the arrays with an
+    entry per flow have one per group instead, as ``Points.by_group`` says.
     """
     table, reasons = _blank(points, len(found)), [""] * len(found)
     for i, answer in enumerate(found):

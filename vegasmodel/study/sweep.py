@@ -106,7 +106,7 @@ def sweep(
 
     The dataset has variables such as ``throughput`` and ``share``, with the dimension ``flow``.  If
     the ``count`` of a group (entry ``[[flow]]``) varies, this dimension has the groups: ``share``
-    is the share of the whole group, and the other variables are means over its flows.
+    and ``share_se`` are those of the whole group, and the other variables are means over its flows.
 
     The variable ``status`` is 0 at a point for which the model has a result.  At any other point
     ``status`` and ``reason`` say why there is none, and the other variables are NaN.  The variable
