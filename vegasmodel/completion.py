@@ -2,8 +2,9 @@
 
 The file may leave out a flow's RTT, and a Vegas flow's thresholds: alpha, or alpha and beta. If
 only beta is missing, it has its default. If there is only one link, the file may also leave out the
-link's capacity and buffer. If the trace is shorter than a run of default length, a missing duration
-is that of the trace, and a missing warm-up is a part of the trace.
+link's capacity and buffer. If the trace ends before the default duration, a missing duration is the
+end of the trace. A missing warm-up is then chosen so that averages begin within the trace: usually
+when a third of the time from the last flow's start to the trace's end has passed (``_warmup``).
 
 A trace shows each Vegas flow's backlog, the number of packets that the flow kept queued. It does
 not show the thresholds. Vegas holds its window at any backlog between alpha and beta, so many pairs

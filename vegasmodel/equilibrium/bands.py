@@ -231,12 +231,14 @@ class Band:
             return 1.0 / best.T, best
 
     def _turns(self, best: Floats) -> None:
-        """Replace entries of ``best`` [n, n] by the greatest ratio inside an interval, if larger.
+        """Find maxima of u_i/l_j between Delta_1 and Delta_2, and raise ``best`` [n, n] to them.
 
-        This is only for ``linux``. The ratio is u_i/l_j, and the interval of the queueing delay
-        Delta is Delta_1 to Delta_2, both as in ``ratio_range``. At first ``best`` holds the greater
-        of the ratios at the two ends. The ratio is phi_i/phi_j times a constant, where phi_k is the
-        rate of flow k per packet of backlog:
+        ``ratio_range`` explains these symbols. At a queueing delay Delta, u_i is the rate of flow i
+        at its upper edge, and l_j the rate of flow j at its lower edge. At first ``best`` holds the
+        larger of the values of u_i/l_j at Delta_1 and Delta_2. The method is only for ``linux``.
+
+        Let phi_k be the rate of flow k per packet of backlog. Then u_i/l_j is phi_i/phi_j times a
+        constant: the upper edge of flow i over the lower edge of flow j. In Linux
 
             1/phi_k = (Delta^2 + s_k Delta + p_k)/base_k
             s = rtt - x,  p = -x rtt,  base = rtt + x
@@ -245,6 +247,8 @@ class Band:
         of phi_i/phi_j with respect to Delta is 0 where
 
             (s_i - s_j) Delta^2 + 2 (p_i - p_j) Delta + (p_i s_j - s_i p_j) = 0.
+
+        So the method computes u_i/l_j at the solutions between Delta_1 and Delta_2.
         """
         s, p, base = self.rtt - self.x, -self.x * self.rtt, self.rtt + self.x
         delay = [

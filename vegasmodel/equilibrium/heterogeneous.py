@@ -455,15 +455,18 @@ class _Network:
     def physical(
         self, split: tuple[NDArray[np.intp], Floats], full: NDArray[np.bool_], J: Floats
     ) -> Any:
-        """The derivatives of the relative loads of the full links with respect to queueing delays.
+        """The Jacobian of the full links' queueing delays, if there is no feedback delay.
 
-        A relative load is load/capacity. Without feedback delay, the queueing delay s of a full
-        link changes by ds/dt = load/capacity - 1. The result is the Jacobian of these equations.
+        The queueing delay s of a full link then changes by ds/dt = load/capacity - 1. So the
+        Jacobian has the derivatives of each load/capacity with respect to each s.
 
-        ``J`` holds the derivatives of the relative loads with respect to ``part``. A link's
-        ``part`` is the fraction of a straight piece of its loss-over-queue curve that lies before
-        its operating point. The method divides each column of ``J`` by ds/dpart. If ds/dpart is 0,
-        it divides by ``LEAST`` instead.
+        ``J`` has the derivatives of load/capacity with respect to ``part`` instead. A link operates
+        at a point of its curve of loss over queue, which consists of straight pieces. ``part`` is
+        the fraction of the piece before this point. So the method divides each column of ``J`` by
+        the link's ds/dpart, or by ``LEAST`` if ds/dpart is 0.
+
+        ``split`` has the piece and ``part`` of each link (the method ``split``). ``full`` [link]
+        says which links are full.
         """
         _, _, s_by, _ = self.place(*split)
         moves = s_by[0][full]

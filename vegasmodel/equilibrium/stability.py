@@ -134,7 +134,8 @@ class Stability:
     - ``stable``: without RED, whether ``gain`` is below 1, which is an exact criterion. With RED,
       False if a root with real part 0 or more was found, and True if a complete search found no
       such root. ``None`` if an incomplete search found none: there may be one.
-    - ``gain``: the mean of the flows' ``slope``, weighted by their rates.
+    - ``gain``: the mean of the flows' ``Loop.slope``, weighted by their rates. A flow's slope says
+      how strongly its Vegas window reacts to the queueing delay; it is 0 for all other windows.
     - ``roots``: the roots found, in 1/s, in order of falling real part. Of two conjugate roots only
       one is listed.
     - ``residual``: the largest |F| at a root, relative to the sum of the sizes of F's terms.

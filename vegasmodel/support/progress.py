@@ -86,9 +86,11 @@ def series(doing: str = "preparing the first run") -> Iterator[Series]:
 
 @contextmanager
 def counting(number: int, done: int = 0) -> Iterator[Count]:
-    """Report how many of ``number`` scenarios are simulated; the caller counts them in ``done``.
+    """Show how many of ``number`` scenarios are finished, while the ``with`` block runs.
 
-    Simulator runs inside the ``with`` block, on any thread, have no line of their own.
+    The block gets a ``Count``. Its attribute ``done`` begins at the argument ``done``, and the
+    caller increases it by 1 for each scenario that is finished. Simulator runs inside the block, on
+    any thread, show no progress line of their own.
     """
     made = Count(number, done)
     with _reported(made):

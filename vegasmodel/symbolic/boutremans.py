@@ -94,15 +94,16 @@ def no_over_estimate() -> Derivation:
 def sensitivities(flows: int = 3) -> tuple[Derivation, Derivation, Derivation]:
     """Equations (7), (8) and (9) of Boutremans and Le Boudec: three derivatives of ln r_1.
 
-    r_1 is the rate of flow 1. All flows have the same alpha. The derivatives are
+    r_1 is the rate of flow 1, and x_i is the amount by which flow i over-estimates its propagation
+    delay. All flows have the same alpha. The derivatives are
 
-    - with respect to x_1, the over-estimate of flow 1;
-    - with respect to x_2, the over-estimate of flow 2;
+    - with respect to x_1;
+    - with respect to x_2;
     - with respect to the queueing delay Delta, with x_1 fixed.
 
-    In the first two, a change of the over-estimate changes Delta, too: by equation (6) the rates
-    must still add up to the capacity. ``flows`` is the number of flows, 2 to ``MOST``. SymPy needs
-    two minutes for five flows.
+    In the first two, the change of x_1 or x_2 changes Delta, too: by equation (6) the rates must
+    still add up to the capacity. ``flows`` is the number of flows, 2 to ``MOST``. SymPy needs two
+    minutes for five flows.
     """
     Integer(2, MOST).check(flows, "flows")
     over = sp.symbols(f"x1:{flows + 1}", positive=True)
@@ -132,9 +133,9 @@ def sensitivities(flows: int = 3) -> tuple[Derivation, Derivation, Derivation]:
 def cross_corrected(flows: int = 3) -> Any:
     """Equation (8) of Boutremans and Le Boudec with its printed numerator corrected.
 
-    The equation gives the derivative of ln r_1 with respect to the over-estimate of flow 2, where
-    r_1 is the rate of flow 1. As corrected it equals the second result of ``sensitivities``.
-    ``flows`` is the number of flows.
+    The equation gives the derivative of ln r_1 with respect to x_2. Here r_1 is the rate of flow 1,
+    and x_2 is the amount by which flow 2 over-estimates its propagation delay. As corrected, the
+    equation agrees with the second result of ``sensitivities``. ``flows`` is the number of flows.
     """
     Integer(2, MOST).check(flows, "flows")
     y = [Delta - v for v in sp.symbols(f"x1:{flows + 1}", positive=True)]

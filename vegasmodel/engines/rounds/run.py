@@ -118,17 +118,20 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
     """Two limits on the number of events of a flow at a queue in a round trip.
 
     The simulator handles the packets at a queue in events, and these limits bound its computing
-    time. The first holds near losses, the second far from losses. Both are approximate. If a limit
-    exceeds the number of packets in a round trip, each packet is an event of its own. Otherwise an
-    event stands for all packets of a flow that arrive in a certain interval, at equal distances.
+    time. Both are approximate. If a limit exceeds the number of packets in a round trip, each
+    packet is an event of its own. Otherwise an event stands for all packets of a flow that arrive
+    in a certain interval of time, evenly spaced.
 
-    Near losses the limit is ``MOST_SINGLE``, so that each packet is an event of its own. The order
-    of single packets decides how many are lost, which flow loses them, and whether a timeout
-    follows. Intervals would smooth out the bursts that a growing window or delayed ACKs cause. If a
-    round trip has too many packets for ``MOST_SINGLE`` events (``is_coarse``), the limit is
-    ``CONTENDED``.
+    The first limit holds for a flow near losses: in slow start, in recovery, while one of its
+    packets is missing, or while the buffer is nearly full. It is ``MOST_SINGLE``, so that each
+    packet is an event of its own. The order of single packets decides how many are lost, which flow
+    loses them, and whether a timeout follows. Intervals would smooth out the bursts that a growing
+    window or delayed ACKs cause. If a round trip has too many packets for ``MOST_SINGLE`` events
+    (``is_coarse``), the first limit is ``CONTENDED``.
 
-    Far from losses there are four cases:
+    The second limit holds far from losses: in congestion avoidance without missing packets, while
+    more than half of the buffer is free. (As the buffer fills, the limit rises to the first one, as
+    ``queue.intervals`` explains.) There are four cases:
 
     - ACKs are delayed, so that packets leave in pairs. The limit is the same as near losses,
       because longer intervals would smooth out the pairs.
