@@ -1,7 +1,7 @@
-"""Finds the flows of a trace that have little to send.
+"""Finds the flows of a trace that have little to send, such as iperf3's control connection.
 
-Most models are for flows that always have data to send. Such a flow delivers about one window in a
-round trip (Little's law).
+Most models assume that a flow always has data to send. By Little's law, a flow that always has data
+to send delivers about one window per round trip. A flow with little to send delivers less.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FIRST_WINDOW = 10  # packets, of today's TCP (RFC 6928)
 
 
 def idle_flows(trace: Trace) -> dict[str, str]:
-    """Find the flows that have little to send, such as iperf3's control connection.
+    """Find the flows of a trace that have little to send.
 
     The result maps the name of each such flow to a reason, such as "delivers 2 packets in all: it
     has little to send". A flow is found if it meets all of these conditions:

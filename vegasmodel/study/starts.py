@@ -62,15 +62,16 @@ class Starts:
     def draw(self, scenario: Scenario, n: int, seed: int) -> list[Start]:
         """Draw ``n`` random starts: each has start times, first windows and a seed.
 
-        A flow with ``over_estimate = 0`` keeps its own first window.  The same ``seed`` gives the
-        same starts; a larger ``n`` only adds starts at the end.  Raises ``FieldError`` if ``n`` or
-        ``seed`` is out of range.
+        If the scenario gives a flow its exact baseRTT (``over_estimate = 0``), the flow's first
+        window is not drawn, but stays as in the scenario.  The same ``seed`` gives the same starts;
+        a larger ``n`` only adds starts at the end.  Raises ``FieldError`` if ``n`` or ``seed`` is
+        out of range.
         """
         Integer(1, MAX_STARTS).check(n, "starts")
         Integer(0, 2**31 - 1).check(seed, "seed")
         members = scenario.members
         begin = np.array([member.start for member in members])
-        # In ns-2, a flow that knows its baseRTT always begins with a window of 2.
+        # In ns-2, a flow with ``over_estimate = 0`` always begins with a window of 2 packets.
         drawn = [member.flow.over_estimate != 0.0 for member in members]
         found = []
         for k in range(n):

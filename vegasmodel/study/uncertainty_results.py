@@ -73,7 +73,11 @@ class Sensitivity(Shown):
 
     @property
     def _doubts(self) -> str:
-        """Why slopes are missing or cannot be trusted, after a semicolon; empty if they can."""
+        """A text on what is wrong with the slopes; empty if nothing is.
+
+        The text says why slopes are missing, or else in which fields they are not smooth. Then it
+        names the assumptions that do not hold. Each of the two parts begins with a semicolon.
+        """
         jumps = [name for name, smooth in zip(self.fields, self.smooth, strict=True) if not smooth]
         said = self.reason or (f"not smooth: {', '.join(jumps)}" if jumps else "")
         return (f"; {said}" if said else "") + _not_held(self.broken)
@@ -151,7 +155,12 @@ class Uncertainty(Shown):
 
     @property
     def _doubts(self) -> str:
-        """How the standard deviations were computed, what they leave out, and what is wrong."""
+        """A text on how far the standard deviations can be trusted.
+
+        The text says how they were computed, for which fields this method is rough, and what they
+        leave out. If they are missing, it says why instead. Then it names the assumptions that do
+        not hold.
+        """
         rough = f", rough in {', '.join(self.rough)}" if self.rough else ""
         said = f"±: standard deviation to {self.method}{rough}, without the model's own error"
         return (self.reason or said) + _not_held(self.broken)
@@ -196,7 +205,10 @@ def _cell(value: float) -> str:
 
 
 def _not_held(broken: tuple[str, ...]) -> str:
-    """The assumptions that do not hold, after a semicolon; empty if there are none."""
+    """A text that names the assumptions that do not hold; empty if there are none.
+
+    The text begins with a semicolon, because it follows another text.
+    """
     return f"; does not hold: {', '.join(broken)}" if broken else ""
 
 

@@ -131,10 +131,11 @@ def running(
 
 
 def line(seconds: float) -> str:
-    """The text of the progress line.
+    """The present text of the progress line.
 
-    ``seconds`` is the real time since the line's block began (``series``, ``counting``).  The text
-    is empty in the first second (``PATIENCE``), and outside such a block.
+    A progress line is shown during a ``with`` block of ``series`` or ``counting``.  ``seconds`` is
+    the real time since this block began.  The text is empty in the first second (``PATIENCE``), and
+    if there is no such block.
     """
     if seconds < PATIENCE or not _series:
         return ""

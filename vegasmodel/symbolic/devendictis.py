@@ -393,13 +393,15 @@ def loss_limited() -> Completion:
 
 
 def held() -> Completion:
-    """A quadratic for V, the sum of all Vegas windows at a loss; its unknown is V - h.
+    """A quadratic equation for V, the sum of all Vegas windows at a loss.
 
-    It holds if Vegas stops growing before the loss. Vegas stops when its backlog reaches the lower
-    threshold. At that moment V = h + A mu T/q, by equation (7). A is the sum of the sources'
-    thresholds, mu T the bandwidth-delay product and q the queue. h is A in the paper and in ns-2,
-    and 0 in Linux. From the last loss to that moment, Vegas and Reno grow for the same number of
-    round trips. This gives the quadratic.
+    It is for cycles in which Vegas stops growing before the loss, and keeps its window until then.
+    Vegas stops when its backlog reaches the lower threshold. By equation (7), V is then
+    h + A mu T/q, where A is the sum of the sources' thresholds, mu T the bandwidth-delay product
+    and q the queue in packets. h is A in the paper and in ns-2, and 0 in Linux.
+
+    From the last loss until Vegas stops, Vegas and Reno grow for the same number of round trips.
+    This gives the quadratic. Its unknown is v = V - h.
     """
     v = sp.Symbol("v", positive=True)  # V - h
     edge = X / v  # the queue at which Vegas stops
@@ -413,11 +415,12 @@ def held() -> Completion:
 def meeting() -> Completion:
     """Equation (16) of De Vendictis and Baiocchi for n_vegas Vegas and n_reno Reno sources.
 
-    Returns a quadratic whose root n is the number of mini-cycles (round trips) of phase 2.
-    In this phase each window grows by one packet per mini-cycle, so the queue at its end is
-    q = (n_vegas + n_reno) n. It ends when Vegas's backlog reaches the lower threshold. By equation
-    (7) the Vegas windows add up to h + A mu T/q then. A is the sum of the sources' thresholds and
-    mu T the bandwidth-delay product. h is A in the paper and in ns-2, and 0 in Linux.
+    Returns a quadratic whose root n is the number of mini-cycles (round trips) of phase 2. In this
+    phase each window grows by one packet per mini-cycle. So at the end of the phase the queue is
+    q = (n_vegas + n_reno) n. The phase ends when Vegas's backlog reaches the lower threshold. By
+    equation (7) the Vegas windows then add up to h + A mu T/q, where A is the sum of the sources'
+    thresholds and mu T the bandwidth-delay product. h is A in the paper and in ns-2, and 0 in
+    Linux.
     """
     grows = sp.Eq(W_Va + n_vegas * n, h + X / ((n_vegas + n_reno) * n))
     quadratic = sp.numer(sp.together(grows.lhs - grows.rhs))

@@ -155,9 +155,11 @@ def run(
 
 
 def _continuous(scenario: Scenario, sample: float | None, runs: int | None) -> ContinuousRun:
-    """Simulate the scenario by ``continuous.py``: several times if start times are random.
+    """Simulate the scenario by ``continuous.py``, whose windows change at every instant.
 
-    If a run fails, the result is that run.
+    If start times are random, there are several runs (``run`` says how many). The averages are then
+    means over the runs, and the trajectories are those of the first run. If a run fails, the result
+    is that run alone.
     """
     if one_run_suffices(scenario):
         return continuous.run(scenario, sample)
@@ -468,9 +470,11 @@ def senders(scenario: Scenario) -> np.ndarray:
 
     flows = np.zeros(len(scenario.members), FLOW)
     smooth = papers_only(scenario)
-    # `fills` says whether the buffer fills again and again. It seldom fills if all flows are
-    # delay-based, as with Vegas. Most steps are then so long that they do not show how the queue
-    # varies within a round trip. So the flows' trains are then not sampled (`samples_train`).
+    # If all RTTs are equal, the packets that a sender has in flight follow one another as a train.
+    # With `samples_train`, a sender that decides once per round trip, such as ns-2's Vegas, samples
+    # the queueing delay only while its train passes the queue. This needs the short steps that the
+    # simulator makes while the buffer is nearly full. If all flows are delay-based, the buffer
+    # seldom fills (`fills` is False). Then the delay is sampled over the whole round trip.
     fills = not all(find(group.law).delay_based for group in scenario.flows)
     rows = [_group(scenario, group) for group in scenario.flows]
     for i, member in enumerate(scenario.members):
