@@ -117,11 +117,12 @@ the relative fairness differs much between runs.
 
 **Flows marked for the wrong queue.** The router of the paper `podlesny` has one queue for flows
 that want throughput (NewReno), and one for flows that want low delay (Vegas). A mark in each packet
-tells the router which queue the packet belongs to. The next table has the throughput of one flow in
-pkt/s, first with the right mark and then with the mark of the other queue. There are 20 NewReno and
-20 Vegas flows. The last column is for the runs with the wrong mark: it has the mean throughput of
-the flows that belong in the queue which the wrongly marked flow joins. The column "by" names one of
-three settings:
+tells the router which queue the packet belongs to. The next table has the mean throughput of a flow
+in pkt/s. There are 20 NewReno and 20 Vegas flows. The first column names the flows that get a wrong
+mark. They then join the other queue. The column "marked right" has the throughput of such a flow if
+all flows have the right mark, and "marked wrong" has its throughput with the wrong mark. The column
+"others in that queue" is for the runs with the wrong mark, too: it has the throughput of the flows
+that have the right mark for the joined queue. The column "by" names one of three settings:
 
 - Setting "router, both ways": the router of figure 2 of the paper `podlesny`, simulated in ns-3. As
 many flows run in the reverse direction as forward. This is the setting of the paper.
