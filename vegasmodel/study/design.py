@@ -43,9 +43,9 @@ def design(
     - ``solve``: a field, such as ``link.buffer``, ``flow.NAME.alpha`` or ``link.queue.k``.
     - ``target``: ``share:GROUP=0.3``, ``ratio:a/b=1``, ``jain=0.95``, ``delay=20ms`` or
       ``utilization=0.95``.  ``share:A+B`` is the share of two groups together, and
-      ``share:law:LAW`` that of all flows of a law; ``ratio:A+B/law:LAW`` divides the mean
-      throughput of a flow of the one by that of the other.  A delay and a utilization are of the
-      first link, or of the link that is named, as in ``delay:LINK=20ms``.
+      ``share:law:LAW`` that of all flows of a law.  ``ratio:A+B/law:LAW`` is the mean throughput
+      of a flow of the groups A and B, divided by that of a flow with the law.  A delay and a
+      utilization are of the first link, or of the link that is named, as in ``delay:LINK=20ms``.
     - ``model``: a model of ``predict``, or the packet-level simulator ``ns2`` or ``ns3``.
     - ``between``: the ends of the range that is searched, in seconds, packets or packets per second
       (default: the usual range of the field).
@@ -67,10 +67,11 @@ def design(
     and ``verified``.  If half the width of a 95 % confidence interval is more
     than ``within`` times the target, a note says that the solution is doubtful.
 
-    If the runs scatter, a value near the target also meets it if the 95 % confidence interval of
-    the quantity contains the target.  Several such values, with nothing between them that is surely
-    farther from the target, are one solution; its ``interval`` has their ends, and its ``note``
-    says so.
+    If the runs scatter, a value of the field is also a solution if the quantity differs from the
+    target by at most the fraction ``within``, and the 95 % confidence interval of the quantity
+    contains the target.  Several such values are one solution if at no value between them the
+    quantity is surely farther from the target.  Its ``interval`` then has their ends, and its
+    ``note`` says so.
 
     A target may have several solutions.  The search may miss one between two of the values that it
     tries; ``scanned`` and ``tried`` of the result have their range and number.  A narrower

@@ -11,11 +11,11 @@ between the values tried, so more values are tried there (not with ns-2 and ns-3
 If the quantity crosses the target twice between two neighbouring values, the search may miss both
 crossings.
 
-The quantity may be random: a mean over a few runs. Then a value meets the target as far as the runs
-tell if the 95 % confidence interval of the quantity contains the target. There is no use in
-narrowing an interval further, because chance alone would decide where the quantity crosses the
-target. Several such values, with nothing between them that is surely farther from the target, are
-one solution.
+The quantity may be random: a mean over a few runs. Then a value of the field also counts as a
+solution if the quantity is within a tolerance of the target (``within``), and its 95 % confidence
+interval contains the target. The search does not go on near such a value, because chance alone
+would decide where the quantity crosses the target. Several such values are one solution if at no
+value between them the quantity is surely farther from the target.
 """
 
 from __future__ import annotations

@@ -37,9 +37,9 @@ class Target:
 
     ``of`` computes the quantity from a model's results.  ``groups`` are names of groups of flows
     (entries ``[[flow]]``), whose flows count together.  A ratio divides their mean throughput by
-    that of the groups ``over``.  A delay and a
-    utilization are of the link with the index ``link``.  ``of_whom`` names the groups or the link
-    as the user does; it is empty for a link if the scenario has only one.
+    that of the groups ``over``.  A delay and a utilization are of the link with the index ``link``.
+    ``of_whom`` names the groups or the link as the user does; it is empty for a link if the
+    scenario has only one.
     """
 
     kind: str
@@ -109,8 +109,9 @@ class Target:
 
 
 def read(text: str, scenario: Scenario) -> Target:
-    """Read a target from text such as ``share:vegas=0.3``.
+    """Read a target, which is a quantity and its wanted value, from a text.
 
+    An example is ``share:vegas=0.3``: the group ``vegas`` should get 0.3 of the throughput.
     Raises ``FieldError`` if the text is not a target for this scenario.
     """
     if not isinstance(text, str):

@@ -368,9 +368,9 @@ X = A * M  # (7) for all Vegas sources together: V = h + X/q
 
 @dataclass(frozen=True)
 class Completion:
-    """A formula with its premises that our numeric model needs, but that the paper lacks.
+    """A formula that our numeric model needs and De Vendictis and Baiocchi's paper lacks.
 
-    The paper is that of De Vendictis and Baiocchi.
+    It comes with the premises from which it is derived.
     """
 
     symbol: str

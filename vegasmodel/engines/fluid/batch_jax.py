@@ -221,11 +221,11 @@ def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Arr
     on_low = below & ~grows & (low <= p.max_window)
     # A Vegas window W grows until its backlog reaches a threshold: alpha, or gamma in slow start.
     # If alpha = beta, W then follows the queueing delay so that the backlog stays at the threshold.
-    # If alpha < beta (`stays`), W then keeps its value (`met`). Linear interpolation finds the time
-    # when the backlog reaches the threshold. Let L be the window whose backlog is the threshold,
-    # and g = W/L - 1, which is 0 at this time. At the start of the step g = g0 < 0. If W grew
-    # throughout the step, g would be g1 > 0 at its end. So g is 0 after the fraction
-    # `part` = -g0/(g1 - g0) of the step.
+    # If alpha < beta (`stays`), W then keeps its value. In both cases W is `met` at the end of the
+    # step. If W stays, linear interpolation finds the time when the backlog reaches the threshold.
+    # Let L be the window whose backlog is the threshold, and g = W/L - 1, which is 0 at this time.
+    # At the start of the step g = g0 < 0. If W grew throughout the step, g would be g1 > 0 at its
+    # end. So g is 0 after the fraction `part` = -g0/(g1 - g0) of the step.
     e = jnp.where(y.in_slow_start, p.gamma, p.lower)
     stays = on_low & (p.lower < p.upper)
     g0 = (
