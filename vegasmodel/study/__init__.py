@@ -3,7 +3,7 @@
 - ``sweep`` evaluates a model over a grid of values of the scenario's fields.
 - ``design`` finds the value of a field that meets a target.
 - ``basins`` runs the scenario from many random starts, to find its different outcomes. A start is a
-  choice of start times, first windows and a seed. Runs with nearly the same throughputs have the
+  choice of start times, initial windows and a seed. Runs with nearly the same throughputs have the
   same outcome.
 - ``cycles`` finds the steady state to which each random start leads: constant windows, a periodic
   motion or, if there is neither, long averages.

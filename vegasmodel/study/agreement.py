@@ -1,6 +1,6 @@
 """Tests whether two models or simulators lead to the same outcomes of a scenario equally often.
 
-``basins`` runs each of the two from many random starts. A start is a choice of start times, first
+``basins`` runs each of the two from many random starts. A start is a choice of start times, initial
 windows and a seed. Starts that lead to nearly the same throughputs have the same outcome. A
 chi-squared test then compares how many starts of each model lead to each outcome.
 """
@@ -28,7 +28,7 @@ EXPECTED = 5.0  # least expected number of starts in a cell of the chi-squared t
 class Agreement:
     """Whether two models agree on the share of random starts that leads to each outcome.
 
-    A start is a choice of start times, first windows and a seed. Starts that lead to nearly the
+    A start is a choice of start times, initial windows and a seed. Starts that lead to nearly the
     same throughputs have the same outcome. ``counts`` is the number of starts per model and
     outcome. ``p`` is the p-value of a chi-squared test for a difference between the models. The
     test merges outcomes with few starts; ``counts`` and ``ends`` list them unmerged.
@@ -56,8 +56,8 @@ class Agreement:
 def agreement(one: Basins, other: Basins, tolerance: float | None = None) -> Agreement:
     """Test whether two models lead to the same outcomes equally often.
 
-    Both models were run from random starts.  A start is a choice of start times, first windows and
-    a seed.  An outcome is a set of starts that lead to similar throughputs.  The question is
+    Both models were run from random starts.  A start is a choice of start times, initial windows
+    and a seed.  An outcome is a set of starts that lead to similar throughputs.  The question is
     whether the number of starts with each outcome differs between the models by more than chance
     explains.  ``one`` and ``other`` are what ``basins`` returned for two models of one scenario.
 

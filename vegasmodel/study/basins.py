@@ -1,7 +1,7 @@
 """The different outcomes of one scenario, and the share of random starts that lead to each.
 
 The outcome of a run is given by the mean throughputs of all flows. Some scenarios have several
-outcomes, so the model is run from many random starts. A start is a choice of start times, first
+outcomes, so the model is run from many random starts. A start is a choice of start times, initial
 windows and a seed.
 
 Two starts with nearly equal throughputs have the same outcome. If start A has the same outcome as
@@ -47,7 +47,7 @@ SURE = 4.0  # standard errors by which means of the same outcome may differ
 class Outcome:
     """One outcome of a scenario: a group of random starts that lead to similar throughputs.
 
-    A start is a choice of start times, first windows and a seed. ``throughput``, ``low`` and
+    A start is a choice of start times, initial windows and a seed. ``throughput``, ``low`` and
     ``high`` are the mean, the least and the greatest throughput of each flow over the starts of the
     group, [flow] pkt/s. ``share`` is the group's share of all starts with a result.
     """
@@ -78,7 +78,7 @@ class Outcome:
 class Basins:
     """The different outcomes (throughputs) of a scenario, and which random starts lead to each.
 
-    A start consists of start times, first windows and a seed.  Starts have the same outcome if
+    A start consists of start times, initial windows and a seed.  Starts have the same outcome if
     their throughputs differ by at most the fraction ``tolerance`` of the mean throughput, directly
     or through other starts.  ``broken`` has the names of the assumptions that do not hold, and at
     how many starts.
@@ -158,10 +158,10 @@ def basins(
     - With ``order``, the flows first exchange their start times at random.
     - Each flow starts later by a random time, uniform from 0 to ``phase`` seconds (default: the
       longest RTT).
-    - Each flow gets a random first window, a whole number of packets from the range ``windows``.
+    - Each flow gets a random initial window, a whole number of packets from the range ``windows``.
       By default the range begins at 1 and ends at the slowest link's capacity times the longest
       RTT, divided by the number of flows (rounded up, at least 2, at most 1,000,000).  With
-      ``(0, 0)`` the flows keep their own first windows.  A flow with ``over_estimate = 0`` always
+      ``(0, 0)`` the flows keep their own initial windows.  A flow with ``over_estimate = 0`` always
       keeps its own.
     - The simulator gets a random seed and makes one run.  The field ``start_jitter`` has no effect.
 
@@ -223,7 +223,7 @@ def _begun(start: Start, scenario: Scenario) -> Scenario | str:
 def grouped(rates: Floats, tolerance: float) -> NDArray[np.intp]:
     """Group random starts of a scenario by their throughputs; return each start's group [start].
 
-    A start is a choice of start times, first windows and a seed.  ``rates`` [start, flow] are the
+    A start is a choice of start times, initial windows and a seed.  ``rates`` [start, flow] are the
     throughputs.  Two starts are linked if no flow's throughput differs by more than ``tolerance``
     times the mean of all throughputs.  Starts that are linked, directly or through others, are one
     group: they have the same outcome.  Group 0 has the most starts.  A start with a throughput of
@@ -237,7 +237,7 @@ def grouped(rates: Floats, tolerance: float) -> NDArray[np.intp]:
 def linked(features: Floats, tolerance: float, errors: Floats | None = None) -> NDArray[np.intp]:
     """Group runs from different starts by their results.  Runs in one group have the same outcome.
 
-    Each run begins with its own choice of start times, first windows and seed. Row i of
+    Each run begins with its own choice of start times, initial windows and seed. Row i of
     ``features`` has the numbers that describe the result of run i, such as the flows' throughputs.
     Two runs are linked if they differ by at most ``tolerance`` in every feature. Runs that are
     linked, directly or through other runs, have the same outcome (single linkage).
@@ -277,7 +277,7 @@ def linked(features: Floats, tolerance: float, errors: Floats | None = None) -> 
 def outcomes(rates: Floats, outcome: NDArray[np.intp]) -> tuple[Outcome, ...]:
     """Describe each outcome: its mean throughputs, their range, and its share of the starts.
 
-    A start is a choice of start times, first windows and a seed; an outcome is a group of starts
+    A start is a choice of start times, initial windows and a seed; an outcome is a group of starts
     that lead to similar throughputs.  ``rates`` [start, flow] are the throughputs, pkt/s.
     ``outcome`` [start] is the index of each start's outcome, as ``grouped`` and ``linked`` return
     it.

@@ -1,7 +1,7 @@
 """The different steady states of one scenario, and the share of random starts that lead to each.
 
-A start is a choice of start times, first windows and a seed. From each start, a simulator looks for
-a fixed point or a periodic motion. If it finds neither, the averages of the motion count as the
+A start is a choice of start times, initial windows and a seed. From each start, a simulator looks
+for a fixed point or a periodic motion. If it finds neither, the averages of the motion count as the
 steady state.
 """
 
@@ -35,8 +35,8 @@ KINDS = ("fixed point", "periodic", "neither found")
 class LimitCycles:
     """The steady states found for a scenario, and which random starts lead to each of them.
 
-    A start consists of a start time and a first window for each flow, and a seed. ``limit_cycles``
-    explains ``tolerance``, up to which two steady states count as one.
+    A start consists of a start time and an initial window for each flow, and a seed.
+    ``limit_cycles`` explains ``tolerance``, up to which two steady states count as one.
     """
 
     scenario: Scenario
@@ -74,7 +74,7 @@ class LimitCycles:
     def to_json(self) -> dict[str, Any]:
         """The steady states as plain data, each with the share of the starts that lead to it.
 
-        A start is a choice of start times, first windows and a seed. Each steady state has the
+        A start is a choice of start times, initial windows and a seed. Each steady state has the
         entries of ``LimitCycle.to_json`` for one of the starts that lead to it. Its entry
         ``outcome`` (``Outcome.to_json``) has the share, and mean throughputs over all these starts.
         """
@@ -159,7 +159,7 @@ def _table(cycles: tuple[LimitCycle | None, ...], n: int) -> tuple[Floats, Float
     """The throughputs [start, flow], and the features and their standard errors [start, feature].
 
     ``cycles`` has the steady state that each random start leads to.  A start is a choice of start
-    times, first windows and a seed.  The function ``linked`` compares steady states by their
+    times, initial windows and a seed.  The function ``linked`` compares steady states by their
     features.  These are each flow's throughput divided by the mean throughput of all flows and
     starts, the logarithm of the period (0 if there is none), and the index of the kind in
     ``KINDS``.  A start without a result has NaN everywhere.

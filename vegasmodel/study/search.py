@@ -412,10 +412,11 @@ class Search:
         return f"{value:.{digits}g} {self.field.unit}".strip()
 
     def _almost(self) -> str:
-        """A text on the tried value at which the quantity is nearest to the target.
+        """A text that says how near to the target the model came, if no value meets the target.
 
-        If the quantity's 95 % confidence interval there contains the target, the text says that
-        chance may have hidden a solution.
+        The text names the tried value at which the target's quantity, such as a share, is nearest.
+        If the 95 % confidence interval of the quantity at this value contains the target, the text
+        says that chance may have hidden a solution.
         """
         near = int(np.nanargmin(np.abs(self.y)))
         said, half = f"nearest is {self._answer(near)}", self._half(near)
@@ -500,8 +501,8 @@ class Search:
 def counted(scenario: Scenario, where: Field, model: str) -> bool:
     """Whether ``design`` tries only whole numbers for the field with this model.
 
-    A first window is always whole, and so is a field whose rule asks for whole numbers, such as a
-    number of flows.
+    An initial window is always whole, and so is a field whose rule asks for whole numbers, such as
+    a number of flows.
 
     If the model is a simulator, a buffer and a largest window are whole, too.  A threshold of Vegas
     is whole if the TCP implementation of a flow compares it with a rounded backlog.  (For ``fluid``

@@ -1,4 +1,7 @@
-"""Draws random starts of a scenario: a start time and a first window for each flow, and a seed."""
+"""Draws random starts, from which a scenario is simulated to find its different outcomes.
+
+A start consists of a start time and an initial window for each flow, and a seed.
+"""
 
 from __future__ import annotations
 
@@ -14,20 +17,20 @@ from vegasmodel.scenario import Scenario
 
 __all__ = ["Start", "Starts", "starts"]
 
-MOST = 1_000_000  # packets of a first window
+MOST = 1_000_000  # packets of an initial window
 MAX_STARTS = 5_000  # starts; the outcomes of all pairs of starts are compared
 
 
 @dataclass(frozen=True)
 class Start:
-    """One start of a scenario: each flow's start time and first window, and the seed of the run."""
+    """One start of a scenario: the flows' start times and initial windows, and the run's seed."""
 
     times: tuple[float, ...]  # s
     windows: tuple[int | None, ...]  # packets; None: the scenario's own
     seed: int
 
     def of(self, scenario: Scenario) -> Scenario:
-        """A copy of the scenario with the start times, first windows and seed of this start.
+        """A copy of the scenario with the start times, initial windows and seed of this start.
 
         The copy has one run and no ``start_jitter``.  Each of its flows has an entry ``[[flow]]``
         of its own, because each has its own start time.  Raises ``FieldError`` if a flow would
@@ -53,14 +56,14 @@ class Start:
 
 @dataclass(frozen=True)
 class Starts:
-    """The distribution from which starts (start times, first windows, seed) are drawn at random."""
+    """The distribution of random starts: of start times, initial windows and the seed."""
 
     phase: float  # s; every flow starts later by a uniform draw from 0 to this
-    windows: tuple[int, int] | None  # range of the first windows (whole); None: the scenario's own
+    windows: tuple[int, int] | None  # range of initial windows (whole); None: the scenario's own
     order: bool  # the flows exchange their start times at random
 
     def draw(self, scenario: Scenario, n: int, seed: int) -> list[Start]:
-        """Draw ``n`` random starts: each has start times, first windows and a seed.
+        """Draw ``n`` random starts: each has start times, initial windows and a seed.
 
         If the scenario gives a flow its exact baseRTT (``over_estimate = 0``), the flow's first
         window is not drawn, but stays as in the scenario.  The same ``seed`` gives the same starts;
@@ -98,9 +101,9 @@ def starts(
 
     - ``phase``: each flow starts later by a random time from 0 to ``phase``, in s.  The default is
       the longest RTT.
-    - ``windows``: the least and the greatest first window, in packets.  By default the least is 1,
-      and the greatest is about the bandwidth-delay product divided by the number of flows.  (0, 0)
-      keeps the scenario's first windows.
+    - ``windows``: the least and the greatest initial window, in packets.  By default the least is
+      1, and the greatest is about the bandwidth-delay product divided by the number of flows.
+      (0, 0) keeps the scenario's initial windows.
     - ``order``: if True, the flows exchange their start times at random.
 
     Raises ``FieldError`` for a value out of range.
