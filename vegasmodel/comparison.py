@@ -316,7 +316,10 @@ def model_errors(model: Prediction, measured: Prediction) -> dict[str, float | N
 
 
 def _base_rtt_error(model: Prediction, measured: Prediction) -> float | None:
-    """The error ``base_rtt`` of ``model_errors``; ``None`` if it cannot be computed."""
+    """How wrong a model is about the excess of baseRTTs over the RTT of the empty path.
+
+    It is the error ``base_rtt`` of ``model_errors``, or ``None`` if it cannot be computed.
+    """
     known = _over_estimates(model, measured)
     return None if known is None else nrmse(*known)
 

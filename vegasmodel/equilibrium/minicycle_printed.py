@@ -46,12 +46,13 @@ def throughput(
 def equilibrium(
     mu: Floats, T: Floats, B: Floats, alpha: Floats, lam: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """The cycle for a larger buffer, by the printed equations: Vegas reaches its equilibrium.
+    """The cycle from one loss to the next by the printed equations, for buffers of B_th or more.
 
-    The buffer is above B_th, the least buffer in which Vegas stops growing before the loss. Returns
-    P_Vegas and P_Reno, the packets that each flow sends in a cycle, and Delta, the duration of the
-    cycle in seconds. The equations are those of De Vendictis and Baiocchi. The arguments are those
-    of ``throughput``.
+    With such a buffer, Vegas's window stops growing before the loss: it reaches its equilibrium.
+    B_th is the paper's approximation of the least buffer for which this is so. Returns P_Vegas and
+    P_Reno, the packets that each flow sends in a cycle, and Delta, the duration of the cycle in
+    seconds. The equations are those of De Vendictis and Baiocchi. The arguments are those of
+    ``throughput``.
     """
     M = mu * T
     # (7) at q = B
@@ -122,12 +123,12 @@ def phase_3_sum(W_R: Floats, steps: Floats, M: Floats, alpha: Floats) -> Floats:
 
 
 def appendix_a(mu: Floats, T: Floats, B: Floats, lam: Floats) -> tuple[Floats, Floats, Floats]:
-    """The cycle for a small buffer, by the printed equations: Vegas grows until the loss.
+    """The cycle from one loss to the next by the printed equations, for buffers below B_th.
 
-    The buffer is below B_th, the least buffer in which Vegas stops growing before the loss. Returns
-    P_Vegas and P_Reno, the packets that each flow sends in a cycle, and Delta, the duration of the
-    cycle in seconds. The equations are those of appendix A of De Vendictis and Baiocchi. The
-    arguments are those of ``throughput``.
+    With such a buffer, Vegas's window grows until the loss. B_th is the paper's approximation of
+    the least buffer with which it stops growing earlier. Returns P_Vegas and P_Reno, the packets
+    that each flow sends in a cycle, and Delta, the duration of the cycle in seconds. The equations
+    are those of appendix A of De Vendictis and Baiocchi. The arguments are those of ``throughput``.
     """
     M = mu * T
     N = (M + B + 1) * (1 - lam) / (3 - 2 * lam) + 1

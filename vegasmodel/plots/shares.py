@@ -1,15 +1,15 @@
-"""Draws throughputs as bars per group, and throughputs and baseRTTs as curves.
+"""Draws throughputs as bars per flow group, and throughputs and baseRTTs as curves.
 
-A curve is drawn over the flows' order of arrival, over the buffer, or over the ratio of the numbers
-of flows in the two Rate-Delay classes.
+The x axis of the curves is the flows' order of arrival, the buffer, or the number of flows that
+want throughput per flow that wants low delay (the two classes of Rate-Delay services).
 
 The functions that draw curves take two arguments. ``models`` are predictions, drawn as lines.
 ``measured`` are measurements, drawn as markers. Throughputs that are means over several runs have
-error bars of two standard errors, except over the ratio of flows.
+error bars of two standard errors, but ``class_shares`` draws no error bars.
 
 An argument may be one prediction, a list of predictions, what ``vegasmodel.predict_all`` or
-``vegasmodel.compare`` returns, or a list of these. If a comparison is in ``models``, its
-measurement is drawn with markers all the same.
+``vegasmodel.compare`` returns, or a list of these. The argument ``models`` may contain comparisons;
+their measurements are drawn as markers.
 """
 
 from __future__ import annotations

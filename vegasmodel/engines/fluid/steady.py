@@ -118,7 +118,10 @@ class _Motion:
 
 
 class _State(NamedTuple):
-    """The state of senders and queue at one time, as numbers that can be compared."""
+    """The state of senders and queue at one time.
+
+    The search for a cycle compares it with earlier states (``_Motion.apart``).
+    """
 
     time: float
     row: Floats  # as ``sampled.state`` writes it

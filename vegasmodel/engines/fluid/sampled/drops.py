@@ -1,4 +1,4 @@
-"""Drops packets in the package ``sampled``: at the full buffer, by RED and by random loss."""
+"""Drops packets in each time step of ``fluid``: at the full buffer, by RED and by random loss."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """How a sender reacts when it detects a loss.
 
-The sender cuts its window. If all flows run TCP as in the papers, windows are real numbers, and
-nothing else happens. Otherwise windows are whole packets, and the sender then also retransmits, or
-waits for its retransmission timer.
+The sender cuts its window. If all flows run TCP as in the papers, windows are real numbers and the
+sender does nothing else. If windows are whole packets, the sender also retransmits, or waits for
+its retransmission timer.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ def forget_losses(flow: Sender) -> None:
 
 @rare
 def on_loss(flow: Sender, now: LinkState, smooth: bool) -> None:
-    """Let the sender detect its losses.
+    """Let the sender detect its losses, and react to them.
 
-    The sender cuts its window. If ``smooth``, windows are real numbers, and nothing else happens.
-    Otherwise the sender then also begins a recovery (Tahoe: slow start), or it waits for its
-    retransmission timer. It waits if too few duplicate ACKs can arrive, or if it has lost more
-    packets than its recovery can repair (Reno: more than one). A sender with RACK does not wait.
+    The sender cuts its window. If windows are real numbers (``smooth``), it does nothing else. If
+    windows are whole packets, it begins a recovery (Tahoe: slow start) or waits for its
+    retransmission timer. A sender without RACK waits in two cases: too few duplicate ACKs can
+    arrive, or more packets are lost than its recovery can repair (Reno repairs only one).
     """
     lost, W, left = flow.undetected, allowed_in_flight(flow, smooth), flow.detection_in
     begins = flow.in_slow_start
