@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     help="ratio:a/b=1, share:GROUP=0.3, jain=0.95, delay=20ms or utilization=0.95. "
     "Of several groups, or of all flows of a law: share:A+B=0.3, share:law:LAW=0.3, "
     "ratio:A+B/law:LAW=1. "
-    "Of another link than the first: delay:LINK=20ms, utilization:LINK=0.95.",
+    "Of another link than the first: delay:LINK=20ms, utilization:LINK=0.95. "
+    "At least or at most, in quotes: 'share:GROUP>=0.3', 'delay<=20ms'.",
 )
 @inputs.model
 @click.option(
@@ -90,17 +91,20 @@ def design(
     ]
     if rows:
         by = list(found.solutions[0].verified)
-        console.console().print(console.stacked([found.field, model, *by], rows, found.target))
-    said = [f"{each.value:.6g} {each.unit}: {each.note}." for each in found.solutions if each.note]
+        title = found.target if found.sense == "=" else found.asked
+        console.console().print(console.stacked([found.field, model, *by], rows, title))
+    said = [f"{found.field} meets the target {found.where}."] if found.intervals else []
+    said += [f"{each.value:.6g} {each.unit}: {each.note}." for each in found.solutions if each.note]
     said += [f"No value is found: {found.reason}."] if found.reason else []
     if any(each.achieved_se or any(each.verified_se.values()) for each in found.solutions):
         said.append(console.PLUS_MINUS)
     said += [f"{note}." for note in found.notes]
     if found.solutions:
         low, high = (f"{end:.6g} {found.solutions[0].unit}".strip() for end in found.scanned)
+        missed = "solutions" if found.sense == "=" else "intervals, and gaps in them"
         said.append(
             f"{model} was evaluated at {found.tried} values of {solve} from {low} to {high}.  "
-            "Between them the search may miss solutions; --between LOW:HIGH searches a narrower "
+            f"Between them the search may miss {missed}; --between LOW:HIGH searches a narrower "
             "range."
         )
     console.paragraphs(said)

@@ -20,7 +20,7 @@ from vegasmodel.study import fields, models, points, targets
 from vegasmodel.study.ranges import of_field
 from vegasmodel.study.scatter import answered, run_rates, standard_error
 from vegasmodel.study.search import Search, counted
-from vegasmodel.study.solutions import Design, Solution
+from vegasmodel.study.solutions import Design, Interval, Solution
 from vegasmodel.support import progress
 
 __all__ = ["design"]
@@ -46,6 +46,7 @@ def design(
       ``share:law:LAW`` that of all flows of a law.  ``ratio:A+B/law:LAW`` is the mean throughput
       of a flow of the groups A and B, divided by that of a flow with the law.  A delay and a
       utilization are of the first link, or of the link that is named, as in ``delay:LINK=20ms``.
+      A bound has ``>=`` or ``<=`` in place of ``=``, as in ``share:GROUP>=0.3``.
     - ``model``: a model of ``predict``, or the packet-level simulator ``ns2`` or ``ns3``.
     - ``between``: the ends of the range that is searched, in seconds, packets or packets per second
       (default: the usual range of the field).
@@ -55,6 +56,10 @@ def design(
     quantity jumps as the field varies.  In these cases a value of the field is also a solution if
     the difference is at most the fraction ``within`` of the target.  Its ``note`` says why it is
     not exact.
+
+    The values that meet a bound form intervals; ``intervals`` of the result has them, and
+    ``solutions`` their ends.  An interval may reach to an end of the searched range.  What lies
+    beyond the range, or between two values tried, is not known.
 
     ``verify`` has the names of other models and simulators, or is one name.  Each of them is
     evaluated at each solution (if it takes only whole numbers for the field, at the nearest one).
@@ -101,7 +106,12 @@ def design(
     span = of_field(scenario, where, between)
     with progress.counting(0) as count:
         search = Search(scenario, where, aim, model, span, within, count)
-        solutions, notes = search.solutions()
+        notes: list[str] = []
+        intervals: list[Interval] = []
+        if aim.sense == "=":
+            solutions, notes = search.solutions()
+        else:
+            solutions, intervals = search.intervals()
         verified = tuple(_verified(search, _in_phase(search, each), others) for each in solutions)
     reason = None if solutions else search.why_none(notes)
     ends = (search.range.low, search.range.high)
@@ -111,7 +121,10 @@ def design(
         notes = [*notes, *search.gaps(), *search.hidden(found), *_broken(search, verified), *vegas]
     said = (*aim.notes(scenario), *(notes if solutions else ()))
     tried = search.x.size
-    return Design(solve, aim.name, aim.value, model, ends, verified, reason, said, tried)
+    return Design(
+        solve, aim.name, aim.value, model, ends, verified, reason, said, tried, aim.sense,
+        tuple(intervals),
+    )  # fmt: skip
 
 
 def _often(scenario: Scenario, runs: int) -> Scenario:

@@ -40,7 +40,7 @@ from vegasmodel.study import fields, points
 from vegasmodel.study.fields import Field
 from vegasmodel.study.ranges import Range
 from vegasmodel.study.scatter import answered, half_interval, run_rates, standard_error
-from vegasmodel.study.solutions import Solution
+from vegasmodel.study.solutions import Interval, Solution
 from vegasmodel.study.targets import Target
 from vegasmodel.support.progress import Count
 
@@ -164,8 +164,11 @@ class Search:
         target the mean lies. A solution needs the mean of all runs. Returns whether any of the
         values had too few runs.
         """
-        ends = [i for pair in self._met() for i in pair]
-        ends += [self._nearer(*pair) for pair in self._crossings()]
+        if self.aim.sense == "=":
+            ends = [i for pair in self._met() for i in pair]
+            ends += [self._nearer(*pair) for pair in self._crossings()]
+        else:
+            ends = [i for pair in self._held() for i in pair]
         few = np.array([i for i in dict.fromkeys(ends) if self.x[i] in self.rough], np.intp)
         if few.size:
             self.y[few] = self._ask(self.x[few], whole=True)
@@ -178,13 +181,7 @@ class Search:
         A note tells of a jump without a solution: at two neighbouring values the model's quantity
         lies on different sides of the target, but at neither near enough to be a solution.
         """
-        self.miss(self.range.values(SCAN.get(self.model, SCAN_POINTS), self.whole))
-        if self.model not in measurement.ENGINES:
-            for _ in range(1 if self.model == "rounds" or any(self.halves.values()) else TURNS):
-                self.miss(self._turns())
-        self._follow()
-        while self._settle():
-            self._follow()
+        self._look()
         found: dict[int, Solution] = {}  # by the index of the value
         notes = []
         for low, high in self._met():
@@ -204,6 +201,51 @@ class Search:
             found.setdefault(i, dataclasses.replace(self._at(i), note=f"{note}contains the target"))
         places = self._places(sorted(found))
         return [self._merged(found, place, across) for place in places], notes
+
+    def intervals(self) -> tuple[list[Solution], list[Interval]]:
+        """Find the values in the range that meet a target such as ``share:vegas>=0.3``.
+
+        Returns the ends of the intervals that these values form, and the intervals.
+        """
+        self._look()
+        chance, last = self._open(), self.x.size - 1
+        found = [
+            Interval(
+                float(self.x[low]),
+                float(self.x[high]),
+                float(self.x[low - 1]) if low > 0 else None,
+                float(self.x[high + 1]) if high < last else None,
+                int(chance[low : high + 1].sum()),
+            )
+            for low, high in self._held()
+        ]
+        ends = dict.fromkeys(i for pair in self._held() for i in pair)
+        return [self._at(i) for i in ends], found
+
+    def _held(self) -> list[tuple[int, int]]:
+        """The ranges of neighbouring tried values that meet a bound such as ``share:vegas>=0.3``.
+
+        A range is given by the indices of its first and last value.  A value at which chance
+        decides on which side of the target the quantity is does not split a range.
+        """
+        slack = EXACT * self.aim.value
+        with np.errstate(invalid="ignore"):
+            met = self.y >= -slack if self.aim.sense == ">=" else self.y <= slack
+        held = []
+        for low, high in _runs(met | self._open()):
+            inside = low + np.flatnonzero(met[low : high + 1])
+            held += [(int(inside[0]), int(inside[-1]))] if inside.size else []
+        return held
+
+    def _look(self) -> None:
+        """Evaluate the model over the range, and near each place where it crosses the target."""
+        self.miss(self.range.values(SCAN.get(self.model, SCAN_POINTS), self.whole))
+        if self.model not in measurement.ENGINES:
+            for _ in range(1 if self.model == "rounds" or any(self.halves.values()) else TURNS):
+                self.miss(self._turns())
+        self._follow()
+        while self._settle():
+            self._follow()
 
     def _open(self) -> NDArray[np.bool_]:
         """At which values the quantity is near the target, and chance decides on which side."""
@@ -255,9 +297,7 @@ class Search:
 
         A range is given by the indices of its first and last value.
         """
-        inside = np.concatenate([[False], self._close(), [False]])
-        edges = np.flatnonzero(inside[1:] != inside[:-1])
-        return [(int(a), int(b) - 1) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+        return _runs(self._close())
 
     def _crossings(self) -> list[tuple[int, int]]:
         """The pairs of neighbouring tried values between which the quantity crosses the target.
@@ -496,6 +536,13 @@ class Search:
         why = next(iter(self.reasons), "it does not give this figure")
         said = f"{self.model} has no answer at {missing} of {self.y.size} values: {why}"
         return [said] if missing else []
+
+
+def _runs(mask: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """The indices of the first and the last entry of each run of entries that are true."""
+    inside = np.concatenate([[False], mask, [False]])
+    edges = np.flatnonzero(inside[1:] != inside[:-1])
+    return [(int(a), int(b) - 1) for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
 
 def counted(scenario: Scenario, where: Field, model: str) -> bool:

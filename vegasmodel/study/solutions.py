@@ -6,6 +6,8 @@ result also says what the models predict at each of these values.
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,12 +15,50 @@ from vegasmodel.metrics import with_error
 from vegasmodel.scenario import Scenario
 from vegasmodel.support.shown import Shown, Table
 
-__all__ = ["Design", "Solution"]
+__all__ = ["Design", "Interval", "Solution"]
+
+APART = 1e-4  # of a value: a nearer one without the target is not named
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Tried values of the searched field that meet a target such as ``share:vegas>=0.3``.
+
+    All tried values from ``low`` to ``high`` meet it, but for those at which chance decides: there
+    the 95 % confidence interval of several runs contains the target.  ``unsure`` is their number.
+
+    ``below`` is the next tried value below ``low``, and ``above`` the next above ``high``.  At
+    these the target is not met, or the model has no answer.  ``None`` stands for an end of the
+    searched range: beyond it, nothing is known.
+    """
+
+    low: float
+    high: float
+    below: float | None
+    above: float | None
+    unsure: int = 0
+
+    def text(self, unit: str, exact: Collection[float]) -> str:
+        """The interval in words: ``from 1 pkt (the range's end) to 23 pkt (not at 24 pkt)``.
+
+        The next value tried is not named beside an end in ``exact``, at which the quantity equals
+        the target.
+        """
+        ends = ((self.low, self.below), (self.high, self.above))
+        said = []
+        for end, beyond in ends:
+            near = beyond is not None and abs(beyond - end) <= APART * abs(end)
+            beside = "the range's end" if beyond is None else f"not at {_with_unit(beyond, unit)}"
+            said.append(_with_unit(end, unit) + ("" if near or end in exact else f" ({beside})"))
+        chance = f"; at {self.unsure} of the values tried in it chance decides"
+        return f"from {said[0]} to {said[1]}{chance if self.unsure else ''}"
 
 
 @dataclass(frozen=True)
 class Solution:
     """A value of the searched field that meets the target of ``design``.
+
+    If the target is a bound, such as ``share:vegas>=0.3``, it is an end of an interval of values.
 
     It comes with what the models predict at this value for the target's quantity, such as a share.
     """
@@ -55,6 +95,9 @@ class Solution:
 class Design(Shown):
     """All values of a field that were found to meet a target; if there is none, the reason.
 
+    The ``sense`` of the target is ``=``, ``>=`` or ``<=``.  With the last two, ``intervals`` has
+    the values that meet it, and ``solutions`` the ends of these intervals.
+
     ``table`` gives a text with a line for each value, and what each model predicts at it.  Its
     title has the notes.
 
@@ -73,11 +116,29 @@ class Design(Shown):
     reason: str | None = None
     notes: tuple[str, ...] = ()
     tried: int = 0
+    sense: str = "="
+    intervals: tuple[Interval, ...] = ()
 
     @property
     def status(self) -> str:
-        """Whether the search found ``none``, ``one`` or ``several`` values."""
-        return ("none", "one", "several")[min(len(self.solutions), 2)]
+        """Whether the search found ``none``, ``one`` or ``several`` values or intervals."""
+        found = self.solutions if self.sense == "=" else self.intervals
+        return ("none", "one", "several")[min(len(found), 2)]
+
+    @property
+    def asked(self) -> str:
+        """The target as text, such as ``share:vegas = 0.3``."""
+        return f"{self.target} {self.sense} {self.wanted:g} {self.target_unit}".strip()
+
+    @property
+    def where(self) -> str:
+        """The intervals of values that meet the target, in words; empty if there are none."""
+        return "; ".join(self._intervals)
+
+    @property
+    def _intervals(self) -> list[str]:
+        exact = {each.value for each in self.solutions if each.exact}
+        return [each.text(self.solutions[0].unit, exact) for each in self.intervals]
 
     @property
     def target_unit(self) -> str:
@@ -87,25 +148,26 @@ class Design(Shown):
     def __repr__(self) -> str:
         """One line: the field, the target, the model, and up to six values that meet the target.
 
-        If there is no such value, the line says why.
+        If the target is a bound, the line has up to six intervals.  If there is no value, it says
+        why.
         """
-        values = [f"{each.value:.6g} {each.unit}".strip() for each in self.solutions[:6]]
-        more = ["..."] if len(self.solutions) > 6 else []
-        said = ", ".join(values + more) or f"no value; {self.reason}"
-        asked = f"{self.field} for {self.target} = {self.wanted:g} {self.target_unit}".strip()
-        return f"<Design of {asked} by {self.model}: {said}>"
+        values = [_with_unit(each.value, each.unit) for each in self.solutions]
+        found = self._intervals or values
+        more = ["..."] if len(found) > 6 else []
+        said = ", ".join(found[:6] + more) or f"no value; {self.reason}"
+        return f"<Design of {self.field} for {self.asked} by {self.model}: {said}>"
 
     @property
     def _shown(self) -> Table:
         notes = "; ".join([*(each.note for each in self.solutions if each.note), *self.notes])
-        wanted = f"{self.wanted:g} {self.target_unit}".strip()
-        title = f"{self.field} for {self.target} = {wanted} by {self.model}"
+        title = f"{self.field} for {self.asked} by {self.model}"
         if not self.solutions:
             return Table(f"{title}: no value, {self.reason}", [], [])
+        notes = "; ".join(part for part in (self.where, notes) if part)
         others = list(dict.fromkeys(name for each in self.solutions for name in each.verified))
         rows = [
             [
-                f"{each.value:.6g} {each.unit}".strip(),
+                _with_unit(each.value, each.unit),
                 _cell(each.achieved, each.achieved_se),
                 *(_cell(each.verified.get(n), each.verified_se.get(n)) for n in others),
             ]
@@ -122,16 +184,22 @@ class Design(Shown):
         return {
             "field": self.field,
             "target": self.target,
+            "sense": self.sense,
             "wanted": self.wanted,
             "target_unit": self.target_unit,
             "model": self.model,
             "scanned": self.scanned,
             "tried": self.tried,
             "solutions": [solution.to_json() for solution in self.solutions],
+            "intervals": [dataclasses.asdict(each) for each in self.intervals],
             "status": self.status,
             "reason": self.reason,
             "notes": list(self.notes),
         }
+
+
+def _with_unit(value: float, unit: str) -> str:
+    return f"{value:.6g} {unit}".strip()
 
 
 def _cell(value: float | None, error: float | None) -> str:

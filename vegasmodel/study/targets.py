@@ -35,6 +35,8 @@ OF_A_LAW = "law:"  # before a law's name: all groups with this law
 class Target:
     """A quantity, such as the share of a group, and the ``value`` that it should have.
 
+    With the ``sense`` ``>=`` or ``<=`` the quantity should be at least or at most ``value``.
+
     ``of`` computes the quantity from a model's results.  ``groups`` are names of groups of flows
     (entries ``[[flow]]``), whose flows count together.  A ratio divides their mean throughput by
     that of the groups ``over``.  A delay and a utilization are of the link with the index ``link``.
@@ -48,6 +50,7 @@ class Target:
     link: int = 0
     of_whom: str = ""
     over: tuple[str, ...] = ()  # the groups whose mean throughput divides a ratio
+    sense: str = "="  # or ">=" or "<="
 
     @property
     def name(self) -> str:
@@ -109,7 +112,7 @@ class Target:
 
 
 def read(text: str, scenario: Scenario) -> Target:
-    """Read a target, which is a quantity and its wanted value, from a text.
+    """Read a target, which is a quantity and its wanted value or its bound, from a text.
 
     An example is ``share:vegas=0.3``: the group ``vegas`` should get 0.3 of the throughput.
     Raises ``FieldError`` if the text is not a target for this scenario.
@@ -117,9 +120,11 @@ def read(text: str, scenario: Scenario) -> Target:
     if not isinstance(text, str):
         raise FieldError("target", text, "text such as share:vegas=0.3")
     head, equals, tail = text.rpartition("=")
-    kind, colon, of_whom = head.partition(":")
+    sense = f"{head[-1]}=" if head.endswith((">", "<")) else "="
+    kind, colon, of_whom = head.removesuffix(sense[:-1]).partition(":")
     if not equals and (wanted := text.partition(":")[0]) in KINDS:
-        raise FieldError("target", text, KINDS[wanted], wrong="lacks =VALUE")
+        allowed = f"{KINDS[wanted]}; >= or <= in place of =, in quotes on the command line"
+        raise FieldError("target", text, allowed, wrong="lacks =VALUE")
     if not equals or kind not in KINDS:
         allowed = f"one of {'; '.join(KINDS.values())}{rules.nearest(kind, tuple(KINDS))}"
         raise FieldError("target", text, allowed)
@@ -139,7 +144,7 @@ def read(text: str, scenario: Scenario) -> Target:
     else:
         high = math.inf if kind == "ratio" else 1.0
         value = parse(tail, "fraction", field="target", low_open=True, high=high)
-    return Target(kind, groups, value, link, of_whom, over)
+    return Target(kind, groups, value, link, of_whom, over, sense)
 
 
 def _link(asked: str | None, scenario: Scenario, text: str) -> tuple[int, str]:
