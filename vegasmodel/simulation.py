@@ -13,6 +13,7 @@ import numpy as np
 
 from vegasmodel.fields.rules import MAX_SAMPLES, Boolean, Choice, Integer, Quantity
 from vegasmodel.fields.units import FieldError
+from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import implementation
 from vegasmodel.scenario import Scenario, expect
@@ -40,7 +41,7 @@ def simulate(
 
     - ``rounds``: a simulator of packets in a network of links;
     - ``fluid``: a fluid model of one link, without feedback delay;
-    - ``delayed``: a fluid model of one link, with feedback delay.
+    - ``delayed``: a fluid model of one link, with feedback delay; it cannot simulate Tahoe.
 
     The variables, with their dimensions, are
 
@@ -199,6 +200,12 @@ def _fluid(scenario: Scenario, samples: int) -> dict[str, Any]:
 def _delayed(scenario: Scenario, samples: int) -> dict[str, Any]:
     from vegasmodel.engines.delayed import feedback
 
+    anew = [group.law for group in scenario.flows if find(group.law).recovery == "slow start"]
+    if anew:
+        raise ValueError(
+            "the model delayed cannot simulate this scenario: after a loss the window of "
+            f"{anew[0]} starts again from one packet"
+        )
     run = feedback.run(scenario, samples)
     return {
         "time": run.time,
