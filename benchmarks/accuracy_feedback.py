@@ -40,7 +40,8 @@ def one_by_one(scenario: Scenario, k: int) -> Scenario:
         dataclasses.replace(m.flow, name=f"f{i}", count=1, rtt=m.rtt, start=float(start))
         for i, (m, start) in enumerate(zip(scenario.members, starts_of(scenario, k), strict=True))
     )
-    return dataclasses.replace(scenario, flows=flows)
+    run = dataclasses.replace(scenario.run, start_jitter=0.0)  # the starts are drawn already
+    return dataclasses.replace(scenario, flows=flows, run=run)
 
 
 def error(scenario: Scenario, engine: Engine, measured: Floats) -> float:
