@@ -99,9 +99,10 @@ def run(
       are never recorded.
     - ``timeout``: the time, s, after which a run is stopped (default: ``engine.patience``).
     - ``scratch``: the folder in which each run makes its temporary folder (default: the system's).
-    - ``spaced``: whether RED lets about 1/p packets pass after a drop, where p is the drop
-      probability.  This is the default of ns-2 (its parameter ``wait_``).  With ``False``, RED may
-      drop two packets in a row, as in the RED that Floyd and Jacobson published in 1993.
+    - ``spaced``: whether RED waits for at least 1/p packets from one drop to the next.  RED
+      computes the probability p from its average queue.  ``True`` is the default of ns-2 (its
+      parameter ``wait_``).  With ``False``, RED may drop two packets in a row, as in the RED that
+      Floyd and Jacobson published in 1993.
     - ``stock``: names of ns-2 parameters that keep their default values of ns-2 2.35.  The other
       parameters get the values that ``ns2_defaults.SETS`` lists for the scenario's
       ``run.ns2_defaults``.

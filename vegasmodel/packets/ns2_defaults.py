@@ -50,10 +50,10 @@ _PAPERS = (
     Setting(_NEWRENO, "partial_window_deflation_", "0", "no deflation on a partial ACK (2002)"),
 )
 
-# RED in ns-2 has the parameter wait_, which is true by default. If it is true, RED lets about 1/p
-# packets pass after each drop, where p is the drop probability. If it is false, RED may drop two
-# packets in a row, as in the RED that Floyd and Jacobson published in 1993. ``UNSPACED`` makes
-# wait_ false.
+# ``UNSPACED`` sets the parameter wait_ of ns-2's RED to false. RED computes a probability p from
+# its average queue. If wait_ is true, as by default, every drop comes 1/p to 2/p packets after the
+# drop before. If wait_ is false, it comes at most 1/p packets later, and RED may drop two packets
+# in a row, as in the RED that Floyd and Jacobson published in 1993.
 UNSPACED = Setting(
     "Queue/RED", "wait_", "false", "drops by p/(1 - count p) from the first packet on"
 )
