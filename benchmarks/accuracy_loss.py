@@ -2,11 +2,13 @@
 
     python -m benchmarks.accuracy_loss
 
-One flow has the link for itself. The cases are random: the law, 300 to 3000 packets per second,
-RTTs of 30 to 200 ms, buffers of 20 to 80 packets. The loss probability is drawn within bands, eight
-cases in each. ns-2 is run anew, in 5 runs of 300 s. The error is |model/ns-2 - 1|, where both are
-mean throughputs. "unreported" is the largest error of an answer all of whose assumptions hold,
-apart from those on the number of runs and on chance. ``random-loss`` has no CUBIC.
+Each case has one flow, which is alone on its link. The congestion control law is drawn at random,
+and so are the capacity (300 to 3000 pkt/s), the RTT (30 to 200 ms), the buffer (20 to 80 packets)
+and the loss probability. There are eight cases for each range of the loss probability. The error is
+|model/ns-2 - 1|, where both are mean throughputs. For ns-2 this is the mean over 5 runs of 300 s,
+which the benchmark makes. "unreported" is the largest error of a prediction that reports no broken
+assumption; assumptions on the number of runs and on the start times do not count. ``random-loss``
+makes no prediction for CUBIC.
 """
 
 from __future__ import annotations
@@ -38,7 +40,10 @@ def case(band: int, index: int) -> Scenario:
 
 
 def errors(scenario: Scenario) -> dict[str, tuple[float, bool]]:
-    """Each model's error, and whether a failed assumption reports it; without those that refuse."""
+    """Each model's error, and whether the model reports an assumption that does not hold.
+
+    Models without a prediction for the scenario are left out.
+    """
     there = ns2.run(scenario.replace({"run.runs": 5})).throughput
     found = {}
     for model in MODELS:

@@ -33,8 +33,8 @@ def remember(f: Source) -> float:
 # loss, or less after fast convergence (`remember`). At K = cbrt((W_max - W_epoch)/C) the function
 # is W_max.
 # The second function estimates the window of a Reno flow (section 4.3). It also begins at W_epoch.
-# In RFC 9438 it grows by ALPHA = 0.53 packets per RTT up to the window at the loss, then by 1. In
-# Linux and ns-2 (tcp_cubic.c, ``bictcp_update``) it always grows at the same rate.
+# By RFC 9438 it grows by ALPHA = 0.53 packets per RTT up to the window at the loss, then by 1. In
+# Linux it always grows by 0.53 packets per RTT, and in ns-2 by 0.35 (``Stack.reno_windows``).
 def _at_loss(f: Source) -> float:
     """The window at the last loss, before the cut."""
     highest = abs(f.memory)
@@ -81,9 +81,9 @@ def drift(f: Source) -> float:
 def kernel_drift(reno_windows: float, whole_window: bool) -> Rule:
     """Return the function ``drift`` of the CUBIC of Linux or ns-2 (``tcp_cubic.c``).
 
-    It differs from RFC 9438 in the window that Reno would have: this window grows by one packet per
-    ``reno_windows`` windows of ACKs, however large it is. With ``whole_window``, as in Linux, it
-    also differs in three other points (``bictcp_update``):
+    It differs from RFC 9438 in the growth of the window that Reno would have. This window always
+    grows by one packet in ``reno_windows`` round trips, even above the window at the last loss.
+    With ``whole_window``, as in Linux, there are three more differences (``bictcp_update``):
 
     - Windows and the target are whole numbers. The window after a loss is rounded down, and both
       functions of time begin at the rounded window. The target is rounded up below W_max, and down
