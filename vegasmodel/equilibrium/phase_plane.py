@@ -1,6 +1,7 @@
-"""Tells at which windows of two Vegas flows on one link each of them grows, stays or shrinks.
+"""Tells whether Vegas increases, keeps or reduces the window of each flow on one link.
 
-``plots/regions.py`` draws these regions in the plane of the two windows.
+This depends on the windows of all flows. For two flows, ``plots/regions.py`` draws the plane of
+their windows, with the region in which each window grows, stays or shrinks.
 
 Flow i has the window W_i, the propagation delay d_i and the over-estimate x_i of this delay. The
 link has the capacity c. The queueing delay Delta solves sum_i W_i/(d_i + Delta) = c; it is 0 if the

@@ -35,7 +35,7 @@ class Kind(NamedTuple):
     words: str  # for the error
     has: Callable[[Any], bool]  # whether a value is of this kind
     array: bool = False  # whether the function takes a float64 array: lists become one
-    either: tuple[Kind, ...] = ()  # the kinds of which a value may be any
+    either: tuple[Kind, ...] = ()  # a value may be of any of these kinds
 
 
 def checked(function: T) -> T:
@@ -115,9 +115,10 @@ def _kind(hint: Any) -> Kind | None:
 
 
 def _either(inner: tuple[Any, ...]) -> Kind | None:
-    """The kind of an argument that may be of several kinds, such as a number or text.
+    """The ``Kind`` of values that a union allows, such as the annotation ``float | str``.
 
-    ``inner`` has the annotation of each kind.
+    ``inner`` has the annotations that the union joins. The result is ``None`` if one of them allows
+    any value.
     """
     arrays = typing.get_args(ArrayLike)  # ArrayLike is a union, which becomes a part of others
     if set(arrays) <= set(inner):
@@ -131,9 +132,9 @@ def _either(inner: tuple[Any, ...]) -> Kind | None:
 
 
 def _fixed(parts: list[Kind | None]) -> Kind:
-    """The kind of an argument that consists of a fixed number of values, such as a pair.
+    """The ``Kind`` of a tuple with a fixed number of values, such as a pair.
 
-    ``parts`` has the kind of each value.
+    ``parts`` has the ``Kind`` of each value, or ``None`` if any value is allowed in this place.
     """
 
     def has(value: Any) -> bool:
@@ -145,10 +146,10 @@ def _fixed(parts: list[Kind | None]) -> Kind:
 
 
 def _list(entry: Kind | None) -> Kind:
-    """The kind of an argument that is a list or another iterable object.
+    """The ``Kind`` of a list or another iterable object.
 
-    ``entry`` is the kind of its entries.  The entries of an iterator are not checked, because they
-    can be read only once.
+    ``entry`` is the ``Kind`` of its entries, or ``None`` if any entry is allowed.  The entries of
+    an iterator are not checked, because they can be read only once.
     """
 
     def has(value: Any) -> bool:

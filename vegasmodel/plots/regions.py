@@ -1,4 +1,4 @@
-"""Draws the plane of the windows of two Vegas flows: where each one grows, holds or shrinks.
+"""Draws the plane of two Vegas flows' windows: where each window grows, stays or shrinks.
 
 The figure is like figure 6 of Boutremans and Le Boudec (2000).
 """
@@ -76,11 +76,12 @@ def convergence_regions(
     x: ArrayLike | None = None,
     arrows: int = 15,
 ) -> Figure:
-    """Draw the plane of the windows of two Vegas flows: where each grows, holds and shrinks.
+    """Draw the plane of two Vegas flows' windows: where each window grows, stays and shrinks.
 
-    This is like figure 6 of Boutremans and Le Boudec. Lines bound the region where each flow holds
-    its window. The region where both flows hold is shaded. It is hatched where the first flow has
-    the greater rate. Grey lines show where the link is just full and where the rates are equal.
+    This is like figure 6 of Boutremans and Le Boudec. Lines bound the region where each window
+    stays constant. The region where both windows stay constant is shaded. It is hatched where the
+    first flow has the greater rate. Grey lines show where the link is just full and where the rates
+    are equal.
     ``arrows`` times ``arrows`` points have arrows, which show in which direction the windows move.
 
     ``paths`` are results of ``simulate``; each is drawn as a curve that starts at a circle and ends

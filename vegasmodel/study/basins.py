@@ -204,9 +204,10 @@ _from = starts  # the name is an argument of ``basins``
 
 
 def check_tolerance(tolerance: float) -> None:
-    """Raise ``FieldError`` unless the tolerance is between 0 and 1, both excluded.
+    """Raise ``FieldError`` unless the tolerance is above 0 and below 1.
 
-    It is a fraction of the mean throughput.
+    Two runs count as one outcome if no flow's throughput differs by more than the fraction
+    ``tolerance`` of the mean throughput.
     """
     Quantity("fraction", high=1.0, low_open=True).check(tolerance, "tolerance")
     if tolerance == 1.0:

@@ -108,9 +108,10 @@ def drop_all(
 
 @jit
 def grown_ago(flow: Sender, packets: float) -> float:
-    """How long before the end of the step the window was ``packets`` smaller than at the end, in s.
+    """When the window began to grow by its last ``packets`` packets, in s before the step's end.
 
-    The result is ``NEVER`` if the window does not grow in the step.
+    In the last ``flow.still`` seconds of the step the window does not grow. Before, it grows by one
+    packet in ``flow.interval`` seconds. If it does not grow in the step, the result is ``NEVER``.
     """
     return flow.still + packets * flow.interval if flow.interval < NEVER else NEVER
 

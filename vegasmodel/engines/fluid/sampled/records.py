@@ -65,12 +65,12 @@ class Sender:
     recovery_left: float  # round trips that the recovery still takes
     holes: float  # round trips in which this recovery sends lost packets again
     later_hole: float  # round trips from the second of several losses to the detection of the first
-    flight_later: float  # packets in flight: first round of a repair with SACK, second one without
+    flight_later: float  # packets in flight in a recovery: round trip 1 with SACK, 2 without
     timeout_ends: float  # time until which it waits for its retransmission timer
     timeouts: float  # number of timeouts so far after more than one loss
     backoff: float  # factor on the next timeout
     lost_of_pairs: bool  # slow start lost one of every two packets that an ACK released
-    resends_left: float  # packets that Tahoe still sends again, of which half had arrived
+    resends_left: float  # packets that Tahoe must still send again, if every other one had arrived
     drain: float  # packets per round trip by which ``in_flight`` falls after a cut
     ssthresh: float
     in_slow_start: bool
