@@ -2,8 +2,9 @@
 
 ns-2 had a weight of 0.002 until 29 December 2001, and ``gentle_`` was off until 23 April 2001
 (tcl/lib/ns-default.tcl, whose comments date the changes).  ns-2 2.35 computes the weight from the
-link's rate and has ``gentle_`` on.  Both let 1/p packets pass after a drop (``wait_``); RED as
-Floyd and Jacobson published it in 1993 does not.
+link's rate and has ``gentle_`` on.  In both versions every drop comes at least 1/p packets after
+the drop before (``wait_``), where RED computes p from its average queue.  RED as Floyd and Jacobson
+published it in 1993 may drop two packets in a row.
 """
 
 from __future__ import annotations
