@@ -7,7 +7,7 @@ import pytest
 
 from vegasmodel import scatter
 from vegasmodel.engines.fluid.run import begin, frame, senders
-from vegasmodel.engines.fluid.sampled import drops
+from vegasmodel.engines.fluid.sampled import drops, random_drops
 from vegasmodel.engines.fluid.sampled.records import Bottleneck
 from vegasmodel.engines.fluid.sampled.recovery import on_loss
 from vegasmodel.engines.fluid.sampled.round_trip import on_acks, sample_delay
@@ -219,7 +219,7 @@ def test_a_packet_that_takes_the_last_place_makes_another_flow_lose(free: float)
 @jit
 def _lost(flows: Table, state: Table, link: Bottleneck, packets: int) -> float:
     for _ in range(2 * packets):
-        drops.drop_at_random(flows, state[0], link, 0.5, 0.0)
+        random_drops.drop_at_random(flows, state[0], link, 0.5, 0.0)
     return flows[0].lost / packets
 
 

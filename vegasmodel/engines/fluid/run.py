@@ -308,7 +308,8 @@ def begin(scenario: Scenario, flows: np.ndarray, k: int) -> np.ndarray:
     rng, late = random_starts(scenario, k)
     flows["start"] += late
     state = np.zeros(1, records.LINK_STATE)
-    state["red_gap"], state["loss_gap"] = 1.0 + rng.random(), rng.exponential()
+    state["red_gap"], state["loss_gap"] = rng.random(), rng.exponential()
+    state["red_count"] = -1.0
     chance.seed(int(rng.integers(2**31)))
     return state
 
@@ -355,13 +356,13 @@ def _with_steps(link: Any, flows: np.ndarray, smooth: bool) -> Any:
     save time, each function is compiled only at the first scenario that needs it (``on_demand``).
     """
     from vegasmodel.engines import on_demand
-    from vegasmodel.engines.fluid.sampled import drops, records, trains
+    from vegasmodel.engines.fluid.sampled import random_drops, records, trains
 
     now = np.zeros(1, records.LINK_STATE)[0]
     if not smooth and trains.meetings_matter(flows, link.room, link.capacity):
         link = link._replace(meet_at=on_demand.address(trains.meet, flows, now, link, 0.0))
     if link.red or link.loss > 0.0:
-        step = on_demand.address(drops.drop_at_random, flows, now, link, 0.0, 0.0)
+        step = on_demand.address(random_drops.drop_at_random, flows, now, link, 0.0, 0.0)
         link = link._replace(drop_at=step)
     return link
 

@@ -113,7 +113,7 @@ class _Motion:
         has not yet detected a loss.
         """
         moved = np.abs(self.flows["cwnd"] - window).max()
-        drops = self.link.loss > 0.0 or self.state["red_passed"][0] > 0.0
+        drops = self.link.loss > 0.0 or self.state["red_count"][0] >= 0.0
         return bool(moved <= CLOSE) and not drops and not self.flows["undetected"].any()
 
 

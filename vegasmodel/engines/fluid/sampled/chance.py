@@ -31,6 +31,12 @@ def draw_normal(now: LinkState) -> float:
     return np.random.normal()
 
 
+@jit
+def arrival_rate(flow: Sender, s: float) -> float:
+    """The rate at which ACKs make the flow's packets arrive, in pkt/s, if ``s`` is the delay."""
+    return max(flow.in_flight - flow.undetected - flow.bunch, 0.0) / (flow.rtt + s)
+
+
 @rare
 def victim(flows: Table[Sender], now: LinkState) -> int:
     """The flow to which an arriving packet belongs, drawn in proportion to the flows' rates."""
@@ -38,13 +44,13 @@ def victim(flows: Table[Sender], now: LinkState) -> int:
     for i in range(len(flows)):
         flow = flows[i]
         if flow.active:
-            total += (flow.in_flight - flow.undetected) / (flow.rtt + s)
+            total += arrival_rate(flow, s)
     left = draw(now) * total
     for i in range(len(flows)):
         flow = flows[i]
-        if flow.active and flow.in_flight > flow.undetected:
+        if flow.active and flow.in_flight > flow.undetected + flow.bunch:
             last = i
-            left -= (flow.in_flight - flow.undetected) / (flow.rtt + s)
+            left -= arrival_rate(flow, s)
             if left <= 0.0:
                 return i
     return last

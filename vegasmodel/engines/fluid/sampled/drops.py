@@ -1,4 +1,4 @@
-"""Drops packets in each time step of ``fluid``: at the full buffer, by RED and by random loss."""
+"""Drops packets at the full buffer, in each time step of ``fluid``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from vegasmodel.engines.fluid.sampled.chance import draw, victim
 from vegasmodel.engines.fluid.sampled.loser import loser
-from vegasmodel.engines.fluid.sampled.queue import RATE_ERROR, burst, excess_rate, red_probability
+from vegasmodel.engines.fluid.sampled.queue import RATE_ERROR, burst, excess_rate
 from vegasmodel.engines.fluid.sampled.records import (
     NEVER,
     WINDOW_ERROR,
@@ -45,68 +45,6 @@ def lose(flow: Sender, now: LinkState, packets: float, ago: float) -> None:
 
 
 @jit
-def drop_at_random(
-    flows: Table[Sender], now: LinkState, link: Bottleneck, packets: float, s: float
-) -> None:
-    """Drop some of the ``packets`` that arrive in a step, by random loss and by RED.
-
-    ``s`` is the mean queueing delay in the step if nothing is dropped.
-
-    Random loss hits each packet with the same probability. In this model the number of packets
-    between two losses is a real number with an exponential distribution.
-
-    RED computes an average of the queue. While the link is idle, the average falls as if packets
-    arrived at the rate of the link. From the average, RED computes a drop probability p:
-
-    - If p is 1 before or after the step, RED drops packets until p is below 1 (``drop_all``).
-    - If p is below 1, the number of packets between two drops is uniform on 1/p .. 2/p, as in ns-2
-      (``wait_``). To this end p is added up over the packets. At a random value of the sum, uniform
-      on 1 .. 2, the next packet is dropped.
-
-    In both cases RED drops a packet only while more than one packet waits.
-    """
-    if link.loss > 0.0:
-        now.loss_gap -= packets * link.loss
-        while now.loss_gap <= 0.0:
-            now.loss_gap += -np.log(1.0 - draw(now))
-            lose(flows[victim(flows, now)], now, 1.0, 0.5 * now.step)
-    if link.red:
-        waits = max(link.capacity * s - 0.5, 0.0)
-        before = now.red_average
-        times = max(packets, link.capacity * now.step) if waits == 0.0 else packets
-        now.red_average += (1.0 - (1.0 - link.weight) ** times) * (waits - now.red_average)
-        if red_probability(link, max(before, now.red_average)) >= 1.0:
-            now.red_average = before
-            drop_all(flows, now, link, packets, waits)
-            return
-        chance = red_probability(link, now.red_average) if waits > 1.0 else 0.0
-        if chance <= 0.0:
-            now.red_passed = 0.0
-            return
-        now.red_passed += packets * chance
-        while now.red_passed >= now.red_gap:
-            now.red_passed -= now.red_gap
-            now.red_gap = 1.0 + draw(now)
-            lose(flows[victim(flows, now)], now, 1.0, 0.5 * now.step)
-
-
-@rare
-def drop_all(
-    flows: Table[Sender], now: LinkState, link: Bottleneck, packets: float, queue: float
-) -> None:
-    """Drop arriving packets until RED's average queue has fallen below its highest threshold.
-
-    ``packets`` arrive in this step; no more than these are dropped. ``queue`` is the number of
-    packets that wait. Each drop lowers it by one, and the average queue follows it.
-    """
-    for k in range(int(packets)):
-        now.red_average += link.weight * (queue - now.red_average)
-        if red_probability(link, now.red_average) >= 1.0 and queue > 1.0:
-            lose(flows[victim(flows, now)], now, 1.0, now.step * (1.0 - k / packets))
-            queue = max(queue - 1.0, 0.0)
-
-
-@jit
 def grown_ago(flow: Sender, packets: float) -> float:
     """When the window began to grow by its last ``packets`` packets, in s before the step's end.
 
@@ -128,6 +66,7 @@ def overflow_of_bursts(flow: Sender, now: LinkState, link: Bottleneck) -> None:
     if flow.window_sent > 0.0:
         over = np.ceil(link.capacity * now.delay + flow.window_sent - link.room - WINDOW_ERROR)
         if over > 0.0:
+            flow.at_once -= over
             lose(flow, now, over, 0.0)
     elif flow.burst > 0.0 and flow.extra > 0.0:
         over = link.capacity * now.delay + burst(flow, now, link.capacity) - link.room
@@ -136,6 +75,7 @@ def overflow_of_bursts(flow: Sender, now: LinkState, link: Bottleneck) -> None:
             flow.extra -= over
             flow.extra_lost += over
             flow.burst -= over
+            flow.at_once = max(flow.at_once - over, 0.0)
             flow.lost_of_pairs = flow.in_slow_start
             lose(flow, now, over, grown_ago(flow, over) if flow.interval < NEVER else 0.0)
 

@@ -326,7 +326,9 @@ def grow(flows: Table[Sender], now: LinkState, h: float, c: float, smooth: bool)
         send(flow, now, h, smooth)
         if flow.decided:
             flow.freed = max(before - flow.in_flight, 0.0)
+        flow.at_once = flow.window_sent
         if recovers and flow.recovery_left <= 0.0 and flow.recovery == HOLE_BY_HOLE:
             flow.burst += flow.extra  # the window counts from the last hole no more: a train
+            flow.at_once = flow.extra
         moved = moved or flow.in_flight != n
     return moved

@@ -56,6 +56,7 @@ def admit(flows: Table[Sender], now: LinkState, c: float) -> float:
             flow.spare_acks, flow.rest = 0.0, 0.0
             flow.lost_of_pairs, flow.resends_left = False, 0.0
             flow.last_loss, flow.trips, flow.memory = t, 0.0, 0.0
+            flow.bunch, flow.bunch_left = 0.0, 0.0
             begin_train(flow, now, c)
         elif flow.active and not active:
             flow.cwnd = flow.in_flight = flow.undetected = 0.0
@@ -142,10 +143,11 @@ def step_in_train(flows: Table[Sender], now: LinkState, link: Bottleneck, fracti
     Steps end at fixed fractions of the first sender's round trip. So if windows and queue repeat a
     cycle, each cycle has the same steps. While the buffer is nearly full, the order of events
     within a round trip decides which flow loses a packet. Then a step also ends right after the
-    next event of any sender (``next_event``).
+    next event of any sender (``next_event``). So it does while RED may drop packets: a sender that
+    heard of a loss late would let more packets be dropped.
     """
     part, first = fraction, True
-    nears = overflow_nears(flows, now, link, fraction)
+    nears = now.red_count >= 0.0 or overflow_nears(flows, now, link, fraction)
     for i in range(len(flows)):
         flow = flows[i]
         if flow.active:
@@ -234,7 +236,7 @@ def march(
         s, now.time = now.delay, later
         now.delay = delay(flows, now, link.capacity)
         if link.drop_at != 0:
-            call(link.drop_at, (flows, now, link, arrivals, 0.5 * (s + now.delay)))
+            call(link.drop_at, (flows, now, link, arrivals, s))
             now.delay = delay(flows, now, link.capacity)
         out.queue[0] += 0.5 * h * link.capacity * (s + now.delay)
         out.queue[1] += h

@@ -92,6 +92,8 @@ class Sender:
     memory: float  # what the law's ``remember`` returned at the last loss
     trips: float  # round trips since the last loss; before any loss, since the start
     last_loss: float  # time of the last loss; before any loss, the time of the start
+    bunch: float  # packets of its last burst, until their ACKs come (only if the queue is RED)
+    bunch_left: float  # round trips until then
     # the train that its packets form at the queue
     arriving: bool  # the train arrives at the queue now
     front: float  # time at which the first packet of the next train arrives
@@ -102,6 +104,7 @@ class Sender:
     # the present step
     sent: float  # packets that ACKs release
     window_sent: float  # packets of a whole window that one ACK releases
+    at_once: float  # packets of a burst that one ACK releases and that find the buffer not full
     extra: float  # packets sent in addition to one per ACK
     extra_lost: float  # those of them that found the buffer full
     decided: bool  # its law has decided in this step (``decide_within``)
@@ -121,8 +124,11 @@ class LinkState:
     delay: float  # s, seconds
     step: float  # length of the step under way, seconds
     red_average: float  # packets
-    red_passed: float  # RED: sum of p over the packets since the last drop
-    red_gap: float  # RED: value of this sum at which the next packet is dropped
+    red_waiting: float  # packets that wait at RED after a burst; 0: as many as ``delay`` says
+    red_part: float  # RED: part of the next packet that has arrived
+    red_count: float  # RED: packets since the last drop, or since p rose above 0; -1: p is 0
+    red_passes: float  # RED: probability that all these packets pass
+    red_gap: float  # RED: value of this probability at which the next packet is dropped
     draws: int  # number of random numbers drawn so far
     drops: int  # number of drops that ``march`` has not yet counted as steps
     # the trains that arrive now (``trains.py``)
@@ -158,4 +164,4 @@ class Bottleneck(NamedTuple):
     max_wait: float  # longest random wait of a sender before it sends, in transmission times
     # addresses of compiled steps (``engines.on_demand``); 0: the scenario does not need them
     meet_at: int  # ``trains.meet``
-    drop_at: int  # ``drops.drop_at_random``
+    drop_at: int  # ``random_drops.drop_at_random``

@@ -19,20 +19,21 @@ from vegasmodel.engines.tables import Table, jit
 from vegasmodel.metrics import Floats
 
 PAST = ("lost", "rounds_at_rest", "timeouts")  # columns that move no window,
+RED = ("bunch", "bunch_left")  # ... that matter under RED only,
 SINCE = ("trips",)  # ... that follow from the time since the last loss,
 INSTANTS = ("timeout_ends", "last_loss")  # ... that are times,
 TRAINS = (  # ... that say where the flows' trains are
     "arriving", "front", "end", "train", "train_rate", "phase",
 )  # fmt: skip
 WITHIN_A_STEP = (  # ... and made anew in each step
-    "sent", "window_sent", "extra", "extra_lost", "decided", "freed", "freed_ago", "interval",
-    "still", "growth_before", "delivery_rate",
+    "sent", "window_sent", "at_once", "extra", "extra_lost", "decided", "freed", "freed_ago",
+    "interval", "still", "growth_before", "delivery_rate",
 )  # fmt: skip
 _NAMES = list(FLOW.names or ())
 _MOVING = tuple(
     name
     for name in _NAMES[_NAMES.index("active") :]
-    if name not in (*PAST, *SINCE, *INSTANTS, *TRAINS, *WITHIN_A_STEP)
+    if name not in (*PAST, *RED, *SINCE, *INSTANTS, *TRAINS, *WITHIN_A_STEP)
 )
 _FIELDS = fields(FLOW, Kinds(plain=_MOVING))
 LOSSES = 2  # numbers of each flow that stand first: packets lost so far, and seconds since a loss
